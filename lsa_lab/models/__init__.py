@@ -1,0 +1,1 @@
+"""Models: functions from arrays of weights and tokens to a Trace."""

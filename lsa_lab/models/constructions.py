@@ -1,0 +1,76 @@
+"""Weights that theorems write down, as linear attention. All read out with the minus sign.
+
+In all of them the label slot of token i holds the residual y_i - w_l·x_i after l layers and the
+query's slot holds -w_l·x_query, so that ``trace.layer_predictions`` is the path of an algorithm.
+"""
+
+import chex
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab.models.linear_attention import Params
+
+
+def gradient_descent(step_sizes: Array, d: int) -> Params:
+    """L layers = L steps w ← w + η_l Xᵀ(y - Xw)/n on |y - Xw|²/2n, from w = 0.
+
+    W_pv = diag(0, -1), W_kq = η_l diag(I, 0) (von Oswald et al. 2212.07677; THEORY II.2.1).
+    """
+    step_sizes = _vector(step_sizes, "step_sizes")
+    return preconditioned(_multiples_of_identity(step_sizes, d))
+
+
+def preconditioned(preconditioners: Array) -> Params:
+    """L steps w ← w + A_lᵀ Xᵀ(y - Xw)/n, for any matrices A_l [L, d, d].
+
+    W_pv = diag(0, -1), W_kq = diag(A_l, 0) (Ahn et al. 2306.00297; THEORY II.2.3: A transposed).
+    """
+    chex.assert_rank(preconditioners, 3, custom_message="preconditioners are [L, d, d]")
+    num_layers, d, _ = preconditioners.shape
+    chex.assert_shape(preconditioners, (num_layers, d, d))
+    last = jnp.zeros((d + 1, d + 1), preconditioners.dtype).at[d, d].set(-1.0)
+    w_pv = jnp.broadcast_to(last, (num_layers, 1, d + 1, d + 1))
+    return Params(w_kq=_embed(preconditioners), w_pv=w_pv)
+
+
+def gradient_descent_plus_plus(step_sizes: Array, gammas: Array, d: int) -> Params:
+    """GD++: each layer also turns x into (I - γ_l H)x, H the second moment of x at that layer.
+
+    W_pv = diag(-γ_l I, -η_l), W_kq = diag(I, 0). In the first coordinates T_{l+1} = (I - γ_l T_l H
+    T_l) T_l and w_{l+1} = w_l + η_l T_l² Xᵀ(y - Xw_l)/n (von Oswald et al.; THEORY II.2.2).
+    """
+    step_sizes, gammas = _vector(step_sizes, "step_sizes"), _vector(gammas, "gammas")
+    chex.assert_equal_shape([step_sizes, gammas], custom_message="one γ for each step")
+    w_pv = _embed(_multiples_of_identity(-gammas, d)).at[:, 0, d, d].set(-step_sizes)
+    return Params(w_kq=_embed(_multiples_of_identity(jnp.ones_like(gammas), d)), w_pv=w_pv)
+
+
+def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:
+    """The best single layer for x ~ N(0, Λ), w ~ N(0, I): W_kq = A/c, W_pv = -c in the label slot.
+
+    A = Γ^{-1}, Γ = (1 + 1/n) Λ + ((tr Λ + σ²)/n) I, c = |A|_F^{1/2} (Zhang et al. 2306.09927,
+    adapted to the minus sign; noise as in THEORY II.2.4).
+    """
+    chex.assert_rank(covariance, 2)
+    d = covariance.shape[0]
+    identity = jnp.eye(d, dtype=covariance.dtype)
+    gamma = (1 + 1 / n) * covariance + ((jnp.trace(covariance) + noise_var) / n) * identity
+    step = jnp.linalg.inv(gamma)
+    balance = jnp.sqrt(jnp.linalg.norm(step))
+    params = preconditioned(step[None] / balance)
+    return Params(w_kq=params.w_kq, w_pv=params.w_pv * balance)
+
+
+def _embed(blocks: Array) -> Array:  # [L, d, d] -> [L, 1, e, e]
+    """The covariate block of a single head; the label's row and column are zero."""
+    return jnp.pad(blocks, ((0, 0), (0, 1), (0, 1)))[:, None]
+
+
+def _multiples_of_identity(factors: Array, d: int) -> Array:  # [L, d, d]
+    return jnp.einsum("l,de->lde", factors, jnp.eye(d, dtype=factors.dtype))
+
+
+def _vector(values: Array, name: str) -> Array:  # [L]
+    values = jnp.asarray(values)
+    chex.assert_rank(values, 1, custom_message=f"{name} has one entry for each layer")
+    return values

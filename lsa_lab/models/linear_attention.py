@@ -1,0 +1,151 @@
+"""Linear attention with merged weights: the object of the theorems.
+
+One layer adds to token t
+
+    (1/n) Σ_h Σ_i (e_i · w_kq_h e_t) w_pv_h e_i  =  Σ_h w_pv_h S w_kq_h e_t,   S = (1/n) Σ_i e_i e_iᵀ,
+
+with i running over the keys that t may read (von Oswald et al. 2212.07677, Ahn et al. 2306.00297,
+Zhang et al. 2306.09927; THEORY I.0 and II.0). The right-hand side never forms the attention
+matrix, so time and memory are linear in n.
+"""
+
+from typing import Literal
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab.models.trace import Trace, collect
+
+Keys = Literal["demonstrations", "all", "causal"]
+
+_SHALLOW = 8  # a rolled scan costs a shallow network three quarters of its speed on CPU
+_CHUNK = 32  # causal attention: tokens whose scores are formed at once
+
+
+@flax.struct.dataclass
+class Params:
+    """Key-query and projection-value products, w_kq = W_Kᵀ W_Q and w_pv = W_O W_V, per head."""
+
+    w_kq: Array  # [L, H, e, e]
+    w_pv: Array  # [L, H, e, e]
+
+
+def init(
+    key: Array, num_layers: int, num_heads: int, d: int, scale: float = 0.02, dtype=None
+) -> Params:
+    """Gaussian weights of standard deviation ``scale``."""
+    key_kq, key_pv = jax.random.split(key)
+    shape = (num_layers, num_heads, d + 1, d + 1)
+    return Params(
+        w_kq=scale * jax.random.normal(key_kq, shape, dtype),
+        w_pv=scale * jax.random.normal(key_pv, shape, dtype),
+    )
+
+
+def forward(
+    params: Params,
+    tokens: Array,  # [T, e], the query last
+    *,
+    keys: Keys = "demonstrations",
+    normalise: bool = True,
+    head_mask: Array | None = None,  # [L, H]
+) -> Trace:
+    """Run every layer and return the stream and the heads' writes.
+
+    ``keys``: "demonstrations", every token reads all demonstrations and nobody reads the query;
+    "all", the query is a key too; "causal", demonstration i reads demonstrations 1..i and the query
+    reads all of them. ``normalise`` divides by the number n of demonstrations, whatever the mask.
+    """
+    _check(params, tokens, keys, head_mask)
+    num_layers, num_heads = params.w_kq.shape[:2]
+    scale = 1.0 / (tokens.shape[0] - 1) if normalise else 1.0
+    gates = jnp.ones((num_layers, num_heads), tokens.dtype)
+    if head_mask is not None:
+        gates = jnp.asarray(head_mask, tokens.dtype)
+    write = _causal_heads if keys == "causal" else _bidirectional_heads
+
+    def layer(stream: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, tuple]:
+        w_kq, w_pv, gate = weights
+        readable = stream if keys == "all" else stream[:-1]
+        total, heads = write(stream, readable, w_kq, scale * gate[:, None, None] * w_pv)
+        stream = stream + total
+        return stream, (stream, heads)
+
+    unroll = num_layers if num_layers <= _SHALLOW else 1
+    weights = (params.w_kq, params.w_pv, gates)
+    _, (later, heads) = jax.lax.scan(layer, tokens, weights, unroll=unroll)
+    return collect(tokens, later, heads)
+
+
+def attention(
+    params: Params, trace: Trace, *, keys: Keys = "demonstrations", normalise: bool = True
+) -> Array:  # [L, H, T, T]
+    """The scores (1/n) e_i · w_kq e_t with which token t (third axis) reads token i (fourth)."""
+    before = trace.stream[:-1]
+    scale = 1.0 / (before.shape[1] - 1) if normalise else 1.0
+    scores = jnp.einsum("lie,lhef,ltf->lhti", before, params.w_kq, before)
+    return jnp.where(key_mask(keys, before.shape[1]), scale * scores, 0)
+
+
+def key_mask(keys: Keys, num_tokens: int) -> Array:  # [1, 1, T, T]
+    """Which token (row) may read which (column)."""
+    column = jnp.arange(num_tokens)[None, :]
+    row = jnp.arange(num_tokens)[:, None]
+    is_query = column == num_tokens - 1
+    allowed = {
+        "demonstrations": ~is_query | (row < 0),
+        "all": (row >= 0) & (column >= 0),
+        "causal": (column <= row) & ~is_query,
+    }[keys]
+    return allowed[None, None]
+
+
+def _bidirectional_heads(
+    stream: Array, readable: Array, w_kq: Array, w_pv: Array
+) -> tuple[Array, Array]:  # [T, e], [H, T, e]
+    """All tokens share one moment, hence one matrix per head; heads are summed before the tokens
+    are touched, and their separate writes cost nothing when nobody reads them."""
+    maps = w_pv @ (readable.T @ readable) @ w_kq  # [H, e, e]
+    return stream @ maps.sum(0).T, jnp.einsum("te,hfe->htf", stream, maps)
+
+
+def _causal_heads(
+    stream: Array, readable: Array, w_kq: Array, w_pv: Array
+) -> tuple[Array, Array]:  # [T, e], [H, T, e]
+    """Prefix moments for whole chunks, scores only inside a chunk: memory n · chunk, not n²."""
+    n, e = readable.shape
+    size = min(n, _CHUNK)
+    chunks = jnp.pad(readable, ((0, -n % size), (0, 0))).reshape(-1, size, e)  # [m, c, e]
+    moments = jnp.cumsum(jnp.einsum("mie,mif->mef", chunks, chunks), axis=0)
+    earlier = jnp.concatenate([jnp.zeros_like(moments[:1]), moments[:-1]])
+    asked = jnp.einsum("hef,mtf->hmte", w_kq, chunks)
+    scores = jnp.tril(jnp.einsum("hmte,mie->hmti", asked, chunks))
+    read = jnp.einsum("mef,hmtf->hmte", earlier, asked) + jnp.einsum(
+        "hmti,mie->hmte", scores, chunks
+    )
+    demonstrations = jnp.einsum("hef,hmtf->hmte", w_pv, read).reshape(len(w_pv), -1, e)[:, :n]
+    query = w_pv @ (moments[-1] @ (w_kq @ stream[-1]).T).T[..., None]  # [H, e, 1]
+    heads = jnp.concatenate([demonstrations, query.transpose(0, 2, 1)], axis=1)
+    return heads.sum(0), heads
+
+
+def _check(params: Params, tokens: Array, keys: str, head_mask: Array | None) -> None:
+    chex.assert_rank(
+        tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
+    )
+    if tokens.shape[0] < 2:
+        raise ValueError(f"tokens has {tokens.shape[0]} rows; a query needs a demonstration")
+    num_layers, num_heads = params.w_kq.shape[:2]
+    expected = (num_layers, num_heads, tokens.shape[1], tokens.shape[1])
+    chex.assert_shape(
+        [params.w_kq, params.w_pv], expected, custom_message="weights are [L, H, e, e], e as tokens"
+    )
+    if keys not in ("demonstrations", "all", "causal"):
+        raise ValueError(f"keys is {keys!r}; choose 'demonstrations', 'all' or 'causal'")
+    if head_mask is not None:
+        chex.assert_shape(
+            head_mask, (num_layers, num_heads), custom_message="head_mask has one gate per head"
+        )

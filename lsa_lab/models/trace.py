@@ -1,0 +1,43 @@
+"""What a forward pass leaves behind, and the prediction read from it."""
+
+import flax.struct
+import jax.numpy as jnp
+from jax import Array
+
+
+@flax.struct.dataclass
+class Trace:
+    """The residual stream before the first layer and after each, and what every head wrote to it.
+
+    ``read_out`` turns a token of the stream into its label slot; None stands for the stream's last
+    coordinate, which is the label slot wherever there is no read-in.
+    """
+
+    stream: Array  # [L+1, T, e]
+    heads: Array  # [L, H, T, e]
+    read_out: Array | None = None  # [e]
+
+
+def label_slots(trace: Trace) -> Array:  # [L+1, T]
+    """The label slot of every token at every depth."""
+    if trace.read_out is None:
+        return trace.stream[..., -1]
+    return trace.stream @ trace.read_out
+
+
+def layer_predictions(trace: Trace, sign: float = -1.0) -> Array:  # [L+1]
+    """ŷ after each layer: sign times the query's label slot; entry 0 is the untouched prompt.
+
+    In the minus convention label slots carry residuals y_i - w_l·x_i, the query's -ŷ (THEORY II.0).
+    """
+    return sign * label_slots(trace)[:, -1]
+
+
+def predict(trace: Trace, sign: float = -1.0) -> Array:  # []
+    """ŷ, the last of the layer predictions."""
+    return layer_predictions(trace, sign)[-1]
+
+
+def collect(first: Array, later: Array, heads: Array, read_out: Array | None = None) -> Trace:
+    """The Trace of a stream [T, e], its states after each layer [L, T, e], and the heads' writes."""
+    return Trace(jnp.concatenate([first[None], later]), heads, read_out)

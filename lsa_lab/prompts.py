@@ -1,0 +1,54 @@
+"""A prompt, its tokens, and its second moment."""
+
+import chex
+import flax.struct
+import jax.numpy as jnp
+from jax import Array
+
+
+@flax.struct.dataclass
+class Prompt:
+    """Demonstrations (x_i, y_i) and a query whose label is to be predicted."""
+
+    x: Array  # [n, d]
+    y: Array  # [n]
+    x_query: Array  # [d]
+    y_query: Array  # []
+
+
+def check(prompt: Prompt) -> None:
+    """Raise unless the four arrays of one prompt fit together."""
+    chex.assert_rank(
+        prompt.x, 2, custom_message="x holds one prompt [n, d]; use jax.vmap for a batch of prompts"
+    )
+    n, d = prompt.x.shape
+    chex.assert_shape(prompt.y, (n,), custom_message="y has one label for each row of x")
+    chex.assert_shape(prompt.x_query, (d,), custom_message="x_query is one more row of x")
+    chex.assert_shape(prompt.y_query, (), custom_message="y_query is a scalar")
+
+
+def tokens(prompt: Prompt) -> Array:  # [n+1, e]
+    """The merged tokens e_i = [x_i, y_i] and, last, the query [x_query, 0].
+
+    The query's label slot starts at zero; the model writes its prediction there (THEORY I.0).
+    """
+    check(prompt)
+    demonstrations = jnp.concatenate([prompt.x, prompt.y[:, None]], axis=1)
+    query = jnp.concatenate([prompt.x_query, jnp.zeros_like(prompt.y[:1])])
+    return jnp.concatenate([demonstrations, query[None]])
+
+
+def interleaved_tokens(prompt: Prompt) -> Array:  # [2n+1, e]
+    """The tokens x_1, y_1, x_2, ..., x_query, each as [x, 0] or [0, y] (Garg et al., 2208.01066)."""
+    check(prompt)
+    n, d = prompt.x.shape
+    covariates = jnp.pad(prompt.x, ((0, 0), (0, 1)))
+    labels = jnp.pad(prompt.y[:, None], ((0, 0), (d, 0)))
+    pairs = jnp.stack([covariates, labels], axis=1).reshape(2 * n, d + 1)
+    return jnp.concatenate([pairs, jnp.pad(prompt.x_query, (0, 1))[None]])
+
+
+def second_moment(prompt: Prompt) -> Array:  # [e, e]
+    """S_0 = (1/n) Σ_i e_i e_iᵀ over the demonstrations (THEORY I.0.1)."""
+    demonstrations = tokens(prompt)[:-1]
+    return demonstrations.T @ demonstrations / demonstrations.shape[0]

@@ -1,0 +1,106 @@
+"""Dense and sparse linear regression: the law of a prompt."""
+
+from typing import Literal
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from lsa_lab.prompts import Prompt
+
+
+@flax.struct.dataclass
+class LinearTask:
+    """y_i = w·x_i + ε_i with x_i ~ N(0, Λ) and a fresh w for every prompt; the target is w·x_query.
+
+    The target carries no label noise, so a squared error on it is an excess risk (THEORY II.0).
+    The weights are w = w0 + v: v ~ N(0, weight_std² W), or, with ``sparsity`` s, exactly s
+    non-zeros on a uniformly random support, each N(0, weight_std²) ("gaussian") or ± weight_std
+    ("flat"). Sizes are static; everything else may be traced or vmapped over.
+    """
+
+    n: int = flax.struct.field(pytree_node=False)
+    d: int = flax.struct.field(pytree_node=False)
+    sparsity: int | None = flax.struct.field(default=None, pytree_node=False)
+    noise_std: ArrayLike = 0.0
+    covariance: Array | None = None  # [d, d]  Λ; None is the identity
+    task_covariance: Array | None = None  # [d, d]  W; None is the identity
+    prior_mean: Array | None = None  # [d]  w0, what the model is supposed to know
+    weight_std: ArrayLike = 1.0
+    signal: Literal["gaussian", "flat"] = flax.struct.field(default="gaussian", pytree_node=False)
+    dtype: jnp.dtype | None = flax.struct.field(default=None, pytree_node=False)
+
+    def __post_init__(self):
+        _check(self)
+
+
+def sample(key: Array, task: LinearTask) -> Prompt:
+    """One prompt."""
+    key_normal, key_weights = jax.random.split(key)
+    n, d = task.n, task.d
+    # One flat draw: on CPU several small ones cost more than their numbers.
+    normal = jax.random.normal(key_normal, ((n + 1) * d + n,), task.dtype)
+    covariates = normal[: (n + 1) * d].reshape(n + 1, d)
+    if task.covariance is not None:
+        covariates = covariates @ jnp.linalg.cholesky(task.covariance).astype(normal.dtype).T
+    weights = sample_weights(key_weights, task)
+    labels = covariates @ weights
+    noise = jnp.asarray(task.noise_std, normal.dtype) * normal[(n + 1) * d :]
+    return Prompt(covariates[:-1], labels[:-1] + noise, covariates[-1], labels[-1])
+
+
+def sample_weights(key: Array, task: LinearTask) -> Array:  # [d]
+    """One regression vector w."""
+    key_values, key_support = jax.random.split(key)
+    values = jax.random.normal(key_values, (task.d,), task.dtype)
+    if task.signal == "flat":
+        values = jnp.where(values < 0, -1, 1).astype(values.dtype)
+    if task.sparsity is not None:
+        support = jax.random.permutation(key_support, jnp.arange(task.d) < task.sparsity)
+        values = jnp.where(support, values, 0)
+    if task.task_covariance is not None:
+        values = jnp.linalg.cholesky(task.task_covariance).astype(values.dtype) @ values
+    weights = jnp.asarray(task.weight_std, values.dtype) * values
+    return weights if task.prior_mean is None else weights + task.prior_mean.astype(values.dtype)
+
+
+def weight_covariance(task: LinearTask) -> Array:  # [d, d]
+    """E w wᵀ about zero: weight_std² (s/d) W + w0 w0ᵀ, which is all that one layer sees of w."""
+    share = 1.0 if task.sparsity is None else task.sparsity / task.d
+    identity = jnp.eye(task.d, dtype=task.dtype)
+    spread = identity if task.task_covariance is None else task.task_covariance
+    moment = jnp.asarray(task.weight_std, spread.dtype) ** 2 * share * spread
+    if task.prior_mean is None:
+        return moment
+    return moment + jnp.outer(task.prior_mean, task.prior_mean)
+
+
+def _check(task: LinearTask) -> None:
+    for name in ("n", "d"):
+        value = getattr(task, name)
+        if value < 1:
+            raise ValueError(f"{name} = {value}: a prompt needs at least {name} = 1")
+    s, d = task.sparsity, task.d
+    if s is not None and not 1 <= s <= d:
+        raise ValueError(f"sparsity = {s} with d = {d}: choose 1 to {d}, nearest {min(max(s, 1), d)}")
+    if task.signal not in ("gaussian", "flat"):
+        raise ValueError(f"signal = {task.signal!r}: choose 'gaussian' or 'flat'")
+    if s is not None and task.task_covariance is not None:
+        raise ValueError("task_covariance describes dense weights: leave sparsity or it at None")
+    if task.signal == "flat" and task.task_covariance is not None:
+        raise ValueError("task_covariance would turn flat weights: leave signal at 'gaussian'")
+    for name, rank in (("covariance", 2), ("task_covariance", 2), ("prior_mean", 1)):
+        # A pytree transformation may rebuild the task around placeholders or batched arrays.
+        shape = getattr(getattr(task, name), "shape", None)
+        if shape is not None and shape[-rank:] != (d,) * rank:
+            raise ValueError(f"{name} has shape {shape}: with d = {d} it is {(d,) * rank}")
+    _check_values(task)
+
+
+def _check_values(task: LinearTask) -> None:
+    for name in ("noise_std", "weight_std"):
+        value = getattr(task, name)
+        if isinstance(value, int | float) and not 0 <= value < float("inf"):
+            raise ValueError(f"{name} = {value}: a standard deviation is finite and not negative")

@@ -1,0 +1,83 @@
+"""Prompts drawn from a real table: its rows are demonstrations, a row left out is the query."""
+
+from pathlib import Path
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab.prompts import Prompt
+
+
+@flax.struct.dataclass
+class Table:
+    """Covariates and labels, each column with mean 0 and variance 1 over the table."""
+
+    x: Array  # [rows, d]
+    y: Array  # [rows]
+
+
+def load_diabetes(dtype=None) -> Table:
+    """442 patients, d = 10 (Efron et al. 2004), as bundled with scikit-learn; nothing is fetched."""
+    from sklearn.datasets import load_diabetes as bundled
+
+    x, y = bundled(return_X_y=True, scaled=False)
+    names = ["age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6", "progression"]
+    return standardise(np.column_stack([x, y]), names, dtype)
+
+
+def load_csv(path: str | Path, dtype=None) -> Table:
+    """A comma-separated file with one header line; its last column is the label.
+
+    Raises ValueError for a missing or non-numeric value (with its line and column), a constant
+    column, or fewer than two rows.
+    """
+    header, *lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    names = [name.strip() for name in header.split(",")]
+    rows = [line.split(",") for line in lines if line.strip()]
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(names):
+            raise ValueError(f"{path}, line {number}: {len(row)} values for {len(names)} columns")
+    values = np.full((len(rows), len(names)), np.nan)
+    for i, row in enumerate(rows):
+        for j, text in enumerate(row):
+            try:
+                values[i, j] = float(text) if text.strip() else np.nan
+            except ValueError:
+                place = f"{path}, line {i + 2}, column {names[j]!r}"
+                raise ValueError(f"{place}: {text!r} is no number; encode it first") from None
+    return standardise(values, names, dtype)
+
+
+def standardise(values: np.ndarray, names: list[str], dtype=None) -> Table:
+    """Centre every column and divide by its standard deviation; the last one is the label."""
+    if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] < 2:
+        raise ValueError(f"a table of shape {values.shape}: it needs two rows and two columns")
+    bad_rows, bad_columns = np.nonzero(~np.isfinite(values))
+    if len(bad_rows):
+        column, count = names[bad_columns[0]], len(bad_rows)
+        raise ValueError(
+            f"{count} missing or infinite values, the first in row {bad_rows[0] + 1} of column "
+            f"{column!r}: drop those rows or fill them in"
+        )
+    spread = values.std(axis=0)
+    # A column of equal decimals has a spread of rounding errors, not of zero.
+    constant = spread <= 1e-12 * np.abs(values).max(axis=0)
+    if constant.any():
+        raise ValueError(f"column {names[int(constant.argmax())]!r} is constant: leave it out")
+    scaled = jnp.asarray((values - values.mean(axis=0)) / spread, dtype)
+    return Table(x=scaled[:, :-1], y=scaled[:, -1])
+
+
+def sample(key: Array, table: Table, n: int) -> Prompt:
+    """n demonstrations and a query, all different rows, drawn uniformly."""
+    chex.assert_rank([table.x, table.y], [2, 1])
+    rows = table.x.shape[0]
+    if not 1 <= n < rows:
+        raise ValueError(f"n = {n} demonstrations and a query from {rows} rows: n is 1 to {rows - 1}")
+    chosen = jax.random.choice(key, rows, (n + 1,), replace=False)
+    x, y = table.x[chosen], table.y[chosen]
+    return Prompt(x[:-1], y[:-1], x[-1], y[-1])

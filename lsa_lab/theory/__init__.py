@@ -1,0 +1,1 @@
+"""Closed forms: no sampling of prompts, no training."""

@@ -1,0 +1,29 @@
+"""Settings of the test process: strict, in float64, reproducible, and compiled once.
+
+They are environment variables and configuration values that must be set before the first array.
+"""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
+import hypothesis
+import jax
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_default_matmul_precision", "highest")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update(
+    "jax_compilation_cache_dir", str(Path(__file__).resolve().parents[1] / ".cache" / "xla")
+)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+# Draws change the numbers inside a theorem's hypotheses; shapes come from parametrize, so that a
+# test compiles once per shape. Compilation makes the first draw slow, hence no deadline.
+hypothesis.settings.register_profile("local", max_examples=20, deadline=None)
+hypothesis.settings.register_profile("ci", max_examples=20, deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
