@@ -1,0 +1,65 @@
+"""The risk of gradient descent given X, against the network that runs it (THEORY II.1.9)."""
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.models import constructions, linear_attention, trace
+from lsa_lab.prompts import Prompt, tokens
+from lsa_lab.theory import risk
+
+NOISE_VAR = 0.5
+
+
+@jax.jit
+def network_path_risks(x, step_sizes, weights):  # [L+1]
+    """|w|² averaged over the rows of ``weights``, and σ² over all noise, through the network.
+
+    Its predictions are linear in y: the labels Xw of each w and each unit vector of noise give both
+    parts of E |ŵ - w|² exactly, coordinate by coordinate through x_query = e_k.
+    """
+    n, d = x.shape
+    params = constructions.gradient_descent(step_sizes, d)
+
+    def estimates(y):  # [L+1, d]
+        def path(x_query):
+            prompt = Prompt(x, y, x_query, jnp.zeros((), x.dtype))
+            return trace.layer_predictions(linear_attention.forward(params, tokens(prompt)))
+
+        return jax.vmap(path, out_axes=1)(jnp.eye(d, dtype=x.dtype))
+
+    signal = jax.vmap(estimates)(weights @ x.T) - weights[:, None]
+    noise = jax.vmap(estimates)(jnp.eye(n, dtype=x.dtype))
+    return (signal**2).sum((0, 2)) / d + NOISE_VAR * (noise**2).sum((0, 2))
+
+
+@pytest.mark.parametrize(("n", "d"), [(7, 3), (3, 5)])
+@hypothesis.given(seed=st.integers(0, 2**31 - 1))
+def test_gradient_descent_given_x_costs_its_formula(n, d, seed):
+    rng = np.random.default_rng(seed)
+    x, step_sizes = rng.standard_normal((n, d)), rng.uniform(0.0, 0.4, 5)
+    values, vectors = np.linalg.eigh(x.T @ x / n)
+    values, step_sizes = jnp.asarray(values), jnp.asarray(step_sizes)
+    expected = risk.gradient_descent(values, step_sizes, n, NOISE_VAR, 2.0)
+    isotropic = np.sqrt(2.0) * np.linalg.qr(rng.standard_normal((d, d)))[0]
+    simulated = network_path_risks(x, step_sizes, isotropic)
+    np.testing.assert_allclose(simulated, expected, rtol=1e-10)
+    # Control: a signal along the steepest direction alone is learnt by another law.
+    steepest = np.sqrt(2.0) * np.tile(vectors[:, -1], (d, 1))
+    assert np.abs(network_path_risks(x, step_sizes, steepest) - expected)[1:].max() > 1e-6
+
+
+def test_gradient_descent_is_a_spectral_filter_that_ends_at_least_squares():
+    x = np.random.default_rng(0).standard_normal((12, 4))
+    values = np.linalg.eigvalsh(x.T @ x / 12)
+    step_size, steps = 0.5 / values[-1], 2000
+    path = risk.gradient_descent(jnp.asarray(values), jnp.full(steps, step_size), 12, NOISE_VAR)
+    t = np.arange(steps + 1)[:, None]
+    left = (1 - step_size * values) ** t
+    expected = (left**2).mean(1) + NOISE_VAR / 12 * ((1 - left) ** 2 / values).sum(1)
+    np.testing.assert_allclose(path, expected, rtol=1e-10)
+    least_squares = NOISE_VAR * np.trace(np.linalg.inv(x.T @ x))
+    np.testing.assert_allclose(path[-1], least_squares, rtol=1e-10)
