@@ -51,6 +51,32 @@ def sample(key: Array, task: LinearTask) -> Prompt:
     return Prompt(covariates[:-1], labels[:-1] + noise, covariates[-1], labels[-1])
 
 
+def sample_moments(key: Array, task: LinearTask) -> tuple[Array, Array, Array]:
+    """(second_moment [e, e], x_query [d], y_query []) of one prompt, without drawing its tokens.
+
+    With z_i = [x_i, ε_i], Σ_i z_i z_iᵀ is Wishart: C B Bᵀ Cᵀ, where C = diag(Λ^{1/2}, σ) and B is
+    Bartlett's factor, e × min(n, e), lower trapezoidal, χ_{n-j} on the diagonal and N(0, 1) below
+    (Bartlett 1933). A shear [x, ε] → [x, w·x + ε] turns it into n S_0. The cost does not depend on
+    n, and the random stream is not that of ``sample``.
+    """
+    key_normal, key_chi, key_weights = jax.random.split(key, 3)
+    n, d = task.n, task.d
+    rank = min(n, d + 1)
+    normal = jax.random.normal(key_normal, ((d + 1) * rank + d,), task.dtype)
+    shape = (n - jnp.arange(rank, dtype=normal.dtype)) / 2
+    chi = jnp.sqrt(2 * jax.random.gamma(key_chi, shape, dtype=normal.dtype))
+    below = jnp.tril(normal[: (d + 1) * rank].reshape(d + 1, rank), -1)
+    factor = below + jnp.eye(d + 1, rank, dtype=normal.dtype) * chi[None]
+    x_query, covariates = normal[(d + 1) * rank :], factor[:d]
+    if task.covariance is not None:
+        root = jnp.linalg.cholesky(task.covariance).astype(normal.dtype)
+        x_query, covariates = root @ x_query, root @ covariates
+    weights = sample_weights(key_weights, task)
+    labels = weights @ covariates + jnp.asarray(task.noise_std, normal.dtype) * factor[d]
+    factor = jnp.concatenate([covariates, labels[None]])
+    return factor @ factor.T / n, x_query, weights @ x_query
+
+
 def sample_weights(key: Array, task: LinearTask) -> Array:  # [d]
     """One regression vector w."""
     key_values, key_support = jax.random.split(key)

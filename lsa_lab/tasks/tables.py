@@ -35,7 +35,9 @@ def load_csv(path: str | Path, dtype=None) -> Table:
     Raises ValueError for a missing or non-numeric value (with its line and column), a constant
     column, or fewer than two rows.
     """
-    header, *lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    header, *lines = Path(path).read_text(encoding="utf-8-sig").splitlines() or [""]
+    if not header.strip():
+        raise ValueError(f"{path} is empty: it needs a header line and rows")
     names = [name.strip() for name in header.split(",")]
     rows = [line.split(",") for line in lines if line.strip()]
     for number, row in enumerate(rows, start=2):

@@ -1,0 +1,130 @@
+"""Masked linear attention as a recursion on the second moment of its demonstrations.
+
+Every token of the stream is one common matrix times the token it was: e_i^(l) = W_l e_i. So
+
+    W_{l+1} = W_l + Σ_h w_pv_h S_l w_kq_h W_l,    S_l = W_l S_0 W_lᵀ,    W_0 = I,
+
+and S_0 = (1/n) Σ_i e_i e_iᵀ is all that the model ever learns of its demonstrations (A2, Theorem 1
+in the sharper form derived here; THEORY I.0.1, T0a). The cost does not depend on n.
+"""
+
+import chex
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab import prompts
+from lsa_lab.models import linear_attention
+from lsa_lab.models.linear_attention import Params
+from lsa_lab.models.trace import predict
+
+_NARROW = 9  # tokens of at most this width: products with the batch axis last beat batched matmuls
+
+
+def layer_maps(
+    params: Params,
+    second_moment: Array,  # [e, e]
+    head_mask: Array | None = None,  # [L, H]
+) -> Array:  # [L+1, e, e]
+    """The layer maps W_0 = I, ..., W_L of keys="demonstrations", normalised."""
+    num_layers, num_heads, e, _ = _check(params, second_moment)
+    gates = jnp.ones((num_layers, num_heads), second_moment.dtype)
+    if head_mask is not None:
+        chex.assert_shape(head_mask, (num_layers, num_heads))
+        gates = jnp.asarray(head_mask, second_moment.dtype)
+
+    def layer(w: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        w_kq, w_pv, gate = weights
+        moment = w @ second_moment @ w.T
+        update = gate[:, None, None] * (w_pv @ moment @ w_kq)
+        w = w + update.sum(0) @ w
+        return w, w
+
+    identity = jnp.eye(e, dtype=second_moment.dtype)
+    weights = (params.w_kq, params.w_pv, gates)
+    unroll = num_layers if num_layers <= 8 else 1  # as in linear_attention.forward
+    _, maps = jax.lax.scan(layer, identity, weights, unroll=unroll)
+    return jnp.concatenate([identity[None], maps])
+
+
+def predictions(params: Params, batch: prompts.Prompt, sign: float = -1.0) -> Array:  # [B]
+    """ŷ for a batch of prompts (leading axis B), in whichever form is fastest at their size.
+
+    The same numbers as ``linear_attention.forward`` up to rounding; use that one to look inside.
+    """
+    if batch.x.shape[-1] + 1 <= _NARROW:
+        demonstrations = jnp.concatenate([batch.x, batch.y[..., None]], axis=-1).transpose(1, 2, 0)
+        moments = (demonstrations[:, :, None] * demonstrations[:, None]).mean(0)  # [e, e, B]
+        return predictions_from_moments(params, moments, batch.x_query.T, sign)
+
+    def one(prompt: prompts.Prompt) -> Array:
+        return predict(linear_attention.forward(params, prompts.tokens(prompt)), sign)
+
+    return jax.vmap(one)(batch)
+
+
+def predictions_from_moments(
+    params: Params,
+    second_moments: Array,  # [e, e, B]
+    x_queries: Array,  # [d, B]
+    sign: float = -1.0,
+) -> Array:  # [B]
+    """ŷ from second moments alone, with the batch axis last.
+
+    The last layer needs no layer map: it moves only the query, and only the query's label slot.
+    """
+    num_layers, num_heads, e, _ = params.w_kq.shape
+    chex.assert_shape(second_moments, (e, e, None))
+    chex.assert_shape(x_queries, (e - 1, second_moments.shape[-1]))
+    shape = second_moments.shape
+    w = jnp.broadcast_to(jnp.eye(e, dtype=second_moments.dtype)[:, :, None], shape)
+    for t in range(num_layers - 1):
+        moment = _product(_product(w, second_moments), w.swapaxes(0, 1))
+        w = w + sum(
+            _product(
+                _left(params.w_pv[t, h], moment),
+                _left(params.w_kq[t, h], w),
+            )
+            for h in range(num_heads)
+        )
+    query = (w[:, :-1] * x_queries[None]).sum(1)  # [e, B]
+    asked = jnp.einsum("hef,fb->heb", params.w_kq[-1], query)
+    for matrices in (w.swapaxes(0, 1), second_moments, w):  # S_L asked, without forming S_L
+        asked = (matrices[None] * asked[:, None]).sum(2)
+    return sign * (query[-1] + jnp.einsum("hf,hfb->b", params.w_pv[-1, :, -1], asked))
+
+
+def _product(a: Array, b: Array) -> Array:  # [i, k, B], [k, j, B] -> [i, j, B]
+    # Written out over k: XLA turns an einsum back into a batch-major matmul.
+    return sum(a[:, k, None] * b[None, k] for k in range(a.shape[1]))
+
+
+def _left(matrix: Array, b: Array) -> Array:  # [i, k], [k, j, B] -> [i, j, B]
+    return jnp.einsum("ik,kjb->ijb", matrix, b)
+
+
+def _check(params: Params, second_moment: Array) -> tuple[int, int, int, int]:
+    if not isinstance(params, Params):
+        raise TypeError(
+            f"the moment form exists for linear_attention.Params, not {type(params).__name__}: "
+            "softmax, norm, MLP and causal masks have no common layer map"
+        )
+    chex.assert_rank(params.w_kq, 4, custom_message="weights are [L, H, e, e]")
+    e = params.w_kq.shape[-1]
+    chex.assert_shape(second_moment, (e, e), custom_message="S_0 has the width of the weights")
+    if not isinstance(second_moment, jax.core.Tracer):
+        _check_moment(second_moment)
+    return params.w_kq.shape
+
+
+def _check_moment(second_moment: Array) -> None:
+    scale = jnp.abs(second_moment).max()
+    tolerance = float(scale * jnp.finfo(second_moment.dtype).eps * 100)
+    if not jnp.isfinite(scale):
+        raise ValueError("second_moment has entries that are not finite")
+    asymmetry = float(jnp.abs(second_moment - second_moment.T).max())
+    if asymmetry > tolerance:
+        raise ValueError(f"second_moment is not symmetric: entries differ by {asymmetry:.1e}")
+    smallest = float(jnp.linalg.eigvalsh(second_moment)[0])
+    if smallest < -tolerance:
+        raise ValueError(f"second_moment has a negative eigenvalue {smallest:.1e}")

@@ -1,0 +1,86 @@
+"""The law of linear prompts, and what impossible tasks are told."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.tasks.linear import LinearTask, sample, sample_weights, weight_covariance
+
+PROMPTS = 4000
+
+
+def draw(task, count=PROMPTS, seed=0):
+    keys = jax.random.split(jax.random.key(seed), count)
+    return jax.jit(jax.vmap(lambda key: sample(key, task)))(keys)
+
+
+def within(samples, expected, errors=5.0):
+    """Is the mean of samples [B, ...] within so many standard errors of what is expected?"""
+    standard_error = samples.std(0) / np.sqrt(len(samples))
+    return bool(np.all(np.abs(samples.mean(0) - expected) <= errors * standard_error + 1e-12))
+
+
+@pytest.mark.parametrize("sparsity", [1, 2, 4])
+@pytest.mark.parametrize("signal", ["gaussian", "flat"])
+def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
+    task = LinearTask(n=1, d=4, sparsity=sparsity, weight_std=0.5, signal=signal)
+    keys = jax.random.split(jax.random.key(1), PROMPTS)
+    weights = np.asarray(jax.vmap(lambda key: sample_weights(key, task))(keys))
+    assert ((weights != 0).sum(1) == sparsity).all()
+    assert within((weights != 0).astype(float), sparsity / 4)
+    if signal == "flat":
+        assert set(np.abs(weights[weights != 0])) == {0.5}
+
+
+def test_second_moments_are_those_of_the_task():
+    root = jax.random.normal(jax.random.key(2), (3, 3))
+    covariance = root @ root.T + jnp.eye(3)
+    task = LinearTask(5, 3, noise_std=0.3, covariance=covariance, prior_mean=jnp.arange(3.0))
+    prompts = draw(task)
+    outer = np.einsum("bi,bj->bij", prompts.x_query, prompts.x_query)
+    assert within(outer, np.asarray(covariance))
+    assert not within(outer, 1.15 * np.asarray(covariance))
+    spread = float(jnp.trace(weight_covariance(task) @ covariance))
+    assert within(np.asarray(prompts.y_query) ** 2, spread)
+    assert within(np.asarray(prompts.y[:, 0]) ** 2, spread + 0.3**2)
+
+
+def test_labels_without_noise_lie_on_one_hyperplane_with_the_target():
+    prompts = draw(LinearTask(n=4, d=3), count=20)
+    weights = jax.vmap(lambda x, y: jnp.linalg.lstsq(x, y)[0])(prompts.x, prompts.y)
+    fitted = jnp.einsum("bd,bd->b", weights, prompts.x_query)
+    np.testing.assert_allclose(fitted, prompts.y_query, atol=1e-10)
+
+
+def test_task_fields_may_be_traced_and_batched():
+    def label(noise_std, key):
+        return sample(key, LinearTask(n=2, d=2, noise_std=noise_std)).y
+
+    keys = jax.random.split(jax.random.key(0), 3)
+    noisy = jax.jit(jax.vmap(label))(jnp.array([0.0, 0.1, 10.0]), keys)
+    assert noisy.shape == (3, 2)
+
+
+def test_dtype_follows_the_task():
+    prompt = sample(jax.random.key(0), LinearTask(2, 2, sparsity=1, dtype=jnp.float32))
+    assert {leaf.dtype for leaf in jax.tree.leaves(prompt)} == {jnp.dtype("float32")}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"n": 0, "d": 3}, "n = 0"),
+        ({"n": 2, "d": 0}, "d = 0"),
+        ({"n": 2, "d": 3, "sparsity": 4}, "nearest 3"),
+        ({"n": 2, "d": 3, "sparsity": 0}, "nearest 1"),
+        ({"n": 2, "d": 3, "noise_std": float("nan")}, "noise_std = nan"),
+        ({"n": 2, "d": 3, "noise_std": -1.0}, "noise_std = -1.0"),
+        ({"n": 2, "d": 3, "signal": "dense"}, "'flat'"),
+        ({"n": 2, "d": 3, "covariance": np.eye(2)}, r"\(3, 3\)"),
+        ({"n": 2, "d": 3, "sparsity": 1, "task_covariance": np.eye(3)}, "dense"),
+    ],
+)
+def test_impossible_tasks_are_refused_with_the_key_and_the_value(fields, words):
+    with pytest.raises(ValueError, match=words):
+        LinearTask(**fields)
