@@ -1,0 +1,71 @@
+"""Linear attention may be computed as Q(KᵀV): the n x n scores need never be formed.
+
+THEORY II.2.8. The reference forms every score, token by token, for every rule who may read whom.
+"""
+
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.models import linear_attention
+
+READERS = {  # may token t read token i, when the query is the last of T tokens
+    "demonstrations": lambda t, i, T: i < T - 1,
+    "all": lambda t, i, T: True,
+    "causal": lambda t, i, T: i <= t and i < T - 1,
+}
+
+
+@partial(jax.jit, static_argnames=("n", "keys", "normalise"))
+def network(seed, n, keys, normalise):
+    key_tokens, key_weights = jax.random.split(jax.random.key(seed))
+    tokens = jax.random.normal(key_tokens, (n + 1, 4)) / (1 if normalise else n**0.5)
+    params = linear_attention.init(key_weights, 2, 3, d=3, scale=0.2)
+    settings = {"keys": keys, "normalise": normalise}
+    trace = linear_attention.forward(params, tokens, **settings)
+    return tokens, params, trace, linear_attention.attention(params, trace, **settings)
+
+
+def quadratic(tokens, params, rule, normalise):
+    """Stream [L+1, T, e], the heads' writes [L, H, T, e] and the scores [L, H, T, T]."""
+    stream, writes, scores = [np.array(tokens)], [], []
+    T = len(tokens)
+    allowed = np.array([[READERS[rule](t, i, T) for i in range(T)] for t in range(T)])
+    for w_kq, w_pv in zip(np.array(params.w_kq), np.array(params.w_pv), strict=True):
+        E = stream[-1]
+        share = allowed / (T - 1 if normalise else 1)
+        scores.append([share * (E @ kq.T @ E.T) for kq in w_kq])
+        writes.append([score @ (E @ pv.T) for score, pv in zip(scores[-1], w_pv, strict=True)])
+        stream.append(E + np.sum(writes[-1], axis=0))
+    return np.stack(stream), np.stack(writes), np.stack(scores)
+
+
+def disagreement(seed, n, keys, rule, normalise=True):
+    tokens, params, trace, scores = network(seed, n, keys, normalise)
+    stated = quadratic(tokens, params, rule, normalise)
+    return [
+        np.max(np.abs(ours - theirs)) / (1 + np.max(np.abs(theirs)))
+        for ours, theirs in zip((trace.stream, trace.heads, scores), stated, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("keys", ["demonstrations", "all", "causal"])
+@pytest.mark.parametrize("n", [1, 9, 70])
+def test_linear_attention_equals_its_quadratic_form(n, keys):
+    for seed in range(3):
+        assert max(disagreement(seed, n, keys, keys)) < 1e-10
+
+
+@pytest.mark.parametrize("keys", ["demonstrations", "all", "causal"])
+@given(seed=st.integers(0, 2**32 - 1))
+def test_without_the_mean_too(keys, seed):
+    assert max(disagreement(seed, 9, keys, keys, normalise=False)) < 1e-10
+
+
+def test_another_rule_of_reading_breaks_it():
+    for keys, rule in [("demonstrations", "all"), ("all", "causal"), ("causal", "demonstrations")]:
+        assert min(disagreement(0, 9, keys, rule)) > 1e-2

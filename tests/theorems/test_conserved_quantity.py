@@ -1,0 +1,91 @@
+"""u² - |U|² does not change while a linear-attention layer trains by gradient flow.
+
+Zhang et al. 2306.09927; THEORY II.2.6. The control lets u learn at twice the rate of U.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.theory import training_dynamics
+
+N = 5
+TIMES = jnp.linspace(0.0, 4.0, 9)
+
+
+def population_loss(weights, covariance, noise_var):
+    """½ E(ŷ - w·x)² from E bbᵀ = (1 + 1/n) Λ² + ((tr Λ + σ²)/n) Λ and E bwᵀ = Λ (THEORY II.2.4)."""
+    u, U = weights
+    trace = jnp.trace(covariance)
+    second = (1 + 1 / N) * covariance @ covariance + (trace + noise_var) / N * covariance
+    quadratic = u**2 * jnp.trace(covariance @ U.T @ second @ U)
+    return (quadratic - 2 * u * jnp.trace(covariance @ U.T @ covariance) + trace) / 2
+
+
+def draw(seed, d):
+    keys = jax.random.split(jax.random.key(seed), 4)
+    eigenvalues = jax.random.uniform(keys[0], (d,), minval=0.3, maxval=1.5)
+    basis, _ = jnp.linalg.qr(jax.random.normal(keys[1], (d, d)))
+    u, U = 0.5 * jax.random.normal(keys[2]), 0.5 * jax.random.normal(keys[3], (d, d))
+    return basis * eigenvalues[None] @ basis.T, (u, U)
+
+
+@partial(jax.jit, static_argnames="d")
+def imbalance(seed, d, noise_var, rate_of_u):
+    """d/dt (u² - |U|²)/2 with u' = -rate ∂L/∂u and U' = -∂L/∂U."""
+    covariance, (u, U) = draw(seed, d)
+    by_u, by_U = jax.grad(population_loss)((u, U), covariance, noise_var)
+    return jnp.abs(rate_of_u * u * by_u - jnp.sum(U * by_U))
+
+
+@partial(jax.jit, static_argnames="d")
+def drift(seed, d, noise_var):
+    covariance, (u, U) = draw(seed, d)
+    path = training_dynamics.solve(TIMES, covariance, N, u, U, noise_var)
+    change = training_dynamics.conserved(*path) - (u**2 - jnp.trace(U @ U.T))
+    return jnp.max(jnp.abs(change)), path
+
+
+@partial(jax.jit, static_argnames="d")
+def by_autodiff(seed, d, noise_var, rate_of_u):
+    """The weights at ``TIMES[1]`` by autodiff and Runge's method of order 4, and their drift."""
+    covariance, start = draw(seed, d)
+    steps = 1000
+    size = TIMES[1] / steps
+
+    def slope(weights):
+        by_u, by_U = jax.grad(population_loss)(weights, covariance, noise_var)
+        return -rate_of_u * by_u, -by_U
+
+    def step(_, weights):
+        slopes = [slope(weights)]
+        for share in (0.5, 0.5, 1.0):
+            along = jax.tree.map(
+                lambda w, s, share=share: w + share * size * s, weights, slopes[-1]
+            )
+            slopes.append(slope(along))
+        return jax.tree.map(
+            lambda w, a, b, c, e: w + size * (a + 2 * b + 2 * c + e) / 6, weights, *slopes
+        )
+
+    u, U = jax.lax.fori_loop(0, steps, step, start)
+    return u, U, jnp.abs(u**2 - jnp.sum(U**2) - start[0] ** 2 + jnp.sum(start[1] ** 2))
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@given(seed=st.integers(0, 2**32 - 1), noise_var=st.floats(0.0, 2.0))
+def test_u_squared_minus_the_norm_of_U_squared_is_conserved(d, seed, noise_var):
+    assert imbalance(seed, d, noise_var, rate_of_u=1.0) < 1e-10
+    change, path = drift(seed, d, noise_var)
+    u, U, own_change = by_autodiff(seed, d, noise_var, rate_of_u=1.0)
+    assert jnp.maximum(change, own_change) < 1e-7
+    assert jnp.max(jnp.abs(jnp.append(U - path.U[1], u - path.u[1]))) < 1e-7
+
+
+def test_unequal_learning_rates_break_the_conservation():
+    assert imbalance(0, 3, 0.5, rate_of_u=2.0) > 1e-2
+    assert by_autodiff(0, 3, 0.5, rate_of_u=2.0)[2] > 1e-2

@@ -1,0 +1,80 @@
+"""One layer of linear attention is one step of gradient descent from any w_0.
+
+von Oswald et al. 2212.07677; THEORY II.2.1: W_pv = η [0 0; w_0ᵀ -1], W_kq = diag(I, 0), the query's
+label slot starting at -w_0·x_query. The same layer again is the next step (derived here): slot i
+holds y_i - (w_l - w_0)·x_i, to which every layer adds its own w_0·x_i to get the residual of w_l.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models.trace import layer_predictions
+
+forward = jax.jit(linear_attention.forward, static_argnames="normalise")
+
+
+@partial(jax.jit, static_argnames=("n", "d"))
+def draw(seed, n, d):
+    x, noise, truth, initial = (
+        jax.random.normal(key, shape)
+        for key, shape in zip(
+            jax.random.split(jax.random.key(seed), 4), [(n + 1, d), (n,), (d,), (d,)], strict=True
+        )
+    )
+    return x, x[:-1] @ truth + noise, initial
+
+
+def one_step(x, y, initial, step_size):
+    """w_0 - (η/n) Σ_i (w_0·x_i - y_i) x_i, one demonstration after the other."""
+    w = np.array(initial)
+    for covariates, label in zip(np.array(x), np.array(y), strict=True):
+        w -= step_size / len(y) * (np.dot(initial, covariates) - label) * covariates
+    return w
+
+
+def disagreement(seed, n, d, step_size, query_slot=-1.0, later_initial=1.0, normalise=True):
+    """Of every prediction with w_l·x_query and of the slots with y - (w_l - w_0)·x, two layers."""
+    x, y, initial = draw(seed, n, d)
+    slots = jnp.append(y, query_slot * initial @ x[-1])
+    rows = jnp.stack([initial, later_initial * initial])
+    w_pv = jnp.zeros((2, d + 1, d + 1)).at[:, d, :d].set(rows).at[:, d, d].set(-1.0)
+    w_kq = jnp.zeros((2, d + 1, d + 1)).at[:, :d, :d].set(jnp.eye(d))
+    params = linear_attention.Params(w_kq[:, None], step_size * w_pv[:, None])
+    trace = forward(params, jnp.column_stack([x, slots]), normalise=normalise)
+
+    differences, w = [], np.array(initial)
+    for layer, prediction in enumerate(layer_predictions(trace)[1:], start=1):
+        w = one_step(x[:-1], y, w, step_size)
+        of_slots = trace.stream[layer, :-1, -1] - (y - x[:-1] @ (w - initial))
+        differences.append(max(jnp.max(jnp.abs(of_slots)), abs(prediction - x[-1] @ w)))
+    return differences
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 2), (7, 3), (16, 6)])
+@given(seed=st.integers(0, 2**32 - 1), step_size=st.floats(0.01, 1.0))
+def test_every_layer_is_one_step_from_any_initial_weights(n, d, seed, step_size):
+    assert max(disagreement(seed, n, d, step_size)) < 1e-10
+
+
+@given(seed=st.integers(0, 2**32 - 1), step_size=st.floats(0.01, 1.0))
+def test_the_construction_from_zero_is_the_same_layer(seed, step_size):
+    x, y, _ = draw(seed, 7, 3)
+    params = constructions.gradient_descent(jnp.full(1, step_size), 3)
+    trace = forward(params, jnp.column_stack([x, jnp.append(y, 0.0)]))
+    w = one_step(x[:-1], y, np.zeros(3), step_size)
+    assert abs(layer_predictions(trace)[-1] - x[-1] @ w) < 1e-10
+
+
+def test_an_empty_query_slot_a_forgotten_mean_or_a_layer_without_w_0_breaks_it():
+    assert min(disagreement(0, 7, 3, 0.5, query_slot=0.0)) > 1e-2
+    assert min(disagreement(0, 7, 3, 0.5, normalise=False)) > 1e-2
+    first, second = disagreement(0, 7, 3, 0.5, later_initial=0.0)
+    assert first < 1e-10
+    assert second > 1e-2

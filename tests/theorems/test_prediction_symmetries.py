@@ -1,0 +1,96 @@
+"""What may be done to a prompt without changing the predictions of gradient-descent layers.
+
+THEORY II.2.8. The weights are W_pv = diag(0, -1), W_kq = diag(A_l, 0); beside every symmetry stands
+a near miss that is none.
+"""
+
+import jax
+import jax.numpy as jnp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models.trace import layer_predictions
+
+N, D, L = 6, 3, 3
+seeds = given(seed=st.integers(0, 2**32 - 1))
+forward = jax.jit(linear_attention.forward, static_argnames=("keys", "normalise"))
+
+
+@jax.jit
+def draw(seed):
+    """Covariates [n+1, d], labels [n] twice, preconditioners [L, d, d], a rotation [d, d]."""
+    keys = jax.random.split(jax.random.key(seed), 4)
+    x, labels = jax.random.normal(keys[0], (N + 1, D)), jax.random.normal(keys[1], (2, N))
+    steps = jax.random.normal(keys[2], (L, D, D)) / D
+    return x, labels, steps, jnp.linalg.qr(jax.random.normal(keys[3], (D, D)))[0]
+
+
+def predictions(params, x, y, keys="demonstrations", normalise=True):  # [L+1]
+    tokens = jnp.column_stack([x, jnp.append(y, 0.0)])
+    return layer_predictions(forward(params, tokens, keys=keys, normalise=normalise))
+
+
+def differ(left, right):
+    return jnp.max(jnp.abs(left - right)) / (1 + jnp.max(jnp.abs(right)))
+
+
+def from_superposition(seed, structured):
+    x, (first, second), steps, _ = draw(seed)
+    params = linear_attention.init(jax.random.key(seed), L, 1, D, scale=0.3)
+    params = constructions.preconditioned(steps) if structured else params
+    parts = 2 * predictions(params, x, first) - 3 * predictions(params, x, second)
+    return differ(predictions(params, x, 2 * first - 3 * second), parts)
+
+
+@seeds
+def test_predictions_are_linear_in_the_labels(seed):
+    assert from_superposition(seed, structured=True) < 1e-10
+
+
+def under_change_of_covariates(seed, follow):
+    """x → Mx with A → M^{-T} A M^{-1}, which leaves every score x_i·A x_t as it is."""
+    x, (y, _), steps, rotation = draw(seed)
+    M = rotation * jnp.geomspace(0.5, 2.0, D)[None] @ rotation[::-1]
+    inverse = jnp.linalg.inv(M)
+    moved = constructions.preconditioned(inverse.T @ steps @ inverse if follow else steps)
+    still = constructions.preconditioned(steps)
+    return differ(predictions(moved, x @ M.T, y), predictions(still, x, y))
+
+
+@seeds
+def test_preconditioners_may_follow_a_change_of_covariates(seed):
+    assert under_change_of_covariates(seed, follow=True) < 1e-10
+
+
+def under_rotation(seed, anisotropy):
+    x, (y, _), _, rotation = draw(seed)
+    step = jnp.diag(1 + anisotropy * jnp.linspace(-1.0, 1.0, D)) / D
+    params = constructions.preconditioned(jnp.broadcast_to(step, (L, D, D)))
+    return differ(predictions(params, x @ rotation.T, y), predictions(params, x, y))
+
+
+@seeds
+def test_isotropic_steps_do_not_see_a_rotation_of_the_covariates(seed):
+    assert under_rotation(seed, anisotropy=0.0) < 1e-10
+
+
+def under_duplication(seed, keys="demonstrations", normalise=True):
+    x, (y, _), steps, _ = draw(seed)
+    params = constructions.preconditioned(steps)
+    twice = jnp.concatenate([x[:-1], x]), jnp.concatenate([y, y])
+    rule = keys, normalise
+    return differ(predictions(params, *twice, *rule), predictions(params, x, y, *rule))
+
+
+@seeds
+def test_a_context_given_twice_is_the_same_context(seed):
+    assert under_duplication(seed) < 1e-10
+
+
+def test_the_near_misses_change_the_predictions():
+    assert from_superposition(0, structured=False) > 1e-2
+    assert under_change_of_covariates(0, follow=False) > 1e-2
+    assert under_rotation(0, anisotropy=0.5) > 1e-2
+    assert under_duplication(0, normalise=False) > 1e-2
+    assert under_duplication(0, keys="all") > 1e-3  # twice as many keys against one query

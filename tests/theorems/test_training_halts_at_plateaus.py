@@ -1,0 +1,71 @@
+"""From small weights separate heads escape one by one, and between escapes the loss stands still.
+
+Derived here (agrees in outline with 2501.16265); THEORY II.2.6. Head i needs the time
+∫ dm / (λ_i² m² (1 - γ_i m³)); half-way to the next escape the next head, still of the order of its
+initial size m, has changed the loss by O(m³).
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.theory import training_dynamics
+
+N = 10
+SPECTRUM = jnp.array([2.0, 1.0, 0.5])
+
+
+def limits(eigenvalues, noise_var):
+    return jnp.cbrt(N / ((N + 1) * eigenvalues + jnp.sum(eigenvalues) + noise_var))
+
+
+def arrivals(eigenvalues, noise_var, size):
+    """When each head reaches 90 % of its limit, by Gauss-Legendre in 1/m."""
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    limit = limits(eigenvalues, noise_var)
+    low, high = 1 / (0.9 * limit), 1 / size
+    inverse = low[:, None] + (high - low)[:, None] * (nodes[None] + 1) / 2
+    speed = eigenvalues[:, None] ** 2 * (1 - 1 / (limit[:, None] * inverse) ** 3)
+    return (high - low) / 2 * jnp.sum(weights[None] / speed, axis=1)
+
+
+@jax.jit
+def error_at_arrival(seed, noise_var, size, clock):
+    eigenvalues = jax.random.uniform(jax.random.key(seed), (3,), minval=0.3, maxval=2.0)
+    times = clock * arrivals(eigenvalues, noise_var, size)
+    order = jnp.argsort(times)
+    start = jnp.full(3, size)
+    sizes = training_dynamics.solve_heads(times[order], eigenvalues, N, start, noise_var)
+    reached = sizes[jnp.arange(3), order] / limits(eigenvalues, noise_var)[order]
+    return jnp.max(jnp.abs(reached - 0.9))
+
+
+@jax.jit
+def distance_from_plateaus(size, noise_var):
+    """Of the loss half-way between escapes, at the worst plateau but the last."""
+    escapes = arrivals(SPECTRUM, noise_var, size)
+    times = (jnp.concatenate([jnp.zeros(1), escapes[:-1]]) + escapes) / 2
+    start = jnp.full(3, size)
+    sizes = training_dynamics.solve_heads(times, SPECTRUM, N, start, noise_var)
+    loss = jax.vmap(
+        lambda m: training_dynamics.loss(1.0, jnp.diag(m**3), jnp.diag(SPECTRUM), N, noise_var)
+    )
+    return jnp.max(jnp.abs(loss(sizes) - training_dynamics.plateaus(SPECTRUM, N, noise_var)[:-1]))
+
+
+@given(seed=st.integers(0, 2**32 - 1), noise_var=st.floats(0.0, 2.0), size=st.floats(0.02, 0.2))
+def test_a_head_arrives_when_the_integral_says(seed, noise_var, size):
+    assert error_at_arrival(seed, noise_var, size, clock=1.0) < 1e-7
+
+
+def test_the_loss_halts_at_the_plateaus_the_smaller_the_weights_start():
+    near, nearer = distance_from_plateaus(0.01, 0.5), distance_from_plateaus(0.005, 0.5)
+    assert nearer < 1e-5
+    assert jnp.abs(jnp.log2(near / nearer) - 3.0) < 0.1
+
+
+def test_another_clock_or_large_weights_at_the_start_break_it():
+    assert error_at_arrival(0, 0.5, 0.1, clock=0.5) > 1e-2
+    assert distance_from_plateaus(0.3, 0.5) > 1e-2
