@@ -2,14 +2,12 @@
 
 One layer adds to token t
 
-    (1/n) Σ_h Σ_i (e_i · w_kq_h e_t) w_pv_h e_i  =  Σ_h w_pv_h S w_kq_h e_t,   S = (1/n) Σ_i e_i e_iᵀ,
+    (1/n) Σ_h Σ_i (e_i · w_kq_h e_t) w_pv_h e_i = Σ_h w_pv_h S w_kq_h e_t,  S = (1/n) Σ_i e_i e_iᵀ,
 
 with i running over the keys that t may read (von Oswald et al. 2212.07677, Ahn et al. 2306.00297,
 Zhang et al. 2306.09927; THEORY I.0 and II.0). The right-hand side never forms the attention
 matrix, so time and memory are linear in n.
 """
-
-from typing import Literal
 
 import chex
 import flax.struct
@@ -17,12 +15,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.models.blocks import Keys, causal_read, check_keys, key_mask, run_layers
 from lsa_lab.models.trace import Trace, collect
-
-Keys = Literal["demonstrations", "all", "causal"]
-
-_SHALLOW = 8  # a rolled scan costs a shallow network three quarters of its speed on CPU
-_CHUNK = 32  # causal attention: tokens whose scores are formed at once
 
 
 @flax.struct.dataclass
@@ -65,18 +59,21 @@ def forward(
     gates = jnp.ones((num_layers, num_heads), tokens.dtype)
     if head_mask is not None:
         gates = jnp.asarray(head_mask, tokens.dtype)
-    write = _causal_heads if keys == "causal" else _bidirectional_heads
 
     def layer(stream: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, tuple]:
         w_kq, w_pv, gate = weights
-        readable = stream if keys == "all" else stream[:-1]
-        total, heads = write(stream, readable, w_kq, scale * gate[:, None, None] * w_pv)
+        w_pv = scale * gate[:, None, None] * w_pv
+        if keys == "causal":
+            total, heads = _causal_heads(stream, w_kq, w_pv)
+        else:
+            readable = stream if keys == "all" else stream[:-1]
+            total, heads = _bidirectional_heads(stream, readable, w_kq, w_pv)
         stream = stream + total
         return stream, (stream, heads)
 
-    unroll = num_layers if num_layers <= _SHALLOW else 1
-    weights = (params.w_kq, params.w_pv, gates)
-    _, (later, heads) = jax.lax.scan(layer, tokens, weights, unroll=unroll)
+    later, heads = run_layers(
+        layer, tokens, (params.w_kq, params.w_pv, gates), heavy=keys == "causal"
+    )
     return collect(tokens, later, heads)
 
 
@@ -90,19 +87,6 @@ def attention(
     return jnp.where(key_mask(keys, before.shape[1]), scale * scores, 0)
 
 
-def key_mask(keys: Keys, num_tokens: int) -> Array:  # [1, 1, T, T]
-    """Which token (row) may read which (column)."""
-    column = jnp.arange(num_tokens)[None, :]
-    row = jnp.arange(num_tokens)[:, None]
-    is_query = column == num_tokens - 1
-    allowed = {
-        "demonstrations": ~is_query | (row < 0),
-        "all": (row >= 0) & (column >= 0),
-        "causal": (column <= row) & ~is_query,
-    }[keys]
-    return allowed[None, None]
-
-
 def _bidirectional_heads(
     stream: Array, readable: Array, w_kq: Array, w_pv: Array
 ) -> tuple[Array, Array]:  # [T, e], [H, T, e]
@@ -112,24 +96,12 @@ def _bidirectional_heads(
     return stream @ maps.sum(0).T, jnp.einsum("te,hfe->htf", stream, maps)
 
 
-def _causal_heads(
-    stream: Array, readable: Array, w_kq: Array, w_pv: Array
-) -> tuple[Array, Array]:  # [T, e], [H, T, e]
-    """Prefix moments for whole chunks, scores only inside a chunk: memory n · chunk, not n²."""
-    n, e = readable.shape
-    size = min(n, _CHUNK)
-    chunks = jnp.pad(readable, ((0, -n % size), (0, 0))).reshape(-1, size, e)  # [m, c, e]
-    moments = jnp.cumsum(jnp.einsum("mie,mif->mef", chunks, chunks), axis=0)
-    earlier = jnp.concatenate([jnp.zeros_like(moments[:1]), moments[:-1]])
-    asked = jnp.einsum("hef,mtf->hmte", w_kq, chunks)
-    scores = jnp.tril(jnp.einsum("hmte,mie->hmti", asked, chunks))
-    read = jnp.einsum("mef,hmtf->hmte", earlier, asked) + jnp.einsum(
-        "hmti,mie->hmte", scores, chunks
-    )
-    demonstrations = jnp.einsum("hef,hmtf->hmte", w_pv, read).reshape(len(w_pv), -1, e)[:, :n]
-    query = w_pv @ (moments[-1] @ (w_kq @ stream[-1]).T).T[..., None]  # [H, e, 1]
-    heads = jnp.concatenate([demonstrations, query.transpose(0, 2, 1)], axis=1)
-    return heads.sum(0), heads
+def _causal_heads(stream: Array, w_kq: Array, w_pv: Array) -> tuple[Array, Array]:
+    """Every head reads the stream's prefixes; the query's row is no key, so it is zero as one."""
+    keys = stream.at[-1].set(0)
+    asked = jnp.einsum("hef,tf->hte", w_kq, stream)
+    read = jax.vmap(causal_read, in_axes=(0, None, None))(asked, keys, stream)
+    return jnp.einsum("hfe,hte->tf", w_pv, read), jnp.einsum("hfe,hte->htf", w_pv, read)
 
 
 def _check(params: Params, tokens: Array, keys: str, head_mask: Array | None) -> None:
@@ -143,8 +115,7 @@ def _check(params: Params, tokens: Array, keys: str, head_mask: Array | None) ->
     chex.assert_shape(
         [params.w_kq, params.w_pv], expected, custom_message="weights are [L, H, e, e], e as tokens"
     )
-    if keys not in ("demonstrations", "all", "causal"):
-        raise ValueError(f"keys is {keys!r}; choose 'demonstrations', 'all' or 'causal'")
+    check_keys(keys)
     if head_mask is not None:
         chex.assert_shape(
             head_mask, (num_layers, num_heads), custom_message="head_mask has one gate per head"

@@ -15,6 +15,7 @@ from jax import Array
 
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention
+from lsa_lab.models.blocks import run_layers
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 
@@ -42,8 +43,7 @@ def layer_maps(
 
     identity = jnp.eye(e, dtype=second_moment.dtype)
     weights = (params.w_kq, params.w_pv, gates)
-    unroll = num_layers if num_layers <= 8 else 1  # as in linear_attention.forward
-    _, maps = jax.lax.scan(layer, identity, weights, unroll=unroll)
+    maps = run_layers(layer, identity, weights, heavy=False)
     return jnp.concatenate([identity[None], maps])
 
 

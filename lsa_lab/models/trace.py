@@ -39,5 +39,5 @@ def predict(trace: Trace, sign: float = -1.0) -> Array:  # []
 
 
 def collect(first: Array, later: Array, heads: Array, read_out: Array | None = None) -> Trace:
-    """The Trace of a stream [T, e], its states after each layer [L, T, e], and the heads' writes."""
+    """The Trace of tokens [T, e], the stream after each layer [L, T, e], and the heads' writes."""
     return Trace(jnp.concatenate([first[None], later]), heads, read_out)

@@ -110,7 +110,9 @@ def _check(task: LinearTask) -> None:
             raise ValueError(f"{name} = {value}: a prompt needs at least {name} = 1")
     s, d = task.sparsity, task.d
     if s is not None and not 1 <= s <= d:
-        raise ValueError(f"sparsity = {s} with d = {d}: choose 1 to {d}, nearest {min(max(s, 1), d)}")
+        raise ValueError(
+            f"sparsity = {s} with d = {d}: choose 1 to {d}, nearest {min(max(s, 1), d)}"
+        )
     if task.signal not in ("gaussian", "flat"):
         raise ValueError(f"signal = {task.signal!r}: choose 'gaussian' or 'flat'")
     if s is not None and task.task_covariance is not None:

@@ -21,7 +21,7 @@ class Table:
 
 
 def load_diabetes(dtype=None) -> Table:
-    """442 patients, d = 10 (Efron et al. 2004), as bundled with scikit-learn; nothing is fetched."""
+    """442 patients, d = 10 (Efron et al. 2004), bundled with scikit-learn; nothing is fetched."""
     from sklearn.datasets import load_diabetes as bundled
 
     x, y = bundled(return_X_y=True, scaled=False)
@@ -79,7 +79,7 @@ def sample(key: Array, table: Table, n: int) -> Prompt:
     chex.assert_rank([table.x, table.y], [2, 1])
     rows = table.x.shape[0]
     if not 1 <= n < rows:
-        raise ValueError(f"n = {n} demonstrations and a query from {rows} rows: n is 1 to {rows - 1}")
+        raise ValueError(f"n = {n} of {rows} rows, one kept for the query: n is 1 to {rows - 1}")
     chosen = jax.random.choice(key, rows, (n + 1,), replace=False)
     x, y = table.x[chosen], table.y[chosen]
     return Prompt(x[:-1], y[:-1], x[-1], y[-1])

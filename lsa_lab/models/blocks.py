@@ -1,0 +1,93 @@
+"""What the models share: masks, causal reads, norm, MLP, and the walk through the layers."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+Keys = Literal["demonstrations", "all", "causal"]
+
+_SHALLOW = 8  # a rolled scan costs a shallow network three quarters of its speed on CPU
+_LONG = 2048  # more tokens than this: memory counts before speed
+_CHUNK = 32  # causal linear attention: tokens whose scores are formed at once
+_EPSILON = 1e-5  # layer norm: added to the variance
+
+
+def run_layers(
+    layer: Callable[[Array, Any], tuple[Array, tuple]],
+    stream: Array,  # [T, D]
+    weights: Any,  # every leaf [L, ...]
+    *,
+    heavy: bool,
+) -> tuple[Array, Array]:  # [L, T, D], [L, H, T, D]
+    """The stream after each layer, and the heads' writes, of L layers of one shape.
+
+    ``heavy`` layers form several arrays [H, T, k]. For a long prompt the backward pass keeps only
+    the stream and forms them again, one layer at a time.
+    """
+    num_layers = jax.tree.leaves(weights)[0].shape[0]
+    unroll = num_layers if num_layers <= _SHALLOW else 1
+    if heavy and stream.shape[0] > _LONG:  # unrolled, the compiler would undo the checkpoint
+        layer, unroll = jax.checkpoint(layer, prevent_cse=False), 1
+    return jax.lax.scan(layer, stream, weights, unroll=unroll)[1]
+
+
+def key_mask(keys: Keys, num_tokens: int) -> Array:  # [1, 1, T, T]
+    """Which token (row) may read which (column)."""
+    column = jnp.arange(num_tokens)[None, :]
+    row = jnp.arange(num_tokens)[:, None]
+    is_query = column == num_tokens - 1
+    allowed = {
+        "demonstrations": ~is_query | (row < 0),
+        "all": (row >= 0) & (column >= 0),
+        "causal": (column <= row) & ~is_query,
+    }[keys]
+    return allowed[None, None]
+
+
+def check_keys(keys: str) -> None:
+    """Raise unless ``keys`` is one of the three masks."""
+    if keys not in ("demonstrations", "all", "causal"):
+        raise ValueError(f"keys is {keys!r}; choose 'demonstrations', 'all' or 'causal'")
+
+
+def causal_read(queries: Array, keys: Array, values: Array) -> Array:  # [T, k] x 2, [T, v] -> same
+    """One head's Σ_{i≤t} (k_i · q_t) v_i for every t, in memory T · chunk and not T².
+
+    tril(Q Kᵀ) V = prefix moments Σ k_i v_iᵀ for whole chunks, and scores only inside a chunk
+    (THEORY II.2.8).
+    """
+    num_tokens = queries.shape[0]
+    num_chunks = -(-num_tokens // _CHUNK)
+    size = -(-num_tokens // num_chunks)
+    padding = num_chunks * size - num_tokens
+
+    def chunked(rows: Array) -> Array:  # [m, c, width]
+        return jnp.pad(rows, ((0, padding), (0, 0))).reshape(num_chunks, size, -1)
+
+    queries, keys, values = chunked(queries), chunked(keys), chunked(values)
+    moments = jnp.cumsum(jnp.einsum("mik,miv->mkv", keys[:-1], values[:-1]), axis=0)
+    earlier = jnp.pad(moments, ((1, 0), (0, 0), (0, 0)))
+    scores = jnp.tril(jnp.einsum("mtk,mik->mti", queries, keys))
+    read = queries @ earlier + scores @ values
+    return read.reshape(num_chunks * size, -1)[:num_tokens]
+
+
+def softmax_weights(queries: Array, keys: Array, mask: Array) -> Array:  # [..., T, T]
+    """a_ti = softmax over the readable i of k_i · q_t; every row of the mask has a readable key."""
+    scores = queries @ keys.swapaxes(-1, -2)
+    return jax.nn.softmax(jnp.where(mask, scores, -jnp.inf))
+
+
+def layer_norm(rows: Array, scale: Array, offset: Array) -> Array:  # [T, D], [D], [D] -> [T, D]
+    """(u - mean u) / √(var u + ε) ⊙ scale + offset, each token by itself (Ba et al. 1607.06450)."""
+    centred = rows - rows.mean(-1, keepdims=True)
+    deviation = jnp.sqrt((centred**2).mean(-1, keepdims=True) + _EPSILON)
+    return centred / deviation * scale[None] + offset[None]
+
+
+def mlp(rows: Array, w_in: Array, b_in: Array, w_out: Array, b_out: Array) -> Array:  # [T, D]
+    """W_out gelu(W_in u + b_in) + b_out, each token by itself; gelu in its tanh form (GPT-2)."""
+    return jax.nn.gelu(rows @ w_in.T + b_in[None]) @ w_out.T + b_out[None]

@@ -1,0 +1,199 @@
+"""Transformers with factored heads: softmax or linear attention, optional read-in, norm and MLP.
+
+One layer adds to token t of the stream, with u = norm(e) or, without a norm, u = e,
+
+    Σ_h W_O^h Σ_i a_ti W_V^h u_i,    softmax:  a_ti = softmax_i (W_K^h u_i · W_Q^h u_t),
+                                     linear:   a_ti = (1/n) W_K^h u_i · W_Q^h u_t,
+
+with i running over the keys that t may read, and then, if there is an MLP, W_2 gelu(W_1 u + b_1) +
+b_2 of the new stream (Vaswani et al. 1706.03762; A2, Eq. 1, THEORY I.2.1; linear: THEORY II.0).
+The score has no factor 1/√k: it is part of W_Q, and ``init`` draws it there.
+"""
+
+import dataclasses
+import functools
+import itertools
+import operator
+
+import chex
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab.models import linear_attention
+from lsa_lab.models import trace as traces
+from lsa_lab.models.blocks import (
+    causal_read,
+    key_mask,
+    layer_norm,
+    mlp,
+    run_layers,
+    softmax_weights,
+)
+from lsa_lab.models.trace import Trace
+from lsa_lab.models.transformer_weights import Config, Params, check_params, init, present_heads
+
+__all__ = ["Config", "Params", "init"]
+
+
+def forward(
+    params: Params,
+    tokens: Array,  # [T, e], the query last
+    config: Config,
+    head_mask: Array | None = None,  # [L, H]
+) -> Trace:
+    """Read in, run every layer, and return the stream and the heads' writes.
+
+    The MLP writes to the stream only. With a read-in the label slot is stream @ read_out.
+    """
+    _check(params, tokens, config, head_mask)
+    stream = tokens if params.read_in is None else tokens @ params.read_in.T
+    gates = jnp.ones((config.num_layers, config.num_heads), tokens.dtype)
+    if head_mask is not None:
+        gates = jnp.asarray(head_mask, tokens.dtype)
+    weights = (params.replace(read_in=None, read_out=None), gates)
+    later, heads = _run(stream, weights, config)
+    return traces.collect(stream, later, heads, params.read_out)
+
+
+def predict(
+    params: Params, tokens: Array, config: Config, head_mask: Array | None = None
+) -> Array:  # []
+    """ŷ = minus the query's label slot after the last layer."""
+    return traces.predict(forward(params, tokens, config, head_mask))
+
+
+def predict_prefixes(
+    params: Params, tokens: Array, config: Config, head_mask: Array | None = None
+) -> Array:  # [n+1]
+    """ŷ at x_1, ..., x_n and the query, each from the pairs before it (Garg et al. 2208.01066)."""
+    if config.layout != "interleaved":
+        raise ValueError(
+            f"layout is {config.layout!r}, where only the query has a prediction; use predict, "
+            "or layout='interleaved'"
+        )
+    return -traces.label_slots(forward(params, tokens, config, head_mask))[-1, ::2]
+
+
+def attention(params: Params, trace: Trace, config: Config) -> Array:  # [L, H, T, T]
+    """The a_ti with which token t (third axis) reads token i (fourth), from the stream."""
+    layers = params.replace(read_in=None, read_out=None)
+    scores = jax.vmap(functools.partial(_weights, config=config))(layers, trace.stream[:-1])
+    return jnp.where(present_heads(config)[:, :, None, None], scores, 0)
+
+
+def merge(params: Params, config: Config) -> linear_attention.Params:
+    """The same model with w_kq = W_Kᵀ W_Q and w_pv = W_O W_V (THEORY II.0)."""
+    plain = dict(kernel="linear", layout="merged", width=None, norm=False, mlp_width=None)
+    if config != dataclasses.replace(config, **plain):
+        raise ValueError(f"only a config with {plain} can be merged; this is {config}")
+    return linear_attention.Params(
+        w_kq=params.w_k.swapaxes(2, 3) @ params.w_q, w_pv=params.w_o @ params.w_v
+    )
+
+
+def _layer(
+    stream: Array, weights: tuple[Params, Array], config: Config
+) -> tuple[Array, tuple[Array, Array]]:  # [T, D], ([T, D], [H, T, D])
+    """One layer: Params without the axis L, and a gate for each head.
+
+    Heads are summed inside the product; what each writes costs nothing where nobody reads it.
+    """
+    layer, gate = weights
+    read = _read(layer, stream, config)  # [H, T, k]
+    w_o = gate[:, None, None] * layer.w_o
+    heads = jnp.einsum("hdk,htk->htd", w_o, read)
+    stream = stream + jnp.einsum("hdk,htk->td", w_o, read)
+    if config.mlp_width is not None:
+        rows = stream
+        if config.norm:
+            rows = layer_norm(stream, layer.mlp_norm_scale, layer.mlp_norm_offset)
+        stream = stream + mlp(
+            rows, layer.mlp_in, layer.mlp_in_bias, layer.mlp_out, layer.mlp_out_bias
+        )
+    return stream, (stream, heads)
+
+
+def _run(
+    stream: Array, weights: tuple[Params, Array], config: Config
+) -> tuple[Array, Array]:  # [L, T, D], [L, H, T, D]
+    """Neighbours with equally many heads run together, cut to them; absent heads write 0."""
+    layer = functools.partial(_layer, config=config)
+    later, writes, start = [], [], 0
+    for count, group in itertools.groupby(config.head_counts):
+        stop = start + len(list(group))
+        layers, gates = jax.tree.map(operator.itemgetter(slice(start, stop)), weights)
+        cut = {name: getattr(layers, name)[:, :count] for name in ("w_q", "w_k", "w_v", "w_o")}
+        together = (layers.replace(**cut), gates[:, :count])
+        states, heads = run_layers(layer, stream, together, heavy=True)
+        later.append(states)
+        writes.append(jnp.pad(heads, ((0, 0), (0, config.num_heads - count), (0, 0), (0, 0))))
+        stream, start = states[-1], stop
+    return jnp.concatenate(later), jnp.concatenate(writes)
+
+
+def _read(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, k]
+    """Σ_i a_ti W_V u_i for every head; the linear kernel never forms a."""
+    rows = _normed(layer, stream, config)
+    values = _project(layer.w_v, rows)
+    if config.kernel == "softmax":
+        return _weights(layer, stream, config) @ values
+    queries, keys = _scaled_queries(layer, rows, config), _project(layer.w_k, rows)
+    if config.layout == "merged" and config.keys != "all":
+        keys = keys.at[:, -1].set(0)  # nobody reads the query
+    if config.keys == "causal":
+        return jax.vmap(causal_read)(queries, keys, values)
+    return queries @ (keys.swapaxes(1, 2) @ values)
+
+
+def _weights(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, T]
+    """The a_ti of every head."""
+    rows = _normed(layer, stream, config)
+    mask = key_mask(config.keys, rows.shape[0])[0]
+    if config.layout == "interleaved":
+        mask = jnp.tril(jnp.ones_like(mask))
+    queries, keys = _scaled_queries(layer, rows, config), _project(layer.w_k, rows)
+    if config.kernel == "softmax":
+        return softmax_weights(queries, keys, mask)
+    return jnp.where(mask, queries @ keys.swapaxes(1, 2), 0)
+
+
+def _scaled_queries(layer: Params, rows: Array, config: Config) -> Array:  # [H, T, k]
+    """W_Q u_t, for the linear kernel divided by n, or by t in the interleaved layout."""
+    queries = _project(layer.w_q, rows)
+    if config.kernel == "softmax" or not config.normalise:
+        return queries
+    num_tokens = rows.shape[0]
+    if config.layout == "merged":
+        return queries / (num_tokens - 1)
+    return queries / jnp.arange(1, num_tokens + 1, dtype=rows.dtype)[None, :, None]
+
+
+def _normed(layer: Params, stream: Array, config: Config) -> Array:  # [T, D]
+    if not config.norm:
+        return stream
+    return layer_norm(stream, layer.attention_norm_scale, layer.attention_norm_offset)
+
+
+def _project(weights: Array, rows: Array) -> Array:  # [H, k, D], [T, D] -> [H, T, k]
+    return jnp.einsum("hkd,td->htk", weights, rows)
+
+
+def _check(params: Params, tokens: Array, config: Config, head_mask: Array | None) -> None:
+    chex.assert_rank(
+        tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
+    )
+    num_tokens, e = tokens.shape
+    if e != config.token_width:
+        raise ValueError(f"tokens are {e} wide, config.token_width is {config.token_width}")
+    if config.layout == "merged" and num_tokens < 2:
+        raise ValueError(f"tokens has {num_tokens} rows; a query needs a demonstration")
+    if config.layout == "interleaved" and num_tokens % 2 == 0:
+        raise ValueError(
+            f"tokens has {num_tokens} rows; x_1, y_1, ..., x_query are an odd number of them"
+        )
+    check_params(params, config)
+    if head_mask is not None:
+        chex.assert_shape(
+            head_mask, (config.num_layers, config.num_heads), custom_message="one gate per head"
+        )

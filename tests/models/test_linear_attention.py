@@ -1,0 +1,147 @@
+"""Linear attention against sums written out token by token; masks, gates, refusals, memory."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.models import blocks, linear_attention
+from lsa_lab.models.trace import predict
+
+KEYS = ["demonstrations", "all", "causal"]
+forward = jax.jit(linear_attention.forward, static_argnames=("keys", "normalise"))
+
+
+def draw(num_tokens, num_layers=2, num_heads=3, d=2, seed=0):
+    key_params, key_tokens = jax.random.split(jax.random.key(seed))
+    params = linear_attention.init(key_params, num_layers, num_heads, d, scale=0.5)
+    return params, jax.random.normal(key_tokens, (num_tokens, d + 1))
+
+
+def readable(token, num_tokens, keys):
+    """Which tokens a token may read, in words: n is the query's place."""
+    n = num_tokens - 1
+    demonstrations = range(n)
+    if keys == "demonstrations":
+        return demonstrations
+    if keys == "all":
+        return range(n + 1)
+    return demonstrations if token == n else range(token + 1)
+
+
+def written_out(params, tokens, keys, normalise):
+    """The streams, from one sum over keys for each token and head."""
+    w_kq, w_pv, stream = np.asarray(params.w_kq), np.asarray(params.w_pv), np.asarray(tokens)
+    num_tokens = len(stream)
+    scale = 1 / (num_tokens - 1) if normalise else 1.0
+    streams = [stream]
+    for kq, pv in zip(w_kq, w_pv, strict=True):
+        new = stream.copy()
+        for t in range(num_tokens):
+            for head in range(len(kq)):
+                for i in readable(t, num_tokens, keys):
+                    score = stream[i] @ kq[head] @ stream[t]
+                    new[t] += scale * score * (pv[head] @ stream[i])
+        stream = new
+        streams.append(stream)
+    return np.stack(streams)
+
+
+@pytest.mark.parametrize("num_tokens", [2, 5, 33])
+@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("keys", KEYS)
+def test_every_token_gains_the_sum_over_the_keys_it_may_read(keys, normalise, num_tokens):
+    params, tokens = draw(num_tokens)
+    params = params.replace(w_pv=params.w_pv if normalise else params.w_pv / num_tokens)
+    trace = forward(params, tokens, keys=keys, normalise=normalise)
+    expected = written_out(params, tokens, keys, normalise)
+    np.testing.assert_allclose(trace.stream, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("num_tokens", [2, 32, 34, 70])
+@pytest.mark.parametrize("keys", KEYS)
+def test_attention_and_values_explain_what_every_head_writes(keys, num_tokens):
+    params, tokens = draw(num_tokens)
+    trace = forward(params, tokens, keys=keys)
+    weights = linear_attention.attention(params, trace, keys=keys)
+    expected = jnp.einsum("lhti,lie,lhfe->lhtf", weights, trace.stream[:-1], params.w_pv)
+    np.testing.assert_allclose(trace.heads, expected, rtol=1e-10, atol=1e-10)
+    steps = trace.stream[1:] - trace.stream[:-1]
+    np.testing.assert_allclose(steps, trace.heads.sum(1), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_only_readable_keys_have_attention(keys):
+    params, tokens = draw(6)
+    weights = linear_attention.attention(params, forward(params, tokens, keys=keys), keys=keys)
+    allowed = np.array([[i in readable(t, 6, keys) for i in range(6)] for t in range(6)])
+    np.testing.assert_array_equal(linear_attention.key_mask(keys, 6)[0, 0], allowed)
+    np.testing.assert_array_equal(weights != 0, np.broadcast_to(allowed, weights.shape))
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_closing_a_gate_removes_the_head_and_nothing_else(keys):
+    params, tokens = draw(6)
+    mask = jnp.ones((2, 3)).at[0, 1].set(0).at[1, 2].set(0)
+    gated = forward(params, tokens, keys=keys, head_mask=mask)
+    without = params.replace(w_pv=params.w_pv * mask[:, :, None, None])
+    expected = forward(without, tokens, keys=keys)
+    np.testing.assert_allclose(gated.stream, expected.stream, rtol=1e-12)
+    assert not gated.heads[0, 1].any()
+    assert gated.heads[1, 1].any()
+    open_gates = forward(params, tokens, keys=keys, head_mask=jnp.ones((2, 3)))
+    full = forward(params, tokens, keys=keys)
+    np.testing.assert_array_equal(open_gates.stream, full.stream)
+    assert jnp.abs(full.stream - gated.stream).max() > 1e-3
+
+
+def test_gates_may_be_booleans():
+    params, tokens = draw(6)
+    mask = jnp.array([[True, False, True], [True, True, False]])
+    booleans = forward(params, tokens, head_mask=mask)
+    numbers = forward(params, tokens, head_mask=mask.astype(tokens.dtype))
+    np.testing.assert_array_equal(booleans.stream, numbers.stream)
+
+
+def test_a_long_prompt_gives_the_gradient_of_a_short_one(monkeypatch):
+    params, tokens = draw(40)
+
+    def gradient():
+        def loss(params):
+            return predict(linear_attention.forward(params, tokens, keys="causal")) ** 2
+
+        return jax.jit(jax.grad(loss))(params)
+
+    short = gradient()
+    monkeypatch.setattr(blocks, "_LONG", 39)
+    same = functools.partial(np.testing.assert_allclose, rtol=1e-10)
+    jax.tree.map(same, gradient(), short)
+
+
+def test_impossible_inputs_are_refused():
+    params, tokens = draw(4)
+    with pytest.raises(ValueError, match="keys is 'none'; choose"):
+        linear_attention.forward(params, tokens, keys="none")
+    with pytest.raises(ValueError, match="1 rows; a query needs a demonstration"):
+        linear_attention.forward(params, tokens[:1])
+    with pytest.raises(AssertionError, match=r"jax.vmap for a batch"):
+        linear_attention.forward(params, tokens[None])
+    with pytest.raises(AssertionError, match="e as tokens"):
+        linear_attention.forward(params, tokens[:, :2])
+    with pytest.raises(AssertionError, match="one gate per head"):
+        linear_attention.forward(params, tokens, head_mask=jnp.ones((3, 2)))
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_the_gradient_of_a_prompt_of_4096_needs_32_mebibytes(keys):
+    params = linear_attention.init(jax.random.key(0), 4, 4, d=20, dtype=jnp.float32)
+    tokens = jnp.zeros((4097, 21), jnp.float32)
+
+    def prediction(params, tokens):
+        return predict(linear_attention.forward(params, tokens, keys=keys))
+
+    for argument in (0, 1):
+        compiled = jax.jit(jax.grad(prediction, argument)).lower(params, tokens).compile()
+        assert compiled.memory_analysis().temp_size_in_bytes <= 32 * 2**20

@@ -1,0 +1,247 @@
+"""The transformer: kernels, layouts, uneven heads, gates, merging, prefixes, refusals, memory."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.models import blocks, linear_attention, transformer
+from lsa_lab.models.trace import label_slots
+from lsa_lab.models.transformer import Config
+
+KEYS = ["demonstrations", "all", "causal"]
+LAYOUTS = [("merged", keys) for keys in KEYS] + [("interleaved", "causal")]
+BASE = Config(token_width=3, num_layers=2, heads=2, key_width=2, init_scale=1.0)
+RICH = dataclasses.replace(BASE, width=5, norm=True, mlp_width=4)
+INTERLEAVED = dataclasses.replace(BASE, layout="interleaved", keys="causal")
+SHAPES = {
+    "softmax": BASE,
+    "rich": RICH,
+    "uneven": dataclasses.replace(RICH, num_layers=3, heads=(3, 1, 1)),
+    "interleaved": dataclasses.replace(INTERLEAVED, width=4, mlp_width=3),
+}
+init = jax.jit(transformer.init, static_argnames="dtype")
+forward = jax.jit(transformer.forward)
+predict = jax.jit(transformer.predict)
+predict_prefixes = jax.jit(transformer.predict_prefixes)
+
+
+def draw(config, num_tokens=7, seed=0):
+    key_params, key_tokens = jax.random.split(jax.random.key(seed))
+    params = init(key_params, config)
+    return params, jax.random.normal(key_tokens, (num_tokens, config.token_width))
+
+
+def abstract(config):
+    """Shapes and types of float32 weights: enough to trace and to compile."""
+    return jax.eval_shape(lambda key: init(key, config, dtype=jnp.float32), jax.random.key(0))
+
+
+def close(first, second, tolerance=1e-10):
+    np.testing.assert_allclose(first, second, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("keys", KEYS)
+def test_a_plain_linear_transformer_is_merged_linear_attention(keys, normalise):
+    config = dataclasses.replace(BASE, kernel="linear", keys=keys, normalise=normalise)
+    params, tokens = draw(config)
+    mask = jnp.array([[1.0, 0.5], [0.0, 1.0]])
+    factored = forward(params, tokens, config, mask)
+    merged = linear_attention.forward(
+        transformer.merge(params, config), tokens, keys=keys, normalise=normalise, head_mask=mask
+    )
+    close(factored.stream, merged.stream)
+    close(factored.heads, merged.heads)
+    close(
+        transformer.attention(params, factored, config),
+        linear_attention.attention(
+            transformer.merge(params, config), factored, keys=keys, normalise=normalise
+        ),
+    )
+
+
+def test_only_plain_linear_attention_is_merged():
+    for config in (BASE, dataclasses.replace(RICH, kernel="linear")):
+        with pytest.raises(ValueError, match="can be merged"):
+            transformer.merge(abstract(config), config)
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "linear"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_attention_and_values_explain_what_every_head_writes(name, kernel):
+    config = dataclasses.replace(SHAPES[name], kernel=kernel)
+    params, tokens = draw(config)
+    params = jax.tree.map(lambda w: 1.1 * w + 0.1, params)  # norms and absent heads too
+    trace = forward(params, tokens, config)
+    rows = trace.stream[:-1]
+    if config.norm:
+        rows = (rows - rows.mean(-1, keepdims=True)) / jnp.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+        rows = rows * params.attention_norm_scale[:, None] + params.attention_norm_offset[:, None]
+    weights = transformer.attention(params, trace, config)
+    values = jnp.einsum("lhkd,lid->lhik", params.w_v, rows)
+    close(trace.heads, jnp.einsum("lhti,lhik,lhdk->lhtd", weights, values, params.w_o))
+    if config.mlp_width is None:
+        close(trace.stream[1:] - trace.stream[:-1], trace.heads.sum(1))
+
+
+@pytest.mark.parametrize(("layout", "keys"), LAYOUTS)
+def test_softmax_weights_sum_to_one_over_the_readable_keys(layout, keys):
+    config = dataclasses.replace(BASE, layout=layout, keys=keys)
+    params, tokens = draw(config)
+    weights = transformer.attention(params, forward(params, tokens, config), config)
+    close(weights.sum(-1), 1.0)
+    allowed = linear_attention.key_mask(keys, 7)
+    if layout == "interleaved":
+        allowed = np.tril(np.ones((1, 1, 7, 7), bool))
+    np.testing.assert_array_equal(weights > 0, np.broadcast_to(allowed, weights.shape))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_closing_a_gate_removes_the_head(name):
+    config = SHAPES[name]
+    params, tokens = draw(config)
+    mask = jnp.ones((config.num_layers, config.num_heads)).at[0, 1].set(0)
+    gated = forward(params, tokens, config, mask)
+    without = params.replace(w_o=params.w_o.at[0, 1].set(0))
+    close(gated.stream, forward(without, tokens, config).stream)
+    assert not gated.heads[0, 1].any()
+    assert jnp.abs(gated.stream - forward(params, tokens, config).stream).max() > 1e-3
+
+
+def test_absent_heads_write_nothing_and_learn_nothing():
+    config = SHAPES["uneven"]
+    params, tokens = draw(config)
+    absent = np.array([[0, 0, 0], [0, 1, 1], [0, 1, 1]], bool)
+    gradient = jax.jit(jax.grad(transformer.predict))(params, tokens, config)
+    for name in ("w_q", "w_k", "w_v", "w_o"):
+        for weights in (getattr(params, name), getattr(gradient, name)):
+            assert not weights[absent].any()
+            assert (jnp.abs(weights[~absent]).max((1, 2)) > 0).all()
+    trace = forward(params, tokens, config)
+    assert not trace.heads[absent].any()
+    assert not transformer.attention(params, trace, config)[absent].any()
+
+
+def test_equal_counts_are_the_uneven_case_without_absences():
+    params, tokens = draw(BASE)
+    config = dataclasses.replace(BASE, heads=(2, 1))
+    silent = jax.tree.map(lambda w: w.at[1, 1].set(0), params)
+    close(forward(silent, tokens, config).stream, forward(silent, tokens, BASE).stream)
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "linear"])
+def test_a_prefix_is_predicted_as_if_it_were_the_prompt(kernel):
+    config = dataclasses.replace(INTERLEAVED, kernel=kernel, width=4, norm=True, mlp_width=3)
+    params, tokens = draw(config)
+    prefixes = predict_prefixes(params, tokens, config)
+    alone = [predict(params, tokens[:length], config) for length in (1, 3, 5, 7)]
+    close(prefixes, jnp.stack(alone))
+    with pytest.raises(ValueError, match="only the query has a prediction"):
+        transformer.predict_prefixes(abstract(RICH), tokens, RICH)
+
+
+def test_the_read_out_is_the_label_slot_behind_a_read_in():
+    params, tokens = draw(RICH)
+    trace = forward(params, tokens, RICH)
+    close(trace.stream[0], tokens @ params.read_in.T)
+    close(label_slots(trace), trace.stream @ params.read_out)
+    close(predict(params, tokens, RICH), -trace.stream[-1, -1] @ params.read_out)
+    assert forward(*draw(BASE), BASE).read_out is None
+
+
+def test_the_mlp_writes_to_the_stream_only():
+    params, tokens = draw(RICH)
+    trace = forward(params, tokens, RICH)
+    middle = trace.stream[:-1] + trace.heads.sum(1)
+    rows = (middle - middle.mean(-1, keepdims=True)) / jnp.sqrt(
+        middle.var(-1, keepdims=True) + 1e-5
+    )
+    hidden = jnp.einsum("lmd,ltd->ltm", params.mlp_in, rows)
+    hidden = 0.5 * hidden * (1 + jnp.tanh(jnp.sqrt(2 / jnp.pi) * (hidden + 0.044715 * hidden**3)))
+    close(trace.stream[1:] - middle, jnp.einsum("ldm,ltm->ltd", params.mlp_out, hidden))
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "linear"])
+def test_a_long_prompt_gives_the_gradient_of_a_short_one(kernel, monkeypatch):
+    config = dataclasses.replace(SHAPES["uneven"], kernel=kernel, keys="causal")
+    params, tokens = draw(config, 40)
+
+    def gradient():
+        return jax.jit(jax.grad(lambda p: transformer.predict(p, tokens, config)))(params)
+
+    short = gradient()
+    monkeypatch.setattr(blocks, "_LONG", 39)
+    jax.tree.map(close, gradient(), short)
+
+
+def test_scores_keep_their_size_when_keys_grow_wider():
+    def spread(key_width):
+        config = Config(token_width=8, num_layers=1, heads=64, key_width=key_width)
+        params = init(jax.random.key(0), config)
+        return float((params.w_k.swapaxes(2, 3) @ params.w_q).std())
+
+    assert abs(spread(64) / spread(4) - 1) < 0.1
+
+
+def test_weights_take_the_dtype_they_are_asked_for():
+    for config in SHAPES.values():
+        params = abstract(config)
+        tokens = jax.ShapeDtypeStruct((7, config.token_width), jnp.float32)
+        trace = jax.eval_shape(transformer.forward, params, tokens, config)
+        assert {array.dtype for array in jax.tree.leaves((params, trace))} == {jnp.dtype("float32")}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"heads": 0}, "heads is 0; the nearest valid value is 1"),
+        ({"heads": (2, 0)}, "heads is 0; the nearest valid value is 1"),
+        ({"heads": (8, 1, 1)}, r"3 counts for num_layers = 2; the nearest valid value is \(8, 1\)"),
+        ({"heads": (8,)}, r"the nearest valid value is \(8, 1\)"),
+        ({"heads": [2, 2]}, r"heads is \[2, 2\]; give an int, or a tuple"),
+        ({"num_layers": 0}, "num_layers is 0; the nearest valid value is 1"),
+        ({"key_width": 0}, "key_width is 0; the nearest valid value is 1"),
+        ({"width": 0}, "width is 0; the nearest valid value is 1"),
+        ({"mlp_width": 0}, "mlp_width is 0; the nearest valid value is 1"),
+        ({"token_width": 1}, "token_width is 1; the nearest valid value is 2"),
+        ({"keys": "none"}, "keys is 'none'; choose"),
+        ({"kernel": "relu"}, "kernel is 'relu'; choose"),
+        ({"layout": "flat"}, "layout is 'flat'; choose"),
+        ({"layout": "interleaved"}, "the nearest valid value is keys='causal'"),
+        ({"normalise": False}, "the nearest valid value is normalise=True"),
+        ({"init_scale": 0.0}, "init_scale is 0.0; it must be positive"),
+    ],
+)
+def test_impossible_configs_are_refused_with_the_nearest_possible_value(change, words):
+    with pytest.raises(ValueError, match=words):
+        dataclasses.replace(BASE, **change)
+
+
+def test_impossible_inputs_are_refused():
+    params, tokens = draw(BASE)
+    with pytest.raises(AssertionError, match=r"jax.vmap for a batch"):
+        transformer.forward(params, tokens[None], BASE)
+    with pytest.raises(ValueError, match="tokens are 2 wide"):
+        transformer.forward(params, tokens[:, :2], BASE)
+    with pytest.raises(ValueError, match="a query needs a demonstration"):
+        transformer.forward(params, tokens[:1], BASE)
+    with pytest.raises(ValueError, match="odd number"):
+        transformer.forward(params, tokens[:6], INTERLEAVED)
+    with pytest.raises(AssertionError, match="params do not fit the config"):
+        transformer.forward(params, tokens, dataclasses.replace(BASE, key_width=3))
+    with pytest.raises(AssertionError, match="one gate per head"):
+        transformer.forward(params, tokens, BASE, jnp.ones((1, 2)))
+
+
+@pytest.mark.parametrize(("layout", "keys"), LAYOUTS)
+def test_the_linear_kernel_needs_32_mebibytes_for_a_prompt_of_4096(layout, keys):
+    config = Config(21, num_layers=4, heads=4, key_width=21, kernel="linear", keys=keys)
+    config = dataclasses.replace(config, layout=layout)
+    params = abstract(config)
+    tokens = jnp.zeros((4097, 21), jnp.float32)
+    gradient = jax.jit(jax.grad(transformer.predict, (0, 1)))
+    compiled = gradient.lower(params, tokens, config).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes <= 32 * 2**20

@@ -1,0 +1,102 @@
+"""New numbers of the same shape must not be traced again."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from lsa_lab.models import linear_attention, transformer
+from lsa_lab.models.trace import predict
+from lsa_lab.models.transformer import Config
+
+
+def plain_config(kernel):
+    return Config(token_width=3, num_layers=2, heads=(2, 1), key_width=2, kernel=kernel)
+
+
+def draw_linear(key):
+    return linear_attention.init(key, 2, 2, d=2)
+
+
+def linear_loss(params, tokens):
+    return jnp.square(
+        jax.vmap(lambda t: predict(linear_attention.forward(params, t)))(tokens)
+    ).sum()
+
+
+def draw_transformer(key, kernel):
+    return transformer.init(key, plain_config(kernel))
+
+
+def transformer_loss(params, tokens, kernel):
+    config = plain_config(kernel)
+    return jnp.square(jax.vmap(transformer.predict, (None, 0, None))(params, tokens, config)).sum()
+
+
+MODELS = {"linear_attention": (draw_linear, linear_loss)} | {
+    kernel: (
+        functools.partial(draw_transformer, kernel=kernel),
+        functools.partial(transformer_loss, kernel=kernel),
+    )
+    for kernel in ("softmax", "linear")
+}
+
+
+def counted(function):
+    """The function, and a list that grows by one whenever its body runs."""
+    calls = []
+
+    @functools.wraps(function)
+    def body(*arguments):
+        calls.append(1)
+        return function(*arguments)
+
+    return body, calls
+
+
+def arguments(draw, seed, batch=3):
+    key_params, key_tokens = jax.random.split(jax.random.key(seed))
+    return draw(key_params), jax.random.normal(key_tokens, (batch, 5, 3))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_forward_is_traced_once(name):
+    draw, loss = MODELS[name]
+    body, calls = counted(loss)
+    compiled = jax.jit(body)
+    for seed in range(3):
+        compiled(*arguments(draw, seed))
+    assert len(calls) == 1
+    compiled(*arguments(draw, 0, batch=4))  # the counter does count
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_training_step_is_traced_once(name):
+    draw, loss = MODELS[name]
+    body, calls = counted(loss)
+
+    @jax.jit
+    def train(params, tokens):
+        def step(params, tokens):
+            gradient = jax.grad(body)(params, tokens)
+            return jax.tree.map(lambda w, g: w - 0.1 * g, params, gradient), None
+
+        return jax.lax.scan(step, params, jnp.stack([tokens, tokens]))[0]
+
+    params, tokens = arguments(draw, 0)
+    for _ in range(3):
+        params = train(params, tokens)
+    assert len(calls) == 1
+
+
+def test_equal_configs_are_one_config_to_the_compiler():
+    body, calls = counted(transformer.predict)
+    compiled = jax.jit(body)
+    for seed in range(2):
+        params, tokens = arguments(functools.partial(draw_transformer, kernel="softmax"), seed)
+        compiled(params, tokens[0], plain_config("softmax"))
+    assert len(calls) == 1
+    compiled(params, tokens[0], plain_config("linear"))
+    assert len(calls) == 2

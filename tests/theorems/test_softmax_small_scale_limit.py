@@ -1,0 +1,103 @@
+"""Softmax attention at a small scale τ is centred linear attention, to first order in τ.
+
+With scores s_i = x_iᵀ A x_query and means over the demonstrations (THEORY II.2.9; k₃ derived here),
+
+    (softmax(τs)·y - ȳ)/τ = mean(y(s - s̄)) + τ k₂ + O(τ²),   k₂ = ½ mean((y - ȳ)(s - s̄)²),
+    (softmax(τs)·y - softmax(-τs)·y)/2τ = mean(y(s - s̄)) + τ² k₃ + O(τ⁴),
+    k₃ = (mean((y - ȳ)(s - s̄)³) - 3 mean(y(s - s̄)) var s)/6.
+
+Hypotheses: k₂ and k₃ not 0. Control: linear attention without centring, wrong by ȳ s̄ = 1 at every
+τ; it is the limit once the labels are centred.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from lsa_lab.models import transformer
+from lsa_lab.models.transformer import Config
+from lsa_lab.prompts import Prompt, tokens
+
+N, D = 7, 3
+ONE_HEAD = Config(D + 1, num_layers=1, heads=1, key_width=D)
+PAIR = dataclasses.replace(ONE_HEAD, heads=2)
+LINEAR = dataclasses.replace(ONE_HEAD, kernel="linear")
+SCALES = np.geomspace(3e-2, 1e-3, 7)
+seeds = st.integers(0, 2**31 - 1)
+predict = jax.jit(transformer.predict)
+
+
+@jax.jit
+def draw(seed):
+    """A prompt and A with max |s - s̄| = 1, s̄ = 1 and ȳ = 1."""
+    keys = jax.random.split(jax.random.key(seed), 4)
+    x, y = jax.random.normal(keys[0], (N, D)), jax.random.normal(keys[1], (N,))
+    x_query, matrix = jax.random.normal(keys[2], (D,)), jax.random.normal(keys[3], (D, D))
+    direction = matrix @ x_query
+    centred = x - x.mean(0)[None]
+    centred = centred / jnp.abs(centred @ direction).max()
+    x = centred + (direction / (direction @ direction))[None]
+    return Prompt(x, y - y.mean() + 1, x_query, jnp.zeros(())), matrix
+
+
+def retrieved(prompt, matrix, scales, signs, config):
+    """Σ_h sign_h · (the labels, averaged by the weights of scores scale_h · s)."""
+    heads = len(scales)
+    w_q = jnp.asarray(scales)[:, None, None] * jnp.pad(matrix, ((0, 0), (0, 1)))[None]
+    w_k = jnp.broadcast_to(jnp.eye(D, D + 1), (heads, D, D + 1))
+    w_v = jnp.zeros((heads, D, D + 1)).at[:, 0, D].set(1)
+    w_o = jnp.zeros((heads, D + 1, D)).at[:, D, 0].set(-jnp.asarray(signs))
+    params = jax.tree.map(lambda w: w[None], transformer.Params(w_q, w_k, w_v, w_o))
+    return float(predict(params, tokens(prompt), config))
+
+
+def one_head(prompt, matrix, scale):
+    head = retrieved(prompt, matrix, [scale], [1.0], ONE_HEAD)
+    return (head - float(prompt.y.mean())) / scale
+
+
+def pair_of_heads(prompt, matrix, scale):
+    return retrieved(prompt, matrix, [scale, -scale], [0.5 / scale, -0.5 / scale], PAIR)
+
+
+def slope_and_last(network, prompt, matrix, limit):
+    """The slope of log |error| against log τ, and the error at the smallest τ."""
+    errors = np.array([network(prompt, matrix, scale) for scale in SCALES]) - limit
+    return np.polyfit(np.log(SCALES), np.log(np.abs(errors)), 1)[0], errors[-1]
+
+
+def expansion(prompt, matrix):
+    """mean(y(s - s̄)), k₂ and k₃."""
+    y, s = np.asarray(prompt.y), np.asarray(prompt.x @ (matrix @ prompt.x_query))
+    y, s = y - y.mean(), s - s.mean()
+    first = (y * s).mean()
+    return first, (y * s**2).mean() / 2, ((y * s**3).mean() - 3 * first * (s**2).mean()) / 6
+
+
+@given(seed=seeds)
+def test_one_head_errs_by_first_order_and_a_pair_of_opposite_heads_by_second(seed):
+    prompt, matrix = draw(seed)
+    first, second, third = expansion(prompt, matrix)
+    assume(min(abs(second), 5 * abs(third)) > 0.01)
+    slope, error = slope_and_last(one_head, prompt, matrix, first)
+    assert abs(slope - 1) < 0.1
+    assert abs(error / SCALES[-1] - second) < 2e-3
+    slope, error = slope_and_last(pair_of_heads, prompt, matrix, first)
+    assert abs(slope - 2) < 0.1
+    assert abs(error / SCALES[-1] ** 2 - third) < 2e-3
+
+
+@given(seed=seeds)
+def test_control_linear_attention_without_centring_is_not_the_limit(seed):
+    prompt, matrix = draw(seed)
+    plain = retrieved(prompt, matrix, [1.0], [1.0], LINEAR)
+    slope, error = slope_and_last(one_head, prompt, matrix, plain)
+    assert abs(slope) < 0.1
+    assert abs(error + 1) < 0.01
+    centred = prompt.replace(y=prompt.y - prompt.y.mean())
+    plain = retrieved(centred, matrix, [1.0], [1.0], LINEAR)
+    assert abs(slope_and_last(one_head, centred, matrix, plain)[1]) < 0.01
