@@ -1,0 +1,36 @@
+"""What a learner in context is compared with: from least squares to the exact sparse Bayes rule.
+
+Every estimator takes one prompt and returns weights [d], or its whole path; callers vmap.
+"""
+
+from lsa_lab.estimators.bayes import (
+    MAX_SUPPORTS,
+    gaussian_posterior_mean,
+    gaussian_predictive_variance,
+    sparse_posterior_mean,
+    spike_and_slab_posterior_mean,
+)
+from lsa_lab.estimators.descent import (
+    gradient_descent,
+    gradient_descent_plus_plus,
+    preprocessed_gradient_descent,
+    preprocessed_step_limit,
+)
+from lsa_lab.estimators.lasso import lasso, lasso_duality_gap
+from lsa_lab.estimators.least_squares import ols, ridge
+
+__all__ = [
+    "MAX_SUPPORTS",
+    "gaussian_posterior_mean",
+    "gaussian_predictive_variance",
+    "gradient_descent",
+    "gradient_descent_plus_plus",
+    "lasso",
+    "lasso_duality_gap",
+    "ols",
+    "preprocessed_gradient_descent",
+    "preprocessed_step_limit",
+    "ridge",
+    "sparse_posterior_mean",
+    "spike_and_slab_posterior_mean",
+]

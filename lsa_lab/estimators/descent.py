@@ -1,0 +1,137 @@
+"""Gradient descent on |y - Xw|²/2n from w = 0, and three ways to bend it.
+
+H = XᵀX/n and r = Xᵀy/n throughout: the gradient is Hw - r.
+"""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from lsa_lab.estimators.arguments import admit, check_finite, number, schedule
+from lsa_lab.prompts import Prompt
+
+
+def gradient_descent(
+    prompt: Prompt,
+    step_sizes: ArrayLike,  # [steps]
+    preconditioners: Array | None = None,  # [steps, d, d]
+) -> Array:  # [steps+1, d]
+    """w_{t+1} = w_t + η_t A_t Xᵀ(y - Xw_t)/n from w_0 = 0; A_t is the identity unless given.
+
+    A_t stands as it is: a layer with W_kq = diag(A, 0), ``constructions.preconditioned``, takes
+    the step with Aᵀ (Ahn et al. 2306.00297; THEORY II.2.3).
+    """
+    prompt = admit(prompt)
+    step_sizes = schedule(step_sizes, "step_sizes", prompt)
+    if preconditioners is not None:
+        d = prompt.x.shape[1]
+        chex.assert_shape(
+            preconditioners,
+            (*step_sizes.shape, d, d),
+            custom_message="preconditioners are [steps, d, d], one for each step size",
+        )
+        check_finite(preconditioners, "preconditioners")
+    return _descend(prompt.x, prompt.y, step_sizes, preconditioners)
+
+
+def gradient_descent_plus_plus(
+    prompt: Prompt, step_sizes: ArrayLike, gammas: ArrayLike
+) -> Array:  # [steps+1, d]
+    """GD++: after each step the covariates are contracted where they vary most, x ← (I - γ_t H_t)x.
+
+    T_{t+1} = (I - γ_t T_t H T_t) T_t from T_0 = I, w_{t+1} = w_t + η_t T_t² Xᵀ(y - Xw_t)/n, in the
+    coordinates of the prompt (von Oswald et al. 2212.07677; THEORY II.2.2).
+    """
+    prompt = admit(prompt)
+    step_sizes = schedule(step_sizes, "step_sizes", prompt)
+    gammas = schedule(gammas, "gammas", prompt)
+    chex.assert_equal_shape([step_sizes, gammas], custom_message="gammas: one for each step size")
+    return _descend_plus_plus(prompt.x, prompt.y, step_sizes, gammas)
+
+
+def preprocessed_gradient_descent(
+    prompt: Prompt, step_size: ArrayLike, num_steps: int, *, normalise: bool = False
+) -> Array:  # [num_steps+1]
+    """Weigh every coordinate by its correlation with the labels, then descend: the predictions.
+
+    R = diag(r), x̃ = Rx for demonstrations and query, θ_0 = 0, θ_{t+1} = θ_t + η X̃ᵀ(y - X̃θ_t)/n,
+    ŷ_t = θ_t·x̃_query; ``normalise`` takes R = diag(r/|r|) (modelled on Chen et al. 2408.04532;
+    THEORY II.1.6). It converges for step sizes below ``preprocessed_step_limit``.
+    """
+    prompt = admit(prompt)
+    step_size = number(step_size, "step_size", prompt, "a step against the gradient is positive")
+    if not isinstance(num_steps, int | np.integer) or num_steps < 0:
+        raise ValueError(f"num_steps = {num_steps!r}: expected a static integer, 0 or more")
+    return _preprocessed(prompt, step_size, num_steps, normalise)
+
+
+def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array:  # []
+    """2/λ_max(RHR): below it ``preprocessed_gradient_descent`` converges (THEORY II.1.6).
+
+    It varies from prompt to prompt like r⁻⁴ (r⁻² if normalised), so that one step size for all
+    prompts is slow on most of them; infinite where r = 0 and nothing moves.
+    """
+    prompt = admit(prompt)
+    features = prompt.x * _correlations(prompt.x, prompt.y, normalise)[None]
+    return 2 * prompt.x.shape[0] / jnp.linalg.norm(features, ord=2) ** 2
+
+
+@jax.jit
+def _descend(x: Array, y: Array, step_sizes: Array, preconditioners: Array | None) -> Array:
+    hessian, moment = _moments(x, y)
+
+    def step(weights, this):
+        step_size, preconditioner = this
+        direction = moment - hessian @ weights
+        if preconditioner is not None:
+            direction = preconditioner @ direction
+        weights = weights + step_size * direction
+        return weights, weights
+
+    start = jnp.zeros_like(moment)
+    _, path = jax.lax.scan(step, start, (step_sizes, preconditioners))
+    return jnp.concatenate([start[None], path])
+
+
+@jax.jit
+def _descend_plus_plus(x: Array, y: Array, step_sizes: Array, gammas: Array) -> Array:
+    hessian, moment = _moments(x, y)
+
+    def step(state, this):
+        weights, turn = state  # [d], [d, d]
+        step_size, gamma = this
+        weights = weights + step_size * (turn @ (turn @ (moment - hessian @ weights)))
+        return (weights, turn - gamma * (turn @ hessian @ turn @ turn)), weights
+
+    start = jnp.zeros_like(moment)
+    identity = jnp.eye(moment.shape[0], dtype=moment.dtype)
+    _, path = jax.lax.scan(step, (start, identity), (step_sizes, gammas))
+    return jnp.concatenate([start[None], path])
+
+
+@jax.jit(static_argnums=(2, 3))
+def _preprocessed(prompt: Prompt, step_size: Array, num_steps: int, normalise: bool) -> Array:
+    factors = _correlations(prompt.x, prompt.y, normalise)
+    hessian, moment = _moments(prompt.x * factors[None], prompt.y)
+    query = factors * prompt.x_query
+
+    def step(weights, _):
+        return weights + step_size * (moment - hessian @ weights), weights @ query
+
+    return jax.lax.scan(step, jnp.zeros_like(moment), length=num_steps + 1)[1]
+
+
+def _moments(x: Array, y: Array) -> tuple[Array, Array]:  # [d, d], [d]
+    return x.T @ x / x.shape[0], x.T @ y / x.shape[0]
+
+
+def _correlations(x: Array, y: Array, normalise: bool) -> Array:  # [d]
+    correlations = x.T @ y / x.shape[0]
+    if not normalise:
+        return correlations
+    square = correlations @ correlations
+    # Two selections: the derivative of the square root at 0 must not be formed.
+    return correlations / jnp.sqrt(jnp.where(square > 0, square, 1))

@@ -1,0 +1,279 @@
+"""The estimators against scikit-learn and plain numpy, at their limits, and what they refuse."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab import estimators
+from lsa_lab.models import constructions, linear_attention, trace
+from lsa_lab.prompts import Prompt, tokens
+
+SEEDS = st.integers(0, 2**32 - 1)
+ols, ridge, lasso = (jax.jit(rule) for rule in (estimators.ols, estimators.ridge, estimators.lasso))
+descend = jax.jit(estimators.gradient_descent)
+descend_plus_plus = jax.jit(estimators.gradient_descent_plus_plus)
+run_network = jax.jit(lambda *given: trace.layer_predictions(linear_attention.forward(*given)))
+BY_NAME = {
+    "ols": estimators.ols,
+    "ridge": lambda prompt: estimators.ridge(prompt, 0.1),
+    "lasso": lambda prompt: estimators.lasso(prompt, 0.1),
+    "gradient_descent": lambda prompt: estimators.gradient_descent(prompt, jnp.full(3, 0.1)),
+    "gradient_descent_plus_plus": lambda prompt: estimators.gradient_descent_plus_plus(
+        prompt, jnp.full(3, 0.1), jnp.full(3, 0.2)
+    ),
+    "preprocessed": lambda prompt: estimators.preprocessed_gradient_descent(prompt, 0.1, 3),
+    "normalised": lambda prompt: estimators.preprocessed_gradient_descent(
+        prompt, 0.1, 3, normalise=True
+    ),
+    "gaussian": lambda prompt: estimators.gaussian_posterior_mean(prompt, 1.0, 0.1),
+    "variance": lambda prompt: estimators.gaussian_predictive_variance(prompt, 1.0, 0.1),
+    "sparse": lambda prompt: estimators.sparse_posterior_mean(prompt, 2, 1.0, 0.1),
+}
+
+
+@partial(jax.jit, static_argnames=("n", "d", "rank"))
+def draw(seed, n, d, rank):
+    """X of a given rank, its singular values between √n/2 and 2√n; labels with noise."""
+    keys = jax.random.split(jax.random.key(seed), 5)
+    left = jnp.linalg.qr(jax.random.normal(keys[0], (n, rank)))[0]
+    right = jnp.linalg.qr(jax.random.normal(keys[1], (d, rank)))[0]
+    spectrum = n**0.5 * jax.random.uniform(keys[2], (rank,), minval=0.5, maxval=2.0)
+    x = (left * spectrum[None]) @ right.T
+    y = x @ jnp.ones(d) + jax.random.normal(keys[3], (n,))
+    return Prompt(x, y, jax.random.normal(keys[4], (d,)), jnp.zeros(()))
+
+
+def reference(model, prompt):
+    return model.fit(np.array(prompt.x), np.array(prompt.y)).coef_
+
+
+@pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
+@given(seed=SEEDS)
+def test_least_squares_is_scikit_learns(n, d, rank, seed):
+    from sklearn.linear_model import LinearRegression
+
+    prompt = draw(seed, n, d, rank)
+    model = LinearRegression(fit_intercept=False)
+    np.testing.assert_allclose(ols(prompt), reference(model, prompt), atol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
+@given(seed=SEEDS, penalty=st.floats(0.01, 5.0))
+def test_ridge_is_scikit_learns(n, d, rank, seed, penalty):
+    from sklearn.linear_model import Ridge
+
+    prompt = draw(seed, n, d, rank)
+    model = Ridge(alpha=n * penalty, fit_intercept=False, solver="svd")
+    ours = ridge(prompt, penalty)
+    np.testing.assert_allclose(ours, reference(model, prompt), atol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
+@given(seed=SEEDS, penalty=st.floats(0.1, 1.0))
+def test_lasso_is_scikit_learns(n, d, rank, seed, penalty):
+    from sklearn.linear_model import Lasso
+
+    prompt = draw(seed, n, d, rank)
+    model = Lasso(alpha=penalty, fit_intercept=False, tol=1e-14, max_iter=1_000_000)
+    ours = lasso(prompt, penalty)
+    np.testing.assert_allclose(ours, reference(model, prompt), atol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
+def test_ridge_without_penalty_is_least_squares(n, d, rank):
+    prompt = draw(0, n, d, rank)
+    np.testing.assert_array_equal(estimators.ridge(prompt, 0.0), estimators.ols(prompt))
+    np.testing.assert_allclose(estimators.ridge(prompt, 1e-6), estimators.ols(prompt), atol=1e-4)
+
+
+@pytest.mark.parametrize("penalty", [1e-6, 1e-3])
+def test_lasso_finds_its_support_among_many_more_columns_than_labels(penalty):
+    prompts = jax.vmap(lambda seed: draw(seed, 5, 16, 5))(jnp.arange(20))
+    weights = jax.vmap(lambda prompt: estimators.lasso(prompt, penalty))(prompts)
+    gaps = jax.vmap(lambda p, w: estimators.lasso_duality_gap(p, w, penalty))(prompts, weights)
+    assert np.max(gaps / jnp.sum(prompts.y**2, axis=1)) < 1e-14
+    assert np.max(np.sum(np.array(weights) != 0, axis=1)) <= 5
+
+
+def test_the_derivative_of_lasso_is_the_slope_of_its_path():
+    prompt, step = draw(0, 12, 5, 5), 1e-3
+    penalty = 0.5 * jnp.max(jnp.abs(prompt.x.T @ prompt.y)) / 12
+    before, after = (estimators.lasso(prompt, penalty + sign * step) for sign in (-1, 1))
+    slope = jax.jacobian(lambda penalty: estimators.lasso(prompt, penalty))(penalty)
+    assert 0 < np.count_nonzero(slope) < 5  # the path is linear between changes of its support
+    np.testing.assert_allclose(slope, (after - before) / (2 * step), atol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4)])
+@given(seed=SEEDS, step_size=st.floats(0.05, 0.45))
+def test_gradient_descent_filters_the_spectrum_down_to_least_squares(n, d, rank, seed, step_size):
+    prompt = draw(seed, n, d, rank)
+    path = descend(prompt, jnp.full(300, step_size))
+    x, y = np.array(prompt.x), np.array(prompt.y)
+    _, singular, basis = np.linalg.svd(x, full_matrices=False)
+    values = singular**2 / n
+    for t in (0, 1, 7, 300):
+        gain = (1 - (1 - step_size * values) ** t) / values
+        filtered = basis.T @ (gain * (basis @ x.T @ y / n))
+        np.testing.assert_allclose(path[t], filtered, atol=1e-10)
+    slowest = (1 - step_size * values.min()) ** 300
+    distance = np.linalg.norm(path[-1] - estimators.ols(prompt))
+    assert distance <= slowest * np.linalg.norm(estimators.ols(prompt)) + 1e-10
+
+
+@given(seed=SEEDS)
+def test_preconditioners_stand_as_given_and_a_layer_transposes_them(seed):
+    prompt = draw(seed, 12, 4, 4)
+    keys = jax.random.split(jax.random.key(seed), 2)
+    step_sizes, matrices = jax.random.uniform(keys[0], (3,)), jax.random.normal(keys[1], (3, 4, 4))
+    path = descend(prompt, step_sizes, matrices)
+    weights, x, y = np.zeros(4), np.array(prompt.x), np.array(prompt.y)
+    for t in range(3):
+        step = float(step_sizes[t]) * np.array(matrices[t])
+        weights = weights + step @ x.T @ (y - x @ weights) / 12
+        np.testing.assert_allclose(path[t + 1], weights, atol=1e-10 * (1 + np.abs(path).max()))
+    params = constructions.preconditioned(step_sizes[:, None, None] * matrices)
+    network = run_network(params, tokens(prompt))
+    turned = descend(prompt, step_sizes, matrices.transpose(0, 2, 1))
+    scale = 1 + np.abs(network).max()
+    np.testing.assert_allclose(turned @ prompt.x_query, network, atol=1e-10 * scale)
+    assert np.max(np.abs(path @ prompt.x_query - network)) > 1e-6
+
+
+@given(seed=SEEDS)
+def test_descent_plus_plus_contracts_the_spectrum_as_it_goes(seed):
+    prompt = draw(seed, 12, 4, 4)
+    step_sizes, gammas = 0.3 * jax.random.uniform(jax.random.key(seed), (2, 6))
+    path = descend_plus_plus(prompt, step_sizes, gammas)
+    x, y = np.array(prompt.x), np.array(prompt.y)
+    values, basis = np.linalg.eigh(x.T @ x / 12)
+    current, left = values, np.ones(4)
+    solution = np.linalg.lstsq(x, y)[0]
+    for t in range(6):
+        left = left * (1 - float(step_sizes[t]) * current)
+        current = current * (1 - float(gammas[t]) * current) ** 2
+        stated = basis @ ((1 - left) * (basis.T @ solution))
+        np.testing.assert_allclose(path[t + 1], stated, atol=1e-10)
+
+
+@given(seed=SEEDS, share=st.floats(0.1, 0.9))
+def test_preprocessed_descent_filters_the_spectrum_of_its_kernel(seed, share):
+    prompt = draw(seed, 12, 4, 4)
+    step_size = float(share * estimators.preprocessed_step_limit(prompt))
+    x, y = np.array(prompt.x), np.array(prompt.y)
+    r = x.T @ y / 12
+    kernel, basis = np.linalg.eigh(np.outer(r, r) * (x.T @ x / 12))
+    gains = step_size * np.cumsum((1 - step_size * kernel)[None] ** np.arange(40)[:, None], axis=0)
+    stated = (gains * (basis.T @ r**2)) @ basis.T @ (r * np.array(prompt.x_query))
+    predictions = estimators.preprocessed_gradient_descent(prompt, step_size, 40)
+    scale = 1 + np.max(np.abs(stated))
+    np.testing.assert_allclose(predictions, np.append(0.0, stated), atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_preprocessed_descent_diverges_beyond_its_step_limit_only(normalise):
+    prompt = draw(0, 12, 4, 4)
+    limit = estimators.preprocessed_step_limit(prompt, normalise=normalise)
+    ends = [
+        estimators.preprocessed_gradient_descent(prompt, share * limit, 1000, normalise=normalise)
+        for share in (0.9, 1.1)
+    ]
+    assert np.abs(ends[0][-1]) < 1e2
+    assert np.abs(ends[1][-1]) > 1e6
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_each_can_be_batched_compiled_and_differentiated(name):
+    rule = BY_NAME[name]
+    prompts = jax.vmap(lambda seed: draw(seed, 6, 4, 4))(jnp.arange(3))
+    batched = jax.jit(jax.vmap(rule))(prompts)
+    for i in range(3):
+        one = jax.tree.map(lambda leaf, i=i: leaf[i], prompts)
+        np.testing.assert_allclose(batched[i], rule(one), atol=1e-12)
+    direction = jax.tree.map(jnp.ones_like, one)
+    step = 1e-5
+    ahead, behind = (
+        rule(jax.tree.map(lambda leaf, way, sign=sign: leaf + sign * step * way, one, direction))
+        for sign in (1, -1)
+    )
+    slopes = jax.grad(lambda prompt: jnp.sum(rule(prompt)))(one)
+    along = sum(jnp.sum(leaf) for leaf in jax.tree.leaves(slopes))
+    np.testing.assert_allclose(along, jnp.sum(ahead - behind) / (2 * step), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_each_keeps_single_precision_and_survives_empty_columns_and_labels(name):
+    prompt = draw(0, 6, 4, 4)
+    double = BY_NAME[name](prompt)
+    single = BY_NAME[name](jax.tree.map(lambda leaf: leaf.astype(jnp.float32), prompt))
+    assert single.dtype == jnp.float32
+    np.testing.assert_allclose(single, double, rtol=1e-3, atol=1e-3)
+    empty = prompt.replace(x=prompt.x.at[:, 0].set(0.0), y=0 * prompt.y)
+    if name != "variance":
+        assert not np.any(np.array(BY_NAME[name](empty)))
+    if name not in ("ols", "lasso"):  # where the rank changes, they have no derivative
+        slopes = jax.grad(lambda p: jnp.sum(BY_NAME[name](p)))(empty)
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
+
+
+def test_many_supports_are_refused_with_their_number():
+    prompt = draw(0, 6, 24, 6)
+    with pytest.raises(ValueError, match="735471 supports of 8 among 24"):
+        estimators.sparse_posterior_mean(prompt, 8, 1.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: estimators.ridge(p, -0.1), "penalty = -0.1: expected a finite number >= 0"),
+        (lambda p: estimators.lasso(p, float("nan")), "penalty = nan"),
+        (lambda p: estimators.lasso(p, jnp.ones(3)), r"penalty has shape \(3,\).*vmap"),
+        (lambda p: estimators.lasso_duality_gap(p, p.x_query, -1.0), "penalty = -1.0"),
+        (lambda p: estimators.gaussian_posterior_mean(p, 1.0, 0.0), "noise_var = 0.0.*use ols"),
+        (lambda p: estimators.gaussian_predictive_variance(p, 0.0, 1.0), "signal_var = 0.0"),
+        (lambda p: estimators.sparse_posterior_mean(p, 2, 1.0, 0.0), "noise_var = 0.0.*use ols"),
+        (lambda p: estimators.sparse_posterior_mean(p, 5, 1.0, 1.0), "sparsity = 5, d = 4"),
+        (lambda p: estimators.spike_and_slab_posterior_mean(p, 1.5, 1.0, 1.0), "inclusion = 1.5"),
+        (lambda p: estimators.spike_and_slab_posterior_mean(p, 0.5, 1.0, 1.0), "orthogonal"),
+        (lambda p: estimators.gradient_descent(p, [0.1, np.inf]), "step_sizes holds 1 NaN"),
+        (lambda p: estimators.preprocessed_gradient_descent(p, 0.1, -1), "num_steps = -1"),
+        (lambda p: estimators.preprocessed_gradient_descent(p, 0.0, 3), "step_size = 0.0"),
+        (lambda p: estimators.ols(p.replace(x=p.x.at[2, 1].set(np.nan))), r"x holds 1 .*\(2, 1\)"),
+        (lambda p: estimators.ols(p.replace(y=p.y.at[0].set(np.inf))), r"y holds 1 .*\(0,\)"),
+        (lambda p: estimators.ols(p.replace(x=p.x.astype(int))), "one floating dtype"),
+        (lambda p: estimators.ols(p.replace(x=p.x[:0], y=p.y[:0])), "at least one demonstration"),
+        (
+            lambda p: estimators.gaussian_posterior_mean(p, 1.0, 1.0, prior_covariance=-jnp.eye(4)),
+            "not positive definite",
+        ),
+    ],
+)
+def test_values_without_a_meaning_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(draw(0, 6, 4, 4))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: estimators.ols(p.replace(x=p.x[None])), "use jax.vmap"),
+        (lambda p: estimators.gradient_descent(p, 0.1), "step_sizes is"),
+        (lambda p: estimators.gradient_descent(p, [0.1], jnp.ones((2, 4, 4))), "preconditioners"),
+        (lambda p: estimators.gradient_descent_plus_plus(p, [0.1], [0.1, 0.2]), "gammas"),
+        (lambda p: estimators.lasso_duality_gap(p, p.y, 0.1), "weights are"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(call, message):
+    with pytest.raises(AssertionError, match=message):
+        call(draw(0, 6, 4, 4))
+
+
+def test_a_query_without_a_known_label_is_welcome():
+    prompt = draw(0, 6, 4, 4)
+    unknown = prompt.replace(y_query=jnp.array(jnp.nan))
+    np.testing.assert_array_equal(estimators.ols(unknown), estimators.ols(prompt))

@@ -1,0 +1,84 @@
+"""The lasso is what its optimality conditions say it is (Tibshirani 1996; THEORY II.2.7).
+
+With g = Xᵀ(y - Xw)/n: g_j = λ sign w_j on the support and |g_j| <= λ off it; hence w = 0 if and
+only if λ >= |r|_∞, r = Xᵀy/n, and a soft threshold of r where XᵀX = nI. The gap certificate is the
+objective minus its dual at a feasible point, and is 0 only at the minimiser (derived here).
+"""
+
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.estimators import lasso, lasso_duality_gap
+from lsa_lab.prompts import Prompt
+
+SHAPES = [(30, 4), (8, 8), (5, 12)]
+solve = jax.jit(lasso)
+certify = jax.jit(lasso_duality_gap)
+
+
+@partial(jax.jit, static_argnames=("n", "d", "orthogonal"))
+def draw(seed, n, d, orthogonal=False):
+    keys = jax.random.split(jax.random.key(seed), 4)
+    x = jax.random.normal(keys[0], (n, d))
+    if orthogonal:
+        x = n**0.5 * jax.numpy.linalg.qr(x)[0]
+    y = x[:, 0] - x[:, -1] + jax.random.normal(keys[1], (n,))
+    return Prompt(x, y, jax.random.normal(keys[2], (d,)), jax.random.normal(keys[3], ()))
+
+
+def slope(prompt, weights):
+    x, y = np.array(prompt.x), np.array(prompt.y)
+    return (y - x @ weights) @ x / len(y)
+
+
+def violation(prompt, weights, penalty):
+    weights = np.array(weights)
+    inside, signs = slope(prompt, weights), np.sign(weights)
+    return np.max(np.where(signs == 0, np.abs(inside) - penalty, np.abs(inside - penalty * signs)))
+
+
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+@given(seed=st.integers(0, 2**32 - 1), share=st.floats(1e-3, 0.99))
+def test_the_slope_is_the_penalty_on_the_support_and_below_it_elsewhere(n, d, seed, share):
+    prompt = draw(seed, n, d)
+    largest = np.max(np.abs(slope(prompt, np.zeros(d))))
+    weights = solve(prompt, share * largest)
+    assert violation(prompt, weights, share * largest) < 1e-10
+    assert np.any(np.array(weights) != 0)
+    assert not np.any(np.array(solve(prompt, largest * (1 + 1e-9))))
+
+
+@given(seed=st.integers(0, 2**32 - 1), share=st.floats(0.01, 1.5))
+def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
+    prompt = draw(seed, 12, 5, orthogonal=True)
+    r = slope(prompt, np.zeros(5))
+    penalty = share * np.max(np.abs(r))
+    soft = [np.sign(value) * max(abs(value) - penalty, 0.0) for value in r]
+    np.testing.assert_allclose(solve(prompt, penalty), soft, atol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+@given(seed=st.integers(0, 2**32 - 1), penalty=st.floats(0.01, 2.0))
+def test_the_certificate_is_the_duality_gap(n, d, seed, penalty):
+    prompt = draw(seed, n, d)
+    weights = np.array(prompt.x_query)  # any weights have a gap
+    x, y = np.array(prompt.x), np.array(prompt.y)
+    primal = np.sum((y - x @ weights) ** 2) / (2 * n) + penalty * np.sum(np.abs(weights))
+    dual_point = (y - x @ weights) / n
+    dual_point *= min(1.0, penalty / np.max(np.abs(x.T @ dual_point)))
+    dual = y @ dual_point - n * np.sum(dual_point**2) / 2
+    gap = certify(prompt, weights, penalty)
+    assert abs(gap - (primal - dual)) < 1e-10 * primal
+    assert certify(prompt, solve(prompt, penalty), penalty) < 1e-12 * np.sum(y**2) / n
+
+
+def test_the_solution_for_another_penalty_breaks_the_conditions():
+    prompt = draw(0, 8, 8)
+    weights = solve(prompt, 0.11)
+    assert violation(prompt, weights, 0.1) > 1e-3
+    assert certify(prompt, weights, 0.1) > 1e-4

@@ -1,0 +1,92 @@
+"""The exact Bayes rules for sparse weights, against marginal likelihoods added up one by one.
+
+Given the support S the labels are N(0, τ² X_S X_Sᵀ + σ² I) and the weights on S have the mean
+τ² X_Sᵀ (τ² X_S X_Sᵀ + σ² I)⁻¹ y; the rule averages over supports (THEORY II.2.7).
+"""
+
+import itertools
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.estimators import ridge, sparse_posterior_mean, spike_and_slab_posterior_mean
+from lsa_lab.prompts import Prompt
+
+VARIANCES = {"signal_var": st.floats(0.3, 3.0), "noise_var": st.floats(0.05, 1.0)}
+exactly = jax.jit(sparse_posterior_mean, static_argnums=1)
+spike_and_slab = jax.jit(spike_and_slab_posterior_mean)
+
+
+@partial(jax.jit, static_argnames=("n", "d", "orthogonal"))
+def draw(seed, n, d, orthogonal=False):
+    keys = jax.random.split(jax.random.key(seed), 3)
+    x = jax.random.normal(keys[0], (n, d))
+    if orthogonal:
+        x = n**0.5 * jnp.linalg.qr(x)[0]
+    y = x @ jax.random.normal(keys[1], (d,)) + jax.random.normal(keys[2], (n,))
+    return Prompt(x, y, jnp.zeros(d), jnp.zeros(()))
+
+
+def average(prompt, supports, signal_var, noise_var):
+    """Σ_S p_S E(w | S, y) over pairs (S, log prior of S)."""
+    x, y = np.array(prompt.x), np.array(prompt.y)
+    log_weights, means = [], []
+    for support, log_prior in supports:
+        columns = x[:, list(support)]
+        covariance = signal_var * columns @ columns.T + noise_var * np.eye(len(y))
+        pulled = np.linalg.solve(covariance, y)
+        log_weights.append(log_prior - (y @ pulled + np.linalg.slogdet(covariance)[1]) / 2)
+        mean = np.zeros(x.shape[1])
+        mean[list(support)] = signal_var * columns.T @ pulled
+        means.append(mean)
+    shares = np.exp(np.array(log_weights) - max(log_weights))
+    return shares @ np.array(means) / shares.sum()
+
+
+def of_size(d, sparsity):
+    return [(support, 0.0) for support in itertools.combinations(range(d), sparsity)]
+
+
+def of_any_size(d, inclusion):
+    return [
+        (support, k * np.log(inclusion) + (d - k) * np.log1p(-inclusion))
+        for k in range(d + 1)
+        for support in itertools.combinations(range(d), k)
+    ]
+
+
+@pytest.mark.parametrize(("n", "d", "sparsity"), [(12, 5, 1), (4, 6, 3), (8, 11, 4)])
+@given(seed=st.integers(0, 2**32 - 1), **VARIANCES)
+def test_exactly_sparse_weights(n, d, sparsity, seed, signal_var, noise_var):
+    prompt = draw(seed, n, d)
+    stated = average(prompt, of_size(d, sparsity), signal_var, noise_var)
+    np.testing.assert_allclose(exactly(prompt, sparsity, signal_var, noise_var), stated, atol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d"), [(12, 5), (3, 6)])
+@given(seed=st.integers(0, 2**32 - 1), **VARIANCES)
+def test_a_single_full_support_is_ridge(n, d, seed, signal_var, noise_var):
+    prompt = draw(seed, n, d)
+    dense = ridge(prompt, noise_var / (n * signal_var))
+    np.testing.assert_allclose(exactly(prompt, d, signal_var, noise_var), dense, atol=1e-10)
+
+
+@given(seed=st.integers(0, 2**32 - 1), inclusion=st.floats(0.05, 0.95), **VARIANCES)
+def test_spikes_and_slabs_on_an_orthogonal_design(seed, inclusion, signal_var, noise_var):
+    prompt = draw(seed, 9, 6, orthogonal=True)
+    stated = average(prompt, of_any_size(6, inclusion), signal_var, noise_var)
+    ours = spike_and_slab(prompt, inclusion, signal_var, noise_var)
+    np.testing.assert_allclose(ours, stated, atol=1e-10)
+
+
+def test_another_sparsity_or_a_design_with_correlations_breaks_it():
+    prompt = draw(0, 8, 6)
+    stated = average(prompt, of_size(6, 3), 1.0, 0.3)
+    assert np.max(np.abs(exactly(prompt, 2, 1.0, 0.3) - stated)) > 1e-2
+    stated = average(prompt, of_any_size(6, 0.3), 1.0, 0.3)
+    assert np.max(np.abs(spike_and_slab(prompt, 0.3, 1.0, 0.3) - stated)) > 1e-2
