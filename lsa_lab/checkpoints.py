@@ -1,0 +1,94 @@
+"""Checkpoints: the arrays of a computation that was stopped, for one that takes it up again.
+
+The file is sha256(rest), the length of a JSON header, the header (facts that identify the
+computation; name, dtype and shape of every array) and the arrays' bytes. It is whole or refused,
+and nothing in it is ever executed or unpickled.
+"""
+
+import hashlib
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+_DIGEST = hashlib.sha256().digest_size
+_LENGTH = 8  # bytes that hold the header's length
+
+Facts = dict[str, str | int]
+
+
+def save(path: str | Path, tree: Any, facts: Facts) -> None:
+    """Write a pytree of arrays; a kill at any instant leaves the old file or the new one."""
+    leaves = {name: np.asarray(leaf) for name, leaf in _named(tree).items()}
+    layout = {name: [leaf.dtype.name, leaf.shape] for name, leaf in leaves.items()}
+    header = json.dumps({"facts": facts, "layout": layout}).encode()
+    parts = [len(header).to_bytes(_LENGTH, "little"), header]
+    body = b"".join(parts + [leaf.tobytes() for leaf in leaves.values()])
+    _replace(Path(path), hashlib.sha256(body).digest() + body)
+
+
+def load(path: str | Path, like: Any, facts: Facts) -> Any:
+    """The saved arrays in the structure of ``like``, whose leaves have a shape and a dtype.
+
+    Raises ValueError if the file is damaged, or if a fact or an array's name, shape or dtype is not
+    the one expected.
+    """
+    content = Path(path).read_bytes()
+    body = content[_DIGEST:]
+    if hashlib.sha256(body).digest() != content[:_DIGEST]:
+        raise ValueError(f"checkpoint {path} is damaged or cut short: delete it to start again")
+    end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
+    header = json.loads(body[_LENGTH:end])
+    _expect(path, header["facts"], facts)
+    layout = {name: f"{dtype} {shape}" for name, (dtype, shape) in header["layout"].items()}
+    expected = {name: f"{x.dtype.name} {list(x.shape)}" for name, x in _named(like).items()}
+    _expect(path, layout, expected)
+    leaves = {}
+    for name, (dtype, shape) in header["layout"].items():
+        # jax knows the names of the types that numpy lacks, bfloat16 for one.
+        leaf = np.frombuffer(body, jax.numpy.dtype(dtype), math.prod(shape), end)
+        leaves[name] = leaf.reshape(shape)
+        end += leaf.nbytes
+    return jax.tree.unflatten(jax.tree.structure(like), [leaves[name] for name in _named(like)])
+
+
+def digest(tree: Any) -> str:
+    """A fact about arrays too large to be one: sha256 of their names, dtypes, shapes and bytes."""
+    total = hashlib.sha256()
+    for name, leaf in _named(tree).items():
+        array = np.asarray(leaf)
+        total.update(f"{name} {array.dtype.name} {array.shape} ".encode() + array.tobytes())
+    return total.hexdigest()
+
+
+def _named(tree: Any) -> dict[str, Any]:
+    return {jax.tree_util.keystr(path): x for path, x in jax.tree.leaves_with_path(tree)}
+
+
+def _expect(path: str | Path, found: dict, wanted: dict) -> None:
+    for name in wanted | found:
+        if found.get(name) != wanted.get(name):
+            raise ValueError(
+                f"checkpoint {path} has {name} = {found.get(name, 'nothing')}, and this call has "
+                f"{wanted.get(name, 'nothing')}: delete the file or restore the arguments"
+            )
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".tmp")
+    with open(temporary, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

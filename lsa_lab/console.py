@@ -1,0 +1,87 @@
+"""A long computation and the person at the keyboard: progress bar, log and Ctrl-C."""
+
+import contextlib
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+def teller(
+    label: str,
+    log: str | Path | None,
+    progress: "Progress | None",
+    runs: int,
+    steps: int,
+    done: int,
+) -> Callable:
+    """What tells the bar and the log of each chunk, when ``done`` of the steps are behind us.
+
+    The loss is the median, over the runs that have not diverged, of the chunk's mean.
+    """
+    logged = 0
+    if log is not None:
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
+        logged = _last_logged(Path(log), label) if done else 0
+    task = progress and progress.add_task(label, total=runs * steps, completed=runs * done)
+
+    def tell(step: int, losses: np.ndarray, seconds: float) -> None:  # losses [runs alive, chunk]
+        alive = len(losses)
+        loss = float(np.median(losses.mean(1))) if alive else None
+        if progress is not None:
+            shown = f"{loss:.4g}" if alive else "none"
+            lost = f", {runs - alive} diverged" if alive < runs else ""
+            progress.update(
+                task,
+                completed=runs * (step if alive else steps),
+                description=f"{label}: loss {shown}{lost}",
+            )
+        if log is not None and step > logged:
+            line = {"label": label, "step": step, "loss": loss, "diverged": runs - alive}
+            with open(log, "a") as file:
+                file.write(json.dumps(line | {"seconds": round(seconds, 6)}) + "\n")
+
+    return tell
+
+
+def _last_logged(log: Path, label: str) -> int:
+    step = 0
+    for line in log.read_text().splitlines() if log.exists() else ():
+        with contextlib.suppress(ValueError):  # a line that a kill cut short
+            entry = json.loads(line)
+            step = entry["step"] if entry["label"] == label else step
+    return step
+
+
+@contextlib.contextmanager
+def interrupts_wait() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event that this yields, and raises KeyboardInterrupt only at the end.
+
+    A second Ctrl-C acts at once. Outside the main thread, and where Ctrl-C is ignored, nothing
+    changes.
+    """
+    asked = threading.Event()
+    in_main = threading.current_thread() is threading.main_thread()
+    previous = signal.getsignal(signal.SIGINT) if in_main else None
+    if previous in (None, signal.SIG_IGN):
+        yield asked
+        return
+
+    def wait(signum, frame):
+        asked.set()
+        signal.signal(signal.SIGINT, previous)
+
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if asked.is_set():
+        raise KeyboardInterrupt

@@ -1,0 +1,160 @@
+"""Training on the device: one run as two functions of arrays, and many runs laid out in groups.
+
+One program trains one group of ``width`` runs, whatever the number of groups and of devices; a
+single program for all of them (``shard_map``) would change a run's last bits with the devices.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+_DATA = 0x64617461  # "data": the child of a run's key from which its batches are drawn
+
+
+@flax.struct.dataclass
+class State:
+    """Where a run stands. ``finite`` tells of the loss, each gradient leaf and each new leaf of
+    params at the last step tried; one False and the run rests at its last finite params."""
+
+    params: Any
+    opt_state: Any
+    taken: Array  # []  steps with finite numbers
+    finite: Array  # [1 + 2P]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One run: loss(params, batch, setting), sample(key, setting), optimizer(setting), and the
+    number of steps. ``impl`` names the kind of key that sample is given, None an untyped one."""
+
+    loss: Callable
+    sample: Callable
+    optimizer: Callable
+    steps: int
+    impl: str | None
+
+    def start(self, params: Any, setting: Any) -> State:
+        """The state before the first step; keys in it are untyped, for they go to files."""
+        opt_state = optax.tree.unwrap_random_key_data(self.optimizer(setting).init(params))
+        finite = jnp.ones(1 + 2 * len(jax.tree.leaves(params)), bool)
+        return State(params, opt_state, jnp.zeros((), jnp.int32), finite)
+
+    def step(self, state: State, key: Array, setting: Any, t: Array) -> tuple[State, dict]:
+        """Step t and its record, or neither if the run has diverged or t is past the end."""
+        key = key if self.impl is None else jax.random.wrap_key_data(key, impl=self.impl)
+        batch = self.sample(jax.random.fold_in(jax.random.fold_in(key, _DATA), t), setting)
+        loss, grads = jax.value_and_grad(self.loss)(state.params, batch, setting)
+        with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
+            updates, opt_state = optax.with_extra_args_support(self.optimizer(setting)).update(
+                grads,
+                state.opt_state,
+                state.params,
+                value=loss,
+                grad=grads,
+                value_fn=lambda params: self.loss(params, batch, setting),
+            )
+            params = optax.apply_updates(state.params, updates)
+        finite, norm = _finite(loss, grads, params)
+        tried = jnp.all(state.finite) & (t < self.steps)
+        good = tried & jnp.all(finite)
+        state = State(
+            params=optax.tree.where(good, params, state.params),
+            opt_state=opt_state,  # nobody reads it once the run has diverged
+            taken=state.taken + good.astype(jnp.int32),
+            finite=jnp.where(tried, finite, state.finite),
+        )
+        record = {"loss": loss.astype(float), "grad_norm": norm.astype(float)}
+        return state, jax.tree.map(lambda number: jnp.where(good, number, jnp.nan), record)
+
+
+def _finite(loss: Array, grads: Any, params: Any) -> tuple[Array, Array]:  # [1 + 2P], []
+    """Which numbers are finite, in State's order, and the gradient's norm.
+
+    The squares that the norm adds up are the gradient's test: a gradient whose square overflows
+    counts as not finite, in the leaf that tips the sum.
+    """
+    squares = [optax.tree.norm(leaf, squared=True) for leaf in jax.tree.leaves(grads)]
+    sums = list(itertools.accumulate(squares))
+    probes = [jnp.sum(0 * leaf) for leaf in jax.tree.leaves(params)]  # 0 * inf is NaN
+    finite = jnp.stack([jnp.isfinite(number) for number in (loss, *sums, *probes)])
+    return finite, jnp.sqrt(sums[-1])
+
+
+class Fleet:
+    """R runs in groups of ``width``, each on one device; the last is filled with its last run."""
+
+    def __init__(self, count: int, width: int):
+        self.count, self.width = count, width
+        starts = range(0, count, width)
+        if width == 1:
+            self.members = list(starts)
+        else:
+            self.members = [np.minimum(np.arange(i, i + width), count - 1) for i in starts]
+
+    def spread(self, rows: Any) -> list[Any]:
+        """Rows [R, ...] as one tree a group, on the devices in turn."""
+        devices = jax.local_devices()
+
+        def part(g: int) -> Any:
+            # A copy: the program that trains a group takes over its memory.
+            own = jax.tree.map(lambda x: np.array(np.asarray(x)[self.members[g]]), rows)
+            return jax.device_put(own, devices[g % len(devices)])
+
+        return [part(g) for g in range(len(self.members))]
+
+    def rows(self, groups: list[Any]) -> Any:
+        """The groups' trees as one of NumPy rows [R, ...]."""
+        join = np.stack if self.width == 1 else np.concatenate
+        return jax.tree.map(
+            lambda *x: join([np.asarray(part) for part in x])[: self.count], *groups
+        )
+
+    def program(self, step: Callable, chunk: int) -> Callable:
+        """(state, key, setting, first) of a group -> its state and records [.., chunk] after
+        ``chunk`` steps. It knows nothing of other groups, and so neither do the bits."""
+        if self.width > 1:
+            step = jax.vmap(step, in_axes=(0, 0, 0, None))
+
+        def advance(state: State, key: Array, setting: Any, first: Array) -> tuple[State, dict]:
+            times = first + jnp.arange(chunk, dtype=jnp.int32)
+            state, record = jax.lax.scan(lambda s, t: step(s, key, setting, t), state, times)
+            return state, jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), record)
+
+        return jax.jit(advance, donate_argnums=0)
+
+
+def count(params: Any, key: Array, settings: Any) -> int | None:
+    """The number R of runs, None for one without that axis; raises unless all have the same."""
+    axes = jnp.ndim(key) - (impl(key) is None)
+    if axes not in (0, 1) or key.size == 0:
+        raise ValueError(f"key has shape {key.shape}: pass one key, or a batch of keys [R]")
+    number = key.shape[0] if axes else None
+    named = {"params": params, "settings": settings}
+    for path, leaf in jax.tree.leaves_with_path(named):
+        shape = jnp.shape(leaf)
+        if number is not None and shape[:1] != (number,):
+            raise ValueError(
+                f"{name(path)} has shape {shape}: with {number} keys its leading axis is {number}"
+            )
+    for path, leaf in jax.tree.leaves_with_path(params):
+        if not np.isfinite(np.asarray(leaf)).all():
+            raise ValueError(f"{name(path) or 'params'} is not finite before the first step")
+    return number
+
+
+def impl(key: Array) -> str | None:
+    """The kind of a typed key."""
+    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    return str(jax.random.key_impl(key)) if typed else None
+
+
+def name(path: tuple) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator=".")

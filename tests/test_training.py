@@ -1,0 +1,463 @@
+"""fit: descent on fresh batches whose bits depend on the run alone, and its ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import cache, partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+from lsa_lab import checkpoints, console, training
+from lsa_lab.models import linear_attention
+from lsa_lab.models.trace import predict
+from lsa_lab.prompts import tokens
+from lsa_lab.status import Status, status_of
+from lsa_lab.tasks import linear
+from lsa_lab.training import fit
+
+TASK = linear.LinearTask(n=6, d=2)
+KEYS = jax.random.split(jax.random.key(1), 5)
+STARTS = {"w": jax.random.normal(jax.random.key(2), (5, 3))}
+START = {"w": STARTS["w"][0]}
+
+
+def noise(key):
+    return jax.random.normal(key, (3,))
+
+
+def quartic(params, batch):
+    return jnp.sum((params["w"] - 0.1 * batch) ** 2) + jnp.sum(params["w"] ** 4) / 4
+
+
+def descend(steps=37, **changes):
+    arguments = {"loss": quartic, "params": START, "optimizer": optax.adam(0.02)}
+    arguments |= {"sample": noise, "key": KEYS[0], "steps": steps}
+    return fit(**arguments | changes)
+
+
+def prompts(key):
+    return jax.vmap(partial(linear.sample, task=TASK))(jax.random.split(key, 4))
+
+
+def attention_loss(params, batch):
+    predictions = jax.vmap(lambda p: predict(linear_attention.forward(params, tokens(p))))(batch)
+    return jnp.mean((predictions - batch.y_query) ** 2)
+
+
+def attend(runs, width):
+    """Two layers of linear attention; the runs are among five."""
+    start = jax.vmap(lambda key: linear_attention.init(key, 2, 1, 2, scale=0.3))(KEYS)
+    start = jax.tree.map(lambda leaf: leaf[np.array(runs)], start)
+    keys = KEYS[np.array(runs)]
+    return fit(attention_loss, start, optax.adam(0.02), prompts, keys, 25, chunk=9, width=width)
+
+
+attend_once = cache(attend)
+
+
+def bits(run, row=...):
+    return checkpoints.digest(jax.tree.map(lambda leaf: leaf[row], (run.params, run.history)))
+
+
+def test_fit_is_the_plain_loop():
+    optimizer, params = optax.adam(0.02), START
+    state, losses = optimizer.init(params), []
+    data_key = jax.random.fold_in(KEYS[0], 0x64617461)
+    with jax.numpy_dtype_promotion("standard"):
+        for t in range(5):
+            loss, grads = jax.value_and_grad(quartic)(
+                params, noise(jax.random.fold_in(data_key, t))
+            )
+            updates, state = optimizer.update(grads, state)
+            params, losses = optax.apply_updates(params, updates), [*losses, loss]
+    run = descend(5)
+    np.testing.assert_allclose(run.params["w"], params["w"], rtol=1e-12)
+    np.testing.assert_allclose(run.history["loss"], losses, rtol=1e-12)
+    np.testing.assert_allclose(run.history["grad_norm"][-1], optax.tree.norm(grads), rtol=1e-12)
+    # Control: with another key the batches, and so the losses, are others.
+    assert np.abs(descend(5, key=KEYS[1]).history["loss"] - losses).min() > 1e-6
+
+
+def test_the_chunk_does_not_change_a_bit():
+    assert len({bits(descend(chunk=chunk)) for chunk in (1, 7, 100)}) == 1
+
+
+def test_a_legacy_key_draws_the_same():
+    assert bits(descend(key=jax.random.key_data(KEYS[0]))) == bits(descend())
+    many = descend(params=STARTS, key=jax.random.key_data(KEYS))
+    assert bits(many, 0) == bits(descend())
+
+
+def test_the_loss_is_traced_once_whatever_the_number_of_chunks():
+    def traced(chunk):
+        calls = []
+
+        def loss(params, batch):
+            calls.append(None)
+            return quartic(params, batch)
+
+        descend(loss=loss, chunk=chunk)
+        return len(calls)
+
+    assert traced(1) == traced(10) == traced(37)
+
+
+def test_the_callers_params_survive():
+    before = np.array(STARTS["w"])
+    descend(params=STARTS, key=KEYS)
+    np.testing.assert_array_equal(STARTS["w"], before)
+
+
+def test_a_run_does_not_know_its_company():
+    alone = attend_once((3,), 1)
+    assert bits(attend_once((0, 1, 2, 3, 4), 1), 3) == bits(alone, 0)
+    assert bits(attend((4, 3), 3), 1) == bits(attend((0, 1, 2, 3, 4), 3), 3)
+
+
+def test_linear_attention_learns():
+    loss = attend_once((0, 1, 2, 3, 4), 1).history["loss"]
+    assert loss.shape == (5, 25)
+    assert np.isfinite(loss).all()
+    assert np.median(loss[:, -8:]) < np.median(loss[:, :8])
+
+
+SUBPROCESS = """
+import sys
+sys.path[:0] = {paths!r}
+import conftest, test_training
+"""
+
+
+def in_another_process(code, devices=1):
+    here = Path(__file__).resolve().parent
+    code = SUBPROCESS.format(paths=[str(here), str(here.parent)]) + code
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=os.environ | {"XLA_FLAGS": flags},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_the_number_of_devices_does_not_change_a_bit():
+    devices = 1 if jax.local_device_count() > 1 else 2
+    code = "print(test_training.bits(test_training.attend((0, 1, 2, 3, 4), 1)))"
+    other, _ = in_another_process(code, devices).communicate(timeout=120)
+    assert other.strip() == bits(attend_once((0, 1, 2, 3, 4), 1))
+
+
+def with_setting(runs):
+    settings = {
+        "rate": jnp.array([0.01, 0.02, 0.3])[runs],
+        "scale": jnp.array([1.0, 2.0, 0.5])[runs],
+    }
+    return fit(
+        lambda params, batch, setting: setting["scale"] * quartic(params, batch),
+        {"w": STARTS["w"][:3][runs]},
+        lambda setting: optax.adam(setting["rate"]),
+        lambda key, setting: setting["scale"] * noise(key),
+        KEYS[:3][runs],
+        20,
+        settings=settings,
+    )
+
+
+def test_each_run_has_its_own_setting():
+    many, alone = with_setting(slice(None)), with_setting(1)
+    assert bits(many, 1) == bits(alone)
+    assert len({bits(many, run) for run in range(3)}) == 3
+
+
+def diverging(steps, **changes):
+    return descend(steps, optimizer=optax.sgd(0.1), **changes)
+
+
+def test_a_diverged_run_keeps_its_last_finite_params():
+    start = {"w": STARTS["w"].at[1].multiply(20)}
+    many = diverging(60, params=start, key=KEYS)
+    step = many.status[1].step
+    assert many.status[1] == Status("diverged", step, many.status[1].leaf)
+    assert 1 < step < 20
+    assert np.isfinite(many.history["loss"][1, :step]).all()
+    assert np.isnan(many.history["loss"][1, step:]).all()
+    assert np.isnan(many.history["grad_norm"][1, step:]).all()
+    assert np.isfinite(np.asarray(many.params["w"])).all()
+    until = diverging(step, params={"w": start["w"][1]}, key=KEYS[1])
+    assert until.status.kind == "finished"
+    assert checkpoints.digest(until.params) == checkpoints.digest(
+        jax.tree.map(lambda leaf: leaf[1], many.params)
+    )
+    # A neighbour that diverges changes nothing for the others, beside one another or not.
+    calm = diverging(60, params=STARTS, key=KEYS)
+    assert [bits(many, run) for run in (0, 2)] == [bits(calm, run) for run in (0, 2)]
+    beside = diverging(60, params=start, key=KEYS, width=5)
+    assert beside.status[1].step == step
+    assert np.isnan(beside.history["loss"]).sum(1).tolist() == [0, 60 - step, 0, 0, 0]
+
+
+def test_a_diverged_run_does_not_come_alive_again():
+    def loss(params, batch):  # not finite on one batch in six or so
+        return quartic(params, batch) * jnp.where(batch[0] > 1, jnp.inf, 1.0)
+
+    run = descend(60, loss=loss, chunk=20)
+    assert run.status == Status("diverged", run.status.step, "loss")
+    assert np.isnan(run.history["loss"][run.status.step :]).all()
+    assert bits(descend(60, loss=loss, chunk=60)) == bits(run)
+
+
+def test_training_stops_when_every_run_has_diverged(tmp_path):
+    log = tmp_path / "log.jsonl"
+    start = {"w": 20 * STARTS["w"][:2]}
+    run = diverging(10**6, params=start, key=KEYS[:2], chunk=50, log=log)
+    assert [status.kind for status in run.status] == ["diverged"] * 2
+    (line,) = map(json.loads, log.read_text().splitlines())
+    assert (line["step"], line["loss"], line["diverged"]) == (50, None, 2)
+
+
+def two_leaves(params, _):
+    return jnp.sum(params["a"] ** 2) + jnp.sum(jnp.sqrt(params["b"]))
+
+
+@pytest.mark.parametrize(
+    ("start", "optimizer", "leaf"),
+    [
+        ({"a": 1e200, "b": 1.0}, optax.sgd(0.1), "loss"),
+        ({"a": 1.0, "b": 0.0}, optax.sgd(0.1), "b"),
+        ({"a": 1.0, "b": 1.0}, optax.stateless(lambda g, _: g | {"b": g["b"] / 0}), "b"),
+    ],
+    ids=["loss", "gradient", "new params"],
+)
+def test_the_status_names_what_was_not_finite(start, optimizer, leaf):
+    run = fit(two_leaves, jax.tree.map(jnp.asarray, start), optimizer, noise, KEYS[0], 3)
+    assert run.status == Status("diverged", 0, leaf)
+    assert str(run.status) == f"diverged at step 0 in {leaf}"
+    assert jax.tree.map(float, run.params) == start
+
+
+def test_a_leaf_of_a_model_is_named_as_in_the_code():
+    start = linear_attention.init(KEYS[0], 1, 1, 2)
+    run = fit(
+        lambda params, _: jnp.sum(params.w_kq) + jnp.sum(jnp.sqrt(0 * params.w_pv)),
+        start,
+        optax.sgd(0.1),
+        noise,
+        KEYS[0],
+        2,
+    )
+    assert run.status.leaf == "w_pv"
+
+
+def status_from(losses):
+    return status_of(np.ones(3, bool), np.int32(len(losses)), losses, ["w"]).kind
+
+
+def test_converged_means_that_the_loss_has_stopped_falling():
+    rng, t = np.random.default_rng(0), np.arange(500.0)
+    assert status_from(np.ones(500)) == "converged"
+    level = [status_from(1 + rng.normal(size=500)) == "converged" for _ in range(300)]
+    assert 0.9 < np.mean(level) < 1  # two standard errors
+    # Controls: still falling, falling under noise, rising, too short to tell.
+    assert status_from(np.exp(-t / 100)) == "finished"
+    assert status_from(2 - t / 250 + 0.1 * rng.normal(size=500)) == "finished"
+    assert status_from(t) == "finished"
+    assert status_from(np.ones(49)) == "finished"
+    assert descend(400).status.kind == "converged"
+    assert str(Status("finished", 7)) == "finished after 7 steps"
+
+
+def test_what_is_watched_is_kept_of_every_chunk():
+    run = descend(36, chunk=12, params=STARTS, key=KEYS, watch=lambda params: 2 * params["w"])
+    watched = run.history["watch"]
+    assert watched.shape == (5, 4, 3)
+    np.testing.assert_array_equal(watched[:, 0], 2 * STARTS["w"])
+    np.testing.assert_array_equal(watched[:, -1], 2 * run.params["w"])
+    half = descend(12, params=STARTS, key=KEYS)
+    np.testing.assert_array_equal(watched[:, 1], 2 * half.params["w"])
+    assert descend(36, chunk=12, watch=lambda params: params["w"]).history["watch"].shape == (4, 3)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(0.02)),
+        optax.chain(optax.add_noise(0.1, 0.5, 0), optax.sgd(0.02)),
+        optax.chain(optax.sgd(0.02), optax.contrib.reduce_on_plateau(patience=2)),
+        optax.polyak_sgd(),
+    ],
+    ids=["adamw", "a key in the state", "reads the loss", "polyak"],
+)
+def test_optimizers_go_through_a_checkpoint(tmp_path, optimizer, monkeypatch):
+    monkeypatch.setattr(training, "_SAVE_EVERY", 0.0)
+    path = tmp_path / "fit.ckpt"
+    stop_at_step(20, optimizer=optimizer, checkpoint=path)
+    assert bits(descend(optimizer=optimizer, checkpoint=path)) == bits(descend(optimizer=optimizer))
+
+
+class Bar:
+    """Stands for a progress bar, and presses Ctrl-C at a step."""
+
+    def __init__(self, step, presses=1):
+        self.step, self.presses, self.told = step, presses, []
+
+    def add_task(self, *_, **__):
+        return 0
+
+    def update(self, _, completed, **__):
+        self.told.append(completed)
+        for _ in range(self.presses if completed == self.step else 0):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def stop_at_step(step, **changes):
+    handler, bar = signal.getsignal(signal.SIGINT), Bar(step)
+    with pytest.raises(KeyboardInterrupt):
+        descend(chunk=10, progress=bar, **changes)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert bar.told[-1] == step
+
+
+def test_ctrl_c_waits_for_the_chunk_and_saves(tmp_path):
+    arguments = {"checkpoint": tmp_path / "fit.ckpt", "log": tmp_path / "log.jsonl"}
+    stop_at_step(20, **arguments)
+    bar = Bar(0)
+    run = descend(chunk=10, progress=bar, **arguments)
+    assert bar.told == [30, 37]
+    assert bits(run) == bits(descend())
+    lines = [json.loads(line) for line in arguments["log"].read_text().splitlines()]
+    assert [line["step"] for line in lines] == [10, 20, 30, 37]
+    assert lines[0]["loss"] == pytest.approx(run.history["loss"][:10].mean())
+
+
+def test_a_second_ctrl_c_acts_at_once(tmp_path):
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        descend(chunk=10, progress=Bar(20, presses=2), checkpoint=tmp_path / "fit.ckpt")
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert not (tmp_path / "fit.ckpt").exists()
+
+
+def test_fit_runs_in_a_thread():
+    handler, runs = signal.getsignal(signal.SIGINT), []
+    thread = threading.Thread(target=lambda: runs.append(descend()))
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert bits(runs[0]) == bits(descend())
+
+
+def test_an_error_restores_the_handler():
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(RuntimeError, match="broken"), console.interrupts_wait():
+        raise RuntimeError("broken")
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+LONG = {"steps": 20_000, "chunk": 50}
+
+
+def descend_slowly(folder):
+    training._SAVE_EVERY = 0.0
+    path = Path(folder)
+    descend(**LONG, checkpoint=path / "fit.ckpt", log=path / "log.jsonl")
+
+
+def test_a_killed_fit_ends_with_the_same_bits(tmp_path):
+    checkpoint, log = tmp_path / "fit.ckpt", tmp_path / "log.jsonl"
+    process = in_another_process(f"test_training.descend_slowly({str(tmp_path)!r})")
+    deadline = time.monotonic() + 120
+    while not log.exists() or log.read_text().count("\n") < 20:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+    process.kill()
+    process.communicate()
+    steps = [json.loads(line)["step"] for line in log.read_text().splitlines()]
+    assert checkpoint.exists()
+    assert steps[-1] < LONG["steps"]
+    assert bits(descend(**LONG, checkpoint=checkpoint, log=log)) == bits(descend(**LONG))
+    steps = [json.loads(line)["step"] for line in log.read_text().splitlines()]
+    assert steps == list(range(50, LONG["steps"] + 1, 50))
+
+
+def test_a_fit_that_had_ended_returns_at_once(tmp_path):
+    checkpoint = tmp_path / "fit.ckpt"
+    run = descend(checkpoint=checkpoint)
+
+    def never(*_):
+        raise AssertionError("nothing is left to do")
+
+    again = descend(checkpoint=checkpoint, loss=never, sample=never)
+    assert bits(again) == bits(run)
+    assert again.status == run.status
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"identity": "other"}, "has identity = , and this call has other"),
+        ({"steps": 38}, "has steps = 37, and this call has 38"),
+        ({"key": KEYS[1]}, "has keys = "),
+        ({"params": {"w": STARTS["w"][1]}}, "has initial params = "),
+        ({"optimizer": optax.sgd(0.02)}, "opt_state.* and this call has nothing"),
+    ],
+    ids=["identity", "steps", "key", "params", "optimizer"],
+)
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message):
+    descend(checkpoint=tmp_path / "fit.ckpt")
+    with pytest.raises(ValueError, match=message):
+        descend(checkpoint=tmp_path / "fit.ckpt", **change)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    (tmp_path / "fit.ckpt").write_bytes(b"not one")
+    with pytest.raises(ValueError, match="damaged or cut short"):
+        descend(checkpoint=tmp_path / "fit.ckpt")
+
+
+def test_the_progress_bar_tells_the_loss():
+    with open(os.devnull, "w") as nowhere, Progress(console=Console(file=nowhere)) as progress:
+        descend(params=STARTS, key=KEYS, progress=progress, label="five runs")
+        (task,) = progress.tasks
+    assert (task.completed, task.total) == (5 * 37, 5 * 37)
+    assert task.description.startswith("five runs: loss ")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps = 0"),
+        ({"chunk": 0}, "chunk = 0"),
+        ({"width": 0}, "width = 0"),
+        ({"key": KEYS[:0], "params": {"w": STARTS["w"][:0]}}, "key has shape"),
+        ({"key": KEYS[None]}, "key has shape"),
+        ({"key": KEYS[:4], "params": STARTS}, r"params.w has shape \(5, 3\): with 4 keys"),
+        ({"key": KEYS, "params": STARTS, "settings": jnp.ones(3)}, "settings has shape"),
+        ({"params": {"w": jnp.array([1.0, jnp.nan, 0.0])}}, "w is not finite"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        descend(**change)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+def test_the_dtype_follows_the_params(dtype, tmp_path):
+    start = {"w": START["w"].astype(dtype)}
+    sample = lambda key: noise(key).astype(dtype)  # noqa: E731
+    run = descend(3, params=start, sample=sample, checkpoint=tmp_path / "fit.ckpt")
+    assert run.params["w"].dtype == dtype
+    assert run.history["loss"].dtype == np.float64
+    assert bits(run) == bits(
+        descend(3, params=start, sample=sample, checkpoint=tmp_path / "fit.ckpt")
+    )
