@@ -1,0 +1,107 @@
+"""Which algorithm a model's layers resemble: distances to the paths of known ones.
+
+A path is weights [S, d], one row for each step of an algorithm on one prompt. The measures are
+those of von Oswald et al. (2212.07677): the difference of predictions, and the difference and the
+angle of sensitivities ∂ŷ/∂x_query, every layer against every step. ``estimators.gradient_descent``
+is a path; the others are below, each a function of (prompt, settings). Fit the settings on prompts
+of their own with ``training.fit``, ``mismatch`` as the loss, and measure on others.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from lsa_lab import estimators
+from lsa_lab.prompts import Prompt
+
+Path = Callable[[Prompt, Any], Array]  # (prompt, settings) -> [S, d]
+
+
+@flax.struct.dataclass
+class Distances:
+    """Every layer (first axis) against every step of a path (second), on one prompt."""
+
+    prediction: Array  # [L+1, S]  |ŷ_t - w_s·x_query|
+    sensitivity: Array  # [L+1, S]  |∂ŷ_t/∂x_query - w_s|
+    cosine: Array  # [L+1, S]  of the two; 0 where either vanishes
+
+
+def distances(
+    predictions: Array,  # [L+1]  trace.layer_predictions
+    weights: Array,  # [L+1, d]  implicit_gd.implied_weights
+    path: Array,  # [S, d]
+    x_query: Array,  # [d]
+) -> Distances:
+    """How far each layer of a model is from each step of an algorithm, on one prompt.
+
+    Average over prompts as von Oswald et al. do, or take the root of the mean square.
+    """
+    chex.assert_rank(weights, 2, custom_message="weights are [L+1, d]; use jax.vmap for a batch")
+    depth, d = weights.shape
+    chex.assert_shape(predictions, (depth,), custom_message="one prediction for each layer")
+    chex.assert_shape(path, (None, d), custom_message="a path is [S, d], d as the weights")
+    chex.assert_shape(x_query, (d,), custom_message="one query [d], d as the weights")
+    lengths = jnp.outer(jnp.linalg.norm(weights, axis=1), jnp.linalg.norm(path, axis=1))
+    cosine = jnp.where(lengths > 0, weights @ path.T / jnp.where(lengths > 0, lengths, 1), 0)
+    return Distances(
+        prediction=jnp.abs(predictions[:, None] - (path @ x_query)[None]),
+        sensitivity=jnp.linalg.norm(weights[:, None] - path[None], axis=2),
+        cosine=cosine,
+    )
+
+
+def mismatch(path: Path, settings: Any, batch: Prompt, targets: Array) -> Array:  # []
+    """Mean over prompts [B] of (w_S·x_query - target)², w_S the last weights of the path.
+
+    The objective for fitting settings: against y_query it gives the best algorithm of its kind,
+    against a model's predictions the one most like the model. Neither looks at the steps between.
+    Fit what must be positive through its logarithm.
+    """
+    chex.assert_equal_shape([targets, batch.y_query], custom_message="one target for each prompt")
+
+    def error(prompt: Prompt, target: Array) -> Array:
+        return (path(prompt, settings)[-1] @ prompt.x_query - target) ** 2
+
+    return jax.vmap(error)(batch, targets).mean()
+
+
+def descent_plus_plus(prompt: Prompt, settings: tuple[Array, Array]) -> Array:  # [S, d]
+    """GD++ with settings (step_sizes, gammas), each [S-1] (THEORY II.2.2)."""
+    return estimators.gradient_descent_plus_plus(prompt, *settings)
+
+
+def preconditioned_descent(prompt: Prompt, preconditioners: Array) -> Array:  # [S, d]
+    """w_{t+1} = w_t + A_t Xᵀ(y - Xw_t)/n with the matrices A_t [S-1, d, d] (THEORY II.2.3)."""
+    ones = jnp.ones(preconditioners.shape[0], preconditioners.dtype)
+    return estimators.gradient_descent(prompt, ones, preconditioners)
+
+
+def newton(prompt: Prompt, num_steps: int, scale: ArrayLike = 1.0) -> Array:  # [num_steps+1, d]
+    """Least squares by Newton's iteration for the inverse of H = XᵀX/n, from w = 0.
+
+    w_t = M_t Xᵀy/n, M_1 = scale H/|H|_F², M_{t+1} = 2 M_t - M_t H M_t, hence 1 - h m_{t+1} =
+    (1 - h m_t)² for every eigenvalue h. It converges for 0 < scale < 2 (Schulz 1933; as a rival of
+    descent in context: Fu et al. 2310.17086).
+    """
+    if num_steps < 1:
+        raise ValueError(f"num_steps = {num_steps}: the path has at least 1 step")
+    n = prompt.x.shape[0]
+    hessian, moment = prompt.x.T @ prompt.x / n, prompt.x.T @ prompt.y / n
+
+    def step(inverse: Array, _) -> tuple[Array, Array]:
+        return 2 * inverse - inverse @ hessian @ inverse, inverse @ moment
+
+    first = jnp.asarray(scale, hessian.dtype) * hessian / (hessian**2).sum()
+    _, later = jax.lax.scan(step, first, length=num_steps)
+    return jnp.concatenate([jnp.zeros_like(moment)[None], later])
+
+
+def ridge_path(prompt: Prompt, log_penalties: Array) -> Array:  # [S, d]
+    """Ridge along penalties exp(log_penalties) [S], usually falling: the path without steps."""
+    return jax.vmap(lambda log: estimators.ridge(prompt, jnp.exp(log)))(log_penalties)

@@ -1,0 +1,93 @@
+"""How far the tokens of any model are from sharing one linear map per layer.
+
+A2's Theorem 1 needs h_t = W_t h_0 with the same W_t for all tokens of a prompt. Softmax, norm, MLP
+and causal masks have no such W_t; the best one, by least squares, says how much of the stream a
+linear map explains after all. W_t differs from prompt to prompt even in linear attention, so tokens
+of several prompts are never pooled.
+"""
+
+from collections.abc import Callable
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab import prompts
+from lsa_lab.models.trace import Trace
+from lsa_lab.prompts import Prompt
+
+
+@flax.struct.dataclass
+class CommonMap:
+    """The best map of each layer, and what it misses; both shares are lengths, not squares."""
+
+    maps: Array  # [L+1, D, e]
+    residual: Array  # [L+1]  |H_t - H_0 W_tᵀ|_F / |H_t|_F
+    unexplained: (
+        Array  # [L+1]  |H_t - H_0 W_tᵀ|_F / |H_t - H_0|_F, what no map explains of the move
+    )
+
+
+def best_common_map(
+    tokens: Array,  # [T, e]  what the model was given
+    stream: Array,  # [L+1, T, D]  of its Trace; D = e without a read-in
+) -> CommonMap:
+    """W_t = argmin Σ_tokens |h_t - W_t e|², by SVD, the shortest where several are best.
+
+    A read-in is part of the map. At most e tokens always have a map, so more are asked for; tokens
+    in a subspace (labels without noise, queries) need only exceed its dimension.
+    """
+    _check(tokens, stream)
+    left, values, right = jnp.linalg.svd(tokens, full_matrices=False)
+    kept = values > 10 * max(tokens.shape) * jnp.finfo(values.dtype).eps * values[0]
+    left = jnp.where(kept[None], left, 0)
+    coordinates = jnp.einsum("tr,lti->lri", left, stream)
+    inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
+    maps = jnp.einsum("lri,r,rj->lij", coordinates, inverse, right)
+    missed = _size(stream - jnp.einsum("tr,lri->lti", left, coordinates))
+    return CommonMap(
+        maps, _share(missed, _size(stream)), _share(missed, _size(stream - stream[:1]))
+    )
+
+
+def best_common_query_map(
+    forward: Callable[..., Trace],
+    params: chex.ArrayTree,
+    prompt: Prompt,
+    queries: Array,  # [m, d]
+) -> CommonMap:
+    """The map common to many queries behind the same demonstrations, each asked alone.
+
+    This is the map that a prediction uses; the prompt's own query is not among them.
+    """
+    d = prompt.x_query.shape[0]
+    chex.assert_shape(queries, (None, d), custom_message="queries are [m, d], d as in the prompt")
+
+    def ask(x_query: Array) -> tuple[Array, Array]:  # [e], [L+1, D]
+        tokens = prompts.tokens(prompt.replace(x_query=x_query))
+        return tokens[-1], forward(params, tokens).stream[:, -1]
+
+    return best_common_map(*jax.vmap(ask, out_axes=(0, 1))(queries))
+
+
+def _size(rows: Array) -> Array:  # [L+1, T, D] -> [L+1]
+    return jnp.linalg.norm(rows, axis=(1, 2))
+
+
+def _share(part: Array, whole: Array) -> Array:  # [L+1]
+    return jnp.where(whole > 0, part / jnp.where(whole > 0, whole, 1), 0)
+
+
+def _check(tokens: Array, stream: Array) -> None:
+    chex.assert_rank(tokens, 2, custom_message="tokens are [T, e]; use jax.vmap for a batch")
+    num_tokens, e = tokens.shape
+    chex.assert_shape(
+        stream, (None, num_tokens, None), custom_message="stream is [L+1, T, D], T as in tokens"
+    )
+    if num_tokens <= e:
+        raise ValueError(
+            f"{num_tokens} tokens of width {e} always have a common map and say nothing; use more "
+            f"than {e} tokens, or best_common_query_map with more than {e} queries"
+        )

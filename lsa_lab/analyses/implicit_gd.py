@@ -1,0 +1,160 @@
+"""The implicit gradient descent that attention performs: a map and an update for each layer.
+
+In masked linear attention every token obeys h_t = W_t h_0 with one matrix, W_t = W_{t-1} + G_t, as
+if the layers were L steps of descent on W from W_0 = I (A2, Lemma 1 and Theorem 1; THEORY I.2).
+Softmax, norm, MLP and causal masks have no such matrix: ``common_map`` measures how far from it
+they are, and ``kernel`` writes softmax as A2's A.2 does.
+"""
+
+from collections.abc import Callable
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab import prompts
+from lsa_lab.models import linear_attention, moments
+from lsa_lab.models.blocks import Keys, check_keys
+from lsa_lab.models.trace import Trace, layer_predictions
+from lsa_lab.prompts import Prompt
+
+_LONG = 2048  # more demonstrations than this are not walked through one by one
+
+
+@flax.struct.dataclass
+class Trajectory:
+    """The layer maps of one prompt, their differences, and how well the tokens obey them."""
+
+    maps: Array  # [L+1, e, e]  W_t
+    updates: Array  # [L, e, e]  G_t = W_t - W_{t-1}
+    residual: Array  # []
+
+
+def trajectory(
+    params: linear_attention.Params, prompt: Prompt, *, keys: Keys = "demonstrations"
+) -> Trajectory:
+    """The W_t and G_t with h_t = W_t h_0 for every token, of normalised linear attention.
+
+    G_t = Σ_h w_pv_h S_{t-1} w_kq_h W_{t-1},  S_t = W_t S_0 W_tᵀ  (A2, Theorem 1, in the sharper
+    form derived here; THEORY I.2.3). With keys="all" S_0 gains the query's x xᵀ/n.
+
+    ``residual`` holds this against the forward pass: the largest |h_t - W_t h_0| over tokens and
+    layers, relative to the largest |h_t|. Beyond 2048 demonstrations the forward pass takes, in
+    their place, the e vectors √(nλ_k) v_k made of the eigenvectors of their second moment: equal
+    second moment, hence equal maps (THEORY I.0.1), and every token is a combination of them.
+    """
+    _check(params, keys)
+    second_moment = prompts.second_moment(prompt)
+    tokens, n = prompts.tokens(prompt), prompt.x.shape[0]
+    if n > _LONG:
+        eigenvalues, vectors = jnp.linalg.eigh(second_moment)
+        rows = jnp.sqrt(n * jnp.maximum(eigenvalues, 0))[:, None] * vectors.T
+        tokens = jnp.concatenate([rows, tokens[-1:]])
+    if keys == "all":
+        second_moment = second_moment + jnp.outer(tokens[-1], tokens[-1]) / n
+    maps = moments.layer_maps(params, second_moment)
+    before = maps[:-1]
+    read = jnp.einsum("lij,jk,lmk->lim", before, second_moment, before)  # [L, e, e]  S_{t-1}
+    updates = (params.w_pv @ read[:, None] @ params.w_kq).sum(1) @ before
+    scaled = params.replace(w_pv=params.w_pv / n)  # 1/n, whatever the number of tokens
+    stream = linear_attention.forward(scaled, tokens, keys=keys, normalise=False).stream
+    return Trajectory(maps, updates, _residual(maps, stream))
+
+
+def norms(trajectory: Trajectory) -> Array:  # [L]
+    """|G_t|_F, the sizes of the updates."""
+    return jnp.linalg.norm(trajectory.updates, axis=(-2, -1))
+
+
+def ranks(trajectory: Trajectory) -> np.ndarray:  # [L]
+    """The numerical rank of each G_t; leading axes of ``updates`` are kept.
+
+    Singular values, in float64 on the host, above 10 e eps times the largest, eps being the
+    precision in which the updates were computed.
+    """
+    updates = np.asarray(trajectory.updates)
+    if not np.isfinite(updates).all():
+        raise ValueError("an update holds NaN or infinity: the stream has outgrown its precision")
+    values = np.linalg.svd(updates.astype(np.float64), compute_uv=False)
+    threshold = 10 * updates.shape[-1] * np.finfo(updates.dtype).eps
+    return (values > threshold * values[..., :1]).sum(-1)
+
+
+def implicit_update(
+    w_v: Array,  # [e, e]  W_O W_V where they are factored
+    w_k: Array,  # [k, e]
+    w_q: Array,  # [k, e]
+    demonstrations: Array,  # [n, e]
+) -> Array:  # [e, e]
+    """ΔW = (Σ_i W_V h_i ⊗ W_K h_i) W_Q, so that one head takes h to h + ΔW h (A2, Lemma 1).
+
+    As in the paper without 1/n: divide by n for the models of this library. The rank is at most
+    that of the demonstrations and of each weight.
+    """
+    chex.assert_rank(
+        demonstrations, 2, custom_message="demonstrations are [n, e]; use jax.vmap for a batch"
+    )
+    e = demonstrations.shape[1]
+    chex.assert_shape(w_v, (e, e), custom_message="w_v is [e, e], e as the demonstrations")
+    chex.assert_shape([w_k, w_q], (None, e), custom_message="w_k and w_q are [k, e]")
+    values, keys = demonstrations @ w_v.T, demonstrations @ w_k.T
+    return values.T @ keys @ w_q
+
+
+def relaxed_mlp_update(w_mlp: Array, update: Array) -> Array:  # [e, e]
+    """W_MLP ΔW, W_MLP = W_2 W_1: the MLP acts on what attention writes, its activation dropped.
+
+    The first reading of A2's A.3, and the one that its Example 4 bounds (THEORY I.2.5).
+    """
+    return w_mlp @ update
+
+
+def block_mlp_update(w_mlp: Array, update: Array) -> Array:  # [e, e]
+    """(I + W_MLP)(I + ΔW) - I = ΔW + W_MLP + W_MLP ΔW: a residual MLP after residual attention.
+
+    The second reading of A2's A.3, the block as transformers have it, its activation dropped
+    (THEORY I.2.5).
+    """
+    return update + w_mlp + w_mlp @ update
+
+
+def implied_weights(
+    forward: Callable[..., Trace], params: chex.ArrayTree, prompt: Prompt
+) -> Array:  # [L+1, d]
+    """The weights that each layer's prediction implies, ∂ŷ_t/∂x_query, for any ``forward``.
+
+    With a layer map the prediction is linear in x_query and they are -(W_t)_{e,1..d}: the path of
+    whatever algorithm the layers run. Otherwise they are its sensitivities at this query (the
+    measure of von Oswald et al. 2212.07677). One reverse pass, L+1 cotangents.
+    """
+    prompts.check(prompt)
+
+    def predictions(x_query: Array) -> Array:  # [L+1]
+        asked = prompts.tokens(prompt.replace(x_query=x_query))
+        return layer_predictions(forward(params, asked))
+
+    return jax.jacrev(predictions)(prompt.x_query)
+
+
+def _residual(maps: Array, stream: Array) -> Array:  # []
+    departure = stream - jnp.einsum("lij,tj->lti", maps, stream[0])
+    return jnp.linalg.norm(departure, axis=-1).max() / jnp.linalg.norm(stream, axis=-1).max()
+
+
+def _check(params: linear_attention.Params, keys: str) -> None:
+    if not isinstance(params, linear_attention.Params):
+        given = f"{type(params).__module__}.{type(params).__qualname__}"
+        raise TypeError(
+            f"a trajectory exists for linear_attention.Params, not {given}, since softmax, norm "
+            "and MLP have no common layer map: merge plain linear heads with transformer.merge, or "
+            "measure the departure with common_map.best_common_map"
+        )
+    check_keys(keys)
+    if keys == "causal":
+        raise ValueError(
+            "keys is 'causal': demonstrations that read only those before them have no common "
+            "layer map; measure the departure with common_map.best_common_map"
+        )

@@ -1,0 +1,122 @@
+"""The implicit updates of a prompt: shapes, refusals, and known paths."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import estimators
+from lsa_lab.analyses import implicit_gd
+from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.prompts import Prompt, tokens
+
+N, D, L = 8, 3, 4
+STEPS = jnp.array([0.3, 0.5, 0.2, 0.4])
+trajectory = jax.jit(implicit_gd.trajectory, static_argnames="keys")
+implied_weights = jax.jit(implicit_gd.implied_weights, static_argnums=0)
+
+
+def draw(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    prompt = Prompt(rng.normal(size=(n, D)), rng.normal(size=n), rng.normal(size=D), np.zeros(()))
+    weights = 0.3 * rng.normal(size=(2, L, 2, D + 1, D + 1))
+    return jax.tree.map(jnp.asarray, (prompt, linear_attention.Params(*weights)))
+
+
+def test_a_trajectory_has_a_map_before_and_after_every_layer():
+    prompt, params = draw()
+    path = trajectory(params, prompt)
+    assert path.maps.shape == (L + 1, D + 1, D + 1)
+    assert path.updates.shape == (L, D + 1, D + 1)
+    assert path.residual.shape == ()
+    assert implicit_gd.ranks(path).shape == implicit_gd.norms(path).shape == (L,)
+    norms = [np.linalg.norm(update) for update in path.updates]
+    np.testing.assert_allclose(implicit_gd.norms(path), norms)
+
+
+@pytest.mark.parametrize("n", [N, 2100])  # walked through, and replaced by its second moment
+def test_a_query_that_is_read_is_one_more_demonstration(n):
+    prompt, params = draw(n=n)
+    path = trajectory(params, prompt, keys="all")
+    assert path.residual < 1e-10
+    assert np.abs(path.maps - trajectory(params, prompt).maps).max() > 1e-5
+
+
+def test_updates_of_descent_have_rank_one():
+    prompt, _ = draw()
+    path = trajectory(constructions.gradient_descent(STEPS, D), prompt)
+    assert implicit_gd.ranks(path).tolist() == [1] * L
+
+
+def test_prompts_may_be_batched():
+    many = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[draw(seed)[0] for seed in range(3)])
+    paths = jax.jit(jax.vmap(implicit_gd.trajectory, (None, 0)))(draw()[1], many)
+    assert implicit_gd.ranks(paths).shape == implicit_gd.norms(paths).shape == (3, L)
+
+
+def test_models_without_a_common_map_are_refused():
+    prompt, params = draw()
+    with pytest.raises(ValueError, match=r"keys is 'causal'.*no common layer map"):
+        implicit_gd.trajectory(params, prompt, keys="causal")
+    with pytest.raises(ValueError, match="'demonstration'"):
+        implicit_gd.trajectory(params, prompt, keys="demonstration")
+    softmax = transformer.Params(*jnp.zeros((4, L, 2, D + 1, D + 1)))
+    with pytest.raises(TypeError, match=r"not .*transformer.*\.Params, since softmax"):
+        implicit_gd.trajectory(softmax, prompt)
+    with pytest.raises(AssertionError, match="vmap"):
+        implicit_gd.implicit_update(*jnp.zeros((3, 2, 2)), jnp.zeros((5, 4, 2)))
+
+
+def test_ranks_of_an_overflown_stream_are_refused():
+    broken = implicit_gd.Trajectory(None, np.full((L, 2, 2), np.nan), None)
+    with pytest.raises(ValueError, match="NaN"):
+        implicit_gd.ranks(broken)
+
+
+def test_the_weights_that_a_descent_implies_are_its_iterates():
+    prompt, _ = draw()
+    params = constructions.gradient_descent(STEPS, D)
+    found = implied_weights(linear_attention.forward, params, prompt)
+    path = estimators.gradient_descent(prompt, STEPS)
+    np.testing.assert_allclose(found, path, atol=1e-10)
+    assert np.abs(found - estimators.gradient_descent(prompt, 1.01 * STEPS)).max() > 1e-3  # Control
+
+
+def test_implied_weights_are_minus_the_label_row_of_the_maps():
+    prompt, params = draw()
+    found = implied_weights(linear_attention.forward, params, prompt)
+    maps = trajectory(params, prompt).maps
+    np.testing.assert_allclose(found, -maps[:, -1, :-1], atol=1e-10)
+
+
+def test_implied_weights_of_softmax_are_its_sensitivities():
+    config = transformer.Config(D + 1, 2, 2, 3, mlp_width=5, norm=True)
+    shapes = jax.eval_shape(lambda key: transformer.init(key, config), jax.random.key(0))
+    rng = np.random.default_rng(0)
+    params = jax.tree.map(lambda leaf: 0.5 * rng.normal(size=leaf.shape), shapes)
+    prompt, _ = draw()
+
+    @jax.jit
+    def prediction(shift):
+        shifted = prompt.replace(x_query=prompt.x_query + shift)
+        return transformer.predict(params, tokens(shifted), config)
+
+    forward = functools.partial(transformer.forward, config=config)
+    found = implied_weights(forward, params, prompt)
+    step = 1e-5 * np.eye(D)
+    slopes = [(prediction(s) - prediction(-s)) / 2e-5 for s in step]
+    assert found.shape == (3, D)
+    np.testing.assert_allclose(found[-1], slopes, atol=1e-8)
+
+
+def test_both_readings_of_the_mlp_are_what_its_tokens_do():
+    rng = np.random.default_rng(0)
+    w_mlp, update, token = rng.normal(size=(4, 4)), rng.normal(size=(4, 4)), rng.normal(size=4)
+    attended = update @ token
+    relaxed = implicit_gd.relaxed_mlp_update(w_mlp, update) @ token
+    np.testing.assert_allclose(relaxed, w_mlp @ attended)
+    after = token + attended
+    block = implicit_gd.block_mlp_update(w_mlp, update) @ token
+    np.testing.assert_allclose(token + block, after + w_mlp @ after)

@@ -1,0 +1,76 @@
+"""A2's Theorem 2: every term is twice the least KL of a Gaussian prior, and never negative.
+
+Sides: the closed form; a numerical search over σ² for the least KL(N(-G, C) ‖ N(0, σ²I)), averaged
+over prompts. THEORY I.2.6.
+"""
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import numpy as np
+import pytest
+import scipy.optimize
+
+from lsa_lab.theory import generalization
+
+SHAPES = [(1, 1, 1), (1, 2, 2), (6, 3, 3)]  # B, L, e
+shapes = pytest.mark.parametrize("shape", SHAPES)
+seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
+summands = jax.jit(generalization.summands)
+prior_variance = jax.jit(generalization.optimal_prior_variance)
+
+
+def draw(seed, shape):
+    """Updates [B, L, e, e] of any size and a covariance [e², e²]."""
+    num_prompts, num_layers, e = shape
+    rng = np.random.default_rng(seed)
+    updates = rng.normal(size=(num_prompts, num_layers, e, e)) * 10 ** rng.uniform(-2, 1)
+    root = rng.normal(size=(e * e, e * e))
+    return updates, root @ root.T + 0.1 * np.eye(e * e)
+
+
+def mean_kl(log_variance, updates, covariance):
+    """½ (tr P⁻¹C + mᵀP⁻¹m - D + log det P/det C) with m = -G and P = σ²I, from the matrices."""
+    means = -updates.reshape(len(updates), -1)
+    prior = np.exp(log_variance) * np.eye(len(covariance))
+    spread = np.einsum("bi,bi->b", means, np.linalg.solve(prior, means.T).T).mean()
+    log_dets = np.linalg.slogdet(prior)[1] - np.linalg.slogdet(covariance)[1]
+    inside = np.trace(np.linalg.solve(prior, covariance))
+    return (inside + spread - len(covariance) + log_dets) / 2
+
+
+@shapes
+@seeds
+def test_a_summand_is_twice_the_least_kl_of_an_isotropic_prior(shape, seed):
+    updates, covariance = draw(seed, shape)
+    found, variances = summands(updates, covariance), prior_variance(updates, covariance)
+    assert (np.asarray(found) >= 0).all()
+    for t in range(shape[1]):
+        layer = updates[:, t]
+        search = scipy.optimize.minimize_scalar(mean_kl, args=(layer, covariance))
+        np.testing.assert_allclose(found[t], 2 * search.fun, rtol=1e-10, atol=1e-10)
+        best = np.log(variances[t])  # a minimum is flat: its place is found to half the digits
+        np.testing.assert_allclose(best, search.x, atol=1e-6)
+        np.testing.assert_allclose(mean_kl(best, layer, covariance), search.fun, atol=1e-10)
+
+
+@shapes
+@seeds
+def test_isotropic_noise_has_a_closed_form_below_its_linearisation(shape, seed):
+    updates, _ = draw(seed, shape)
+    noise_var, entries = np.random.default_rng(seed).uniform(0.01, 3), shape[2] ** 2
+    mean_square = (updates**2).sum((2, 3)).mean(0)
+    closed = entries * np.log(1 + mean_square / (entries * noise_var))
+    for noise_cov in (noise_var, noise_var * np.eye(entries)):
+        np.testing.assert_allclose(summands(updates, noise_cov), closed, rtol=1e-10, atol=1e-10)
+    assert (closed <= mean_square / noise_var).all()
+
+
+def test_control_leaving_the_noise_out_of_h1_or_d_out_of_the_prior_misses_the_least_kl():
+    updates, covariance = draw(0, SHAPES[2])
+    entries, layer = len(covariance), updates[:, 0]
+    least = summands(updates, covariance)[0]
+    without_noise = entries * np.log((layer**2).sum() / len(layer) / entries)
+    assert abs(without_noise - np.linalg.slogdet(covariance)[1] - least) > 1
+    wrong = np.log(entries * prior_variance(updates, covariance)[0])
+    assert 2 * mean_kl(wrong, layer, covariance) > least + 1

@@ -1,0 +1,96 @@
+"""A2's A.2: softmax attention is an implicit update in the feature space of exp(x·z), per query.
+
+Sides: the transformer's forward pass; the kernel form. THEORY I.2.4.
+"""
+
+import math
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import numpy as np
+import pytest
+
+from lsa_lab.analyses import kernel
+from lsa_lab.models import transformer
+
+SHAPES = [(1, 2, 1), (5, 3, 1), (8, 2, 3)]  # n, d, H
+shapes = pytest.mark.parametrize("shape", SHAPES)
+seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
+DEGREE = 60  # of exp's series: |x z| stays below 10.3, the rest below 1e-20
+softmax_update = jax.jit(kernel.softmax_update)
+log_kernel_factors = jax.jit(kernel.log_kernel_factors)
+
+
+def draw(seed, shape):
+    """Tokens [n+1, e], and w_v [e, e], w_k and w_q [e, e] of every head [H, ...]."""
+    n, d, num_heads = shape
+    rng = np.random.default_rng(seed)
+    weights = 0.4 * rng.normal(size=(3, num_heads, d + 1, d + 1))
+    return np.clip(rng.normal(size=(n + 1, d + 1)), -2, 2), np.clip(weights, -0.4, 0.4)
+
+
+@jax.jit
+def written(tokens, weights):
+    """What one softmax layer adds to every token; key width e, W_O = I."""
+    w_v, w_k, w_q = weights
+    num_heads, e, _ = w_v.shape
+    identity = np.broadcast_to(np.eye(e), (1, num_heads, e, e))
+    params = transformer.Params(w_q[None], w_k[None], w_v[None], identity)
+    stream = transformer.forward(params, tokens, transformer.Config(e, 1, num_heads, e)).stream
+    return stream[1] - stream[0]
+
+
+def kernel_form(tokens, weights, query):
+    heads = zip(*weights, strict=True)
+    updates = [softmax_update(*head, tokens[:-1], query) for head in heads]
+    return sum(np.asarray(update.weights) @ np.asarray(update.values) for update in updates)
+
+
+@shapes
+@seeds
+def test_the_weighted_demonstrations_are_what_softmax_writes_to_any_token(shape, seed):
+    tokens, weights = draw(seed, shape)
+    found = written(tokens, weights)
+    for i in (0, -1):
+        np.testing.assert_allclose(
+            kernel_form(tokens, weights, tokens[i]), found[i], rtol=1e-10, atol=1e-10
+        )
+
+
+def test_control_one_query_is_not_read_with_the_weights_of_another():
+    tokens, weights = draw(0, SHAPES[1])
+    found = written(tokens, weights)
+    assert np.abs(kernel_form(tokens, weights, tokens[0]) - found[-1]).max() > 1e-2
+
+
+@seeds
+def test_the_kernel_is_gaussian_but_for_the_sizes_of_key_and_query(seed):
+    keys, query = np.split(draw(seed, SHAPES[2])[0], [-1])
+    size_keys, gaussian, size_query = map(np.asarray, log_kernel_factors(keys, query[0]))
+    product = np.exp(size_keys) * np.exp(gaussian) * np.exp(size_query)
+    np.testing.assert_allclose(product, np.exp(keys @ query[0]), rtol=1e-10)
+
+
+def test_control_the_gaussian_alone_weighs_demonstrations_differently():
+    keys, query = np.split(draw(0, SHAPES[2])[0], [-1])
+    assert np.ptp(log_kernel_factors(keys, query[0])[1] - keys @ query[0]) > 0.1
+
+
+def features(x):  # [...] -> [..., DEGREE]
+    """φ for keys of width 1: φ_m(x) = x^m / √m!, so that φ(x)·φ(z) = exp(xz)."""
+    scale = [math.sqrt(math.factorial(m)) for m in range(DEGREE)]
+    return np.asarray(x)[..., None] ** np.arange(DEGREE) / scale
+
+
+@seeds
+def test_an_implicit_update_acts_on_features_of_the_query(seed):
+    """ΔW = (1/Z) Σ W_V h_i ⊗ φ(W_K h_i), Z = Σ φ(W_K h_j)·φ(W_Q q), written out for k = 1."""
+    tokens, (w_v, w_k, w_q) = draw(seed, SHAPES[1])
+    demonstrations, query = tokens[:-1], tokens[-1]
+    update = softmax_update(w_v[0], w_k[0][:1], w_q[0][:1], demonstrations, query)
+    keys, asked = features(demonstrations @ w_k[0][0]), features(w_q[0][0] @ query)
+    delta = (demonstrations @ w_v[0].T).T @ keys
+    normaliser = (keys @ asked).sum()
+    np.testing.assert_allclose(np.exp(update.log_normaliser), normaliser, rtol=1e-10)
+    np.testing.assert_allclose(update.written, delta @ asked / normaliser, rtol=1e-10, atol=1e-12)

@@ -1,0 +1,103 @@
+"""Bartlett: second moments drawn without tokens have the law of those of tokens.
+
+Sides: ``sample_moments``; ``sample``. Means and second moments agree to 5 standard errors of their
+difference; distributions agree in simultaneous Dvoretzky-Kiefer-Wolfowitz bands.
+"""
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import prompts
+from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
+
+DRAWS = 100_000
+COVARIANCE = np.array([[1.0, 0.3, -0.2], [0.3, 0.7, 0.1], [-0.2, 0.1, 1.5]])
+TASKS = {
+    "many": LinearTask(7, 3, noise_std=0.5, covariance=COVARIANCE, prior_mean=np.arange(3.0)),
+    "few": LinearTask(3, 4, sparsity=2, noise_std=0.3),
+    "square": LinearTask(4, 3, signal="flat"),
+}
+tasks = pytest.mark.parametrize("name", TASKS)
+
+
+@functools.partial(jax.jit, static_argnames="way")
+def draw(key, task, way):  # [draws, e, e], [draws, d], [draws]
+    def one(key):
+        if way == "moments":
+            return sample_moments(key, task)
+        prompt = sample(key, task)
+        if way == "signs":
+            prompt = prompt.replace(x=jnp.sign(prompt.x))
+        return prompts.second_moment(prompt), prompt.x_query, prompt.y_query
+
+    return jax.vmap(one)(jax.random.split(key, DRAWS))
+
+
+@functools.cache
+def drawn(name, way):
+    return jax.device_get(draw(jax.random.key(len(way)), TASKS[name], way))
+
+
+def entries(draws):  # [draws, statistics]
+    """All entries of S_0, the query and its label, and the trace in units of the covariance."""
+    moment, x_query, y_query = draws
+    d = x_query.shape[1]
+    upper = moment[:, *np.triu_indices(d + 1)]
+    shape = COVARIANCE if d == 3 else np.eye(d)
+    trace = np.einsum("bij,ji->b", moment[:, :d, :d], np.linalg.inv(shape))
+    return np.column_stack([upper, x_query, y_query, trace])
+
+
+def marginals(draws):  # [statistics, draws]
+    """The eigenvalues of S_0, the entries of its label row, and the query's label."""
+    moment, _, y_query = draws
+    eigenvalues = np.linalg.eigvalsh(moment)
+    eigenvalues[eigenvalues < 1e-12] = 0  # where the rank is below e, they are rounding errors
+    return [*eigenvalues.T, *moment[:, -1].T, y_query]
+
+
+def worst_error(one, other):
+    """The largest difference of first or second moments, in standard errors."""
+    differences, variances = 0, 0
+    for rows, sign in ((one, 1), (other, -1)):
+        rows = np.column_stack([np.ones(DRAWS), rows])  # the first moments are products with 1
+        means = rows.T @ rows / DRAWS
+        differences = differences + sign * means
+        variances = variances + ((rows**2).T @ rows**2 / DRAWS - means**2) / DRAWS
+    return (np.abs(differences) / np.sqrt(np.maximum(variances, 1e-20))).max()
+
+
+def leaves_a_band(one, other, chance=1e-6):
+    """Is any distribution function further than chance allows for equal laws, all together?"""
+    band = 2 * math.sqrt(math.log(4 * len(one) / chance) / (2 * DRAWS))
+    for a, b in zip(one, other, strict=True):
+        at = np.concatenate([a, b])
+        below = [np.searchsorted(np.sort(values), at, side="right") for values in (a, b)]
+        if np.abs(below[0] - below[1]).max() / DRAWS > band:
+            return True
+    return False
+
+
+@tasks
+def test_means_and_second_moments_agree(name):
+    assert worst_error(entries(drawn(name, "moments")), entries(drawn(name, "tokens"))) < 5
+
+
+@tasks
+def test_distributions_agree(name):
+    assert not leaves_a_band(marginals(drawn(name, "moments")), marginals(drawn(name, "tokens")))
+
+
+def test_control_one_percent_of_variance_is_caught():
+    moment, x_query, y_query = drawn("many", "moments")
+    scaled = 1.01 * moment, np.sqrt(1.01) * x_query, y_query
+    assert worst_error(entries(scaled), entries(drawn("many", "tokens"))) > 5
+
+
+def test_control_signs_in_place_of_normals_leave_the_bands():
+    assert leaves_a_band(marginals(drawn("square", "moments")), marginals(drawn("square", "signs")))
