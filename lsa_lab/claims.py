@@ -1,0 +1,139 @@
+"""A claim: what a source says, the criterion fixed before the run, what was measured, the verdict.
+
+Intervals are taken over independent runs. Two methods are compared on the same prompts, by the
+interval of their difference: ``mean_interval(errors_a - errors_b)``.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+Verdict = Literal["holds", "fails", "undecided"]
+Interval = tuple[float, float]
+
+CONFIDENCE = 0.95
+UNKNOWN: Interval = (-math.inf, math.inf)  # too few runs to know a spread
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One row of the table of claims."""
+
+    id: str  # short and unique, for example "one_layer_optimum.risk"
+    source: str  # "Zhang et al. 2306.09927, Theorem 4.1", or "derived here"
+    statement: str  # what is claimed, as one sentence
+    criterion: str  # what was to be measured, and the bound it was to keep
+    value: float
+    interval: Interval  # 95 %
+    verdict: Verdict
+
+    def __post_init__(self):
+        if self.verdict not in get_args(Verdict):
+            known = ", ".join(get_args(Verdict))
+            raise ValueError(f"claim {self.id}: verdict {self.verdict!r}: choose one of {known}")
+        low, high = _checked(self.interval)
+        object.__setattr__(self, "interval", (low, high))
+        object.__setattr__(self, "value", float(self.value))
+        if math.isnan(self.value):
+            raise ValueError(f"claim {self.id}: its value is NaN: claim nothing about it")
+
+
+def judge(
+    interval: Interval, at_least: float | None = None, at_most: float | None = None
+) -> Verdict:
+    """Holds if the whole interval keeps the bounds, fails if none of it does, else undecided."""
+    low, high = _checked(interval)
+    floor = -math.inf if at_least is None else float(at_least)
+    ceiling = math.inf if at_most is None else float(at_most)
+    if at_least is None and at_most is None:
+        raise ValueError("judge needs a criterion: give at_least, at_most or both")
+    if not floor <= ceiling:
+        raise ValueError(f"no number is at least {at_least} and at most {at_most}")
+    if floor <= low and high <= ceiling:
+        return "holds"
+    return "fails" if high < floor or ceiling < low else "undecided"
+
+
+def about_the_mean(
+    id: str,
+    source: str,
+    statement: str,
+    criterion: str,
+    samples: Any,  # [R]
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Claim:
+    """The claim whose value is the mean over R runs, judged by its ``mean_interval``."""
+    interval = mean_interval(samples)
+    verdict = judge(interval, at_least=at_least, at_most=at_most)
+    return Claim(id, source, statement, criterion, float(np.mean(samples)), interval, verdict)
+
+
+def mean_interval(samples: Any) -> Interval:
+    """95 % of Student's t for the mean of R runs: x̄ ± t_{R-1}(0.975) s / √R."""
+    x = _runs(samples)
+    if x.ndim != 1:
+        raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
+    if len(x) < 2:
+        return UNKNOWN
+    from scipy.special import stdtrit
+
+    mean = float(x.mean())
+    half = float(stdtrit(len(x) - 1, (1 + CONFIDENCE) / 2) * x.std(ddof=1) / math.sqrt(len(x)))
+    return mean - half, mean + half
+
+
+def median_interval(samples: Any) -> Interval:
+    """At least 95 % for the median of R runs, whatever their law: [x_(k), x_(R+1-k)].
+
+    k is the largest rank with 2 P(Binomial(R, 1/2) < k) <= 5 %; below six runs there is none.
+    """
+    x = np.sort(_runs(samples))
+    if x.ndim != 1:
+        raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
+    tails = np.cumsum([math.comb(len(x), k) / 2 ** len(x) for k in range(len(x) + 1)])
+    rank = int(np.sum(2 * tails <= 1 - CONFIDENCE))
+    return UNKNOWN if rank == 0 else (float(x[rank - 1]), float(x[-rank]))
+
+
+def bootstrap_interval(
+    samples: Any, statistic: Callable, seed: int = 0, draws: int = 2000
+) -> Interval:
+    """The middle 95 % of statistic(samples*), samples* being R runs drawn with replacement.
+
+    ``samples`` [R, ...]; for a slope or a ratio, which are not means. Below about ten runs it is
+    too narrow: prefer ``mean_interval`` of one slope for each run.
+    """
+    x = _runs(samples)
+    if len(x) < 2:
+        return UNKNOWN
+    rows = np.random.default_rng(seed).integers(len(x), size=(draws, len(x)))
+    values = np.array([float(statistic(x[row])) for row in rows])
+    if np.isnan(values).any():
+        raise ValueError("the statistic is NaN on some of the resampled runs: define it for them")
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+def _runs(samples: Any) -> np.ndarray:
+    x = np.asarray(samples, float)
+    if x.ndim == 0 or len(x) == 0:
+        raise ValueError(f"samples of shape {x.shape}: expected at least one run, [R, ...]")
+    bad = int(np.sum(~np.isfinite(x)))
+    if bad:
+        raise ValueError(
+            f"{bad} of {x.size} samples are NaN or infinite: count the runs that diverged, and say "
+            f"so in the claim, before taking an interval over the others"
+        )
+    return x
+
+
+def _checked(interval: Interval) -> Interval:
+    low, high = (float(end) for end in interval)
+    if not low <= high:
+        raise ValueError(f"interval ({low}, {high}): expected two numbers, the lower one first")
+    return low, high

@@ -1,0 +1,54 @@
+"""Where numbers come from: the versions, the machine and the commit, as attributes of a result."""
+
+import json
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from lsa_lab import __version__
+
+# Attributes of a result that are no part of its contents.
+NAMES = {"config", "versions", "device", "device_count", "precision", "git_commit"}
+NAMES |= {"git_dirty", "wall_time", "date", "contents_sha256"}
+
+
+def facts() -> dict:
+    """What decides the last bits of a computation that begins or ends now."""
+    import jax
+
+    versions = {"lsa_lab": __version__, "python": platform.python_version()}
+    for package in ("jax", "jaxlib", "flax", "optax", "numpy"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "unknown"
+    width = "float64" if jax.config.jax_enable_x64 else "float32"
+    matmul = jax.config.jax_default_matmul_precision or "default"
+    return {
+        "versions": json.dumps(versions),
+        "device": jax.devices()[0].device_kind,
+        "device_count": len(jax.devices()),
+        "precision": f"{width}, matmul {matmul}",
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        **_git(),
+    }
+
+
+def _git() -> dict:
+    """The commit of this source, if it is in a repository; 1 if a Python file differs from it."""
+
+    def ask(*words: str) -> str:
+        answer = subprocess.run(
+            ["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20
+        )
+        answer.check_returncode()
+        return answer.stdout.strip()
+
+    try:
+        ask("ls-files", "--error-unmatch", Path(__file__).name)
+        dirty = int(bool(ask("status", "--porcelain", "--", ":(top)*.py")))
+        return {"git_commit": ask("rev-parse", "HEAD"), "git_dirty": dirty}
+    except (OSError, subprocess.SubprocessError):
+        return {}  # an installed copy, or no git

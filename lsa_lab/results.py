@@ -1,0 +1,167 @@
+"""Results on disk: an xarray Dataset as netCDF, with its provenance, whole or refused.
+
+The last bytes of a file are a sha256 of all the others. They are checked before the netCDF library
+sees the file, which it otherwise may read wrongly or for ever; other netCDF readers skip them. The
+attribute ``contents_sha256`` covers the data alone: two runs with the same bits have the same one.
+"""
+
+import dataclasses
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lsa_lab import provenance
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_MARK = b"\nsha256 "
+_TAIL = len(_MARK) + 64
+
+
+def save(
+    dataset: "xr.Dataset", path: str | Path, *, config: Any, wall_time: float | None = None
+) -> None:
+    """Write a Dataset of numbers, booleans and strings; a kill leaves the old file or the new one.
+
+    ``config`` is a dataclass or a dict of plain values; ``wall_time`` is in seconds.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    dataset = _tidy(dataset)
+    facts = provenance.facts()
+    facts |= {"config": json.dumps(plain(config)), "contents_sha256": contents_sha256(dataset)}
+    if wall_time is not None:
+        facts["wall_time"] = float(wall_time)
+    temporary = _beside(path)
+    try:
+        dataset.assign_attrs(facts).to_netcdf(temporary, engine="h5netcdf")
+        content = temporary.read_bytes()
+        content += _MARK + hashlib.sha256(content).hexdigest().encode()
+        _decode(content, path)  # what cannot be read back is not worth keeping
+        write(path, content)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def load(path: str | Path, *, config: Any = None) -> "xr.Dataset":
+    """The Dataset as it was saved, in memory; with ``config`` it must be the one of that config.
+
+    Raises ValueError if the file is damaged, or if a key of the config differs.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"no result at {path}: run the experiment first")
+    dataset = _decode(path.read_bytes(), path)
+    if config is not None:
+        saved, asked = json.loads(dataset.attrs["config"]), plain(config)
+        keys = [k for k in saved | asked if saved.get(k, ...) != asked.get(k, ...)]
+        if keys:
+            show = lambda values, k: f"{k} = {values[k]}" if k in values else f"no {k}"  # noqa: E731
+            listed = "; ".join(f"{show(saved, k)} in the file, {show(asked, k)} here" for k in keys)
+            raise ValueError(f"{path} is the result of another configuration: {listed}")
+    return dataset
+
+
+def settings(dataset: "xr.Dataset") -> SimpleNamespace:
+    """The fields of the Config from which a loaded Dataset was computed, tuples as lists."""
+    return SimpleNamespace(**json.loads(dataset.attrs["config"]))
+
+
+def write(path: str | Path, content: bytes) -> None:
+    """Write a file; a kill at any instant leaves the old one or the new one, whole."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(path)
+    with open(temporary, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def plain(config: Any) -> dict:
+    """A configuration as JSON gives it back: tuples are lists; NaN and infinity are refused."""
+    values = dataclasses.asdict(config) if dataclasses.is_dataclass(config) else dict(config)
+    return json.loads(json.dumps(values, allow_nan=False))
+
+
+def contents_sha256(dataset: "xr.Dataset") -> str:
+    """sha256 of names, dimensions, types, bytes and attributes, without the provenance."""
+    total = hashlib.sha256()
+    for name in sorted(dataset.variables):
+        variable = dataset.variables[name]
+        values = np.asarray(variable.values)
+        # Strings count as text: their padding is no part of the contents.
+        text = values.dtype.kind == "U"
+        head = [name, name in dataset.coords, variable.dims, values.shape]
+        head += ["text" if text else values.dtype.str, _attributes(variable.attrs)]
+        total.update(json.dumps(head).encode())
+        total.update(json.dumps(values.tolist()).encode() if text else values.tobytes())
+    own = {k: v for k, v in dataset.attrs.items() if k not in provenance.NAMES}
+    total.update(json.dumps(_attributes(own)).encode())
+    return total.hexdigest()
+
+
+def _decode(content: bytes, path: Path) -> "xr.Dataset":
+    import xarray as xr
+
+    body, tail = content[:-_TAIL], content[-_TAIL:]
+    if tail != _MARK + hashlib.sha256(body).hexdigest().encode():
+        raise ValueError(
+            f"{path} is damaged, cut short or not written by lsa_lab.results.save: its checksum "
+            f"does not match; restore the file or run the experiment again"
+        )
+    with xr.open_dataset(
+        io.BytesIO(body), engine="h5netcdf", decode_times=False, decode_timedelta=False
+    ) as opened:
+        dataset = _tidy(opened.load())
+    dataset = dataset.drop_encoding()
+    if dataset.attrs["contents_sha256"] != contents_sha256(dataset):
+        raise ValueError(f"{path}: netCDF does not give the contents back as they were saved")
+    return dataset
+
+
+def _tidy(dataset: "xr.Dataset") -> "xr.Dataset":
+    """Plain NumPy arrays of booleans, integers, floats or fixed-width strings."""
+    new = {}
+    for name, variable in dataset.variables.items():
+        values = np.asarray(variable.values)
+        if values.dtype.kind in "OT" and all(isinstance(x, str) for x in values.flat):
+            values = values.astype(str) if values.size else np.zeros(values.shape, "U1")
+        if values.dtype.kind not in "biufU":
+            raise ValueError(
+                f"variable {name!r} has dtype {values.dtype}: a result holds booleans, integers, "
+                f"floats or strings; convert it first"
+            )
+        new[name] = (variable.dims, values, variable.attrs)
+    coordinates = {name: new.pop(name) for name in list(new) if name in dataset.coords}
+    return type(dataset)(new, coordinates, dataset.attrs)
+
+
+def _attributes(attrs: dict) -> dict:
+    """Attributes as netCDF gives them back: NumPy scalars, and lists that may lose their list."""
+    out = {}
+    for name in sorted(attrs):
+        value = attrs[name]
+        value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        if isinstance(value, list | tuple) and len(value) == 1:
+            value = value[0]
+        out[name] = value
+    return out
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.tmp")

@@ -1,0 +1,121 @@
+"""Intervals cover, verdicts follow from intervals, and NaN is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lsa_lab.claims import (
+    UNKNOWN,
+    Claim,
+    about_the_mean,
+    bootstrap_interval,
+    judge,
+    mean_interval,
+    median_interval,
+)
+
+
+def claim(**changes):
+    fields = {
+        "id": "toy.risk",
+        "source": "derived here",
+        "statement": "The risk falls",
+        "criterion": "ratio <= 1",
+        "value": 0.5,
+        "interval": (0.4, 0.6),
+        "verdict": "holds",
+    }
+    return Claim(**(fields | changes))
+
+
+@pytest.mark.parametrize(
+    ("interval", "bounds", "verdict"),
+    [
+        ((0.1, 0.2), {"at_most": 0.2}, "holds"),
+        ((0.1, 0.2), {"at_most": 0.15}, "undecided"),
+        ((0.1, 0.2), {"at_most": 0.05}, "fails"),
+        ((0.1, 0.2), {"at_least": 0.1}, "holds"),
+        ((0.1, 0.2), {"at_least": 0.3}, "fails"),
+        ((0.9, 1.1), {"at_least": 0.8, "at_most": 1.2}, "holds"),
+        ((0.7, 1.3), {"at_least": 0.8, "at_most": 1.2}, "undecided"),
+        ((1.3, 1.4), {"at_least": 0.8, "at_most": 1.2}, "fails"),
+        (UNKNOWN, {"at_most": 1e9}, "undecided"),
+    ],
+)
+def test_a_verdict_is_about_the_whole_interval(interval, bounds, verdict):
+    assert judge(interval, **bounds) == verdict
+
+
+def test_a_judgement_without_a_criterion_is_refused():
+    with pytest.raises(ValueError, match="give at_least, at_most or both"):
+        judge((0.0, 1.0))
+    with pytest.raises(ValueError, match="no number is at least 2"):
+        judge((0.0, 1.0), at_least=2, at_most=1)
+    with pytest.raises(ValueError, match="expected two numbers"):
+        judge((math.nan, 1.0), at_least=2)
+
+
+def test_the_mean_has_the_interval_of_student():
+    # Two closed forms: t_1(p) = tan(π (p - 1/2)) and t_2(p) = (2p - 1) / √(2 p (1 - p)).
+    p = 0.975
+    x = np.array([1.0, 4.0])
+    half = math.tan(math.pi * (p - 0.5)) * x.std(ddof=1) / math.sqrt(2)
+    np.testing.assert_allclose(mean_interval(x), (2.5 - half, 2.5 + half), rtol=1e-10)
+    x = np.array([1.0, 4.0, 7.0])
+    half = (2 * p - 1) / math.sqrt(2 * p * (1 - p)) * x.std(ddof=1) / math.sqrt(3)
+    np.testing.assert_allclose(mean_interval(x), (4 - half, 4 + half), rtol=1e-10)
+    assert mean_interval([3.0]) == UNKNOWN
+
+
+def test_intervals_cover_as_often_as_they_say():
+    rng = np.random.default_rng(0)
+    normal, skewed = rng.normal(1.0, 2.0, (2000, 7)), rng.exponential(1.0, (2000, 12))
+    four_errors = 4 * math.sqrt(0.05 * 0.95 / 2000)
+    mean = np.mean([low <= 1.0 <= high for low, high in map(mean_interval, normal)])
+    assert abs(mean - 0.95) < four_errors
+    median = np.mean([low <= math.log(2) <= high for low, high in map(median_interval, skewed)])
+    assert median > 0.95 - four_errors
+    # Control: for the mean of a skewed law the interval of its median is the wrong one.
+    wrong = np.mean([low <= 1.0 <= high for low, high in map(median_interval, skewed)])
+    assert wrong < 0.95 - four_errors
+
+
+def test_five_runs_know_no_median_interval_and_six_do():
+    assert median_interval(range(5)) == UNKNOWN
+    assert median_interval(range(6)) == (0.0, 5.0)
+
+
+def test_the_bootstrap_of_a_mean_is_close_to_student():
+    x = np.random.default_rng(1).normal(size=(200, 3))
+    ours = bootstrap_interval(x, lambda rows: rows[:, 0].mean())
+    np.testing.assert_allclose(ours, mean_interval(x[:, 0]), atol=0.02)
+    assert ours == bootstrap_interval(x, lambda rows: rows[:, 0].mean())
+    assert bootstrap_interval(x[:1], np.mean) == UNKNOWN
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("interval", [mean_interval, median_interval])
+def test_a_run_that_diverged_is_never_averaged_away(interval, bad):
+    with pytest.raises(ValueError, match="1 of 3 samples are NaN or infinite"):
+        interval([1.0, bad, 2.0])
+    with pytest.raises(ValueError, match="at least one run"):
+        interval([])
+
+
+def test_a_claim_about_the_mean_has_the_interval_of_the_mean():
+    x = [0.1, 0.2, 0.3]
+    made = about_the_mean("a", "b", "c", "d", x, at_most=0.1)
+    assert made.interval == mean_interval(x)
+    assert made.value == pytest.approx(0.2)
+    assert made.verdict == "undecided"
+
+
+def test_a_claim_that_makes_no_sense_is_refused():
+    assert claim(value=np.float32(0.5), interval=np.array([0.4, 0.6])).interval == (0.4, 0.6)
+    with pytest.raises(ValueError, match="choose one of holds, fails, undecided"):
+        claim(verdict="true")
+    with pytest.raises(ValueError, match=r"toy\.risk: its value is NaN"):
+        claim(value=math.nan)
+    with pytest.raises(ValueError, match="the lower one first"):
+        claim(interval=(1.0, 0.0))

@@ -1,0 +1,148 @@
+"""A result comes back as it was saved, or not at all."""
+
+import json
+import os
+import pickle
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from lsa_lab import results
+
+
+@dataclass(frozen=True)
+class Config:
+    n: int = 3
+    lengths: tuple[int, ...] = (1, 2)
+
+
+def dataset(seed=0):
+    rng = np.random.default_rng(seed)
+    risk = rng.normal(size=(4, 3))
+    risk[0, 0] = np.nan
+    return xr.Dataset(
+        {
+            "risk": (("run", "n"), risk, {"units": "seconds"}),
+            "ok": ("run", np.arange(4) % 2 == 0),
+            "status": ("run", np.array(["converged", "diverged at step 3", "", "λ"], object)),
+            "from_jax": ("n", jnp.arange(3.0)),
+            "small": ("n", np.float32([1, 2, 3])),
+            "count": ((), 7),
+            "none": ("nothing", np.array([], "U3")),
+        },
+        {"n": [4, 8, 16], "method": ["ols", "gradient descent"]},
+        {"text": "é", "number": 2.5, "list": [3]},
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "toy" / "result.nc"
+    results.save(dataset(), file, config=Config(), wall_time=1.5)
+    return file
+
+
+def test_every_kind_of_variable_survives_the_round_trip(path):
+    loaded = results.load(path, config=Config())
+    original = dataset()
+    assert list(loaded.variables) == list(original.variables)
+    for name in original.variables:
+        before, after = original[name].values, loaded[name].values
+        assert after.dtype.kind == ("U" if before.dtype.kind == "O" else before.dtype.kind)
+        np.testing.assert_array_equal(before, after)
+        assert original[name].dims == loaded[name].dims
+    assert loaded["small"].dtype == np.float32
+    assert loaded["risk"].attrs == {"units": "seconds"}
+    assert loaded.attrs["text"] == "é"
+
+
+def test_a_result_tells_where_it_comes_from(path):
+    facts = results.load(path).attrs
+    assert json.loads(facts["config"]) == {"n": 3, "lengths": [1, 2]}
+    assert set(json.loads(facts["versions"])) >= {"jax", "jaxlib", "flax", "numpy", "python"}
+    assert facts["precision"] == "float64, matmul highest"
+    assert facts["wall_time"] == 1.5
+    assert facts["device_count"] >= 1
+    assert facts["date"].endswith("+00:00")
+    assert results.settings(results.load(path)).lengths == [1, 2]
+
+
+def test_one_flipped_bit_anywhere_is_refused(path):
+    good = path.read_bytes()
+    places = [*range(0, len(good), 211), len(good) - 1]
+    for place in places:
+        bad = bytearray(good)
+        bad[place] ^= 1 << place % 8
+        path.write_bytes(bad)
+        with pytest.raises(ValueError, match="its checksum does not match"):
+            results.load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89HDF", pickle.dumps({"a": 1})])
+def test_what_save_did_not_write_is_not_read(path, content):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="damaged, cut short or not written by"):
+        results.load(path)
+
+
+def test_a_result_that_is_cut_short_is_refused(path):
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="damaged, cut short"):
+        results.load(path)
+
+
+def test_a_missing_result_says_what_to_do(tmp_path):
+    with pytest.raises(FileNotFoundError, match="run the experiment first"):
+        results.load(tmp_path / "result.nc")
+
+
+def test_the_result_of_another_config_is_refused_with_the_keys_that_differ(path):
+    with pytest.raises(ValueError, match="n = 3 in the file, n = 4 here") as caught:
+        results.load(path, config=Config(n=4))
+    assert "lengths" not in str(caught.value)
+    with pytest.raises(ValueError, match="no seed in the file, seed = 0 here"):
+        results.load(path, config={"n": 3, "lengths": (1, 2), "seed": 0})
+
+
+def test_other_netcdf_readers_open_it(path):
+    with xr.open_dataset(path, engine="h5netcdf", decode_timedelta=False) as opened:
+        np.testing.assert_array_equal(opened["risk"], dataset()["risk"])
+
+
+def test_the_same_contents_have_the_same_checksum_and_others_another(path, tmp_path):
+    first = results.load(path).attrs["contents_sha256"]
+    results.save(results.load(path), tmp_path / "again.nc", config=Config(n=9))
+    assert results.load(tmp_path / "again.nc").attrs["contents_sha256"] == first
+    results.save(dataset(seed=1), tmp_path / "other.nc", config=Config())
+    assert results.load(tmp_path / "other.nc").attrs["contents_sha256"] != first
+
+
+@pytest.mark.parametrize("moment", ["fsync", "replace"])
+def test_a_save_that_is_stopped_leaves_the_old_result(path, monkeypatch, moment):
+    before = path.read_bytes()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, moment, stop)
+    with pytest.raises(KeyboardInterrupt):
+        results.save(dataset(seed=1), path, config=Config())
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["result.nc"]
+
+
+@pytest.mark.parametrize(
+    "values", [np.array([1j]), np.array([{}], object), jnp.zeros(1, "bfloat16")]
+)
+def test_what_netcdf_cannot_hold_is_refused_by_name(tmp_path, values):
+    with pytest.raises(ValueError, match="variable 'odd' has dtype"):
+        results.save(xr.Dataset({"odd": ("x", values)}), tmp_path / "odd.nc", config={})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_configuration_of_nan_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        results.save(dataset(), tmp_path / "result.nc", config={"rate": float("nan")})
