@@ -1,0 +1,52 @@
+# make figures: every figure and every verdict. make test: everything that must hold.
+# Both need Python 3.11, 3.12 or 3.13 and nothing else; they install into .venv.
+#
+# Without make:
+#   python3 -m venv .venv && .venv/bin/pip install -e ".[dev]"
+#   .venv/bin/python -m experiments run all && .venv/bin/python -m experiments report
+#   .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/python -m pytest -n 2
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Tests on this many cores; each is a process of its own.
+JOBS ?= 2
+
+.PHONY: help test lint figures smoke clean
+
+help:
+	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
+	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
+	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
+	@echo "make lint      ruff alone"
+	@echo "make clean     remove .venv and the caches; figures and their data stay"
+	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.13"
+
+test: lint
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+figures: .venv/installed
+	$(BIN)/python -m experiments run all --tier laptop
+	$(BIN)/python -m experiments report
+
+smoke: .venv/installed
+	$(BIN)/python -m experiments run all --tier smoke
+
+clean:
+	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis
+
+# The versions are those of the lock file for this Python. To renew it:
+#   uv pip compile --no-header --no-annotate --extra dev --python-version 3.11 \
+#       pyproject.toml -o requirements/py311.txt      (and 3.12, 3.13)
+.venv/installed: pyproject.toml $(wildcard requirements/*.txt)
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
+	    echo "$(PYTHON) is $$($(PYTHON) --version 2>&1): lsa_lab needs Python 3.11, 3.12 or 3.13;" \
+	        "name one, for example: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    -r requirements/py$$($(BIN)/python -c 'import sys; print("%d%d" % sys.version_info[:2])').txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@

@@ -1,0 +1,285 @@
+"""Do L trained layers of linear attention do better than L steps of gradient descent?"""
+
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from experiments import style
+from experiments.configs.depth import TIERS, Config
+from lsa_lab import results
+from lsa_lab.claims import Claim, about_the_mean, judge
+from lsa_lab.models import constructions, linear_attention, moments
+from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.training import fit
+
+__all__ = ["TIERS", "Config", "claims", "compute", "plot"]
+
+COVARIANCES = ("identity", "rotated")
+ALGORITHMS = ("gradient descent", "without the last demonstration", "preconditioned", "GD++")
+PRECONDITIONED = ALGORITHMS[2:]  # by Σ^{-1}
+
+
+def covariance(name: str, d: int) -> np.ndarray:  # [d, d]
+    """I, or U D² Uᵀ with D = (1, 1, 1/2, 1/4, 1, ...) and a fixed rotation U (Ahn et al.)."""
+    if name == "identity":
+        return np.eye(d)
+    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
+    deviations = np.resize([1.0, 1.0, 0.5, 0.25, 1.0], d)
+    return rotation * deviations**2 @ rotation.T
+
+
+def algorithm(theta: jax.Array, setting: dict) -> linear_attention.Params:
+    """GD++ with the scalars theta [2, L] and, in place of I, a matrix; γ = 0 is plain descent."""
+    step_sizes, gammas = theta
+    params = constructions.gradient_descent_plus_plus(
+        step_sizes, setting["gate"] * gammas, len(setting["matrix"])
+    )
+    return params.replace(w_kq=params.w_kq.at[..., :-1, :-1].set(setting["matrix"]))
+
+
+def errors(params: linear_attention.Params, batch: Prompt) -> jax.Array:  # [B]
+    return (moments.predictions(params, batch) - batch.y_query) ** 2
+
+
+def draw(key: jax.Array, sigma: jax.Array, config: Config, size: int) -> Prompt:
+    """Prompts with x ~ N(0, Σ) and w ~ N(0, Σ^{-1})."""
+    inverse = jnp.linalg.inv(sigma)
+    task = LinearTask(config.n, config.d, covariance=sigma, task_covariance=inverse)
+    task = task.replace(dtype=sigma.dtype)
+    return jax.vmap(partial(sample, task=task))(jax.random.split(key, size))
+
+
+def tune(config, depth, sigmas, key, progress):
+    """Every algorithm on every covariance with its best scalars: Params, leading axis [4 * C].
+
+    The scalars are fitted on prompts of their own, from unequal step sizes: equal ones are a saddle
+    of this symmetric problem.
+    """
+    settings = [
+        {
+            "batch": draw(key, sigma, config, config.tuning_prompts),
+            "matrix": jnp.linalg.inv(sigma) if name in PRECONDITIONED else jnp.eye(config.d),
+            "gate": jnp.asarray(1.0 if name == "GD++" else 0.0),
+        }
+        for name in ALGORITHMS
+        for sigma in sigmas
+    ]
+    for dropping in settings[2:4]:
+        dropping["batch"] = empty_last(dropping["batch"])
+    settings = jax.tree.map(lambda *leaves: jnp.stack(leaves), *settings)
+    start = jnp.stack([jnp.linspace(0.3, 0.9, depth), jnp.full(depth, 0.1)])
+    count = len(settings["gate"])
+    run = fit(
+        lambda theta, batch, setting: errors(algorithm(theta, setting), batch).mean(),
+        jnp.broadcast_to(start, (count, *start.shape)),
+        lambda setting: optax.lbfgs(),
+        lambda key, setting: setting["batch"],
+        jax.random.split(key, count),
+        config.tuning_steps,
+        settings=settings,
+        progress=progress,
+        label=f"depth: tuning {depth} steps",
+    )
+    return jax.vmap(algorithm)(run.params, settings)
+
+
+def empty_last(batch: Prompt) -> Prompt:
+    """An empty last demonstration: up to the step size as good as one demonstration less."""
+    return batch.replace(x=batch.x.at[:, -1].set(0), y=batch.y.at[:, -1].set(0))
+
+
+def train(config, depth, sigmas, key, progress, checkpoints):
+    """All runs of one depth on both covariances: Run with leading axis [C * R]."""
+    key_init, key_data = jax.random.split(jax.random.fold_in(key, depth))
+    count = len(COVARIANCES) * config.runs
+    init = partial(linear_attention.init, num_layers=depth, num_heads=1, d=config.d)
+    init = partial(init, scale=config.init_scale, dtype=jnp.float32)
+    steps = config.steps_per_layer * depth
+    peak = config.learning_rate / depth
+    schedule = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
+    # Deep linear attention meets rare prompts with enormous gradients: clip early, forget soon.
+    optimizer = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
+    return fit(
+        lambda params, batch, sigma: errors(params, batch).mean(),
+        jax.vmap(init)(jax.random.split(key_init, count)),
+        lambda sigma: optimizer,
+        lambda key, sigma: draw(key, sigma, config, config.batch),
+        jax.random.split(key_data, count),
+        steps,
+        settings=jnp.repeat(sigmas.astype(jnp.float32), config.runs, axis=0),
+        progress=progress,
+        label=f"depth: {depth} layers",
+        checkpoint=checkpoints and checkpoints / f"depth{depth}.ckpt",
+        identity=repr(config),
+    )
+
+
+def shape_distances(params, sigmas):  # -> [2, C * R, L]
+    """|M - (tr M / d) I|_F / |M|_F of Σ^{1/2} A Σ^{1/2} and of B (Ahn et al.)."""
+    roots = jax.vmap(jax.scipy.linalg.sqrtm)(sigmas).real
+
+    def distance(matrix):
+        scalar = jnp.trace(matrix) / len(matrix) * jnp.eye(len(matrix))
+        return jnp.linalg.norm(matrix - scalar) / jnp.linalg.norm(matrix)
+
+    a = jnp.einsum("rij,rtjk,rkm->rtim", roots, params.w_kq[:, :, 0, :-1, :-1], roots)
+    b = params.w_pv[:, :, 0, :-1, :-1]
+    return jax.vmap(jax.vmap(jax.vmap(distance)))(jnp.stack([a, b]))
+
+
+def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
+    import xarray as xr
+
+    depths, runs = config.max_depth, config.runs
+    root = jax.random.key(config.seed)
+    key_tuning, key_test, key_training = (jax.random.fold_in(root, tag) for tag in range(3))
+    sigmas = jnp.stack([jnp.asarray(covariance(name, config.d)) for name in COVARIANCES])
+    tests = [draw(key_test, sigma, config, config.test_prompts) for sigma in sigmas]
+    known = np.empty((len(ALGORITHMS), 2, depths, config.test_prompts))
+    trained = np.empty((2, depths, runs))
+    distances = np.full((2, 2, depths, runs, depths), np.nan)
+    status = []
+    evaluate = jax.jit(lambda many, batch: jax.lax.map(lambda one: errors(one, batch), many))
+    for depth in range(1, depths + 1):
+        tuned = tune(config, depth, sigmas, key_tuning, progress)
+        for c, test in enumerate(tests):
+            short = empty_last(test)
+            known[:, c, depth - 1] = evaluate(jax.tree.map(lambda w, c=c: w[c::2], tuned), test)
+            dropping = jax.tree.map(lambda w, c=c: w[2 + c : 3 + c], tuned)
+            known[1, c, depth - 1] = evaluate(dropping, short)[0]
+        run = train(config, depth, sigmas, key_training, progress, checkpoints)
+        params = jax.tree.map(lambda leaf: leaf.astype(sigmas.dtype), run.params)
+        for c, test in enumerate(tests):
+            ours = jax.tree.map(lambda w, c=c: w[c * runs : (c + 1) * runs], params)
+            trained[c, depth - 1] = evaluate(ours, test).mean(1)
+        both = shape_distances(params, jnp.repeat(sigmas, runs, axis=0))
+        distances[:, :, depth - 1, :, :depth] = both.reshape(2, 2, runs, depth)
+        status.append(np.reshape([str(one) for one in run.status], (2, runs)))
+    lost, axes = known[1] - known[0], ("covariance", "depth")
+    return xr.Dataset(
+        {
+            "trained_risk": ((*axes, "run"), trained),
+            "algorithm_risk": (("algorithm", *axes), known.mean(-1)),
+            "cost_of_dropping": (axes, lost.mean(-1)),
+            "cost_of_dropping_se": (axes, lost.std(-1) / np.sqrt(config.test_prompts)),
+            "distance": (("matrix", *axes, "run", "layer"), distances),
+            "status": ((*axes, "run"), np.stack(status, axis=1)),
+        },
+        {
+            "covariance": list(COVARIANCES),
+            "depth": np.arange(1, depths + 1),
+            "algorithm": list(ALGORITHMS),
+            "matrix": ["A", "B"],
+            "layer": np.arange(1, depths + 1),
+        },
+    )
+
+
+def predicted_shapes(there, matrix):  # -> [R, depths]
+    """Each run's distance of its worst layer. B of the last layer moves nothing that is read."""
+    distance = there.distance.sel(matrix=matrix)
+    if matrix == "B":
+        distance = distance.where(there.layer < there.depth)
+    return distance.max("layer").transpose("run", "depth").values
+
+
+def plot(dataset):
+    drawn, axes = style.figure(9.0, 3.4, (1, 3))
+    depth = dataset.depth.values
+    lines = {"gradient descent": "-", "preconditioned": "--", "GD++": ":"}
+    lost = 0
+    for ax, name in zip(axes, COVARIANCES, strict=False):
+        there = dataset.sel(covariance=name)
+        for method, dash in lines.items():
+            risk = there.algorithm_risk.sel(algorithm=method)
+            style.line(ax, depth, risk, label=f"{method}, tuned", style=dash)
+        runs = there.trained_risk.transpose("run", "depth")
+        lost += style.band(ax, depth, runs, label="trained layers")
+        style.log_axes(ax, y=True)
+        ax.set(xlabel="layers, or steps", ylabel="excess risk", xticks=depth)
+        ax.set_title(f"{name} covariance")
+        ax.legend()
+    ax = axes[2]
+    for name, marker in zip(COVARIANCES, style.MARKERS, strict=False):
+        for matrix, color in zip("AB", style.COLOURS, strict=False):
+            values = predicted_shapes(dataset.sel(covariance=name), matrix)
+            style.band(ax, depth, values, f"{matrix}, {name}", color=color, marker=marker)
+    settings = results.settings(dataset)
+    ax.axhline(settings.distance, color="grey", lw=0.8, ls="--", label="criterion")
+    style.log_axes(ax, y=True)
+    ax.set(xlabel="layers", ylabel="distance to the predicted shape", xticks=depth)
+    ax.set_title("worst learned matrix")
+    ax.legend()
+    deepest = dataset.isel(depth=-1, covariance=0)
+    ratio = float(deepest.trained_risk.median() / deepest.algorithm_risk.sel(algorithm="GD++"))
+    style.caption(
+        drawn,
+        f"Lines: algorithms with tuned steps. Points: median of {settings.runs} trained stacks and "
+        f"the middle 80 % of them; {lost} left out as not finite. d = {settings.d}, "
+        f"n = {settings.n}. At {depth[-1]} layers and identity covariance the median stack has "
+        f"{ratio:.2g} times the risk of GD++.",
+    )
+    return drawn
+
+
+def claims(dataset):
+    settings = results.settings(dataset)
+    place = ("covariance", "depth")
+    ratios = (dataset.trained_risk / dataset.algorithm_risk).stack(place=place)
+    descent, plus_plus = (
+        max(ratios.sel(algorithm=name).transpose("place", "run").values, key=badness)
+        for name, badness in (("gradient descent", np.mean), ("GD++", _disagreement))
+    )
+    there = (dataset.sel(covariance=name) for name in COVARIANCES)
+    shapes = np.concatenate([predicted_shapes(one, matrix).T for one in there for matrix in "AB"])
+    shapes = shapes[np.isfinite(shapes).all(1)]  # one layer has no B to speak of
+    clarity = dataset.cost_of_dropping / dataset.cost_of_dropping_se
+    least = clarity.argmin(...)
+    cost = float(dataset.cost_of_dropping[least])
+    half = 1.96 * float(dataset.cost_of_dropping_se[least])
+    factor = settings.ratio_to_plus_plus
+    return [
+        about_the_mean(
+            "depth.descent",
+            "von Oswald et al. 2212.07677",
+            "L trained layers predict at least as well as L tuned steps of gradient descent",
+            f"mean risk ratio at the worst depth and covariance <= {settings.ratio_to_descent}",
+            descent,
+            at_most=settings.ratio_to_descent,
+        ),
+        about_the_mean(
+            "depth.plus_plus",
+            "von Oswald et al. 2212.07677; Ahn et al. 2306.00297",
+            "Trained layers reach the risk of tuned GD++, and no less",
+            f"mean risk ratio at the worst depth and covariance within a factor {factor}",
+            plus_plus,
+            at_least=1 / factor,
+            at_most=factor,
+        ),
+        about_the_mean(
+            "depth.shapes",
+            "Ahn et al. 2306.00297",
+            "The learned matrices are A_l ∝ Σ^{-1} and B_l ∝ I",
+            f"mean distance at the worst layer, depth and covariance <= {settings.distance}",
+            max(shapes, key=np.mean),
+            at_most=settings.distance,
+        ),
+        Claim(
+            "depth.every_demonstration",
+            "derived here",
+            "A descent baseline that drops the last demonstration is worse than one that does not",
+            "mean difference of squared errors on the same prompts >= 0, where it is least clear",
+            cost,
+            (cost - half, cost + half),
+            judge((cost - half, cost + half), at_least=0.0),
+        ),
+    ]
+
+
+def _disagreement(ratios):
+    return np.abs(np.log(ratios)).mean()

@@ -1,0 +1,138 @@
+"""The look of every figure: a line is theory, points with a bar are runs.
+
+Figures are made without pyplot: no window, no global state, and the same bytes every time.
+"""
+
+import contextlib
+import io
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lsa_lab.results import write
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours: told apart with any kind of colour vision. Yellow is left out: it is
+# too pale for a line on white.
+BLACK = "#000000"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+# The middle 80 % of the runs: a statement about runs, not about the error of their median.
+QUANTILES = (0.1, 0.9)
+
+_SETTINGS = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": "cycler('color', [" + ", ".join(f"'{c}'" for c in COLOURS) + "])",
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.5,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,  # TrueType: text in the PDF stays text
+    "svg.hashsalt": "lsa-lab",
+}
+
+
+@contextlib.contextmanager
+def context() -> Iterator[None]:
+    """Draw and save inside: the settings above over Matplotlib's own, whatever the user's are."""
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", _SETTINGS]):
+        yield
+
+
+def figure(
+    width: float, height: float, panels: tuple[int, int] = (1, 1)
+) -> "tuple[Figure, list[Axes]]":
+    """An empty figure, in inches, of rows x columns axes, listed row by row and lettered."""
+    from matplotlib.figure import Figure
+
+    with context():
+        drawn = Figure(figsize=(width, height), layout="constrained")
+        axes = list(drawn.subplots(*panels, squeeze=False).flat)
+        for ax, letter in zip(axes, "abcdefghijklmnopqrstuvwxyz", strict=False):
+            if len(axes) > 1:
+                ax.set_title(letter, loc="left", fontweight="bold")
+    return drawn, axes
+
+
+def line(ax: "Axes", x, y, label: str | None = None, color: str = BLACK, style: str = "-") -> None:
+    """A closed form: a line, cut where the value is not finite."""
+    y = np.ma.masked_invalid(np.asarray(y, float))
+    ax.plot(np.asarray(x), y, style, color=color, label=label)
+
+
+def band(
+    ax: "Axes",
+    x,
+    samples,
+    label: str | None = None,
+    color: str = COLOURS[0],
+    marker: str | None = "o",
+) -> int:
+    """Runs ``samples`` [R, len(x)]: their median, and the interval of the middle 80 % of them.
+
+    Points with bars or, without a marker, a line in a shaded band. Returns how many of the numbers
+    are not finite: these are left out, as is an x at which nothing remains. Tell the reader.
+    """
+    samples = np.asarray(samples, float)
+    if samples.ndim != 2 or samples.shape[1] != len(x):
+        raise ValueError(f"samples of shape {samples.shape}: expected [R, {len(x)}], runs first")
+    columns = [column[np.isfinite(column)] for column in samples.T]
+    kept = [i for i, column in enumerate(columns) if len(column)]
+    x = np.asarray(x)[kept]
+    middle = np.array([np.median(columns[i]) for i in kept])
+    low, high = np.array([np.quantile(columns[i], QUANTILES) for i in kept]).reshape(-1, 2).T
+    if marker is None:
+        ax.plot(x, middle, color=color, label=label)
+        ax.fill_between(x, low, high, color=color, alpha=0.25, linewidth=0)
+    else:
+        bars = np.stack([middle - low, high - middle])
+        ax.errorbar(
+            x, middle, bars, fmt=marker, color=color, label=label, capsize=2, elinewidth=0.8
+        )
+    return int(np.sum(~np.isfinite(samples)))
+
+
+def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | None = None) -> None:
+    """Logarithmic axes; ``ticks`` are the values of x to name, a grid of lengths for one."""
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    if x:
+        ax.set_xscale("log")
+        if ticks is not None:
+            ax.set_xticks(list(ticks), [f"{tick:g}" for tick in ticks])
+            ax.xaxis.set_minor_locator(NullLocator())
+    if y:
+        ax.set_yscale("log")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def caption(drawn: "Figure", text: str) -> None:
+    """A sentence under the figure, wrapped to its width: what is shown, and how many runs."""
+    characters = int(drawn.get_figwidth() * 15)
+    lines = "\n".join(textwrap.wrap(" ".join(text.split()), characters))
+    drawn.supxlabel(lines, x=0.01, ha="left", fontsize=7)
+
+
+def save(drawn: "Figure", folder: Path) -> None:
+    """figure.pdf and figure.png, without a date, so that the same data give the same bytes."""
+    for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
+        content = io.BytesIO()
+        with context():
+            drawn.savefig(content, format=kind, metadata=metadata)
+        write(folder / f"figure.{kind}", content.getvalue())
