@@ -73,6 +73,22 @@ def about_the_mean(
     return Claim(id, source, statement, criterion, float(np.mean(samples)), interval, verdict)
 
 
+def about_the_median(
+    id: str,
+    source: str,
+    statement: str,
+    criterion: str,
+    samples: Any,  # [R]
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Claim:
+    """The claim whose value is the median of R runs, judged by its ``median_interval``."""
+    interval = median_interval(samples)
+    verdict = judge(interval, at_least=at_least, at_most=at_most)
+    return Claim(id, source, statement, criterion, float(np.median(samples)), interval, verdict)
+
+
 def mean_interval(samples: Any) -> Interval:
     """95 % of Student's t for the mean of R runs: x̄ ± t_{R-1}(0.975) s / √R."""
     x = _runs(samples)

@@ -13,12 +13,11 @@ class Config:
     n: int = 20
     max_depth: int = 4
     runs: int = 8
-    steps_per_layer: int = 800  # a stack of L layers is trained for L times as many
+    steps_per_layer: int = 600  # a stack of L layers is trained for L times as many
     batch: int = 128
     learning_rate: float = 0.1  # of one layer; L layers are trained at an L-th of it
     init_scale: float = 0.1
-    tuning_prompts: int = 2048
-    tuning_steps: int = 30  # of L-BFGS
+    tuning_prompts: int = 1024
     test_prompts: int = 20_000
     seed: int = 0
     # Criteria.
@@ -31,7 +30,7 @@ class Config:
         checks.between(self, "n", 2, None)  # one of the algorithms drops a demonstration
         checks.between(self, "max_depth", 1, 8)
         checks.between(self, "runs", 2, None)
-        for name in ("steps_per_layer", "batch", "tuning_prompts", "tuning_steps", "test_prompts"):
+        for name in ("steps_per_layer", "batch", "tuning_prompts", "test_prompts"):
             checks.between(self, name, 1, None)
         for name in ("learning_rate", "init_scale", "distance"):
             checks.positive(self, name)
@@ -49,7 +48,6 @@ TIERS = {
         steps_per_layer=10,
         batch=8,
         tuning_prompts=64,
-        tuning_steps=5,
         test_prompts=64,
     ),
     "laptop": Config(),
