@@ -39,7 +39,7 @@ def tokens(prompt: Prompt) -> Array:  # [n+1, e]
 
 
 def interleaved_tokens(prompt: Prompt) -> Array:  # [2n+1, e]
-    """The tokens x_1, y_1, x_2, ..., x_query, each as [x, 0] or [0, y] (Garg et al., 2208.01066)."""
+    """The tokens x_1, y_1, x_2, ..., x_query, as [x, 0] and [0, y] (Garg et al. 2208.01066)."""
     check(prompt)
     n, d = prompt.x.shape
     covariates = jnp.pad(prompt.x, ((0, 0), (0, 1)))
