@@ -124,8 +124,9 @@ def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | Non
 
 def caption(drawn: "Figure", text: str) -> None:
     """A sentence under the figure, wrapped to its width: what is shown, and how many runs."""
-    characters = int(drawn.get_figwidth() * 15)
-    lines = "\n".join(textwrap.wrap(" ".join(text.split()), characters))
+    characters = int(drawn.get_figwidth() * 19)
+    text = " ".join(text.split()).replace(" = ", "\u00a0=\u00a0")  # a line never ends in "n ="
+    lines = "\n".join(textwrap.wrap(text, characters))
     drawn.supxlabel(lines, x=0.01, ha="left", fontsize=7)
 
 

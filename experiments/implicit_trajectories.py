@@ -1,0 +1,190 @@
+"""Which algorithm do trained linear and softmax layers follow, layer by layer?"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from experiments import style
+from experiments.configs.implicit_trajectories import CLAIMS, TIERS, Config
+from experiments.trained import MODELS, draw, model, train
+from lsa_lab import estimators, results
+from lsa_lab.analyses import alignment
+from lsa_lab.analyses.implicit_gd import implied_weights
+from lsa_lab.claims import about_the_mean
+from lsa_lab.models.trace import layer_predictions
+from lsa_lab.prompts import tokens
+from lsa_lab.training import fit
+
+__all__ = ["TIERS", "Config", "claims", "compute", "plot"]
+
+PATHS = {  # (prompt, settings) -> [L+1, d]
+    "GD": estimators.gradient_descent,
+    "GD++": alignment.descent_plus_plus,
+    "preconditioned GD": alignment.preconditioned_descent,
+    "Newton": lambda prompt, logs: alignment.newton(prompt, len(logs), jnp.exp(logs[0])),
+    "ridge": lambda prompt, logs: jnp.pad(alignment.ridge_path(prompt, logs), ((1, 0), (0, 0))),
+}
+
+
+def ask(name, config, params, key):
+    """Prompts of each run [R, P], and its ŷ_t [R, P, L+1] and ∂ŷ_t/∂x_query [R, P, L+1, d]."""
+    _, forward, _ = model(name, config)
+
+    def one(prompt, params):
+        predictions = layer_predictions(forward(params, tokens(prompt)))
+        return prompt, predictions, implied_weights(forward, params, prompt)
+
+    def run(row):
+        batch = draw(row[1], 0.0, config, config.fitting_prompts + config.test_prompts)
+        return jax.vmap(one, (0, None))(batch, row[0])
+
+    return jax.jit(partial(jax.lax.map, run))((params, jax.random.split(key, config.runs)))
+
+
+def tune(config, asked, key, progress):
+    """The settings with which each algorithm predicts most like each run.
+
+    The layers between are not looked at; but ridge, which has no steps, has a penalty for each.
+    """
+    steps = jnp.linspace(0.3, 0.9, config.depth, dtype=jnp.float32)  # equal ones are a saddle
+    start = {
+        "GD": steps,
+        "GD++": (steps, jnp.full_like(steps, 0.1)),
+        "preconditioned GD": jnp.einsum("l,ij->lij", steps, jnp.eye(config.d, dtype=jnp.float32)),
+        "Newton": jnp.zeros_like(steps),
+        "ridge": -jnp.arange(config.depth, dtype=jnp.float32),
+    }
+
+    def some(key, asked):
+        chosen = jax.random.randint(key, (config.fitting_batch,), 0, config.fitting_prompts)
+        return jax.tree.map(lambda rows: rows[chosen], asked[:2])
+
+    def loss(settings, batch, _):
+        prompts, answers = batch
+        ridge = partial(PATHS["ridge"], logs=settings["ridge"])
+        seen = jax.vmap(lambda prompt: ridge(prompt) @ prompt.x_query)(prompts)  # [B, L+1]
+        total = ((seen - answers) ** 2).mean(0).sum()
+        for name in [*PATHS][:-1]:
+            total += alignment.mismatch(PATHS[name], settings[name], prompts, answers[:, -1])
+        return total
+
+    return fit(
+        loss,
+        jax.tree.map(lambda leaf: jnp.repeat(leaf[None], len(asked[1]), axis=0), start),
+        lambda _: optax.adam(optax.cosine_decay_schedule(0.05, config.fitting_steps)),
+        some,
+        jax.random.split(key, len(asked[1])),
+        config.fitting_steps,
+        settings=asked,
+        progress=progress,
+        label="implicit_trajectories: algorithms",
+    ).params
+
+
+def compare(settings, asked):
+    """One run: Distances [A, L+1, L+1], mean |∂ŷ_t/∂x_query| [L+1] and the excess risk []."""
+
+    def one(prompt, predictions, weights):
+        known = jnp.stack([path(prompt, settings[name]) for name, path in PATHS.items()])
+        far = partial(alignment.distances, predictions, weights, x_query=prompt.x_query)
+        error = (predictions[-1] - prompt.y_query) ** 2
+        return jax.vmap(lambda path: far(path=path))(known), jnp.linalg.norm(weights, axis=1), error
+
+    return jax.tree.map(lambda values: values.mean(0), jax.vmap(one)(*asked))
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    root = jax.random.key(config.seed)
+    asked, status, noise = [], [], jnp.zeros(config.runs, jnp.float32)
+    for i, name in enumerate(MODELS):
+        key_training, key_ask = jax.random.split(jax.random.fold_in(root, i))
+        run = train(
+            name, config, noise, key_training, "implicit_trajectories", progress, checkpoints
+        )
+        asked.append(ask(name, config, run.params, key_ask))
+        status.append([str(one) for one in run.status])
+    asked = jax.tree.map(lambda *models: jnp.concatenate(models), *asked)
+    known = jax.tree.map(lambda rows: rows[:, : config.fitting_prompts], asked)
+    new = jax.tree.map(lambda rows: rows[:, config.fitting_prompts :], asked)
+    settings = tune(config, known, jax.random.fold_in(root, len(MODELS)), progress)
+    seen = jax.jit(lambda rows: jax.lax.map(lambda row: compare(*row), rows))((settings, new))
+    apart, size, risk = jax.tree.map(lambda x: x.reshape(2, config.runs, *x.shape[1:]), seen)
+    axes, steps = ("model", "run", "algorithm", "layer", "step"), np.arange(config.depth + 1)
+    data = {name: (axes, getattr(apart, name)) for name in ("prediction", "sensitivity", "cosine")}
+    data |= {"size": (("model", "run", "layer"), size), "risk": (axes[:2], risk)}
+    return xr.Dataset(
+        data | {"status": (axes[:2], np.asarray(status))},
+        {"model": list(MODELS), "algorithm": list(PATHS), "layer": steps, "step": steps},
+    )
+
+
+def beside(dataset, name, algorithm):  # -> [R, L], [R, L]
+    """Layer t beside step t from t = 1 on: the relative distance of sensitivities, the cosine."""
+    there = dataset.sel(model=name, algorithm=algorithm).transpose("run", "layer", "step")
+    both = [np.diagonal(there[x].values, 0, 1, 2)[:, 1:] for x in ("sensitivity", "cosine")]
+    return both[0] / there["size"].values[:, 1:], both[1]
+
+
+def nearest(dataset, name):
+    """The algorithm nearest to the last layer, by the mean over runs."""
+    return min(PATHS, key=lambda one: beside(dataset, name, one)[0][:, -1].mean())
+
+
+def plot(dataset):
+    settings = results.settings(dataset)
+    drawn, axes = style.figure(9.0, 3.4, (1, 3))
+    layers, lost, verdicts = dataset.layer.values[1:], 0, []
+    for i, (name, ax) in enumerate(zip(MODELS, axes, strict=False)):
+        for j, algorithm in enumerate(PATHS):
+            apart, cosine = beside(dataset, name, algorithm)
+            look = (algorithm, style.COLOURS[j], style.MARKERS[j])
+            lost += style.band(ax, layers + (j - 2) * 0.06, apart, *look)
+            if algorithm in ("GD", "GD++"):
+                look = (f"{name}, {algorithm}", style.COLOURS[j], style.MARKERS[i])
+                lost += style.band(axes[2], layers + (2 * i + j - 1.5) * 0.06, cosine, *look)
+        ax.axhline(settings.distance, color="grey", lw=0.8, ls="--")
+        style.log_axes(ax, y=True)
+        ax.set(xlabel="layer, or step", ylabel="relative distance of ∂ŷ/∂x", xticks=layers)
+        ax.set(title=f"{name} attention", ylim=(settings.distance / 5, settings.distance * 20))
+        far = np.median(beside(dataset, name, nearest(dataset, name))[0][:, -1])
+        verdicts.append(f"{nearest(dataset, name)} to {name} attention ({far:.0%} away)")
+    axes[0].legend()
+    axes[2].axhline(settings.cosine, color="grey", lw=0.8, ls="--")
+    axes[2].set(xlabel="layer, or step", ylabel="cosine of ∂ŷ/∂x", xticks=layers, title="direction")
+    axes[2].legend()
+    style.caption(
+        drawn,
+        f"Nearest at the last layer: {', '.join(verdicts)}. Median of {settings.runs} runs and the "
+        f"middle 80 % of them; {lost} numbers left out as not finite. d = {settings.d}, "
+        f"n = {settings.n}, no noise. Settings are fitted, on other prompts, to each run's "
+        "prediction, for ridge to that of each layer. Dashes: criteria.",
+    )
+    return drawn
+
+
+def claims(dataset):
+    settings = results.settings(dataset)
+    last = {(m, a): beside(dataset, m, a)[0][:, -1] for m in MODELS for a in PATHS}
+    there = dataset.sensitivity.sel(model="linear", algorithm="GD++")
+    closest = there.transpose("run", "layer", "step").values[:, 1:].argmin(2)
+    samples = {
+        "plus_plus": last["linear", "GD++"] / last["linear", "GD"],
+        "not_preconditioning": last["linear", "preconditioned GD"] - last["linear", "GD++"],
+        "linear": last["linear", "GD++"],
+        "direction": beside(dataset, "linear", "GD++")[1].min(1),
+        "own_step": (closest == dataset.layer.values[None, 1:]).mean(1),
+        "softmax": last["softmax", nearest(dataset, "softmax")],
+        "newton": last["softmax", "GD"] - last["softmax", "Newton"],
+    }
+    made = []
+    for name, (source, statement, measured, bound, criterion) in CLAIMS.items():
+        value = getattr(settings, criterion) if isinstance(criterion, str) else criterion
+        sign = {"at_most": "<=", "at_least": ">="}[bound]
+        said = (source, statement, f"mean {measured} {sign} {value}", samples[name])
+        made.append(about_the_mean(f"implicit_trajectories.{name}", *said, **{bound: value}))
+    return made
