@@ -10,81 +10,23 @@ import optax
 
 from experiments import style
 from experiments.configs.depth import TIERS, Config
+from experiments.tuned import (
+    ALGORITHMS,
+    COVARIANCES,
+    covariance,
+    draw,
+    empty_last,
+    errors,
+    task_of,
+    tune,
+)
 from lsa_lab import results
 from lsa_lab.claims import Claim, about_the_median, judge
-from lsa_lab.models import constructions, linear_attention, moments
-from lsa_lab.prompts import Prompt
-from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.models import linear_attention, moments
+from lsa_lab.tasks.linear import sample_moments
 from lsa_lab.training import fit
 
 __all__ = ["TIERS", "Config", "claims", "compute", "plot"]
-
-COVARIANCES = ("identity", "rotated")
-ALGORITHMS = ("gradient descent", "without the last demonstration", "preconditioned", "GD++")
-PRECONDITIONED = ALGORITHMS[2:]  # by Σ^{-1}
-
-
-def covariance(name: str, d: int) -> np.ndarray:  # [d, d]
-    """I, or U D² Uᵀ with D = (1, 1, 1/2, 1/4, 1, ...) and a fixed rotation U (Ahn et al.)."""
-    if name == "identity":
-        return np.eye(d)
-    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
-    deviations = np.resize([1.0, 1.0, 0.5, 0.25, 1.0], d)
-    return rotation * deviations**2 @ rotation.T
-
-
-def algorithm(theta: jax.Array, setting: dict) -> linear_attention.Params:
-    """GD++ with the scalars theta [2, L] and, in place of I, a matrix; γ = 0 is plain descent."""
-    step_sizes, gammas = theta
-    params = constructions.gradient_descent_plus_plus(
-        step_sizes, setting["gate"] * gammas, len(setting["matrix"])
-    )
-    return params.replace(w_kq=params.w_kq.at[..., :-1, :-1].set(setting["matrix"]))
-
-
-def errors(params: linear_attention.Params, batch: Prompt) -> jax.Array:  # [B]
-    return (moments.predictions(params, batch) - batch.y_query) ** 2
-
-
-def draw(key: jax.Array, sigma: jax.Array, config: Config, size: int) -> Prompt:
-    """Prompts with x ~ N(0, Σ) and w ~ N(0, Σ^{-1})."""
-    inverse = jnp.linalg.inv(sigma)
-    task = LinearTask(config.n, config.d, covariance=sigma, task_covariance=inverse)
-    task = task.replace(dtype=sigma.dtype)
-    return jax.vmap(partial(sample, task=task))(jax.random.split(key, size))
-
-
-def tune(config, depth, sigmas, key):
-    """Every algorithm on every covariance with its best scalars: Params, leading axis [4 * C].
-
-    The scalars are fitted on prompts of their own, from unequal step sizes: equal ones are a saddle
-    of this symmetric problem.
-    """
-    from scipy.optimize import minimize
-
-    @jax.jit
-    @jax.value_and_grad
-    def objective(theta, setting, batch):
-        return errors(algorithm(theta.reshape(2, depth), setting), batch).mean()
-
-    steps = np.linspace(0.3, 0.9, depth)
-    starts = [np.concatenate([steps, np.full(depth, gamma)]) for gamma in (0.1, 0.4)]
-    tuned = []
-    for name in ALGORITHMS:
-        for sigma in sigmas:
-            batch = draw(key, sigma, config, config.tuning_prompts)
-            batch = empty_last(batch) if name == ALGORITHMS[1] else batch
-            matrix = jnp.linalg.inv(sigma) if name in PRECONDITIONED else jnp.eye(config.d)
-            setting = {"matrix": matrix, "gate": jnp.asarray(1.0 if name == "GD++" else 0.0)}
-            ends = [minimize(objective, x, (setting, batch), "L-BFGS-B", jac=True) for x in starts]
-            best = min(ends, key=lambda end: end.fun)
-            tuned.append(algorithm(jnp.asarray(best.x).reshape(2, depth), setting))
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *tuned)
-
-
-def empty_last(batch: Prompt) -> Prompt:
-    """An empty last demonstration: up to the step size as good as one demonstration less."""
-    return batch.replace(x=batch.x.at[:, -1].set(0), y=batch.y.at[:, -1].set(0))
 
 
 def train(config, depth, sigmas, key, progress, checkpoints):
@@ -98,11 +40,14 @@ def train(config, depth, sigmas, key, progress, checkpoints):
     schedule = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
     # Deep linear attention meets rare prompts with enormous gradients: clip early, forget soon.
     optimizer = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
+    loss, sample_batch = errors, draw
+    if config.prompts == "moments":
+        loss, sample_batch = errors_from_moments, draw_moments
     return fit(
-        lambda params, batch, sigma: errors(params, batch).mean(),
+        lambda params, batch, sigma: loss(params, batch).mean(),
         jax.vmap(init)(jax.random.split(key_init, count)),
         lambda sigma: optimizer,
-        lambda key, sigma: draw(key, sigma, config, config.batch),
+        lambda key, sigma: sample_batch(key, sigma, config.n, config.batch),
         jax.random.split(key_data, count),
         steps,
         settings=jnp.repeat(sigmas.astype(jnp.float32), config.runs, axis=0),
@@ -111,6 +56,17 @@ def train(config, depth, sigmas, key, progress, checkpoints):
         checkpoint=checkpoints and checkpoints / f"depth{depth}.ckpt",
         identity=repr(config),
     )
+
+
+def draw_moments(key, sigma, n, size):  # -> [e, e, B], [d, B], [B]
+    """Second moments of the demonstrations, queries and targets: no tokens, whatever n."""
+    one = partial(sample_moments, task=task_of(sigma, n))
+    return jax.vmap(one, out_axes=-1)(jax.random.split(key, size))
+
+
+def errors_from_moments(params, batch):  # [B]
+    second_moments, x_queries, targets = batch
+    return (moments.predictions_from_moments(params, second_moments, x_queries) - targets) ** 2
 
 
 def shape_distances(params, sigmas):  # -> [2, C * R, L]
@@ -133,7 +89,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
     root = jax.random.key(config.seed)
     key_tuning, key_test, key_training = (jax.random.fold_in(root, tag) for tag in range(3))
     sigmas = jnp.stack([jnp.asarray(covariance(name, config.d)) for name in COVARIANCES])
-    tests = [draw(key_test, sigma, config, config.test_prompts) for sigma in sigmas]
+    tests = [draw(key_test, sigma, config.n, config.test_prompts) for sigma in sigmas]
     known = np.empty((len(ALGORITHMS), 2, depths, config.test_prompts))
     trained = np.empty((2, depths, runs))
     distances = np.full((2, 2, depths, runs, depths), np.nan)

@@ -15,6 +15,9 @@ class Config:
     runs: int = 8
     steps_per_layer: int = 600  # a stack of L layers is trained for L times as many
     batch: int = 128
+    # "tokens", or "moments": the same law drawn at a cost that does not depend on n, from another
+    # random stream.
+    prompts: str = "tokens"
     learning_rate: float = 0.1  # of one layer; L layers are trained at an L-th of it
     init_scale: float = 0.1
     tuning_prompts: int = 1024
@@ -36,6 +39,7 @@ class Config:
             checks.positive(self, name)
         checks.between(self, "ratio_to_descent", 1, None)
         checks.between(self, "ratio_to_plus_plus", 1, None)
+        checks.one_of(self, "prompts", ("tokens", "moments"))
         checks.seed(self, "seed")
 
 

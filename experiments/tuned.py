@@ -1,0 +1,82 @@
+"""Known algorithms as stacks of linear attention, with the step sizes that suit a task best."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lsa_lab.models import constructions, linear_attention, moments
+from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask, sample
+
+COVARIANCES = ("identity", "rotated")
+ALGORITHMS = ("gradient descent", "without the last demonstration", "preconditioned", "GD++")
+PRECONDITIONED = ALGORITHMS[2:]  # by Σ^{-1}
+
+
+def covariance(name: str, d: int) -> np.ndarray:  # [d, d]
+    """I, or U D² Uᵀ with D = (1, 1, 1/2, 1/4, 1, ...) and a fixed rotation U (Ahn et al.)."""
+    if name == "identity":
+        return np.eye(d)
+    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
+    deviations = np.resize([1.0, 1.0, 0.5, 0.25, 1.0], d)
+    return rotation * deviations**2 @ rotation.T
+
+
+def algorithm(theta: jax.Array, setting: dict) -> linear_attention.Params:
+    """GD++ with the scalars theta [2, L] and, in place of I, a matrix; γ = 0 is plain descent."""
+    step_sizes, gammas = theta
+    params = constructions.gradient_descent_plus_plus(
+        step_sizes, setting["gate"] * gammas, len(setting["matrix"])
+    )
+    return params.replace(w_kq=params.w_kq.at[..., :-1, :-1].set(setting["matrix"]))
+
+
+def errors(params: linear_attention.Params, batch: Prompt) -> jax.Array:  # [B]
+    return (moments.predictions(params, batch) - batch.y_query) ** 2
+
+
+def task_of(sigma: jax.Array, n: int) -> LinearTask:
+    """x ~ N(0, Σ) and w ~ N(0, Σ^{-1})."""
+    inverse = jnp.linalg.inv(sigma)
+    task = LinearTask(n, len(sigma), covariance=sigma, task_covariance=inverse)
+    return task.replace(dtype=sigma.dtype)
+
+
+def draw(key: jax.Array, sigma: jax.Array, n: int, size: int) -> Prompt:
+    """A batch of prompts of that task."""
+    return jax.vmap(partial(sample, task=task_of(sigma, n)))(jax.random.split(key, size))
+
+
+def tune(config, depth, sigmas, key):
+    """Every algorithm on every covariance with its best scalars: Params, leading axis [4 * C].
+
+    The scalars are fitted on prompts of their own, from unequal step sizes: equal ones are a saddle
+    of this symmetric problem.
+    """
+    from scipy.optimize import minimize
+
+    @jax.jit
+    @jax.value_and_grad
+    def objective(theta, setting, batch):
+        return errors(algorithm(theta.reshape(2, depth), setting), batch).mean()
+
+    steps = np.linspace(0.3, 0.9, depth)
+    starts = [np.concatenate([steps, np.full(depth, gamma)]) for gamma in (0.1, 0.4)]
+    tuned = []
+    for name in ALGORITHMS:
+        for sigma in sigmas:
+            batch = draw(key, sigma, config.n, config.tuning_prompts)
+            batch = empty_last(batch) if name == ALGORITHMS[1] else batch
+            matrix = jnp.linalg.inv(sigma) if name in PRECONDITIONED else jnp.eye(config.d)
+            setting = {"matrix": matrix, "gate": jnp.asarray(1.0 if name == "GD++" else 0.0)}
+            ends = [minimize(objective, x, (setting, batch), "L-BFGS-B", jac=True) for x in starts]
+            best = min(ends, key=lambda end: end.fun)
+            tuned.append(algorithm(jnp.asarray(best.x).reshape(2, depth), setting))
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *tuned)
+
+
+def empty_last(batch: Prompt) -> Prompt:
+    """An empty last demonstration: up to the step size as good as one demonstration less."""
+    return batch.replace(x=batch.x.at[:, -1].set(0), y=batch.y.at[:, -1].set(0))
