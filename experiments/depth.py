@@ -157,10 +157,11 @@ def plot(dataset):
         ax.set_title(f"{name} covariance")
         ax.legend()
     ax = axes[2]
-    for name, marker in zip(COVARIANCES, style.MARKERS, strict=False):
+    for name, marker, aside in zip(COVARIANCES, style.MARKERS, (-0.1, 0.1), strict=False):
         for matrix, color in zip("AB", style.COLOURS, strict=False):
             values = predicted_shapes(dataset.sel(covariance=name), matrix)
-            style.band(ax, depth, values, f"{matrix}, {name}", color=color, marker=marker)
+            x = depth + aside + (0.05 if matrix == "B" else -0.05)  # side by side
+            style.band(ax, x, values, f"{matrix}, {name}", color=color, marker=marker)
     settings = results.settings(dataset)
     ax.axhline(settings.distance, color="grey", lw=0.8, ls="--", label="criterion")
     style.log_axes(ax, y=True)

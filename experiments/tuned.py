@@ -62,8 +62,10 @@ def tune(config, depth, sigmas, key):
     def objective(theta, setting, batch):
         return errors(algorithm(theta.reshape(2, depth), setting), batch).mean()
 
-    steps = np.linspace(0.3, 0.9, depth)
-    starts = [np.concatenate([steps, np.full(depth, gamma)]) for gamma in (0.1, 0.4)]
+    starts = [
+        np.concatenate([np.linspace(0.3, last, depth), np.full(depth, gamma)])
+        for last, gamma in ((0.9, 0.1), (0.9, 0.4), (3.0, 0.4))
+    ]
     tuned = []
     for name in ALGORITHMS:
         for sigma in sigmas:

@@ -1,7 +1,6 @@
 """An experiment that exists only for the tests of the harness."""
 
 # The tests put experiments.configs.toy in its place, where ruff does not look.
-# ruff: noqa: I001
 
 import os
 
