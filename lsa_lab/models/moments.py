@@ -19,6 +19,7 @@ from lsa_lab.models.blocks import run_layers
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 
+_LONG = 4  # demonstrations for each coordinate of a token: above, one product of them is enough
 _NARROW = 9  # tokens of at most this width: products with the batch axis last beat batched matmuls
 
 
@@ -55,6 +56,14 @@ def predictions(params: Params, batch: prompts.Prompt, sign: float = -1.0) -> Ar
     if len(params.w_kq) == 1 or batch.x.shape[-1] + 1 <= _NARROW:  # one layer: only matvecs
         moments = jax.vmap(prompts.second_moment, out_axes=-1)(batch)  # [e, e, B]
         return predictions_from_moments(params, moments, batch.x_query.T, sign)
+
+    if batch.x.shape[-2] >= _LONG * (batch.x.shape[-1] + 1):
+
+        def from_moment(prompt: prompts.Prompt) -> Array:
+            w = layer_maps(params, prompts.second_moment(prompt))[-1]
+            return sign * (w[-1, :-1] @ prompt.x_query)
+
+        return jax.vmap(from_moment)(batch)
 
     def one(prompt: prompts.Prompt) -> Array:
         return predict(linear_attention.forward(params, prompts.tokens(prompt)), sign)

@@ -68,12 +68,13 @@ def test_control_other_masks_have_no_such_map(keys):
 
 
 def test_batched_predictions_are_those_of_the_tokens():
-    for d in (3, 12):  # narrow: batch axis last; wide: tokens
-        task = LinearTask(7, d, noise_std=0.3)
+    # Narrow tokens: batch axis last; wide and few: the tokens; wide and many: one map a prompt.
+    for d, n in ((3, 7), (12, 7), (9, 40)):
+        task = LinearTask(n, d, noise_std=0.3)
         batch = jax.vmap(lambda key, task=task: sample(key, task))(
             jax.random.split(jax.random.key(d), 5)
         )
-        params = linear_attention.init(jax.random.key(0), 3, 2, d, scale=0.2)
+        params = linear_attention.init(jax.random.key(0), 3, 2, d, scale=0.1)
         one_by_one = jax.vmap(trace.predict)(jax.vmap(run, (None, 0))(params, batch))
         np.testing.assert_allclose(
             moments.predictions(params, batch), one_by_one, rtol=1e-10, atol=1e-12

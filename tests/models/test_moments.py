@@ -1,0 +1,61 @@
+"""What the moment form refuses, and that its derivative is that of the tokens."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import prompts
+from lsa_lab.models import linear_attention, moments, transformer
+from lsa_lab.models.trace import predict
+from lsa_lab.tasks.linear import LinearTask, sample
+
+PARAMS = linear_attention.Params(np.full((2, 1, 3, 3), 0.1), np.full((2, 1, 3, 3), 0.1))
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        (np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), "not symmetric"),
+        (np.diag([1.0, -0.1, 1.0]), "negative eigenvalue"),
+        (np.diag([1.0, np.nan, 1.0]), "not finite"),
+    ],
+)
+def test_what_is_no_second_moment_is_refused(moment, words):
+    with pytest.raises(ValueError, match=words):
+        moments.layer_maps(PARAMS, jnp.asarray(moment))
+
+
+def test_a_moment_of_another_width_is_refused():
+    with pytest.raises(AssertionError, match="width of the weights"):
+        moments.layer_maps(PARAMS, jnp.eye(4))
+
+
+def test_other_models_are_refused_in_one_sentence():
+    config = transformer.Config(token_width=3, num_layers=1, heads=1, key_width=2)
+    params = transformer.init(jax.random.key(0), config)
+    with pytest.raises(TypeError, match="no common layer map"):
+        moments.layer_maps(params, jnp.eye(3))
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 4])
+def test_gradients_of_batched_predictions_are_those_of_the_tokens(num_layers):
+    keys = jax.random.split(jax.random.key(1), 5)
+    batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(6, 3, noise_std=0.2))))(keys)
+    params = linear_attention.init(jax.random.key(2), num_layers, 2, 3, scale=0.2)
+
+    def from_tokens(params):
+        def one(prompt):
+            return predict(linear_attention.forward(params, prompts.tokens(prompt)))
+
+        return (jax.vmap(one)(batch) ** 2).sum()
+
+    def from_moments(params):
+        return (moments.predictions(params, batch) ** 2).sum()
+
+    expected, found = (
+        jax.jit(jax.grad(from_tokens))(params),
+        jax.jit(jax.grad(from_moments))(params),
+    )
+    for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-10)
