@@ -8,12 +8,13 @@ and nothing in it is ever executed or unpickled.
 import hashlib
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+
+from lsa_lab import results
 
 _DIGEST = hashlib.sha256().digest_size
 _LENGTH = 8  # bytes that hold the header's length
@@ -28,7 +29,7 @@ def save(path: str | Path, tree: Any, facts: Facts) -> None:
     header = json.dumps({"facts": facts, "layout": layout}).encode()
     parts = [len(header).to_bytes(_LENGTH, "little"), header]
     body = b"".join(parts + [leaf.tobytes() for leaf in leaves.values()])
-    _replace(Path(path), hashlib.sha256(body).digest() + body)
+    results.write(path, hashlib.sha256(body).digest() + body)
 
 
 def load(path: str | Path, like: Any, facts: Facts) -> Any:
@@ -76,19 +77,3 @@ def _expect(path: str | Path, found: dict, wanted: dict) -> None:
                 f"checkpoint {path} has {name} = {found.get(name, 'nothing')}, and this call has "
                 f"{wanted.get(name, 'nothing')}: delete the file or restore the arguments"
             )
-
-
-def _replace(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".tmp")
-    with open(temporary, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
