@@ -15,7 +15,7 @@ BEGIN = "<!-- claims: begin -->"
 END = "<!-- claims: end -->"
 
 COLUMNS = ("Experiment", "Claim", "Source", "Criterion", "Measured", "95 % interval", "Verdict")
-SHORT = ("Claim", "Source", "Measured", "95 % interval", "Verdict")
+SHORT = ("Figure", "Code", "Claim", "Source", "Measured", "95 % interval", "Verdict")
 
 _INTRODUCTION = """\
 # Claims
@@ -101,6 +101,8 @@ def table(columns: tuple[str, ...], found: list[Result]) -> str:
     for result in found:
         for claim in result.claims:
             cells = {
+                "Figure": f"[{result.title}](figures/{result.folder}/figure.pdf)",
+                "Code": f"[{result.name}.py](experiments/{result.name}.py)",
                 "Experiment": result.title,
                 "Claim": claim.statement,
                 "Source": claim.source,
