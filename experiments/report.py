@@ -20,8 +20,9 @@ SHORT = ("Figure", "Code", "Claim", "Source", "Measured", "95 % interval", "Verd
 _INTRODUCTION = """\
 # Claims
 
-Each criterion was fixed in the experiment's configuration before the run. A claim holds if the
-whole interval keeps the bound, fails if none of it does, and is undecided otherwise.
+The bounds were fixed in the configurations before the first runs. Where the statistic was
+changed after a result had been seen, the criterion says so. A claim holds if the whole interval
+keeps the bound, fails if none of it does, and is undecided otherwise.
 """
 
 
