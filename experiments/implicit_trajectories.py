@@ -9,7 +9,7 @@ import optax
 
 from experiments import style
 from experiments.configs.implicit_trajectories import CLAIMS, TIERS, Config
-from experiments.trained import MODELS, draw, model, train
+from experiments.stacks import MODELS, draw, forward, stack_of, task, train
 from lsa_lab import estimators, results
 from lsa_lab.analyses import alignment
 from lsa_lab.analyses.implicit_gd import implied_weights
@@ -29,16 +29,16 @@ PATHS = {  # (prompt, settings) -> [L+1, d]
 }
 
 
-def ask(name, config, params, key):
+def ask(stack, config, params, key):
     """Prompts of each run [R, P], and its ŷ_t [R, P, L+1] and ∂ŷ_t/∂x_query [R, P, L+1, d]."""
-    _, forward, _ = model(name, config)
+    model = forward(stack)
 
     def one(prompt, params):
-        predictions = layer_predictions(forward(params, tokens(prompt)))
-        return prompt, predictions, implied_weights(forward, params, prompt)
+        predictions = layer_predictions(model(params, tokens(prompt)))
+        return prompt, predictions, implied_weights(model, params, prompt)
 
     def run(row):
-        batch = draw(row[1], 0.0, config, config.fitting_prompts + config.test_prompts)
+        batch = draw(row[1], task(stack), config.fitting_prompts + config.test_prompts)
         return jax.vmap(one, (0, None))(batch, row[0])
 
     return jax.jit(partial(jax.lax.map, run))((params, jax.random.split(key, config.runs)))
@@ -103,10 +103,10 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     asked, status, noise = [], [], jnp.zeros(config.runs, jnp.float32)
     for i, name in enumerate(MODELS):
         key_training, key_ask = jax.random.split(jax.random.fold_in(root, i))
-        run = train(
-            name, config, noise, key_training, "implicit_trajectories", progress, checkpoints
-        )
-        asked.append(ask(name, config, run.params, key_ask))
+        stack, label = stack_of(name, config), f"implicit_trajectories: {name}"
+        kept = checkpoints and checkpoints / f"{name}.ckpt"
+        run = train(stack, noise, key_training, label, progress, kept, repr(config))
+        asked.append(ask(stack, config, run.params, key_ask))
         status.append([str(one) for one in run.status])
     asked = jax.tree.map(lambda *models: jnp.concatenate(models), *asked)
     known = jax.tree.map(lambda rows: rows[:, : config.fitting_prompts], asked)

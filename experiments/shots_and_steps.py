@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments import style
 from experiments.configs.shots_and_steps import TIERS, Config
-from experiments.trained import MODELS, draw, model, train
+from experiments.stacks import MODELS, draw, predictions, stack_of, task, train
 from lsa_lab import estimators, results
 from lsa_lab.claims import Claim, judge, median_interval
 
@@ -36,10 +36,10 @@ def known_errors(config, prompts, noise):  # -> [2, 2R, shots]
     return jnp.moveaxis(by_run, 2, 0)
 
 
-def risks(predictions, row):  # -> [C]
+def risks(predicted, row):  # -> [C]
     """The excess risk on one batch of every params [C, ...]."""
     watched, batch = row
-    return jax.lax.map(lambda one: ((predictions(one, batch) - batch.y_query) ** 2).mean(), watched)
+    return jax.lax.map(lambda one: ((predicted(one, batch) - batch.y_query) ** 2).mean(), watched)
 
 
 def _in_float64(tree):
@@ -54,15 +54,21 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     levels = np.array([0.0, config.noise_std])
     noise = jnp.repeat(jnp.asarray(levels, jnp.float32), config.runs)
     keys = jnp.tile(jax.random.split(jax.random.fold_in(root, 0), config.runs), 2)
-    some = partial(draw, config=config, size=config.test_prompts, n=max(config.shots))
+    stacks = {name: stack_of(name, config) for name in MODELS}
+
+    def some(key, noise_std):
+        law = task(stacks["linear"], max(config.shots), noise_std)
+        return draw(key, law, config.test_prompts)
+
     prompts = _in_float64(jax.jit(jax.vmap(some))(keys, noise))
     errors, learning, status = [], [], []
-    for tag, name in enumerate(MODELS, start=1):
-        looking = {"chunk": getattr(config, f"{name}_steps") // config.looks, "watch": lambda p: p}
-        key = jax.random.fold_in(root, tag)
-        run = train(name, config, noise, key, "shots_and_steps", progress, checkpoints, **looking)
+    for tag, (name, stack) in enumerate(stacks.items(), start=1):
+        looking = {"chunk": stack.steps // config.looks, "watch": lambda p: p}
+        key, label = jax.random.fold_in(root, tag), f"shots_and_steps: {name}"
+        kept = checkpoints and checkpoints / f"{name}.ckpt"
+        run = train(stack, noise, key, label, progress, kept, repr(config), **looking)
         watched, by_shots = _in_float64(run.history["watch"]), {}
-        evaluate = jax.jit(partial(jax.lax.map, partial(risks, model(name, config)[2])))
+        evaluate = jax.jit(partial(jax.lax.map, partial(risks, predictions(stack))))
         for n in config.shots:
             kept = watched if n == config.n else jax.tree.map(lambda leaf: leaf[:, -1:], watched)
             fewer = prompts.replace(x=prompts.x[:, :, :n], y=prompts.y[:, :, :n])
@@ -73,7 +79,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     known = np.asarray(jax.jit(partial(known_errors, config))(prompts, noise))
     axes = ("model", "noise", "run")
     share = np.arange(config.looks + 1) / config.looks
-    steps = np.stack([getattr(config, f"{name}_steps") * share for name in MODELS])
+    steps = np.stack([stack.steps * share for stack in stacks.values()])
     return xr.Dataset(
         {
             "error": ((*axes, "shots"), np.stack(errors)),
