@@ -26,6 +26,9 @@ BY_NAME = {
     "gradient_descent_plus_plus": lambda prompt: estimators.gradient_descent_plus_plus(
         prompt, jnp.full(3, 0.1), jnp.full(3, 0.2)
     ),
+    "mixed": lambda prompt: estimators.mixed_gradient_descent(
+        prompt, jnp.full(3, 0.1), jnp.full(3, 0.2)
+    ),
     "preprocessed": lambda prompt: estimators.preprocessed_gradient_descent(prompt, 0.1, 3),
     "normalised": lambda prompt: estimators.preprocessed_gradient_descent(
         prompt, 0.1, 3, normalise=True
@@ -265,6 +268,7 @@ def test_values_without_a_meaning_are_refused(call, message):
         (lambda p: estimators.gradient_descent(p, 0.1), "step_sizes is"),
         (lambda p: estimators.gradient_descent(p, [0.1], jnp.ones((2, 4, 4))), "preconditioners"),
         (lambda p: estimators.gradient_descent_plus_plus(p, [0.1], [0.1, 0.2]), "gammas"),
+        (lambda p: estimators.mixed_gradient_descent(p, [0.1, 0.2], [0.1]), "raw_step_sizes: one"),
         (lambda p: estimators.lasso_duality_gap(p, p.y, 0.1), "weights are"),
     ],
 )

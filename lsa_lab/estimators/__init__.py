@@ -13,6 +13,7 @@ from lsa_lab.estimators.bayes import (
 from lsa_lab.estimators.descent import (
     gradient_descent,
     gradient_descent_plus_plus,
+    mixed_gradient_descent,
     preprocessed_gradient_descent,
     preprocessed_step_limit,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "gradient_descent_plus_plus",
     "lasso",
     "lasso_duality_gap",
+    "mixed_gradient_descent",
     "ols",
     "preprocessed_gradient_descent",
     "preprocessed_step_limit",

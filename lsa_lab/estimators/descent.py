@@ -1,4 +1,4 @@
-"""Gradient descent on |y - Xw|²/2n from w = 0, and three ways to bend it.
+"""Gradient descent on |y - Xw|²/2n from w = 0, and four ways to bend it.
 
 H = XᵀX/n and r = Xᵀy/n throughout: the gradient is Hw - r.
 """
@@ -66,6 +66,27 @@ def preprocessed_gradient_descent(
     if not isinstance(num_steps, int | np.integer) or num_steps < 0:
         raise ValueError(f"num_steps = {num_steps!r}: expected a static integer, 0 or more")
     return _preprocessed(prompt, step_size, num_steps, normalise)
+
+
+def mixed_gradient_descent(
+    prompt: Prompt, raw_step_sizes: ArrayLike, step_sizes: ArrayLike
+) -> Array:  # [steps+1, d]
+    """w_{t+1} = w_t + (α_t I + β_t diag(r²)) Xᵀ(y - Xw_t)/n from w_0 = 0, α raw, β preprocessed.
+
+    β = 0 is ``gradient_descent``, α = 0 ``preprocessed_gradient_descent`` with a step size for each
+    step. α spares the rule the many steps that coordinates with a small r would need (derived here;
+    THEORY II.4).
+    """
+    prompt = admit(prompt)
+    alphas = schedule(raw_step_sizes, "raw_step_sizes", prompt)
+    betas = schedule(step_sizes, "step_sizes", prompt)
+    chex.assert_equal_shape(
+        [alphas, betas], custom_message="raw_step_sizes: one for each of step_sizes"
+    )
+    squares = _correlations(prompt.x, prompt.y, normalise=False) ** 2
+    diagonals = alphas[:, None] + betas[:, None] * squares[None]
+    preconditioners = jax.vmap(jnp.diag)(diagonals)
+    return _descend(prompt.x, prompt.y, jnp.ones_like(alphas), preconditioners)
 
 
 def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array:  # []

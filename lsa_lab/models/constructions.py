@@ -1,7 +1,8 @@
 """Weights that theorems write down, as linear attention. All read out with the minus sign.
 
 In all of them the label slot of token i holds the residual y_i - w_l·x_i after l layers and the
-query's slot holds -w_l·x_query, so that ``trace.layer_predictions`` is the path of an algorithm.
+query's slot holds -w_l·x_query, so that ``trace.layer_predictions`` is the path of an algorithm;
+``prior_attention`` alone leaves the part of w_0 out of its slots.
 """
 
 import chex
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab.models.linear_attention import Params
+from lsa_lab.models.sparse_constructions import preprocess_then_optimise as preprocess_then_optimise
 
 
 def gradient_descent(step_sizes: Array, d: int) -> Params:
@@ -43,6 +45,21 @@ def gradient_descent_plus_plus(step_sizes: Array, gammas: Array, d: int) -> Para
     chex.assert_equal_shape([step_sizes, gammas], custom_message="one γ for each step")
     w_pv = _embed(_multiples_of_identity(-gammas, d)).at[:, 0, d, d].set(-step_sizes)
     return Params(w_kq=_embed(_multiples_of_identity(jnp.ones_like(gammas), d)), w_pv=w_pv)
+
+
+def prior_attention(step_sizes: Array, prior_mean: Array) -> Params:
+    """L layers = L steps w ← w + η_l Xᵀ(y - Xw)/n from w_0 = prior_mean, which the weights know.
+
+    W_pv = [0 0; w_0ᵀ -1], W_kq = η_l diag(I, 0). Slot i holds y_i - (w_l - w_0)·x_i, to which every
+    layer adds its own w_0·x_i to write a residual, and the query's slot -(w_l - w_0)·x_query. Hence
+    ŷ_l = prior_mean @ x_query + layer_predictions; or start the query's slot at -w_0·x_query, and
+    the predictions are whole. A pair with y = w_0·x writes nothing in layer 1: it is learned
+    (derived here; THEORY I.0 has the plus sign, with which a second layer would step uphill).
+    """
+    step_sizes, prior_mean = _vector(step_sizes, "step_sizes"), jnp.asarray(prior_mean)
+    chex.assert_rank(prior_mean, 1, custom_message="prior_mean is [d]")
+    params = gradient_descent(step_sizes, len(prior_mean))
+    return params.replace(w_pv=params.w_pv.at[:, 0, -1, :-1].set(prior_mean[None]))
 
 
 def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:

@@ -15,7 +15,6 @@ import functools
 import itertools
 import operator
 
-import chex
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -31,7 +30,7 @@ from lsa_lab.models.blocks import (
     softmax_weights,
 )
 from lsa_lab.models.trace import Trace
-from lsa_lab.models.transformer_weights import Config, Params, check_params, init, present_heads
+from lsa_lab.models.transformer_weights import Config, Params, check_inputs, init, present_heads
 
 __all__ = ["Config", "Params", "init"]
 
@@ -41,17 +40,22 @@ def forward(
     tokens: Array,  # [T, e], the query last
     config: Config,
     head_mask: Array | None = None,  # [L, H]
+    head_fill: Array | None = None,  # [L, H, T, D]
 ) -> Trace:
     """Read in, run every layer, and return the stream and the heads' writes.
 
     The MLP writes to the stream only. With a read-in the label slot is stream @ read_out.
+    ``head_mask`` holds gates g: a head writes g times its own, and (1 - g) times ``head_fill``,
+    by default 0: the mean of its writes, say, or those on another prompt.
     """
-    _check(params, tokens, config, head_mask)
+    check_inputs(params, tokens, config, head_mask, head_fill)
     stream = tokens if params.read_in is None else tokens @ params.read_in.T
     gates = jnp.ones((config.num_layers, config.num_heads), tokens.dtype)
     if head_mask is not None:
         gates = jnp.asarray(head_mask, tokens.dtype)
-    weights = (params.replace(read_in=None, read_out=None), gates)
+    if head_fill is not None:
+        head_fill = (1 - gates)[:, :, None, None] * head_fill
+    weights = (params.replace(read_in=None, read_out=None), gates, head_fill)
     later, heads = _run(stream, weights, config)
     return traces.collect(stream, later, heads, params.read_out)
 
@@ -93,17 +97,19 @@ def merge(params: Params, config: Config) -> linear_attention.Params:
 
 
 def _layer(
-    stream: Array, weights: tuple[Params, Array], config: Config
+    stream: Array, weights: tuple[Params, Array, Array | None], config: Config
 ) -> tuple[Array, tuple[Array, Array]]:  # [T, D], ([T, D], [H, T, D])
-    """One layer: Params without the axis L, and a gate for each head.
+    """One layer: Params without the axis L, a gate for each head, and what fills a closed one.
 
     Heads are summed inside the product; what each writes costs nothing where nobody reads it.
     """
-    layer, gate = weights
+    layer, gate, fill = weights
     read = _read(layer, stream, config)  # [H, T, k]
     w_o = gate[:, None, None] * layer.w_o
     heads = jnp.einsum("hdk,htk->htd", w_o, read)
     stream = stream + jnp.einsum("hdk,htk->td", w_o, read)
+    if fill is not None:
+        heads, stream = heads + fill, stream + fill.sum(0)
     if config.mlp_width is not None:
         rows = stream
         if config.norm:
@@ -115,16 +121,17 @@ def _layer(
 
 
 def _run(
-    stream: Array, weights: tuple[Params, Array], config: Config
+    stream: Array, weights: tuple[Params, Array, Array | None], config: Config
 ) -> tuple[Array, Array]:  # [L, T, D], [L, H, T, D]
     """Neighbours with equally many heads run together, cut to them; absent heads write 0."""
     layer = functools.partial(_layer, config=config)
     later, writes, start = [], [], 0
     for count, group in itertools.groupby(config.head_counts):
         stop = start + len(list(group))
-        layers, gates = jax.tree.map(operator.itemgetter(slice(start, stop)), weights)
-        cut = {name: getattr(layers, name)[:, :count] for name in ("w_q", "w_k", "w_v", "w_o")}
-        together = (layers.replace(**cut), gates[:, :count])
+        layers, *gates = jax.tree.map(operator.itemgetter(slice(start, stop)), weights)
+        present = operator.itemgetter((slice(None), slice(count)))
+        cut = {name: present(getattr(layers, name)) for name in ("w_q", "w_k", "w_v", "w_o")}
+        together = (layers.replace(**cut), *jax.tree.map(present, gates))
         states, heads = run_layers(layer, stream, together, heavy=True)
         later.append(states)
         writes.append(jnp.pad(heads, ((0, 0), (0, config.num_heads - count), (0, 0), (0, 0))))
@@ -177,23 +184,3 @@ def _normed(layer: Params, stream: Array, config: Config) -> Array:  # [T, D]
 
 def _project(weights: Array, rows: Array) -> Array:  # [H, k, D], [T, D] -> [H, T, k]
     return jnp.einsum("hkd,td->htk", weights, rows)
-
-
-def _check(params: Params, tokens: Array, config: Config, head_mask: Array | None) -> None:
-    chex.assert_rank(
-        tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
-    )
-    num_tokens, e = tokens.shape
-    if e != config.token_width:
-        raise ValueError(f"tokens are {e} wide, config.token_width is {config.token_width}")
-    if config.layout == "merged" and num_tokens < 2:
-        raise ValueError(f"tokens has {num_tokens} rows; a query needs a demonstration")
-    if config.layout == "interleaved" and num_tokens % 2 == 0:
-        raise ValueError(
-            f"tokens has {num_tokens} rows; x_1, y_1, ..., x_query are an odd number of them"
-        )
-    check_params(params, config)
-    if head_mask is not None:
-        chex.assert_shape(
-            head_mask, (config.num_layers, config.num_heads), custom_message="one gate per head"
-        )

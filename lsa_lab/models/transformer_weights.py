@@ -165,6 +165,31 @@ def check_params(params: Params, config: Config) -> None:
     )
 
 
+def check_inputs(
+    params: Params, tokens: Array, config: Config, head_mask: Array | None, head_fill: Array | None
+) -> None:
+    """Raise unless the arrays that ``transformer.forward`` is given fit together."""
+    chex.assert_rank(
+        tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
+    )
+    num_tokens, e = tokens.shape
+    if e != config.token_width:
+        raise ValueError(f"tokens are {e} wide, config.token_width is {config.token_width}")
+    if config.layout == "merged" and num_tokens < 2:
+        raise ValueError(f"tokens has {num_tokens} rows; a query needs a demonstration")
+    if config.layout == "interleaved" and num_tokens % 2 == 0:
+        raise ValueError(
+            f"tokens has {num_tokens} rows; x_1, y_1, ..., x_query are an odd number of them"
+        )
+    check_params(params, config)
+    heads = (config.num_layers, config.num_heads)
+    if head_mask is not None:
+        chex.assert_shape(head_mask, heads, custom_message="one gate per head")
+    if head_fill is not None:
+        writes = (*heads, num_tokens, config.stream_width)
+        chex.assert_shape(head_fill, writes, custom_message="one write per head and token")
+
+
 def _at_least(name: str, value: int, minimum: int) -> None:
     if value < minimum:
         raise ValueError(f"{name} is {value}; the nearest valid value is {minimum}")

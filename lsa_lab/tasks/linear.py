@@ -36,8 +36,9 @@ class LinearTask:
         _check(self)
 
 
-def sample(key: Array, task: LinearTask) -> Prompt:
-    """One prompt."""
+def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Prompt:
+    """One prompt; with ``active``, a number that may be traced, of the first ``active`` coordinates
+    only: the others are 0 in x and w, and a sparse w has its support among the first."""
     key_normal, key_weights = jax.random.split(key)
     n, d = task.n, task.d
     # One flat draw: on CPU several small ones cost more than their numbers.
@@ -45,7 +46,9 @@ def sample(key: Array, task: LinearTask) -> Prompt:
     covariates = normal[: (n + 1) * d].reshape(n + 1, d)
     if task.covariance is not None:
         covariates = covariates @ jnp.linalg.cholesky(task.covariance).astype(normal.dtype).T
-    weights = sample_weights(key_weights, task)
+    if active is not None:
+        covariates = jnp.where(jnp.arange(d)[None] < active, covariates, 0)
+    weights = sample_weights(key_weights, task, active)
     labels = covariates @ weights
     noise = jnp.asarray(task.noise_std, normal.dtype) * normal[(n + 1) * d :]
     return Prompt(covariates[:-1], labels[:-1] + noise, covariates[-1], labels[-1])
@@ -77,19 +80,23 @@ def sample_moments(key: Array, task: LinearTask) -> tuple[Array, Array, Array]:
     return factor @ factor.T / n, x_query, weights @ x_query
 
 
-def sample_weights(key: Array, task: LinearTask) -> Array:  # [d]
-    """One regression vector w."""
+def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Array:  # [d]
+    """One regression vector w, zero beyond the first ``active`` coordinates if they are given."""
     key_values, key_support = jax.random.split(key)
     values = jax.random.normal(key_values, (task.d,), task.dtype)
     if task.signal == "flat":
         values = jnp.where(values < 0, -1, 1).astype(values.dtype)
     if task.sparsity is not None:
         support = jax.random.permutation(key_support, jnp.arange(task.d) < task.sparsity)
+        if active is not None:
+            support = _among_first(key_support, task, active)
         values = jnp.where(support, values, 0)
     if task.task_covariance is not None:
         values = jnp.linalg.cholesky(task.task_covariance).astype(values.dtype) @ values
     weights = jnp.asarray(task.weight_std, values.dtype) * values
-    return weights if task.prior_mean is None else weights + task.prior_mean.astype(values.dtype)
+    if task.prior_mean is not None:
+        weights = weights + task.prior_mean.astype(values.dtype)
+    return weights if active is None else jnp.where(jnp.arange(task.d) < active, weights, 0)
 
 
 def weight_covariance(task: LinearTask) -> Array:  # [d, d]
@@ -101,6 +108,13 @@ def weight_covariance(task: LinearTask) -> Array:  # [d, d]
     if task.prior_mean is None:
         return moment
     return moment + jnp.outer(task.prior_mean, task.prior_mean)
+
+
+def _among_first(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [d] bool
+    """A uniformly random support among the first coordinates, all of them if there are fewer."""
+    scores = jax.random.uniform(key, (task.d,), task.dtype)
+    scores = jnp.where(jnp.arange(task.d) < active, scores, 2)
+    return jnp.argsort(jnp.argsort(scores)) < task.sparsity
 
 
 def _check(task: LinearTask) -> None:

@@ -111,6 +111,19 @@ def test_closing_a_gate_removes_the_head(name):
     assert jnp.abs(gated.stream - forward(params, tokens, config).stream).max() > 1e-3
 
 
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_closed_head_that_is_filled_with_its_own_writes_is_not_missed(name):
+    config = SHAPES[name]
+    params, tokens = draw(config)
+    trace = forward(params, tokens, config)
+    gates = jnp.full((config.num_layers, config.num_heads), 0.3).at[0, 1].set(0)
+    filled = forward(params, tokens, config, gates, trace.heads)
+    close(filled.stream, trace.stream)
+    close(filled.heads, trace.heads)
+    other = forward(params, tokens, config, gates, 2 * trace.heads)  # Control
+    assert jnp.abs(other.stream - trace.stream).max() > 1e-3
+
+
 def test_absent_heads_write_nothing_and_learn_nothing():
     config = SHAPES["uneven"]
     params, tokens = draw(config)
@@ -234,6 +247,8 @@ def test_impossible_inputs_are_refused():
         transformer.forward(params, tokens, dataclasses.replace(BASE, key_width=3))
     with pytest.raises(AssertionError, match="one gate per head"):
         transformer.forward(params, tokens, BASE, jnp.ones((1, 2)))
+    with pytest.raises(AssertionError, match="one write per head and token"):
+        transformer.forward(params, tokens, BASE, None, jnp.ones((2, 2, 7, 4)))
 
 
 @pytest.mark.parametrize(("layout", "keys"), LAYOUTS)

@@ -1,0 +1,140 @@
+"""Every subset of a layer's heads, what each head is worth among them, and greedy pruning.
+
+``loss`` is head_mask [L, H] -> [], on an evaluation batch that the closure holds (see ``heads``).
+"""
+
+import math
+from collections.abc import Callable
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+MAX_SUBSETS = 2**14
+_TOGETHER = 64  # masks that are evaluated side by side
+
+Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
+
+
+@flax.struct.dataclass
+class Greedy:
+    """Heads in the order in which greedy pruning removes them, down to the last one."""
+
+    layers: Array  # [K]
+    heads: Array  # [K]
+    losses: Array  # [K+1]  with all heads, and after each removal
+
+
+def subsets(num_heads: int) -> Array:  # [2^H, H]
+    """All 0/1 vectors: row i keeps head h if bit h of i is set; row 0 is empty, the last full."""
+    if num_heads < 1 or 2**num_heads > MAX_SUBSETS:
+        raise ValueError(
+            f"num_heads = {num_heads} has {2**num_heads} subsets: choose 1 to "
+            f"{int(math.log2(MAX_SUBSETS))} heads, or prune with `greedy`"
+        )
+    kept = (np.arange(2**num_heads)[:, None] >> np.arange(num_heads)[None]) & 1
+    return jnp.asarray(kept, float)
+
+
+def subset_losses(
+    loss: Loss, num_layers: int, num_heads: int, layer: int, *, present: int | None = None
+) -> Array:  # [2^present]
+    """The loss with each subset of the heads of layer number ``layer`` (the first is 0), in the
+    order of ``subsets``; the other layers are whole. One program for all of them.
+
+    ``present``: the number of heads of that layer, if it is not H.
+    """
+    if not 0 <= layer < num_layers:
+        raise ValueError(f"layer = {layer} of {num_layers}: choose 0 to {num_layers - 1}")
+    present = num_heads if present is None else present
+    if not 1 <= present <= num_heads:
+        raise ValueError(f"present = {present} of num_heads = {num_heads}: choose 1 to {num_heads}")
+    rows = jnp.pad(subsets(present), ((0, 0), (0, num_heads - present)))
+    whole = jnp.ones((num_layers, num_heads))
+    return _all_losses(lambda row: loss(whole.at[layer].set(row)), rows)
+
+
+def best_subsets(losses: Array) -> Array:  # [2^H] -> [H+1]
+    """For each number of heads kept, from none to all, the subset with the smallest loss: the
+    indices of rows of ``subsets``."""
+    sizes = subsets(_num_heads(losses)).sum(1)
+    by_size = sizes[None] == jnp.arange(_num_heads(losses) + 1, dtype=sizes.dtype)[:, None]
+    return jnp.where(by_size, losses[None], jnp.inf).argmin(1)
+
+
+def shapley(losses: Array) -> Array:  # [2^H] -> [H]
+    """φ_h = Σ_{S without h} |S|! (H - 1 - |S|)! / H!  (loss(S) - loss(S with h)).
+
+    The loss that a head saves, averaged over the orders in which heads may be added: the only
+    division that is symmetric, additive and efficient, Σ_h φ_h = loss(none) - loss(all) (Shapley
+    1953). ``losses`` in the order of ``subsets``.
+    """
+    num_heads = _num_heads(losses)
+    index = np.arange(2**num_heads)
+    weights = np.array(
+        [1 / (num_heads * math.comb(num_heads - 1, size)) for size in range(num_heads)]
+    )
+    sizes = np.array([int(i).bit_count() for i in index])
+    values = []
+    for h in range(num_heads):
+        without = index[(index >> h) & 1 == 0]
+        saved = losses[without] - losses[without + (1 << h)]
+        values.append(jnp.asarray(weights[sizes[without]], losses.dtype) @ saved)
+    return jnp.stack(values)
+
+
+def greedy(
+    loss: Loss, num_layers: int, num_heads: int, head_counts: tuple[int, ...] | None = None
+) -> Greedy:
+    """Remove, again and again, the head of the whole network that is missed least, until one is
+    left. One program; a removal that ends in NaN or infinity is the last to be chosen.
+    """
+    counts = (num_heads,) * num_layers if head_counts is None else head_counts
+    if len(counts) != num_layers or max(counts) != num_heads or min(counts) < 1:
+        raise ValueError(
+            f"head_counts is {counts}: it has {num_layers} entries, from 1 to {num_heads} = H"
+        )
+    start = jnp.asarray(np.arange(num_heads)[None] < np.array(counts)[:, None], float).ravel()
+    every = jnp.eye(num_layers * num_heads)
+
+    def shaped(flat: Array) -> Array:
+        return loss(flat.reshape(num_layers, num_heads))
+
+    def remove(mask: Array, _) -> tuple[Array, tuple[Array, Array]]:
+        candidates = jnp.maximum(mask[None] - every, 0)
+        risks = jax.lax.map(shaped, candidates, batch_size=_TOGETHER)
+        worst = float(jnp.finfo(risks.dtype).max)
+        ranked = jnp.nan_to_num(risks, nan=worst, posinf=worst)
+        chosen = jnp.where(mask > 0, ranked, jnp.inf).argmin()
+        return candidates[chosen], (chosen, risks[chosen])
+
+    @jax.jit
+    def run(start: Array) -> tuple[Array, Array, Array]:
+        _, (order, risks) = jax.lax.scan(remove, start, length=sum(counts) - 1)
+        return shaped(start), order, risks
+
+    first, order, risks = run(start)
+    layers, heads = jnp.divmod(order, num_heads)
+    return Greedy(layers, heads, jnp.concatenate([first[None], risks]))
+
+
+def _all_losses(loss: Callable[[Array], Array], rows: Array) -> Array:  # [M, ...] -> [M]
+    return jax.jit(lambda rows: jax.lax.map(loss, rows, batch_size=_TOGETHER))(rows)
+
+
+def _num_heads(losses: Array) -> int:
+    chex.assert_rank(losses, 1, custom_message="losses is [2^H]: one for each row of subsets(H)")
+    num_heads = losses.shape[0].bit_length() - 1
+    if losses.shape[0] != 2**num_heads or num_heads < 1:
+        raise ValueError(
+            f"losses has {losses.shape[0]} entries: subsets are 2, 4, 8, ... in number"
+        )
+    if not isinstance(losses, jax.core.Tracer) and not np.isfinite(np.asarray(losses)).all():
+        raise ValueError(
+            "losses holds NaN or infinity: the model explodes without some heads; take the median "
+            "over prompts as the loss"
+        )
+    return num_heads

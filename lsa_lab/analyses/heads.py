@@ -1,0 +1,166 @@
+"""How much each head matters, and which to keep.
+
+Everything takes ``loss``: head_mask [L, H] -> [], the risk of a model on an evaluation batch that
+the closure holds, so that all masks are judged on the same prompts. What the mask does to a head is
+the loss's affair: zero, or with ``head_fill`` its mean or its writes on another prompt,
+
+    def loss(mask):
+        traces = jax.vmap(lambda t, fill: forward(params, t, config, mask, fill))(tokens, fills)
+
+Layers with fewer heads than H are told by ``head_counts`` (transformer.Config.head_counts). Linear
+stacks can explode when a head is missing: take the median over prompts as the loss, or over runs.
+Modelled on the head assessment and pruning of Chen et al. 2408.04532 (THEORY II.1.3, II.1.4).
+"""
+
+from collections.abc import Callable
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+_TOGETHER = 64  # masks that are evaluated side by side; more would not fit into the caches
+
+Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
+
+
+def losses(loss: Loss, head_masks: Array) -> Array:  # [M, L, H] -> [M]
+    """The loss of every mask, in one program. A mask that keeps no head at all is refused."""
+    chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
+    if not isinstance(head_masks, jax.core.Tracer):
+        empty = np.flatnonzero(~np.asarray(head_masks, bool).any((1, 2)))
+        if empty.size:
+            raise ValueError(
+                f"head_mask {empty[0]} of {len(head_masks)} is all zero: the prediction would be "
+                "that of an empty network, whatever the prompt; keep at least one head"
+            )
+    return jax.jit(lambda masks: jax.lax.map(loss, masks, batch_size=_TOGETHER))(head_masks)
+
+
+def importance(loss: Loss, num_layers: int, num_heads: int) -> Array:  # [L, H]
+    """Δ_{l,h} = loss(all heads but (l,h)) - loss(all heads), raw; absent heads get 0.
+
+    One program for all L H + 1 masks. Negative where the model is better off without the head.
+    """
+    count = num_layers * num_heads
+    if count < 2:
+        raise ValueError(
+            f"num_layers = {num_layers}, num_heads = {num_heads}: without its only head nothing is "
+            "left to compare with; importance needs two heads"
+        )
+    masks = jnp.concatenate([jnp.ones((1, count)), 1 - jnp.eye(count)])
+    risks = losses(loss, masks.reshape(-1, num_layers, num_heads))
+    return (risks[1:] - risks[0]).reshape(num_layers, num_heads)
+
+
+def normalised(importance: Array) -> Array:  # [L, H] -> [L, H]
+    """max(Δ_{l,h}, 0) / Σ_h' max(Δ_{l,h'}, 0): shares of a layer, all 0 where no head matters."""
+    _check(importance)
+    positive = jnp.maximum(importance, 0)
+    total = positive.sum(-1, keepdims=True)
+    return positive / jnp.where(total > 0, total, 1)
+
+
+def effective_heads(importance: Array) -> Array:  # [L, H] -> [L]
+    """N_l = exp(-Σ_h p_h log p_h) of the normalised importance p: H equal heads count H.
+
+    A layer without a head that matters counts 0: look at it, do not average over it.
+    """
+    shares = normalised(importance)
+    entropy = -jnp.sum(jax.scipy.special.xlogy(shares, shares), axis=-1)
+    return jnp.where(shares.any(-1), jnp.exp(entropy), 0)
+
+
+def dominance(importance: Array) -> Array:  # [L, H] -> [L]
+    """D_l = max_h of the normalised importance: 1 where one head does it all."""
+    return normalised(importance).max(-1)
+
+
+def mean_fill(heads: Array) -> Array:  # [B, L, H, T, D] -> [L, H, T, D]
+    """Mean ablation: what a head writes on average over prompts, for ``head_fill``."""
+    chex.assert_rank(heads, 5, custom_message="heads is [B, L, H, T, D]: vmap forward over prompts")
+    return heads.mean(0)
+
+
+def resampled_fill(heads: Array) -> Array:  # [B, L, H, T, D] -> [B, L, H, T, D]
+    """Resample ablation: what a head writes on the prompt before in the batch.
+
+    Prompts are drawn independently, so the one before is as good as a random other one.
+    """
+    chex.assert_rank(heads, 5, custom_message="heads is [B, L, H, T, D]: vmap forward over prompts")
+    if heads.shape[0] < 2:
+        raise ValueError("heads holds 1 prompt: resampling needs another one")
+    return jnp.roll(heads, 1, axis=0)
+
+
+def prune(importance: Array, head_counts: tuple[int, ...] | None = None) -> Array:  # [L, H]
+    """Keep all heads of layer 1, and the most important one of each later layer."""
+    present = _present(importance, head_counts)
+    top = _top(importance, present)
+    return top.at[0].set(present[0]).astype(importance.dtype)
+
+
+def prune_first_layer(importance: Array, head_counts: tuple[int, ...] | None = None) -> Array:
+    """Control: keep the most important head of layer 1, and all of each later layer."""
+    present = _present(importance, head_counts)
+    top = _top(importance, present)
+    return present.at[0].set(top[0]).astype(importance.dtype)
+
+
+def prune_to_random_heads(
+    key: Array, importance: Array, head_counts: tuple[int, ...] | None = None
+) -> Array:  # [L, H]
+    """Control: keep all of layer 1, and of each later layer a random head that is not the top one.
+
+    A layer with one head keeps it.
+    """
+    present = _present(importance, head_counts)
+    others = present & ~_top(importance, present)
+    others = jnp.where(others.any(-1, keepdims=True), others, present)
+    chosen = _top(jax.random.uniform(key, importance.shape, importance.dtype), others)
+    return chosen.at[0].set(present[0]).astype(importance.dtype)
+
+
+def remove_at_random(
+    key: Array, importance: Array, head_counts: tuple[int, ...] | None = None
+) -> Array:  # [L, H]
+    """Control: as many heads as ``prune`` keeps, drawn at random from the whole network."""
+    present = _present(importance, head_counts)
+    scores = jax.random.uniform(key, importance.shape, importance.dtype)
+    scores = jnp.where(present, scores, -1).ravel()
+    rank = jnp.argsort(jnp.argsort(-scores)).reshape(importance.shape)
+    kept = present[0].sum() + importance.shape[0] - 1
+    return (rank < kept).astype(importance.dtype)
+
+
+def _top(scores: Array, among: Array) -> Array:  # [L, H] bool
+    """The largest of each layer."""
+    best = jnp.where(among, scores, -jnp.inf).argmax(-1)
+    return best[:, None] == jnp.arange(scores.shape[-1])[None]
+
+
+def _present(importance: Array, head_counts: tuple[int, ...] | None) -> Array:  # [L, H] bool
+    _check(importance)
+    chex.assert_rank(importance, 2, custom_message="importance is [L, H]; use jax.vmap for runs")
+    num_layers, num_heads = importance.shape
+    if head_counts is None:
+        head_counts = (num_heads,) * num_layers
+    if len(head_counts) != num_layers or max(head_counts) != num_heads or min(head_counts) < 1:
+        raise ValueError(
+            f"head_counts is {head_counts}, importance is for {num_layers} layers of up to "
+            f"{num_heads} heads: pass the head_counts of the config the importance was measured on"
+        )
+    return jnp.arange(num_heads)[None] < jnp.asarray(head_counts)[:, None]
+
+
+def _check(importance: Array) -> None:
+    if isinstance(importance, jax.core.Tracer):
+        return
+    bad = np.argwhere(~np.isfinite(np.asarray(importance)))
+    if len(bad):
+        place = tuple(int(i) for i in bad[0])
+        raise ValueError(
+            f"importance holds {len(bad)} NaN or infinite entries, the first at {place}: the model "
+            "explodes without that head; take the median over prompts as the loss"
+        )

@@ -1,0 +1,155 @@
+"""What linear readers find in the stream, and what descent makes of it.
+
+Two questions of Chen et al. 2408.04532, as we read them (THEORY II.1.5). The layer probe: how well
+does the best linear reader of the query's token predict, layer by layer? The preprocessing probe,
+in two readings: does descent on the first layer's tokens learn faster than on the raw covariates
+(``descend``), and do these tokens hold r_j x_j, the preprocessed covariates (``fit`` with
+``preprocessed`` as targets)? Every probe has a control task in which there is nothing to find, so
+that what it finds by its own strength is known (after Hewitt and Liang 1909.03368).
+"""
+
+from collections.abc import Callable
+
+import chex
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab import estimators, prompts
+from lsa_lab.models.trace import Trace
+from lsa_lab.prompts import Prompt
+
+PER_WIDTH = 20  # prompts for each coordinate of a state, at least
+
+
+def fit(states: Array, targets: Array, *, penalty: float = 0.0) -> Array:  # [B, D], [B, m] -> same
+    """U [D, m] = argmin Σ_b |states_b U - targets_b|²/B + penalty |U|², the shortest if several.
+
+    One row a prompt, 20 D of them at least: with fewer the probe learns its prompts by heart.
+    """
+    chex.assert_rank([states, targets], 2, custom_message="states [B, D], targets [B, m]")
+    rows, width = states.shape
+    chex.assert_shape(targets, (rows, None), custom_message="targets: one row for each of states")
+    if rows < PER_WIDTH * width:
+        raise ValueError(
+            f"{rows} prompts for a probe of width {width}: it needs {PER_WIDTH} for each of the "
+            f"{width} coordinates, {PER_WIDTH * width} or more"
+        )
+    left, values, right = jnp.linalg.svd(states, full_matrices=False)
+    kept = values > 10 * rows * jnp.finfo(values.dtype).eps * values[0]
+    gains = jnp.where(kept, values / jnp.where(kept, values**2 + rows * penalty, 1), 0)
+    return right.T @ (gains[:, None] * (left.T @ targets))
+
+
+def layer_probe(
+    states: Array,  # [B, L+1, D]  the query's token, stream[:, -1], of prompts to learn from
+    targets: Array,  # [B]
+    fresh_states: Array,  # [C, L+1, D]  of prompts to be judged on
+    fresh_targets: Array,  # [C]
+    *,
+    penalty: float = 0.0,
+) -> Array:  # [L+1, C]
+    """The squared error of the best linear reader u_l·h_query of each layer, on fresh prompts."""
+
+    def one(layer: tuple[Array, Array]) -> Array:
+        probe = fit(layer[0], targets[:, None], penalty=penalty)
+        return squared_errors(probe, layer[1], fresh_targets[:, None])[:, 0]
+
+    return jax.lax.map(one, (states.swapaxes(0, 1), fresh_states.swapaxes(0, 1)))
+
+
+def squared_errors(probe: Array, states: Array, targets: Array) -> Array:  # [B, m]
+    """(states U - targets)², on prompts that the probe has not seen.
+
+    With y_query, which carries no noise, as the target, its mean is the excess risk.
+    """
+    return (states @ probe - targets) ** 2
+
+
+def explained(probe: Array, states: Array, targets: Array) -> Array:  # [m]
+    """R² = 1 - Σ (states U - targets)² / Σ targets², on prompts that the probe has not seen.
+
+    Negative where the probe is worse than 0. Selectivity is R² minus that of the control task.
+    """
+    return 1 - squared_errors(probe, states, targets).sum(0) / (targets**2).sum(0)
+
+
+def control_targets(key: Array, targets: Array) -> Array:  # [B, m] -> [B, m]
+    """The control task of a probe: each row gets the target of a random row."""
+    return jax.random.permutation(key, targets)
+
+
+def preprocessed(prompt: Prompt) -> Array:  # [n+1, d]
+    """r_j x_j with r = Xᵀy/n for all covariates, the query last: what layer 1 is said to write."""
+    moment = prompt.x.T @ prompt.y / prompt.x.shape[0]
+    return jnp.concatenate([prompt.x, prompt.x_query[None]]) * moment[None]
+
+
+def descend(
+    features: Array,  # [n+1, D]  the query last
+    labels: Array,  # [n]
+    num_steps: int,
+    share: float = 0.5,
+) -> Array:  # [num_steps+1]
+    """Descent from zero on (features_i, y_i): the prediction at the query after each step.
+
+    The step is ``share`` of the largest that converges, 2/λ_max(FᵀF/n), in each prompt: features of
+    any scale are treated alike, raw covariates too. The control task is to descend on features that
+    the model made of ``with_random_labels(key, prompt)``, towards the labels that are true.
+    """
+    chex.assert_shape(
+        features,
+        (labels.shape[0] + 1, None),
+        custom_message="features [n+1, D] have a row for each label [n], and one for the query",
+    )
+    demonstrations, query = features[:-1], features[-1]
+    norm = jnp.linalg.norm(demonstrations, ord=2)
+    largest = 2 * labels.shape[0] / jnp.where(norm > 0, norm, 1) ** 2
+    prompt = Prompt(demonstrations, labels, query, jnp.zeros((), labels.dtype))
+    step_sizes = jnp.broadcast_to(share * largest, (num_steps,))
+    return estimators.gradient_descent(prompt, step_sizes) @ query
+
+
+def with_random_labels(key: Array, prompt: Prompt) -> Prompt:
+    """The control task of ``descend``: the prompt's labels, each at a random demonstration."""
+    return prompt.replace(y=jax.random.permutation(key, prompt.y))
+
+
+def project_out(features: Array, directions: Array) -> Array:  # [T, D], [m, D] -> [T, D]
+    """The features without the span of ``directions``: f - Q Qᵀ f, Q an orthonormal basis.
+
+    The label enters the stream along ``read_in[:, -1]`` and is read along ``read_out``. Left in,
+    descent would fit y_i with y_i itself. What layer 1 writes because of a token's own label, in
+    any direction, stays: ``asked`` is free of it.
+    """
+    chex.assert_shape(
+        directions, (None, features.shape[-1]), custom_message="directions [m, D], D as features"
+    )
+    left, values, _ = jnp.linalg.svd(directions.T, full_matrices=False)
+    kept = values > 10 * max(directions.shape) * jnp.finfo(values.dtype).eps * values[0]
+    basis = jnp.where(kept[None], left, 0)  # [D, m]
+    return features - (features @ basis) @ basis.T
+
+
+def asked(
+    forward: Callable[..., Trace], params: chex.ArrayTree, prompt: Prompt, layer: int = 1
+) -> Array:  # [n+1, D]
+    """The tokens after ``layer`` of all covariates x_1, ..., x_n, x_query, each asked as the query.
+
+    No token then knows its own label, but through its place among the demonstrations, as r does.
+    """
+
+    def ask(x_query: Array) -> Array:  # [D]
+        tokens = prompts.tokens(prompt.replace(x_query=x_query))
+        return forward(params, tokens).stream[layer, -1]
+
+    return jax.vmap(ask)(jnp.concatenate([prompt.x, prompt.x_query[None]]))
+
+
+def contributions(trace: Trace, sign: float = -1.0) -> Array:  # [L, H]
+    """What each head writes to the query's label slot, times sign: its share of the prediction.
+
+    Without an MLP they add up to the prediction, if the label slot starts at 0.
+    """
+    written = trace.heads[:, :, -1]  # [L, H, D]
+    return sign * (written[..., -1] if trace.read_out is None else written @ trace.read_out)

@@ -1,0 +1,1 @@
+"""Which demonstrations of a pool to put into the prompt: scores, diverse subsets, oracles."""

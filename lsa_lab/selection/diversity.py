@@ -1,0 +1,165 @@
+"""Demonstrations unlike each other: rivals that look at the pool and not at the query.
+
+Points [m, p] are covariates, whole tokens, flows or gradients, one row for each demonstration. To
+weigh diversity by quality, hand ``determinantal`` the points times a score [m, 1] (Kulesza and
+Taskar 1207.6083). Indices are best first; of equal candidates the lower index. A NaN or an infinity
+is an error; under jit, where nothing can be raised, it makes all indices m, outside the pool.
+"""
+
+from functools import partial
+
+import chex
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab.estimators.arguments import check_finite, is_concrete
+
+_RESTARTS = 4  # of k-means, from seeds of their own; the best is kept
+_ROUNDS = 100  # of Lloyd's algorithm at most
+
+
+def farthest_point(points: Array, size: int) -> Array:  # [size]
+    """Next the point farthest from its nearest chosen one, from the point nearest to the mean.
+
+    The largest gap it leaves is at most twice the smallest possible (Gonzalez 1985, who starts
+    anywhere).
+    """
+    m = _check(points, size)
+    first = jnp.argmin(_squares(points - points.mean(0)[None]))
+
+    def pick(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
+        gaps, last = state  # [m] squared, -1 where chosen
+        gaps = jnp.minimum(gaps, _squares(points - points[last][None])).at[last].set(-1)
+        return (gaps, jnp.argmax(gaps)), last
+
+    gaps = jnp.full(m, jnp.inf, points.dtype)
+    return _known(points, jax.lax.scan(pick, (gaps, first), length=size)[1])
+
+
+def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [size]
+    """Next the point that raises log det L_SS most, L = B Bᵀ + ridge I and B the points.
+
+    Greedy MAP of a determinantal point process, with a Cholesky row for each pick, in O(m size
+    (p + size)) (Chen et al. 1709.05135). With a ridge it is the D-optimal design with a prior, and
+    size may exceed p; without, L has rank p, and of points that add nothing the lowest index is
+    taken.
+    """
+    m, p = _check(points, size), points.shape[1]
+    if is_concrete(ridge) and not 0 <= ridge < float("inf"):
+        raise ValueError(f"ridge = {ridge}: expected a finite number >= 0")
+    if is_concrete(ridge) and ridge == 0 and size > p:
+        raise ValueError(
+            f"size = {size} of points of width {p}: their determinant is 0; give a ridge > 0"
+        )
+    start = _squares(points) + ridge
+    noise = 10 * p * jnp.finfo(points.dtype).eps * start.max()
+
+    def pick(state: tuple[Array, Array, Array], t: Array) -> tuple[tuple, Array]:
+        factor, rest, chosen = state  # [size, m], [m], [m]
+        rest = jnp.where(rest > noise, rest, 0)
+        best = jnp.argmax(jnp.where(chosen, -1, rest))
+        pivot = jnp.sqrt(jnp.where(rest[best] > 0, rest[best], 1))
+        row = (points @ points[best] - factor[:, best] @ factor) / pivot
+        row = jnp.where(rest[best] > 0, row, 0)  # its entry at ``best`` is never read
+        return (factor.at[t].set(row), rest - row**2, chosen.at[best].set(True)), best
+
+    state = (jnp.zeros((size, m), points.dtype), start, jnp.zeros(m, bool))
+    return _known(points, jax.lax.scan(pick, state, jnp.arange(size))[1])
+
+
+def leverage(points: Array) -> Array:  # [m]
+    """x_iᵀ (XᵀX)⁺ x_i, the diagonal of the hat matrix: between 0 and 1, of sum rank X."""
+    _check(points, 1)
+    left, values, _ = jnp.linalg.svd(points, full_matrices=False)
+    floor = max(points.shape) * jnp.finfo(points.dtype).eps * values[0]
+    return (jnp.where((values > floor)[None], left, 0) ** 2).sum(-1)
+
+
+def k_means(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
+    """Centres [size, p], the cluster of each point [m], and Σ_i |x_i - its centre|².
+
+    Lloyd's algorithm from k-means++ seeds (Arthur and Vassilvitskii 2007), the best of four
+    starts. A centre without points stays where it is.
+    """
+    _check(points, size)
+    middle = points.mean(0)[None]
+    run = partial(_lloyd, points - middle, size)
+    centres, clusters, inertia = jax.lax.map(run, jax.random.split(key, _RESTARTS))
+    best = jnp.argmin(inertia)
+    return centres[best] + middle, clusters[best], inertia[best]
+
+
+def medoids(points: Array, size: int, key: Array) -> Array:  # [size]
+    """One demonstration for each cluster of ``k_means``: the nearest to the centre of its own.
+
+    The largest cluster comes first. They are all different: a cluster without points takes the
+    nearest one that is left.
+    """
+    centres, clusters, _ = k_means(points, size, key)
+    counts = (clusters[:, None] == jnp.arange(size)[None]).sum(0)
+    order = jnp.argsort(-counts, stable=True)
+
+    def pick(taken: Array, k: Array) -> tuple[Array, Array]:  # [m], []
+        squares = _squares(points - centres[k][None])
+        member = (clusters == k) | (counts[k] == 0)
+        best = jnp.argmin(jnp.where(taken | ~member, jnp.inf, squares))
+        return taken.at[best].set(True), best
+
+    return _known(points, jax.lax.scan(pick, jnp.zeros(points.shape[0], bool), order)[1])
+
+
+def _lloyd(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
+    def move(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        centres, clusters, _, count = state
+        member = (clusters[:, None] == jnp.arange(size)[None]).astype(points.dtype)  # [m, size]
+        total = member.sum(0)[:, None]
+        means = member.T @ points / jnp.maximum(total, 1)
+        centres = jnp.where(total > 0, means, centres)
+        nearest = _nearest(points, centres)
+        return centres, nearest, (nearest == clusters).all(), count + 1
+
+    def unfinished(state: tuple[Array, Array, Array, Array]) -> Array:
+        return ~state[2] & (state[3] < _ROUNDS)
+
+    seeds = _seeds(points, size, key)
+    state = (seeds, _nearest(points, seeds), jnp.array(False), jnp.array(0))
+    centres, clusters, _, _ = jax.lax.while_loop(unfinished, move, state)
+    return centres, clusters, _squares(points - centres[clusters]).sum()
+
+
+def _seeds(points: Array, size: int, key: Array) -> Array:  # [size, p]
+    """k-means++: each next seed with a chance in proportion to its squared distance to the rest."""
+
+    def draw(gaps: Array, key: Array) -> tuple[Array, Array]:  # gaps [m]
+        drawn = points[jax.random.categorical(key, jnp.log(gaps))]
+        return jnp.minimum(gaps, _squares(points - drawn[None])), drawn
+
+    equal = jnp.ones_like(points[:, 0])
+    first = points[jax.random.categorical(key, jnp.zeros_like(equal))]
+    start = _squares(points - first[None])
+    seeds = jax.lax.scan(draw, start, jax.random.split(key, size)[1:])[1]
+    return jnp.concatenate([first[None], seeds])
+
+
+def _nearest(points: Array, centres: Array) -> Array:  # [m]
+    return jnp.argmin(_squares(centres)[None] - 2 * points @ centres.T, axis=1)
+
+
+def _known(points: Array, indices: Array) -> Array:  # [size]
+    return jnp.where(jnp.isfinite(points).all(), indices, points.shape[0])
+
+
+def _squares(rows: Array) -> Array:  # [m, p] -> [m]
+    return (rows**2).sum(-1)
+
+
+def _check(points: Array, size: int) -> int:
+    """The number m of points, if there are ``size`` of them and all are finite."""
+    chex.assert_rank(points, 2, custom_message="points are [m, p], one row per demonstration")
+    chex.assert_type(points, float)
+    m = points.shape[0]
+    if not 1 <= size <= m:
+        raise ValueError(f"size = {size} of {m} demonstrations: choose 1 to {m}")
+    check_finite(points, "points")
+    return m

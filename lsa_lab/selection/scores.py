@@ -1,0 +1,200 @@
+"""GradS and its rivals: a number for each demonstration of a pool, the larger the better.
+
+A pool is demonstration tokens e_i = [x_i, y_i], [m, e]; a query is x_query [d], or its token
+[x_query, 0] where weights act on it. A score is for one query; ``score_queries`` takes many.
+"""
+
+from collections.abc import Callable
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab.estimators.arguments import check_finite
+from lsa_lab.models.linear_attention import Params
+
+_CHUNK = 256  # demonstrations whose derivatives are formed at once
+
+
+def flow_norm(flow: Array) -> Array:  # [m, e] or [m, ..., e] -> [m]
+    """GradS: |∂ŷ/∂e_i|, the Frobenius norm of the flow, of one prediction or a whole token.
+
+    The flow is that of whichever layer the caller picks, ``flow[layer]``; which norm and which
+    layer A1 (2508.00385) takes is not public (THEORY I.1.1). Squares neither over- nor underflow.
+    """
+    chex.assert_rank(flow, {2, 3}, custom_message="a flow is that of one layer, flow[layer]")
+    rows = flow.reshape(len(flow), -1)
+    peak = jnp.abs(rows).max(-1)
+    unit = rows / jnp.where(peak > 0, peak, 1)[:, None]
+    return peak * jnp.sqrt((unit**2).sum(-1))
+
+
+def flow_times_input(flow: Array, pool: Array) -> Array:  # [m, e] x 2 -> [m]
+    """|∂ŷ/∂e_i · e_i|: in one layer twice the contribution, by Euler (derived here; THEORY I.1.1).
+
+    Unlike the norm it vanishes if the demonstration is irrelevant, and if it is already learned.
+    """
+    chex.assert_equal_shape([_matrix(flow), pool], custom_message="flow and pool are both [m, e]")
+    return jnp.abs((flow * pool).sum(-1))
+
+
+def label_slot_flow(flow: Array) -> Array:  # [m, e] -> [m]
+    """|∂ŷ/∂y_i|: the flow from the label alone."""
+    return jnp.abs(_matrix(flow)[:, -1])
+
+
+def contribution(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]
+    """|s_i r_i|, s_i = x_i·x_query and r_i = y_i - w0·x_i: relevant and not yet known.
+
+    What prior attention writes into the query's slot, up to its step size; w0 [d] is 0 unless
+    given (derived here; THEORY I.1.1).
+    """
+    return relevance(pool, query) * residual(pool, query, prior_mean)
+
+
+def relevance(pool: Array, query: Array) -> Array:  # [m]
+    """|x_i·x_query|."""
+    return jnp.abs(_covariates(pool, query) @ query)
+
+
+def similarity(pool: Array, query: Array) -> Array:  # [m]
+    """The cosine between x_i and x_query; 0 where either is zero."""
+    x = _covariates(pool, query)
+    product = jnp.linalg.norm(x, axis=-1) * jnp.linalg.norm(query)
+    return jnp.where(product > 0, x @ query / jnp.where(product > 0, product, 1), 0)
+
+
+def residual(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]
+    """|y_i - w0·x_i|, whatever the query; w0 [d] is 0 unless given."""
+    x, y = _covariates(pool, query), pool[:, -1]
+    if prior_mean is None:
+        return jnp.abs(y)
+    chex.assert_equal_shape([prior_mean, query], custom_message="prior_mean is [d]")
+    return jnp.abs(y - x @ prior_mean)
+
+
+def random(pool: Array, query: Array, key: Array) -> Array:  # [m]
+    """Uniform numbers; give every query a key of its own, or all get the same demonstrations."""
+    return jax.random.uniform(key, _covariates(pool, query).shape[:1], pool.dtype)
+
+
+def select(scores: Array, size: int) -> Array:  # [m] -> [size]
+    """The indices of the highest scores, best first; of equal scores the lower index first.
+
+    A NaN or an infinity is an error: what has overflowed has no rank. Under jit or vmap, where
+    nothing can be raised, such demonstrations are never selected; if too few others are left,
+    their places hold m, an index outside the pool.
+    """
+    chex.assert_rank(scores, 1, custom_message="scores are [m], of one query; vmap over many")
+    chex.assert_type(scores, float)
+    m = scores.shape[0]
+    if not 1 <= size <= m:
+        raise ValueError(f"size = {size} of {m} demonstrations: choose 1 to {m}")
+    check_finite(scores, "scores")
+    ranked = jnp.where(scores == 0, 0, scores)  # top_k takes 0.0 to be larger than -0.0
+    best, indices = jax.lax.top_k(jnp.where(jnp.isfinite(ranked), ranked, -jnp.inf), size)
+    return jnp.where(best == -jnp.inf, m, indices)
+
+
+def score_queries(score: Callable[[Array], Array], queries: Array, chunk: int) -> Array:  # [Q, ...]
+    """score(query) for each of ``queries`` [Q, ...], in the memory of ``chunk`` queries.
+
+    A score that ends in ``select`` leaves [Q, size] behind instead of [Q, m]. Call it under jit.
+    """
+    if chunk < 1:
+        raise ValueError(f"chunk = {chunk}: at least one query at a time")
+    return jax.lax.map(score, queries, batch_size=chunk)
+
+
+@flax.struct.dataclass
+class Encoding:
+    """What A1's Eq. 2 needs of the weights K = w_kq, P = w_pv and of a pool, for any query."""
+
+    w_kq: Array  # [e, e]
+    w_pv: Array  # [e, e]
+    keys: Array  # [m, e]  Kᵀe_i
+    written: Array  # [m, e]  Pe_i
+    pulled: Array  # [m, e]  PᵀPe_i
+    written_square: Array  # [m]  |Pe_i|²
+    weight_square: Array  # []  |P|²
+
+
+def encode(w_kq: Array, w_pv: Array, pool: Array) -> Encoding:
+    """The offline part of GradS, in O(m e²); a query then costs O(m e)."""
+    e = _matrix(pool).shape[1]
+    chex.assert_shape([w_kq, w_pv], (e, e), custom_message="one head's weights [e, e], e as pool")
+    written = pool @ w_pv.T
+    square = (written**2).sum(-1)
+    return Encoding(w_kq, w_pv, pool @ w_kq, written, written @ w_pv, square, (w_pv**2).sum())
+
+
+def grads(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m]
+    """|∂a/∂e_i|²_F of one layer a = q + P(e_i e_iᵀ + qqᵀ)Kq with e_i alone in the prompt.
+
+    s²|P|² + 2s uᵀPᵀPe + |Pe|²|u|² with u = Kq, s = e·u, whether or not the query is a key (A1
+    2508.00385, Eq. 2, its norm derived here; THEORY I.1.1).
+    """
+    u, s = _asked(encoding, query_token)
+    joint = 2 * s * (encoding.pulled @ u)
+    square = s**2 * encoding.weight_square + joint + encoding.written_square * (u @ u)
+    return jnp.maximum(square, 0)
+
+
+def grads_of_slot(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m]
+    """|∂a_slot/∂e_i|², the label slot's share: s²|p|² + 2s (p·u)(p·e) + (p·e)²|u|².
+
+    ``grads`` with the last row p of P in its place (derived here).
+    """
+    u, s = _asked(encoding, query_token)
+    row, written = encoding.w_pv[-1], encoding.written[:, -1]
+    square = s**2 * (row @ row) + 2 * s * (row @ u) * written + written**2 * (u @ u)
+    return jnp.maximum(square, 0)
+
+
+def encode_flow(params: Params, pool: Array) -> Array:  # [m, e] -> [L, m, e, e]
+    """F, with F[layer] @ query_token the flow ∂ŷ/∂e_i [m, e] of every e_i alone in the prompt.
+
+    Exact for keys="demonstrations" at any depth: the prediction is linear in the query, by one
+    matrix of the demonstration (THEORY I.0.1), and so is its derivative. Made once for all
+    queries, in memory L m e².
+    """
+    e = _matrix(pool).shape[1]
+    chex.assert_shape([params.w_kq, params.w_pv], (None, None, e, e))
+    slopes = jax.jacfwd(lambda token: _read_row(params, token))  # [L, e, e], ∂e_i last
+    return jnp.moveaxis(jax.lax.map(slopes, pool, batch_size=_CHUNK), 0, 1).swapaxes(-1, -2)
+
+
+def _read_row(params: Params, token: Array) -> Array:  # [L, e]
+    """-(W_l)_{e,:}, which takes the query to ŷ_l, for a prompt of one demonstration.
+
+    W_l = I + Σ_k b_k a_kᵀ over the layers and heads so far, b = w_pv W e and a = Wᵀ w_kqᵀ W e: no
+    product of two matrices is ever formed.
+    """
+    num_layers, _, e, _ = params.w_kq.shape
+    written = asked = jnp.zeros((0, e), token.dtype)  # b, a
+    for w_kq, w_pv in zip(params.w_kq, params.w_pv, strict=True):
+        now = token + (asked @ token) @ written
+        read = now @ w_kq  # [H, e]
+        asked = jnp.concatenate([asked, read + read @ written.T @ asked])
+        written = jnp.concatenate([written, w_pv @ now])
+    terms = (written[:, -1:] * asked).reshape(num_layers, -1, e).sum(1)
+    return -(jnp.zeros_like(token).at[-1].set(1)[None] + jnp.cumsum(terms, axis=0))
+
+
+def _asked(encoding: Encoding, query_token: Array) -> tuple[Array, Array]:  # u [e], s [m]
+    e = encoding.w_kq.shape[0]
+    chex.assert_shape(query_token, (e,), custom_message="the token [x_query, 0], not x_query")
+    return encoding.w_kq @ query_token, encoding.keys @ query_token
+
+
+def _covariates(pool: Array, query: Array) -> Array:  # [m, d]
+    d = _matrix(pool).shape[1] - 1
+    chex.assert_shape(query, (d,), custom_message="query is x_query [d], pool [m, d+1]")
+    return pool[:, :-1]
+
+
+def _matrix(rows: Array) -> Array:  # [m, e]
+    chex.assert_rank(rows, 2, custom_message="expected [m, e], one row for each demonstration")
+    return rows

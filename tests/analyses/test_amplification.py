@@ -1,0 +1,213 @@
+"""The flow from the demonstrations: by hand, in both modes, without overflow, to second order."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import prompts
+from lsa_lab.analyses import amplification
+from lsa_lab.models import linear_attention, trace, transformer
+from lsa_lab.prompts import Prompt
+
+N, D, L = 3, 2, 2
+E = D + 1
+READ_IN = transformer.Config(E, L, 1, 3, width=5, kernel="linear")
+FULL = transformer.Config(E, L, 1, 3, norm=True, mlp_width=5)
+SHALLOW = transformer.Config(E, 1, 1, 3, norm=True, mlp_width=5)
+flow_of = jax.jit(amplification.demonstration_flow, static_argnums=0)
+token_flow_of = jax.jit(amplification.token_flow, static_argnums=0)
+interactions_of = jax.jit(amplification.interactions, static_argnums=0)
+causal = functools.partial(linear_attention.forward, keys="causal")
+
+
+def draw(seed=0, n=N, num_layers=L, num_heads=2):
+    rng = np.random.default_rng(seed)
+    prompt = Prompt(rng.normal(size=(n, D)), rng.normal(size=n), rng.normal(size=D), np.zeros(()))
+    weights = 0.4 * rng.normal(size=(2, num_layers, num_heads, E, E))
+    return jax.tree.map(jnp.asarray, (prompt, linear_attention.Params(*weights)))
+
+
+@functools.cache
+def model_of(config):
+    """A transformer, or for None causal linear attention."""
+    if config is None:
+        return causal, draw()[1]
+    shapes = jax.eval_shape(lambda key: transformer.init(key, config), jax.random.key(0))
+    rng = np.random.default_rng(0)
+    params = jax.tree.map(lambda leaf: 0.7 * rng.normal(size=leaf.shape), shapes)
+    return functools.partial(transformer.forward, config=config), params
+
+
+def prediction(forward, params, prompt, demonstrations):
+    tokens = jnp.concatenate([demonstrations, prompts.tokens(prompt)[-1:]])
+    return trace.predict(forward(params, tokens))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def second_order(forward, params, prompt, tangent):
+    """Interactions, the flow's change, and the Hessian [n, e, n, e] by reverse over reverse."""
+
+    def read(demonstrations):
+        return prediction(forward, params, prompt, demonstrations)
+
+    return (
+        amplification.interactions(forward, params, prompt),
+        amplification.flow_change(forward, params, prompt, tangent),
+        jax.jacrev(jax.jacrev(read))(prompts.tokens(prompt)[:-1]),
+    )
+
+
+@pytest.mark.parametrize("config", [None, READ_IN, FULL])
+def test_every_model_has_a_flow_to_each_layer_and_to_the_whole_query(config):
+    forward, params = model_of(config)
+    prompt, _ = draw()
+    flow, tokens = flow_of(forward, params, prompt), token_flow_of(forward, params, prompt)
+    width = 5 if config is READ_IN else E
+    assert flow.shape == (L, N, E)
+    assert tokens.shape == (L, N, E, width)
+    read_out = params.read_out if config is READ_IN else jnp.eye(E)[-1]
+    np.testing.assert_allclose(flow, -(tokens @ read_out), rtol=1e-10, atol=1e-12)
+    step = 1e-5 * np.random.default_rng(1).normal(size=(N, E))
+    read = jax.jit(functools.partial(prediction, forward, params, prompt))
+    demonstrations = np.asarray(prompts.tokens(prompt)[:-1])
+    slope = read(demonstrations + step) - read(demonstrations - step)
+    np.testing.assert_allclose((flow[-1] * step).sum(), slope / 2, rtol=1e-6)
+
+
+def test_the_flow_of_one_layer_is_the_relevance_term_and_the_content_term():
+    """J_i = (1/n) Σ_h [(e_i·u_h) P_h + (P_h e_i) u_hᵀ], u_h = K_h e_query: A1's Eq. 2 per head."""
+    prompt, params = draw(num_layers=1)
+    *rows, query = np.asarray(prompts.tokens(prompt))
+    flow = token_flow_of(linear_attention.forward, params, prompt)
+    for i, row in enumerate(rows):
+        terms = [
+            (row @ k @ query) * p + np.outer(p @ row, k @ query)
+            for k, p in zip(np.asarray(params.w_kq[0]), np.asarray(params.w_pv[0]), strict=True)
+        ]
+        np.testing.assert_allclose(flow[0, i].T, sum(terms) / N, rtol=1e-10, atol=1e-12)
+
+
+def test_the_mode_with_fewer_passes_is_taken_and_both_agree():
+    """Forward for one demonstration of 3 numbers under 4 layers, else reverse."""
+
+    @jax.custom_vjp
+    def reverse_only(tokens):
+        return tokens
+
+    reverse_only.defvjp(lambda tokens: (tokens, None), lambda _, slope: (slope,))
+
+    def closed(params, tokens):
+        return linear_attention.forward(params, reverse_only(tokens))
+
+    prompt, deep = draw(n=1, num_layers=4)
+    with pytest.raises(TypeError, match="forward-mode"):
+        amplification.demonstration_flow(closed, deep, prompt)
+    forward = flow_of(linear_attention.forward, deep, prompt)
+    shallow = jax.tree.map(lambda w: w[:3], deep)
+    reverse = flow_of(closed, shallow, prompt)
+    np.testing.assert_allclose(forward[:3], reverse, rtol=1e-10, atol=1e-12)
+
+
+def test_no_pass_is_made_for_each_demonstration():
+    """Twice the demonstrations, at most twice the work."""
+    _, params = draw()
+
+    def operations(n):
+        prompt, _ = draw(n=n)
+        flow = functools.partial(amplification.demonstration_flow, linear_attention.forward)
+        return jax.jit(flow).lower(params, prompt).cost_analysis()["flops"]
+
+    assert operations(200) < 2.1 * operations(100)
+
+
+@jax.jit
+def both_flows(params, prompt, sign):
+    through_tokens = amplification.demonstration_flow(
+        linear_attention.forward, params, prompt, sign
+    )
+    return jnp.stack([through_tokens, amplification.moment_flow(params, prompt, sign)])
+
+
+def test_the_sign_is_that_of_the_read_out():
+    prompt, params = draw()
+    plus, minus = both_flows(params, prompt, 1.0), both_flows(params, prompt, -1.0)
+    np.testing.assert_array_equal(plus, -minus)
+    np.testing.assert_allclose(plus[0], plus[1], rtol=1e-10, atol=1e-12)
+
+
+FLOW = np.array([[[3.0, 4.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 6.0], [12.0, 5.0], [0.5, 0.0]]])
+
+
+def test_the_ratio_is_of_the_strongest_and_the_weakest_at_the_first_layer():
+    np.testing.assert_allclose(amplification.amplification_ratio(FLOW), [5.0, 6.0 / 13.0])
+    np.testing.assert_allclose(amplification.log_ratio(FLOW), np.log([5.0, 6.0 / 13.0]))
+    pairs = amplification.pairwise_log_ratios(FLOW)
+    assert pairs.shape == (2, 3, 3)
+    np.testing.assert_allclose(pairs, -pairs.swapaxes(1, 2))
+    np.testing.assert_allclose(pairs[0, 0], np.log([1.0, 5.0, 2.5]))
+
+
+def test_equal_demonstrations_are_still_two():
+    flow = np.array([[[1.0], [1.0]], [[1.0], [2.0]]])
+    assert abs(amplification.log_ratio(flow)[1]) == pytest.approx(np.log(2.0))
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_no_square_overflows_or_vanishes(scale):
+    np.testing.assert_allclose(amplification.amplification_ratio(scale * FLOW), [5.0, 6.0 / 13.0])
+    slope = jax.grad(lambda flow: amplification.log_ratio(flow)[0])(scale * FLOW)
+    np.testing.assert_allclose(scale * slope[0], [[0.12, 0.16], [0, -1], [0, 0]], atol=1e-12)
+
+
+def test_no_flow_and_an_overflow_have_no_finite_ratio():
+    silent, broken, late = FLOW.copy(), FLOW.copy(), FLOW.copy()
+    silent[:, 1] = 0
+    broken[0, 2, 0] = np.nan
+    late[1, 0, 0] = np.inf
+    assert np.isposinf(amplification.log_ratio(silent)).all()
+    assert np.isnan(amplification.log_ratio(broken)[0])
+    assert np.isfinite(amplification.log_ratio(late)).tolist() == [True, False]
+    assert np.isneginf(amplification.log_sizes(silent)[:, 1]).all()
+
+
+@pytest.mark.parametrize("config", [None, SHALLOW])
+def test_interactions_are_the_contracted_hessian_and_symmetric(config):
+    forward, params = model_of(config)
+    prompt, _ = draw()
+    rows, tangent = prompts.tokens(prompt)[:-1], np.random.default_rng(1).normal(size=(N, E))
+    found, change, hessian = second_order(forward, params, prompt, tangent)
+    np.testing.assert_allclose(found, found.T, rtol=1e-10, atol=1e-12)
+    expected = np.einsum("ia,iajb,jb->ij", rows, hessian, rows)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    expected = np.einsum("iajb,jb->ia", hessian, tangent)
+    np.testing.assert_allclose(change, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_many_interactions_are_taken_in_parts():
+    prompt, params = draw(n=70, num_layers=1)
+    found = interactions_of(linear_attention.forward, params, prompt)
+    assert found.shape == (70, 70)
+    np.testing.assert_allclose(found, found.T, rtol=1e-10, atol=1e-12)
+
+
+def test_what_is_no_flow_is_refused():
+    prompt, params = draw()
+    batch = jax.tree.map(lambda leaf: leaf[None], prompt)
+    with pytest.raises(AssertionError, match="vmap"):
+        amplification.demonstration_flow(linear_attention.forward, params, batch)
+    with pytest.raises(TypeError, match=r"forward returned .*not the Trace"):
+        amplification.demonstration_flow(lambda _, tokens: tokens[-1], params, prompt)
+    with pytest.raises(TypeError, match="moment form exists for"):
+        amplification.moment_flow(model_of(FULL)[1], prompt)
+    with pytest.raises(AssertionError, match="vmap"):
+        amplification.log_ratio(FLOW[None])
+    with pytest.raises(ValueError, match="at least two demonstrations"):
+        amplification.amplification_ratio(FLOW[:, :1])
+    with pytest.raises(AssertionError, match=r"tangent is \[n, e\]"):
+        amplification.flow_change(linear_attention.forward, params, prompt, FLOW[0])
+    empty = prompt.replace(x=prompt.x[:0], y=prompt.y[:0])
+    with pytest.raises(ValueError, match="at least one demonstration"):
+        amplification.moment_flow(params, empty)

@@ -1,0 +1,263 @@
+"""Importance, pruning and its controls, fills; on losses with known answers and on a model."""
+
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import prompts
+from lsa_lab.analyses import head_subsets, heads
+from lsa_lab.models import constructions, transformer
+from lsa_lab.models import trace as traces
+from lsa_lab.tasks.linear import LinearTask, sample
+
+L, H = 3, 4
+WORTH = np.random.default_rng(0).uniform(0.1, 2.0, size=(L, H))
+COUNTS = (4, 2, 1)
+
+
+def additive(mask):
+    """Each head saves its worth."""
+    return 100 - jnp.sum(mask * WORTH)
+
+
+def paired(mask):
+    """Heads 0 and 1 of layer 0 save 3 together and nothing alone; head 2 saves 1."""
+    return 5 - 3 * mask[0, 0] * mask[0, 1] - mask[0, 2]
+
+
+def uneven():
+    return np.where(np.arange(H)[None] < np.array(COUNTS)[:, None], WORTH, 0.0)
+
+
+def test_importance_is_the_loss_that_each_head_saves():
+    np.testing.assert_allclose(heads.importance(additive, L, H), WORTH, atol=1e-10)
+    raw = heads.importance(paired, 1, H)
+    np.testing.assert_allclose(raw, [[3, 3, 1, 0]], atol=1e-10)
+    compiled = jax.jit(lambda scale: heads.importance(lambda m: scale * additive(m), L, H))
+    np.testing.assert_allclose(compiled(2.0), 2 * WORTH, atol=1e-10)
+
+
+def test_masks_are_judged_in_one_program_traced_at_most_twice():
+    traced = []
+
+    def loss(mask):
+        traced.append(mask.shape)
+        return jnp.sum(mask)
+
+    heads.importance(loss, 5, 20)  # 101 masks, in two portions: one of 64, one of the rest
+    assert len(traced) <= 2
+    assert set(traced) == {(5, 20)}
+
+
+def test_shares_and_effective_heads_of_a_layer():
+    raw = jnp.array(
+        [[1.0, 1.0, 1.0, 1.0], [3.0, 1.0, -9.0, 0.0], [0.0, 0.0, 5.0, 0.0], [-1, 0, 0, 0]]
+    )
+    shares = heads.normalised(raw)
+    np.testing.assert_allclose(shares[1], [0.75, 0.25, 0, 0])
+    np.testing.assert_allclose(shares.sum(1), [1, 1, 1, 0])
+    entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+    np.testing.assert_allclose(heads.effective_heads(raw), [4, math.exp(entropy), 1, 0], atol=1e-12)
+    np.testing.assert_allclose(heads.effective_heads(shares), heads.effective_heads(raw))
+    np.testing.assert_allclose(heads.dominance(raw), [0.25, 0.75, 1, 0])
+
+
+def test_pruning_keeps_the_first_layer_and_the_top_of_each_later():
+    expected = np.zeros((L, H))
+    expected[0] = 1
+    expected[1, WORTH[1].argmax()] = expected[2, WORTH[2].argmax()] = 1
+    np.testing.assert_array_equal(heads.prune(jnp.asarray(WORTH)), expected)
+    reverse = np.ones((L, H))
+    reverse[0] = np.arange(H) == WORTH[0].argmax()
+    np.testing.assert_array_equal(heads.prune_first_layer(jnp.asarray(WORTH)), reverse)
+
+
+def test_heads_that_are_absent_or_harmful_are_no_exception():
+    raw = jnp.asarray(uneven()).at[1].set(jnp.array([-2.0, -1.0, 0.0, 0.0]))
+    expected = [[1, 1, 1, 1], [0, 1, 0, 0], [1, 0, 0, 0]]
+    np.testing.assert_array_equal(heads.prune(raw, COUNTS), expected)
+    np.testing.assert_array_equal(
+        heads.prune_first_layer(raw, COUNTS)[1:], [[1, 1, 0, 0], expected[2]]
+    )
+
+
+def test_the_random_controls_keep_as_many_heads_and_spread_over_all():
+    raw, keys = jnp.asarray(uneven()), jax.random.split(jax.random.key(0), 400)
+    top = np.asarray(heads.prune(jnp.asarray(WORTH)))
+    other = jax.jit(jax.vmap(lambda key: heads.prune_to_random_heads(key, jnp.asarray(WORTH))))(
+        keys
+    )
+    assert (other[:, 0] == 1).all()
+    assert (other.sum(2)[:, 1:] == 1).all()
+    assert not (other[:, 1:] * top[None, 1:]).any()  # a head in place of the top one
+    assert np.ptp(other.mean(0)[1][top[1] == 0]) < 0.15
+    kept = heads.prune_to_random_heads(keys[0], raw, COUNTS)
+    assert kept[1].sum() == 1
+    assert kept[1, :2].sum() == 1
+    assert kept[1, raw[1].argmax()] == 0
+    assert kept[2, 0] == 1  # the only one
+    removed = jax.jit(jax.vmap(lambda key: heads.remove_at_random(key, raw, COUNTS)))(keys)
+    assert (removed.sum((1, 2)) == heads.prune(raw, COUNTS).sum()).all()
+    assert not removed[:, raw == 0].any()
+    assert np.ptp(removed.mean(0)[np.asarray(raw) > 0]) < 0.15
+
+
+def test_every_subset_and_the_values_of_heads_among_them():
+    found = head_subsets.subset_losses(paired, 2, 3, 0)
+    masks = np.array(list(itertools.product([0, 1], repeat=3)))[:, ::-1]
+    np.testing.assert_array_equal(head_subsets.subsets(3), masks)
+    np.testing.assert_allclose(found, [5 - 3 * a * b - c for a, b, c in masks])
+    values = head_subsets.shapley(found)
+    np.testing.assert_allclose(values, [1.5, 1.5, 1.0], atol=1e-12)
+    best = head_subsets.best_subsets(found)
+    np.testing.assert_array_equal(found[best], [5, 4, 2, 1])
+    np.testing.assert_array_equal(head_subsets.subsets(3)[best].sum(1), [0, 1, 2, 3])
+
+
+def test_shapley_values_average_over_the_orders_of_joining():
+    losses = np.random.default_rng(1).normal(size=16)
+    stated = np.zeros(4)
+    for order in itertools.permutations(range(4)):
+        row = 0
+        for head in order:
+            stated[head] += (losses[row] - losses[row | 1 << head]) / 24
+            row |= 1 << head
+    values = head_subsets.shapley(jnp.asarray(losses))
+    np.testing.assert_allclose(values, stated, atol=1e-12)
+    np.testing.assert_allclose(values.sum(), losses[0] - losses[-1], atol=1e-12)
+
+
+def test_a_layer_with_fewer_heads_has_fewer_subsets():
+    found = head_subsets.subset_losses(additive, L, H, 1, present=2)
+    total = 100 - WORTH.sum() + WORTH[1].sum()
+    masks = np.asarray(head_subsets.subsets(2))
+    np.testing.assert_allclose(found, total - masks @ WORTH[1, :2], atol=1e-10)
+
+
+def test_greedy_pruning_goes_from_the_least_to_the_most_worth():
+    run = head_subsets.greedy(additive, L, H)
+    order = np.argsort(WORTH.ravel())
+    np.testing.assert_array_equal(run.layers * H + run.heads, order[:-1])
+    np.testing.assert_allclose(
+        run.losses, 100 - WORTH.sum() + np.cumsum(np.append(0, np.sort(WORTH.ravel())[:-1]))
+    )
+    run = head_subsets.greedy(additive, L, H, COUNTS)
+    assert len(run.heads) == sum(COUNTS) - 1
+    assert (run.heads < np.array(COUNTS)[run.layers]).all()
+
+
+def test_greedy_pruning_puts_off_what_explodes():
+    run = head_subsets.greedy(lambda m: jnp.where(m[0, 0] > 0, additive(m), jnp.nan), L, H)
+    assert (run.layers * H + run.heads > 0).all()
+    assert np.isfinite(run.losses).all()
+
+
+@functools.cache
+def model():
+    """The construction with a head for each of four coordinates, and prompts on them."""
+    with jax.ensure_compile_time_eval():  # the first call may come from within a compilation
+        params, config = constructions.preprocess_then_optimise(4, 4, jnp.array([0.5, 0.5]))
+        keys = jax.random.split(jax.random.key(0), 1000)
+        batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(16, 4, weight_std=0.5))))(keys)
+        return params, config, jax.vmap(prompts.tokens)(batch), batch.y_query
+
+
+@functools.partial(jax.jit, static_argnames="shared")
+def ablated(mask, fill=None, shared=False):
+    """Traces, a closed head filled by ``fill``: one for all prompts, or each its own."""
+    params, config, tokens, _ = model()
+
+    def one(tokens, fill):
+        return transformer.forward(params, tokens, config, mask, fill)
+
+    return jax.vmap(one, in_axes=(0, None if shared else 0))(tokens, fill)
+
+
+def test_a_filled_head_writes_its_mean_or_what_it_wrote_on_another_prompt():
+    whole = ablated(jnp.ones((3, 4)))
+    mask = jnp.ones((3, 4)).at[0, 1].set(0)
+    mean = ablated(mask, heads.mean_fill(whole.heads), shared=True)
+    np.testing.assert_allclose(
+        mean.heads[:, 0, 1], np.broadcast_to(whole.heads[:, 0, 1].mean(0), (1000, 17, 9))
+    )
+    other = ablated(mask, heads.resampled_fill(whole.heads))
+    np.testing.assert_allclose(other.heads[1:, 0, 1], whole.heads[:-1, 0, 1], atol=1e-12)
+    for found in (mean, other):
+        np.testing.assert_allclose(found.heads[:, 0, 0], whole.heads[:, 0, 0], atol=1e-12)
+        moved = found.stream[:, 1] - found.stream[:, 0]
+        np.testing.assert_allclose(moved, found.heads[:, 0].sum(1), atol=1e-12)
+    # Filled with its own writes, a head is not missed.
+    same = ablated(jnp.zeros((3, 4)), whole.heads)
+    np.testing.assert_allclose(same.stream, whole.stream, atol=1e-12)
+
+
+def test_half_open_gates_mix_and_absent_heads_stay_silent():
+    whole = ablated(jnp.ones((3, 4)))
+    fill = heads.mean_fill(whole.heads)
+    half = ablated(jnp.ones((3, 4)).at[0, 2].set(0.5), fill, shared=True)
+    np.testing.assert_allclose(
+        half.heads[:, 0, 2], (whole.heads[:, 0, 2] + fill[None, 0, 2]) / 2, atol=1e-12
+    )
+    assert not half.heads[:, 1:, 1:].any()
+
+
+def test_all_heads_of_the_construction_matter_equally_and_then_one_does():
+    """Every coordinate is worth the same, up to sampling. The mean is ruled by a few prompts with
+    large r, on which two steps of this size are worse than none."""
+    _, config, _, targets = model()
+
+    def loss(mask):
+        predictions = jax.vmap(traces.predict)(ablated(mask))
+        return jnp.median((predictions - targets) ** 2)
+
+    raw = heads.importance(loss, config.num_layers, config.num_heads)
+    assert not raw[1:, 1:].any()  # absent
+    effective = heads.effective_heads(raw)
+    assert effective[0] > 0.75 * 4
+    np.testing.assert_allclose(effective[1:], 1)
+    kept = heads.prune(raw, config.head_counts)
+    np.testing.assert_array_equal(kept, [[1, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: heads.losses(additive, jnp.zeros((2, L, H))), "head_mask 0 of 2 is all zero"),
+        (lambda: heads.importance(additive, 1, 1), "importance needs two heads"),
+        (lambda: heads.prune(jnp.ones((3, 4)), (4, 1)), "pass the head_counts of the config"),
+        (lambda: heads.prune(jnp.ones((3, 4)), (3, 1, 1)), "pass the head_counts of the config"),
+        (lambda: heads.prune(jnp.ones((3, 4)), (4, 0, 1)), "pass the head_counts of the config"),
+        (lambda: heads.prune(jnp.full((3, 4), jnp.inf)), r"12 NaN or infinite.*\(0, 0\)"),
+        (lambda: heads.effective_heads(jnp.array([[1.0, jnp.nan]])), r"1 NaN.*\(0, 1\)"),
+        (lambda: heads.resampled_fill(jnp.ones((1, 1, 1, 1, 1))), "resampling needs another"),
+        (lambda: head_subsets.subset_losses(additive, L, 15, 0), "32768 subsets: choose 1 to 14"),
+        (lambda: head_subsets.subset_losses(additive, L, H, 3), "layer = 3 of 3: choose 0 to 2"),
+        (lambda: head_subsets.subset_losses(additive, L, H, 0, present=5), "present = 5"),
+        (lambda: head_subsets.shapley(jnp.ones(6)), "losses has 6 entries"),
+        (lambda: head_subsets.shapley(jnp.array([1.0, jnp.inf])), "explodes"),
+        (lambda: head_subsets.greedy(additive, L, H, (4, 1)), "it has 3 entries, from 1 to 4"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: heads.losses(additive, jnp.ones((L, H))), "put .None. before one"),
+        (lambda: heads.prune(jnp.ones(4)), "use jax.vmap for runs"),
+        (lambda: heads.mean_fill(jnp.ones((1, 1, 1, 1))), "vmap forward over prompts"),
+        (lambda: heads.importance(ablated, 3, 5), "one gate per head"),
+        (lambda: ablated(jnp.ones((3, 4)), jnp.ones((1000, 3, 4, 8, 9))), "one write per head"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(call, message):
+    with pytest.raises(AssertionError, match=message):
+        call()

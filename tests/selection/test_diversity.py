@@ -1,0 +1,146 @@
+"""Diverse subsets against loops, determinants, the hat matrix and scikit-learn."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.selection import diversity
+
+farthest_point = jax.jit(diversity.farthest_point, static_argnums=1)
+determinantal = jax.jit(diversity.determinantal, static_argnums=(1, 2))
+k_means = jax.jit(diversity.k_means, static_argnums=1)
+medoids = jax.jit(diversity.medoids, static_argnums=1)
+
+
+def draw(m=12, p=4, seed=0):
+    return jnp.asarray(np.random.default_rng(seed).normal(size=(m, p)))
+
+
+def clusters(sizes=(40, 25, 10, 5), p=3):
+    """Points around corners at distance 10, each with spread 1/2; the corner of each."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    corners = 10 * np.concatenate([np.zeros((1, p)), np.eye(p)])
+    return jnp.asarray(corners[labels] + 0.5 * rng.normal(size=(len(labels), p))), labels
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_next_point_is_the_farthest_from_the_chosen(seed):
+    points = np.array(draw(seed=seed))
+    chosen = [int(np.argmin(np.linalg.norm(points - points.mean(0), axis=1)))]
+    while len(chosen) < 6:
+        gaps = np.linalg.norm(points[:, None] - points[None, chosen], axis=2).min(1)
+        chosen.append(int(np.argmax(gaps)))
+    assert farthest_point(jnp.asarray(points), 6).tolist() == chosen
+
+
+@pytest.mark.parametrize(("ridge", "size"), [(0.0, 4), (0.5, 8)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_next_point_raises_the_determinant_most(seed, ridge, size):
+    points = np.array(draw(seed=seed))
+    kernel = points @ points.T + ridge * np.eye(len(points))
+    chosen = []
+    for _ in range(size):
+        left = [i for i in range(len(points)) if i not in chosen]
+        gains = [np.linalg.slogdet(kernel[np.ix_([*chosen, i], [*chosen, i])])[1] for i in left]
+        chosen.append(left[int(np.argmax(gains))])
+    assert determinantal(jnp.asarray(points), size, ridge).tolist() == chosen
+
+
+def test_a_duplicate_adds_no_determinant():
+    points = jnp.repeat(draw(m=5), 2, axis=0)
+    picked = determinantal(points, 4, 0.0)
+    assert len(set((picked // 2).tolist())) == 4
+    assert (picked % 2 == 0).all()  # the lower index of each pair
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_points_that_add_nothing_the_lowest_index_is_taken(seed):
+    points = 100 * draw(12, 2, seed) @ draw(2, 4, seed + 1)  # after two picks only rounding is left
+    picked = determinantal(points, 4, 0.0).tolist()
+    assert picked[2:] == [i for i in range(12) if i not in picked[:2]][:2]
+
+
+def test_quality_and_diversity_are_weighed():
+    points = jnp.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    assert determinantal(points * jnp.array([[3.0], [2.0], [1.0]]), 2, 0.0).tolist() == [0, 1]
+    assert determinantal(points * jnp.array([[3.0], [1.0], [1.0]]), 2, 0.0).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(("m", "rank"), [(12, 4), (12, 2), (3, 3)])
+def test_leverage_is_the_diagonal_of_the_hat_matrix(m, rank):
+    points = draw(m, rank) @ draw(rank, 4, seed=1)
+    found = jax.jit(diversity.leverage)(points)
+    np.testing.assert_allclose(found, np.diag(points @ np.linalg.pinv(points)), atol=1e-10)
+    np.testing.assert_allclose(found.sum(), rank, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_separated_clusters_are_found_as_scikit_learn_finds_them(seed):
+    from sklearn.cluster import KMeans
+
+    points, labels = clusters()
+    centres, found, inertia = k_means(points, 4, jax.random.key(seed))
+    reference = KMeans(4, n_init=10, random_state=0).fit(np.array(points))
+    np.testing.assert_allclose(inertia, reference.inertia_, rtol=1e-10)
+    np.testing.assert_allclose(
+        np.sort(centres, axis=0), np.sort(reference.cluster_centers_, axis=0), atol=1e-10
+    )
+    assert len(set(zip(found.tolist(), labels.tolist(), strict=True))) == 4
+    picked = medoids(points, 4, jax.random.key(seed))
+    assert labels[np.array(picked)].tolist() == [0, 1, 2, 3]  # the largest cluster first
+    for i, cluster in zip(picked, range(4), strict=True):
+        member = np.flatnonzero(labels == cluster)
+        gaps = np.linalg.norm(points[member] - points[member].mean(0)[None], axis=1)
+        assert int(i) == member[int(np.argmin(gaps))]
+
+
+def test_lloyd_is_no_worse_than_scikit_learn_where_clusters_overlap():
+    from sklearn.cluster import KMeans
+
+    points = draw(m=60)
+    ours = k_means(points, 5, jax.random.key(0))[2]
+    one_start = [
+        KMeans(5, n_init=1, random_state=seed).fit(np.array(points)).inertia_ for seed in range(20)
+    ]
+    assert ours <= np.median(one_start)
+
+
+def test_more_medoids_than_different_points_are_different_indices():
+    points = jnp.repeat(draw(m=2), 4, axis=0)
+    for size in (2, 6):
+        picked = medoids(points, size, jax.random.key(0)).tolist()
+        assert len(set(picked)) == size
+        assert {i // 4 for i in picked} == {0, 1}
+
+
+RULES = {
+    "farthest_point": diversity.farthest_point,
+    "determinantal": diversity.determinantal,
+    "medoids": partial(diversity.medoids, key=jax.random.key(0)),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_points_that_are_not_finite_are_refused(name):
+    points = draw().at[3, 1].set(jnp.nan)
+    with pytest.raises(ValueError, match="points holds 1 NaN"):
+        RULES[name](points, 2)
+    assert jax.jit(RULES[name], static_argnums=1)(points, 2).tolist() == [12, 12]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_sizes_that_do_not_fit_are_refused(name):
+    for size in (0, 13):
+        with pytest.raises(ValueError, match=f"size = {size} of 12"):
+            RULES[name](draw(), size)
+
+
+def test_determinants_that_are_zero_are_refused():
+    with pytest.raises(ValueError, match=r"width 4.*ridge > 0"):
+        diversity.determinantal(draw(), 5)
+    with pytest.raises(ValueError, match="ridge = -1"):
+        diversity.determinantal(draw(), 2, ridge=-1)

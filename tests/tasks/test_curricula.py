@@ -1,0 +1,89 @@
+"""A curriculum changes what a prompt holds, never its shape."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import prompts
+from lsa_lab.models import transformer
+from lsa_lab.models.transformer import Config
+from lsa_lab.tasks import curricula, linear
+from lsa_lab.tasks.linear import LinearTask
+
+KEYS = jax.random.split(jax.random.key(0), 1000)
+
+
+def test_a_staircase_climbs_and_stops():
+    schedule = curricula.staircase(3, 8, interval=10, stride=2)
+    steps = [0, 9, 10, 19, 20, 29, 30, 10**6]
+    assert [int(schedule(step)) for step in steps] == [3, 3, 5, 5, 7, 7, 8, 8]
+    np.testing.assert_array_equal(jax.jit(jax.vmap(schedule))(jnp.array(steps))[-2:], 8)
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "linear"])
+def test_a_model_cannot_tell_repeated_demonstrations_from_few(kernel):
+    prompt = linear.sample(KEYS[0], LinearTask(12, 3, noise_std=0.1))
+    config = Config(token_width=4, num_layers=2, heads=2, key_width=4, kernel=kernel)
+    params = jax.jit(transformer.init, static_argnums=1)(KEYS[1], config)
+
+    @jax.jit
+    def predict(prompt):
+        return transformer.predict(params, prompts.tokens(prompt), config)
+
+    for m in (3, 4, 12):
+        few = prompt.replace(x=prompt.x[:m], y=prompt.y[:m])
+        found = predict(jax.jit(curricula.repeated)(prompt, m))
+        np.testing.assert_allclose(found, predict(few), atol=1e-10)
+    uneven = predict(curricula.repeated(prompt, 8))  # Control: 8 does not divide 12.
+    assert abs(uneven - predict(prompt.replace(x=prompt.x[:8], y=prompt.y[:8]))) > 1e-6
+
+
+@pytest.mark.parametrize("sparsity", [None, 2])
+def test_only_active_coordinates_are_used_and_one_program_serves_all(sparsity):
+    task = LinearTask(6, 5, sparsity=sparsity)
+
+    @jax.jit
+    def draw(active):
+        weigh = jax.vmap(lambda key: linear.sample_weights(key, task, active))
+        many = jax.vmap(lambda key: linear.sample(key, task, active))(KEYS)
+        return many, weigh(jax.vmap(lambda key: jax.random.split(key)[1])(KEYS))
+
+    for active in (1, 3, 5):
+        many, weights = draw(active)
+        used = np.arange(5) < active
+        assert not many.x[:, :, ~used].any()
+        assert not many.x_query[:, ~used].any()
+        assert (many.x[:, :, used] != 0).all()
+        np.testing.assert_allclose(many.y, jnp.einsum("bnd,bd->bn", many.x, weights), atol=1e-10)
+        share = (np.asarray(weights) != 0).mean(0)
+        expected = min((sparsity or 5) / active, 1) * used
+        assert np.abs(share - expected).max() < 0.08
+        if sparsity is not None:
+            assert ((np.asarray(weights) != 0).sum(1) == min(sparsity, active)).all()
+    assert draw._cache_size() == 1
+
+
+def test_all_coordinates_active_is_the_task():
+    task = LinearTask(6, 5, prior_mean=jnp.arange(5.0))
+    jax.tree.map(
+        np.testing.assert_array_equal,
+        linear.sample(KEYS[0], task, 5),
+        linear.sample(KEYS[0], task),
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: curricula.staircase(5, 3, 10), "start = 5, stop = 3"),
+        (lambda: curricula.staircase(1, 3, 0), "interval = 0"),
+        (
+            lambda: curricula.repeated(linear.sample(KEYS[0], LinearTask(4, 2)), 5),
+            "demonstrations = 5 of n = 4: nearest valid 4",
+        ),
+    ],
+)
+def test_what_has_no_meaning_is_refused(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

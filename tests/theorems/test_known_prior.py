@@ -1,0 +1,102 @@
+"""Attention whose weights know w_0: L layers are L steps of descent from w_0, and its flows.
+
+Sides: ``prior_attention`` and its derivatives; descent, one demonstration after the other, and the
+flows of one layer, ∂ŷ/∂x = η((y - w_0·x) x_q - (x·x_q) w_0)/n and ∂ŷ/∂y = η x·x_q/n. Derived here;
+THEORY I.0 and I.1.1.
+"""
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import numpy as np
+import pytest
+
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models.trace import layer_predictions
+from lsa_lab.theory import amplification
+
+L = 5
+SHAPES = [(1, 2), (7, 3)]  # n, d
+shapes = pytest.mark.parametrize("shape", SHAPES)
+seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
+forward = jax.jit(linear_attention.forward)
+predictions = jax.jit(
+    lambda params, rows: layer_predictions(linear_attention.forward(params, rows))
+)
+flow = jax.jit(jax.jacrev(predictions, 1))
+
+
+def draw(seed, shape):
+    """Step sizes, w_0, x and the query [n+1, d], and labels."""
+    rng = np.random.default_rng(seed)
+    (n, d), x = shape, rng.normal(size=(shape[0] + 1, shape[1]))
+    return rng.uniform(0.05, 0.5, L), rng.normal(size=d), x, rng.normal(size=n)
+
+
+def disagreements(seed, shape, query_slot=0.0, known=1.0, sign=-1.0):  # [2, L+1]
+    """Of every layer's slots and prediction with descent from w_0, ``known`` w_0 in the weights.
+
+    ``query_slot`` in units of -w_0·x_query. With ``sign`` +1, P = (-w_0, 1) and a plus read-out.
+    """
+    step_sizes, prior, x, y = draw(seed, shape)
+    params = constructions.prior_attention(step_sizes, known * prior)
+    rows = np.column_stack([x, np.append(y, -query_slot * prior @ x[-1])])
+    stream = np.asarray(forward(params.replace(w_pv=-sign * params.w_pv), rows).stream)
+    found = (1 - query_slot) * prior @ x[-1] + sign * stream[:, -1, -1]
+    w, differences = prior, []
+    for layer, step_size in enumerate([*step_sizes, 0]):
+        of_slots = stream[layer, :-1, -1] - (y - x[:-1] @ (w - prior))
+        differences.append([np.abs(of_slots).max(), abs(found[layer] - x[-1] @ w)])
+        gradient = sum((w @ a - b) * a for a, b in zip(x[:-1], y, strict=True)) / len(y)
+        w = w - step_size * gradient
+    return np.transpose(differences)
+
+
+@shapes
+@seeds
+def test_layers_are_steps_of_descent_from_what_the_weights_know(shape, seed):
+    assert disagreements(seed, shape).max() < 1e-10
+    assert disagreements(seed, shape, query_slot=1.0).max() < 1e-10
+
+
+def test_control_other_knowledge_or_the_plus_sign_is_another_path():
+    assert disagreements(0, SHAPES[1], known=0.5)[:, 1:].min() > 1e-3
+    of_prediction = disagreements(0, SHAPES[1], sign=1.0)[1]
+    assert of_prediction[1] < 1e-10  # one layer does not see the sign
+    assert of_prediction[2:].min() > 1e-3
+
+
+def flow_disagreement(seed, shape, depth):
+    """Of ∂ŷ_depth/∂[x_i, y_i] with the flow of one layer."""
+    step_sizes, prior, x, y = draw(seed, shape)
+    params = constructions.prior_attention(step_sizes, prior)
+    found = flow(params, np.column_stack([x, np.append(y, 0.0)]))[depth, :-1]
+    relevance, residual = x[:-1] @ x[-1], y - x[:-1] @ prior
+    of_x = residual[:, None] * x[-1] - relevance[:, None] * prior
+    stated = step_sizes[0] / len(y) * np.column_stack([of_x, relevance])
+    return np.abs(found - stated).max() / (1 + np.abs(stated).max())
+
+
+@shapes
+@seeds
+def test_the_flow_of_one_layer_has_residual_and_relevance_as_factors(shape, seed):
+    assert flow_disagreement(seed, shape, depth=1) < 1e-10
+
+
+def test_control_two_layers_have_another_flow():
+    assert flow_disagreement(0, SHAPES[1], depth=2) > 1e-2
+
+
+@seeds
+def test_a_learned_pair_adds_nothing_but_flows_and_no_pair_couples_to_itself(seed):
+    step_sizes, prior, x, y = draw(seed, SHAPES[1])
+    params = constructions.prior_attention(step_sizes[:1], prior)
+    weights, query = (params.w_kq[0, 0], params.w_pv[0, 0]), np.append(x[-1], 0.0)
+    learned, new = np.append(x[0], x[0] @ prior), np.append(x[0], y[0])
+    assert np.abs(amplification.contribution(*weights, learned, query)).max() < 1e-10
+    state = amplification.degeneracy(*weights, learned, query)
+    assert state.learned
+    assert not state.flow_vanishes
+    added = amplification.contribution(*weights, new, query)[-1]
+    assert abs(added + step_sizes[0] * (x[0] @ x[-1]) * (y[0] - prior @ x[0])) < 1e-10
+    assert amplification.self_coupling(*weights, new) == 0

@@ -1,0 +1,73 @@
+"""Softmax with one visible key weighs it 1: all demonstrations have the same flow, at any depth.
+
+Sides: the transformer, differentiated by its one demonstration; ∂q_L/∂d = Π_l (I + V_l) - I with
+V_l = Σ_h W_O W_V, in which no demonstration and no query stands. So the ratio of two flows is 1 in
+every layer, and depth amplifies nothing. Derived here; THEORY I.1.2 e.
+"""
+
+from functools import partial
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.models import transformer
+
+SHAPES = [(1, 2, 1), (3, 4, 2)]  # L, e, H
+seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
+
+
+@partial(jax.jit, static_argnames="config")
+def network_flow(weights, tokens, config):  # [L, e, e]
+    """∂q_l/∂d of the first token after every layer."""
+    params = transformer.Params(*weights[:3], weights[3].swapaxes(2, 3))
+
+    def path(d):
+        return transformer.forward(params, tokens.at[0].set(d), config).stream[1:, -1]
+
+    return jax.jacfwd(path)(tokens[0])
+
+
+def draw(seed, shape, num_tokens=2, **choices):
+    """Two prompts that differ in their first demonstration, and the flow from it in each."""
+    rng = np.random.default_rng(seed)
+    num_layers, e, heads = shape
+    weights = 0.5 * rng.normal(size=(4, num_layers, heads, e, e))
+    config = transformer.Config(e, num_layers, heads, e, **choices)
+    tokens = np.repeat(rng.normal(size=(1, num_tokens, e)), 2, axis=0)
+    tokens[1, 0] = rng.normal(size=e)
+    return weights, [np.asarray(network_flow(weights, jnp.array(t), config)) for t in tokens]
+
+
+def disagreement(*case, **choices):
+    """Of the two flows with each other, and of the first with the product of the layers."""
+    weights, (first, second) = draw(*case, **choices)
+    product, stated = np.eye(first.shape[-1]), []
+    for values, outputs in zip(weights[2], weights[3], strict=True):
+        written = sum(o.T @ v for v, o in zip(values, outputs, strict=True))
+        product = product + written @ product
+        stated.append(product - np.eye(len(product)))
+    size = 1 + np.abs(stated).max()
+    return np.abs(first - second).max() / size, np.abs(first - stated).max() / size
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@seeds
+def test_the_flow_knows_neither_the_demonstration_nor_the_query(shape, seed):
+    assert max(disagreement(seed, shape)) < 1e-10
+
+
+@seeds
+def test_the_ratio_of_two_flows_is_one_in_every_layer(seed):
+    _, flows = draw(seed, SHAPES[1])
+    sizes = np.linalg.norm(flows, axis=(2, 3))
+    np.testing.assert_allclose(sizes[0] / sizes[1], 1, rtol=1e-10)
+
+
+def test_control_a_second_key_or_a_linear_score_sees_the_demonstration():
+    assert min(disagreement(0, SHAPES[1], keys="all")) > 1e-2
+    assert min(disagreement(0, SHAPES[1], num_tokens=3)) > 1e-2
+    assert min(disagreement(0, SHAPES[1], kernel="linear")) > 1e-2
