@@ -64,6 +64,14 @@ def stack_of(model: str, config) -> Stack:
     return Stack(model, *shared, heads=heads)
 
 
+def clipped_stack(config) -> Stack:
+    """Of the experiments on clipping: a config with the fields of ``configs.clipped.Models``."""
+    sizes = {name: getattr(config, name) for name in ("d", "n", "depth", "heads", "width")}
+    training = {name: getattr(config, name) for name in ("steps", "batch", "learning_rate")}
+    extras = {"mlp_width": config.mlp_width, "noise_std": config.noise_std}
+    return Stack("softmax", **sizes, **training, **extras, norm=True, init_scale=0.5)
+
+
 def shape(stack: Stack) -> transformer.Config:
     """Of a softmax stack."""
     e = stack.d + 1
@@ -160,6 +168,8 @@ def trained(stack: Stack, runs: int, seed: int, label: str, progress=None, looks
 
 @functools.cache
 def _code() -> str:
-    """A digest of the library and of this file: weights of other code are not ours."""
-    files = [*sorted(Path(lsa_lab.__file__).parent.rglob("*.py")), Path(__file__)]
+    """A digest of the code that draws, runs and trains: weights of other code are not ours."""
+    library = Path(lsa_lab.__file__).parent
+    names = ("prompts.py", "tasks/linear.py", "training.py", "runs.py")
+    files = [*(library / name for name in names), *sorted(library.glob("models/*.py"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]

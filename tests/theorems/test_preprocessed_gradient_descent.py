@@ -14,13 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsa_lab.estimators import preprocessed_gradient_descent, preprocessed_step_limit
+from lsa_lab.estimators import (
+    mixed_gradient_descent,
+    preprocessed_gradient_descent,
+    preprocessed_step_limit,
+)
 from lsa_lab.prompts import Prompt
 
 STEPS = 40
 SHAPES = [(12, 4), (5, 8)]
 SEEDS = st.integers(0, 2**32 - 1)
 run = jax.jit(preprocessed_gradient_descent, static_argnums=2, static_argnames="normalise")
+mix = jax.jit(lambda prompt, *steps: mixed_gradient_descent(prompt, *steps) @ prompt.x_query)
 limit = jax.jit(preprocessed_step_limit, static_argnames="normalise")
 
 
@@ -93,3 +98,20 @@ def test_scales_of_labels_and_covariates_are_scales_of_the_step(n, d, seed, scal
 def test_it_notices_a_rotation():
     rotation = jnp.linalg.qr(jax.random.normal(jax.random.key(1), (4, 4)))[0]
     assert change(0, 12, 4, lambda prompt: turn(prompt, rotation)) > 1e-2
+
+
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+@given(seed=SEEDS, scale=st.floats(0.3, 3.0))
+def test_of_the_mixed_rule_the_raw_part_alone_misses_a_rotation(n, d, seed, scale):
+    prompt, key = draw(seed, n, d), jax.random.key(seed)
+    none, raw = np.zeros(5), np.full(5, 0.2)
+    rotation = jnp.linalg.qr(jax.random.normal(key, (d, d)))[0]
+    signed = jnp.eye(d)[jax.random.permutation(key, d)] * -1.0
+    before = mix(prompt, raw, raw)
+    close = {"atol": 1e-10 * (1 + np.max(np.abs(before)))}
+    np.testing.assert_allclose(mix(turn(prompt, signed), raw, raw), before, **close)
+    turned = turn(prompt, rotation)
+    np.testing.assert_allclose(mix(turned, raw, none), mix(prompt, raw, none), **close)
+    assert np.max(np.abs(mix(turned, raw, raw) - before)) > 1e-6  # Control
+    louder = prompt.replace(y=scale * prompt.y)
+    np.testing.assert_allclose(mix(louder, raw, raw / scale**2) / scale, before, **close)

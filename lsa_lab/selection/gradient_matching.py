@@ -1,0 +1,199 @@
+"""A subset of the pool whose mean gradient is that of the whole pool: the selection of CLG (A3).
+
+    minimise over |S| = n   | (1/n) Σ_{j∈S} g_j - (1/m) Σ_i g_i |₂
+
+greedily, then by single swaps (A3 and its code; THEORY I.3.2). With c_i = g_i - ḡ and C = Σ_S c_j
+the objective is |C|/n, and the rest comes from products of the c_i:
+
+    adding j:         |C + c_j|² - |C|²       = c_j·c_j + 2 C·c_j
+    swapping i for j: |C - c_i + c_j|² - |C|² = c_j·c_j + 2 C·c_j + c_i·c_i - 2 C·c_i - 2 c_i·c_j
+
+Only the chosen's rows of the Gram matrix are formed. |C|² is not added up from differences, which
+would lose half the digits: C is summed afresh, and a swap counts if that makes it shorter.
+"""
+
+import functools
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from lsa_lab.estimators.arguments import check_finite, is_concrete
+
+_TOLERANCE = 1e-6  # a swap must shorten the gap by this share of it
+_ROUNDING = 32  # eps of what they were summed from: numbers that agree so far are tied
+
+
+@flax.struct.dataclass
+class Certificate:
+    """What can be said of a subset without knowing the best one."""
+
+    objective: Array  # []  the gap |mean over S - mean over the pool|
+    best_swap: Array  # []  the smallest gap that one swap leads to
+    random: Array  # []  root mean square gap of all subsets of this size, in closed form
+    repeats: Array  # []  how many of the chosen have exactly the gradient of one chosen earlier
+
+    @property
+    def one_swap_optimal(self) -> Array:  # []
+        """Whether no single swap lowers the gap by more than 1e-6 of it."""
+        return self.best_swap >= (1 - _TOLERANCE) * self.objective
+
+
+@flax.struct.dataclass
+class Selection:
+    """The chosen demonstrations and how they were reached."""
+
+    indices: Array  # [size]  in the order of choice; who is swapped in takes the leaver's place
+    objective: Array  # []
+    history: Array  # [size + swaps]  the gap after each addition and after each swap
+    certificate: Certificate
+
+
+def match(
+    gradients: ArrayLike, size: int, *, max_swaps: int = 1000, reverse: bool = False
+) -> Selection:
+    """Choose ``size`` demonstrations whose mean gradient is near that of all m.
+
+        chosen = match(gradients, 128)               # [m, p], NumPy or JAX, one row a candidate
+        prompt = [pool[i] for i in chosen.indices]
+        print(chosen.objective, "against", chosen.certificate.random, "at random")
+
+    Greedy on the running mean, then the best single swap until none shortens the gap by more than
+    1e-6 of it (A3's code: by 1e-6). ``reverse`` makes the gap as large as greed can, without swaps:
+    A3's mismatching. Ties, up to rounding, go to the lowest index. Copies are candidates of their
+    own, each chosen at most once; ``certificate.repeats`` counts them. May be jitted and vmapped;
+    ``history`` then has size + max_swaps entries, the last ones equal. The precision is that of the
+    gradients: in float32 gaps below about 1e-6 of their spread are rounding.
+    """
+    gradients = _admit(gradients, size)
+    if max_swaps < 0:
+        raise ValueError(f"max_swaps = {max_swaps}: it is at least 0")
+    selection, swaps = _match(gradients, size, max_swaps, reverse)
+    end = size + int(swaps) if is_concrete(swaps) else None
+    return selection.replace(history=selection.history[:end])
+
+
+def certify(gradients: ArrayLike, indices: ArrayLike) -> Certificate:  # [m, p], [size]
+    """The certificate of any subset, of ``match`` or of a rival; its indices are all different."""
+    chex.assert_rank(indices, 1, custom_message="indices are [size]; use jax.vmap for many")
+    gradients = _admit(gradients, len(indices))
+    m = len(gradients)
+    if is_concrete(indices) and len(np.intersect1d(indices, np.arange(m))) < len(indices):
+        raise ValueError(f"indices of {m} candidates are different numbers from 0 to {m - 1}")
+    return _certify(*_centred(gradients), jnp.asarray(indices))
+
+
+def random_expectation(gradients: ArrayLike, size: int) -> Array:  # []
+    """The mean squared gap of all subsets of this size; its root is at least their mean gap.
+
+    E|mean_S g - ḡ|² = (1 - n/m) S²/n,  S² = Σ_i |g_i - ḡ|² / (m - 1)   (THEORY I.3.2).
+    """
+    return _random(*_centred(_admit(gradients, size)), size) ** 2
+
+
+@functools.partial(jax.jit, static_argnames=("size", "max_swaps", "reverse"))
+def _match(gradients: Array, size: int, max_swaps: int, reverse: bool) -> tuple[Selection, Array]:
+    """The selection, and the number of swaps."""
+    centred, scale = _centred(gradients)
+    squares = (centred**2).sum(1)
+    indices, gaps = _greedy(centred, squares, size, -1.0 if reverse else 1.0)
+    history = jnp.concatenate([gaps, jnp.full(max_swaps, gaps[-1], gaps.dtype)])
+    swaps = jnp.zeros((), int)
+    if not reverse and size < len(centred):
+        indices, history, swaps = _swap(centred, squares, indices, history, max_swaps)
+    certificate = _certify(centred, scale, indices)
+    return Selection(indices, certificate.objective, scale * history, certificate), swaps
+
+
+def _greedy(centred: Array, squares: Array, size: int, sign: float) -> tuple:  # [size], [size]
+    def add(state: tuple, t: Array) -> tuple[tuple, tuple]:
+        total, taken = state
+        change = sign * (squares + 2 * (centred @ total))
+        j = _first(jnp.where(taken, jnp.inf, change), squares, total)
+        total = total + centred[j]
+        return (total, taken.at[j].set(True)), (j, jnp.linalg.norm(total) / t)
+
+    start = jnp.zeros_like(centred[0]), jnp.zeros(len(centred), bool)
+    return jax.lax.scan(add, start, jnp.arange(1, size + 1).astype(centred.dtype))[1]
+
+
+def _swap(centred: Array, squares: Array, indices: Array, history: Array, max_swaps: int) -> tuple:
+    """The indices, the history, and the number of swaps."""
+    size, chosen = len(indices), centred[indices]
+
+    def swap(state: tuple) -> tuple:
+        indices, total, scores, rows, history, swaps, _ = state
+        i, j = _best_swap(squares, total, scores, rows, indices)
+        changed = indices.at[i].set(j)
+        shorter = centred[changed].sum(0)
+        better = jnp.linalg.norm(shorter) < (1 - _TOLERANCE) * jnp.linalg.norm(total)
+        later = better & (jnp.arange(len(history)) >= size + swaps)
+        history = jnp.where(later, jnp.linalg.norm(shorter) / size, history)
+        products = centred @ jnp.stack([shorter, centred[j]], axis=1)  # one walk through memory
+        rows = rows.at[i].set(products[:, 1])  # nobody reads it after a swap that is not taken
+        indices, total = jnp.where(better, changed, indices), jnp.where(better, shorter, total)
+        return indices, total, products[:, 0], rows, history, swaps + better.astype(int), better
+
+    total, none, going_on = chosen.sum(0), jnp.zeros((), int), jnp.ones((), bool)
+    start = (indices, total, centred @ total, chosen @ centred.T, history, none, going_on)
+    end = jax.lax.while_loop(lambda state: state[-1] & (state[-2] < max_swaps), swap, start)
+    return end[0], end[4], end[5]
+
+
+@jax.jit
+def _certify(centred: Array, scale: Array, indices: Array) -> Certificate:
+    m, size = len(centred), len(indices)
+    squares, chosen = (centred**2).sum(1), centred[indices]
+    total, rows = chosen.sum(0), chosen @ centred.T  # [p], [size, m]
+    i, j = _best_swap(squares, total, centred @ total, rows, indices)
+    best = total - chosen[i] + centred[j] if size < m else total
+    apart = squares[indices][None] - 2 * rows[:, indices]  # |c_i - c_j|² up to |c_i|²
+    nearest = jnp.where(jnp.tri(size, k=-1, dtype=bool), apart, jnp.inf).argmin(1)
+    copies = (chosen == chosen[nearest]).all(1) & (jnp.arange(size) > 0)
+    gaps = scale * jnp.linalg.norm(jnp.stack([total, best]), axis=1) / size
+    return Certificate(gaps[0], gaps[1], _random(centred, scale, size), copies.sum())
+
+
+def _best_swap(squares: Array, total: Array, scores: Array, rows: Array, indices: Array) -> tuple:
+    """The place i in the subset and the candidate j outside it with the shortest C - c_i + c_j."""
+    entering, leaving = squares + 2 * scores, squares[indices] - 2 * scores[indices]
+    change = entering[None] + leaving[:, None] - 2 * rows
+    j = _first(change.min(0).at[indices].set(jnp.inf), squares, total)
+    return _first(change[:, j], squares[indices], total), j
+
+
+def _first(change: Array, squares: Array, total: Array) -> Array:  # [m], [m], [p] -> []
+    """The lowest index whose change of |C|² is the least, up to the rounding of |C + c|²."""
+    length = jnp.sqrt(squares[change.argmin()])
+    slack = _ROUNDING * jnp.finfo(change.dtype).eps * length * (length + jnp.linalg.norm(total))
+    return (change <= change.min() + slack).argmax()
+
+
+@jax.jit
+def _centred(gradients: Array) -> tuple[Array, Array]:  # [m, p], []
+    """g_i - ḡ in units of its largest entry, so that squares neither overflow nor vanish."""
+    centred = gradients - gradients.mean(0)[None]
+    centred = centred - centred.mean(0)[None]  # the first mean is rounded, for large m
+    scale = jnp.maximum(jnp.abs(centred).max(), jnp.finfo(centred.dtype).tiny)
+    return centred / scale, scale
+
+
+def _random(centred: Array, scale: Array, size: int) -> Array:  # []
+    m = len(centred)
+    return scale * jnp.sqrt((1 - size / m) * (centred**2).sum() / (max(m - 1, 1) * size))
+
+
+def _admit(gradients: ArrayLike, size: int) -> Array:  # [m, p]
+    gradients = jnp.asarray(gradients)
+    chex.assert_rank(gradients, 2, custom_message="gradients are [m, p], one row a candidate")
+    if not jnp.issubdtype(gradients.dtype, jnp.floating):
+        raise ValueError(f"gradients are {gradients.dtype}: give floats, say astype(float)")
+    m = len(gradients)
+    if not 1 <= size <= m:
+        raise ValueError(f"size = {size} of a pool of {m} candidates: choose 1 to {m}")
+    check_finite(gradients, "gradients")
+    return gradients

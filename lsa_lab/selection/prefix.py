@@ -1,0 +1,161 @@
+"""Gradients of a small latent learner: a prefix, or the simplest of all, a weight vector (A3).
+
+A prefix z [k, e] of trainable tokens stands where demonstrations would; the model is frozen. With
+the squared error in place of A3's negative log-likelihood,
+
+    ℓ_i(z) = ½ (ŷ(z, x_i) - y_i)²,    g_i = [∇ℓ_i(z_1), ..., ∇ℓ_i(z_C)]   (THEORY I.3.1)
+
+over the checkpoints z_1, ..., z_C of its training. ``training.fit`` trains it and keeps them:
+
+    recipe = Recipe()
+    run = fit(partial(batch_loss, forward, params), init(key, recipe.prefix_length, e),
+              recipe.optimizer(m), lambda key: sample_batch(key, pool, recipe.batch), key,
+              recipe.steps(m), chunk=recipe.chunk(m), watch=lambda prefix: prefix)
+    gradients = prefix_gradients(forward, params, run.history["watch"][:-1], pool)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import chex
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from lsa_lab.models.trace import Trace, predict
+from lsa_lab.tasks.pools import Pool
+
+_BATCH = 256  # examples differentiated at a time: memory
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How A3's public code trains its prefix, where its text is silent or says otherwise.
+
+    The text asks for the gradients of every epoch; the code saves after the first step and then ten
+    times, evenly, and leaves out the last: ten checkpoints, whatever the epochs. The text's swaps
+    are 32; the code's 1000 at most, 3 where it selects for one query, and they stop at a gain below
+    1e-6. Betas of 0.9 and 0.95 are asked of the trainer; its DeepSpeed section names AdamW and a
+    learning rate only, so the optimizer's own betas may have been in force. The loss is the sum
+    over the answer's tokens, in three tasks the mean; half precision; examples that are too long
+    are dropped, and at most 50 000 used.
+
+    Here: the warm-up is linear, ``fit`` looks before the first step and not behind it, batches are
+    drawn with replacement, and the steps are rounded down to a multiple of the saves.
+    """
+
+    prefix_length: int = 4
+    epochs: int = 10
+    batch: int = 64
+    learning_rate: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.95)
+    warm_up: float = 0.1  # of the steps; constant behind it
+    saves: int = 10
+
+    def steps(self, m: int) -> int:
+        """The optimizer's steps for a pool of m examples."""
+        return self.saves * self.chunk(m)
+
+    def chunk(self, m: int) -> int:
+        """The steps between two saves: ``fit``'s chunk."""
+        return max(1, self.epochs * m // (self.batch * self.saves))
+
+    def save_steps(self, m: int) -> tuple[int, ...]:  # saves
+        """The steps taken before each checkpoint that is used: of watch[:-1]."""
+        return tuple(range(0, self.steps(m), self.chunk(m)))
+
+    def optimizer(self, m: int) -> optax.GradientTransformation:
+        """AdamW without decay; the rate rises from 0 over the warm-up and stays."""
+        warm = max(1, int(self.warm_up * self.steps(m)))
+        rate = optax.linear_schedule(0.0, self.learning_rate, warm)
+        return optax.adamw(rate, *self.betas, weight_decay=0.0)
+
+
+def init(key: Array, prefix_length: int, e: int, scale: float = 0.3, dtype=None) -> Array:  # [k, e]
+    """Gaussian tokens. Not zero: linear attention is quadratic in its prefix, and stays there."""
+    return scale * jax.random.normal(key, (prefix_length, e), dtype)
+
+
+def tokens(prefix: Array, x_query: Array, demonstrations: Array | None = None) -> Array:
+    """[prefix; demonstrations; query], [k+n+1, e]: the prefix counts among the demonstrations."""
+    chex.assert_rank(prefix, 2, custom_message="prefix is [k, e]; use jax.vmap for checkpoints")
+    e = prefix.shape[1]
+    chex.assert_shape(x_query, (e - 1,), custom_message="x_query is [d], and a prefix [k, d+1]")
+    rows = [prefix, jnp.pad(x_query, (0, 1))[None]]
+    if demonstrations is not None:
+        chex.assert_shape(demonstrations, (None, e), custom_message="demonstrations are [n, e]")
+        rows.insert(1, demonstrations)
+    return jnp.concatenate(rows)
+
+
+def example_loss(
+    forward: Callable[..., Trace],
+    params: chex.ArrayTree,
+    prefix: Array,  # [k, e]
+    x: Array,  # [d]
+    y: Array,  # []
+    demonstrations: Array | None = None,  # [n, e]
+) -> Array:  # []
+    """ℓ(z) = ½ (ŷ - y)², ŷ the model's answer to x behind the prefix."""
+    predicted = predict(forward(params, tokens(prefix, x, demonstrations)))
+    return (predicted - y) ** 2 / 2
+
+
+def batch_loss(
+    forward: Callable[..., Trace],
+    params: chex.ArrayTree,
+    prefix: Array,  # [k, e]
+    batch: Pool,
+    demonstrations: Array | None = None,  # [n, e]
+) -> Array:  # []
+    """The mean loss of a batch's examples, each asked alone: what ``fit`` minimises."""
+
+    def loss(x: Array, y: Array) -> Array:
+        return example_loss(forward, params, prefix, x, y, demonstrations)
+
+    return jax.vmap(loss)(batch.x, batch.y).mean()
+
+
+def prefix_gradients(
+    forward: Callable[..., Trace],
+    params: chex.ArrayTree,
+    checkpoints: Array,  # [C, k, e]
+    pool: Pool,
+    demonstrations: Array | None = None,  # [n, e]
+) -> Array:  # [m, C·k·e]
+    """Every example's gradient at every checkpoint, checkpoint after checkpoint."""
+    checkpoints = jnp.asarray(checkpoints)
+    chex.assert_rank(checkpoints, 3, custom_message="checkpoints are [C, k, e]")
+
+    def gradients(example: tuple[Array, Array]) -> Array:  # [C·k·e]
+        def loss(prefix: Array) -> Array:
+            return example_loss(forward, params, prefix, *example, demonstrations)
+
+        return jax.vmap(jax.grad(loss))(checkpoints).ravel()
+
+    return jax.lax.map(gradients, (pool.x, pool.y), batch_size=_BATCH)
+
+
+def linear_loss(weights: Array, batch: Pool) -> Array:  # [d] -> []
+    """The mean of ½ (w·x - y)² over a batch."""
+    return ((batch.x @ weights - batch.y) ** 2).mean() / 2
+
+
+def linear_gradients(weights: Array, pool: Pool) -> Array:  # [C, d] -> [m, C·d]
+    """(w_c·x_i - y_i) x_i: the gradients of the linear proxy at its checkpoints (THEORY I.3.3).
+
+    What a prefix of masked linear attention adds is a linear map of these: its prediction is
+    w(z)·x, hence ∇ℓ_i(z) = J(z)ᵀ (w(z)·x_i - y_i) x_i with J = ∂w/∂z (derived here).
+    """
+    weights = jnp.asarray(weights)
+    d = pool.x.shape[1]
+    chex.assert_shape(weights, (None, d), custom_message="weights are [C, d], d as in the pool")
+    residuals = pool.x @ weights.T - pool.y[:, None]  # [m, C]
+    return (residuals[:, :, None] * pool.x[:, None]).reshape(len(pool.x), -1)
+
+
+def sample_batch(key: Array, pool: Pool, size: int) -> Pool:
+    """``size`` examples (x, y) of the pool, drawn with replacement: ``fit``'s sample."""
+    rows = jax.random.randint(key, (size,), 0, len(pool.y))
+    return Pool(pool.x[rows], pool.y[rows])

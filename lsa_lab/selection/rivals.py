@@ -1,0 +1,96 @@
+"""What gradient matching is compared with: chance, tries, strata, moments, and a hybrid (A3)."""
+
+from collections.abc import Callable
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab.estimators.arguments import check_finite, is_concrete
+
+
+def random_subsets(key: Array, m: int, size: int, count: int) -> Array:  # [count, size]
+    """``count`` independent subsets, each uniform among all of its size."""
+    _check(m, size)
+    keys = jax.random.split(key, count)
+    return jax.vmap(lambda key: jax.random.permutation(key, m)[:size])(keys)
+
+
+def best_of(error: Callable[[Array], Array], subsets: Array) -> tuple[Array, Array]:
+    """The subset of least error(indices [size]) on validation queries, and that error.
+
+    A3's best-of-5 has 5 random ``subsets`` [count, size]. The least of several errors is too good
+    to be true: judge the subset on other queries. A NaN error is refused; under jit it is chosen.
+    """
+    chex.assert_rank(subsets, 2, custom_message="subsets are [count, size]")
+    errors = jax.lax.map(error, subsets)
+    chex.assert_shape(errors, (len(subsets),), custom_message="error(indices) is one number")
+    if is_concrete(errors) and np.isnan(errors).any():
+        raise ValueError(f"{np.isnan(errors).sum()} of {len(errors)} errors are NaN: none is best")
+    best = errors.argmin()
+    return subsets[best], errors[best]
+
+
+def stratified(key: Array, labels: np.ndarray, size: int) -> Array:  # [m] integers -> [size]
+    """At random, but with the pool's own shares of the labels, up to whole numbers.
+
+    The largest remainders round up, ties to the lower label: a group below 1/(2·size) of the pool
+    may be left out. The labels are concrete; the key may be traced.
+    """
+    groups, labels = np.unique(np.asarray(labels), return_inverse=True)
+    m = len(labels)
+    _check(m, size)
+    exact = np.bincount(labels) * (size / m)
+    quota = np.floor(exact + 1e-9).astype(int)
+    quota[np.argsort(quota - exact, kind="stable")[: size - quota.sum()]] += 1
+    order = jax.random.permutation(key, m)
+    member = jnp.asarray(labels)[order][:, None] == jnp.arange(len(groups))[None]  # [m, groups]
+    place = jnp.where(member, jnp.cumsum(member, axis=0), m + 1)  # 1, 2, ... within its group
+    return order[jnp.nonzero((place <= quota[None]).any(1), size=size)[0]]
+
+
+def moment_features(tokens: Array) -> Array:  # [m, e] -> [m, e(e+1)/2]
+    """e eᵀ of every demonstration as a vector: the oracle for masked linear attention.
+
+    Off-diagonal entries are counted once, times √2, so that ``match`` of these features minimises
+    |S_0 of the subset - S_0 of the pool|_F; at zero every such model of any depth predicts the
+    same from either (T0a, THEORY I.0.1).
+    """
+    chex.assert_rank(tokens, 2, custom_message="tokens are the demonstrations [m, e]")
+    rows, columns = np.triu_indices(tokens.shape[1])
+    weights = np.where(rows == columns, 1, np.sqrt(2)).astype(tokens.dtype)
+    return tokens[:, rows] * tokens[:, columns] * weights[None]
+
+
+def hybrid(fixed: Array, scores: Array, size: int) -> Array:  # [f], [m] -> [size]
+    """A part that is the same for all queries, then the best of the rest by a query's scores.
+
+    A3's task level and instance level together. The lowest index wins a tie.
+    """
+    m, count = len(scores), len(fixed)
+    if not count <= size <= m:
+        raise ValueError(
+            f"size = {size} with {count} fixed of {m} candidates: choose {count} to {m}"
+        )
+    check_finite(scores, "scores")
+    open_scores = scores.at[fixed].set(-jnp.inf)
+    return jnp.concatenate([fixed, jnp.argsort(-open_scores, stable=True)[: size - count]])
+
+
+def reused(selections: Array) -> float:  # [Q, n] -> share
+    """The share of a prompt's n + 1 tokens whose keys and values serve every query.
+
+    The common beginning of all selections is computed once; what follows, and the query, each
+    time. True of causal models; without a causal mask a demonstration's values depend, from the
+    second layer on, on those behind it too, and nothing can be kept unless all n are the same.
+    """
+    selections = np.asarray(selections)
+    same = (selections == selections[:1]).all(0)
+    return float(np.cumprod(same).sum() / (selections.shape[1] + 1))
+
+
+def _check(m: int, size: int) -> None:
+    if not 1 <= size <= m:
+        raise ValueError(f"size = {size} of a pool of {m} candidates: choose 1 to {m}")

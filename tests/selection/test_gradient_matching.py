@@ -1,0 +1,138 @@
+"""What match is promised beyond its theorems: ties, copies, refusals, precision."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.selection.gradient_matching import certify, match, random_expectation
+
+
+def draw(m=40, p=6, seed=0):
+    return np.random.default_rng(seed).normal(size=(m, p))
+
+
+def direct_gap(gradients, indices):
+    return np.linalg.norm(gradients[np.asarray(indices)].mean(0) - gradients.mean(0))
+
+
+def test_numpy_in_a_selection_out():
+    gradients = draw()
+    chosen = match(gradients, 8)
+    assert chosen.indices.shape == (8,)
+    assert len(np.unique(chosen.indices)) == 8
+    assert len(chosen.history) >= 8
+    np.testing.assert_allclose(chosen.objective, direct_gap(gradients, chosen.indices), atol=1e-12)
+    np.testing.assert_allclose(chosen.history[-1], chosen.objective, atol=1e-12)
+    assert chosen.objective < 0.5 * chosen.certificate.random
+    again = match(jnp.asarray(gradients), 8)
+    np.testing.assert_array_equal(again.indices, chosen.indices)
+
+
+def test_the_units_and_the_origin_of_gradients_do_not_matter():
+    gradients = draw()
+    first = match(gradients, 8)
+    for factor, shift in ((1e-25, 0.0), (1e25, 0.0), (1.0, 7.0)):
+        other = match(factor * gradients + shift, 8)
+        np.testing.assert_array_equal(other.indices, first.indices)
+        np.testing.assert_allclose(other.objective, factor * first.objective, rtol=1e-9)
+
+
+def test_ties_go_to_the_lowest_index():
+    np.testing.assert_array_equal(match(np.ones((7, 3)), 4).indices, [0, 1, 2, 3])
+    np.testing.assert_array_equal(match(np.ones((7, 3)), 4, reverse=True).indices, [0, 1, 2, 3])
+    # Copies of one another, to the last bit or beside it, in whatever row a product sums them.
+    for dtype in (np.float32, np.float64):
+        gradients = np.tile(draw(13, 37).astype(dtype), (4, 1))
+        assert max(match(gradients, 6).indices) < 13
+
+
+def test_copies_are_chosen_once_each_and_counted():
+    gradients = np.concatenate([draw(3, 2), draw(3, 2), draw(20, 2, 1) * 100])
+    chosen = match(gradients - gradients.mean(0)[None], 6)
+    assert len(np.unique(chosen.indices)) == 6
+    assert match(draw(), 8).certificate.repeats == 0
+    assert certify(gradients, np.array([0, 3, 7, 1])).repeats == 1
+    assert certify(np.ones((9, 2)), np.arange(4)).repeats == 3
+
+
+def test_a_whole_pool_matches_itself():
+    chosen = match(draw(5, 3), 5)
+    assert sorted(chosen.indices.tolist()) == list(range(5))
+    assert chosen.objective < 1e-12
+    assert chosen.certificate.one_swap_optimal
+    assert chosen.certificate.random == 0
+    assert match(np.ones((1, 3)), 1).certificate.random == 0
+
+
+def test_the_swap_budget_is_kept_and_mismatching_swaps_never():
+    gradients = draw(seed=1) ** 3
+    long = match(gradients, 8)
+    assert len(long.history) > 9
+    short = match(gradients, 8, max_swaps=1)
+    assert len(short.history) == 9
+    assert not short.certificate.one_swap_optimal
+    np.testing.assert_allclose(long.history[:9], short.history, rtol=1e-12)
+    away = match(gradients, 8, reverse=True)
+    assert len(away.history) == 8
+    assert away.objective > 2 * away.certificate.random
+
+
+def test_the_certificate_is_that_of_any_subset():
+    gradients = draw()
+    chosen = match(gradients, 8)
+    for one, other in zip(
+        jax.tree.leaves(certify(gradients, chosen.indices)),
+        jax.tree.leaves(chosen.certificate),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+    rival = certify(gradients, np.arange(8))
+    np.testing.assert_allclose(rival.objective, direct_gap(gradients, np.arange(8)), rtol=1e-10)
+    assert not rival.one_swap_optimal
+    np.testing.assert_allclose(rival.random**2, random_expectation(gradients, 8), rtol=1e-12)
+
+
+def test_many_pools_are_matched_under_vmap():
+    pools = jnp.asarray(np.stack([draw(seed=seed) for seed in range(3)]))
+    many = jax.jit(jax.vmap(lambda gradients: match(gradients, 8, max_swaps=30)))(pools)
+    assert many.history.shape == (3, 38)
+    for gradients, indices, history in zip(pools, many.indices, many.history, strict=True):
+        one = match(gradients, 8, max_swaps=30)
+        np.testing.assert_array_equal(indices, one.indices)
+        np.testing.assert_allclose(history[: len(one.history)], one.history, rtol=1e-9)
+        np.testing.assert_array_equal(history[len(one.history) :], history[-1])
+
+
+def test_single_precision_chooses_as_double_precision_does():
+    gradients = (draw() + 30).astype(np.float32)  # the mean lies far from zero
+    chosen = match(gradients, 8)
+    assert chosen.objective.dtype == np.float32
+    np.testing.assert_array_equal(chosen.indices, match(gradients.astype(float), 8).indices)
+    exact = direct_gap(gradients.astype(float), chosen.indices)
+    np.testing.assert_allclose(chosen.objective, exact, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("gradients", "size", "words"),
+    [
+        (draw(5), 6, "choose 1 to 5"),
+        (draw(5), 0, "choose 1 to 5"),
+        (np.where(np.arange(5) == 3, np.nan, 1.0)[:, None], 2, r"NaN.*first at \(3, 0\)"),
+        (np.full((4, 2), np.inf), 2, "infinite"),
+        (np.ones((4, 2), int), 2, "give floats"),
+    ],
+)
+def test_impossible_pools_are_refused_with_what_came(gradients, size, words):
+    with pytest.raises(ValueError, match=words):
+        match(gradients, size)
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(AssertionError, match="one row a candidate"):
+        match(np.ones(4), 2)
+    with pytest.raises(ValueError, match="max_swaps = -1"):
+        match(draw(), 2, max_swaps=-1)
+    for wrong in ([0, 0], [0, 40], [-1, 2]):
+        with pytest.raises(ValueError, match="from 0 to 39"):
+            certify(draw(), np.array(wrong))

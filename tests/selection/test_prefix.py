@@ -1,0 +1,119 @@
+"""The latent learner: what it is shown, how it is trained, and its gradients."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.models.trace import predict
+from lsa_lab.selection import prefix
+from lsa_lab.selection.gradient_matching import match
+from lsa_lab.tasks import pools
+from lsa_lab.training import fit
+
+D, M = 3, 40
+SOFTMAX = transformer.Config(D + 1, 2, 2, 3, mlp_width=5)
+TASK = pools.PoolTask(M, D, noise_std=0.1)
+
+
+@jax.jit
+def drawn(key):
+    """A pool, checkpoints [3, k, e], and a softmax transformer."""
+    keys = jax.random.split(key, 3)
+    checkpoints = jax.vmap(lambda key: prefix.init(key, 4, D + 1))(jax.random.split(keys[1], 3))
+    return pools.sample(keys[0], TASK), checkpoints, transformer.init(keys[2], SOFTMAX)
+
+
+POOL, CHECKPOINTS, PARAMS = drawn(jax.random.key(0))
+FORWARD = partial(transformer.forward, config=SOFTMAX)
+
+
+def test_a_prefix_stands_where_demonstrations_would():
+    shown = prefix.tokens(CHECKPOINTS[0], POOL.x[0], pools.tokens(POOL)[:2])
+    np.testing.assert_array_equal(shown[:4], CHECKPOINTS[0])
+    np.testing.assert_array_equal(shown[4:6], pools.tokens(POOL)[:2])
+    np.testing.assert_array_equal(shown[6], [*POOL.x[0], 0])
+    assert prefix.tokens(CHECKPOINTS[0], POOL.x[0]).shape == (5, D + 1)
+    with pytest.raises(AssertionError, match="vmap for checkpoints"):
+        prefix.tokens(CHECKPOINTS, POOL.x[0])
+    with pytest.raises(AssertionError, match=r"x_query is \[d\]"):
+        prefix.tokens(CHECKPOINTS[0], POOL.x[0, :2])
+
+
+@pytest.mark.parametrize("behind", [0, 2])
+def test_prefix_gradients_are_slopes_of_the_loss(behind):
+    demonstrations = pools.tokens(POOL)[:behind] if behind else None
+    gradients = jax.jit(partial(prefix.prefix_gradients, FORWARD))(
+        PARAMS, CHECKPOINTS, POOL, demonstrations
+    )
+    assert gradients.shape == (M, 3 * 4 * (D + 1))
+    loss = jax.jit(partial(prefix.example_loss, FORWARD, PARAMS))
+    i, c, way, small = 7, 1, np.random.default_rng(0).normal(size=(4, D + 1)), 1e-5
+    ends = [
+        loss(CHECKPOINTS[c] + sign * small * way, POOL.x[i], POOL.y[i], demonstrations)
+        for sign in (1.0, -1.0)
+    ]
+    slope = np.vdot(gradients[i].reshape(3, 4, D + 1)[c], way)
+    np.testing.assert_allclose((ends[0] - ends[1]) / (2 * small), slope, rtol=1e-6, atol=1e-9)
+
+
+def test_the_mean_gradient_is_that_of_the_batch_loss():
+    gradients = jax.jit(partial(prefix.prefix_gradients, FORWARD))(PARAMS, CHECKPOINTS, POOL)
+    whole = jax.jit(jax.grad(partial(prefix.batch_loss, FORWARD, PARAMS)))(CHECKPOINTS[0], POOL)
+    mean = gradients.mean(0).reshape(3, 4, D + 1)
+    np.testing.assert_allclose(mean[0], whole, rtol=1e-9, atol=1e-12)
+
+
+def test_linear_gradients_are_slopes_of_the_linear_loss():
+    weights = np.random.default_rng(1).normal(size=(2, D))
+    gradients = prefix.linear_gradients(weights, POOL)
+    assert gradients.shape == (M, 2 * D)
+    whole = jax.vmap(jax.grad(prefix.linear_loss), (0, None))(jnp.asarray(weights), POOL)
+    np.testing.assert_allclose(gradients.mean(0), whole.ravel(), rtol=1e-9)
+
+
+def test_a_recipe_counts_steps_as_fit_does():
+    recipe = prefix.Recipe()
+    assert recipe.steps(256) == 40
+    assert recipe.save_steps(256) == tuple(range(0, 40, 4))
+    assert recipe.steps(50_000) == 7810
+    assert len(recipe.save_steps(50_000)) == 10
+    assert recipe.steps(3) == 10  # never less than a step between two saves
+    optimizer = recipe.optimizer(256)
+    ones, state, moves = jnp.ones(2), optimizer.init(jnp.ones(2)), []
+    for _ in range(6):
+        with jax.numpy_dtype_promotion("standard"):
+            update, state = optimizer.update(ones, state, ones)
+        moves.append(-float(update[0]))
+    expected = 1e-3 * np.minimum(np.arange(6) / 4, 1)
+    np.testing.assert_allclose(moves, expected, rtol=1e-6, atol=1e-12)
+
+
+def test_fit_trains_a_prefix_and_keeps_its_checkpoints():
+    params = constructions.gradient_descent(jnp.ones(1), D)
+    recipe = prefix.Recipe(learning_rate=0.1, batch=8)
+    start = CHECKPOINTS[0]
+    run = fit(
+        partial(prefix.batch_loss, linear_attention.forward, params),
+        start,
+        recipe.optimizer(M),
+        lambda key: prefix.sample_batch(key, POOL, recipe.batch),
+        jax.random.key(3),
+        recipe.steps(M),
+        chunk=recipe.chunk(M),
+        watch=lambda z: z,
+    )
+    checkpoints = run.history["watch"][:-1]
+    assert checkpoints.shape == (10, 4, D + 1)
+    assert len(recipe.save_steps(M)) == 10
+    np.testing.assert_array_equal(checkpoints[0], start)
+    assert run.history["loss"][-5:].mean() < 0.2 * run.history["loss"][0]
+    shown = prefix.tokens(run.params, POOL.x[0])
+    predicted = predict(linear_attention.forward(params, shown))
+    np.testing.assert_allclose(predicted, POOL.clean[0], atol=0.5)
+    gradients = prefix.prefix_gradients(linear_attention.forward, params, checkpoints, POOL)
+    chosen = match(gradients, 8)
+    assert chosen.objective < 0.5 * chosen.certificate.random

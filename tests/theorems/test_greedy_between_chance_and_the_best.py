@@ -1,0 +1,74 @@
+"""best subset ≤ greedy with swaps ≤ greedy, and mismatching at the other end (THEORY I.3.2).
+
+Sides: match; every subset of a small pool, averaged by NumPy.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.selection.gradient_matching import match
+
+M, SIZE = 9, 3
+SUBSETS = np.array(list(itertools.combinations(range(M), SIZE)))
+seeds = st.integers(0, 2**32 - 1)
+
+
+def draw(seed, p):
+    return np.random.default_rng(seed).normal(size=(M, p))
+
+
+def all_gaps(gradients, subsets=SUBSETS):
+    return np.linalg.norm(gradients[subsets].mean(1) - gradients.mean(0)[None], axis=1)
+
+
+def chain(seed, p):
+    """Gaps: best subset, with swaps, greedy, root mean square of all, mismatched, worst subset."""
+    gradients = draw(seed, p)
+    gaps = all_gaps(gradients)
+    swapped, greedy = match(gradients, SIZE), match(gradients, SIZE, max_swaps=0)
+    away = match(gradients, SIZE, reverse=True)
+    middle = [swapped.objective, greedy.objective, np.sqrt((gaps**2).mean()), away.objective]
+    return np.array([gaps.min(), *map(float, middle), gaps.max()])
+
+
+def out_of_order(gaps):
+    return np.maximum(gaps[:-1] - gaps[1:], 0) / gaps[-1]
+
+
+@pytest.mark.parametrize("p", [2, 6])
+@given(seed=seeds)
+def test_gaps_are_in_order(p, seed):
+    wrong = out_of_order(chain(seed, p))
+    assert wrong[[0, 1, 4]].max() < 1e-12  # chance is no theorem's link
+
+
+@pytest.mark.parametrize("p", [2, 6])
+def test_no_link_of_the_chain_is_an_equality(p):
+    gaps = np.array([chain(seed, p) for seed in range(20)])
+    assert ((gaps[:, 1:] - gaps[:, :-1]) > 0.01).any(0).all()
+    assert (gaps[:, 2] < gaps[:, 3]).mean() > 0.7  # greedy mostly beats chance,
+    assert (gaps[:, 3] < gaps[:, 4]).mean() > 0.7  # and chance the mismatched
+
+
+def test_control_the_order_fails_when_the_pool_changes():
+    # The same subsets judged by the mean of other gradients: nothing holds them in order.
+    wrong = []
+    for seed in range(10):
+        gradients, other = draw(seed, 6), draw(seed + 100, 6)
+        subsets = [np.asarray(match(gradients, SIZE, max_swaps=k).indices) for k in (1000, 0)]
+        gaps = all_gaps(other, np.stack(subsets))
+        wrong.append(gaps[0] - gaps[1])
+    assert max(wrong) > 0.05
+
+
+@given(seed=seeds)
+def test_one_demonstration_is_chosen_exactly(seed):
+    gradients = draw(seed, 6)
+    every = np.arange(M)[:, None]
+    for reverse, best in ((False, np.min), (True, np.max)):
+        chosen = match(gradients, 1, reverse=reverse)
+        np.testing.assert_allclose(chosen.objective, best(all_gaps(gradients, every)), rtol=1e-10)

@@ -1,0 +1,78 @@
+"""A prefix of masked linear attention sees the linear proxy's gradients and nothing else.
+
+The prediction behind a prefix z is w(z)·x, at any depth (T0a), so that ∇ℓ_i(z) = J(z)ᵀ (w(z)·x_i -
+y_i) x_i with J = ∂w/∂z. What matches the linear gradients at w(z) therefore matches the prefix's,
+and, where J has rank d, the other way round (derived here; THEORY I.0.1, I.3.3). Sides: automatic
+differentiation of the loss through the model; the layer map's last row and its Jacobian.
+"""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.models import linear_attention, moments, transformer
+from lsa_lab.selection.prefix import prefix_gradients
+from lsa_lab.tasks.pools import Pool
+
+D, K, M = 3, 4, 6
+SOFTMAX = transformer.Config(D + 1, 2, 2, D)
+seeds = st.integers(0, 2**32 - 1)
+through_the_model = jax.jit(functools.partial(prefix_gradients, linear_attention.forward))
+through_softmax = jax.jit(
+    functools.partial(prefix_gradients, functools.partial(transformer.forward, config=SOFTMAX))
+)
+
+
+def draw(seed, num_layers):
+    rng = np.random.default_rng(seed)
+    weights = [0.3 * rng.normal(size=(num_layers, 2, D + 1, D + 1)) for _ in range(2)]
+    pool = Pool(rng.normal(size=(M, D)), rng.normal(size=M))
+    return linear_attention.Params(*weights), rng.normal(size=(K, D + 1)), pool, rng
+
+
+@jax.jit
+def implied_weights(params, prefix):  # [d]
+    return -moments.layer_maps(params, prefix.T @ prefix / K)[-1, -1, :-1]
+
+
+slopes = jax.jit(jax.jacobian(implied_weights, argnums=1))  # [d, k, e]
+
+
+def linear_side(params, prefix, pool):
+    w, jacobian = implied_weights(params, prefix), np.asarray(slopes(params, prefix))
+    residuals = pool.x @ np.asarray(w) - pool.y
+    return residuals[:, None] * pool.x @ jacobian.reshape(D, -1)
+
+
+@pytest.mark.parametrize("num_layers", [1, 3])
+@given(seed=seeds)
+def test_prefix_gradients_are_a_linear_map_of_linear_gradients(num_layers, seed):
+    params, prefix, pool, _ = draw(seed, num_layers)
+    found = np.asarray(through_the_model(params, prefix[None], pool))
+    expected = linear_side(params, prefix, pool)
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10 * max(1, size))
+    assert np.linalg.matrix_rank(found, tol=1e-9 * size) <= D
+
+
+def test_control_softmax_gradients_have_more_directions():
+    ranks = []
+    for seed in range(5):
+        _, prefix, pool, rng = draw(seed, 1)
+        w_q, w_k, w_v, w_o = (rng.normal(size=(2, 2, D, D + 1)) for _ in range(4))
+        params = transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3))
+        found = np.asarray(through_softmax(params, prefix[None], pool))
+        ranks.append(np.linalg.matrix_rank(found, tol=1e-3 * np.abs(found).max()))
+    assert np.median(ranks) > D
+
+
+def test_control_without_the_mask_there_is_no_such_map():
+    # With the query as a key the answer is not linear in x, and no w(z) exists.
+    params, prefix, pool, _ = draw(0, 2)
+    forward = functools.partial(linear_attention.forward, keys="all")
+    found = np.asarray(prefix_gradients(forward, params, prefix[None], pool))
+    assert np.abs(found - linear_side(params, prefix, pool)).max() > 1e-2

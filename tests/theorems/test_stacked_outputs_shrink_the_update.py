@@ -1,0 +1,63 @@
+"""With several heads it is W_O, its heads stacked, whose truncation lowers |G_t| (derived here).
+
+    G_t = Σ_h W_O^h W_V^h S W_{K,h}ᵀ W_Q^h = [W_O^1 ... W_O^H] (what the heads read),
+
+so that the projection U_r U_rᵀ stands at its outer end, whatever the layer. W_V behind a W_O stands
+inside, and so do the outputs of one head beside another: THEORY I.2.7's row on W_V has no W_O.
+
+Sides: ``clip`` of a transformer's layer; the norm of the sum by its definition.
+"""
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import numpy as np
+import pytest
+
+from lsa_lab.analyses import clipping
+from lsa_lab.models import transformer
+
+SHAPES = [(2, 3, 6), (3, 2, 5)]  # H, k, e
+shapes = pytest.mark.parametrize("shape", SHAPES)
+stacked = jax.jit(clipping.by_singular_value, static_argnums=1)
+apart = jax.jit(
+    lambda params, name: clipping.by_singular_value(params, name, per_head=True), static_argnums=1
+)
+
+
+def draw(seed, shape):
+    """One layer, and the moment of the tokens that reach it."""
+    num_heads, k, e = shape
+    rng = np.random.default_rng(seed)
+    w_q, w_k, w_v = rng.normal(size=(3, 1, num_heads, k, e))
+    tokens = rng.normal(size=(8, e))
+    params = transformer.Params(w_q, w_k, w_v, rng.normal(size=(1, num_heads, e, k)))
+    return params, tokens.T @ tokens
+
+
+def size(params, moment):
+    w_q, w_k, w_v, w_o = (
+        np.asarray(w)[0] for w in (params.w_q, params.w_k, params.w_v, params.w_o)
+    )
+    update = sum(w_o[h] @ w_v[h] @ moment @ w_k[h].T @ w_q[h] for h in range(len(w_q)))
+    return np.linalg.norm(update)
+
+
+def growth(seed, shape, name, rate, heads=None):
+    """|G| with one matrix cut over |G|, minus one."""
+    params, moment = draw(seed, shape)
+    pieces = (stacked if heads is None else apart)(params, name)
+    keep = clipping.keep_masks(params, pieces, clipping.Edit(0, name, rate), heads)
+    return size(clipping.rebuild(params, pieces, keep), moment) / size(params, moment) - 1
+
+
+@shapes
+@hypothesis.given(seed=st.integers(0, 2**32 - 1), rate=st.floats(0, 0.999))
+def test_the_update_shrinks_with_the_stacked_outputs(shape, seed, rate):
+    assert growth(seed, shape, "w_o", rate) < 1e-12
+
+
+@shapes
+@pytest.mark.parametrize(("name", "heads"), [("w_v", None), ("w_o", (0,)), ("w_k", None)])
+def test_control_other_matrices_are_found_to_let_it_grow(shape, name, heads):
+    assert max(growth(seed, shape, name, 0.5, heads) for seed in range(30)) > 0.01
