@@ -1,0 +1,75 @@
+"""What truncated weights do: singular values cut from any module, curves over the rate, the search.
+
+A2 cuts the smallest singular values of one module of one layer and asks whether the model predicts
+better (THEORY I.2.7 to I.2.9). Here every matrix is decomposed once, exactly and in float64; an
+edit is then a mask over its singular values, and many edits are one compiled program.
+"""
+
+from lsa_lab.analyses.clipping.curves import Centres, Curve, curve
+from lsa_lab.analyses.clipping.edits import Edit, clip, keep_masks, rebuild
+from lsa_lab.analyses.clipping.factored import Factored, apply, as_heads, factor
+from lsa_lab.analyses.clipping.leaves import matrices, resolve
+from lsa_lab.analyses.clipping.ranks import (
+    DROP,
+    RATES,
+    condition_number,
+    drop,
+    effective_condition_number,
+    every_rate,
+    kept_rank,
+    singular_values,
+    stable_rank,
+    truncate,
+)
+from lsa_lab.analyses.clipping.searches import (
+    compose,
+    condition_numbers,
+    search,
+    search_everywhere,
+)
+from lsa_lab.analyses.clipping.splits import (
+    Magnitudes,
+    Terms,
+    by_magnitude,
+    by_random_direction,
+    by_singular_value,
+    free_numbers,
+)
+from lsa_lab.analyses.clipping.trials import Search
+
+__all__ = [
+    "DROP",
+    "RATES",
+    "Centres",
+    "Curve",
+    "Edit",
+    "Factored",
+    "Magnitudes",
+    "Search",
+    "Terms",
+    "apply",
+    "as_heads",
+    "by_magnitude",
+    "by_random_direction",
+    "by_singular_value",
+    "clip",
+    "compose",
+    "condition_number",
+    "condition_numbers",
+    "curve",
+    "drop",
+    "effective_condition_number",
+    "every_rate",
+    "factor",
+    "free_numbers",
+    "keep_masks",
+    "kept_rank",
+    "matrices",
+    "rebuild",
+    "resolve",
+    "search",
+    "search_everywhere",
+    "singular_values",
+    "stable_rank",
+    "truncate",
+]

@@ -1,0 +1,126 @@
+"""An edit: which places of which matrices in which layers are kept."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab.analyses.clipping import leaves
+from lsa_lab.analyses.clipping.ranks import DROP, Rate, check_rate, kept_rank
+from lsa_lab.analyses.clipping.splits import Pieces, Split, by_singular_value
+
+Masks = dict[str, np.ndarray]  # [L, r] or [L, H, r] by the name of the leaf
+Some = int | tuple[int, ...]  # one layer, or several edited together
+Risk = Callable[[Any, Any], Array]  # (params of one model, prompts [B]) -> the error of each [B]
+
+
+@dataclasses.dataclass(frozen=True)
+class Edit:
+    """One rate for some modules of some layers, each of their matrices cut to its own kept rank.
+
+    The rate "drop" keeps nothing; of attention and MLP together it removes a layer (A2's B.6).
+    """
+
+    layers: tuple[int, ...]
+    modules: tuple[str, ...]
+    rate: Rate
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layers", _several(self.layers))
+        object.__setattr__(self, "modules", _several(self.modules))
+        if self.rate != DROP:
+            check_rate(self.rate)
+
+
+def keep_masks(
+    params: Any, pieces: Pieces, edit: Edit, heads: Sequence[int] | None = None
+) -> Masks:
+    """True at every place of ``pieces`` (those of one model) that the edit keeps.
+
+    ``heads``: only these, with pieces taken per head.
+    """
+    masks = {name: np.ones(piece.places, bool) for name, piece in pieces.items()}
+    for name in leaves.resolve(params, edit.modules):
+        if name not in masks:
+            raise ValueError(f"no pieces of {name}: split the params by every module edited")
+        num_layers, *num_heads, full = masks[name].shape
+        _check_indices("layer", edit.layers, num_layers)
+        where: Any = list(edit.layers)
+        if heads is not None:
+            if not num_heads:
+                raise ValueError(f"heads are given, but {name} is not split per head")
+            _check_indices("head", heads, *num_heads)
+            where = np.ix_(edit.layers, heads)
+        rank = 0 if edit.rate == DROP else kept_rank(full, edit.rate)
+        masks[name][where] = np.arange(full) < rank
+    return masks
+
+
+@jax.jit
+def rebuild(params: Any, pieces: Pieces, keep: dict[str, Array]) -> Any:
+    """The params of one model with only the places that are kept; what keeps all keeps its bits."""
+    edited = {}
+    for name, piece in pieces.items():
+        per_head = len(piece.places) == 3  # [L, H, r]
+        whole = leaves.matrices(params, name, per_head=per_head)[name]
+        mask = jnp.asarray(keep[name])
+        every = mask.all(-1)[..., None, None]
+        edited[name] = jnp.where(every, whole, piece.kept(whole, mask))
+    return leaves.replace(params, edited)
+
+
+def clip(
+    params: Any,
+    layers: Some,
+    modules: str | Iterable[str],
+    rate: Rate,
+    *,
+    heads: Sequence[int] | None = None,
+    split: Split = by_singular_value,
+) -> Any:
+    """The params of one model with some modules of some layers cut at ``rate``.
+
+    The heads of a projection are stacked into one matrix, unless ``heads`` names those whose own
+    matrices are cut (see ``leaves``). ``split``: another way to cut to the same size.
+    """
+    edit = Edit(_several(layers), _several(modules), rate)
+    pieces = split(params, edit.modules, per_head=heads is not None)
+    return rebuild(params, pieces, keep_masks(params, pieces, edit, heads))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def errors_after(
+    risk: Risk, params: Any, pieces: Pieces, keep: dict[str, Array], batch: Any
+) -> Array:  # [B]
+    """``risk`` of one model after one edit; another edit is not another program."""
+    return risk(rebuild(params, pieces, keep), batch)
+
+
+def distinct(masks: Sequence[Masks]) -> tuple[Masks, np.ndarray]:  # each [C', ...], [C]
+    """The different masks among C that cut something, and where each of the C stands among them.
+
+    Rates of one rank are one edit. Where nothing is cut the place is -1.
+    """
+    flat = np.stack([np.concatenate([m.ravel() for m in mask.values()]) for mask in masks])
+    rows, first, place = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+    place = place.reshape(-1)
+    cutting = ~rows.all(1)
+    table = {name: np.stack([mask[name] for mask in masks])[first[cutting]] for name in masks[0]}
+    renumbered = np.where(cutting, np.cumsum(cutting) - 1, -1)
+    return table, renumbered[place]
+
+
+def _check_indices(name: str, asked: Sequence[int], count: int) -> None:
+    if not asked or not all(0 <= index < count for index in asked):
+        raise ValueError(f"{name}s {tuple(asked)}: this model has 0 to {count - 1}")
+
+
+def _several(values: Any) -> tuple:
+    if isinstance(values, str | int | np.integer):
+        return (values,)
+    return tuple(values)

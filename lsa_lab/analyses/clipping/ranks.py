@@ -1,0 +1,133 @@
+"""One matrix and the rate at which its singular values are cut: ranks, truncation, conditioning.
+
+The decomposition is exact, deterministic and in float64 (float32 without x64); what comes back has
+the dtype that went in. Its derivative is not defined where singular values are equal.
+"""
+
+import math
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+DROP: Literal["drop"] = "drop"  # in place of a rate: rank 0, which no rate reaches
+Rate = float | Literal["drop"]
+RATES = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's list (THEORY I.2.8)
+
+
+def kept_rank(full_rank: Any, rate: Any) -> Any:
+    """max(1, floor((1 - rate) full_rank + 1e-9)), of Python numbers or of arrays.
+
+    A2's int((1 - rate) full_rank) reaches 0 at small sizes and loses one to rounding, as in
+    (1 - 0.9) 10 < 1 (THEORY I.2.8). Rates of less than double precision are allowed their own ε
+    full_rank in place of 1e-9.
+    """
+    check_rate(rate)
+    if not isinstance(full_rank, jax.core.Tracer) and np.any(np.asarray(full_rank) < 1):
+        raise ValueError(f"full_rank is {full_rank}: a matrix has at least one singular value")
+    if isinstance(full_rank, int) and isinstance(rate, int | float):
+        return max(1, math.floor((1 - rate) * full_rank + 1e-9))
+    xp = jnp if isinstance(full_rank, Array) or isinstance(rate, Array) else np
+    rates = xp.asarray(rate)
+    full = xp.asarray(full_rank).astype(rates.dtype)
+    exact = (1 - rates) * full + xp.maximum(1e-9, xp.finfo(rates.dtype).eps * full)
+    return xp.maximum(1, xp.floor(exact).astype(int))
+
+
+def every_rate(full_rank: int) -> tuple[float, ...]:
+    """One rate for each rank, from 0 (all of it) to 1 - 1/full_rank (rank 1).
+
+    A2's list reaches few ranks of a small matrix, and some of them several times.
+    """
+    return tuple(1 - rank / full_rank for rank in range(full_rank, 0, -1))
+
+
+def truncate(matrix: Array, rate: ArrayLike) -> Array:  # [..., p, q]
+    """Σ_{i ≤ r} s_i u_i v_iᵀ, r = kept_rank(min(p, q), rate): the nearest matrix of rank r.
+
+    Nearest in every unitarily invariant norm (Eckart and Young; Mirsky). At rate 0 the matrix comes
+    back untouched, bit for bit. Rank 0 is ``drop``.
+    """
+    left, values, right = svd(matrix)
+    rank = kept_rank(values.shape[-1], rate)
+    cut = jnp.where(jnp.arange(values.shape[-1]) < rank, values, 0)
+    return jnp.where(rank == values.shape[-1], matrix, (left * cut[..., None, :]) @ right)
+
+
+def drop(matrix: Array) -> Array:  # [..., p, q]
+    """Rank 0: the matrix of zeros."""
+    return jnp.zeros_like(matrix)
+
+
+def singular_values(matrix: Array) -> Array:  # [..., min(p, q)]
+    """s_1 ≥ s_2 ≥ ... of each matrix."""
+    return svd(matrix)[1]
+
+
+def condition_number(matrix: Array) -> Array:  # [...]
+    """s_1 / s_min, infinite for a singular matrix. After truncation it says nothing: see below."""
+    return condition(singular_values(matrix))
+
+
+def effective_condition_number(matrix: Array, rate: ArrayLike) -> Array:  # [...]
+    """s_1 / s_r, r the rank that ``rate`` keeps: the conditioning of what is left."""
+    values = singular_values(matrix)
+    rank = jnp.asarray(kept_rank(values.shape[-1], rate))
+    return condition(jnp.where(jnp.arange(values.shape[-1]) < rank, values, jnp.inf))
+
+
+def stable_rank(matrix: Array) -> Array:  # [...]
+    """|W|_F² / |W|_2², at most the rank, and 0 for the matrix of zeros."""
+    values = singular_values(matrix)
+    relative = values / jnp.where(values > 0, values, 1)[..., :1]
+    return (relative**2).sum(-1)
+
+
+def condition(values: Array) -> Array:  # [..., r] -> [...]
+    """The largest over the smallest, infinite where that is 0."""
+    largest, smallest = values[..., 0], values.min(-1)
+    return jnp.where(smallest > 0, largest / jnp.where(smallest > 0, smallest, 1), jnp.inf)
+
+
+def svd(matrix: Array) -> tuple[Array, Array, Array]:  # [..., p, r], [..., r], [..., r, q]
+    """U, s and Vᵀ of each matrix, r = min(p, q), computed in float64 where there is one."""
+    return _svd(checked(matrix))
+
+
+@jax.jit
+def _svd(matrix: Array) -> tuple[Array, Array, Array]:
+    precise = matrix.astype(jax.dtypes.canonicalize_dtype(jnp.float64))
+    parts = jnp.linalg.svd(precise, full_matrices=False)
+    return tuple(part.astype(matrix.dtype) for part in parts)
+
+
+def checked(matrix: Array) -> Array:  # [..., p, q]
+    """Refuse what has no singular values."""
+    matrix = jnp.asarray(matrix)
+    if matrix.ndim < 2 or not jnp.issubdtype(matrix.dtype, jnp.floating):
+        raise ValueError(
+            f"expected floating matrices [..., p, q]; this has shape {matrix.shape} and dtype "
+            f"{matrix.dtype}"
+        )
+    if not isinstance(matrix, jax.core.Tracer) and not jnp.isfinite(matrix).all():
+        raise ValueError(
+            "the matrix holds NaN or infinity and has no singular values: did its training diverge?"
+        )
+    return matrix
+
+
+def check_rate(rate: Any) -> None:
+    """Refuse what is not in [0, 1), unless it is not known yet."""
+    if isinstance(rate, str):
+        raise ValueError(f"rate is {rate!r}: a number in [0, 1) was expected here")
+    if isinstance(rate, jax.core.Tracer):
+        return
+    rates = np.asarray(rate)
+    if not np.all((rates >= 0) & (rates < 1)):
+        raise ValueError(
+            f"rate is {rate}: the share of singular values that is cut lies in [0, 1); for rank 0 "
+            f"use drop, or {DROP!r} in a list of rates"
+        )

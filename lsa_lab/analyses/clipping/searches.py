@@ -1,0 +1,136 @@
+"""A2's Algorithm 1 and its variants, with a fair test and the price (THEORY I.2.8).
+
+The gain of an edit is the centre over prompts of (error without it) - (error with it), on the same
+prompts. The edit with the largest gain on validation prompts is tested once on others. What the
+validation gain has more than the test gain is what selection alone has won.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lsa_lab.analyses.clipping import leaves
+from lsa_lab.analyses.clipping.edits import Edit, Risk
+from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition
+from lsa_lab.analyses.clipping.splits import Split, by_singular_value
+from lsa_lab.analyses.clipping.trials import Centre, Search, Trial
+
+
+def search(
+    risk: Risk,
+    params: Any,
+    validation: Any,
+    test: Any,
+    *,
+    modules: str | tuple[str, ...],
+    rates: Sequence[Rate] = RATES,
+    top_k: int = 2,
+    centre: Centre = "mean",
+    split: Split = by_singular_value,
+) -> Search:
+    """A2's Algorithm 1: of the ``top_k`` layers by condition number the deepest, at its best rate.
+
+    One module, or several together, is fixed by the caller, as in A2, which leaves k open. The
+    smallest of equally good rates wins; all of them include "no cut". See ``condition_numbers``.
+    """
+    conditions = condition_numbers(params, modules)
+    if not 1 <= top_k <= len(conditions):
+        raise ValueError(f"top_k is {top_k}: this model has {len(conditions)} layers")
+    order = sorted(range(len(conditions)), key=lambda layer: (conditions[layer], layer))
+    deepest = max(order[-top_k:])
+    together = modules if isinstance(modules, tuple) else (modules,)
+    return _best_of(risk, params, validation, test, [((deepest,), together)], rates, centre, split)
+
+
+def search_everywhere(
+    risk: Risk,
+    params: Any,
+    validation: Any,
+    test: Any,
+    *,
+    modules: Sequence[str | tuple[str, ...]],
+    rates: Sequence[Rate] = RATES,
+    centre: Centre = "mean",
+    split: Split = by_singular_value,
+) -> Search:
+    """The best single edit over all layers, all of ``modules`` and all rates.
+
+    Of equally good ones that with the smallest rate wins, then the first layer.
+    """
+    places = _places(params, modules)
+    return _best_of(risk, params, validation, test, places, rates, centre, split)
+
+
+def compose(
+    risk: Risk,
+    params: Any,
+    validation: Any,
+    test: Any,
+    *,
+    modules: Sequence[str | tuple[str, ...]],
+    rates: Sequence[Rate] = RATES,
+    centre: Centre = "mean",
+    split: Split = by_singular_value,
+) -> Search:
+    """One edit after the other from the last layer to the first, each kept if it gains more.
+
+    Modelled on the greedy composition of LASER (Sharma et al. 2312.13558): at each layer and module
+    the best rate given the edits made so far.
+    """
+    pieces = split(params, _flat(modules))
+    trial = Trial(risk, params, validation, pieces, centre)
+    made: tuple[Edit, ...] = ()
+    best = 0.0
+    for layers, together in reversed(_places(params, modules)):
+        edits = [Edit(layers, together, rate) for rate in _ascending(rates)]
+        candidates = [(*made, edit) for edit in edits if trial.cuts(made, edit)]
+        if not candidates:
+            continue
+        gains = trial.gains(candidates)
+        winner = int(np.argmax(gains))
+        if gains[winner] > best:
+            made, best = candidates[winner], float(gains[winner])
+    return trial.verdict(made, best, test)
+
+
+def condition_numbers(params: Any, modules: str | Sequence[str]) -> np.ndarray:  # [L]
+    """s_1/s_min of each layer; of several matrices or heads the largest. Rank-deficient: infinity.
+
+    Of merged weights and of stacked heads it is that of the matrix as it is cut (``leaves``).
+    """
+    pieces = by_singular_value(params, modules)
+    every = [np.asarray(condition(piece.values)) for piece in pieces.values()]
+    return np.stack([c.reshape(len(c), -1).max(-1) for c in every]).max(0)
+
+
+def _best_of(risk, params, validation, test, places, rates, centre, split) -> Search:
+    """The best single edit, candidates standing in the order in which ties are settled."""
+    pieces = split(params, _flat([together for _, together in places]))
+    trial = Trial(risk, params, validation, pieces, centre)
+    candidates = [
+        (Edit(layers, together, rate),) for rate in _ascending(rates) for layers, together in places
+    ]
+    gains = trial.gains(candidates)
+    winner = int(np.argmax(gains))
+    if gains[winner] > 0:
+        return trial.verdict(candidates[winner], float(gains[winner]), test)
+    return trial.verdict((), 0.0, test)
+
+
+def _places(params: Any, modules: Sequence) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
+    """Each layer by itself with each of ``modules``, the first layer first."""
+    num_layers = next(iter(leaves.matrices(params, _flat(modules)).values())).shape[0]
+    together = [several if isinstance(several, tuple) else (several,) for several in modules]
+    return [((layer,), several) for layer in range(num_layers) for several in together]
+
+
+def _flat(modules: Sequence[str | tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(itertools.chain(*(n if isinstance(n, tuple) else (n,) for n in modules)))
+
+
+def _ascending(rates: Sequence[Rate]) -> list[Rate]:
+    if not rates:
+        raise ValueError("no rates to search")
+    return sorted(rates, key=lambda rate: 1.0 if rate == DROP else rate)

@@ -1,0 +1,107 @@
+"""One search: candidates judged on validation prompts, the winner tested once on others."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from lsa_lab import claims
+from lsa_lab.analyses.clipping.edits import (
+    Edit,
+    Masks,
+    Risk,
+    distinct,
+    errors_after,
+    keep_masks,
+)
+from lsa_lab.analyses.clipping.splits import Pieces
+
+Centre = Literal["mean", "median"]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What was found and what it is worth."""
+
+    edits: tuple[Edit, ...]  # made together; none where nothing helped on validation
+    tried: tuple[tuple[Edit, float], ...]  # each candidate and the validation gain with it
+    validation_gain: float
+    test_gain: float
+    test_interval: claims.Interval  # 95 % over the test prompts
+    test_risk: float  # of the unclipped model
+    forward_passes: int  # prompts pushed through a model, validation and test
+
+    @property
+    def optimism(self) -> float:
+        """The part of the validation gain that the test does not confirm."""
+        return self.validation_gain - self.test_gain
+
+
+class Trial:
+    """The validation prompts, the errors of the unclipped model on them, and what was spent."""
+
+    def __init__(self, risk: Risk, params: Any, validation: Any, pieces: Pieces, centre: Centre):
+        if centre not in get_args(Centre):
+            raise ValueError(f"centre is {centre!r}; choose one of {get_args(Centre)}")
+        self.risk, self.params, self.pieces, self.validation = risk, params, pieces, validation
+        self.centre: Callable = getattr(np, centre)
+        self.interval = {"mean": claims.mean_interval, "median": claims.median_interval}[centre]
+        self.base = _finite(self._errors(self._masks(()), validation), "the unclipped model")
+        self.forward_passes = len(self.base)
+        self.tried: list[tuple[Edit, float]] = []
+
+    def gains(self, candidates: Sequence[tuple[Edit, ...]]) -> np.ndarray:  # [C]
+        """The validation gain of each set of edits; sets that keep the same ranks are run once."""
+        table, place = distinct([self._masks(edits) for edits in candidates])
+        rows = range(len(next(iter(table.values()))))
+        cuts = [{name: masks[row] for name, masks in table.items()} for row in rows]
+        errors = [self._errors(cut, self.validation) for cut in cuts]
+        self.forward_passes += len(errors) * len(self.base)
+        paired = self.base - np.stack([*errors, self.base])[place]  # -1, nothing is cut: gain 0
+        gains = self.centre(paired, axis=1)
+        for edits, gain in zip(candidates, gains, strict=True):
+            if np.isnan(gain):
+                raise ValueError(f"the validation error with {edits[-1]} is NaN: no best rate")
+            self.tried.append((edits[-1], float(gain)))
+        return gains
+
+    def cuts(self, made: tuple[Edit, ...], edit: Edit) -> bool:
+        """Whether the edit takes anything that those made have left."""
+        before, after = self._masks(made), self._masks((*made, edit))
+        return any((before[name] != after[name]).any() for name in before)
+
+    def verdict(self, edits: tuple[Edit, ...], validation_gain: float, test: Any) -> Search:
+        """The one test: the unclipped model and the chosen one on prompts not searched with."""
+        if test is self.validation:
+            raise ValueError("test and validation are the same prompts: the gain would be biased")
+        errors = np.stack([self._errors(self._masks(made), test) for made in ((), edits)])
+        base, clipped = _finite(errors, "the test prompts")
+        gains = base - clipped
+        return Search(
+            edits=edits,
+            tried=tuple(self.tried),
+            validation_gain=validation_gain,
+            test_gain=float(self.centre(gains)),
+            test_interval=self.interval(gains),
+            test_risk=float(self.centre(base)),
+            forward_passes=self.forward_passes + errors.size,
+        )
+
+    def _masks(self, edits: tuple[Edit, ...]) -> Masks:
+        """Places that every one of the edits keeps."""
+        masks = {name: np.ones(piece.places, bool) for name, piece in self.pieces.items()}
+        for edit in edits:
+            cut = keep_masks(self.params, self.pieces, edit)
+            masks = {name: mask & cut[name] for name, mask in masks.items()}
+        return masks
+
+    def _errors(self, keep: Masks, batch: Any) -> np.ndarray:  # [B]
+        return np.asarray(errors_after(self.risk, self.params, self.pieces, keep, batch), float)
+
+
+def _finite(errors: np.ndarray, whose: str) -> np.ndarray:
+    bad = int(np.sum(~np.isfinite(errors)))
+    if bad:
+        raise ValueError(f"{bad} of {errors.size} errors of {whose} are NaN or infinite")
+    return errors

@@ -1,0 +1,200 @@
+"""The searches on a toy whose best edit is known, and their honesty about selection."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import claims
+from lsa_lab.analyses import clipping
+
+L, SIZE, B = 3, 4, 40
+RATES = clipping.every_rate(SIZE)
+
+
+def spectrum(*values):
+    return np.diag(np.array(values, float))
+
+
+# Only the first singular value of each layer is signal; the others add to the error.
+SPECTRA = ((1.0, 0.5, 0.4, 0.3), (1.0, 0.1, 0.02, 0.01), (1.0, 0.3, 0.1, 0.02))
+PARAMS = {"mlp_in": np.stack([spectrum(*values) for values in SPECTRA])}
+
+
+def prompts_of(seed, noise=0.0):
+    rng = np.random.default_rng(seed)
+    return {"base": 3 + rng.random(B), "noise": noise * rng.normal(size=(B, L, SIZE))}
+
+
+def risk(params, prompts):
+    """Each prompt's base, plus what the trailing entries add, plus what each entry does to it."""
+    diagonal = jnp.diagonal(params["mlp_in"], axis1=-2, axis2=-1)  # [L, r]
+    lost = jnp.abs(1 - diagonal[:, 0]).sum()
+    kept = jnp.where(jnp.abs(diagonal) > 1e-9, 1.0, 0.0)
+    noise = jnp.einsum("lr,blr->b", kept, prompts["noise"])
+    return prompts["base"] + lost + diagonal[:, 1:].sum() + noise
+
+
+def test_algorithm_one_takes_the_deepest_of_the_worst_conditioned_layers():
+    conditions = clipping.condition_numbers(PARAMS, "mlp_in")
+    np.testing.assert_allclose(conditions, [1 / 0.3, 100, 50])
+    for top_k, layer in ((1, 1), (2, 2), (3, 2)):
+        found = clipping.search(
+            risk, PARAMS, prompts_of(0), prompts_of(1), modules="mlp_in", rates=RATES, top_k=top_k
+        )
+        assert found.edits == (clipping.Edit((layer,), ("mlp_in",), 0.75),)
+        assert found.validation_gain == pytest.approx(sum(SPECTRA[layer][1:]))
+        assert found.test_gain == pytest.approx(found.validation_gain)
+        assert found.optimism == pytest.approx(0)
+        assert found.test_risk == pytest.approx(
+            np.mean(prompts_of(1)["base"]) + sum(sum(values[1:]) for values in SPECTRA)
+        )
+
+
+def test_it_costs_one_pass_for_each_rank_and_one_test():
+    found = clipping.search(
+        risk, PARAMS, prompts_of(0), prompts_of(1), modules="mlp_in", rates=clipping.RATES
+    )
+    assert [edit.rate for edit, _ in found.tried] == list(clipping.RATES)
+    ranks = {clipping.kept_rank(SIZE, rate) for rate in clipping.RATES}
+    assert found.forward_passes == B * len(ranks) + 2 * B
+
+
+def test_the_smallest_of_equally_good_rates_wins():
+    rates = (0.99, 0.9, 0.76, 0.95)  # rank 1, all of them
+    found = clipping.search(
+        risk, PARAMS, prompts_of(0), prompts_of(1), modules="mlp_in", rates=rates
+    )
+    assert found.edits[0].rate == 0.76
+
+
+def test_where_nothing_helps_nothing_is_edited():
+    def harmed(params, prompts):
+        return prompts["base"] - params["mlp_in"].sum()
+
+    for find in (clipping.search, clipping.search_everywhere, clipping.compose):
+        modules = "mlp_in" if find is clipping.search else ["mlp_in"]
+        found = find(harmed, PARAMS, prompts_of(0), prompts_of(1), modules=modules, rates=RATES)
+        assert found.edits == ()
+        assert found.validation_gain == found.test_gain == 0
+        assert found.test_interval == (0, 0)
+
+
+def test_searching_everywhere_finds_the_best_single_edit():
+    found = clipping.search_everywhere(
+        risk, PARAMS, prompts_of(0), prompts_of(1), modules=["mlp_in", "mlp"], rates=RATES
+    )
+    assert found.edits == (clipping.Edit((0,), ("mlp_in",), 0.75),)
+    assert found.validation_gain == pytest.approx(1.2)
+    assert len(found.tried) == 4 * 3 * 2
+    assert found.forward_passes == B * (1 + 3 * 3) + 2 * B  # "mlp" is the same matrix
+
+
+def test_composition_goes_from_the_last_layer_to_the_first():
+    found = clipping.compose(
+        risk, PARAMS, prompts_of(0), prompts_of(1), modules=["mlp_in"], rates=RATES
+    )
+    assert found.edits == tuple(clipping.Edit((t,), ("mlp_in",), 0.75) for t in (2, 1, 0))
+    assert found.validation_gain == pytest.approx(sum(sum(values[1:]) for values in SPECTRA))
+    # The model, three ranks at the last layer, and at each other layer three more.
+    assert found.forward_passes == B * (1 + 3 * 3) + 2 * B
+
+
+def test_dropping_may_be_among_the_rates():
+    found = clipping.search(
+        lambda params, prompts: prompts["base"] + jnp.abs(params["mlp_in"]).sum(),
+        PARAMS,
+        prompts_of(0),
+        prompts_of(1),
+        modules="mlp_in",
+        rates=(clipping.DROP, *clipping.RATES),
+    )
+    assert found.edits[0].rate == clipping.DROP
+
+
+def test_the_gain_on_the_prompts_that_selected_is_too_good():
+    def noise_alone(params, prompts):
+        return risk(params, prompts) - risk(params, {**prompts, "noise": 0 * prompts["noise"]})
+
+    found = [
+        clipping.search_everywhere(
+            noise_alone,
+            PARAMS,
+            prompts_of(2 * seed, 1.0),
+            prompts_of(2 * seed + 1, 1.0),
+            modules=["mlp_in"],
+            rates=RATES,
+        )
+        for seed in range(30)
+    ]
+    assert claims.mean_interval([search.optimism for search in found])[0] > 0
+    low, high = claims.mean_interval([search.test_gain for search in found])
+    assert low < 0 < high
+
+
+def test_a_rival_is_searched_in_the_same_way():
+    weights = {"mlp_in": np.array([[[3.0, 0.1], [0.2, 1.0]]])}
+
+    def cost(params, prompts):
+        return prompts["base"] + (params["mlp_in"] != 0).sum().astype(float)
+
+    found = clipping.search(
+        cost,
+        weights,
+        prompts_of(0),
+        prompts_of(1),
+        modules="mlp_in",
+        top_k=1,
+        split=clipping.by_magnitude,
+    )
+    assert found.edits == (clipping.Edit((0,), ("mlp_in",), 0.1),)  # rank 1: 3 of 4 entries
+    assert found.test_gain == pytest.approx(1)
+
+
+@pytest.mark.parametrize("centre", ["mean", "median"])
+def test_the_interval_is_that_of_the_paired_gains(centre):
+    validation, test = prompts_of(0, 0.1), prompts_of(1, 0.1)
+    found = clipping.search(
+        risk, PARAMS, validation, test, modules="mlp_in", rates=RATES, centre=centre
+    )
+    (edit,) = found.edits
+    edited = clipping.clip(PARAMS, edit.layers, edit.modules, edit.rate)
+    gains = np.asarray(risk(PARAMS, test) - risk(edited, test))
+    assert found.test_gain == pytest.approx(getattr(np, centre)(gains))
+    interval = getattr(claims, f"{centre}_interval")(gains)
+    assert found.test_interval == pytest.approx(interval)
+
+
+def test_nan_is_not_a_candidate():
+    def fails_when_cut(params, prompts):
+        return prompts["base"] / jnp.where(params["mlp_in"][2, 3, 3] > 1e-9, 1.0, jnp.nan)
+
+    def fails_always(params, prompts):
+        return prompts["base"] * jnp.nan
+
+    for fails, message in ((fails_when_cut, "is NaN"), (fails_always, "unclipped model are NaN")):
+        with pytest.raises(ValueError, match=message):
+            clipping.search(
+                fails, PARAMS, prompts_of(0), prompts_of(1), modules="mlp_in", rates=RATES
+            )
+
+
+def test_a_searched_test_and_unknown_choices_are_refused():
+    validation = prompts_of(0)
+    with pytest.raises(ValueError, match="same prompts"):
+        clipping.search(risk, PARAMS, validation, validation, modules="mlp_in")
+    for more, message in (
+        ({"top_k": 4}, "has 3 layers"),
+        ({"centre": "mode"}, "choose one of"),
+        ({"rates": ()}, "no rates"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clipping.search(risk, PARAMS, validation, prompts_of(1), modules="mlp_in", **more)
+
+
+def test_condition_numbers_of_several_matrices_are_their_largest():
+    params = {
+        "w_kq": np.stack([np.eye(2), np.diag([3.0, 1])])[:, None],
+        "w_pv": np.ones((2, 1, 2, 2)),
+    }
+    assert clipping.condition_numbers(params, "w_kq").tolist() == pytest.approx([1, 3])
+    assert (clipping.condition_numbers(params, "attention") > 1e15).all()

@@ -1,0 +1,78 @@
+"""Eckart and Young: no matrix of rank r is nearer than the truncated one (1936; A2's tool).
+
+Sides: ``truncate``; competitors of the same rank, each the best within a random row or column
+space, in the Frobenius and the spectral norm.
+"""
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import numpy as np
+import pytest
+
+from lsa_lab.analyses import clipping
+
+SHAPES = [(6, 6), (4, 9), (9, 4), (12, 5)]
+shapes = pytest.mark.parametrize("shape", SHAPES)
+seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1), share=st.floats(0, 0.999))
+truncate = jax.jit(clipping.truncate)
+
+
+def draw(seed, shape):
+    """A matrix with a spectrum between flat and steep, and the generator for its competitors."""
+    rng = np.random.default_rng(seed)
+    left, right = (np.linalg.qr(rng.normal(size=(side, min(shape))))[0] for side in shape)
+    values = rng.uniform(0.3, 1) ** np.arange(min(shape)) * rng.uniform(0.1, 10)
+    return (left * values) @ right.T, rng
+
+
+def competitors(matrix, rank, rng):
+    """B Bᵀ W and W B Bᵀ for random B with r columns, and a step from the truncated matrix."""
+    u, s, v = np.linalg.svd(matrix, full_matrices=False)
+    for _ in range(5):
+        rows, columns = (np.linalg.qr(rng.normal(size=(side, rank)))[0] for side in matrix.shape)
+        yield rows @ rows.T @ matrix
+        yield matrix @ columns @ columns.T
+        left, right = u[:, :rank] * s[:rank], v[:rank]
+        step = 10.0 ** rng.uniform(-4, 0)
+        turned = right + step * rng.normal(size=right.shape)
+        yield (left + step * rng.normal(size=left.shape)) @ turned
+
+
+def advantage(matrix, found, rank, rng):
+    """The least |W - competitor| - |W - found|, relative to |W|, over both norms."""
+    return min(
+        (np.linalg.norm(matrix - other, norm) - np.linalg.norm(matrix - found, norm))
+        / np.linalg.norm(matrix, norm)
+        for other in competitors(matrix, rank, rng)
+        for norm in ("fro", 2)
+    )
+
+
+@shapes
+@seeds
+def test_no_matrix_of_the_same_rank_is_nearer(shape, seed, share):
+    matrix, rng = draw(seed, shape)
+    rank = clipping.kept_rank(min(shape), share)
+    found = np.asarray(truncate(matrix, share))
+    assert np.linalg.matrix_rank(found) == rank
+    assert advantage(matrix, found, rank, rng) > -1e-10
+
+
+@shapes
+@seeds
+def test_it_is_the_sum_of_the_leading_terms_of_another_library(shape, seed, share):
+    matrix, _ = draw(seed, shape)
+    rank = clipping.kept_rank(min(shape), share)
+    u, s, v = np.linalg.svd(matrix)
+    expected = sum(s[i] * np.outer(u[:, i], v[i]) for i in range(rank))
+    departure = np.abs(np.asarray(truncate(matrix, share)) - expected).max()
+    assert departure < 1e-10 * s[0]
+
+
+@shapes
+def test_control_another_set_of_terms_is_beaten(shape):
+    matrix, rng = draw(0, shape)
+    u, s, v = np.linalg.svd(matrix, full_matrices=False)
+    largest_cut = (u[:, 1:3] * s[1:3]) @ v[1:3]
+    assert advantage(matrix, largest_cut, 2, rng) < -1e-2
