@@ -1,4 +1,4 @@
-"""What the results say: figures/CLAIMS.md, figures/index.html and the table in README.md."""
+"""What the results say: figures/CLAIMS.md, figures/index.html and the tables in README.md."""
 
 import importlib
 import json
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments import EXPERIMENTS
-from experiments.runner import folder_of
+from experiments.runner import counts, folder_of
 from lsa_lab import results
 from lsa_lab.claims import Claim
 
@@ -15,7 +15,7 @@ BEGIN = "<!-- claims: begin -->"
 END = "<!-- claims: end -->"
 
 COLUMNS = ("Experiment", "Claim", "Source", "Criterion", "Measured", "95 % interval", "Verdict")
-SHORT = ("Figure", "Code", "Claim", "Source", "Measured", "95 % interval", "Verdict")
+SHORT = ("Claim", "Source", "Measured", "95 % interval", "Verdict")
 
 _INTRODUCTION = """\
 # Claims
@@ -55,7 +55,7 @@ def collect(root: Path) -> list[Result]:
 
 
 def write(root: Path, repository: Path | None = None) -> None:
-    """CLAIMS.md and index.html under ``root``, and the table in the repository's README.md."""
+    """CLAIMS.md and index.html under ``root``, and the tables in the repository's README.md."""
     found = collect(root)
     results.write(root / "CLAIMS.md", markdown(found).encode())
     results.write(root / "index.html", html(found).encode())
@@ -63,7 +63,7 @@ def write(root: Path, repository: Path | None = None) -> None:
     readme = repository and repository / "README.md"
     if readme and readme.exists():
         old = readme.read_text(encoding="utf-8")
-        new = between_markers(old, table(SHORT, found))
+        new = between_markers(old, folded(found))
         if new != old:
             results.write(readme, new.encode())
             print(readme)
@@ -102,8 +102,6 @@ def table(columns: tuple[str, ...], found: list[Result]) -> str:
     for result in found:
         for claim in result.claims:
             cells = {
-                "Figure": f"[{result.title}](figures/{result.folder}/figure.pdf)",
-                "Code": f"[{result.name}.py](experiments/{result.name}.py)",
                 "Experiment": result.title,
                 "Claim": claim.statement,
                 "Source": claim.source,
@@ -115,6 +113,19 @@ def table(columns: tuple[str, ...], found: list[Result]) -> str:
             escaped = (" ".join(cells[c].split()).replace("|", "\\|") for c in columns)
             lines.append("| " + " | ".join(escaped) + " |")
     return "\n".join(lines) + "\n"
+
+
+def folded(found: list[Result]) -> str:
+    """For each experiment its verdicts, figure and code in one line, its claims folded below."""
+    parts = []
+    for result in found:
+        verdicts = counts([claim.verdict for claim in result.claims])
+        parts.append(
+            f"<details><summary><b>{result.title}</b>: {verdicts}</summary>\n\n{result.question} "
+            f"[Figure](figures/{result.folder}/figure.pdf), "
+            f"[code](experiments/{result.name}.py)\n\n{table(SHORT, [result])}\n</details>\n"
+        )
+    return "".join(parts)
 
 
 def between_markers(text: str, new: str) -> str:

@@ -116,7 +116,12 @@ def draw(name: str, folder: Path) -> None:
 
 def describe(facts: dict) -> str:
     """The wall time and the verdicts of config.json, as "12.3 s; 3 hold, 1 fail, 0 undecided"."""
-    seconds, verdicts = facts["wall_time"], list(facts["verdicts"].values())
+    seconds = facts["wall_time"]
+    spent = "resumed" if seconds is None else f"{seconds:.1f} s"
+    return f"{spent}; {counts(list(facts['verdicts'].values()))}"
+
+
+def counts(verdicts: list[str]) -> str:
+    """As "3 hold, 1 fail, 0 undecided"."""
     words = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
-    counts = ", ".join(f"{verdicts.count(v)} {word}" for v, word in words.items())
-    return f"{'resumed' if seconds is None else f'{seconds:.1f} s'}; {counts}"
+    return ", ".join(f"{verdicts.count(v)} {word}" for v, word in words.items())
