@@ -131,7 +131,7 @@ def best_subset(
 
 @functools.cache
 def _subsets(m: int, size: int) -> np.ndarray:  # [m choose size, size]
-    return np.array(list(itertools.combinations(range(m), size)), np.int32)
+    return np.array(list(itertools.combinations(range(m), size)), int)
 
 
 def _check_chosen(chosen: Array) -> None:

@@ -95,7 +95,7 @@ def select(scores: Array, size: int) -> Array:  # [m] -> [size]
     check_finite(scores, "scores")
     ranked = jnp.where(scores == 0, 0, scores)  # top_k takes 0.0 to be larger than -0.0
     best, indices = jax.lax.top_k(jnp.where(jnp.isfinite(ranked), ranked, -jnp.inf), size)
-    return jnp.where(best == -jnp.inf, m, indices)
+    return jnp.where(best == -jnp.inf, m, indices.astype(int))  # top_k knows int32 alone
 
 
 def score_queries(score: Callable[[Array], Array], queries: Array, chunk: int) -> Array:  # [Q, ...]
