@@ -1,0 +1,249 @@
+"""Which layers and modules of a trained transformer bear clipping, and with how many shots?"""
+
+from functools import partial
+
+import jax
+import numpy as np
+
+from experiments import clipped, stacks, style
+from experiments.configs.clipping_curves import TIERS, Config
+from lsa_lab import results
+from lsa_lab.analyses.clipping import DROP, curve
+from lsa_lab.claims import CONFIDENCE, about_the_mean, mean_interval
+
+__all__ = ["TIERS", "Config", "claims", "compute", "plot"]
+
+# All of A2's modules at the trained length, and those of its figures at the others.
+MODULES = {"W_q": "w_q", "W_k": "w_k", "W_v": "w_v", "W_o": "w_o", **clipped.PARTS}
+MODULES |= {"MLP in": "mlp_in", "MLP out": "mlp_out"}
+DROPPED = 1.0  # the rate that stands for rank 0
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    stack, watched, status = clipped.trained(config, "clipping_curves", progress)
+    params, risk = clipped.final(watched), clipped.squared_error(stack)
+    law = stacks.task(stack, n=max(config.shots))
+    draw = jax.jit(partial(stacks.draw, law=law, size=config.prompts))
+    batch = draw(jax.random.fold_in(jax.random.key(config.seed), 1))
+    measure = partial(curve, risk, params, batch, rates=(*config.rates, DROP))
+    here = measure(modules=list(MODULES.values()), shots=(config.n,))
+    there = measure(modules=list(clipped.PARTS.values()), shots=config.shots)
+    parts = [list(MODULES).index(part) for part in clipped.PARTS]
+    shots = np.array([*config.shots, config.n])
+    order = np.argsort(shots)
+    unclipped = np.concatenate([there.unclipped.mean, here.unclipped.mean], axis=1)[:, order]
+    by_shots = np.concatenate([there.change.mean, here.change.mean[:, :, :, parts]], axis=1)
+    return xr.Dataset(
+        {
+            "unclipped": (("run", "shots"), unclipped),
+            "change": (("run", "layer", "module", "rate"), here.change.mean[:, 0]),
+            "by_shots": (("run", "shots", "layer", "part", "rate"), by_shots[:, order]),
+            "status": ("trained", status),
+        },
+        {
+            "shots": shots[order],
+            "layer": np.arange(config.depth) + 1,
+            "module": list(MODULES),
+            "part": list(clipped.PARTS),
+            "rate": [*config.rates, DROPPED],
+        },
+    )
+
+
+def relative(dataset):  # -> (run, layer, module, rate), (run, shots, layer, part, rate)
+    """Changes over the risk of the same run unclipped, at as many shots."""
+    n = results.settings(dataset).n
+    unclipped = dataset.unclipped
+    return dataset.change / unclipped.sel(shots=n), dataset.by_shots / unclipped
+
+
+def drastic(values, settings):
+    """Averaged over the high rates; dropping is not among them."""
+    return values.sel(rate=slice(settings.high, DROPPED - 1e-9)).mean("rate")
+
+
+def shallow_less_deep(by_shots, settings):  # -> (run, shots, part)
+    """log10 of the risk after clipping shallow layers over that after clipping deep ones."""
+    logs = drastic(np.log10(1 + by_shots), settings)
+    shallow, deep = clipped.shallow_and_deep(logs, settings.ends)
+    return shallow - deep
+
+
+def left_out_gains(changes):  # (run, layer, part, rate) -> [R]
+    """For each run the change by that edit which is best, on average, for all the other runs."""
+    table = changes.transpose("run", ...).values.reshape(changes.sizes["run"], -1)
+    others = table.sum(0, keepdims=True) - table
+    return table[np.arange(len(table)), others.argmin(1)]
+
+
+def excluded(changes):  # (run, layer, module, rate) -> (-1, 0 or 1 at each place)
+    """The side of zero on which the interval over runs lies as a whole."""
+    table = changes.transpose("run", ...).values
+    flat = table.reshape(len(table), -1).T
+    sides = [
+        np.sign(low) * (np.sign(low) == np.sign(high)) for low, high in map(mean_interval, flat)
+    ]
+    return changes.isel(run=0, drop=True).copy(data=np.reshape(sides, table.shape[1:]))
+
+
+def rate_axis(ax, rates):
+    """Places of equal distance, as in A2's figures, and a change that may be small or huge."""
+    ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
+    ax.set_yscale("symlog", linthresh=0.01, linscale=0.5)
+    ax.set_ylim(-0.05, 5000)  # room for the legend
+    ticks = (-0.01, 0, 0.01, 0.1, 1, 10, 100)
+    ax.set_yticks(ticks, [f"{tick:+.0%}" if tick else "0" for tick in ticks])
+    labels = ["drop" if rate == DROPPED else f"{rate:g}" for rate in rates]
+    ax.set_xticks(np.arange(len(rates)), labels)
+    ax.set(xlabel="clipping rate", ylabel="change of the risk")
+
+
+def plot_heat(ax, dataset, settings):
+    """log10 of the risk ratio at high rates by module and layer."""
+    change, _ = relative(dataset)
+    ratio = drastic(np.log10(1 + change), settings).mean("run").transpose("module", "layer")
+    top = float(abs(ratio).max())
+    ax.imshow(ratio, cmap="PuOr_r", vmin=-top, vmax=top, aspect="auto")
+    for (row, column), value in np.ndenumerate(ratio.values):
+        dark = abs(value) > 0.6 * top
+        text = f"×{10**value:.3g}"
+        ax.text(column, row, text, ha="center", va="center", color="white" if dark else "black")
+    ax.set_yticks(np.arange(len(dataset.module)), list(dataset.module.values))
+    ax.set_xticks(np.arange(len(dataset.layer)), dataset.layer.values)
+    ax.set(xlabel="layer")
+    ax.set_title(f"risk ratio, mean over rates ≥ {settings.high:g}")
+
+
+def plot(dataset):
+    settings = results.settings(dataset)
+    drawn, axes = style.figure(10.0, 6.4, (2, 3))
+    change, by_shots = relative(dataset)
+    places, rates = np.arange(dataset.sizes["rate"]), dataset.rate.values
+    for i, part in enumerate(clipped.PARTS):
+        here = change.sel(module=part)
+        for layer, color, marker in zip(
+            dataset.layer.values, style.COLOURS, style.MARKERS, strict=False
+        ):
+            runs = here.sel(layer=layer).transpose("run", "rate")
+            clipped.mean_band(axes[i], places, runs, f"layer {layer}", color, marker)
+        axes[i].set_title(f"{part}, {settings.n} shots")
+        for shots, color in zip(dataset.shots.values, style.COLOURS, strict=False):
+            both = by_shots.sel(part=part, shots=shots)
+            ends = clipped.shallow_and_deep(both, settings.ends)
+            for runs, marker, dash in zip(ends, ("o", "s"), ("-", ":"), strict=True):
+                label = f"{shots} shots" if dash == "-" else None
+                runs = runs.transpose("run", "rate")
+                clipped.mean_band(axes[3 + i], places, runs, label, color, marker, dash)
+        axes[3 + i].set_title(f"{part}, shallow and deep")
+        axes[3 + i].plot([], [], "k-", label=f"first {settings.ends} layers")
+        axes[3 + i].plot([], [], "k:", label=f"last {settings.ends} layers")
+    for i in (0, 1, 3, 4):
+        rate_axis(axes[i], rates)
+        axes[i].legend(ncols=2, loc="upper left")
+    plot_heat(axes[2], dataset, settings)
+    apart = shallow_less_deep(by_shots, settings)
+    for part, color, marker in zip(clipped.PARTS, style.COLOURS, style.MARKERS, strict=False):
+        runs = apart.sel(part=part).transpose("run", "shots")
+        clipped.mean_band(axes[5], dataset.shots.values, runs, part, color, marker)
+    axes[5].axhline(0, color=style.BLACK, lw=0.8, ls="--")
+    style.log_axes(axes[5], x=True, ticks=dataset.shots.values)
+    axes[5].set(xlabel="shots", ylabel="log₁₀ (risk, shallow / risk, deep)")
+    axes[5].set_title("clipped shallow against deep")
+    axes[5].legend()
+    style.caption(drawn, _told(dataset, settings))
+    return drawn
+
+
+def _told(dataset, settings):
+    change, by_shots = relative(dataset)
+    sides = excluded(change)
+    told = []
+    for shots in dataset.shots.values:
+        better = (excluded(by_shots.sel(shots=shots)) < 0).transpose("part", "layer", "rate")
+        stacked = better.stack(place=better.dims)
+        names = [f"{part} {layer} at {rate:g}" for part, layer, rate in stacked.place.values]
+        found = [name for name, is_better in zip(names, stacked.values, strict=True) if is_better]
+        told.append(f"{len(found)} at {shots}" + f" ({', '.join(found[:3])})" * bool(found))
+    chance = (1 - CONFIDENCE) / 2
+    return (
+        f"Means over {settings.prompts} prompts, the same for all; bands: 95 % intervals over "
+        f"{clipped.left_out(dataset)}. At {settings.n} shots they exclude zero at "
+        f"{int((sides != 0).sum())} of {sides.size} places (modules of (c), layers, rates and "
+        f"drop): {int((sides > 0).sum())} above, where clipping hurts, {int((sides < 0).sum())} "
+        f"below, where chance alone puts {chance * sides.size:.0f}. Below, among the "
+        f"{by_shots[0, 0].size} places of attention and MLP, by shots: {', '.join(told)}; chance "
+        f"{chance * by_shots[0, 0].size:.0f} each. Unclipped risk "
+        + ", ".join(f"{float(r):.2g}" for r in dataset.unclipped.mean("run"))
+        + f" at {', '.join(map(str, dataset.shots.values))} shots; d = {settings.d}."
+    )
+
+
+def claims(dataset):
+    settings = results.settings(dataset)
+    change, by_shots = relative(dataset)
+    few, many = int(dataset.shots.min()), int(dataset.shots.max())
+    moved = "mean over runs of the change of the risk, relative,"
+    high = f"averaged over rates >= {settings.high:g}"
+    first, last = (f"the {which} {settings.ends} layers" for which in ("first", "last"))
+    absolute = drastic(dataset.by_shots, settings) / settings.d
+    made = []
+    for part in clipped.PARTS:
+        name, at = part.lower(), by_shots.sel(part=part)
+        deep = clipped.shallow_and_deep(drastic(at.sel(shots=settings.n), settings), settings.ends)[
+            1
+        ]
+        collapse = clipped.shallow_and_deep(absolute.sel(part=part), settings.ends)[0]
+        made += [
+            about_the_mean(
+                f"clipping_curves.{name}_deep_bears_more",
+                "A2 (2406.03768), figure 1",
+                f"{part}: shallow layers tolerate less clipping than deep ones",
+                f"mean over runs of log10 of the risk with {first} clipped over that with {last} "
+                f"clipped, one at a time, {high}, >= 0",
+                shallow_less_deep(at, settings).sel(shots=settings.n).values,
+                at_least=0.0,
+            ),
+            about_the_mean(
+                f"clipping_curves.{name}_deep_is_flat",
+                "A2 (2406.03768), figure 1; its logs: +.003 of accuracy",
+                f"{part}: deep layers can be reduced drastically without much degradation",
+                f"{moved} of {last}, {high}, <= {settings.flat:g}",
+                deep.values,
+                at_most=settings.flat,
+            ),
+            about_the_mean(
+                f"clipping_curves.{name}_few_shots_collapse_less",
+                "A2 (2406.03768), figure 2",
+                f"{part}: with fewer shots, clipping shallow layers makes performance fall less",
+                f"mean over runs of the rise of the risk over d at {few} shots less that at "
+                f"{settings.n}, {first}, {high}, <= 0",
+                (collapse.sel(shots=few) - collapse.sel(shots=settings.n)).values,
+                at_most=0.0,
+            ),
+        ]
+    for which, shots in (("few", few), ("trained", settings.n), ("many", many)):
+        made.append(
+            about_the_mean(
+                f"clipping_curves.helps_{which}",
+                "A2 (2406.03768), figures 1 and 2",
+                f"At {shots} shots some clipping improves the model",
+                f"{moved} by the edit of attention or MLP that is best for the other runs <= "
+                f"-{settings.gain:g}",
+                left_out_gains(by_shots.sel(shots=shots)),
+                at_most=-settings.gain,
+            )
+        )
+    keys = clipped.shallow_and_deep(drastic(change.sel(module="W_k"), settings), settings.ends)[0]
+    made.append(
+        about_the_mean(
+            "clipping_curves.keys_alone",
+            "A2 (2406.03768), B.3",
+            "Clipping the key projection of a shallow layer alone changes next to nothing",
+            f"{moved} of {first}, {high}, <= {settings.flat:g}",
+            keys.values,
+            at_most=settings.flat,
+        )
+    )
+    return made
