@@ -1,0 +1,75 @@
+"""Rates that a search finds on validation prompts, and rates that a spectrum predicts without it.
+
+The Dataset is that of ``why_a_rate``; "rate" ends with the drop, which no search may choose.
+"""
+
+import numpy as np
+
+MATRICES = ("w_k", "w_v", "mlp_out")  # one at a time, as in A2's B.3
+MODULES = {**{name: name for name in MATRICES}, "layer": ("attention", "mlp")}
+SEARCHES = {"of all": tuple(MODULES), "of w_k": ("w_k",)}
+
+
+def predicted_ranks(values, energy):  # [..., p] -> [..., P]
+    """The rank that each of ``PREDICTORS`` would keep, from the spectrum alone.
+
+    Before the largest s_i - s_{i+1}; Σs²/s_1²; (Σs²)²/Σs⁴, both rounded up; and the least rank with
+    that share of Σs².
+    """
+    squares = values**2
+    total = squares.sum(-1)
+    shares = squares.cumsum(-1) / total[..., None]
+    ranks = (
+        (values[..., :-1] - values[..., 1:]).argmax(-1) + 1,
+        np.ceil(total / squares[..., 0] - 1e-9),
+        np.ceil(total**2 / (squares**2).sum(-1) - 1e-9),
+        (shares < energy).sum(-1) + 1,
+    )
+    return np.stack(ranks, axis=-1)
+
+
+def best_edits(change, modules):  # [R, K, M, Q + 1] -> a layer, a module and a rate of each run
+    """The places of the least risk among some modules, the drop left out."""
+    columns = [list(MODULES).index(name) for name in modules]
+    allowed = change[:, :, columns, :-1]
+    best = allowed.reshape(len(change), -1).argmin(1)
+    places = zip(*np.unravel_index(best, allowed.shape[1:]), strict=True)
+    return [(int(layer), columns[column], int(rate)) for layer, column, rate in places]
+
+
+def best_rates(dataset, prompts="validation", modules=MATRICES):  # indices [C, R, L, M]
+    """Of each layer and module by itself; of equally good rates the least."""
+    there = dataset.change.sel(prompts=prompts, module=list(modules))
+    return there.isel(rate=slice(None, -1)).argmin("rate").drop_vars("prompts")
+
+
+def predicted_rates(dataset):  # indices [C, R, L, M, P]
+    """The largest rate that keeps at least the rank that the spectrum predicts."""
+    enough = dataset.kept.isel(rate=slice(None, -1)) >= dataset.predicted
+    return enough.sum("rate").rename(matrix="module") - 1
+
+
+def rank_correlations(dataset):  # -> [C, R, P]
+    """Spearman's, of predicted and searched ranks over layers and modules; 0 if either is flat."""
+    from scipy.stats import spearmanr
+
+    searched = dataset.kept.isel(rate=best_rates(dataset)).stack(cell=("layer", "module"))
+    predicted = dataset.predicted.rename(matrix="module").stack(cell=("layer", "module"))
+    predicted = predicted.transpose("condition", "run", "predictor", "cell").values
+
+    def of(*pair):
+        return 0.0 if any(np.ptp(one) == 0 for one in pair) else spearmanr(*pair).statistic
+
+    correlate = np.vectorize(of, signature="(m),(m)->()")
+    return correlate(searched.transpose("condition", "run", "cell").values[:, :, None], predicted)
+
+
+def regrets(dataset):  # -> [C, R, P + 1]
+    """Test risk at the predicted less that at the searched rank, over the risk unclipped. The last
+    of the predictors is not to cut at all."""
+    there = dataset.change.sel(prompts="test", module=list(MATRICES))
+    searched = there.isel(rate=best_rates(dataset))
+    predicted = there.isel(rate=predicted_rates(dataset)) - searched
+    place = ("layer", "module")
+    both = predicted.mean(place).transpose(..., "predictor").values, -searched.mean(place).values
+    return np.concatenate([both[0], both[1][..., None]], axis=-1)
