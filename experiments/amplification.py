@@ -5,8 +5,9 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments import pair_stacks, pairs, stacks, style
+from experiments import style
 from experiments.configs.amplification import CLAIMS, TIERS, Config
+from experiments.parts import pair_stacks, pairs, stacks
 from lsa_lab import results
 from lsa_lab.claims import about_the_median, median_interval
 

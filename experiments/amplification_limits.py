@@ -5,8 +5,9 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments import pair_stacks, pairs, reversals, style
+from experiments import style
 from experiments.configs.amplification_limits import CLAIMS, TIERS, Config
+from experiments.parts import pair_stacks, pairs, reversals
 from lsa_lab import results
 from lsa_lab.claims import Claim, about_the_median, judge
 from lsa_lab.models import linear_attention

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import stacks, style
+from experiments import style
 from experiments.configs.clipping_and_bound import CLAIMS, TIERS, Config
-from experiments.update_norms import walk
+from experiments.parts import stacks
+from experiments.parts.update_norms import walk
 from lsa_lab import results
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.implicit_gd import trajectory

@@ -5,8 +5,9 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments import clipped, stacks, style
+from experiments import style
 from experiments.configs.clipping_curves import TIERS, Config
+from experiments.parts import clipped, stacks
 from lsa_lab import results
 from lsa_lab.analyses.clipping import DROP, curve
 from lsa_lab.claims import CONFIDENCE, about_the_mean, mean_interval

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import clipped, stacks, style
+from experiments import style
 from experiments.configs.clipping_search import TIERS, Config
+from experiments.parts import clipped, stacks
 from lsa_lab import results
 from lsa_lab.analyses import clipping
 from lsa_lab.claims import about_the_mean, mean_interval

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import matching, style
+from experiments import style
 from experiments.configs.coverage import TIERS, Config
+from experiments.parts import matching
 from lsa_lab import results
 from lsa_lab.claims import about_the_median
 from lsa_lab.models import constructions

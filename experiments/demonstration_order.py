@@ -5,7 +5,7 @@ import numpy as np
 
 from experiments import style
 from experiments.configs.demonstration_order import TIERS, Config
-from experiments.ordering import RULES, built, draw, models, predictions
+from experiments.parts.ordering import RULES, built, draw, models, predictions
 from lsa_lab import results
 from lsa_lab.claims import about_the_mean, about_the_median
 

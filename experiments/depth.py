@@ -10,7 +10,7 @@ import optax
 
 from experiments import style
 from experiments.configs.depth import TIERS, Config
-from experiments.tuned import (
+from experiments.parts.tuned import (
     ALGORITHMS,
     COVARIANCES,
     covariance,

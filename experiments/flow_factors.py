@@ -5,7 +5,7 @@ import numpy as np
 
 from experiments import style
 from experiments.configs.flow_factors import TIERS, Config
-from experiments.one_shot import KINDS, PREDICTORS, ZEROS, best_step, draw, measured, summary
+from experiments.parts.one_shot import KINDS, PREDICTORS, ZEROS, best_step, draw, measured, summary
 from lsa_lab import results
 from lsa_lab.claims import about_the_mean
 

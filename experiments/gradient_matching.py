@@ -5,9 +5,10 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments import matching, style
+from experiments import style
 from experiments.configs.gradient_matching import TIERS, Config
-from experiments.matching_rules import (
+from experiments.parts import matching
+from experiments.parts.matching_rules import (
     FIXED,
     OWN,
     RIVALS,

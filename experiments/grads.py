@@ -5,8 +5,8 @@ import numpy as np
 
 from experiments import style
 from experiments.configs.grads import TIERS, Config
-from experiments.selecting import PROMPTS, RIVALS, RULES, join, oracle, seen, study
-from experiments.selection_cases import SETTINGS, draw
+from experiments.parts.selecting import PROMPTS, RIVALS, RULES, join, oracle, seen, study
+from experiments.parts.selection_cases import SETTINGS, draw
 from lsa_lab import results
 from lsa_lab.claims import about_the_mean, mean_interval
 from lsa_lab.tasks import tables

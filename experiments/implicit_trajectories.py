@@ -9,7 +9,7 @@ import optax
 
 from experiments import style
 from experiments.configs.implicit_trajectories import CLAIMS, TIERS, Config
-from experiments.stacks import MODELS, draw, forward, stack_of, task, train
+from experiments.parts.stacks import MODELS, draw, forward, stack_of, task, train
 from lsa_lab import estimators, results
 from lsa_lab.analyses import alignment
 from lsa_lab.analyses.implicit_gd import implied_weights

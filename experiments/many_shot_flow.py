@@ -3,9 +3,10 @@
 import jax
 import numpy as np
 
-from experiments import duplicates, style
+from experiments import style
 from experiments.configs.many_shot_flow import TIERS, Config
-from experiments.duplicates import KINDS, LEARNERS
+from experiments.parts import duplicates
+from experiments.parts.duplicates import KINDS, LEARNERS
 from lsa_lab import results
 from lsa_lab.claims import about_the_median
 

@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import stacks, style
+from experiments import style
 from experiments.configs.many_shots import TIERS, Config
-from experiments.long_prompts import draw, linear_errors, softmax_errors, step_size
+from experiments.parts import stacks
+from experiments.parts.long_prompts import draw, linear_errors, softmax_errors, step_size
 from lsa_lab import results
 from lsa_lab.claims import about_the_median
 from lsa_lab.models import constructions

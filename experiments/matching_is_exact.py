@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import matching, stacks, style
+from experiments import style
 from experiments.configs.matching_is_exact import TIERS, Config
-from experiments.twins import bound_of, gaps, linear_stacks, subsets, twins
+from experiments.parts import matching, stacks
+from experiments.parts.twins import bound_of, gaps, linear_stacks, subsets, twins
 from lsa_lab import estimators, prompts, results
 from lsa_lab.claims import about_the_median
 from lsa_lab.models import linear_attention

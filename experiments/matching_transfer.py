@@ -8,7 +8,8 @@ import numpy as np
 
 from experiments import style
 from experiments.configs.matching_transfer import TIERS, Config
-from experiments.transferring import (
+from experiments.parts import stacks
+from experiments.parts.transferring import (
     RULES,
     SMALL,
     choose,
@@ -45,10 +46,12 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     x, y, *queries = map(by_run, parts)
     found.extend(np.asarray(descents(config, x, y, queries)))
     x, y, *queries = (by_run(part, jnp.float32) for part in parts)
-    for name, (kind, stack) in targets(config).items():
+    for name, stack in targets(config).items():
         label = f"matching_transfer: {name}"
-        run = kind.trained(stack, config.runs, config.seed, label, progress)
-        found.append(np.asarray(errors(kind.predictions(stack), run.params, x, y, queries), float))
+        run = stacks.trained(stack, config.runs, config.seed, label, progress)
+        found.append(
+            np.asarray(errors(stacks.predictions(stack), run.params, x, y, queries), float)
+        )
         status[name] = [one.kind for one in run.status]
     error = np.stack(found)  # [targets, R, P, S]
     ranks = rankdata(error, axis=-1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments import style
 from experiments.configs.shots_and_steps import TIERS, Config
-from experiments.stacks import MODELS, draw, predictions, stack_of, task, train
+from experiments.parts.stacks import MODELS, draw, predictions, stack_of, task, train
 from lsa_lab import estimators, results
 from lsa_lab.claims import Claim, judge, median_interval
 

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import stacks, style
+from experiments import style
 from experiments.configs.truncation_norms import CLAIMS, TIERS, Config
-from experiments.update_norms import (
+from experiments.parts import stacks
+from experiments.parts.update_norms import (
     MODULES,
     NORMS,
     READINGS,

@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import stacks, style
+from experiments import style
 from experiments.configs.why_a_rate import CLAIMS, CONDITIONS, PREDICTORS, TIERS, Config
-from experiments.edited_risks import batches, curves, gains
-from experiments.rate_rules import (
+from experiments.parts import stacks
+from experiments.parts.edited_risks import batches, curves, gains
+from experiments.parts.rate_rules import (
     MATRICES,
     MODULES,
     SEARCHES,

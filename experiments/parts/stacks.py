@@ -18,23 +18,25 @@ import optax
 import lsa_lab
 from experiments import process
 from lsa_lab.models import linear_attention, moments, transformer
+from lsa_lab.models.blocks import Keys
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.training import Run, fit
 
-MODELS = ("linear", "softmax")
+MODELS = ("linear", "softmax")  # that most experiments compare
 
 
 @dataclass(frozen=True)
 class Stack:
     """A model, the prompts it is trained on, and how.
 
-    "linear" has one head of merged weights, no read-in, norm or MLP. The heads of "softmax" are as
-    wide as a token or, behind a read-in, share the width among them.
+    "linear" has one head of merged weights, no read-in, norm or MLP, and no other mask. "softmax"
+    and "linear heads" are the two kernels of factored heads, as wide as a token or, behind a
+    read-in, sharing the width among them.
     """
 
-    model: Literal["linear", "softmax"]
+    model: Literal["linear", "softmax", "linear heads"]
     d: int
     n: int
     depth: int
@@ -45,15 +47,16 @@ class Stack:
     width: int | None = None  # D, behind a read-in
     norm: bool = False
     mlp_width: int | None = None
-    init_scale: float | None = None  # None: 0.1 (linear), 1 (softmax)
+    keys: Keys = "demonstrations"
+    init_scale: float | None = None  # None: 0.1 (linear), 1 (factored)
     sparsity: int | None = None
     noise_std: float = 0.0
     clip: float = 1.0  # of the gradient's norm
 
     def __post_init__(self):
-        extras = (self.heads, self.width, self.norm, self.mlp_width)
-        if self.model == "linear" and extras != (1, None, False, None):
-            raise ValueError(f"{self}: a linear stack has one head, no read-in, norm or MLP")
+        extras = (self.heads, self.width, self.norm, self.mlp_width, self.keys)
+        if self.model == "linear" and extras != (1, None, False, None, "demonstrations"):
+            raise ValueError(f"{self}: a merged stack has none of that; choose 'linear heads'")
 
 
 def stack_of(model: str, config) -> Stack:
@@ -73,7 +76,7 @@ def clipped_stack(config) -> Stack:
 
 
 def shape(stack: Stack) -> transformer.Config:
-    """Of a softmax stack."""
+    """Of a stack of factored heads."""
     e = stack.d + 1
     return transformer.Config(
         e,
@@ -82,6 +85,8 @@ def shape(stack: Stack) -> transformer.Config:
         e if stack.width is None else stack.width // stack.heads,
         width=stack.width,
         norm=stack.norm,
+        kernel="softmax" if stack.model == "softmax" else "linear",
+        keys=stack.keys,
         mlp_width=stack.mlp_width,
         init_scale=1.0 if stack.init_scale is None else stack.init_scale,
     )
@@ -158,7 +163,7 @@ def trained(stack: Stack, runs: int, seed: int, label: str, progress=None, looks
     # What decides the weights: the stack, the seed, and the code that trains.
     identity = f"{stack!r} runs={runs} seed={seed} looks={looks} code={_code()}"
     name = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    checkpoint = process.cache() / "trained" / f"{stack.model}-{name}.ckpt"
+    checkpoint = process.cache() / "trained" / f"{name}.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     noise = jnp.full(runs, stack.noise_std, jnp.float32)
     looking = {"chunk": stack.steps // looks, "watch": lambda params: params}
@@ -172,4 +177,5 @@ def _code() -> str:
     library = Path(lsa_lab.__file__).parent
     names = ("prompts.py", "tasks/linear.py", "training.py", "runs.py")
     files = [*(library / name for name in names), *sorted(library.glob("models/*.py"))]
+    files.append(Path(__file__))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]

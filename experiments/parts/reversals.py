@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments.pair_stacks import UNMASKED
-from experiments.pairs import log_ratios
+from experiments.parts.pair_stacks import UNMASKED
+from experiments.parts.pairs import log_ratios
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import layer_predictions

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, PartitionSpec
 
-from experiments.selection_cases import Case
+from experiments.parts.selection_cases import Case
 from lsa_lab import estimators
 from lsa_lab.analyses.amplification import moment_flow
 from lsa_lab.models.constructions import prior_attention

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from experiments import factored
+from experiments.parts import stacks
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.models.trace import predict
@@ -29,14 +29,13 @@ def models(config):
 
 def stack_of(config, kernel):
     sizes = (config.d, config.n, config.depth, config.steps, config.batch)
-    return factored.Factored(
-        "softmax",
+    return stacks.Stack(
+        "softmax" if kernel == "softmax" else "linear heads",
         *sizes,
         config.learning_rate,
         heads=config.heads,
         noise_std=config.noise_std,
         init_scale=0.5,
-        kernel=kernel,
         keys="causal",
     )
 
@@ -88,7 +87,7 @@ def built(config, progress):
     for kernel in config.kernels:
         stack = stack_of(config, kernel)
         label = f"demonstration_order: {kernel}"
-        run = factored.trained(stack, config.runs, config.seed, label, progress)
+        run = stacks.trained(stack, config.runs, config.seed, label, progress)
         shapes = {keys: _shape(stack, keys) for keys in ("causal", "demonstrations")}
         forward = {k: partial(transformer.forward, config=s) for k, s in shapes.items()}
         drawn = partial(transformer.init, config=_shape(stack, "causal", config.random_scale))
@@ -110,6 +109,6 @@ def built(config, progress):
 
 
 def _shape(stack, keys, scale=None):
-    shape = factored.shape(stack)
+    shape = stacks.shape(stack)
     changes = {"keys": keys} | ({} if scale is None else {"init_scale": scale})
     return transformer.Config(**(vars(shape) | changes))

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import stacks
 from experiments.configs.why_a_rate import CONDITIONS
-from experiments.rate_rules import MODULES
+from experiments.parts import stacks
+from experiments.parts.rate_rules import MODULES
 from lsa_lab.analyses import clipping
 
 

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import stacks
 from experiments.configs.many_shot_flow import Config
+from experiments.parts import stacks
 from lsa_lab.analyses import disparity
 from lsa_lab.analyses.amplification import demonstration_flow, interactions, log_sizes
 from lsa_lab.models import constructions

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import matching
+from experiments.parts import matching
 from lsa_lab.models import constructions
 from lsa_lab.selection import diversity, gradient_matching, oracles, prefix, rivals, scores
 from lsa_lab.tasks import pools

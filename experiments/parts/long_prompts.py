@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import stacks
+from experiments.parts import stacks
 from lsa_lab.models import moments
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens

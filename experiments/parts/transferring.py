@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from experiments import factored, stacks
+from experiments.parts import stacks
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.selection import gradient_matching, prefix, rivals
@@ -18,20 +18,17 @@ SMALL = "one layer"  # the model on which the prefix is trained; the linear prox
 
 
 def targets(config):
-    """Trained stacks by name, and which module knows how to train and to run them."""
+    """Trained stacks by name."""
     sizes, steps = (config.d, config.n), (config.steps, config.batch)
     noise, rate, slow = {"noise_std": config.noise_std}, config.learning_rate, config.wide_rate
     heads = noise | {"heads": config.heads}
-    mlp = heads | {"width": config.width, "norm": True, "mlp_width": config.mlp_width}
-    deep = ("softmax", *sizes, config.deep, *steps, slow)
+    mlp = {"width": config.width, "norm": True, "mlp_width": config.mlp_width, "init_scale": 0.5}
+    deep = (*sizes, config.deep, *steps, slow)
     known = {
-        "linear": (
-            stacks,
-            stacks.Stack("linear", *sizes, config.linear_depth, *steps, rate, **noise),
-        ),
-        "linear, MLP": (factored, factored.Factored(*deep, **mlp, init_scale=0.5, kernel="linear")),
-        "softmax": (stacks, stacks.Stack("softmax", *sizes, config.depth, *steps, rate, **heads)),
-        "softmax, MLP": (stacks, stacks.Stack(*deep, **mlp, init_scale=0.5)),
+        "linear": stacks.Stack("linear", *sizes, config.linear_depth, *steps, rate, **noise),
+        "linear, MLP": stacks.Stack("linear heads", *deep, **heads, **mlp),
+        "softmax": stacks.Stack("softmax", *sizes, config.depth, *steps, rate, **heads),
+        "softmax, MLP": stacks.Stack("softmax", *deep, **heads, **mlp),
     }
     return {name: known[name] for name in config.trained}
 

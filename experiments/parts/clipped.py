@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from experiments import stacks
+from experiments.parts import stacks
 from lsa_lab.claims import mean_interval
 
 PARTS = {"attention": "attention", "MLP": "mlp"}  # the modules that A2 cuts

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.pairs import draw
-from experiments.stacks import Stack
+from experiments.parts.pairs import draw
+from experiments.parts.stacks import Stack
 from lsa_lab.models import constructions, linear_attention, transformer
 
 UNMASKED = partial(linear_attention.forward, keys="all")  # as in A1: the query is a key

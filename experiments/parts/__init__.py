@@ -1,0 +1,1 @@
+"""What experiments are made of: stacks they train, cases they draw, rules they compare."""
