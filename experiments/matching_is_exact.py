@@ -202,7 +202,7 @@ def claims(dataset):
         ("own_path", here, "On its own path descent of L layers needs only min(L, d + 1)",
          f"{gap} worst depth", own_worst, "at_most", "exact"),
         ("own_path_before", here, "One checkpoint less of its own path is clearly not enough",
-         f"{gap} best depth", own_before, "at_least", "clear"),
+         f"{gap} best depth (reworded after a first run)", own_before, "at_least", "clear"),
         ("any_stack", here, "With y² matched too, no random linear stack sees a change",
          f"{gap} worst stack",
          worst(proxy.sel(model=other, matched=knee, square="matched")), "at_most", "exact"),

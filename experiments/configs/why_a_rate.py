@@ -51,7 +51,10 @@ class Config(Models):
 
 
 _A2, _HERE = "A2 (2406.03768)", "derived here; A2's open question on the search"
-_GAIN = "mean over runs of the test gain of the layer, module and rate that validation chose,"
+_GAIN = (
+    "mean over runs of the test gain of the layer, module and rate that validation chose (prompts "
+    "of its own for each run since a first one),"
+)
 _REGRET = (
     "(its risk - risk at the searched rank) / risk unclipped, on test prompts, over layers and "
     "modules,"
