@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from experiments import style
-from experiments.configs.clipping_curves import TIERS, Config
+from experiments.configs.clipping_curves import CLAIMS, TIERS, Config
 from experiments.parts import clipped, stacks
 from lsa_lab import results
 from lsa_lab.analyses.clipping import DROP, curve
@@ -185,66 +185,25 @@ def claims(dataset):
     settings = results.settings(dataset)
     change, by_shots = relative(dataset)
     few, many = int(dataset.shots.min()), int(dataset.shots.max())
-    moved = "mean over runs of the change of the risk, relative,"
-    high = f"averaged over rates >= {settings.high:g}"
-    first, last = (f"the {which} {settings.ends} layers" for which in ("first", "last"))
     absolute = drastic(dataset.by_shots, settings) / settings.d
-    made = []
+    samples = {}
     for part in clipped.PARTS:
         name, at = part.lower(), by_shots.sel(part=part)
-        deep = clipped.shallow_and_deep(drastic(at.sel(shots=settings.n), settings), settings.ends)[
-            1
-        ]
-        collapse = clipped.shallow_and_deep(absolute.sel(part=part), settings.ends)[0]
-        made += [
-            about_the_mean(
-                f"clipping_curves.{name}_deep_bears_more",
-                "A2 (2406.03768), figure 1",
-                f"{part}: shallow layers tolerate less clipping than deep ones",
-                f"mean over runs of log10 of the risk with {first} clipped over that with {last} "
-                f"clipped, one at a time, {high}, >= 0",
-                shallow_less_deep(at, settings).sel(shots=settings.n).values,
-                at_least=0.0,
-            ),
-            about_the_mean(
-                f"clipping_curves.{name}_deep_is_flat",
-                "A2 (2406.03768), figure 1; its logs: +.003 of accuracy",
-                f"{part}: deep layers can be reduced drastically without much degradation",
-                f"{moved} of {last}, {high}, <= {settings.flat:g}",
-                deep.values,
-                at_most=settings.flat,
-            ),
-            about_the_mean(
-                f"clipping_curves.{name}_few_shots_collapse_less",
-                "A2 (2406.03768), figure 2",
-                f"{part}: with fewer shots, clipping shallow layers makes performance fall less",
-                f"mean over runs of the rise of the risk over d at {few} shots less that at "
-                f"{settings.n}, {first}, {high}, <= 0",
-                (collapse.sel(shots=few) - collapse.sel(shots=settings.n)).values,
-                at_most=0.0,
-            ),
-        ]
+        there = drastic(at.sel(shots=settings.n), settings)
+        collapse, _ = clipped.shallow_and_deep(absolute.sel(part=part), settings.ends)
+        apart = shallow_less_deep(at, settings).sel(shots=settings.n)
+        less = collapse.sel(shots=few) - collapse.sel(shots=settings.n)
+        samples[f"{name}_deep_bears_more"] = apart.values
+        samples[f"{name}_deep_is_flat"] = clipped.shallow_and_deep(there, settings.ends)[1].values
+        samples[f"{name}_few_shots_collapse_less"] = less.values
     for which, shots in (("few", few), ("trained", settings.n), ("many", many)):
-        made.append(
-            about_the_mean(
-                f"clipping_curves.helps_{which}",
-                "A2 (2406.03768), figures 1 and 2",
-                f"At {shots} shots some clipping improves the model",
-                f"{moved} by the edit of attention or MLP that is best for the other runs <= "
-                f"-{settings.gain:g}",
-                left_out_gains(by_shots.sel(shots=shots)),
-                at_most=-settings.gain,
-            )
-        )
-    keys = clipped.shallow_and_deep(drastic(change.sel(module="W_k"), settings), settings.ends)[0]
-    made.append(
-        about_the_mean(
-            "clipping_curves.keys_alone",
-            "A2 (2406.03768), B.3",
-            "Clipping the key projection of a shallow layer alone changes next to nothing",
-            f"{moved} of {first}, {high}, <= {settings.flat:g}",
-            keys.values,
-            at_most=settings.flat,
-        )
-    )
+        samples[f"helps_{which}"] = left_out_gains(by_shots.sel(shots=shots))
+    keys = drastic(change.sel(module="W_k"), settings)
+    samples["keys_alone"] = clipped.shallow_and_deep(keys, settings.ends)[0].values
+    known = vars(settings) | {"few": few, "many": many, "-gain": -settings.gain}
+    made = []
+    for name, (source, statement, criterion, bounds) in CLAIMS.items():
+        said = (source, statement.format(**known), criterion.format(**known), samples[name])
+        limits = {side: known.get(bound, bound) for side, bound in bounds.items()}
+        made.append(about_the_mean(f"clipping_curves.{name}", *said, **limits))
     return made

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from experiments import style
-from experiments.configs.flow_factors import TIERS, Config
+from experiments.configs.flow_factors import CLAIMS, TIERS, Config
 from experiments.parts.one_shot import KINDS, PREDICTORS, ZEROS, best_step, draw, measured, summary
 from lsa_lab import results
 from lsa_lab.claims import about_the_mean
@@ -67,40 +67,10 @@ def plot(dataset):
     settings = results.settings(dataset)
     drawn, axes = style.figure(9.0, 6.0, (2, 3))
     best = dataset.sel(step=STEPS[0])
-    centres = best.centre.mean("run").values
-    shown = None
-    for ax, quantity in zip(axes, QUANTITIES, strict=False):
-        grid = best.grid.sel(quantity=quantity).mean("run").values
-        shown = _draw_map(ax, grid, centres, settings)
-        ax.set_title(quantity)
-    drawn.colorbar(shown, ax=axes[2], label="root of the mean, relative")
-    x = np.arange(len(QUANTITIES))
-    for i, form in enumerate(FORMS):
-        for j, scale in enumerate(SCALES):
-            place, there = x + 0.2 * i + 0.08 * j - 0.14, best.r2.sel(form=form, scale=scale)
-            color, marker = style.COLOURS[i], style.MARKERS[2 * i + j]
-            style.band(axes[3], place, there.transpose("run", "quantity"), None, color, marker)
-            axes[3].plot([], [], marker, color=color, label=f"{form}, {scale}")
-    axes[3].set_xticks(x, QUANTITIES)
-    axes[3].set(ylabel="R² over the cells", ylim=(None, 1.02))
-    axes[3].set_title("any f(s)·g(r) or f(s) + g(r)")
-    axes[3].legend(loc="lower center")
-    x = np.arange(len(PREDICTORS))
-    style.band(axes[4], x, best.correlation.transpose("run", "predictor"))
-    axes[4].axhline(settings.predicts, color="grey", lw=0.8, ls="--")
-    names = [name.replace(" + ", "\n+ ") for name in PREDICTORS]
-    axes[4].set_xticks(x, names, rotation=30, ha="right", rotation_mode="anchor")
-    axes[4].set(ylabel="rank correlation", ylim=(0, None))
-    axes[4].set_title("what predicts the reduction")
-    x = np.arange(len(KINDS))
-    for i, name in enumerate(best["measure"].values):
-        there = best.of_kind.sel(measure=name).transpose("run", "kind")
-        style.band(axes[5], x + 0.1 * i, there, name, style.COLOURS[i], style.MARKERS[i])
-    names = [f"{kind}\n{zeros}" for kind, zeros in zip(KINDS, ZEROS, strict=True)]
-    axes[5].set_xticks(x, names)
-    axes[5].set(ylabel="median, relative to neither")
-    axes[5].set_title("irrelevant or learned")
-    axes[5].legend()
+    _draw_maps(drawn, axes[:3], best, settings)
+    _draw_forms(axes[3], best)
+    _draw_predictors(axes[4], best, settings)
+    _draw_kinds(axes[5], best)
     r2 = best.r2.sel(quantity="error reduction", scale="squares").median("run")
     gains = dataset.gain.median("run")
     kept = best.of_kind.sel(measure="flow").median("run").values
@@ -122,6 +92,16 @@ def plot(dataset):
     return drawn
 
 
+def _draw_maps(drawn, axes, best, settings):
+    centres = best.centre.mean("run").values
+    shown = None
+    for ax, quantity in zip(axes, QUANTITIES, strict=True):
+        grid = best.grid.sel(quantity=quantity).mean("run").values
+        shown = _draw_map(ax, grid, centres, settings)
+        ax.set_title(quantity)
+    drawn.colorbar(shown, ax=axes[-1], label="root of the mean, relative")
+
+
 def _draw_map(ax, grid, centres, settings):
     """Colours are roots of cell means, over the largest; lines are products and sums."""
     x, y = centres
@@ -140,107 +120,65 @@ def _draw_map(ax, grid, centres, settings):
     return shown
 
 
+def _draw_forms(ax, best):
+    x = np.arange(len(QUANTITIES))
+    for i, form in enumerate(FORMS):
+        for j, scale in enumerate(SCALES):
+            place, there = x + 0.2 * i + 0.08 * j - 0.14, best.r2.sel(form=form, scale=scale)
+            color, marker = style.COLOURS[i], style.MARKERS[2 * i + j]
+            style.band(ax, place, there.transpose("run", "quantity"), None, color, marker)
+            ax.plot([], [], marker, color=color, label=f"{form}, {scale}")
+    ax.set_xticks(x, QUANTITIES)
+    ax.set(ylabel="R² over the cells", ylim=(None, 1.02))
+    ax.set_title("any f(s)·g(r) or f(s) + g(r)")
+    ax.legend(loc="lower center")
+
+
+def _draw_predictors(ax, best, settings):
+    x = np.arange(len(PREDICTORS))
+    style.band(ax, x, best.correlation.transpose("run", "predictor"))
+    ax.axhline(settings.predicts, color="grey", lw=0.8, ls="--")
+    names = [name.replace(" + ", "\n+ ") for name in PREDICTORS]
+    ax.set_xticks(x, names, rotation=30, ha="right", rotation_mode="anchor")
+    ax.set(ylabel="rank correlation", ylim=(0, None))
+    ax.set_title("what predicts the reduction")
+
+
+def _draw_kinds(ax, best):
+    x = np.arange(len(KINDS))
+    for i, name in enumerate(best["measure"].values):
+        there = best.of_kind.sel(measure=name).transpose("run", "kind")
+        style.band(ax, x + 0.1 * i, there, name, style.COLOURS[i], style.MARKERS[i])
+    names = [f"{kind}\n{zeros}" for kind, zeros in zip(KINDS, ZEROS, strict=True)]
+    ax.set_xticks(x, names)
+    ax.set(ylabel="median, relative to neither")
+    ax.set_title("irrelevant or learned")
+    ax.legend()
+
+
 def claims(dataset):
     settings = results.settings(dataset)
     best = dataset.sel(step=STEPS[0])
     ahead = (best.r2.sel(form="product") - best.r2.sel(form="sum")).transpose(..., "run")
     vanishing = best.of_kind.sel(kind=["irrelevant", "learned"])
     correlation = {name: best.correlation.sel(predictor=name).values for name in PREDICTORS}
-    advantage = "mean R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r)"
-    rounding = f"relative to the median one, <= {settings.exact:g}"
-    most = "mean over runs of the largest"
-    paper, own = "A1 (2508.00385)", "derived here"
-    table = (  # name, source, statement, criterion, samples, bounds
-        (
-            "equation_2",
-            own,
-            "Where weights write to the label alone, the flow to the answer is all of Eq. 2",
-            f"{most} difference of the norms, {rounding}",
-            best.not_equation_2.values,
-            {"at_most": settings.exact},
-        ),
-        (
-            "contribution",
-            own,
-            "What one demonstration adds to the answer is its relevance times its novelty",
-            f"{most} |c - s r|, {rounding}",
-            best.not_product.values,
-            {"at_most": settings.exact},
-        ),
-        (
-            "either_or_contribution",
-            own,
-            "A demonstration that is irrelevant or learned contributes nothing",
-            f"mean over runs of the larger of their two median contributions, {rounding}",
-            vanishing.sel(measure="contribution").max("kind").values,
-            {"at_most": settings.exact},
-        ),
-        (
-            "either_or_flow",
-            f"{paper}, on Eq. 2",
-            "From a demonstration that is irrelevant or learned no gradient flows",
-            f"mean over runs of the smaller of their two median flows, {rounding}",
-            vanishing.sel(measure="flow").min("kind").values,
-            {"at_most": settings.exact},
-        ),
-        (
-            "flow_is_a_sum",
-            own,
-            "The flow is a sum of relevance and novelty rather than their product",
-            f"{advantage}, of squared flows <= 0",
-            ahead.sel(quantity="flow", scale="squares").values,
-            {"at_most": 0},
-        ),
-        (
-            "reduction_is_a_product",
-            f"{paper}, its open question on the conflict of factors",
-            "What a demonstration takes off the error is a product rather than a sum",
-            f"{advantage}, of error reductions, as they are or as roots, whichever is less, >= 0",
-            min(ahead.sel(quantity="error reduction").values, key=np.mean),
-            {"at_least": 0},
-        ),
-        (
-            "flow_predicts",
-            paper,
-            "The size of a demonstration's flow predicts what it takes off the error",
-            f"mean rank correlation >= {settings.predicts}",
-            correlation["flow"],
-            {"at_least": settings.predicts},
-        ),
-        (
-            "contribution_predicts",
-            own,
-            "The size of its contribution predicts what it takes off the error",
-            f"mean rank correlation >= {settings.predicts}",
-            correlation["contribution"],
-            {"at_least": settings.predicts},
-        ),
-        (
-            "contribution_or_flow",
-            own,
-            "The contribution predicts the error reduction better than the flow does",
-            "mean rank correlation of the contribution less that of the flow >= 0",
-            correlation["contribution"] - correlation["flow"],
-            {"at_least": 0},
-        ),
-        (
-            "helps",
-            f"{paper}, read literally",
-            "A demonstration that is relevant and new lowers the error",
-            f"mean share of those with s r ≠ 0 that do >= {settings.helps}",
-            best.helps.values,
-            {"at_least": settings.helps},
-        ),
-        (
-            "unit_step",
-            own,
-            "One unit step overshoots: it raises the error",
-            "mean error reduction with η = 1, relative to the error without demonstrations, <= 0",
-            dataset.gain.sel(step="1").values,
-            {"at_most": 0},
-        ),
-    )
-    return [
-        about_the_mean(f"flow_factors.{name}", *texts, samples, **bounds)
-        for name, *texts, samples, bounds in table
-    ]
+    samples = {
+        "equation_2": best.not_equation_2.values,
+        "contribution": best.not_product.values,
+        "either_or_contribution": vanishing.sel(measure="contribution").max("kind").values,
+        "either_or_flow": vanishing.sel(measure="flow").min("kind").values,
+        "flow_is_a_sum": ahead.sel(quantity="flow", scale="squares").values,
+        "reduction_is_a_product": min(ahead.sel(quantity="error reduction").values, key=np.mean),
+        "flow_predicts": correlation["flow"],
+        "contribution_predicts": correlation["contribution"],
+        "contribution_or_flow": correlation["contribution"] - correlation["flow"],
+        "helps": best.helps.values,
+        "unit_step": dataset.gain.sel(step="1").values,
+    }
+    made = []
+    for name, (source, statement, measured, bound, criterion) in CLAIMS.items():
+        value = getattr(settings, criterion) if isinstance(criterion, str) else criterion
+        sign = {"at_most": "<=", "at_least": ">="}[bound]
+        said = (source, statement, f"mean {measured} {sign} {value}", samples[name])
+        made.append(about_the_mean(f"flow_factors.{name}", *said, **{bound: value}))
+    return made

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import style
-from experiments.configs.many_shots import TIERS, Config
+from experiments.configs.many_shots import CLAIMS, TIERS, Config
 from experiments.parts import stacks
 from experiments.parts.long_prompts import draw, linear_errors, softmax_errors, step_size
 from lsa_lab import results
@@ -135,69 +135,27 @@ def predicted(dataset):  # [R]
 def claims(dataset):
     settings = results.settings(dataset)
     n, most, noisy = settings.n, max(settings.shots), dataset.sel(noise=settings.noise_std)
-    clean = dataset.sel(noise=0.0)
     error = noisy.error.transpose("run", "model", "scaling", "shots")
     growth = (error.sel(shots=most) / error.sel(shots=n)).transpose("run", "model", "scaling")
     longest = max(dataset.few.values)
-    soft = noisy.softmax.sel(few=longest) / noisy.softmax.sel(few=n)
-    question = "A3, open question on many shots"
-    what = f"median over runs of the error at {most} demonstrations over that at {n}"
-    bound, over = f"<= {settings.growth:g}", f">= {settings.overshoot:g}"
-    known = {"descent": "a constructed descent", "linear": "trained linear attention"}
-    found = []
-    for model, name in known.items():
+    samples = {"softmax": (noisy.softmax.sel(few=longest) / noisy.softmax.sel(few=n)).values}
+    for model in LINEAR:
         by_n, fixed = (growth.sel(model=model, scaling=s).values for s in SCALINGS)
-        found += [
-            about_the_median(
-                f"many_shots.{model}_normalised",
-                question,
-                f"Divided by n, {name} gains from demonstrations beyond the trained length",
-                f"{what} {bound}",
-                by_n,
-                at_most=settings.growth,
-            ),
-            about_the_median(
-                f"many_shots.{model}_fixed",
-                "derived here; " + question,
-                f"Divided by the trained length, {name} overshoots",
-                f"{what} {over}",
-                fixed,
-                at_least=settings.overshoot,
-            ),
-            about_the_median(
-                f"many_shots.{model}_bayes",
-                "modelled on A3's shot scaling",
-                f"Divided by n, {name} uses many demonstrations almost as the Bayes rule does",
-                f"median over runs of its error over the Bayes rule's at {most} <= "
-                f"{settings.bayes_factor:g}",
-                (error.sel(model=model, scaling="by n", shots=most) / noisy.bayes.sel(shots=most)),
-                at_most=settings.bayes_factor,
-            ),
-        ]
-    unsafe = clean.error.sel(model="descent", scaling="fixed").transpose("run", "shots")
+        best = error.sel(model=model, scaling="by n", shots=most)
+        samples[f"{model}_normalised"], samples[f"{model}_fixed"] = by_n, fixed
+        samples[f"{model}_bayes"] = best / noisy.bayes.sel(shots=most)
+    clean = dataset.error.sel(noise=0.0, model="descent", scaling="fixed")
+    unsafe = clean.transpose("run", "shots")
     harm = _crossing(dataset.shots.values, unsafe, no_shots(settings))
-    factor = settings.threshold_factor
-    return [
-        *found,
-        about_the_median(
-            "many_shots.softmax",
-            question,
-            "Trained softmax attention gains from demonstrations beyond the trained length",
-            f"median over runs of the error at {longest} demonstrations over that at {n} {bound}",
-            soft.values,
-            at_most=settings.growth,
-        ),
-        about_the_median(
-            "many_shots.threshold",
-            "derived here",
-            "With a fixed divisor descent is worse than no demonstrations from η λ_max(XᵀX) = 2 on",
-            "median over runs of the number at which it is worse, over that at which η λ_max = 2, "
-            f"from 1/{factor:g} to {factor:g}",
-            harm / predicted(dataset),
-            at_least=1 / factor,
-            at_most=factor,
-        ),
-    ]
+    samples["threshold"] = harm / predicted(dataset)
+    known = vars(settings) | {"most": most, "longest": longest}
+    known["1/threshold_factor"] = 1 / settings.threshold_factor
+    made = []
+    for name, (source, statement, criterion, bounds) in CLAIMS.items():
+        limits = {side: known[bound] for side, bound in bounds.items()}
+        said = (source, statement, criterion.format(**known), samples[name])
+        made.append(about_the_median(f"many_shots.{name}", *said, **limits))
+    return made
 
 
 def no_shots(settings):

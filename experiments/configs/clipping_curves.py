@@ -48,6 +48,50 @@ class Config(clipped.Models):
         checks.seed(self, "seed")
 
 
+_A2 = "A2 (2406.03768)"
+_SHALLOW, _DEEP = "the first {ends} layers", "the last {ends} layers"
+_MOVED = "mean over runs of the change of the risk, relative,"
+_HIGH = "averaged over rates >= {high:g}"
+# Source, statement, criterion, and the bounds: fields of Config, one with its sign, or numbers. In
+# braces: fields of Config, and few and many, the least and the most shots.
+CLAIMS = {}
+for _part in ("attention", "MLP"):
+    CLAIMS |= {
+        f"{_part.lower()}_deep_bears_more": (
+            f"{_A2}, figure 1",
+            f"{_part}: shallow layers tolerate less clipping than deep ones",
+            f"mean over runs of log10 of the risk with {_SHALLOW} clipped over that with {_DEEP} "
+            f"clipped, one at a time, {_HIGH}, >= 0",
+            {"at_least": 0.0},
+        ),
+        f"{_part.lower()}_deep_is_flat": (
+            f"{_A2}, figure 1; its logs: +.003 of accuracy",
+            f"{_part}: deep layers can be reduced drastically without much degradation",
+            f"{_MOVED} of {_DEEP}, {_HIGH}, <= {{flat:g}}",
+            {"at_most": "flat"},
+        ),
+        f"{_part.lower()}_few_shots_collapse_less": (
+            f"{_A2}, figure 2",
+            f"{_part}: with fewer shots, clipping shallow layers makes performance fall less",
+            "mean over runs of the rise of the risk over d at {few} shots less that at {n}, "
+            f"{_SHALLOW}, {_HIGH}, <= 0",
+            {"at_most": 0.0},
+        ),
+    }
+for _name, _shots in {"few": "{few}", "trained": "{n}", "many": "{many}"}.items():
+    CLAIMS[f"helps_{_name}"] = (
+        f"{_A2}, figures 1 and 2",
+        f"At {_shots} shots some clipping improves the model",
+        f"{_MOVED} by the edit of attention or MLP that is best for the other runs <= -{{gain:g}}",
+        {"at_most": "-gain"},
+    )
+CLAIMS["keys_alone"] = (
+    f"{_A2}, B.3",
+    "Clipping the key projection of a shallow layer alone changes next to nothing",
+    f"{_MOVED} of {_SHALLOW}, {_HIGH}, <= {{flat:g}}",
+    {"at_most": "flat"},
+)
+
 TIERS = {
     "smoke": Config(**clipped.SMOKE, shots=(2, 8), rates=(0.5, 0.75), prompts=16, ends=1),
     "laptop": Config(),

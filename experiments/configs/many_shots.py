@@ -58,6 +58,51 @@ class Config:
         checks.seed(self, "seed")
 
 
+_QUESTION = "A3, open question on many shots"
+_GROWTH = "median over runs of the error at {most} demonstrations over that at {n}"
+# Source, statement, criterion, and the bounds: fields of Config, or the inverse of one. In braces:
+# fields of Config, most, the most shots, and longest, the most that softmax is given.
+CLAIMS = {}
+for _model, _name in {
+    "descent": "a constructed descent",
+    "linear": "trained linear attention",
+}.items():
+    CLAIMS |= {
+        f"{_model}_normalised": (
+            _QUESTION,
+            f"Divided by n, {_name} gains from demonstrations beyond the trained length",
+            f"{_GROWTH} <= {{growth:g}}",
+            {"at_most": "growth"},
+        ),
+        f"{_model}_fixed": (
+            f"derived here; {_QUESTION}",
+            f"Divided by the trained length, {_name} overshoots",
+            f"{_GROWTH} >= {{overshoot:g}}",
+            {"at_least": "overshoot"},
+        ),
+        f"{_model}_bayes": (
+            "modelled on A3's shot scaling",
+            f"Divided by n, {_name} uses many demonstrations almost as the Bayes rule does",
+            "median over runs of its error over the Bayes rule's at {most} <= {bayes_factor:g}",
+            {"at_most": "bayes_factor"},
+        ),
+    }
+CLAIMS |= {
+    "softmax": (
+        _QUESTION,
+        "Trained softmax attention gains from demonstrations beyond the trained length",
+        "median over runs of the error at {longest} demonstrations over that at {n} <= {growth:g}",
+        {"at_most": "growth"},
+    ),
+    "threshold": (
+        "derived here",
+        "With a fixed divisor descent is worse than no demonstrations from η λ_max(XᵀX) = 2 on",
+        "median over runs of the number at which it is worse, over that at which η λ_max = 2, "
+        "from 1/{threshold_factor:g} to {threshold_factor:g}",
+        {"at_least": "1/threshold_factor", "at_most": "threshold_factor"},
+    ),
+}
+
 TIERS = {
     "smoke": Config(
         d=2,
