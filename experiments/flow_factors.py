@@ -176,9 +176,9 @@ def claims(dataset):
         "unit_step": dataset.gain.sel(step="1").values,
     }
     made = []
-    for name, (source, statement, measured, bound, criterion) in CLAIMS.items():
+    for name, (source, statement, averaged, bound, criterion) in CLAIMS.items():
         value = getattr(settings, criterion) if isinstance(criterion, str) else criterion
         sign = {"at_most": "<=", "at_least": ">="}[bound]
-        said = (source, statement, f"mean {measured} {sign} {value}", samples[name])
+        said = (source, statement, f"mean {averaged} {sign} {value}", samples[name])
         made.append(about_the_mean(f"flow_factors.{name}", *said, **{bound: value}))
     return made
