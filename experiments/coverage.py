@@ -172,7 +172,7 @@ def plot(dataset):
         style.log_axes(ax, x=True, y=True, ticks=sizes)
         ax.set(xlabel="n", ylabel="KL of the clusters' shares", ylim=(least / 2, 60))
         ax.set_title(kind)
-    axes[1].legend(ncols=2, loc="upper right")
+    axes[1].legend(ncols=2, loc="upper right", columnspacing=0.8, handlelength=1.2)
     for ax, kind in zip(axes[3:], KINDS, strict=True):
         there = relative(dataset).sel(kind=kind, n=middle)
         for i, group in enumerate(GROUPS):
