@@ -112,7 +112,11 @@ def chosen(half):  # [R, 2, 6] -> [R]
 
 def claims(dataset):
     settings = results.settings(dataset)
-    question, share = "A3, open question on order", "change of the error against random orders"
+    question = "A3, open question on order"
+    share = (
+        "change of the error against random orders, without the "
+        f"{settings.left_out:.0%} of prompts with the largest errors in any order"
+    )
     worst = max(dataset.control.transpose("model", "run").values, key=np.mean)
     found = [
         about_the_mean(
