@@ -20,7 +20,7 @@ from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 
 _LONG = 4  # demonstrations for each coordinate of a token: above, one product of them is enough
-_NARROW = 9  # tokens of at most this width: products with the batch axis last beat batched matmuls
+_NARROW = 17  # tokens of at most this width: products with the batch axis last beat batched matmuls
 
 
 def layer_maps(
@@ -98,14 +98,18 @@ def predictions_from_moments(
 
 
 def _next_map(maps: list, second_moments: Array, w_kq: Array, w_pv: Array) -> Array:  # [e, e, B]
-    heads = range(len(w_kq))
+    """W + Σ_h (w_pv_h S)(w_kq_h W), the sum over heads and columns being one product."""
+    num_heads, e, _ = w_kq.shape
+    outs = w_pv.swapaxes(0, 1).reshape(e, num_heads * e)
     if not maps:
-        identity = jnp.eye(second_moments.shape[0], dtype=second_moments.dtype)[:, :, None]
-        right = [jnp.einsum("ikb,kj->ijb", second_moments, w_kq[h]) for h in heads]
-        return identity + sum(_left(w_pv[h], right[h]) for h in heads)
+        identity = jnp.eye(e, dtype=second_moments.dtype)[:, :, None]
+        right = jnp.einsum("ikb,hkj->hijb", second_moments, w_kq)
+        return identity + _left(outs, right.reshape(num_heads * e, e, -1))
     (w,) = maps
     moment = _product(_product(w, second_moments), _turned(w))
-    return w + sum(_product(_left(w_pv[h], moment), _left(w_kq[h], w)) for h in heads)
+    left = _left(w_pv.reshape(num_heads * e, e), moment).reshape(num_heads, e, e, -1)
+    left = left.swapaxes(0, 1).reshape(e, num_heads * e, -1)
+    return w + _product(left, _left(w_kq.reshape(num_heads * e, e), w))
 
 
 @jax.custom_vjp
@@ -113,8 +117,9 @@ def _product(a: Array, b: Array) -> Array:  # [i, k, B], [k, j, B] -> [i, j, B]
     """A matrix product for every entry of the last axis.
 
     Written out over k, for XLA turns an einsum back into a batch-major matmul; kept apart from its
-    neighbours, for it would be computed again in each of them; with its derivative written as two
-    products, for the automatic one is a long sum of padded slices. Together 2 to 3 times faster.
+    neighbours, for it would be computed again in each of them (on CPU only where the barrier
+    survives: ``runs.COMPILER_OPTIONS``); with its derivative written as two products, for the
+    automatic one is a long sum of padded slices.
     """
     return jax.lax.optimization_barrier(sum(a[:, k, None] * b[None, k] for k in range(a.shape[1])))
 
@@ -130,7 +135,7 @@ def _turned(matrices: Array) -> Array:  # [i, k, B] -> [k, i, B]
 
 
 def _left(matrix: Array, b: Array) -> Array:  # [i, k], [k, j, B] -> [i, j, B]
-    return jnp.einsum("ik,kjb->ijb", matrix, b)
+    return (matrix @ b.reshape(b.shape[0], -1)).reshape(-1, *b.shape[1:])  # no einsum: it turns b
 
 
 def _check(params: Params, second_moment: Array) -> tuple[int, int, int, int]:
