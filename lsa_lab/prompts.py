@@ -52,3 +52,26 @@ def second_moment(prompt: Prompt) -> Array:  # [e, e]
     """S_0 = (1/n) Σ_i e_i e_iᵀ over the demonstrations (THEORY I.0.1)."""
     demonstrations = tokens(prompt)[:-1]
     return demonstrations.T @ demonstrations / demonstrations.shape[0]
+
+
+def normalised(prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
+    """The prompt in units of its own: x / a with a² = Σ_ij x_ij²/nd, y / c with c² = Σ_i y_i²/n.
+
+    Returns c too: a prediction for this prompt, times c, is one for the other. A stack of linear
+    attention, a polynomial of degree 3^L in its prompt, then reads bounded moments: S_0 has trace
+    d + 1 whatever was drawn. Labels that are all zero stay so (modelled on the normalised r of
+    THEORY II.1.6).
+    """
+    check(prompt)
+    a, c = (jnp.sqrt(jnp.mean(jnp.square(values))) for values in (prompt.x, prompt.y))
+    a, c = (jnp.where(size > 0, size, 1) for size in (a, c))
+    return Prompt(prompt.x / a, prompt.y / c, prompt.x_query / a, prompt.y_query / c), c
+
+
+def with_scratch(prompt: Prompt, width: int) -> Prompt:
+    """The prompt with ``width`` more covariates, all zero: room for what the layers work out."""
+    check(prompt)
+    if width < 0:
+        raise ValueError(f"width = {width}: scratch has a width of at least 0")
+    wider = [jnp.pad(prompt.x, ((0, 0), (0, width))), jnp.pad(prompt.x_query, (0, width))]
+    return prompt.replace(x=wider[0], x_query=wider[1])

@@ -16,10 +16,7 @@ import numpy as np
 import optax
 from jax import Array
 
-# XLA drops optimisation barriers on CPU before it fuses, and then computes small batched products
-# again in each of their readers: with the barriers kept a stack of linear attention trains 5 times
-# faster. On other platforms the code generator knows no barriers.
-COMPILER_OPTIONS = {"cpu": {"xla_disable_hlo_passes": "cse_barrier_expander"}}
+from lsa_lab.models import moments
 
 _DATA = 0x64617461  # "data": the child of a run's key from which its batches are drawn
 
@@ -38,13 +35,15 @@ class State:
 @dataclass(frozen=True)
 class Recipe:
     """One run: loss(params, batch, setting), sample(key, setting), optimizer(setting), and the
-    number of steps. ``impl`` names the kind of key that sample is given, None an untyped one."""
+    number of steps. ``impl`` names the kind of key that sample is given, None an untyped one; with
+    ``curriculum`` sample(key, curriculum(t), setting) draws the batch of step t."""
 
     loss: Callable
     sample: Callable
     optimizer: Callable
     steps: int
     impl: str | None
+    curriculum: Callable | None = None
 
     def start(self, params: Any, setting: Any) -> State:
         """The state before the first step; keys in it are untyped, for they go to files."""
@@ -55,7 +54,9 @@ class Recipe:
     def step(self, state: State, key: Array, setting: Any, t: Array) -> tuple[State, dict]:
         """Step t and its record, or neither if the run has diverged or t is past the end."""
         key = key if self.impl is None else jax.random.wrap_key_data(key, impl=self.impl)
-        batch = self.sample(jax.random.fold_in(jax.random.fold_in(key, _DATA), t), setting)
+        key = jax.random.fold_in(jax.random.fold_in(key, _DATA), t)
+        stage = () if self.curriculum is None else (self.curriculum(t),)
+        batch = self.sample(key, *stage, setting)
         loss, grads = jax.value_and_grad(self.loss)(state.params, batch, setting)
         with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
             updates, opt_state = optax.with_extra_args_support(self.optimizer(setting)).update(
@@ -133,8 +134,7 @@ class Fleet:
             state, record = jax.lax.scan(lambda s, t: step(s, key, setting, t), state, times)
             return state, jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), record)
 
-        options = COMPILER_OPTIONS.get(jax.default_backend())
-        return jax.jit(advance, donate_argnums=0, compiler_options=options)
+        return jax.jit(advance, donate_argnums=0, compiler_options=moments.compiler_options())
 
 
 def count(params: Any, key: Array, settings: Any) -> int | None:

@@ -49,6 +49,7 @@ def fit(
     steps: int,
     *,
     settings: Any = None,
+    curriculum: Callable | None = None,
     chunk: int = 100,
     width: int = 1,
     watch: Callable | None = None,
@@ -63,8 +64,10 @@ def fit(
     Step t draws from fold_in(data_key, t), data_key a tagged child of ``key``: never split ``key``.
     A batch of keys [R] means R runs, and a leading axis R of every leaf of ``params`` and of
     ``settings``; with settings the functions are loss(params, batch, setting), sample(key, setting)
-    and optimizer(setting) -> transformation. ``width`` runs are trained side by side. ``watch``
-    (params) -> arrays is kept of each chunk; the chunks are equal if ``chunk`` divides ``steps``.
+    and optimizer(setting) -> transformation. A ``curriculum``, an optax-style schedule step ->
+    stage (``tasks.curricula``), makes it sample(key, stage) or sample(key, stage, setting).
+    ``width`` runs are trained side by side. ``watch`` (params) -> arrays is kept of each chunk; the
+    chunks are equal if ``chunk`` divides ``steps``.
 
     A run that diverges keeps its last finite params. Ctrl-C waits for the end of a chunk. With
     ``checkpoint`` the same call, repeated after any end, goes on to the same bits, and returns at
@@ -79,13 +82,16 @@ def fit(
     parts = (loss, sample, optimizer)
     if settings is None:
         parts, settings = (_plain(loss), _plain(sample), lambda _: optimizer), ()
-    recipe = runs.Recipe(*parts, steps, runs.impl(key))
+    recipe = runs.Recipe(*parts, steps, runs.impl(key), curriculum)
     inputs = optax.tree.unwrap_random_key_data((params, key, settings))
     inputs = jax.tree.map(lambda x: np.asarray(x if many else jnp.asarray(x)[None]), inputs)
     chunk = -(-steps // -(-steps // chunk))  # nearly equal, to waste no steps
     facts = {"identity": identity, "steps": steps, "width": width, "runs": many or 1}
     if watch is not None:
         facts["chunk"] = chunk
+    if curriculum is not None:
+        stages = jax.jit(jax.vmap(curriculum))(jnp.arange(steps, dtype=jnp.int32))
+        facts["curriculum"] = checkpoints.digest(jax.device_get(stages))
     for name, tree in zip(("initial params", "keys", "settings"), inputs, strict=True):
         facts[name] = checkpoints.digest(tree)
     look = None if watch is None else jax.jit(lambda params: jax.lax.map(watch, params))

@@ -20,6 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lsa_lab.models import moments
+
 _TOGETHER = 64  # masks that are evaluated side by side; more would not fit into the caches
 
 Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
@@ -35,7 +37,11 @@ def losses(loss: Loss, head_masks: Array) -> Array:  # [M, L, H] -> [M]
                 f"head_mask {empty[0]} of {len(head_masks)} is all zero: the prediction would be "
                 "that of an empty network, whatever the prompt; keep at least one head"
             )
-    return jax.jit(lambda masks: jax.lax.map(loss, masks, batch_size=_TOGETHER))(head_masks)
+    program = jax.jit(
+        lambda masks: jax.lax.map(loss, masks, batch_size=_TOGETHER),
+        compiler_options=moments.compiler_options(),
+    )
+    return program(head_masks)
 
 
 def importance(loss: Loss, num_layers: int, num_heads: int) -> Array:  # [L, H]
