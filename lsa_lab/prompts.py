@@ -63,8 +63,8 @@ def normalised(prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
     THEORY II.1.6).
     """
     check(prompt)
-    a, c = (jnp.sqrt(jnp.mean(jnp.square(values))) for values in (prompt.x, prompt.y))
-    a, c = (jnp.where(size > 0, size, 1) for size in (a, c))
+    squares = (jnp.mean(jnp.square(values)) for values in (prompt.x, prompt.y))
+    a, c = (jnp.sqrt(jnp.where(square > 0, square, 1)) for square in squares)
     return Prompt(prompt.x / a, prompt.y / c, prompt.x_query / a, prompt.y_query / c), c
 
 

@@ -18,12 +18,13 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from lsa_lab import checkpoints, console, training
+from lsa_lab import checkpoints, console, runs, training
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
 from lsa_lab.status import Status, status_of
 from lsa_lab.tasks import linear
+from lsa_lab.tasks.curricula import staircase
 from lsa_lab.training import fit
 
 TASK = linear.LinearTask(n=6, d=2)
@@ -182,6 +183,41 @@ def test_each_run_has_its_own_setting():
 
 def diverging(steps, **changes):
     return descend(steps, optimizer=optax.sgd(0.1), **changes)
+
+
+def test_a_curriculum_tells_the_sampler_where_the_training_is(tmp_path):
+    curriculum = staircase(1, 3, interval=5)
+
+    def first(key, stage):
+        return jnp.where(jnp.arange(3) < jnp.asarray(stage, int), noise(key), 0)
+
+    def by_hand(params):
+        optimizer, data = optax.adam(0.02), jax.random.fold_in(KEYS[0], runs._DATA)
+        opt_state = optimizer.init(params)
+        for t in range(12):
+            batch = first(jax.random.fold_in(data, t), min(1 + t // 5, 3))
+            updates, opt_state = optimizer.update(jax.grad(quartic)(params, batch), opt_state)
+            params = optax.apply_updates(params, updates)
+        return params
+
+    made = descend(12, sample=first, curriculum=curriculum, chunk=4)
+    with jax.numpy_dtype_promotion("standard"):
+        np.testing.assert_allclose(made.params["w"], by_hand(START)["w"], rtol=1e-13)
+    several = descend(
+        12,
+        loss=lambda params, batch, _: quartic(params, batch),
+        params=STARTS,
+        optimizer=lambda _: optax.adam(0.02),
+        sample=lambda key, stage, most: first(key, jnp.minimum(stage, most.astype(stage.dtype))),
+        key=KEYS,
+        settings=jnp.array([3, 3, 1, 1, 1]),
+        curriculum=curriculum,
+    )
+    np.testing.assert_array_equal(several.params["w"][0], made.params["w"])
+    checkpoint = tmp_path / "run.ckpt"
+    descend(12, sample=first, curriculum=curriculum, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match="curriculum"):
+        descend(12, sample=first, curriculum=staircase(1, 3, 4), checkpoint=checkpoint)
 
 
 def test_a_diverged_run_keeps_its_last_finite_params():

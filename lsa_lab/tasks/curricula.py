@@ -42,5 +42,5 @@ def repeated(prompt: Prompt, demonstrations: ArrayLike) -> Prompt:
     if isinstance(demonstrations, int) and not 1 <= demonstrations <= n:
         nearest = min(max(demonstrations, 1), n)
         raise ValueError(f"demonstrations = {demonstrations} of n = {n}: nearest valid {nearest}")
-    rows = jnp.arange(n) % jnp.asarray(demonstrations)
+    rows = jnp.arange(n) % jnp.asarray(demonstrations, int)
     return prompt.replace(x=prompt.x[rows], y=prompt.y[rows])

@@ -47,6 +47,7 @@ def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Pro
     if task.covariance is not None:
         covariates = covariates @ jnp.linalg.cholesky(task.covariance).astype(normal.dtype).T
     if active is not None:
+        active = jnp.asarray(active, int)
         covariates = jnp.where(jnp.arange(d)[None] < active, covariates, 0)
     weights = sample_weights(key_weights, task, active)
     labels = covariates @ weights

@@ -1,0 +1,72 @@
+"""Prompts in units of their own, and with room to work in."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import prompts
+from lsa_lab.models import linear_attention
+from lsa_lab.models.trace import predict
+from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask, sample
+
+TASK = LinearTask(n=6, d=3, noise_std=0.5)
+
+
+@jax.jit
+def draw(key):
+    return sample(key, TASK)
+
+
+@jax.jit
+def model(params, prompt):
+    """A prediction through the prompt's own units."""
+    own, scale = prompts.normalised(prompt)
+    return scale * predict(linear_attention.forward(params, prompts.tokens(own)))
+
+
+def test_a_normalised_prompt_has_unit_squares_and_a_moment_of_bounded_trace():
+    own, _ = prompts.normalised(draw(jax.random.key(0)))
+    np.testing.assert_allclose([jnp.mean(own.x**2), jnp.mean(own.y**2)], 1, rtol=1e-12)
+    np.testing.assert_allclose(jnp.trace(prompts.second_moment(own)), TASK.d + 1, rtol=1e-12)
+
+
+def test_a_model_of_normalised_prompts_knows_no_units():
+    params = linear_attention.init(jax.random.key(1), 2, 2, TASK.d, scale=0.3)
+    prompt = draw(jax.random.key(2))
+    turned = Prompt(3 * prompt.x, 5 * prompt.y, 3 * prompt.x_query, 5 * prompt.y_query)
+    expected = 5 * model(params, prompt)
+    np.testing.assert_allclose(model(params, turned), expected, rtol=1e-12)
+    plain = jax.jit(lambda p: predict(linear_attention.forward(params, prompts.tokens(p))))
+    assert abs(plain(turned) - 5 * plain(prompt)) > 0.1 * abs(expected), "units matter otherwise"
+
+
+def test_labels_that_are_all_zero_stay_so():
+    silent = draw(jax.random.key(3)).replace(y=jnp.zeros(TASK.n))
+    own, scale = prompts.normalised(silent)
+    assert scale == 1
+    np.testing.assert_array_equal(own.y, 0)
+    slope = jax.grad(lambda y: prompts.normalised(silent.replace(y=y))[0].y_query)(silent.y)
+    assert jnp.isfinite(slope).all()
+
+
+def test_scratch_is_empty_and_changes_no_moment_of_the_rest():
+    prompt = draw(jax.random.key(4))
+    wider = prompts.with_scratch(prompt, 2)
+    assert prompts.tokens(wider).shape == (TASK.n + 1, TASK.d + 3)
+    moment = prompts.second_moment(wider)
+    kept = np.r_[0 : TASK.d, TASK.d + 2]
+    np.testing.assert_array_equal(moment[np.ix_(kept, kept)], prompts.second_moment(prompt))
+    assert jnp.count_nonzero(moment) == jnp.count_nonzero(moment[np.ix_(kept, kept)])
+    batch = jax.vmap(partial(prompts.with_scratch, width=0))(
+        jax.tree.map(lambda a: a[None], prompt)
+    )
+    np.testing.assert_array_equal(batch.x[0], prompt.x)
+
+
+def test_scratch_of_negative_width_is_refused():
+    with pytest.raises(ValueError, match="width = -1"):
+        prompts.with_scratch(draw(jax.random.key(5)), -1)
