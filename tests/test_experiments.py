@@ -24,9 +24,15 @@ TOY = Path(__file__).parent / "toy_experiment"
 QUESTION = "Does the mean of n numbers approach zero | like 1 / √n?"
 
 
+@pytest.fixture(scope="session")
+def trained_models(tmp_path_factory):
+    """A cache of this session: several experiments look into the same models."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_smoke_tier_runs(name, tmp_path, monkeypatch):
-    monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
+def test_the_smoke_tier_runs(name, tmp_path, trained_models, monkeypatch):
+    monkeypatch.setenv("LSA_LAB_CACHE", str(trained_models))
     experiment = importlib.import_module(f"experiments.{name}")
     job = runner.Job(name, "smoke", experiment.TIERS["smoke"], tmp_path / name)
     facts = runner.run_one(job)
