@@ -142,12 +142,12 @@ def main(names: list[str]) -> None:
     """Train the families named, all if none is, and write them down."""
     process.configure()
     WEIGHTS.mkdir(exist_ok=True)
+    origin = provenance.facts()  # of the code that is loaded
     for name in names or FAMILIES["laptop"]:
         family, start, file = FAMILIES["laptop"][name], time.monotonic(), _file(name)
         run = train(family, name, log=WEIGHTS / "log.jsonl")
         np.savez(file, **_pack(_collect(family, run)))
-        facts = {"family": repr(family), "seconds": round(time.monotonic() - start, 1)}
-        facts |= provenance.facts()
+        facts = {"family": repr(family), "seconds": round(time.monotonic() - start, 1)} | origin
         with (WEIGHTS / "provenance.jsonl").open("a") as out:
             out.write(json.dumps(facts, sort_keys=True) + "\n")
         print(name, f"{facts['seconds']} s", flush=True)
