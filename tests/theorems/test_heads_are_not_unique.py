@@ -1,0 +1,97 @@
+"""Mixing the heads of a layer of linear attention changes each of them and nothing else."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab import prompts
+from lsa_lab.analyses import head_gauge, heads
+from lsa_lab.models import linear_attention
+from lsa_lab.models.trace import predict
+from lsa_lab.tasks.linear import LinearTask, sample
+
+L, H, D, N = 2, 3, 2, 5
+
+
+@jax.jit
+def setting(seed):
+    keys = jax.random.split(jax.random.key(seed), 3)
+    prompt, _ = prompts.normalised(sample(keys[0], LinearTask(N, D, noise_std=0.5)))
+    params = linear_attention.init(keys[1], L, H, D, scale=0.2)
+    # Singular values in [1/2, 2]: well enough conditioned for ten digits.
+    orthogonal = jnp.linalg.qr(jax.random.normal(keys[2], (2, L, H, H)))[0]
+    sizes = 2 ** jnp.linspace(-1, 1, H)
+    return prompt, params, (orthogonal[0] * sizes[None, None]) @ orthogonal[1]
+
+
+@jax.jit
+def stream(params, prompt):
+    return linear_attention.forward(params, prompts.tokens(prompt)).stream
+
+
+@given(seed=st.integers(0, 2**31))
+def test_mixed_heads_are_the_same_stack(seed):
+    prompt, params, mixing = setting(seed)
+    mixed = head_gauge.mixed(params, mixing)
+    np.testing.assert_allclose(stream(mixed, prompt), stream(params, prompt), rtol=0, atol=1e-10)
+
+
+def test_control_mixing_one_side_alone_is_another_stack():
+    prompt, params, mixing = setting(0)
+    halved = params.replace(w_pv=head_gauge.mixed(params, mixing).w_pv)
+    assert jnp.abs(stream(halved, prompt) - stream(params, prompt)).max() > 1e-3
+
+
+@given(seed=st.integers(0, 2**31))
+def test_canonical_heads_are_orthogonal_and_know_no_mixing(seed):
+    prompt, params, mixing = setting(seed)
+    made, values = head_gauge.canonical(params)
+    np.testing.assert_allclose(stream(made, prompt), stream(params, prompt), rtol=0, atol=1e-10)
+    for side in (made.w_kq, made.w_pv):
+        rows = side.reshape(L, H, -1)
+        products = rows @ rows.swapaxes(1, 2)
+        np.testing.assert_allclose(products, jax.vmap(jnp.diag)(values), rtol=0, atol=1e-10)
+    again, same = head_gauge.canonical(head_gauge.mixed(params, mixing))
+    np.testing.assert_allclose(same, values, rtol=0, atol=1e-10)
+    assert (jnp.diff(values) <= 0).all()
+    # Heads come with a sign of their own, which their product has not.
+    for a, b in zip(products_of(again), products_of(made), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-7)
+
+
+def products_of(params):
+    return jnp.einsum("lhef,lhgi->lhefgi", params.w_pv, params.w_kq)
+
+
+def test_a_head_of_a_layer_that_needs_one_is_worth_what_the_mixing_makes_it():
+    """The same function of prompts, and importances that differ: 1 effective head, or 3."""
+    batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(N, D))))(
+        jax.random.split(jax.random.key(1), 64)
+    )
+    plain = jnp.zeros((1, H, D + 1, D + 1))
+    weights = linear_attention.Params(
+        w_kq=plain.at[0, 0, :D, :D].set(jnp.eye(D)), w_pv=plain.at[0, 0, -1, -1].set(-0.5)
+    )
+    turned = jnp.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 0.0, -1.0]])[None]
+
+    def effective(params):
+        def loss(mask):
+            def one(prompt):
+                trace = linear_attention.forward(params, prompts.tokens(prompt), head_mask=mask)
+                return (predict(trace) - prompt.y_query) ** 2
+
+            return jax.vmap(one)(batch).mean()
+
+        return float(heads.effective_heads(heads.importance(loss, 1, H))[0])
+
+    assert effective(weights) == pytest.approx(1)
+    assert effective(head_gauge.mixed(weights, turned)) > 1.5
+
+
+def test_a_mixing_of_another_shape_is_refused():
+    _, params, mixing = setting(0)
+    with pytest.raises(AssertionError, match=r"mixing is \[L, H, H\]"):
+        head_gauge.mixed(params, mixing[:1])
