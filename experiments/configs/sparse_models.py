@@ -66,7 +66,7 @@ class Family:
 
 def _laptop() -> dict[str, Family]:
     one, all4 = (1, 1, 1), (4, 4, 4)
-    slow = dict(learning_rate=0.003, batch=32, clip=1.0, steps=15_000)
+    slow = dict(learning_rate=0.003, batch=32, clip=1.0, steps=9000)
     return {
         "depth 3": Family((one, (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 1), all4)),
         "depth 5": Family(
@@ -83,7 +83,6 @@ def _laptop() -> dict[str, Family]:
         "more scratch": Family((all4,), scratch=8),
         "long training": Family((all4,), steps=120_000),
         "softmax": Family((one, all4), kernel="softmax", key_width=9, **slow),
-        "six covariates": Family(((1, 1, 1), (6, 1, 1), (6, 6, 6)), d=6, scratch=6, seeds=3),
     }
 
 
