@@ -20,7 +20,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
     arrays, names = {}, _depths(config)
-    family = FAMILIES[config.families][names[0]]
+    family = _family(config)
     tests = [drawn(config, family, n) for n in config.shots]
     for name in [*names, *(["long training"] if _has_long(config) else [])]:
         made = trained(config.families, name, config.retrain, progress)
@@ -47,31 +47,36 @@ def _depths(config: Config) -> list[str]:
     return [name for name in FAMILIES[config.families] if name.startswith("depth")]
 
 
+def _family(config: Config):
+    """Of which the task is the same in all."""
+    return FAMILIES[config.families][_depths(config)[0]]
+
+
 def _has_long(config: Config) -> bool:
     return "long training" in FAMILIES[config.families]
 
 
 def plot(dataset):
     settings = results.settings(dataset)
-    names = _depths(settings)
-    picture, axes = style.figure(3.4 * (len(names) + 1), 4.2, (1, len(names) + 1))
+    names, family = _depths(settings), _family(settings)
+    picture, axes = style.figure(3.4 * (len(names) + 1), 4.4, (1, len(names) + 1))
     shots = dataset.shots.values
+    scale = shots / family.noise_std**2
     for ax, name in zip(axes, names, strict=False):
         for rule, dashes in _STYLES.items():
-            known = dataset.rule_risk.sel(rule=rule)
-            style.line(ax, shots, known, rule, "grey", dashes)
+            known = dataset.rule_risk.sel(rule=rule).values
+            style.line(ax, shots, scale * known, rule, "grey", dashes)
         architectures = dataset[f"heads, {name}"].values
         for i, heads in enumerate(architectures):
             runs = dataset[f"risk, {name}"].sel({f"heads, {name}": heads}).transpose("seed", ...)
-            x = shots * 1.035 ** (i - len(architectures) / 2)
+            x = shots * 1.045 ** (i - (len(architectures) - 1) / 2)
             colour, marker = (kinds[i % 6] for kinds in (style.COLOURS, style.MARKERS))
-            style.band(ax, x, runs.values, heads, colour, marker)
-        style.log_axes(ax, x=True, y=True, ticks=shots)
-        ax.set(xlabel="demonstrations n", ylabel="excess risk")
+            style.band(ax, x, scale[None] * runs.values, heads, colour, marker)
+        style.log_axes(ax, x=True, ticks=shots)
+        ax.set(xlabel="demonstrations n", ylabel="n × excess risk / σ²", ylim=(0, 2 * family.d))
         ax.set_title(f"{name} layers".replace("depth ", ""))
-        ax.legend(ncols=2, loc="lower left")
+        ax.legend(ncols=2, loc="upper right")
     _draw_training(axes[-1], dataset, settings)
-    family = FAMILIES[settings.families][names[0]]
     style.caption(picture, _caption(dataset, settings, family, names))
     return picture
 
@@ -112,6 +117,7 @@ def _caption(dataset, settings, family, names) -> str:
     )
     return (
         f"Heads in each layer, and excess risk; at n = {settings.judged}, {'; '.join(shares)}. "
+        "Rules that ignore directions approach d on this scale, sparse ones s. "
         f"Points: median of {family.seeds} seeds and the middle 80 % of them. No rule that ignores "
         "directions can be below the dashed line. Linear attention, d = "
         f"{family.d}, s = {family.sparsity}, σ = {family.noise_std:g}, prompts in units of their "

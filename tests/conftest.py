@@ -7,8 +7,13 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# Two batched factorisations at the same time can wait for each other for ever on two cores.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_enable_concurrency_optimized_scheduler=false")
+# Two batched factorisations at the same time can wait for each other for ever on two cores. And
+# tests compile more than they compute: code that is not optimised is there sooner.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_enable_concurrency_optimized_scheduler=false --xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true",
+)
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 

@@ -14,7 +14,7 @@ class Config:
     retrain: bool = False  # train again instead of reading committed weights
     shots: tuple[int, ...] = (8, 16, 32, 64)
     judged: int = 16  # the number of demonstrations at which claims are judged
-    test_prompts: int = 8192
+    test_prompts: int = 4096
     seed: int = 0
     # Criteria: ratios of mean excess risks, seed by seed, at the judged number of demonstrations.
     beats: float = 1.0  # a model over the best rule that ignores directions
