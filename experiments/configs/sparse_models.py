@@ -11,6 +11,7 @@ from typing import Literal
 from experiments import checks
 
 TASKS = ("sparse", "dense", "polynomial")
+LOOKED_AT = ("depth 3", "depth 5", "long training")  # whose weights on the way are committed too
 
 
 @dataclass(frozen=True)

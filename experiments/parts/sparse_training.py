@@ -20,7 +20,7 @@ import numpy as np
 import optax
 
 from experiments import process
-from experiments.configs.sparse_models import FAMILIES, Family
+from experiments.configs.sparse_models import FAMILIES, LOOKED_AT, Family
 from experiments.parts.sparse_models import draw, errors, init, masks
 from lsa_lab import provenance
 from lsa_lab.prompts import Prompt
@@ -33,7 +33,11 @@ _BLOCKS = 60  # of a training: the median loss of each is kept
 
 @dataclass(frozen=True)
 class Trained:
-    """A architectures, S seeds. Only the last architecture is looked at on the way."""
+    """A architectures, S seeds; heads that an architecture has not are zero.
+
+    Only the last architecture is looked at on the way, and of committed weights only those of the
+    families in LOOKED_AT: ``looks`` is None for the others.
+    """
 
     family: Family
     params: Any  # leaves [A, S, ...], float64
@@ -106,7 +110,9 @@ def _collect(family: Family, run: Run) -> Trained:
     loss = np.stack([np.median(block, axis=-1) for block in blocks], axis=-1)
     looks = jax.tree.map(lambda leaf: split(leaf)[-1, :, 1:], run.history["watch"])
     taken = np.array([status.step for status in run.status]).reshape(grid)
-    return Trained(family, jax.tree.map(split, run.params), looks, loss, taken)
+    gates = masks(family)[:, None, :, :, None, None]
+    params = jax.tree.map(lambda leaf: split(leaf) * gates, run.params)
+    return Trained(family, params, looks, loss, taken)
 
 
 def _file(name: str) -> Path:
@@ -118,10 +124,10 @@ def _kind(family: Family):
     return jax.tree.structure(like)
 
 
-def _pack(made: Trained) -> dict[str, np.ndarray]:
+def _pack(made: Trained, looks: bool) -> dict[str, np.ndarray]:
     arrays = {"family": np.array(repr(made.family)), "loss": made.loss.astype(np.float32)}
     arrays["taken"] = made.taken
-    for what in ("params", "looks"):
+    for what in ("params", "looks") if looks else ("params",):
         leaves = jax.tree.leaves(getattr(made, what))
         arrays |= {f"{what}.{i}": leaf.astype(np.float32) for i, leaf in enumerate(leaves)}
     return arrays
@@ -129,13 +135,13 @@ def _pack(made: Trained) -> dict[str, np.ndarray]:
 
 def _unpack(family: Family, kept) -> Trained:
     kind = _kind(family)
-    trees = [
-        jax.tree.unflatten(
-            kind, [kept[f"{what}.{i}"].astype(float) for i in range(kind.num_leaves)]
-        )
-        for what in ("params", "looks")
-    ]
-    return Trained(family, *trees, kept["loss"].astype(float), kept["taken"])
+
+    def tree(what):
+        leaves = [kept[f"{what}.{i}"].astype(float) for i in range(kind.num_leaves)]
+        return jax.tree.unflatten(kind, leaves)
+
+    looks = tree("looks") if "looks.0" in kept else None
+    return Trained(family, tree("params"), looks, kept["loss"].astype(float), kept["taken"])
 
 
 def main(names: list[str]) -> None:
@@ -146,7 +152,7 @@ def main(names: list[str]) -> None:
     for name in names or FAMILIES["laptop"]:
         family, start, file = FAMILIES["laptop"][name], time.monotonic(), _file(name)
         run = train(family, name, log=WEIGHTS / "log.jsonl")
-        np.savez(file, **_pack(_collect(family, run)))
+        np.savez_compressed(file, **_pack(_collect(family, run), name in LOOKED_AT))
         facts = {"family": repr(family), "seconds": round(time.monotonic() - start, 1)} | origin
         with (WEIGHTS / "provenance.jsonl").open("a") as out:
             out.write(json.dumps(facts, sort_keys=True) + "\n")
