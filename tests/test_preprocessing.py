@@ -1,0 +1,93 @@
+"""Descent in closed form is descent, and features are what they are said to be."""
+
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+
+from experiments.configs.preprocess_then_optimise import Config
+from experiments.configs.sparse_models import FAMILIES
+from experiments.parts import learned_features, preprocessing, sparse_models
+from lsa_lab import estimators, prompts
+from lsa_lab.prompts import Prompt
+
+
+@pytest.fixture(scope="module")
+def prompt():
+    x, y, x_query = map(np.random.default_rng(0).standard_normal, ((6, 4), 6, 4))
+    return Prompt(x, y, x_query, np.zeros(()))
+
+
+def closed(prompt, features, query, step_size, counts):
+    modes = preprocessing.modes(features, prompt.y, query)
+    return preprocessing.predictions(*modes, np.array([step_size]), counts)[0]
+
+
+@pytest.mark.parametrize("step_size", [0.05, 0.9])  # the second one oscillates in some directions
+def test_descent_in_closed_form_is_descent(prompt, step_size):
+    counts = np.arange(1, 9)
+    found = closed(prompt, prompt.x, prompt.x_query, step_size, counts)
+    path = estimators.gradient_descent(prompt, np.full(8, step_size)) @ prompt.x_query
+    np.testing.assert_allclose(found, path[1:], rtol=1e-10)
+    r = prompt.x.T @ prompt.y / 6
+    found = closed(prompt, prompt.x * r, prompt.x_query * r, step_size, counts)
+    path = estimators.preprocessed_gradient_descent(prompt, step_size, 8)[1:]
+    np.testing.assert_allclose(found, path, rtol=1e-10)
+    assert np.abs(closed(prompt, prompt.x, prompt.x_query, step_size, counts) - path).max() > 1e-3
+
+
+def test_with_as_many_heads_as_covariates_each_has_one(prompt):
+    shared = preprocessing.groups(4, (1, 3, 4))
+    np.testing.assert_array_equal(shared[0], np.eye(4)[[0, 0, 0, 0]])
+    np.testing.assert_array_equal(shared[1], np.eye(4)[[0, 0, 1, 2]])
+    np.testing.assert_array_equal(shared[2], np.eye(4))
+    counts, share = np.array([1, 4]), 0.5
+    on_heads = preprocessing.by_heads(prompt, shared, share, counts)
+    r = prompt.x.T @ prompt.y / 6
+    limit = estimators.preprocessed_step_limit(prompt)
+    found = closed(prompt, prompt.x * r, prompt.x_query * r, share * limit, counts)
+    np.testing.assert_allclose(on_heads[-1], preprocessing.squares(found, prompt), rtol=1e-10)
+
+
+def test_what_is_best_is_chosen_on_first_halves_and_judged_on_second_ones():
+    risks = np.full((3, 2, 2, 2), 9.0)  # run, half, step size, number of steps
+    risks[:, 0] = [[1, 4], [2, 3]]
+    risks[:, 1] = [[5, 6], [7, 8]]
+    risks[1, 1, 0, 0] = np.inf
+    by_step, best = preprocessing.judged(risks)
+    np.testing.assert_array_equal(by_step, [[5, 8], [np.inf, 8], [5, 8]])
+    np.testing.assert_array_equal(best, [5, np.inf, 5])
+
+
+@pytest.mark.parametrize("name", ["depth 3", "softmax"])  # merged weights, factored ones
+def test_tokens_are_those_of_the_whole_model(prompt, name):
+    family = FAMILIES["smoke"][name]
+    params = sparse_models.init(family, jax.random.key(0))
+    params = jax.tree.map(lambda leaf: 3 * np.asarray(leaf, float), params)
+    mask = np.array([[1.0, 1.0], [1.0, 0.0]])
+    own = prompts.normalised(prompt.replace(x=prompt.x[:, :2], x_query=prompt.x_query[:2]))[0]
+    tokens = partial(learned_features.tokens_after, family)
+    whole = sparse_models.forward(family, params, own, mask).stream
+    for layer in (1, 2):
+        found = tokens(layer, params, mask, own)
+        np.testing.assert_allclose(found[-1], whole[layer, -1], rtol=1e-10)
+        assert np.abs(found[:-1] - whole[layer, :-1]).max() > 1e-2  # these know their own labels
+    assert np.abs(tokens(2, params, 1 + 0 * mask, own)[-1] - whole[2, -1]).max() > 1e-6
+
+
+def test_white_tokens_are_white_and_have_no_more_directions():
+    features = np.random.default_rng(0).standard_normal((8, 5, 2)) @ np.array(
+        [[3, 1, 3], [0, 1, 0]]
+    )
+    first = learned_features.whitened(features)[:4].reshape(-1, 3)
+    moment = first.T @ first / len(first)
+    np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(moment)), [0, 1, 1], atol=1e-10)
+
+
+def test_settings_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="the last of them d = 8"):
+        Config(heads=(1, 4))
+    for family in ("depth 4", "polynomial", "two of four"):  # unknown, no linear task, one model
+        with pytest.raises(ValueError, match="choose 'depth 3', 'depth 5'"):
+            Config(family=family)
