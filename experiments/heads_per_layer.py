@@ -92,7 +92,7 @@ def _draw_training(ax, dataset, settings):
             label = f"{heads}, {family.steps / 1000:g} 000 steps"
             middle = np.nanmedian(losses[a], axis=0)
             style.line(ax, steps, middle, label, style.COLOURS[i % 6], dashes)
-    style.log_axes(ax, y=True)
+    style.log_axes(ax, x=True, y=True)
     ax.set(xlabel="training step", ylabel="training loss, median of seeds")
     ax.set_title("training")
     ax.legend(loc="upper right")
