@@ -1,0 +1,68 @@
+"""Models without some of their heads are judged as they are, and their heads chosen well."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+from experiments.configs.head_pruning import Config
+from experiments.configs.sparse_models import Family
+from experiments.parts import head_search, pruning, sparse_models
+from lsa_lab.analyses import head_subsets
+from lsa_lab.models import linear_attention
+
+FAMILY = Family(((2, 2, 2),), d=2, scratch=0)
+CONFIG = Config(families="smoke", deep=("depth 3",), n=4, lengths=(2, 4, 6), prompts=8, search=8)
+
+
+@pytest.fixture(scope="module")
+def case():
+    rng = np.random.default_rng(0)
+    leaves = (rng.normal(scale=0.3, size=(2, 3, 2, 3, 3)) for _ in range(2))
+    return pruning.Case(FAMILY, linear_attention.Params(*leaves), np.ones((3, 2)), None, 0)
+
+
+def test_portions_of_masks_on_repeated_prompts_give_each_mask_its_risk(case):
+    masks = np.array([[[1, 0], [1, 1], [0, 1]], [[1, 1], [1, 0], [1, 0]], [[0, 1], [1, 1], [1, 1]]])
+    masks = np.stack([masks, masks[::-1]]).astype(float)
+    batch = pruning.batches(CONFIG, case, pruning.JUDGE, 4, 8)
+    found = pruning.judged(CONFIG, case, batch, masks)
+    one = jax.jit(lambda params, prompts, mask: sparse_models.risk(FAMILY, params, prompts, mask))
+    for r, m in itertools.product(range(2), range(3)):
+        params, prompts = (
+            jax.tree.map(lambda leaf, r=r: leaf[r], some) for some in (case.params, batch)
+        )
+        assert found[r, m] == pytest.approx(float(one(params, prompts, masks[r, m])), rel=1e-9)
+
+
+def test_short_prompts_are_the_beginnings_of_long_ones(case):
+    short, long = (pruning.batches(CONFIG, case, pruning.JUDGE, n, 8) for n in (2, 6))
+    assert np.array_equal(short.x, long.x[:, :, :2])
+    assert np.array_equal(short.y_query, long.y_query)
+
+
+def test_every_choice_keeps_layer_one_and_one_head_of_each_later_layer(case):
+    made = head_search.choices(case)
+    assert len({mask.tobytes() for mask in made}) == 4
+    assert np.array_equal(made.sum(2), np.tile([2, 1, 1], (4, 1)))
+
+
+def test_greed_removes_a_head_at_a_time_and_the_one_missed_least(case):
+    searched = pruning.batches(CONFIG, case, pruning.SEARCH, 4, 8)
+    order = head_search.greedy(CONFIG, case, searched)
+    assert np.array_equal(order.sum((2, 3)), np.tile(np.arange(6, 0, -1), (2, 1)))
+    without = 1 - np.eye(6).reshape(6, 3, 2)
+    found = pruning.judged(CONFIG, case, searched, np.stack([without, without]))
+    assert np.array_equal(order[:, 1], without[found.argmin(1)])
+
+
+def test_the_best_subsets_have_every_size(case):
+    searched = pruning.batches(CONFIG, case, pruning.SEARCH, 4, 8)
+    masks, worth = head_search.best_subsets(CONFIG, case, searched)
+    assert np.array_equal(masks.sum(4)[:, 1, :, 1], np.tile([0, 1, 2], (2, 1)))
+    rows = np.asarray(head_subsets.subsets(2))
+    every = np.ones((4, 3, 2))
+    every[:, 1] = rows
+    found = pruning.judged(CONFIG, case, searched, np.stack([every, every]))
+    assert worth[:, 1].sum(1) == pytest.approx(found[:, 0] - found[:, 3], rel=1e-9)

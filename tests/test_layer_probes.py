@@ -1,0 +1,66 @@
+"""Linear readers of trained models: what they are called, what they are refused, what they find."""
+
+import numpy as np
+import pytest
+
+from experiments.configs.layer_probes import Config
+from experiments.configs.sparse_models import Family
+from experiments.parts import dissected, probing
+from lsa_lab.models import linear_attention
+
+FAMILY = Family(((1, 1), (2, 2)), d=2, scratch=2)
+CONFIG = Config(families="smoke", panels=("depth 3",), dissected=("depth 3",), n=4, prompts=512)
+
+
+def preprocessing():
+    """Layer 1 writes r_j x_j to scratch slot j with head j, layer 2 nothing: leaves [1, ...]."""
+    w_kq, w_pv = np.zeros((2, 1, 2, 2, 5, 5))
+    for j in range(2):
+        w_kq[0, 0, j, j, j] = w_pv[0, 0, j, 2 + j, 4] = 1
+    return linear_attention.Params(w_kq, w_pv)
+
+
+def found(masks):
+    """Risks of reader and read-out, R² and its control [4, L+1], of one run for each mask."""
+    models = {
+        name: probing.Model(preprocessing(), np.array([mask], float), np.ones(1, bool))
+        for name, mask in masks.items()
+    }
+    case = probing.Case(FAMILY, models, 0)
+    return dict(zip(models, probing.readers(CONFIG, case)[:, 0], strict=True))
+
+
+def test_a_reader_finds_one_preprocessed_covariate_for_each_head_of_layer_one():
+    numbers = found({"full": [[1, 1], [1, 1]], "one": [[1, 0], [1, 1]]})
+    assert numbers["full"][2] == pytest.approx([0, 1, 1], abs=0.03)
+    assert numbers["one"][2] == pytest.approx([0, 0.5, 0.5], abs=0.1)
+    assert numbers["full"][3].max() < 0.03  # of other prompts': nothing
+
+
+def test_what_is_read_is_scored_in_the_units_of_the_labels():
+    reader, own = found({"full": [[1, 1], [1, 1]]})["full"][:2]
+    batch = dissected.drawn(FAMILY, CONFIG.seed, probing.FRESH, 4, 1024, 1)
+    zero = (batch.y_query[0, :512] ** 2).mean()
+    assert own == pytest.approx(zero, rel=1e-9)  # nothing is written to the label slot
+    assert reader[0] == pytest.approx(zero, rel=0.05)
+    assert reader[1] < 0.7 * zero
+
+
+def test_a_training_that_has_not_ended_has_no_numbers():
+    model = probing.Model(preprocessing(), np.ones((1, 2, 2)), np.zeros(1, bool))
+    case = probing.Case(FAMILY, {"full": model}, 1)
+    assert np.isnan(probing.readers(CONFIG, case)).all()
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name"),
+    [((4, 4, 4), "full"), ((1, 1, 1), "single head"), ((4, 1, 1), "4 1…"), ((1, 4, 2), "1 4 2…")],
+)
+def test_architectures_have_short_names(architecture, name):
+    assert probing.short(Family((architecture, (4, 4, 4))), architecture) == name
+
+
+def test_too_few_prompts_for_a_probe_are_refused_with_the_number_needed():
+    with pytest.raises(ValueError, match=r"tokens of width 9, which needs 20.*nearest 184"):
+        Config(prompts=100)
+    assert Config(prompts=184).learned >= 180
