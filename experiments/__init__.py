@@ -31,7 +31,7 @@ EXPERIMENTS: dict[str, str] = {
     "sparse_risk": "Which rules can use sparsity in context, and how much does it gain?",
     "preprocess_then_optimise": "When does descent on preprocessed covariates beat descent?",
     "head_lower_bound": "How many heads must the first layer have to preprocess d covariates?",
-    "heads_per_layer": "In which layers do heads help on sparse regression, and to beat which rules?",
+    "heads_per_layer": "In which layers do heads help, and which rules do the models then beat?",
     "head_importance": "Do all heads of the first layer matter, and one head of each later layer?",
     "head_pruning": "Can all heads but one be removed from every later layer, and what else costs?",
     "layer_probes": "In which layer is the answer readable, and what does the first layer write?",

@@ -1,4 +1,4 @@
-"""In which layers do heads help on sparse regression, and which rules do the models beat?"""
+"""In which layers do heads help, and which rules do the models then beat?"""
 
 import numpy as np
 
