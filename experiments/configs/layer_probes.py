@@ -1,4 +1,8 @@
-"""Settings, criteria and texts of `layer_probes`, fixed before its first run on trained models."""
+"""Settings, criteria and texts of `layer_probes`, fixed before its first run on trained models.
+
+After it the number of prompts was lowered, for time, and the control of R² was restricted to
+architectures of which every training has finished.
+"""
 
 from dataclasses import dataclass
 
@@ -151,7 +155,8 @@ CLAIMS = {  # name: source, statement, what is measured, {side: criterion}
     "control": (
         _HERE,
         "Control: of other prompts' preprocessed covariates the first layer holds nothing",
-        "mean over seeds of R² of r_j x_j of other prompts, at the family where it is most,",
+        "mean over seeds of R² of r_j x_j of other prompts, at the family and architecture where "
+        "it is most,",
         {"at_most": "nothing"},
     ),
 }
