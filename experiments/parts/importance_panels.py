@@ -114,7 +114,7 @@ def training(ax, dataset, settings):
         points(ax, way.steps.values * 1.06, later[..., deep].mean(-1) / h, None, color, "s", False)
     ax.axhline(settings.all_matter, color="grey", lw=0.8, ls="--")
     steps = dataset.steps.values
-    style.log_axes(ax, x=True, ticks=sorted({*np.nanmin(steps, 1), *np.nanmax(steps, 1)}))
+    style.log_axes(ax, x=True, ticks=sorted({np.nanmin(steps), *np.nanmax(steps, 1)}))
     ax.set(xlabel="training steps", ylabel="effective heads / h", ylim=(0, 1.05))
     ax.set_title("training length")
     ax.legend(loc="lower left")
@@ -194,10 +194,10 @@ def everyone(first, later, dataset, settings):
                 _row(later, height, found[:, layer], color, alive[layer], typical[layer])
     for ax, bound in ((first, settings.all_matter), (later, settings.one_later)):
         ax.axvline(bound, color="grey", lw=0.8, ls="--")
-        ax.set_ylim(-len(order) + 0.4, 1.0)
+        ax.set_ylim(-len(order) + 0.4, 1.5)
         for place in range(1, len(order)):
             ax.axhline(0.5 - place, color="0.9", lw=0.5, zorder=0)
-    first.text(0.02, 0.45, "risk / ridge's", va="bottom", fontsize=7, color="grey")
+    first.text(0.02, 0.75, "risk / ridge's", va="bottom", fontsize=7, color="grey")
     first.set_yticks(-np.arange(len(order)), names)
     later.set_yticks([])
     first.axvspan(settings.all_matter, 1.02, color=style.COLOURS[2], alpha=0.12, lw=0)
@@ -207,8 +207,16 @@ def everyone(first, later, dataset, settings):
     first.set_title("first layer")
     later.set_title("later layers")
     for layer in range(1, dataset.sizes["layer"]):
-        later.plot([], [], "o", color=style.COLOURS[layer], label=f"layer {layer + 1}")
-    later.legend(loc="lower right")
+        later.plot(
+            [],
+            [],
+            "o",
+            color=style.COLOURS[layer],
+            label="layer 2" if layer == 1 else str(layer + 1),
+        )
+    later.legend(
+        loc="upper right", ncols=dataset.sizes["layer"], columnspacing=0.8, handletextpad=0
+    )
 
 
 def _rank(dataset) -> list[int]:
