@@ -87,7 +87,7 @@ def claims(dataset):
             key = f"{name}.{'_'.join(subject).replace(' ', '_')}"
             which = str(model.model.values)
             if name == "later_that_matter" and not numbers.matters(model, settings)[1:].any():
-                continue  # no later layer reaches the share: a claim about none of them says nothing
+                continue  # a claim about layers of which there are none says nothing
             made.append(_claim(settings, key, ABOUT_MODELS[name], samples, which))
     for name, (samples, which) in others(dataset).items():
         made.append(_claim(settings, name, CLAIMS[name], samples, which))
