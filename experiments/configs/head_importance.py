@@ -4,7 +4,8 @@ One seed of some families had been looked at before, with other programs: at n =
 of depth 3 counted about (3.0, 3.1, 3.5) effective heads a layer, that of depth 5 (1.7, 3.3, 1.06,
 1.04, 2.5), that of the dense task one in each layer. The first two bounds are older than that.
 After the first run on trained weights (depth 3) prompts went from 2048 to 1024, for time, and
-`first_of_median` was added; the other criteria are as they were.
+`first_of_median` was added. `later_that_matter` is no longer judged where no later layer matters,
+as in "narrow keys", where it held vacuously. The other criteria are as they were.
 """
 
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ ABOUT_MODELS = {
         _A4,
         "One head of each later layer that matters is enough: {model}",
         f"{_MEAN} N_l in {_LATER}, among those whose rises sum to the share `dead` of the first "
-        "layer's or more on average (0 heads if there is none),",
+        "layer's or more on average (not judged if there is none, declared as 0 heads before),",
         {"at_most": "one_later"},
     ),
 }
