@@ -30,18 +30,18 @@ Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
 def losses(loss: Loss, head_masks: Array) -> Array:  # [M, L, H] -> [M]
     """The loss of every mask, in one program. A mask that keeps no head at all is refused."""
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
+    options = None
     if not isinstance(head_masks, jax.core.Tracer):
+        options = moments.compiler_options()  # a program inside another has no options of its own
         empty = np.flatnonzero(~np.asarray(head_masks, bool).any((1, 2)))
         if empty.size:
             raise ValueError(
                 f"head_mask {empty[0]} of {len(head_masks)} is all zero: the prediction would be "
                 "that of an empty network, whatever the prompt; keep at least one head"
             )
-    program = jax.jit(
-        lambda masks: jax.lax.map(loss, masks, batch_size=_TOGETHER),
-        compiler_options=moments.compiler_options(),
-    )
-    return program(head_masks)
+    return jax.jit(
+        lambda masks: jax.lax.map(loss, masks, batch_size=_TOGETHER), compiler_options=options
+    )(head_masks)
 
 
 def importance(loss: Loss, num_layers: int, num_heads: int) -> Array:  # [L, H]
