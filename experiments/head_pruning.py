@@ -7,9 +7,8 @@ from experiments.configs.head_pruning import CLAIMS, CLAIMS_OF_EACH, TIERS, Conf
 from experiments.parts import head_search, pruning
 from experiments.parts import pruning_panels as panels
 from experiments.parts.pruning import JUDGE, RULES, SEARCH, TREATMENTS
-from experiments.parts.ratios import about_the_ratio
 from lsa_lab import results
-from lsa_lab.claims import about_the_mean
+from lsa_lab.claims import about_the_mean, about_the_ratio
 
 __all__ = ["TIERS", "Config", "claims", "compute", "plot"]
 

@@ -5,7 +5,8 @@ import numpy as np
 from experiments import style
 from experiments.configs.heads_per_layer import CLAIMS, TIERS, Config
 from experiments.configs.sparse_models import FAMILIES
-from experiments.parts.sparse_judging import drawn, risks, rule_risk
+from experiments.parts.sparse_judging import drawn, risks, rule_errors
+from experiments.parts.sparse_models import law
 from experiments.parts.sparse_training import trained
 from lsa_lab import results
 from lsa_lab.claims import about_the_mean
@@ -30,7 +31,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         )
         arrays[f"loss, {name}"] = ((f"heads, {name}", "seed", f"block, {name}"), made.loss)
         arrays[f"taken, {name}"] = ((f"heads, {name}", "seed"), made.taken)
-    rules = [[rule_risk(family, rule, batch) for batch in tests] for rule in _STYLES]
+    pairs = [(law(family, n), batch) for n, batch in zip(config.shots, tests, strict=True)]
+    rules = [[float(rule_errors(rule, *pair).mean()) for pair in pairs] for rule in _STYLES]
     arrays["rule_risk"] = (("rule", "shots"), np.array(rules))
     noise = family.noise_std**2
     bound = [float(risk.rotation_invariant_bound(n, family.d, noise)) for n in config.shots]
@@ -134,7 +136,7 @@ def claims(dataset):
         family = FAMILIES[settings.families][name]
         measured = dataset[f"risk, {name}"].sel(shots=settings.judged).values  # [A, S]
         known = dataset.rule_risk.sel(shots=settings.judged)
-        named = {kind: measured[i] for kind, i in _kinds(family).items()}
+        named = {kind: measured[i] for kind, i in family.named.items()}
         named |= {rule: np.full(family.seeds, float(known.sel(rule=rule))) for rule in _STYLES}
         for what, (source, statement, criterion, (over, under), bounds) in CLAIMS.items():
             if over not in named or under not in named:
@@ -148,22 +150,6 @@ def claims(dataset):
     if _has_long(settings):
         made.append(_longer(dataset, settings))
     return made
-
-
-def _kinds(family) -> dict[str, int]:
-    """Where the architectures that claims name stand in the family."""
-    many, later = family.heads, family.depth - 1
-    wanted = {
-        "single": (1,) * family.depth,
-        "first": (many, *(1,) * later),
-        "later": (1, *(many,) * later),
-        "full": (many,) * family.depth,
-    }
-    return {
-        kind: family.architectures.index(heads)
-        for kind, heads in wanted.items()
-        if heads in family.architectures
-    }
 
 
 def _level(dataset, settings, name, family):

@@ -8,9 +8,8 @@ from experiments.parts import probe_panels as panels
 from experiments.parts import probing, sparse_models
 from experiments.parts.first_layer_descent import FEATURES, descents
 from experiments.parts.probing import RULES
-from experiments.parts.ratios import about_the_ratio
 from lsa_lab import results
-from lsa_lab.claims import about_the_mean
+from lsa_lab.claims import about_the_mean, about_the_ratio
 
 __all__ = ["TIERS", "Config", "claims", "compute", "plot"]
 

@@ -9,6 +9,7 @@ from lsa_lab.claims import (
     UNKNOWN,
     Claim,
     about_the_mean,
+    about_the_ratio,
     bootstrap_interval,
     judge,
     mean_interval,
@@ -119,3 +120,14 @@ def test_a_claim_that_makes_no_sense_is_refused():
         claim(value=math.nan)
     with pytest.raises(ValueError, match="the lower one first"):
         claim(interval=(1.0, 0.0))
+
+
+def test_a_ratio_and_its_inverse_lead_to_the_same_verdict():
+    ratios = np.array([0.5, 0.6, 0.9, 0.7])
+    texts = ("x.ratio", "derived here", "a is less than b", "a / b <= 1")
+    claim = about_the_ratio(*texts, ratios, at_most=1.0)
+    inverse = about_the_ratio(*texts, 1 / ratios, at_least=1.0)
+    assert claim.verdict == inverse.verdict == "holds"
+    assert claim.value == pytest.approx(np.prod(ratios) ** 0.25)
+    assert claim.interval == pytest.approx(tuple(1 / end for end in inverse.interval[::-1]))
+    assert about_the_ratio(*texts, ratios[:1], at_most=1.0).interval == (0, math.inf)

@@ -42,7 +42,7 @@ class Family:
     def __post_init__(self):
         checks.one_of(self, "task", TASKS)
         checks.one_of(self, "kernel", ("linear", "softmax"))
-        for name in ("d", "sparsity", "seeds", "steps", "batch", "looks"):
+        for name in ("d", "seeds", "steps", "batch", "looks"):
             checks.between(self, name, 1, None)
         checks.between(self, "sparsity", 1, self.d)
         checks.between(self, "scratch", 0, None)
@@ -63,6 +63,16 @@ class Family:
     def heads(self) -> int:
         """H, the most heads that any layer has."""
         return max(max(heads) for heads in self.architectures)
+
+    @property
+    def named(self) -> dict[str, int]:
+        """The places of architectures that experiments compare: one head in each layer, all heads
+        in the first layer alone, in all later ones alone, and the last architecture."""
+        one, many = (1,) * (self.depth - 1), (self.heads,) * (self.depth - 1)
+        wanted = {"single": (1, *one), "first": (self.heads, *one), "later": (1, *many)}
+        wanted["full"] = self.architectures[-1]
+        places = {heads: a for a, heads in enumerate(self.architectures)}
+        return {name: places[heads] for name, heads in wanted.items() if heads in places}
 
 
 def _laptop() -> dict[str, Family]:

@@ -6,8 +6,9 @@ import jax
 import numpy as np
 
 from experiments.configs.preprocess_then_optimise import Config
-from experiments.parts import preprocessing, sparse_models, sparse_rules
+from experiments.parts import preprocessing, sparse_rules
 from experiments.parts.preprocessing import TUNED, descents, judged
+from experiments.parts.sparse_judging import rule_errors
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
 
@@ -60,15 +61,9 @@ def with_fitted_steps(config: Config, batch: Prompt, tuning: Prompt) -> np.ndarr
     return np.moveaxis(by_run.mean(-1), 2, 0)
 
 
-@partial(jax.jit, static_argnums=0)
-def _reference(rule: str, law: LinearTask, batch: Prompt):  # [B]
-    predicted = sparse_models.cut(sparse_rules.predictions(rule, batch, law), batch)
-    return (predicted - batch.y_query) ** 2
-
-
 def references(law: LinearTask, batch: Prompt) -> np.ndarray:  # [R, B] -> [R, rules]
     """Of the rules that know the law."""
-    errors = [np.asarray(_reference(rule, law, flat(batch))) for rule in sparse_rules.RULES]
+    errors = [np.asarray(rule_errors(rule, law, flat(batch))) for rule in sparse_rules.RULES]
     return np.stack([one.reshape(batch.y_query.shape).mean(1) for one in errors], axis=1)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.configs.sparse_models import Family
 from experiments.parts import sparse_models
-from experiments.parts.probing import DESCENT, SHUFFLE, Case, drawn, keys, over_runs, shape
+from experiments.parts.probing import DESCENT, SHUFFLE, Case, drawn, keys, over_runs
 from lsa_lab import prompts
 from lsa_lab.analyses import probes
 from lsa_lab.models import transformer
@@ -34,7 +34,8 @@ def descents(config, case: Case) -> np.ndarray:  # [R, features, 2, steps+1]
         jax.tree.map(lambda leaf: leaf[:, :1], (model.params, model.masks))  # of the first layer
         for model in (case.models["full"], case.models["single head"])
     ]
-    alone = dataclasses.replace(shape(case.family), architectures=((case.family.heads,),))
+    whole = sparse_models.skeleton(case.family)
+    alone = dataclasses.replace(whole, architectures=((case.family.heads,),))
     program = _descend(alone, config.steps, config.share)
     return over_runs(program, models, batch, keys(config, SHUFFLE, case.runs))
 

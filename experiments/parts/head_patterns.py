@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.configs.sparse_models import Family
 from experiments.parts import importance, sparse_models
-from lsa_lab.analyses import head_similarity
+from lsa_lab.analyses import head_gauge, head_similarity
 from lsa_lab.analyses.head_similarity import HeadMaps
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.prompts import Prompt
@@ -19,29 +19,18 @@ OTHERS = ("orthogonal", "turned")  # ways to write the same model
 def represented(family: Family, params, seed: int) -> dict[str, linear_attention.Params]:
     """Models [R, ...] of merged heads, all of them present, written as OTHERS.
 
-    A layer depends on its heads by N = Σ_h p_h q_hᵀ alone, p and q the entries of w_pv and w_kq, so
-    that p_h → Σ_g A_hg p_g, q_h → Σ_g (A⁻ᵀ)_hg q_g changes nothing, for any invertible A (derived
-    here). "orthogonal": √s times the singular vectors of N; "turned": A a random rotation of those.
-    The first layer's N is restricted to what prompts show it: no scratch.
+    "orthogonal": canonical heads (analyses.head_gauge); "turned": these, mixed by random rotations.
+    The first layer is restricted to what prompts show it: no scratch.
     """
     params = jax.tree.map(np.array, importance.plain(family, params)[1])
     shown = _visible(family)
     params.w_kq[:, 0] *= np.outer(shown, shown)
     params.w_pv[:, 0] *= shown
-    shape = params.w_pv.shape
-    p, q = (w.reshape(*shape[:-2], -1).swapaxes(-1, -2) for w in (params.w_pv, params.w_kq))
-    (p, left), (q, right) = np.linalg.qr(p), np.linalg.qr(q)
-    u, s, vt = np.linalg.svd(left @ right.swapaxes(-1, -2))
-    root = np.sqrt(s)[..., None, :]
-    p, q = p @ u * root, q @ vt.swapaxes(-1, -2) * root  # [R, L, e², H]
-    normal = np.random.default_rng(seed).standard_normal(u.shape)
-    turn = np.linalg.qr(normal)[0]
-
-    def heads(p, q):
-        written, asked = (w.swapaxes(-1, -2).reshape(shape) for w in (p, q))
-        return linear_attention.Params(w_kq=asked, w_pv=written)
-
-    return dict(zip(OTHERS, (heads(p, q), heads(p @ turn, q @ turn)), strict=True))
+    made = jax.jit(jax.vmap(lambda one: head_gauge.canonical(one)[0]))(params)
+    heads = params.w_pv.shape[:3]  # [R, L, H]
+    turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((*heads, heads[-1])))[0]
+    turned = jax.jit(jax.vmap(head_gauge.mixed))(made, turn)
+    return dict(zip(OTHERS, (made, turned), strict=True))
 
 
 def across_seeds(family: Family, params, batch: Prompt) -> np.ndarray:  # [R, L]

@@ -1,5 +1,6 @@
 """How much risk each head of trained models saves, by three ways of taking a head away."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Literal
@@ -63,17 +64,15 @@ def risks(
 
 
 def plain(family: Family, params):
-    """The family with all that predictions do not depend on left out, its weights merged if they
-    can be: one program serves all families of a shape."""
-    shape = dict(scratch=family.scratch, d=sparse_models.width(family) - family.scratch - 1)
-    architecture = (family.heads,) * family.depth
+    """The skeleton of the family, its weights merged if they can be: one program serves all
+    families of a shape."""
+    like = sparse_models.skeleton(family)
     if family.kernel == "softmax":
-        kind = dict(kernel=family.kernel, key_width=family.key_width)
-        return Family((architecture,), **kind, **shape), params
+        return like, params
     if isinstance(params, transformer.Params):
         merge = functools.partial(transformer.merge, config=sparse_models.shape(family))
         params = jax.vmap(merge)(params)
-    return Family((architecture,), **shape), params
+    return dataclasses.replace(like, key_width=None), params
 
 
 @functools.cache

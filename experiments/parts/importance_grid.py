@@ -4,16 +4,14 @@ from dataclasses import replace
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.configs.head_importance import COMPARED, ON_THE_WAY, REPRESENTED, Config
 from experiments.configs.sparse_models import Family
 from experiments.parts import head_patterns, importance, sparse_models
-from experiments.parts.sparse_rules import predictions
+from experiments.parts.sparse_judging import rule_errors
 from experiments.parts.sparse_training import Trained
 from lsa_lab.analyses import heads
-from lsa_lab.tasks import linear, polynomial
 
 ABLATIONS = {  # what a head is taken away by, and what is made of the errors of all prompts
     "zero": ("zero", np.mean),
@@ -73,10 +71,7 @@ def _text(architecture: tuple[int, ...]) -> str:
 
 def _form(family: Family, a: int) -> str:
     """What SUBJECTS call an architecture."""
-    if a == len(family.architectures) - 1:
-        return "full"
-    first = (family.heads,) + (1,) * (family.depth - 1)
-    return "first" if family.architectures[a] == first else "other"
+    return next((name for name in ("full", "first") if family.named.get(name) == a), "other")
 
 
 def _models(made: dict[str, Trained]) -> list[tuple[str, int]]:
@@ -97,7 +92,7 @@ def measure(config: Config, made: dict[str, Trained], name: str, a: int) -> dict
     one = made[name]
     batch, ridge = _prompts(config, one.family)
     params = jax.tree.map(lambda leaf: leaf[a], one.params)
-    alive = one.taken[a] == one.family.steps
+    alive = one.finished[a]
     gates = sparse_models.masks(one.family)[a]
     judge = partial(importance.importances, one.family, params, batch, gates)
     rise, of_median = np.moveaxis(judge(over_prompts=_mean_and_median), -1, 0)
@@ -109,7 +104,7 @@ def measure(config: Config, made: dict[str, Trained], name: str, a: int) -> dict
 def on_the_way(config: Config, one: Trained, end: np.ndarray) -> np.ndarray:  # [R, looks, L, H]
     """Rises of the risk for the full model after each part of its training, the last given."""
     batch, _ = _prompts(config, one.family)
-    gates, alive = sparse_models.masks(one.family)[-1], one.taken[-1] == one.family.steps
+    gates, alive = sparse_models.masks(one.family)[-1], one.finished[-1]
     looks = [
         importance.importances(
             one.family, jax.tree.map(lambda leaf, i=i: leaf[:, i], one.looks), batch, gates
@@ -129,7 +124,7 @@ def by_ablation(config: Config, one: Trained) -> np.ndarray:  # [ablation, R, L,
     gates, params = sparse_models.masks(one.family)[-1], _full(one)
     judge = partial(importance.importances, one.family, params, batch, gates)
     found = [judge(*how) for how in ABLATIONS.values()]
-    return _only(one.taken[-1] == one.family.steps, np.array(found), axis=1)
+    return _only(one.finished[-1], np.array(found), axis=1)
 
 
 def by_representative(config: Config, one: Trained, rise: np.ndarray) -> np.ndarray:
@@ -139,7 +134,7 @@ def by_representative(config: Config, one: Trained, rise: np.ndarray) -> np.ndar
     gates, kind = sparse_models.masks(one.family)[-1], replace(one.family, key_width=None)
     written = head_patterns.represented(one.family, _full(one), config.seed)
     found = [importance.importances(kind, params, batch, gates) for params in written.values()]
-    return np.stack([rise, *_only(one.taken[-1] == one.family.steps, np.array(found), axis=1)])
+    return np.stack([rise, *_only(one.finished[-1], np.array(found), axis=1)])
 
 
 def alike(config: Config, one: Trained) -> dict[str, np.ndarray]:
@@ -188,21 +183,17 @@ def _full(one: Trained):
 
 
 def _prompts(config: Config, family: Family):
-    """The prompts of a family, and ridge's risk on them; the same for all families of a task."""
-    key = jax.random.fold_in(jax.random.key(config.seed), 0)
+    """The prompts of a family, and ridge's risk on them, which is no rule for polynomials; the same
+    for all families of a task."""
+    key, law = (
+        jax.random.fold_in(jax.random.key(config.seed), 0),
+        sparse_models.law(family, config.n),
+    )
     size = max(config.prompts, config.softmax_prompts)
-    drawn = _drawn(key, sparse_models.law(family, config.n), size)
     kept = config.softmax_prompts if family.kernel == "softmax" else config.prompts
-    batch, ridge = jax.tree.map(lambda leaf: leaf[:kept], drawn)
-    return batch, ridge.mean()
+    batch = jax.tree.map(lambda leaf: leaf[:kept], _drawn(law, key, size))
+    known = family.task != "polynomial"
+    return batch, rule_errors("ridge", law, batch).mean() if known else np.nan
 
 
-@partial(jax.jit, static_argnums=2)
-def _drawn(key, law, size: int):
-    """Prompts, and ridge's squared errors on them [B]; it is no rule for polynomials."""
-    kind = linear if isinstance(law, linear.LinearTask) else polynomial
-    batch = jax.vmap(partial(kind.sample, task=law))(jax.random.split(key, size))
-    if kind is polynomial:
-        return batch, jnp.full(size, jnp.nan)
-    ruled = sparse_models.cut(predictions("ridge", batch, law), batch)
-    return batch, (ruled - batch.y_query) ** 2
+_drawn = jax.jit(sparse_models.draw_from, static_argnums=2)

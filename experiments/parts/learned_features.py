@@ -30,9 +30,7 @@ FITTED = ("raw", "mixed")
 
 def chosen(family: Family) -> list[int]:
     """Which architectures are looked at: (1, ..., 1), (h, 1, ..., 1) and the last one."""
-    full = family.architectures[-1]
-    wanted = ((1,) * family.depth, (full[0], *(1,) * (family.depth - 1)), full)
-    return [family.architectures.index(heads) for heads in wanted]
+    return [family.named[name] for name in ("single", "first", "full")]
 
 
 def tokens_after(family: Family, layer: int, params, head_mask, prompt: Prompt):  # -> [n+1, D]
@@ -94,7 +92,7 @@ def compute(config, key, progress=None):
     """Entries of the Dataset: descent on FEATURES, the models themselves, and known rules."""
     made = trained(config.families, config.family, config.retrain, progress)
     family, used = made.family, chosen(made.family)
-    seeds = np.flatnonzero((made.taken[used] == family.steps).all(0))
+    seeds = np.flatnonzero(made.finished[used].all(0))
     if not len(seeds):
         raise ValueError(f"family {config.family!r}: every seed has a model that diverged")
     params = jax.tree.map(lambda leaf: np.moveaxis(leaf[used][:, seeds], 0, 1), made.params)

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.configs.sparse_models import Family
-from experiments.parts import dissected, importance, sparse_models, sparse_rules, sparse_training
+from experiments.parts import dissected, importance, sparse_models, sparse_training
+from experiments.parts.sparse_judging import rule_errors
 from lsa_lab import prompts
 from lsa_lab.analyses import heads, probes
 from lsa_lab.prompts import Prompt
@@ -58,25 +59,25 @@ def short(family: Family, architecture: tuple[int, ...]) -> str:
 def load(config, name: str, progress=None) -> Case:
     made = sparse_training.trained(config.families, name, config.retrain, progress)
     family = made.family
-    counts, lone = family.architectures[-1], (1,) * family.depth
-    seeds, models = dissected.finished(made, [counts, lone]), {}
-    for one in family.architectures:
-        masks = np.tile(dissected.gates(family, one), (seeds.sum(), 1, 1))
-        whole = dissected.finished(made, [one])[seeds]
-        models[short(family, one)] = Model(dissected.weights(made, one, seeds), masks, whole)
+    counts = family.architectures[-1]
+    seeds, models = made.finished[[family.named["single"], family.named["full"]]].all(0), {}
+    for a, one in enumerate(family.architectures):
+        masks = np.tile(sparse_models.masks(family)[a], (seeds.sum(), 1, 1))
+        weights = dissected.weights(made, a, seeds)
+        models[short(family, one)] = Model(weights, masks, made.finished[a, seeds])
     full = models["full"]
     models["pruned"] = Model(full.params, pruned(config, family, full.params, counts), full.whole)
     rng = np.random.default_rng(config.seed)
     random = jax.tree.map(lambda leaf: rng.normal(0.0, _SCALE, leaf.shape), full.params)
     models["random"] = Model(random, full.masks, full.whole)
-    return Case(family, models, int((made.taken != family.steps).sum()))
+    return Case(family, models, int((~made.finished).sum()))
 
 
 def pruned(config, family: Family, params, counts) -> np.ndarray:  # [R, L, H]
     """Importance is measured on prompts that nothing is judged on."""
     runs = len(jax.tree.leaves(params)[0])
     batch = dissected.run(drawn(config, family, IMPORTANCE, runs), 0)
-    gates = dissected.gates(family, counts)
+    gates = sparse_models.masks(family)[-1]
     scores = importance.importances(family, params, batch, gates, "zero")
     return np.asarray(jax.jit(jax.vmap(lambda scores: heads.prune(scores, counts)))(scores))
 
@@ -95,7 +96,7 @@ def both(config, case: Case) -> tuple[Prompt, Prompt]:
 def readers(config, case: Case) -> np.ndarray:  # [models, R, 4, L+1]
     """Of every model, after every layer: see ``_reader``; NaN where a training has not ended."""
     given = (*both(config, case), keys(config, CONTROL, case.runs))
-    program = _reader(shape(case.family), config.learned)
+    program = _reader(sparse_models.skeleton(case.family), config.learned)
     found = []
     for model in case.models.values():
         numbers = over_runs(program, model.params, model.masks, *given)
@@ -154,15 +155,7 @@ def known(config, case: Case) -> np.ndarray:  # [rules]
     fresh = both(config, case)[1]
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), fresh)
     law = sparse_models.law(case.family, config.n)
-
-    @jax.jit
-    def risks(flat):
-        predicted = [sparse_rules.predictions(rule, flat, law) for rule in RULES]
-        return jnp.stack(
-            [((sparse_models.cut(p, flat) - flat.y_query) ** 2).mean() for p in predicted]
-        )
-
-    return np.asarray(risks(flat))
+    return np.array([rule_errors(rule, law, flat).mean() for rule in RULES])
 
 
 def over_runs(program, *trees) -> np.ndarray:  # leaves [R, ...] -> [R, ...]
@@ -172,11 +165,3 @@ def over_runs(program, *trees) -> np.ndarray:  # leaves [R, ...] -> [R, ...]
 
 def keys(config, tag: int, runs: int):
     return jax.random.split(jax.random.fold_in(jax.random.key(config.seed), tag), runs)
-
-
-def shape(family: Family) -> Family:
-    """The family with all that a forward pass does not depend on left out."""
-    scratch = family.scratch
-    d = sparse_models.width(family) - scratch - 1
-    kept = dict(kernel=family.kernel, key_width=family.key_width, scratch=scratch, d=d)
-    return Family(((family.heads,) * family.depth,), **kept)

@@ -4,17 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.configs.sparse_models import Family
-from experiments.parts import (
-    dissected,
-    importance,
-    sparse_models,
-    sparse_rules,
-    sparse_training,
-)
+from experiments.parts import dissected, importance, sparse_models, sparse_training
+from experiments.parts.sparse_judging import rule_errors
 from lsa_lab.analyses import heads
 from lsa_lab.prompts import Prompt
 
@@ -49,17 +43,12 @@ class Case:
 def load(config, name: str, progress=None) -> Case:
     made = sparse_training.trained(config.families, name, config.retrain, progress)
     family = made.family
-    full = family.architectures[-1]
-    pruned = (full[0], *(1,) * (family.depth - 1))
-    seeds = dissected.finished(made, [full])
-    params, gates, so = dissected.weights(made, full, seeds), dissected.gates(family, full), None
-    lost = (~seeds).sum()
-    if pruned in family.architectures:
-        whole = dissected.finished(made, [pruned])
-        others = dissected.weights(made, pruned, seeds)
-        so = others, dissected.gates(family, pruned), whole[seeds]
-        lost += (~whole).sum()
-    return Case(family, params, gates, so, int(lost))
+    gates, seeds = sparse_models.masks(family), made.finished[-1]
+    first, so, lost = family.named.get("first"), None, (~seeds).sum()
+    if first is not None:
+        so = dissected.weights(made, first, seeds), gates[first], made.finished[first, seeds]
+        lost += (~made.finished[first]).sum()
+    return Case(family, dissected.weights(made, -1, seeds), gates[-1], so, int(lost))
 
 
 def batches(config, case: Case, tag: int, n: int, size: int) -> Prompt:  # leaves [R, B, ...]
@@ -153,13 +142,8 @@ def known(config, case: Case, n: int) -> np.ndarray:  # [R, rules]
     batch = batches(config, case, JUDGE, n, config.prompts)
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), batch)
     law = sparse_models.law(case.family, n)
-
-    @jax.jit
-    def errors(flat):
-        predicted = [sparse_rules.predictions(rule, flat, law) for rule in RULES]
-        return jnp.stack([(sparse_models.cut(p, flat) - flat.y_query) ** 2 for p in predicted])
-
-    return np.asarray(errors(flat)).reshape(len(RULES), case.runs, -1).mean(2).T
+    errors = np.array([rule_errors(rule, law, flat) for rule in RULES])
+    return errors.reshape(len(RULES), case.runs, -1).mean(2).T
 
 
 def geometric(found: np.ndarray, draws: int) -> np.ndarray:  # [R, M] -> [R, len(KEPT + DRAWN)]

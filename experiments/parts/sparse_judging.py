@@ -11,6 +11,7 @@ from experiments.parts import sparse_models, sparse_rules
 from experiments.parts.sparse_training import Trained
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask
 
 
 def drawn(config, family: Family, n: int) -> Prompt:
@@ -36,8 +37,8 @@ def risks(made: Trained, batch: Prompt) -> np.ndarray:  # [A, S]
     return np.asarray(over(made.params, batch))
 
 
-def rule_risk(family: Family, rule: str, batch: Prompt) -> float:
-    """The mean excess risk of one of ``sparse_rules.RULES``."""
-    law = sparse_models.law(family, batch.x.shape[1])
-    predicted = jax.jit(lambda batch: sparse_rules.predictions(rule, batch, law))(batch)
-    return float(((sparse_models.cut(predicted, batch) - batch.y_query) ** 2).mean())
+@partial(jax.jit, static_argnums=0)
+def rule_errors(rule: str, law: LinearTask, batch: Prompt) -> jax.Array:  # [B]
+    """Squared errors of one of ``sparse_rules.RULES``, its predictions cut as those of models."""
+    predicted = sparse_models.cut(sparse_rules.predictions(rule, batch, law), batch)
+    return (predicted - batch.y_query) ** 2

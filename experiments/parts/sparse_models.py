@@ -41,9 +41,12 @@ def law(family: Family, n: int, dtype=None) -> linear.LinearTask | polynomial.Po
 
 def draw(family: Family, key, n: int, size: int, dtype=None) -> Prompt:
     """Prompts [size]."""
-    kind = polynomial if family.task == "polynomial" else linear
-    one = partial(kind.sample, task=law(family, n, dtype))
-    return jax.vmap(one)(jax.random.split(key, size))
+    return draw_from(law(family, n, dtype), key, size)
+
+
+def draw_from(task: linear.LinearTask | polynomial.PolynomialTask, key, size: int) -> Prompt:
+    kind = linear if isinstance(task, linear.LinearTask) else polynomial
+    return jax.vmap(partial(kind.sample, task=task))(jax.random.split(key, size))
 
 
 def shape(family: Family) -> transformer.Config:
@@ -51,6 +54,14 @@ def shape(family: Family) -> transformer.Config:
     return transformer.Config(
         e, family.depth, family.heads, family.key_width or e, kernel=family.kernel, init_scale=1.0
     )
+
+
+def skeleton(family: Family) -> Family:
+    """The family with all that a forward pass does not depend on left out: families with the same
+    one share their programs."""
+    covariates = width(family) - family.scratch - 1
+    kept = dict(kernel=family.kernel, key_width=family.key_width, scratch=family.scratch)
+    return Family(((family.heads,) * family.depth,), d=covariates, **kept)
 
 
 def factored(family: Family, params) -> transformer.Params:

@@ -35,11 +35,6 @@ def predictions(rule: str, batch: Prompt, law: LinearTask) -> Array:  # [B]
     return jnp.sum(weights(rule, batch, law) * batch.x_query, axis=1)
 
 
-def excess_risk(rule: str, batch: Prompt, law: LinearTask) -> Array:  # [B]
-    """Squared errors on the query, whose label carries no noise."""
-    return (predictions(rule, batch, law) - batch.y_query) ** 2
-
-
 def weights(rule: str, batch: Prompt, law: LinearTask) -> Array:  # [B, d]
     """The same rules before they meet the query."""
     _check(batch, law)

@@ -45,6 +45,11 @@ class Trained:
     loss: np.ndarray  # [A, S, blocks]  medians over the batches of a block
     taken: np.ndarray  # [A, S]  steps before it diverged, all of them if it did not
 
+    @property
+    def finished(self) -> np.ndarray:  # [A, S] bool
+        """Which trainings did not diverge."""
+        return self.taken == self.family.steps
+
 
 def trained(tier: str, name: str, retrain: bool = False, progress=None) -> Trained:
     """A family of a tier: its committed weights, or if there are none, or none wanted, new ones."""
