@@ -11,11 +11,12 @@ BIN := .venv/bin
 # Tests on this many cores; each is a process of its own.
 JOBS ?= 2
 
-.PHONY: help test lint figures smoke clean
+.PHONY: help test soak lint figures smoke clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
 	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
+	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
 	@echo "make lint      ruff alone"
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
@@ -23,6 +24,9 @@ help:
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)
+
+soak: .venv/installed
+	$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=soak tests/theorems tests/test_estimators.py
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -77,12 +77,14 @@ def test_ridge_is_scikit_learns(n, d, rank, seed, penalty):
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
+@pytest.mark.filterwarnings("ignore:Objective did not converge")
 @given(seed=SEEDS, penalty=st.floats(0.1, 1.0))
 def test_lasso_is_scikit_learns(n, d, rank, seed, penalty):
     from sklearn.linear_model import Lasso
 
     prompt = draw(seed, n, d, rank)
-    model = Lasso(alpha=penalty, fit_intercept=False, tol=1e-14, max_iter=1_000_000)
+    # A gap of 1e-14 is below rounding for one draw in a thousand: it warns and is as near as it gets.
+    model = Lasso(alpha=penalty, fit_intercept=False, tol=1e-14, max_iter=10_000)
     ours = lasso(prompt, penalty)
     np.testing.assert_allclose(ours, reference(model, prompt), atol=1e-10)
 

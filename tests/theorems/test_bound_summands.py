@@ -60,7 +60,7 @@ def test_isotropic_noise_has_a_closed_form_below_its_linearisation(shape, seed):
     updates, _ = draw(seed, shape)
     noise_var, entries = np.random.default_rng(seed).uniform(0.01, 3), shape[2] ** 2
     mean_square = (updates**2).sum((2, 3)).mean(0)
-    closed = entries * np.log(1 + mean_square / (entries * noise_var))
+    closed = entries * np.log1p(mean_square / (entries * noise_var))
     for noise_cov in (noise_var, noise_var * np.eye(entries)):
         np.testing.assert_allclose(summands(updates, noise_cov), closed, rtol=1e-10, atol=1e-10)
     assert (closed <= mean_square / noise_var).all()
