@@ -83,7 +83,7 @@ def test_lasso_is_scikit_learns(n, d, rank, seed, penalty):
     from sklearn.linear_model import Lasso
 
     prompt = draw(seed, n, d, rank)
-    # A gap of 1e-14 is below rounding for one draw in a thousand: it warns and is as near as it gets.
+    # For one draw in a thousand 1e-14 is below rounding: it warns and is as near as it gets.
     model = Lasso(alpha=penalty, fit_intercept=False, tol=1e-14, max_iter=10_000)
     ours = lasso(prompt, penalty)
     np.testing.assert_allclose(ours, reference(model, prompt), atol=1e-10)
