@@ -47,9 +47,9 @@ def loss_of_predictions(params, key, n, d):
 
 
 def milliseconds(loss, num_layers, n, d):
-    """Per step of gradient descent with fresh prompts, once for each repeat."""
+    """Per step of gradient descent with fresh prompts, once for each repeat, compiled as in fit."""
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=moments.compiler_options())
     def train(params, key):
         def step(params, t):
             slope = jax.grad(loss)(params, jax.random.fold_in(key, t), n, d)

@@ -89,11 +89,7 @@ def fit(
     facts = {"identity": identity, "steps": steps, "width": width, "runs": many or 1}
     if watch is not None:
         facts["chunk"] = chunk
-    if curriculum is not None:
-        stages = jax.jit(jax.vmap(curriculum))(jnp.arange(steps, dtype=jnp.int32))
-        facts["curriculum"] = checkpoints.digest(jax.device_get(stages))
-    for name, tree in zip(("initial params", "keys", "settings"), inputs, strict=True):
-        facts[name] = checkpoints.digest(tree)
+    facts |= _digests(recipe, inputs)
     look = None if watch is None else jax.jit(lambda params: jax.lax.map(watch, params))
     held = _take_up(recipe, inputs, chunk, look, checkpoint, facts)
     tell = console.teller(label, log, progress, many or 1, steps, held.done())
@@ -107,6 +103,15 @@ def fit(
     if many:
         return Run(trained, held.history, status)
     return Run(*jax.tree.map(lambda rows: rows[0], (trained, held.history)), status[0])
+
+
+def _digests(recipe: runs.Recipe, inputs: tuple) -> dict[str, str]:
+    """By which a checkpoint of another call is known."""
+    trees = dict(zip(("initial params", "keys", "settings"), inputs, strict=True))
+    if recipe.curriculum is not None:
+        stages = jax.jit(jax.vmap(recipe.curriculum))(jnp.arange(recipe.steps, dtype=jnp.int32))
+        trees["curriculum"] = jax.device_get(stages)
+    return {name: checkpoints.digest(tree) for name, tree in trees.items()}
 
 
 @flax.struct.dataclass
