@@ -31,8 +31,7 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 # Draws change the numbers inside a theorem's hypotheses; shapes come from parametrize, so that a
 # test compiles once per shape. Compilation makes the first draw slow, hence no deadline. A person's
-# run draws anew, CI draws the same every time, and soak looks for the one draw in a thousand that
-# breaks a test.
+# run draws anew, CI draws the same every time, and soak looks for the rare draw that breaks a test.
 hypothesis.settings.register_profile("local", max_examples=20, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=20, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("soak", max_examples=1000, deadline=None)

@@ -41,14 +41,14 @@ def test_the_risk_falls_as_one_over_the_test_length_to_the_floor(d, seed):
     np.testing.assert_allclose(many, floor + (one - floor) / 50, rtol=1e-10)
     # Infinitely many demonstrations are d of them without noise whose second moment is Λ' itself.
     x = np.sqrt(d) * roots[0].T
-    simulated, above, below = (
+    simulated, *moved = (
         sum((np.asarray(network_errors(a, x, x @ w, w, roots[1].T)) ** 2).sum() for w in roots[2].T)
         for a in (A, A + 0.1, A - 0.1)
     )
     np.testing.assert_allclose(simulated, floor, rtol=1e-10, atol=1e-12)
     # Control: another map has another floor. The floor is strictly convex in A, so that one map may
     # share it by chance, but never both sides of A.
-    assert max(above, below) > (1 + 1e-7) * floor
+    assert max(moved) > (1 + 1e-7) * floor
 
 
 def test_three_times_the_covariance_is_worse_than_predicting_zero():
