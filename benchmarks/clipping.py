@@ -9,7 +9,7 @@ eight different ranks, so that no two edits coincide, then with A2's rates, of w
 import time
 from functools import partial
 
-from experiments import process
+from lsa_lab.harness import process
 
 process.configure()
 

@@ -9,7 +9,7 @@ at 64 checkpoints (many swaps), whole and projected to 512 numbers. On an idle m
 import resource
 import time
 
-from experiments import process
+from lsa_lab.harness import process
 
 process.configure()
 

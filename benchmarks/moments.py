@@ -8,7 +8,7 @@ Ratios are taken within one run of this script, on an idle machine:
 import time
 from functools import partial
 
-from experiments import process
+from lsa_lab.harness import process
 
 process.configure()
 

@@ -5,7 +5,7 @@ interval of their difference: ``mean_interval(errors_a - errors_b)``.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -16,6 +16,63 @@ Interval = tuple[float, float]
 
 CONFIDENCE = 0.95
 UNKNOWN: Interval = (-math.inf, math.inf)  # too few runs to know a spread
+
+
+Statistic = Literal["mean", "median", "ratio", "value"]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a source says, what is measured for it, and the bounds, fixed before the run.
+
+    ``statistic`` is taken over independent runs: the mean with Student's interval, the median with
+    that of order statistics, "ratio", the geometric mean of positive samples, or "value", one
+    number without a spread. ``margin`` m asks for equivalence: within [-m, m], for a ratio within
+    [1 / (1 + m), 1 + m].
+    """
+
+    id: str  # short, unique in its experiment
+    source: str  # "Zhang et al. 2306.09927, Theorem 4.1", or "derived here"
+    says: str  # one sentence
+    measured: str  # what a sample is, as a noun phrase
+    statistic: Statistic = "mean"
+    at_least: float | None = None
+    at_most: float | None = None
+    margin: float | None = None
+    over: str = "runs"  # what a sample is one of
+    standard_errors: float | None = None  # of a mean: x̄ ± this many in place of Student's t
+    note: str = ""  # what was changed or added after a look at results
+
+    def __post_init__(self):
+        if self.statistic not in get_args(Statistic):
+            known = ", ".join(get_args(Statistic))
+            raise ValueError(f"statement {self.id}: statistic {self.statistic!r}: choose {known}")
+        if (self.margin is None) == (self.at_least is None and self.at_most is None):
+            raise ValueError(f"statement {self.id}: give at_least, at_most or both, or a margin")
+        if self.standard_errors is not None and self.statistic != "mean":
+            raise ValueError(f"statement {self.id}: standard_errors are those of a mean")
+        low, high = self.bounds
+        if not low <= high:
+            raise ValueError(f"statement {self.id}: no number is >= {low:g} and <= {high:g}")
+
+    @property
+    def bounds(self) -> Interval:
+        """[low, high], infinite where nothing is asked."""
+        if self.margin is not None:
+            ratio = self.statistic == "ratio"
+            return (1 / (1 + self.margin) if ratio else -self.margin), ratio + self.margin
+        low = -math.inf if self.at_least is None else float(self.at_least)
+        return low, math.inf if self.at_most is None else float(self.at_most)
+
+    @property
+    def criterion(self) -> str:
+        """As "median over runs of the share of pairs >= 0.95"."""
+        words = {"ratio": "geometric mean", "value": ""}.get(self.statistic, self.statistic)
+        what = f"{words} over {self.over} of {self.measured}" if words else self.measured
+        signs = zip((">=", "<="), self.bounds, strict=True)
+        kept = [f"{sign} {bound:.3g}" for sign, bound in signs if math.isfinite(bound)]
+        note = f" ({self.note})" if self.note else ""
+        return f"{what} {' and '.join(kept)}{note}"
 
 
 @dataclass(frozen=True)
@@ -41,7 +98,51 @@ class Claim:
             raise ValueError(f"claim {self.id}: its value is NaN: claim nothing about it")
 
 
-def judge(
+def judge(statements: Sequence[Statement], samples: Mapping[str, Any]) -> list[Claim]:
+    """A claim for each statement, in their order, from its samples [R] (one number for "value").
+
+    Raises ValueError if an id is there twice, lacks samples, has samples and no statement, or if
+    its samples are not finite.
+    """
+    ids = [statement.id for statement in statements]
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"two statements have the same id, among {', '.join(ids)}")
+    lacking = [id for id in ids if id not in samples]
+    strays = [id for id in samples if id not in ids]
+    if lacking or strays:
+        raise ValueError(f"no samples of {lacking}; samples without a statement: {strays}")
+    return [_judged(statement, samples[statement.id]) for statement in statements]
+
+
+def _judged(statement: Statement, samples: Any) -> Claim:
+    try:
+        value, interval = _measured(statement, samples)
+    except ValueError as error:
+        raise ValueError(f"{statement.id}: {error}") from None
+    verdict = verdict_of(interval, *statement.bounds)
+    row = (statement.id, statement.source, statement.says, statement.criterion)
+    return Claim(*row, value, interval, verdict)
+
+
+def _measured(statement: Statement, samples: Any) -> tuple[float, Interval]:
+    if statement.statistic == "value":
+        if np.ndim(samples) or not np.isfinite(samples):
+            raise ValueError(f"{samples}: expected one finite number, without a spread")
+        return float(samples), (float(samples), float(samples))
+    if statement.statistic == "median":
+        return float(np.median(samples)), median_interval(samples)
+    if statement.statistic == "ratio":
+        logs = np.log(_runs(samples))
+        low, high = mean_interval(logs)
+        return math.exp(logs.mean()), (math.exp(low), math.exp(high) if high < 700 else math.inf)
+    x, errors = _runs(samples), statement.standard_errors
+    if errors is None:
+        return float(x.mean()), mean_interval(x)
+    half = errors * float(x.std(ddof=1)) / math.sqrt(len(x))
+    return float(x.mean()), (float(x.mean()) - half, float(x.mean()) + half)
+
+
+def verdict_of(
     interval: Interval, at_least: float | None = None, at_most: float | None = None
 ) -> Verdict:
     """Holds if the whole interval keeps the bounds, fails if none of it does, else undecided."""
@@ -49,7 +150,7 @@ def judge(
     floor = -math.inf if at_least is None else float(at_least)
     ceiling = math.inf if at_most is None else float(at_most)
     if at_least is None and at_most is None:
-        raise ValueError("judge needs a criterion: give at_least, at_most or both")
+        raise ValueError("a verdict needs a criterion: give at_least, at_most or both")
     if not floor <= ceiling:
         raise ValueError(f"no number is at least {at_least} and at most {at_most}")
     if floor <= low and high <= ceiling:
@@ -69,7 +170,7 @@ def about_the_mean(
 ) -> Claim:
     """The claim whose value is the mean over R runs, judged by its ``mean_interval``."""
     interval = mean_interval(samples)
-    verdict = judge(interval, at_least=at_least, at_most=at_most)
+    verdict = verdict_of(interval, at_least=at_least, at_most=at_most)
     return Claim(id, source, statement, criterion, float(np.mean(samples)), interval, verdict)
 
 
@@ -85,7 +186,7 @@ def about_the_median(
 ) -> Claim:
     """The claim whose value is the median of R runs, judged by its ``median_interval``."""
     interval = median_interval(samples)
-    verdict = judge(interval, at_least=at_least, at_most=at_most)
+    verdict = verdict_of(interval, at_least=at_least, at_most=at_most)
     return Claim(id, source, statement, criterion, float(np.median(samples)), interval, verdict)
 
 
@@ -106,7 +207,7 @@ def about_the_ratio(
     logs = np.log(np.asarray(ratios, float))
     low, high = mean_interval(logs)
     interval = (math.exp(low), math.exp(high) if high < 700 else math.inf)
-    verdict = judge(interval, at_least=at_least, at_most=at_most)
+    verdict = verdict_of(interval, at_least=at_least, at_most=at_most)
     return Claim(id, source, statement, criterion, math.exp(logs.mean()), interval, verdict)
 
 

@@ -69,9 +69,9 @@ def load(path: str | Path, *, config: Any = None) -> "xr.Dataset":
     return dataset
 
 
-def settings(dataset: "xr.Dataset") -> SimpleNamespace:
-    """The fields of the Config from which a loaded Dataset was computed, tuples as lists."""
-    return SimpleNamespace(**json.loads(dataset.attrs["config"]))
+def config_of(dataset: "xr.Dataset") -> SimpleNamespace:
+    """The Config from which a loaded Dataset was computed: fields by name, tuples as lists."""
+    return json.loads(dataset.attrs["config"], object_hook=lambda fields: SimpleNamespace(**fields))
 
 
 def write(path: str | Path, content: bytes) -> None:

@@ -11,9 +11,9 @@ from lsa_lab.claims import (
     about_the_mean,
     about_the_ratio,
     bootstrap_interval,
-    judge,
     mean_interval,
     median_interval,
+    verdict_of,
 )
 
 
@@ -45,16 +45,16 @@ def claim(**changes):
     ],
 )
 def test_a_verdict_is_about_the_whole_interval(interval, bounds, verdict):
-    assert judge(interval, **bounds) == verdict
+    assert verdict_of(interval, **bounds) == verdict
 
 
 def test_a_judgement_without_a_criterion_is_refused():
     with pytest.raises(ValueError, match="give at_least, at_most or both"):
-        judge((0.0, 1.0))
+        verdict_of((0.0, 1.0))
     with pytest.raises(ValueError, match="no number is at least 2"):
-        judge((0.0, 1.0), at_least=2, at_most=1)
+        verdict_of((0.0, 1.0), at_least=2, at_most=1)
     with pytest.raises(ValueError, match="expected two numbers"):
-        judge((math.nan, 1.0), at_least=2)
+        verdict_of((math.nan, 1.0), at_least=2)
 
 
 def test_the_mean_has_the_interval_of_student():

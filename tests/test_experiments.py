@@ -15,9 +15,10 @@ import pytest
 import xarray as xr
 
 import experiments
-from experiments import EXPERIMENTS, checks, process, progress, report, runner, style
-from experiments.__main__ import main
+from experiments import EXPERIMENTS
 from lsa_lab import results
+from lsa_lab.harness import checks, process, progress, report, runner, style
+from lsa_lab.harness.command_line import main
 
 ROOT = Path(__file__).resolve().parents[1]
 TOY = Path(__file__).parent / "toy_experiment"
@@ -104,7 +105,7 @@ def test_tiers_go_to_their_own_folders(toy):
 def test_an_override_changes_one_value_of_the_tier(toy):
     words = ["--config.n", "6", "--config.lengths", "2", "3", "--config.scale=-0.5"]
     assert main(["run", "toy", *words, "--config.bold", "True", "--out", str(toy / "out")]) == 0
-    settings = results.settings(results.load(toy / "out" / "toy" / "result.nc"))
+    settings = results.config_of(results.load(toy / "out" / "toy" / "result.nc"))
     assert vars(settings) == {
         "n": 6,
         "d": 5,

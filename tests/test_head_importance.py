@@ -4,8 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.configs.sparse_models import Family
-from experiments.parts import head_patterns, importance, sparse_models
+from experiments.heads import importance
+from experiments.heads.head_importance import patterns as head_patterns
+from experiments.models import sparse_models
+from experiments.models.specs import Family
 from lsa_lab.analyses import heads
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt

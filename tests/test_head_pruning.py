@@ -6,9 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.configs.head_pruning import Config
-from experiments.configs.sparse_models import Family
-from experiments.parts import head_search, pruning, sparse_models
+from experiments.heads.head_pruning import pruning
+from experiments.heads.head_pruning import search as head_search
+from experiments.heads.head_pruning.config import Config
+from experiments.models import sparse_models
+from experiments.models.specs import Family
 from lsa_lab.analyses import head_subsets
 from lsa_lab.models import linear_attention
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from experiments.configs.layer_probes import Config
-from experiments.configs.sparse_models import Family
-from experiments.parts import dissected, probing
+from experiments.heads import dissected
+from experiments.heads.layer_probes import probing
+from experiments.heads.layer_probes.config import Config
+from experiments.models.specs import Family
 from lsa_lab.models import linear_attention
 
 FAMILY = Family(((1, 1), (2, 2)), d=2, scratch=2)

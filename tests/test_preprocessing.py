@@ -6,9 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.configs.preprocess_then_optimise import Config
-from experiments.configs.sparse_models import FAMILIES
-from experiments.parts import learned_features, preprocessing, sparse_models
+from experiments.heads.preprocess_then_optimise import learned_features, preprocessing
+from experiments.heads.preprocess_then_optimise.config import Config
+from experiments.models import sparse_models
+from experiments.models.specs import FAMILIES
 from lsa_lab import estimators, prompts
 from lsa_lab.prompts import Prompt
 

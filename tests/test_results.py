@@ -67,7 +67,7 @@ def test_a_result_tells_where_it_comes_from(path):
     assert facts["wall_time"] == 1.5
     assert facts["device_count"] >= 1
     assert facts["date"].endswith("+00:00")
-    assert results.settings(results.load(path)).lengths == [1, 2]
+    assert results.config_of(results.load(path)).lengths == [1, 2]
 
 
 def test_one_flipped_bit_anywhere_is_refused(path):

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.parts import equivariant_bayes, sparse_rules
-from experiments.parts.sparse_places import Draws, Place
+from experiments.heads import equivariant_bayes, sparse_rules
+from experiments.heads.sparse_risk.places import Draws, Place
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
 

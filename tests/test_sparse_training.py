@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.configs.sparse_models import FAMILIES, Family
-from experiments.parts import sparse_models, sparse_training
+from experiments.models import sparse_models, sparse_training
+from experiments.models.specs import FAMILIES, Family
 from lsa_lab import prompts
 from lsa_lab.models.trace import predict
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.parts import stacks
+from experiments.models import stacks
 
 SMALL = stacks.Stack("linear", d=2, n=4, depth=2, steps=4, batch=4, learning_rate=0.01)
 

@@ -7,9 +7,9 @@ import os
 import numpy as np
 import xarray as xr
 
-from experiments import style
 from experiments.configs.toy import TIERS, Config
 from lsa_lab.claims import Claim, about_the_mean
+from lsa_lab.harness import style
 
 __all__ = ["TIERS", "Config", "claims", "compute", "plot"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from experiments import checks
+from lsa_lab.harness import checks
 
 
 @dataclass(frozen=True)

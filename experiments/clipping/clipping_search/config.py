@@ -1,0 +1,54 @@
+"""Settings and criteria of `clipping_search`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from experiments.clipping import softmax_models as clipped
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config(clipped.Models):
+    """A2's Algorithm 1 and wider searches, one for every trained model and task.
+
+    The tasks are the trained one and others that differ from it in one thing. Gains are means over
+    prompts, relative to the unclipped risk on the test prompts; every model has prompts of its own.
+    """
+
+    rates: tuple[float, ...] = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's
+    top_k: int = 2  # layers by condition number, the deepest of which is clipped; A2 leaves it open
+    noisy: float = 0.5  # standard deviation of the noise of the noisy task
+    short: int = 5  # shots of the short one; a divisor of n
+    small: float = 0.5  # scale of its covariates
+    large: float = 2.0
+    sparsity: int = 2
+    validation: int = 100  # prompts to search with
+    test: int = 250  # others, for the one test
+    seed: int = 0
+    # Criteria.
+    gain: float = 0.01  # of the risk; at least this is an improvement
+    margin: float = 0.1  # wins less losses, as a share of the searches; A2's logs have less
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.each_between(self, "rates", 0.0, 0.999)
+        checks.between(self, "top_k", 1, self.depth)
+        checks.divides(self, "short", "n")
+        checks.between(self, "sparsity", 1, self.d)
+        for name in ("noisy", "small", "large", "gain"):
+            checks.positive(self, name)
+        for name in ("validation", "test"):
+            checks.between(self, name, 2, None)
+        checks.between(self, "margin", 0.0, 1.0)
+        checks.seed(self, "seed")
+
+
+TIERS = {
+    "smoke": Config(**clipped.SMOKE, rates=(0.0, 0.5), short=2, sparsity=1, validation=8, test=8),
+    "laptop": Config(),
+    "paper": Config(**clipped.PAPER, validation=2000, test=10_000),
+}
+
+ALGORITHM = ["Algorithm 1, attention", "Algorithm 1, MLP"]
+WIDE, COMPOSED = "all layers and modules", "composition"
+SEARCHES = [*ALGORITHM, WIDE, COMPOSED]
+TRAINED = "as trained"

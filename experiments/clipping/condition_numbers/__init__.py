@@ -1,0 +1,1 @@
+"""Are deep layers worse conditioned, and do they bear more clipping?"""

@@ -1,0 +1,48 @@
+"""Are the deep layers of a trained transformer worse conditioned, and do they bear more for it?"""
+
+from functools import partial
+
+import jax
+import numpy as np
+
+from experiments.clipping import clipped
+from experiments.clipping.condition_numbers.config import MODULES, Config
+from experiments.models import stacks
+from lsa_lab.analyses import clipping
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    """The heads of a projection are one matrix, as they are in A2."""
+    import xarray as xr
+
+    stack, watched, status = clipped.trained(config, "condition_numbers", progress)
+    found = clipping.matrices(watched, list(MODULES.values()))  # each [R', looks+1, L, p, q]
+    measures = (clipping.condition_number, clipping.stable_rank)
+    conditions, ranks = (
+        np.stack([measure(found[name]) for name in MODULES.values()], axis=-1)
+        for measure in measures
+    )
+    draw = jax.jit(partial(stacks.draw, law=stacks.task(stack), size=config.prompts))
+    clipped_alone = clipping.curve(
+        clipped.squared_error(stack),
+        clipped.final(watched),
+        draw(jax.random.fold_in(jax.random.key(config.seed), 2)),
+        modules=list(MODULES.values()),
+        rates=(config.rate,),
+    )
+    unclipped = clipped_alone.unclipped.mean[:, 0, None, None]
+    ratio = 1 + clipped_alone.change.mean[:, 0, :, :, 0] / unclipped
+    axes = ("run", "steps", "layer", "module")
+    return xr.Dataset(
+        {
+            "condition": (axes, conditions),
+            "stable_rank": (axes, ranks),
+            "ratio": (("run", "layer", "module"), ratio),
+            "status": ("trained", status),
+        },
+        {
+            "steps": np.arange(config.looks + 1) * (config.steps // config.looks),
+            "layer": np.arange(config.depth) + 1,
+            "module": list(MODULES),
+        },
+    )

@@ -1,0 +1,41 @@
+"""The trained models that the experiments on clipping share, so that they are trained once."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Models:
+    """Softmax transformers with a norm and an MLP; with the same fields, the same weights."""
+
+    d: int = 8
+    n: int = 20
+    noise_std: float = 0.1
+    depth: int = 4
+    heads: int = 2
+    width: int = 32
+    mlp_width: int = 64
+    runs: int = 8
+    steps: int = 1500
+    batch: int = 64
+    learning_rate: float = 3e-3
+    looks: int = 5  # equal parts of the training, after each of which the weights are kept
+    training_seed: int = 0
+
+    def __post_init__(self):
+        checks.between(self, "d", 1, 64)
+        checks.between(self, "n", 2, None)
+        checks.between(self, "depth", 2, 16)
+        checks.between(self, "runs", 2, None)
+        checks.divides(self, "heads", "width")
+        checks.divides(self, "looks", "steps")
+        for name in ("mlp_width", "batch"):
+            checks.between(self, name, 1, None)
+        for name in ("noise_std", "learning_rate"):
+            checks.positive(self, name)
+        checks.seed(self, "training_seed")
+
+
+SMOKE = dict(d=2, n=4, depth=2, width=4, mlp_width=4, runs=2, steps=10, batch=8, looks=2)
+PAPER = dict(d=10, n=40, depth=6, heads=4, width=64, mlp_width=256, steps=50_000, batch=256)

@@ -1,0 +1,1 @@
+"""Which norms of the implicit updates does truncation lower, and which not?"""

@@ -1,0 +1,74 @@
+"""The risks of clipped models in four conditions, each model on prompts of its own."""
+
+import functools
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.clipping.why_a_rate.config import CONDITIONS
+from experiments.clipping.why_a_rate.rate_rules import MODULES
+from experiments.models import stacks
+from lsa_lab.analyses import clipping
+
+
+@functools.cache
+def risk_of(stack):
+    """The errors of a model on its own prompts. One function for each stack: ``curve``, which would
+    give one batch to all of them, compiles each function that it meets."""
+    predicted = stacks.predictions(stack)
+
+    def risk(pair, _):
+        params, batch = pair
+        return (predicted(params, batch) - batch.y_query) ** 2
+
+    return risk
+
+
+def batches(key, stack, config):  # -> {condition: three of Prompt [R, B]}
+    """Prompts to choose with, to judge all edits by, and the chosen one; others for each run."""
+
+    @jax.jit
+    def draw(key, noise, scale):
+        law = stacks.task(stack, noise_std=noise)
+        law = law.replace(covariance=scale**2 * jnp.eye(config.d))
+        one = partial(stacks.draw, law=law, size=2 * config.prompts + config.more_prompts)
+        many = jax.vmap(one)(jax.random.split(key, config.runs))
+        ends = (config.prompts, 2 * config.prompts)
+        cut = jax.tree.map(lambda leaf: jnp.split(leaf, ends, axis=1), many)
+        return jax.tree.transpose(jax.tree.structure(many), jax.tree.structure([0] * 3), cut)
+
+    noise = {"noisy": config.noise}
+    scale = {"shifted": config.shift}
+    return {
+        name: draw(key, noise.get(name, config.noise_std), scale.get(name, 1.0))
+        for name, key in zip(CONDITIONS, jax.random.split(key, len(CONDITIONS)), strict=True)
+    }
+
+
+def curves(stack, params, batch, rates, split=clipping.by_singular_value):
+    """The risk of each run unclipped [R], and its change as a share of that [R, K, M, Q]."""
+    shape = jax.tree.map(lambda leaf: leaf[0], batch)
+    modules = tuple(MODULES.values())
+    pair = (params, batch)
+    found = clipping.curve(risk_of(stack), pair, shape, modules=modules, rates=rates, split=split)
+    risk = found.unclipped.mean[:, 0]
+    return risk, found.change.mean[:, 0] / risk[:, None, None, None]
+
+
+@functools.cache
+def mean_risks(stack):  # (params, batch), both [R, ...] -> [R]
+    return jax.jit(lambda *pair: jax.lax.map(lambda one: risk_of(stack)(one, None).mean(), pair))
+
+
+def gains(stack, params, batch, edits, rates):  # -> [R]
+    """Of one edit for each run, as a share of its risk unclipped."""
+    clipped = []
+    for run, (layer, module, rate) in enumerate(edits):
+        one = jax.tree.map(lambda leaf, run=run: leaf[run], params)
+        modules = list(MODULES.values())[module]
+        clipped.append(clipping.clip(one, layer, modules, rates[rate]))
+    clipped = jax.tree.map(lambda *leaves: jnp.stack(leaves), *clipped)
+    before, after = (mean_risks(stack)(each, batch) for each in (params, clipped))
+    return 1 - np.asarray(after / before)

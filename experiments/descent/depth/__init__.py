@@ -1,0 +1,1 @@
+"""Do L trained layers do better than L steps of gradient descent?"""

@@ -1,0 +1,125 @@
+"""Do L trained layers of linear attention do better than L steps of gradient descent?"""
+
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from experiments.descent.depth.config import Config
+from experiments.descent.depth.tuned import (
+    ALGORITHMS,
+    COVARIANCES,
+    covariance,
+    draw,
+    empty_last,
+    errors,
+    task_of,
+    tune,
+)
+from lsa_lab.models import linear_attention, moments
+from lsa_lab.tasks.linear import sample_moments
+from lsa_lab.training import fit
+
+
+def train(config, depth, sigmas, key, progress, checkpoints):
+    """All runs of one depth on both covariances: Run with leading axis [C * R]."""
+    key_init, key_data = jax.random.split(jax.random.fold_in(key, depth))
+    count = len(COVARIANCES) * config.runs
+    init = partial(linear_attention.init, num_layers=depth, num_heads=1, d=config.d)
+    init = partial(init, scale=config.init_scale, dtype=jnp.float32)
+    steps = config.steps_per_layer * depth
+    peak = config.learning_rate / depth
+    schedule = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
+    # Deep linear attention meets rare prompts with enormous gradients: clip early, forget soon.
+    optimizer = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
+    loss, sample_batch = errors, draw
+    if config.prompts == "moments":
+        loss, sample_batch = errors_from_moments, draw_moments
+    return fit(
+        lambda params, batch, sigma: loss(params, batch).mean(),
+        jax.vmap(init)(jax.random.split(key_init, count)),
+        lambda sigma: optimizer,
+        lambda key, sigma: sample_batch(key, sigma, config.n, config.batch),
+        jax.random.split(key_data, count),
+        steps,
+        settings=jnp.repeat(sigmas.astype(jnp.float32), config.runs, axis=0),
+        progress=progress,
+        label=f"depth: {depth} layers",
+        checkpoint=checkpoints and checkpoints / f"depth{depth}.ckpt",
+        identity=repr(config),
+    )
+
+
+def draw_moments(key, sigma, n, size):  # -> [e, e, B], [d, B], [B]
+    """Second moments of the demonstrations, queries and targets: no tokens, whatever n."""
+    one = partial(sample_moments, task=task_of(sigma, n))
+    return jax.vmap(one, out_axes=-1)(jax.random.split(key, size))
+
+
+def errors_from_moments(params, batch):  # [B]
+    second_moments, x_queries, targets = batch
+    return (moments.predictions_from_moments(params, second_moments, x_queries) - targets) ** 2
+
+
+def shape_distances(params, sigmas):  # -> [2, C * R, L]
+    """|M - (tr M / d) I|_F / |M|_F of Σ^{1/2} A Σ^{1/2} and of B (Ahn et al.)."""
+    roots = jax.vmap(jax.scipy.linalg.sqrtm)(sigmas).real
+
+    def distance(matrix):
+        scalar = jnp.trace(matrix) / len(matrix) * jnp.eye(len(matrix))
+        return jnp.linalg.norm(matrix - scalar) / jnp.linalg.norm(matrix)
+
+    a = jnp.einsum("rij,rtjk,rkm->rtim", roots, params.w_kq[:, :, 0, :-1, :-1], roots)
+    b = params.w_pv[:, :, 0, :-1, :-1]
+    return jax.vmap(jax.vmap(jax.vmap(distance)))(jnp.stack([a, b]))
+
+
+def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
+    import xarray as xr
+
+    depths, runs = config.max_depth, config.runs
+    root = jax.random.key(config.seed)
+    key_tuning, key_test, key_training = (jax.random.fold_in(root, tag) for tag in range(3))
+    sigmas = jnp.stack([jnp.asarray(covariance(name, config.d)) for name in COVARIANCES])
+    tests = [draw(key_test, sigma, config.n, config.test_prompts) for sigma in sigmas]
+    known = np.empty((len(ALGORITHMS), 2, depths, config.test_prompts))
+    trained = np.empty((2, depths, runs))
+    distances = np.full((2, 2, depths, runs, depths), np.nan)
+    status = []
+    evaluate = jax.jit(lambda many, batch: jax.lax.map(lambda one: errors(one, batch), many))
+    for depth in range(1, depths + 1):
+        tuned = tune(config, depth, sigmas, key_tuning)
+        for c, test in enumerate(tests):
+            short = empty_last(test)
+            known[:, c, depth - 1] = evaluate(jax.tree.map(lambda w, c=c: w[c::2], tuned), test)
+            dropping = jax.tree.map(lambda w, c=c: w[2 + c : 3 + c], tuned)
+            known[1, c, depth - 1] = evaluate(dropping, short)[0]
+        run = train(config, depth, sigmas, key_training, progress, checkpoints)
+        params = jax.tree.map(lambda leaf: leaf.astype(sigmas.dtype), run.params)
+        for c, test in enumerate(tests):
+            ours = jax.tree.map(lambda w, c=c: w[c * runs : (c + 1) * runs], params)
+            trained[c, depth - 1] = evaluate(ours, test).mean(1)
+        both = shape_distances(params, jnp.repeat(sigmas, runs, axis=0))
+        distances[:, :, depth - 1, :, :depth] = both.reshape(2, 2, runs, depth)
+        status.append(np.reshape([str(one) for one in run.status], (2, runs)))
+    lost, axes = known[1] - known[0], ("covariance", "depth")
+    return xr.Dataset(
+        {
+            "trained_risk": ((*axes, "run"), trained),
+            "algorithm_risk": (("algorithm", *axes), known.mean(-1)),
+            "cost_of_dropping": (axes, lost.mean(-1)),
+            "cost_of_dropping_se": (axes, lost.std(-1) / np.sqrt(config.test_prompts)),
+            "distance": (("matrix", *axes, "run", "layer"), distances),
+            "status": ((*axes, "run"), np.stack(status, axis=1)),
+        },
+        {
+            "covariance": list(COVARIANCES),
+            "depth": np.arange(1, depths + 1),
+            "algorithm": list(ALGORITHMS),
+            "matrix": ["A", "B"],
+            "layer": np.arange(1, depths + 1),
+        },
+    )

@@ -1,0 +1,61 @@
+"""Settings and criteria of `depth`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config:
+    """L trained layers beside L steps of four algorithms with tuned step sizes."""
+
+    d: int = 5
+    n: int = 20
+    max_depth: int = 4
+    runs: int = 8
+    steps_per_layer: int = 600  # a stack of L layers is trained for L times as many
+    batch: int = 128
+    # "tokens", or "moments": the same law drawn at a cost that does not depend on n, from another
+    # random stream.
+    prompts: str = "tokens"
+    learning_rate: float = 0.1  # of one layer; L layers are trained at an L-th of it
+    init_scale: float = 0.1
+    tuning_prompts: int = 1024
+    test_prompts: int = 20_000
+    seed: int = 0
+    # Criteria.
+    ratio_to_descent: float = 1.02  # trained risk at most this multiple of tuned GD's
+    ratio_to_plus_plus: float = 1.05  # trained and tuned GD++ agree within this factor
+    distance: float = 0.10  # of a learned matrix to a multiple of its predicted shape
+
+    def __post_init__(self):
+        checks.between(self, "d", 1, 64)
+        checks.between(self, "n", 2, None)  # one of the algorithms drops a demonstration
+        checks.between(self, "max_depth", 1, 8)
+        checks.between(self, "runs", 2, None)
+        for name in ("steps_per_layer", "batch", "tuning_prompts", "test_prompts"):
+            checks.between(self, name, 1, None)
+        for name in ("learning_rate", "init_scale", "distance"):
+            checks.positive(self, name)
+        checks.between(self, "ratio_to_descent", 1, None)
+        checks.between(self, "ratio_to_plus_plus", 1, None)
+        checks.one_of(self, "prompts", ("tokens", "moments"))
+        checks.seed(self, "seed")
+
+
+TIERS = {
+    "smoke": Config(
+        d=2,
+        n=4,
+        max_depth=2,
+        runs=2,
+        steps_per_layer=10,
+        batch=8,
+        tuning_prompts=64,
+        test_prompts=64,
+    ),
+    "laptop": Config(),
+    # 20 000 steps a layer on batches of 4 096: the effort, though not the optimiser, of the public
+    # experiments on this question (THEORY II.2.3).
+    "paper": Config(steps_per_layer=20_000, batch=4096, runs=16),
+}

@@ -1,0 +1,1 @@
+"""Which algorithm do trained layers follow, layer by layer?"""

@@ -1,0 +1,135 @@
+"""Settings and criteria of `implicit_trajectories`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config:
+    """Trained linear and softmax layers beside the steps of five algorithms fitted to them."""
+
+    d: int = 5
+    n: int = 20
+    depth: int = 3
+    heads: int = 2  # of a softmax layer, each as wide as a token; a linear layer has one
+    runs: int = 8
+    linear_steps: int = 1600
+    linear_batch: int = 128
+    softmax_steps: int = 1000
+    softmax_batch: int = 32
+    learning_rate: float = 0.02
+    fitting_steps: int = 300
+    fitting_prompts: int = 2048  # of each run, its own
+    fitting_batch: int = 64
+    test_prompts: int = 256  # of each run, its own
+    seed: int = 0
+    # Criteria. A distance is |∂ŷ/∂x_query - w|, averaged over prompts, over the average length of
+    # the former; layer t stands beside step t.
+    ratio_to_descent: float = 0.5  # last linear layer: distance to GD++ over that to GD
+    distance: float = 0.10  # of the last layer to the algorithm that it is said to follow
+    cosine: float = 0.95  # of the worst layer
+    own_step: float = 0.9  # share of the linear layers whose nearest step of GD++ is their own
+
+    def __post_init__(self):
+        checks.between(self, "d", 1, 64)
+        checks.between(self, "n", 1, None)
+        checks.between(self, "depth", 1, 8)
+        checks.between(self, "heads", 1, 8)
+        checks.between(self, "runs", 2, None)
+        for name in ("linear_steps", "linear_batch", "softmax_steps", "softmax_batch"):
+            checks.between(self, name, 1, None)
+        for name in ("fitting_steps", "fitting_prompts", "fitting_batch", "test_prompts"):
+            checks.between(self, name, 1, None)
+        for name in ("learning_rate", "ratio_to_descent", "distance"):
+            checks.positive(self, name)
+        for name in ("cosine", "own_step"):
+            checks.between(self, name, 0, 1)
+        checks.seed(self, "seed")
+
+
+_OSWALD = "von Oswald et al. 2212.07677"
+# Source, statement, what is averaged over runs, and its bound: a field of Config, or a number.
+CLAIMS = {
+    "plus_plus": (
+        _OSWALD,
+        "Trained linear layers follow GD++, not plain gradient descent",
+        "distance to GD++ over distance to GD, at the last layer,",
+        "at_most",
+        "ratio_to_descent",
+    ),
+    "not_preconditioning": (
+        f"modelled on {_OSWALD}",
+        "GD++ is nearer to linear layers than descent with any fixed preconditioners",
+        "distance to preconditioned GD minus distance to GD++, at the last layer,",
+        "at_least",
+        0.0,
+    ),
+    "linear": (
+        _OSWALD,
+        "What a trained linear stack computes is a run of GD++",
+        "distance to GD++ at the last layer",
+        "at_most",
+        "distance",
+    ),
+    "direction": (
+        _OSWALD,
+        "Layer by layer, a trained linear stack points where GD++ does",
+        "cosine with GD++ at the worst layer",
+        "at_least",
+        "cosine",
+    ),
+    "own_step": (
+        _OSWALD,
+        "One layer is one step: linear layer t is nearest to step t of GD++",
+        "share of the layers",
+        "at_least",
+        "own_step",
+    ),
+    "softmax": (
+        "modelled on A2 (2406.03768), A.2",
+        "A trained softmax transformer, too, computes what one of these algorithms does",
+        "distance to the nearest algorithm at the last layer",
+        "at_most",
+        "distance",
+    ),
+    "newton": (
+        "Fu et al. 2310.17086",
+        "Softmax transformers are nearer to Newton's iteration than to gradient descent",
+        "distance to GD minus distance to Newton, step for layer, at the last layer,",
+        "at_least",
+        0.0,
+    ),
+}
+
+TIERS = {
+    "smoke": Config(
+        d=2,
+        n=4,
+        depth=2,
+        runs=2,
+        linear_steps=10,
+        linear_batch=8,
+        softmax_steps=10,
+        softmax_batch=8,
+        fitting_steps=5,
+        fitting_prompts=16,
+        fitting_batch=8,
+        test_prompts=16,
+    ),
+    "laptop": Config(),
+    # As many steps as the public experiments on this question (THEORY II.2.1), eight times over.
+    "paper": Config(
+        d=10,
+        n=10,
+        linear_steps=50_000,
+        linear_batch=2048,
+        softmax_steps=50_000,
+        softmax_batch=2048,
+        learning_rate=0.005,
+        fitting_steps=3000,
+        fitting_prompts=40_000,
+        fitting_batch=1024,
+        test_prompts=10_000,
+    ),
+}

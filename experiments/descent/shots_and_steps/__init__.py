@@ -1,0 +1,1 @@
+"""How does the error of transformers fall with shots and training steps?"""

@@ -1,0 +1,82 @@
+"""Settings and criteria of `shots_and_steps`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config:
+    """Trained linear and softmax transformers, with and without noise, at several lengths."""
+
+    d: int = 5
+    n: int = 10  # shots in training
+    shots: tuple[int, ...] = (2, 3, 5, 7, 10, 20)  # shots in the test: d, 2d and n among them
+    noise_std: float = 0.5  # where there is noise
+    depth: int = 3
+    heads: int = 2  # of a softmax layer, each as wide as a token; a linear layer has one
+    runs: int = 8  # with noise, and as many without
+    linear_steps: int = 800
+    linear_batch: int = 64
+    softmax_steps: int = 700
+    softmax_batch: int = 32
+    learning_rate: float = 0.02
+    looks: int = 10  # at the error during training
+    test_prompts: int = 1000  # of each run, its own
+    seed: int = 0
+    # Criteria.
+    growth: float = 1.0  # error over that at the next smaller number of shots, at its worst
+    bayes_factor: float = 1.5  # error over that of the Bayes rule, with noise, at n shots
+    zero: float = 0.01  # share of the error without shots that counts as no error
+
+    def __post_init__(self):
+        checks.between(self, "d", 1, 64)
+        checks.between(self, "n", 2, None)
+        checks.each_between(self, "shots", 1, None)
+        if list(self.shots) != sorted({*self.shots, self.d, 2 * self.d, self.n}):
+            raise ValueError(
+                f"shots = {self.shots!r}: choose increasing numbers with d = {self.d}, 2d and "
+                f"n = {self.n} among them; nearest "
+                f"{tuple(sorted({*self.shots, self.d, 2 * self.d, self.n}))}"
+            )
+        checks.between(self, "depth", 1, 8)
+        checks.between(self, "heads", 1, 8)
+        checks.between(self, "runs", 2, None)
+        for name in ("linear_batch", "softmax_batch", "test_prompts"):
+            checks.between(self, name, 1, None)
+        for name in ("linear_steps", "softmax_steps"):
+            checks.divides(self, "looks", name)
+        for name in ("noise_std", "learning_rate", "growth", "bayes_factor", "zero"):
+            checks.positive(self, name)
+        checks.seed(self, "seed")
+
+
+TIERS = {
+    "smoke": Config(
+        d=2,
+        n=4,
+        shots=(2, 4),
+        depth=2,
+        runs=2,
+        linear_steps=10,
+        linear_batch=8,
+        softmax_steps=10,
+        softmax_batch=8,
+        looks=2,
+        test_prompts=16,
+    ),
+    "laptop": Config(),
+    # The dimension of Garg et al. (2208.01066); their model is deeper and wider than this one.
+    "paper": Config(
+        d=20,
+        n=40,
+        shots=(5, 10, 15, 20, 25, 30, 40, 60, 80),
+        linear_steps=50_000,
+        linear_batch=512,
+        softmax_steps=50_000,
+        softmax_batch=512,
+        learning_rate=0.003,
+        looks=50,
+        test_prompts=10_000,
+    ),
+}

@@ -1,0 +1,1 @@
+"""In which stacks does depth amplify the ratio of two demonstrations' flows?"""

@@ -1,0 +1,77 @@
+"""Does depth amplify the ratio of the flows of two demonstrations, and in which stacks?"""
+
+from functools import partial
+
+import jax
+import numpy as np
+
+from experiments.flow import pair_stacks, pairs
+from experiments.flow.amplification.config import Config
+from experiments.models import stacks
+
+FREE_OR_FROZEN = ("masked: tied", "masked: frozen")  # demonstrations that move, or do not
+
+
+def untrained(config):
+    """Log ratios {case: [R, B, 2, 2, L]} and agreements with κ {rule: [R]}."""
+    logs, agreed = {}, {}
+    for case, forward, params, batch in pair_stacks.cases(config):
+        found = pairs.measure(pairs.log_ratios, forward, params, batch)
+        logs[case] = np.asarray(found)
+        if case in (*(f"linear: tied, gain {g:g}" for g in config.gains), *FREE_OR_FROZEN):
+            kappa = np.asarray(pairs.couplings(params, batch))
+            agreed[f"flow, {case}"] = pairs.agreement(logs[case][:, :, 0, 0], kappa)
+        if case in FREE_OR_FROZEN:
+            added = pairs.measure(pairs.contribution_ratio, forward, params, batch)
+            agreed[f"contribution, {case}"] = pairs.agreement(np.asarray(added), kappa)
+    return logs, agreed
+
+
+def trained(config, progress):
+    """``pairs.before_and_after`` and how training ended, of each of the trained stacks [K, ...]."""
+    many = pair_stacks.to_train(config)
+    draw = partial(stacks.draw, law=stacks.task(many["linear"]), size=config.trained_pairs)
+    key = jax.random.fold_in(jax.random.key(config.seed), 2**20)
+    batch = jax.jit(jax.vmap(draw))(jax.random.split(key, config.trained_runs))
+    batch = jax.tree.map(lambda leaf: leaf.astype(float), batch)
+    found = []
+    for kind, stack in many.items():
+        label = f"amplification: {kind}"
+        run = stacks.trained(stack, config.trained_runs, config.seed, label, progress)
+        watched = jax.tree.map(lambda leaf: leaf.astype(float), run.history["watch"])
+        seen = pairs.before_and_after(stacks.forward(stack), watched, batch)
+        found.append((*seen, [str(one) for one in run.status]))
+    return [np.stack(some) for some in zip(*found, strict=True)]
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    after, errors, status = trained(config, progress)
+    logs, agreed = untrained(config)
+    logs_of_pairs = np.moveaxis(np.stack([*logs.values()]), 2, -2)
+    groups = {
+        "": (("case", "run", "mode", "reading"), "layer", pairs.summed_up(logs_of_pairs)),
+        "trained_": (("kind", "trained_run", "stage"), "trained_layer", pairs.summed_up(after)),
+    }
+    data = {
+        f"{prefix}{name}": ((*axes, *[layer] * (np.ndim(values) > len(axes))), np.asarray(values))
+        for prefix, (axes, layer, found) in groups.items()
+        for name, values in found.items()
+    }
+    data["agreement"] = (("rule", "run"), np.stack([*agreed.values()]))
+    data["error"] = (("kind", "trained_run", "stage"), errors)
+    data["status"] = (("kind", "trained_run"), status)
+    return xr.Dataset(
+        data,
+        {
+            "case": list(logs),
+            "rule": list(agreed),
+            "mode": list(pairs.MODES),
+            "reading": list(pairs.READINGS),
+            "layer": np.arange(config.depth) + 1,
+            "kind": list(config.trained_kinds),
+            "stage": ["untrained", "trained"],
+            "trained_layer": np.arange(config.trained_depth) + 1,
+        },
+    )

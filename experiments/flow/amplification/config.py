@@ -1,0 +1,214 @@
+"""Settings and criteria of `amplification`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+KINDS = ("linear", "softmax", "norm", "MLP")  # "norm" has softmax, "MLP" a norm and softmax
+
+
+@dataclass(frozen=True)
+class Config:
+    """The flows of two demonstrations, layer by layer, in random, constructed and trained stacks.
+
+    The gain of a random stack is the size of what a layer writes, over that of a token: matrices
+    grow like √gain, and so do the inputs of a softmax, whose scores then grow like the gain.
+    """
+
+    kinds: tuple[str, ...] = KINDS  # some of them, in this order, the first among them
+    d: int = 5
+    widths: tuple[int, ...] = (2, 10)  # other d
+    depth: int = 6
+    gains: tuple[float, ...] = (0.1, 1.0, 3.0)
+    gain: float = 1.0  # one of them: of stacks that differ in something else
+    feedback: float = 0.3  # the gain of w_kq = cI and w_pv = ± cI
+    skips: tuple[float, ...] = (0.5, 0.1)  # the weight of the residual connection, otherwise 1
+    mlp_width: int = 24
+    runs: int = 16  # each with its own weights
+    pairs: int = 64  # of demonstrations, for each run
+    # Trained stacks.
+    trained_kinds: tuple[str, ...] = ("linear", "softmax", "MLP")  # among kinds
+    shots: int = 10
+    trained_depth: int = 4
+    heads: int = 2  # of "softmax"
+    width: int = 12  # of the stream behind a read-in, which "norm" and "MLP" have
+    linear_steps: int = 800
+    linear_batch: int = 64
+    softmax_steps: int = 600
+    softmax_batch: int = 32
+    learning_rate: float = 0.02
+    norm_steps: int = 400  # of "norm" and "MLP"
+    norm_learning_rate: float = 0.01
+    trained_runs: int = 8
+    trained_pairs: int = 128  # two of the demonstrations of as many prompts, for each run
+    seed: int = 0
+    # Criteria. The change is that of the median log ratio from the first layer to the last.
+    clear: float = 0.1  # at least this is amplification, at most minus this is equalising
+    generic: float = 0.95  # share of the pairs for which a generic theorem has to be true
+    exact: float = 0.99  # share of the pairs for which an exact law has to be true
+    predicts: float = 0.8  # share of the pairs for which a rule of thumb has to be right
+
+    def __post_init__(self):
+        best = tuple(kind for kind in KINDS if kind in self.kinds or kind == "linear")
+        if tuple(self.kinds) != best:
+            raise ValueError(f"kinds = {self.kinds!r}: choose some of {KINDS}; nearest {best}")
+        trained = tuple(kind for kind in best if kind in self.trained_kinds or kind == "linear")
+        if tuple(self.trained_kinds) != trained:
+            raise ValueError(
+                f"trained_kinds = {self.trained_kinds!r}: choose some of {best}; nearest {trained}"
+            )
+        checks.between(self, "d", 1, 64)
+        checks.each_between(self, "widths", 1, 64)
+        for name in ("depth", "trained_depth"):
+            checks.between(self, name, 2, 8)
+        checks.each_positive(self, "gains")
+        checks.one_of(self, "gain", self.gains)
+        if list(self.gains) != sorted(set(self.gains)):
+            raise ValueError(
+                f"gains = {self.gains!r}: choose increasing ones; nearest "
+                f"{tuple(sorted(set(self.gains)))}"
+            )
+        checks.each_positive(self, "skips")
+        for name in ("mlp_width", "linear_batch", "softmax_batch", "heads"):
+            checks.between(self, name, 1, None)
+        for name in ("linear_steps", "softmax_steps", "norm_steps"):
+            checks.between(self, name, 1, None)
+        for name in ("runs", "pairs", "trained_runs", "trained_pairs", "shots"):
+            checks.between(self, name, 2, None)
+        checks.between(self, "width", 2, None)
+        for name in ("feedback", "learning_rate", "norm_learning_rate", "clear"):
+            checks.positive(self, name)
+        for name in ("generic", "exact", "predicts"):
+            checks.between(self, name, 0, 1)
+        checks.seed(self, "seed")
+
+
+TIERS = {
+    "smoke": Config(
+        kinds=("linear", "norm"),
+        trained_kinds=("linear",),
+        d=2,
+        widths=(2,),
+        depth=2,
+        gains=(0.1, 1.0),
+        skips=(0.5,),
+        mlp_width=4,
+        runs=2,
+        pairs=8,
+        shots=3,
+        trained_depth=2,
+        width=4,
+        linear_steps=4,
+        linear_batch=4,
+        softmax_steps=4,
+        norm_steps=4,
+        softmax_batch=4,
+        trained_runs=2,
+        trained_pairs=8,
+    ),
+    "laptop": Config(),
+    "paper": Config(
+        trained_kinds=KINDS,
+        widths=(2, 8, 32),
+        depth=8,
+        gains=(0.03, 0.1, 0.3, 1.0, 3.0),
+        runs=64,
+        pairs=1024,
+        shots=20,
+        linear_steps=20_000,
+        linear_batch=256,
+        softmax_steps=50_000,
+        norm_steps=50_000,
+        softmax_batch=256,
+        learning_rate=0.003,
+        norm_learning_rate=0.001,
+        width=64,
+        heads=4,
+        trained_depth=6,
+        trained_runs=16,
+        trained_pairs=2048,
+    ),
+}
+
+_THEOREM, _HERE = "A1 (2508.00385), Theorem 1", "derived here"
+_NONLINEAR = "A1 (2508.00385), its second open question"
+_RESIDUAL = "A1 (2508.00385), its limitation on residual connections"
+_CHANGE = "the change of the median log ratio from the first layer to the last"
+_RIGHT = "the share of pairs with κ > -1 for which it is right"
+_DAMPEN = f"{_CHANGE}, with a residual of the first weight of `skips` minus that with 1,"
+_COUPLING = "The order of self-couplings κ = d·K P d"
+# Source, statement, what the median over runs is taken of, and the name of its bounds.
+CLAIMS = {
+    "theorem_1": (
+        _THEOREM,
+        "In random linear stacks the ratio of two flows grows with every layer",
+        "the share of pairs, at the gain and tying with the largest,",
+        "generic",
+    ),
+    "order": (
+        f"modelled on {_THEOREM}",
+        "In random linear stacks the demonstration ahead after one layer stays ahead",
+        "the share of pairs that turn, at the gain and tying with the fewest,",
+        "rare",
+    ),
+    "large": (
+        _HERE,
+        "Random linear stacks of the largest gain amplify, each demonstration alone",
+        f"{_CHANGE}, tied or not, whichever is less,",
+        "up",
+    ),
+    "small": (
+        _HERE,
+        "Random linear stacks of the smallest gain leave the ratio as it is",
+        f"{_CHANGE}, tied or not, whichever is further from 0,",
+        "flat",
+    ),
+    "shared_prompt": (
+        "modelled on A1 (2508.00385), its third open question",
+        "Random linear stacks amplify when both demonstrations share a prompt",
+        f"(claim added after a first run) {_CHANGE}",
+        "up",
+    ),
+    "softmax_random": (_NONLINEAR, "Random softmax stacks amplify", _CHANGE, "up"),
+    "norm_random": (_NONLINEAR, "Random softmax stacks with norm amplify", _CHANGE, "up"),
+    "MLP_random": (_NONLINEAR, "Random softmax stacks with norm and MLP amplify", _CHANGE, "up"),
+    "linear_trained": (f"modelled on {_THEOREM}", "Trained linear stacks amplify", _CHANGE, "up"),
+    "softmax_trained": (_NONLINEAR, "Trained softmax stacks amplify", _CHANGE, "up"),
+    "norm_trained": (_NONLINEAR, "Trained softmax stacks with norm amplify", _CHANGE, "up"),
+    "MLP_trained": (_NONLINEAR, "Trained softmax stacks with norm and MLP amplify", _CHANGE, "up"),
+    "push": (_HERE, "Positive feedback, w_kq = w_pv = cI, amplifies", _CHANGE, "up"),
+    "pull": (_HERE, "Negative feedback, w_kq = -w_pv = cI, equalises", _CHANGE, "down"),
+    "descent": (_HERE, "Layers that are steps of gradient descent equalise", _CHANGE, "down"),
+    "GD++": (_HERE, "Layers that are steps of GD++ equalise", _CHANGE, "down"),
+    "prior": (_HERE, "Steps of descent from a prior in the weights equalise", _CHANGE, "down"),
+    "linear_residual": (
+        _RESIDUAL,
+        "The residual connection dampens amplification in random linear stacks",
+        _DAMPEN,
+        "positive",
+    ),
+    "softmax_residual": (
+        _RESIDUAL,
+        "The residual connection dampens amplification in random softmax stacks",
+        _DAMPEN,
+        "positive",
+    ),
+    "kappa_contribution": (
+        _HERE,
+        f"{_COUPLING} decides which contribution grows, where demonstrations are frozen",
+        _RIGHT,
+        "exact",
+    ),
+    "kappa_frozen": (
+        _HERE,
+        f"{_COUPLING} predicts which flow grows, where demonstrations are frozen",
+        _RIGHT,
+        "predicts",
+    ),
+    "kappa": (
+        _HERE,
+        f"{_COUPLING} predicts which flow grows in tied stacks without a mask, as A1's",
+        _RIGHT,
+        "predicts",
+    ),
+}

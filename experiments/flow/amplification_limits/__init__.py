@@ -1,0 +1,1 @@
+"""Where does depth amplify, and which stacks do the opposite?"""

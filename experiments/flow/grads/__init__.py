@@ -1,0 +1,1 @@
+"""Does selecting demonstrations by their flow (GradS) beat other selection?"""

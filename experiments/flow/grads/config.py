@@ -1,0 +1,79 @@
+"""Settings and criteria of `grads`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config:
+    """Demonstrations selected from a pool, for attention that knows some of the task.
+
+    w ~ N(0, I), of which the weights know ``known`` coordinates, and no noise; covariates have few
+    non-zeros, and E|x|² = 1. On the table the weights know half of the covariates.
+    """
+
+    d: int = 8
+    known: int = 4
+    density: float = 0.3  # of the non-zeros of a demonstration
+    query_density: float = 0.5
+    distinct: int = 8  # demonstrations that a pool with duplicates repeats
+    closeness: float = 0.98  # correlation of a duplicate's covariates with those of its original
+    pool: int = 32
+    pools: tuple[int, ...] = (8, 32, 128)  # ``pool`` and ``small`` are among them
+    small: int = 8  # a pool of which every subset is tried
+    shots: tuple[int, ...] = (1, 2, 4, 8, 16)
+    judged: int = 4  # shots at which the claims are made
+    depth: int = 8  # layers: steps of the learner, each 1 / λ_max of its prompt
+    ridge: float = 0.01  # of the determinant, over the mean square of the points
+    runs: int = 8
+    validation: int = 4  # runs more, which choose the strongest rival
+    queries: int = 200  # of each run, each with a task and a pool of its own
+    few: int = 50  # of these, for what is costly: the greedy oracle and the flow of joining
+    seed: int = 0
+    # Criteria, on relative gains: (error of one - error of the other) / error of one.
+    gain: float = 0.0  # more than this is a gain
+    headline: float = 0.068  # A1's first version reports this much over the strongest rival
+    later: float = 0.013  # and its later version this
+
+    def __post_init__(self):
+        checks.between(self, "d", 2, 10)  # the covariates of the table
+        checks.between(self, "known", 1, self.d - 1)
+        for name in ("density", "query_density", "closeness"):
+            checks.positive(self, name)
+            checks.between(self, name, None, 1.0)
+        checks.between(self, "distinct", 1, None)
+        checks.each_between(self, "pools", 2, 200)  # half of the table has 221 rows
+        for name in ("pool", "small"):
+            checks.one_of(self, name, self.pools)
+        checks.between(self, "small", 2, 16)
+        checks.each_between(self, "shots", 1, self.pool)
+        checks.one_of(self, "judged", self.shots)
+        checks.between(self, "judged", 1, min(self.pools))
+        checks.between(self, "depth", 2, 16)
+        checks.between(self, "runs", 2, None)
+        for name in ("validation", "queries"):
+            checks.between(self, name, 1, None)
+        checks.between(self, "few", 1, self.queries)
+        for name in ("ridge", "headline", "later"):
+            checks.positive(self, name)
+        checks.between(self, "gain", 0.0, 1.0)
+        checks.seed(self, "seed")
+
+
+TIERS = {
+    "smoke": Config(
+        pool=6,
+        pools=(6,),
+        small=6,
+        shots=(1, 2),
+        judged=2,
+        depth=2,
+        runs=2,
+        validation=1,
+        queries=4,
+        few=2,
+    ),
+    "laptop": Config(),
+    "paper": Config(runs=32, validation=16, queries=2000, few=200),
+}

@@ -1,0 +1,1 @@
+"""Does depth make many demonstrations unequal, and what do duplicates do?"""

@@ -1,0 +1,1 @@
+"""How many heads must the first layer have to preprocess d covariates?"""

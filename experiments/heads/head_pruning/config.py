@@ -1,0 +1,168 @@
+"""Settings, criteria and texts of `head_pruning`, fixed before its first run on trained models.
+
+After it only the numbers of prompts were lowered, for time.
+"""
+
+import math
+from dataclasses import dataclass
+
+from experiments.models.specs import FAMILIES
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config:
+    """Trained models with heads taken away, judged on prompts of their own in every run.
+
+    Names that the tier's families lack are left out. A run is a seed of a family's last, full
+    architecture. Heads are chosen on other prompts than those on which the choice is judged.
+    """
+
+    families: str = "laptop"  # a tier of configs.sparse_models
+    retrain: bool = False
+    deep: tuple[str, ...] = ("depth 3", "depth 5")  # followed over n, and taken apart
+    beside: tuple[str, ...] = (
+        "narrow keys",
+        "softmax",
+        "long training",
+        "two of four",
+        "little noise",
+        "much noise",
+        "dense",
+    )
+    n: int = 16
+    lengths: tuple[int, ...] = (8, 12, 16, 24, 32, 64)
+    prompts: int = 512  # to measure importance on, and as many others to judge on, for each run
+    search: int = 192  # prompts for the search through subsets, and for greedy pruning
+    most_choices: int = 512  # of one head for each later layer: all are tried, if not more
+    draws: int = 4  # of each random control
+    seed: int = 0
+    # Criteria, on geometric means over runs, at n.
+    unchanged: float = 1.1  # at most this ratio of risks is none to speak of
+    worse: float = 1.0  # a control's risk over the pruned model's: more
+    all_first: float = 0.75  # of layer 1's heads, at least, that greedy pruning keeps
+    one_later: float = 1.5  # heads of a later layer, at most, that it keeps
+
+    def __post_init__(self):
+        checks.one_of(self, "families", list(FAMILIES))
+        checks.one_of(self, "n", self.lengths)
+        checks.each_between(self, "lengths", 1, None)
+        for name in ("prompts", "search", "draws", "most_choices"):
+            checks.between(self, name, 1, None)
+        for name in ("unchanged", "worse", "all_first", "one_later"):
+            checks.positive(self, name)
+        checks.seed(self, "seed")
+        if not self.present(self.deep):
+            raise ValueError(f"deep = {self.deep!r}: choose from {list(FAMILIES[self.families])}")
+
+    def present(self, names: tuple[str, ...]) -> list[str]:
+        return [name for name in names if name in FAMILIES[self.families]]
+
+    @property
+    def longest(self) -> int:
+        """Every prompt is repeated up to it, which no model can tell: one program serves all n."""
+        return math.lcm(*self.lengths)
+
+
+_A4 = "modelled on Chen et al. 2408.04532"
+_HERE = "derived here"
+_MEAN = "geometric mean over seeds of the risk"
+_FULL = f"{_MEAN} over that of the full model"
+
+# name: source, statement, what is measured, {side: criterion}; the first for each deep family.
+CLAIMS_OF_EACH = {
+    "pruned": (
+        _A4,
+        "{case}: all heads but the most important one of each later layer can be removed",
+        f"{_FULL}",
+        {"at_most": "unchanged"},
+    ),
+    "best": (
+        _HERE,
+        "{case}: with the best choice of one head for each later layer, whatever its importance",
+        f"{_FULL}, the choice being the best of all on other prompts,",
+        {"at_most": "unchanged"},
+    ),
+    "trained": (
+        _A4,
+        "{case}: a model trained with one head in later layers is as good as the full one",
+        f"{_FULL}",
+        {"at_most": "unchanged"},
+    ),
+}
+
+CLAIMS = {
+    "first_layer": (
+        _A4,
+        "To keep only the top head of the first layer costs more than pruning the later layers",
+        f"{_MEAN} over that of the pruned model, at the depth where it is least,",
+        {"at_least": "worse"},
+    ),
+    "random_heads": (
+        _A4,
+        "To keep other heads of the later layers than the top ones costs more",
+        f"{_MEAN} over that of the pruned model, at the depth where it is least,",
+        {"at_least": "worse"},
+    ),
+    "at_random": (
+        _A4,
+        "To remove as many heads at random costs more",
+        f"{_MEAN} over that of the pruned model, at the depth where it is least,",
+        {"at_least": "worse"},
+    ),
+    "dense": (
+        _HERE,
+        "Control: on the dense task, which needs no preprocessing, pruning costs nothing",
+        f"{_FULL}",
+        {"at_most": "unchanged"},
+    ),
+    "narrow": (
+        _A4,
+        "With keys too narrow for heads to be mixed, later layers can be pruned",
+        f"{_FULL}",
+        {"at_most": "unchanged"},
+    ),
+    "softmax": (
+        _A4,
+        "Later layers of softmax attention can be pruned",
+        f"{_FULL}",
+        {"at_most": "unchanged"},
+    ),
+    "greedy_first": (
+        _A4,
+        "Greedy pruning, free to choose any layer, keeps the heads of the first one",
+        "mean over seeds of the share of layer 1's heads that are left when one more removal would "
+        "make the risk more than 1.1 of the full model's, at the worst depth,",
+        {"at_least": "all_first"},
+    ),
+    "greedy_later": (
+        _A4,
+        "Greedy pruning, free to choose any layer, leaves one head in each later one",
+        "mean over seeds and later layers of the heads that are left then, at the worst depth,",
+        {"at_most": "one_later"},
+    ),
+}
+
+TIERS = {
+    "smoke": Config(
+        families="smoke",
+        beside=(),
+        n=8,
+        lengths=(4, 8),
+        prompts=32,
+        search=32,
+        draws=2,
+        deep=("depth 3",),
+    ),
+    "laptop": Config(),
+    "paper": Config(
+        families="paper",
+        deep=("depth 3", "depth 4", "depth 5", "depth 6"),
+        beside=("softmax", "dense"),
+        n=32,
+        lengths=(16, 24, 32, 48, 64, 128),
+        prompts=1024,
+        search=128,
+        draws=8,
+    ),
+}

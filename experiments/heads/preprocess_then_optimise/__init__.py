@@ -1,0 +1,1 @@
+"""When does descent on preprocessed covariates beat descent?"""

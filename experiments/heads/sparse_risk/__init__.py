@@ -1,0 +1,1 @@
+"""Which rules can use sparsity in context, and how much does it gain?"""

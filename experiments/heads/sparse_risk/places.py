@@ -1,0 +1,179 @@
+"""Laws of sparse regression on common random numbers, and what every rule loses there."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.heads import sparse_rules
+from experiments.heads.sparse_risk.config import Config
+from lsa_lab import estimators
+from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask
+from lsa_lab.theory import risk
+
+PLAIN = ("least squares", "gradient descent", "ridge", "preprocessed descent", "Lasso")
+BAYES = ("rotation-equivariant Bayes", "sparse Bayes")
+RULES = (*PLAIN, *BAYES)
+SIGNALS, LAWS = ("gaussian", "flat"), ("Gaussian", "flat", "dense")
+
+
+@dataclass(frozen=True)
+class Place:
+    """The law of the prompts of one point in a figure; E |w|² = 1."""
+
+    n: int
+    d: int
+    s: int
+    noise_var: float
+    signal: str = "gaussian"
+
+    @property
+    def condensed(self) -> LinearTask:
+        """The law of w, and the noise, of the e = d + 1 rows that stand for n demonstrations."""
+        e = self.d + 1
+        return LinearTask(
+            e,
+            self.d,
+            sparsity=self.s,
+            noise_std=math.sqrt(self.noise_var * e / self.n),
+            weight_std=self.s**-0.5,
+            signal=self.signal,
+        )
+
+
+def axes_of(config: Config) -> dict:  # {panel: {axis: values}}
+    return {
+        "by_n": {"n": config.lengths},
+        "by_noise": {"noise_var": config.noise_vars},
+        "by_s": {"s": config.sparsities},
+        "by_law": {"law": LAWS},
+        "long": {"signal": SIGNALS, "length": config.long_lengths},
+        "wide": {"wide_n": config.wide_lengths},
+    }
+
+
+def places(config: Config) -> dict:  # {panel: the law of each of its points}
+    d, s, n, loud = config.d, config.s, config.n, config.loud
+    return {
+        "by_n": [Place(n, d, s, config.noise_var) for n in config.lengths],
+        "by_noise": [Place(n, d, s, noise_var) for noise_var in config.noise_vars],
+        "by_s": [Place(n, d, s, loud) for s in config.sparsities],
+        "by_law": [Place(n, d, s, loud), Place(n, d, s, loud, "flat"), Place(n, d, d, loud)],
+        "long": [Place(n, d, s, loud, kind) for kind in SIGNALS for n in config.long_lengths],
+        "wide": [Place(n, config.wide_d, s, loud, "flat") for n in config.wide_lengths],
+    }
+
+
+class Draws:
+    """Prompts whose first n demonstrations, weights and noise are the same at every place.
+
+    All rules depend on demonstrations through XᵀX/n, Xᵀy/n and y·y/n alone. So e rows [x, ε] with
+    the moments of n rows stand for them, times √(e/n), and every n has one shape.
+    """
+
+    def __init__(self, seed: int, tag: int, count: int, longest: int, d: int):
+        rng = np.random.default_rng([seed, tag])
+        self.rows = rng.standard_normal((count, longest, d + 1))
+        self.values = rng.standard_normal((count, d))
+        self.rank = rng.random((count, d)).argsort(axis=1)  # of a coordinate: the first s are kept
+        self._roots = {}
+
+    def at(self, place: Place) -> tuple[Prompt, np.ndarray]:  # [B], and w [B, d]
+        if place.n not in self._roots:
+            self._roots[place.n] = _root(self.rows[:, : place.n])
+        values = np.sign(self.values) if place.signal == "flat" else self.values
+        w = np.where(self.rank < place.s, values, 0) * place.s**-0.5
+        x, noise = np.split(self._roots[place.n], [place.d], axis=2)
+        y = np.einsum("bnd,bd->bn", x, w) + place.noise_var**0.5 * noise[:, :, 0]
+        return Prompt(x, y, np.zeros_like(w), np.zeros(len(w))), w
+
+
+def measure(config: Config, panels: dict, prompts: int, tuning: int, tag: int) -> dict:
+    """{panel: (losses [place, rules, run], steps [place, 2], bounds [place])}, panels of one d."""
+    everywhere = [place for some in panels.values() for place in some]
+    longest, d = max(place.n for place in everywhere), everywhere[0].d
+    judged = Draws(config.seed, tag, config.runs * prompts, longest, d)
+    others = Draws(config.seed, tag + 1, tuning, longest, d)
+    found = {}
+    for panel, some in panels.items():
+        for place in (place for place in some if place not in found):
+            enumerable = math.comb(place.d, place.s) <= config.supports
+            bayes = () if panel in ("long", "wide") else BAYES if enumerable else BAYES[:1]
+            each, steps = losses(place, judged, others, config.steps, bayes)
+            each = each.reshape(len(each), config.runs, prompts).mean(2)
+            # A rule that is not to be had has no number.
+            each = np.pad(each, ((0, len(RULES) - len(each)), (0, 0)), constant_values=np.nan)
+            bound = risk.rotation_invariant_bound(place.n, place.d, place.noise_var)
+            found[place] = each, steps, bound
+    return {
+        panel: [np.stack(values) for values in zip(*map(found.get, some), strict=True)]
+        for panel, some in panels.items()
+    }
+
+
+def losses(place: Place, draws: Draws, tuning: Draws, steps: int, bayes: tuple) -> tuple:
+    """|ŵ - w|² of PLAIN and the rules in ``bayes`` [rules, B]; the steps of both descents [2]."""
+    law = place.condensed
+    there, w = draws.at(place)
+    penalties = sparse_rules.lasso_penalties(law)
+    ridge = law.noise_std**2 * law.d / law.n
+    plain, chosen = _plain(tuning.at(place), (there, w), penalties, ridge, steps)
+    rest = [_distance(_bayes(rule, there, law), w) for rule in bayes]
+    return np.stack([*plain, *rest]), np.asarray(chosen)
+
+
+def descent(prompt: Prompt, steps: int):  # -> [steps+1, d]
+    """Gradient descent with steps 1/λ_max(H)."""
+    size = prompt.x.shape[0] / jnp.linalg.norm(prompt.x, ord=2) ** 2
+    return estimators.gradient_descent(prompt, jnp.full(steps, size))
+
+
+def preprocessed(prompt: Prompt, steps: int):  # -> [steps+1, d]
+    """Preprocessed descent with steps 1/λ_max(RHR); its predictions at unit vectors are weights."""
+    size = estimators.preprocessed_step_limit(prompt, normalise=True) / 2
+
+    def predict(query):
+        there = prompt.replace(x_query=query)
+        return estimators.preprocessed_gradient_descent(there, size, steps, normalise=True)
+
+    return jax.vmap(predict, out_axes=1)(jnp.eye(len(prompt.x_query), dtype=prompt.x.dtype))
+
+
+@partial(jax.jit, static_argnames="steps")
+def _plain(tuning: tuple, judged: tuple, penalties, ridge, steps: int) -> tuple:
+    """PLAIN [5, B], with the numbers of steps and the penalty that are best on other prompts."""
+    prompts, w = judged
+    paths, chosen = [], []
+    for rule in (descent, preprocessed):
+        on_tuning, on_judged = (
+            _distance(jax.vmap(partial(rule, steps=steps))(some), truth[:, None])
+            for some, truth in (tuning, judged)
+        )
+        chosen.append(jnp.argmin(jnp.mean(on_tuning, axis=0)))
+        paths.append(on_judged[:, chosen[-1]])
+
+    def lasso(penalty, some):
+        return _distance(jax.vmap(partial(estimators.lasso, penalty=penalty))(some[0]), some[1])
+
+    risks = jax.lax.map(lambda penalty: jnp.mean(lasso(penalty, tuning)), penalties)
+    least_squares = _distance(jax.vmap(estimators.ols)(prompts), w)
+    ridged = _distance(jax.vmap(partial(estimators.ridge, penalty=ridge))(prompts), w)
+    lassoed = lasso(penalties[jnp.argmin(risks)], judged)
+    return jnp.stack([least_squares, paths[0], ridged, paths[1], lassoed]), jnp.stack(chosen)
+
+
+_bayes = jax.jit(sparse_rules.weights, static_argnums=0)
+
+
+def _distance(estimates, truth):  # [..., d] -> [...]
+    return ((estimates - truth) ** 2).sum(-1)
+
+
+def _root(rows: np.ndarray) -> np.ndarray:  # [B, n, e] -> [B, e, e]
+    n, e = rows.shape[1:]
+    root = np.linalg.qr(rows, mode="r")
+    return np.pad(root, ((0, 0), (0, e - root.shape[1]), (0, 0))) * math.sqrt(e / n)

@@ -1,0 +1,1 @@
+"""Is there an order of the demonstrations that helps causal models?"""

@@ -1,0 +1,68 @@
+"""Is there an order of the demonstrations that helps causal models?"""
+
+import jax
+import numpy as np
+
+from experiments.matching.demonstration_order.config import Config
+from experiments.matching.demonstration_order.ordering import (
+    RULES,
+    built,
+    draw,
+    models,
+    predictions,
+)
+
+
+def changes(config, error):  # [R, B, 6 + O] -> [R, 2, 6], [R, 6], [R]
+    """Change of the error against random orders, as a share of theirs: by rule on each half of the
+    prompts, and by rule on all; and the standard deviation over random orders, on all.
+
+    Left out are the prompts with the largest error in any order, the same for all rules.
+    """
+    halves = np.array_split(np.arange(config.test_prompts), 2)
+
+    def share(rows):  # [R, B', 6 + O] -> [R, 6], [R]
+        kept = rows.shape[1] - int(config.left_out * rows.shape[1])
+        mild = np.argsort(rows.max(-1), axis=1)[:, :kept, None]
+        rows = np.take_along_axis(rows, mild, axis=1)
+        random = rows[:, :, len(RULES) :]
+        level = random.mean((1, 2))
+        ruled = rows[:, :, : len(RULES)].mean(1) / level[:, None] - 1
+        return ruled, random.min(2).mean(1) / level - 1
+
+    by_half = np.stack([share(error[:, half])[0] for half in halves], axis=1)
+    return by_half, *share(error)
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    found, status = built(config, progress)
+    names = models(config)
+    key = jax.random.fold_in(jax.random.key(config.seed), 0)
+    batch, sorted_ = draw(config, key)
+    answers = np.asarray(batch.y_query)[:, :, None]
+    few = jax.tree.map(lambda leaf: leaf[:, : max(4, config.test_prompts // 20)], batch)
+    measured, effect, level = [], [], []
+    for name in names:
+        forward, params = found[name]
+        predicted = np.asarray(predictions(forward["causal"], params, batch, sorted_))
+        measured.append(changes(config, (predicted - answers) ** 2))
+        level.append(np.median((predicted[:, :, len(RULES) :] - answers) ** 2, axis=(1, 2)))
+        free = np.asarray(
+            predictions(forward["demonstrations"], params, few, sorted_[:, : len(few.y_query[0])])
+        )
+        size = np.sqrt((free**2).mean((1, 2)))
+        effect.append(np.abs(free - free[:, :, :1]).max((1, 2)) / size)
+    half, whole, luck = (np.stack(part) for part in zip(*measured, strict=True))
+    return xr.Dataset(
+        {
+            "half": (("model", "run", "half", "rule"), half),
+            "change": (("model", "run", "rule"), whole),
+            "luck": (("model", "run"), luck),
+            "level": (("model", "run"), np.stack(level)),
+            "control": (("model", "run"), np.stack(effect)),
+            "status": (("trained", "run"), np.array(list(status.values()))),
+        },
+        {"model": names, "rule": list(RULES), "trained": list(status)},
+    )

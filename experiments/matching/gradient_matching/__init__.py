@@ -1,0 +1,1 @@
+"""Do demonstrations that match the pool's gradients teach best?"""

@@ -1,0 +1,101 @@
+"""Settings and criteria of `gradient_matching`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config:
+    """Subsets of a pool by gradient matching and by its rivals, before one constructed stack.
+
+    The linear proxy and the prefix are trained as A3's code does (THEORY I.3.1), with learning
+    rates of their own: 40 steps of 0.001 would leave weights of size one where they start.
+    """
+
+    d: int = 8
+    m: int = 256  # the pool
+    noise_std: float = 1.0  # of its labels; w ~ N(0, I)
+    sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128)
+    ablation_size: int = 32
+    depth: int = 12  # of the stack that answers: steps of gradient descent
+    step: float = 0.25
+    epochs: int = 10
+    batch: int = 64
+    linear_rate: float = 0.1
+    prefix_rate: float = 0.03
+    saves: int = 10
+    prefix_lengths: tuple[int, ...] = (1, 2, 4, 8)  # 4 of them is A3's
+    used: tuple[int, ...] = (1, 2, 4, 6, 8, 9, 10)  # checkpoints
+    budgets: tuple[int, ...] = (0, 1, 3, 32, 1000)  # swaps; the last three are A3's
+    small_pools: tuple[int, ...] = (10, 13, 16)
+    small_size: int = 5
+    random_draws: int = 20
+    tries: int = 5  # of best-of-5
+    validation: int = 32  # noisy examples that choose among the tries
+    strata: int = 4  # of the labels' ranks
+    queries: int = 128
+    runs: int = 16
+    seed: int = 0
+    # Criteria, all on medians over runs. "Random" is the median of the draws.
+    clear: float = 0.8  # error of matching over that of a random subset, at the worst size
+    worse: float = 1.0  # error of mismatching over that of a random subset, at the best size: more
+    best: float = 1.0  # error of matching over that of its best rival on average, at the worst size
+    like_the_pool: float = 1.5  # error of matching at the ablation's size over that of all m
+    same: float = 1.25  # error of a prefix of any length over that of the linear proxy
+    near_exact: float = 1.5  # objective of matching over the least possible, at the worst pool
+    swaps: float = 0.8  # objective with swaps over that of greed alone, at the ablation's size
+    checkpoints: float = 1.5  # error with the first checkpoint alone over that with all: more
+
+    def __post_init__(self):
+        checks.between(self, "d", 1, 64)
+        checks.between(self, "m", 2, None)
+        checks.each_between(self, "sizes", 1, self.m)
+        checks.one_of(self, "ablation_size", self.sizes)
+        for name in ("depth", "epochs", "batch", "saves", "validation", "queries", "strata"):
+            checks.between(self, name, 1, None)
+        checks.each_between(self, "prefix_lengths", 1, None)
+        checks.each_between(self, "used", 1, self.saves)
+        checks.each_between(self, "budgets", 0, None)
+        checks.between(self, "small_size", 1, min(self.small_pools))
+        checks.each_between(self, "small_pools", 2, min(self.m, 18))
+        for name in ("random_draws", "tries", "runs"):
+            checks.between(self, name, 2, None)
+        for name in ("noise_std", "step", "linear_rate", "prefix_rate"):
+            checks.positive(self, name)
+        for name in ("clear", "worse", "best", "like_the_pool", "same", "near_exact", "swaps"):
+            checks.positive(self, name)
+        checks.positive(self, "checkpoints")
+        checks.seed(self, "seed")
+
+
+TIERS = {
+    "smoke": Config(
+        d=2,
+        m=32,
+        sizes=(8,),
+        ablation_size=8,
+        depth=2,
+        saves=3,
+        prefix_lengths=(2, 4),
+        used=(1, 3),
+        budgets=(0, 1000),
+        small_pools=(8,),
+        small_size=3,
+        random_draws=4,
+        queries=8,
+        runs=2,
+    ),
+    "laptop": Config(),
+    "paper": Config(
+        d=16,
+        m=1024,
+        sizes=(4, 8, 16, 32, 64, 128, 256, 512),
+        ablation_size=64,
+        saves=20,
+        used=(1, 2, 4, 8, 12, 16, 17, 18, 20),
+        small_pools=(10, 12, 14, 16, 18),
+        queries=512,
+        runs=64,
+    ),
+}

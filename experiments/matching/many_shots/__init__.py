@@ -1,0 +1,1 @@
+"""Do more demonstrations than in training help, normalised and not?"""

@@ -1,0 +1,143 @@
+"""Settings and criteria of `many_shots`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config:
+    """Three stacks of one depth, far beyond the number of demonstrations they are made for."""
+
+    d: int = 5
+    n: int = 32  # demonstrations in training, and what a fixed normalisation divides by
+    shots: tuple[int, ...] = (32, 45, 64, 91, 128, 256, 512, 1024, 2048, 4096)
+    softmax_most: int = 1024  # demonstrations: its cost grows with their square
+    noises: tuple[float, ...] = (0.0, 0.5, 1.0)  # of the test's labels
+    noise_std: float = 0.5  # of the labels in training
+    depth: int = 3
+    heads: int = 2
+    runs: int = 8
+    linear_steps: int = 800
+    linear_batch: int = 64
+    softmax_steps: int = 600
+    softmax_batch: int = 32
+    learning_rate: float = 0.02
+    test_prompts: int = 200  # of each run
+    softmax_prompts: int = 24
+    seed: int = 0
+    # Criteria. Errors are medians over prompts, then over runs: linear stacks explode on rare ones.
+    growth: float = 1.0  # error at the most demonstrations over that at the trained length
+    overshoot: float = 10.0  # the same, with a fixed normalisation
+    bayes_factor: float = 2.0  # error at the most demonstrations over that of the Bayes rule
+    threshold_factor: float = 2.0  # measured over predicted number of demonstrations that is unsafe
+
+    def __post_init__(self):
+        checks.between(self, "d", 1, 32)
+        checks.between(self, "n", 2, None)
+        checks.each_between(self, "shots", 2, 1 << 20)
+        kept = [count for count in self.shots if count <= self.softmax_most]
+        if list(self.shots) != sorted({*self.shots, self.n}) or min(self.shots) < self.n:
+            raise ValueError(f"shots = {self.shots!r}: choose increasing numbers from n = {self.n}")
+        if len(self.shots) < 2 or len(kept) < 2:
+            raise ValueError(f"softmax_most = {self.softmax_most}: two of shots are at most this")
+        checks.each_between(self, "noises", 0, None)
+        if 0 not in self.noises or self.noise_std not in self.noises:
+            raise ValueError(f"noises = {self.noises!r}: 0 and noise_std are among them")
+        checks.between(self, "depth", 1, 8)
+        checks.between(self, "heads", 1, 8)
+        checks.between(self, "runs", 2, None)
+        for name in ("linear", "softmax"):
+            checks.between(self, f"{name}_steps", 1, None)
+            checks.between(self, f"{name}_batch", 1, None)
+        checks.between(self, "test_prompts", 2, None)
+        checks.between(self, "softmax_prompts", 2, None)
+        for name in ("noise_std", "learning_rate", "growth", "overshoot", "bayes_factor"):
+            checks.positive(self, name)
+        checks.between(self, "threshold_factor", 1, None)
+        checks.seed(self, "seed")
+
+
+_QUESTION = "A3, open question on many shots"
+_GROWTH = "median over runs of the error at {most} demonstrations over that at {n}"
+# Source, statement, criterion, and the bounds: fields of Config, or the inverse of one. In braces:
+# fields of Config, most, the most shots, and longest, the most that softmax is given.
+CLAIMS = {}
+for _model, _name in {
+    "descent": "a constructed descent",
+    "linear": "trained linear attention",
+}.items():
+    CLAIMS |= {
+        f"{_model}_normalised": (
+            _QUESTION,
+            f"Divided by n, {_name} gains from demonstrations beyond the trained length",
+            f"{_GROWTH} <= {{growth:g}}",
+            {"at_most": "growth"},
+        ),
+        f"{_model}_fixed": (
+            f"derived here; {_QUESTION}",
+            f"Divided by the trained length, {_name} overshoots",
+            f"{_GROWTH} >= {{overshoot:g}}",
+            {"at_least": "overshoot"},
+        ),
+        f"{_model}_bayes": (
+            "modelled on A3's shot scaling",
+            f"Divided by n, {_name} uses many demonstrations almost as the Bayes rule does",
+            "median over runs of its error over the Bayes rule's at {most} <= {bayes_factor:g}",
+            {"at_most": "bayes_factor"},
+        ),
+    }
+CLAIMS |= {
+    "softmax": (
+        _QUESTION,
+        "Trained softmax attention gains from demonstrations beyond the trained length",
+        "median over runs of the error at {longest} demonstrations over that at {n} <= {growth:g}",
+        {"at_most": "growth"},
+    ),
+    "threshold": (
+        "derived here",
+        "With a fixed divisor descent is worse than no demonstrations from η λ_max(XᵀX) = 2 on",
+        "median over runs of the number at which it is worse, over that at which η λ_max = 2, "
+        "from 1/{threshold_factor:g} to {threshold_factor:g}",
+        {"at_least": "1/threshold_factor", "at_most": "threshold_factor"},
+    ),
+}
+
+TIERS = {
+    "smoke": Config(
+        d=2,
+        n=4,
+        shots=(4, 8, 64),
+        softmax_most=8,
+        noises=(0.0, 0.5),
+        depth=2,
+        heads=1,
+        runs=2,
+        linear_steps=6,
+        linear_batch=4,
+        softmax_steps=6,
+        softmax_batch=4,
+        test_prompts=8,
+        softmax_prompts=2,
+    ),
+    "laptop": Config(),
+    "paper": Config(
+        d=8,
+        n=128,
+        shots=(128, 181, 256, 362, 512, 1024, 2048, 4096),
+        softmax_most=4096,
+        depth=4,
+        heads=4,
+        runs=16,
+        linear_steps=20_000,
+        linear_batch=256,
+        softmax_steps=20_000,
+        softmax_batch=256,
+        learning_rate=0.005,
+        test_prompts=4000,
+        softmax_prompts=256,
+    ),
+}
+
+LINEAR = ("descent", "linear")  # constructed and trained
+SCALINGS = ("by n", "fixed")  # what linear attention divides by: its n, or that of training

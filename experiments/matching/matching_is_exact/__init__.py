@@ -1,0 +1,1 @@
+"""How many matched checkpoints equal the whole pool, and to which models?"""

@@ -1,0 +1,104 @@
+"""Settings and criteria of `matching_is_exact`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config:
+    """Twins of a pool, matched at C checkpoints and otherwise unlike it, before many models.
+
+    A gap is the root mean square of ŷ(twin) - ŷ(pool) over queries, over that of ŷ(pool).
+    """
+
+    d: int = 5
+    m: int = 128  # the pool
+    n: int = 24  # a twin, and a subset chosen from the pool
+    noise_std: float = 0.5
+    spectrum: tuple[float, ...] = (0.4, 2.0)  # ends of the covariates' variances
+    most: int = 9  # checkpoints
+    batch: int = 16  # of the linear proxy, trained for 10 epochs
+    rate: float = 0.1
+    depths: tuple[int, ...] = (1, 2, 4, 8)  # of constructed descent
+    random_depths: tuple[int, ...] = (1, 2, 4)  # deeper ones overflow
+    step: float = 0.2
+    random_scale: float = 0.15  # of the random linear stacks' weights
+    softmax_depth: int = 2
+    heads: int = 2
+    softmax_steps: int = 800
+    softmax_batch: int = 64
+    learning_rate: float = 0.01
+    queries: int = 64
+    random_draws: int = 20
+    runs: int = 16
+    trained: int = 4  # weights; pools share them in turn
+    seed: int = 0
+    # Criteria, on medians over runs, at the worst depth or model.
+    exact: float = 1e-10  # at most this is no gap
+    clear: float = 1e-3  # at least this is one: a gap one checkpoint before the knee
+    departs: float = 0.02  # at least this is a gap of softmax, with all moments matched
+    bound: float = 1.0 + 1e-9  # gap of one layer over its bound, at the worst set and query
+    subset: float = 0.3  # gap of a subset that matches d + 1 checkpoints over that of a random one
+
+    def __post_init__(self):
+        checks.between(self, "d", 2, 16)
+        checks.between(self, "m", 2, None)
+        checks.between(self, "n", self.d + 1, self.m)
+        checks.between(self, "most", self.d + 1, 32)
+        checks.each_positive(self, "spectrum")
+        checks.each_between(self, "depths", 1, 32)
+        checks.each_between(self, "random_depths", 1, max(self.depths))
+        for name in ("heads", "queries", "batch", "random_draws"):
+            checks.between(self, name, 1, None)
+        for name in ("softmax_steps", "softmax_batch", "softmax_depth"):
+            checks.between(self, name, 1, None)
+        checks.between(self, "runs", 2, None)
+        checks.between(self, "trained", 1, self.runs)
+        for name in ("noise_std", "step", "rate", "random_scale", "learning_rate"):
+            checks.positive(self, name)
+        for name in ("exact", "clear", "departs", "bound", "subset"):
+            checks.positive(self, name)
+        checks.seed(self, "seed")
+
+    @property
+    def depth(self) -> int:
+        """Of the softmax stacks, as ``stacks.stack_of`` asks for it."""
+        return self.softmax_depth
+
+
+TIERS = {
+    "smoke": Config(
+        d=2,
+        m=12,
+        n=6,
+        most=3,
+        depths=(1, 2),
+        random_depths=(1, 2),
+        softmax_depth=1,
+        heads=1,
+        softmax_steps=2,
+        softmax_batch=2,
+        queries=4,
+        runs=2,
+        trained=1,
+    ),
+    "laptop": Config(),
+    "paper": Config(
+        d=8,
+        m=256,
+        n=64,
+        most=14,
+        softmax_depth=4,
+        heads=4,
+        softmax_steps=20_000,
+        softmax_batch=256,
+        learning_rate=0.003,
+        queries=256,
+        runs=64,
+        trained=8,
+    ),
+}
+
+PATHS = ("proxy", "descent")  # minibatches of Adam; the stack's own full-batch steps
+SQUARES = ("free", "matched")  # the mean of y², of which no gradient knows

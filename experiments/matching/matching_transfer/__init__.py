@@ -1,0 +1,1 @@
+"""Do subsets that match gradients on a small model teach larger ones?"""

@@ -1,0 +1,1 @@
+"""Trained models that experiments look into."""

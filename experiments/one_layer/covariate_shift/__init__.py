@@ -1,0 +1,1 @@
+"""What does a trained layer do when test prompts have another scale?"""

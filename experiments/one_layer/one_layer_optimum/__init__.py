@@ -1,0 +1,1 @@
+"""Does one trained layer find the optimum that theory writes down?"""

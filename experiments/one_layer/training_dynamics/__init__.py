@@ -1,0 +1,1 @@
+"""Do the closed laws of gradient flow describe descent on samples?"""

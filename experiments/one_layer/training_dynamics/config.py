@@ -1,0 +1,64 @@
+"""Settings and criteria of `training_dynamics`, fixed before its first run."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness import checks
+
+
+@dataclass(frozen=True)
+class Config:
+    """The closed laws of gradient flow beside population descent and stochastic descent."""
+
+    d: int = 8
+    n: int = 32
+    runs: int = 8
+    initial_step: float = 0.01  # a_0 = u U, the effective step at time 0
+    population_rate: float = 1e-3  # learning rate of descent on the population loss
+    # Learning rate of descent on fresh batches. A run at 0.01 with batches of 128 was 8 % late at
+    # its half: the law is of gradient flow, and 0.01 is no longer small.
+    stochastic_rate: float = 5e-3
+    batch: int = 256
+    horizon: float = 4.0  # time shown, in multiples of the half-time
+    eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5, 0.25)  # of the covariance with modes
+    mode_time: float = 25.0
+    head_size: float = 0.02  # of separate keys, queries and values at time 0
+    head_time: float = 2000.0
+    points: int = 100
+    seed: int = 0
+    # Criteria.
+    population_error: float = 0.01  # largest |a - law| / a(∞) of population descent
+    stochastic_error: float = 0.05  # the same for the mean over time of stochastic descent
+    half_time_error: float = 0.05  # relative
+    ordered_share: float = 0.9  # of the runs that learn every mode in the order of λ²
+
+    def __post_init__(self):
+        checks.between(self, "d", 1, 64)
+        checks.between(self, "n", 1, None)
+        checks.between(self, "runs", 2, None)
+        checks.between(self, "batch", 1, None)
+        checks.between(self, "points", 10, None)
+        checks.each_positive(self, "eigenvalues")
+        for name in ("initial_step", "population_rate", "stochastic_rate", "horizon"):
+            checks.positive(self, name)
+        for name in ("mode_time", "head_size", "head_time"):
+            checks.positive(self, name)
+        for name in ("population_error", "stochastic_error", "half_time_error"):
+            checks.positive(self, name)
+        checks.between(self, "ordered_share", 0, 1)
+        checks.seed(self, "seed")
+
+
+TIERS = {
+    "smoke": Config(
+        d=2,
+        n=4,
+        runs=2,
+        population_rate=0.02,
+        stochastic_rate=0.02,
+        batch=8,
+        mode_time=2.0,
+        points=10,
+    ),
+    "laptop": Config(),
+    "paper": Config(d=16, n=64, runs=32, batch=4096, stochastic_rate=1e-3),
+}

@@ -1,1 +1,0 @@
-"""What experiments are made of: stacks they train, cases they draw, rules they compare."""

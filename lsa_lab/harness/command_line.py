@@ -1,0 +1,213 @@
+"""The program: ``lsa-lab``, and ``python -m experiments`` in this repository.
+
+A command line is judged before jax is imported: a wrong one costs no time and leaves no file.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lsa_lab.harness import overrides, process
+from lsa_lab.harness.checks import nearest
+from lsa_lab.harness.laboratory import TIERS, Experiment, experiments_of
+from lsa_lab.harness.overrides import RefusalError
+
+COMMANDS = ("list", "run", "draw", "report")
+
+USAGE = """\
+{program}                        list the experiments and their last verdicts  [list]
+{program} run NAME...            compute, save and draw; NAME may be all
+    --tier smoke|laptop|paper          seconds, minutes, or the sizes of the papers
+    --config.KEY VALUE                 another value, for one NAME: a folder of its own
+    --out DIR                          a folder to write to instead of figures/
+{program} draw [NAME...]         draw again from the files  [--out DIR]
+{program} report                 the tables of claims and figures/index.html  [--out DIR]
+    --package PACKAGE                  the package of experiments, here {package}
+"""
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    package: str = "experiments",
+    program: str = "lsa-lab",
+) -> int:
+    """The exit status: 0, 1 if a result could not be judged, 2 if refused, 130 after Ctrl-C."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        rest, changes = overrides.split(words)
+        options = _parse(rest)
+        options.program, options.changes = program, changes
+        options.package = options.package or package
+        return _obey(options)
+    except RefusalError as refusal:
+        print(f"error: {refusal}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as interrupt:
+        jobs = getattr(interrupt, "jobs", None)
+        words = words if jobs is None else _resumption(options, jobs)
+        command = shlex.join([*program.split(), *words])
+        print(f"\ninterrupted; to go on from the last checkpoint: {command}", file=sys.stderr)
+        return 130
+
+
+def _parse(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("command", nargs="?")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--tier", default="laptop")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--package")
+    parser.add_argument("-h", "--help", action="store_true")
+    try:
+        options, options.unknown = parser.parse_known_intermixed_args(words)
+    except argparse.ArgumentError as error:
+        raise RefusalError(str(error)) from None
+    return options
+
+
+def _obey(options: argparse.Namespace) -> int:
+    usage = USAGE.format(program=options.program, package=options.package)
+    if options.help:
+        print(usage, end="")
+        return 0
+    if options.command not in (None, *COMMANDS):
+        best = nearest(options.command, COMMANDS)
+        raise RefusalError(f"unknown command {options.command!r}: nearest {best!r}\n{usage}")
+    if options.tier not in TIERS:
+        best, listed = nearest(options.tier, TIERS), ", ".join(TIERS)
+        raise RefusalError(f"unknown tier {options.tier!r}: nearest {best!r}; there are {listed}")
+    _check_folder(options.out)
+    known = experiments_of(options.package)
+    _check_words(options, known)
+    if options.command in (None, "list"):
+        _list(known)
+        print(f"\n{usage}", end="")
+        return 0
+    if options.changes and options.command != "run":
+        raise RefusalError(f"{options.changes[0]} is for run: leave it out of {options.command}")
+    chosen = _chosen(options, known)
+    if options.command == "run":
+        return _run(chosen, options)
+    if options.command == "draw":
+        return _draw(chosen, options)
+    return _report(chosen, options)
+
+
+def _check_folder(out: Path | None) -> None:
+    """Refuse a folder that cannot be written to before anything is computed for it."""
+    if out is None:
+        return
+    try:
+        if out.exists() and not out.is_dir():
+            raise RefusalError(f"--out {out} is a file: name a folder")
+        above = next(path for path in (out, *out.absolute().parents) if path.exists())
+        os.stat(out / "x") if out.exists() else None
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        text = f"{str(out)[:60]}..." if len(str(out)) > 60 else str(out)
+        raise RefusalError(f"--out {text}: {error.strerror}: name another folder") from None
+    if not os.access(above, os.W_OK):
+        raise RefusalError(f"--out {out}: {above} cannot be written to: name another folder")
+
+
+def _check_words(options: argparse.Namespace, known: dict[str, Experiment]) -> None:
+    """Refuse an unknown option or experiment, with the nearest that there is."""
+    if options.unknown:
+        keys = [key for name in options.names if name in known for key in _keys(known[name])]
+        words = ["--tier", "--out", "--package", *(f"{overrides.PREFIX}{key}" for key in keys)]
+        best = nearest(options.unknown[0], words)
+        raise RefusalError(f"unknown option {' '.join(options.unknown)}: nearest {best}")
+    names = [*known, "all"]
+    if options.command == "run" and not options.names:
+        raise RefusalError(f"run needs a NAME: {', '.join(names)}")
+    if options.command in (None, "list", "report") and options.names:
+        listed = " ".join(options.names)
+        raise RefusalError(f"{options.command} tells of every experiment: leave out {listed}")
+    for name in options.names:
+        if name not in names:
+            best, listed = nearest(name, names), ", ".join(names)
+            raise RefusalError(f"unknown experiment {name!r}: nearest {best!r}; there are {listed}")
+
+
+def _keys(experiment: Experiment) -> list[str]:
+    return list(vars(experiment.tiers["laptop"]))
+
+
+def _chosen(options: argparse.Namespace, known: dict[str, Experiment]) -> list[Experiment]:
+    """The experiments meant, each once, in the order given."""
+    names = known if "all" in options.names or not options.names else options.names
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _run(chosen: list[Experiment], options: argparse.Namespace) -> int:
+    from lsa_lab.harness import runner
+
+    if options.changes and len(chosen) > 1:
+        names = " ".join(options.names)
+        raise RefusalError(f"{options.changes[0]} is for one experiment: run {names} without it")
+    jobs = []
+    for experiment in chosen:
+        config = experiment.tiers[options.tier]
+        if options.changes:
+            config = overrides.apply(config, options.changes)
+        folder = runner.folder_of(experiment, options.tier, options.out, config)
+        jobs.append(runner.Job(experiment, options.tier, config, folder))
+    process.configure()
+    return 1 if runner.run(jobs) else 0
+
+
+def _list(known: dict[str, Experiment]) -> None:
+    from lsa_lab.harness import runner
+
+    for name, experiment in known.items():
+        print(f"{name}: {experiment.question}")
+        for tier in experiment.tiers:
+            facts = runner.last_run(runner.folder_of(experiment, tier))
+            print(f"    {tier:8} {runner.describe(facts) if facts else 'not run yet'}")
+        for folder in runner.changed_folders(experiment):
+            facts = runner.last_run(folder)
+            if facts:
+                print(f"    {facts['tier']} changed, {folder.name}: {runner.describe(facts)}")
+
+
+def _draw(chosen: list[Experiment], options: argparse.Namespace) -> int:
+    from lsa_lab.harness import runner
+
+    root = options.out or runner.FIGURES
+    process.configure()
+    for experiment in chosen:
+        tiers = {runner.folder_of(experiment, tier, root): tier for tier in TIERS[1:]}
+        folders = [*tiers, *runner.changed_folders(experiment, root)]
+        folders = [folder for folder in folders if (folder / "result.nc").exists()]
+        if experiment.name in options.names and not folders:
+            raise RefusalError(f"no result of {experiment.name} under {root}: run it first")
+        for folder in folders:
+            if folder in tiers:
+                runner.load(experiment, tiers[folder], folder)
+            runner.draw(experiment, folder)
+            print(folder / "figure.pdf")
+    return 0
+
+
+def _report(chosen: list[Experiment], options: argparse.Namespace) -> int:
+    from lsa_lab.harness import report, runner
+
+    process.configure()
+    root = options.out or runner.FIGURES
+    broken = report.write(chosen, root, None if options.out else Path("README.md"))
+    for name, text in broken.items():
+        print(f"error: {name} is left out of the report: {text}", file=sys.stderr)
+    return 1 if broken else 0
+
+
+def _resumption(options: argparse.Namespace, jobs: list) -> list[str]:
+    """The same command for the jobs that are left."""
+    words = ["run", *(job.experiment.name for job in jobs), "--tier", options.tier]
+    words += ["--out", str(options.out)] if options.out else []
+    words += ["--package", options.package] if options.program == "lsa-lab" else []
+    return [*words, *options.changes]

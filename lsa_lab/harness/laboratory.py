@@ -1,0 +1,62 @@
+"""A package of experiments: the names in order, and the four doors of each.
+
+``my_lab/__init__.py`` holds ``EXPERIMENTS = ("theme.name", ...)``; each name is a folder with
+``config.py``, ``compute.py``, ``claims.py`` and ``figure.py``, and its question is the docstring of
+its ``__init__.py``.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from lsa_lab.harness.overrides import RefusalError
+
+TIERS = ("smoke", "laptop", "paper")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One folder of four doors, imported when they are used: only ``compute`` may import jax."""
+
+    module: str  # "my_lab.theme.name"
+
+    @property
+    def name(self) -> str:
+        return self.module.rpartition(".")[2]
+
+    @property
+    def question(self) -> str:
+        return (importlib.import_module(self.module).__doc__ or "").strip()
+
+    @property
+    def tiers(self) -> dict[str, Any]:
+        return self.door("config").TIERS
+
+    def door(self, name: str) -> ModuleType:
+        return importlib.import_module(f"{self.module}.{name}")
+
+
+def experiments_of(package: str) -> dict[str, Experiment]:
+    """The experiments of a package by name, in its order; the working folder is looked in first."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        names: Sequence[str] = importlib.import_module(package).EXPERIMENTS
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise RefusalError(
+            f"no package {package!r} in {Path.cwd()}: go to the folder that holds it, or name "
+            "another with --package"
+        ) from None
+    except AttributeError:
+        raise RefusalError(
+            f"{package}/__init__.py has no EXPERIMENTS: write EXPERIMENTS = ('name', ...) there"
+        ) from None
+    listed = [Experiment(f"{package}.{name}") for name in names]
+    return {experiment.name: experiment for experiment in listed}

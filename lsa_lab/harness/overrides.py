@@ -1,0 +1,98 @@
+"""``--config.KEY VALUE``: a tier's Config with some of its values replaced, or a clear refusal."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from lsa_lab.harness.checks import declared, nearest
+
+PREFIX = "--config."
+
+
+class RefusalError(Exception):
+    """The command line cannot be obeyed; the message says what can."""
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(the rest, the overrides): a key's values are the words up to the next option."""
+    rest: list[str] = []
+    overrides: list[str] = []
+    target = rest
+    for word in arguments:
+        if word.startswith("--"):
+            target = overrides if word.startswith(PREFIX) else rest
+        target.append(word)
+    return rest, overrides
+
+
+def apply(default: Any, arguments: Sequence[str]) -> Any:
+    """``default``, a Config, with the values of ``--config.KEY VALUE ...`` in their place."""
+    import tyro
+
+    words = [part for word in arguments for part in _parts(word)]
+    _check(words, default)
+    # tyro parses by the declared types; the Config itself then judges the values, outside of
+    # tyro, whose error box would break a sentence into lines.
+    kind = type(default)
+    body = {"__post_init__": lambda self: None, "__doc__": kind.__doc__}
+    unjudged = dataclasses.dataclass(frozen=True)(type(kind.__name__, (kind,), body))
+    start = unjudged(**vars(default))
+
+    def config(config: unjudged = start):
+        return config
+
+    parsed = tyro.cli(
+        config,
+        args=words,
+        prog="python -m experiments run NAME",
+        add_help=False,
+        config=(tyro.conf.FlagConversionOff,),
+    )
+    try:
+        return kind(**vars(parsed))
+    except ValueError as error:
+        raise RefusalError(f"{PREFIX}{error}") from None
+
+
+def _parts(word: str) -> list[str]:
+    return word.split("=", 1) if word.startswith(PREFIX) else [word]
+
+
+def _check(words: list[str], default: Any) -> None:
+    """Refuse unknown keys and words that are no numbers, each with the nearest valid one."""
+    keys = [field.name for field in dataclasses.fields(default)]
+    key = ""
+    for word, following in zip(words, [*words[1:], PREFIX], strict=True):
+        if word.startswith(PREFIX):
+            key = word.removeprefix(PREFIX).replace("-", "_")
+            value = "" if following.startswith(PREFIX) else f" {following}"
+            if key not in keys:
+                best, listed = nearest(key, keys), ", ".join(keys)
+                raise RefusalError(
+                    f"unknown key {word}{value}: nearest {PREFIX}{best}; the keys are {listed}"
+                )
+            if not value:
+                raise RefusalError(f"{word} lacks a value; nearest {getattr(default, key)}")
+        elif declared(default, key) in (int, float):
+            _check_number(key, word, declared(default, key), getattr(default, key))
+
+
+def _check_number(key: str, word: str, kind: type, default: Any) -> None:
+    try:
+        number = float(word)
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number) and (kind is float or _is_integer(word)):
+        return
+    best = round(number) if math.isfinite(number) else default
+    wanted = "a whole number" if kind is int else "a finite number"
+    raise RefusalError(f"{PREFIX}{key} {word}: choose {wanted}; nearest {best}")
+
+
+def _is_integer(word: str) -> bool:
+    try:
+        int(word)
+    except ValueError:
+        return False
+    return True

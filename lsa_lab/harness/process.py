@@ -1,0 +1,59 @@
+"""The settings of a process that computes: called once, at an entry point, before jax is imported.
+
+The library reads no environment and sets nothing; tests choose stricter settings of their own.
+"""
+
+import os
+from pathlib import Path
+
+MOST_DEVICES = 8
+
+
+def cache() -> Path:
+    """Where compiled programs, checkpoints and throw-away results go: LSA_LAB_CACHE, or .cache."""
+    return Path(os.environ.get("LSA_LAB_CACHE") or ".cache")
+
+
+def set_environment() -> None:
+    """What XLA and the linear algebra libraries read once, when they are loaded.
+
+    JAX_PLATFORMS is left alone: where there is a GPU, it is used.
+    """
+    # Small batched products use one core of one host device. With one device a core, the runs are
+    # spread over the cores; most experiments have eight runs.
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_force_host_platform_device_count" not in flags:
+        count = min(cores(), MOST_DEVICES)
+        flags = f"{flags} --xla_force_host_platform_device_count={count}"
+    # Two batched factorisations at the same time can wait for each other for ever on two cores
+    # (seen with jaxlib 0.10): one operation after the other costs small arrays nothing.
+    if "xla_cpu_enable_concurrency_optimized_scheduler" not in flags:
+        flags = f"{flags} --xla_cpu_enable_concurrency_optimized_scheduler=false"
+    os.environ["XLA_FLAGS"] = flags.strip()
+    # The devices are the parallelism: a pool of threads in each of them only gets in the way, and
+    # the last bits of a sum would depend on the number of threads.
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
+
+
+def configure() -> None:
+    """The environment, then jax in float64, with exact products and a cache of compiled programs.
+
+    Experiments that train in float32 say so in the dtype of their arrays.
+    """
+    set_environment()
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    # GPUs and TPUs otherwise round the factors of a float32 product to 10 or even 7 bits.
+    jax.config.update("jax_default_matmul_precision", "highest")
+    # The second run of an experiment starts at once: compiling is a good part of a short one.
+    jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def cores() -> int:
+    """The cores that this process may use, which in a container are fewer than the machine's."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
