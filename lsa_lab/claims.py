@@ -5,20 +5,16 @@ interval of their difference: ``mean_interval(errors_a - errors_b)``.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from lsa_lab.statistics import Interval, finite, mean_interval, median_interval
+
 Verdict = Literal["holds", "fails", "undecided"]
-Interval = tuple[float, float]
-
-CONFIDENCE = 0.95
-UNKNOWN: Interval = (-math.inf, math.inf)  # too few runs to know a spread
-
-
-Statistic = Literal["mean", "median", "ratio", "value"]
+Statistic = Literal["mean", "median", "ratio", "value", "estimate"]
 
 
 @dataclass(frozen=True)
@@ -26,9 +22,9 @@ class Statement:
     """What a source says, what is measured for it, and the bounds, fixed before the run.
 
     ``statistic`` is taken over independent runs: the mean with Student's interval, the median with
-    that of order statistics, "ratio", the geometric mean of positive samples, or "value", one
-    number without a spread. ``margin`` m asks for equivalence: within [-m, m], for a ratio within
-    [1 / (1 + m), 1 + m].
+    that of order statistics, or "ratio", the geometric mean of positive samples. A "value" is one
+    number without a spread, an "estimate" a pair (number, standard error). ``margin`` m asks for
+    equivalence: within [-m, m], for a ratio within [1 / (1 + m), 1 + m].
     """
 
     id: str  # short, unique in its experiment
@@ -40,7 +36,7 @@ class Statement:
     at_most: float | None = None
     margin: float | None = None
     over: str = "runs"  # what a sample is one of
-    standard_errors: float | None = None  # of a mean: x̄ ± this many in place of Student's t
+    standard_errors: float = 1.96  # half the width of the interval of an "estimate"
     note: str = ""  # what was changed or added after a look at results
 
     def __post_init__(self):
@@ -49,8 +45,6 @@ class Statement:
             raise ValueError(f"statement {self.id}: statistic {self.statistic!r}: choose {known}")
         if (self.margin is None) == (self.at_least is None and self.at_most is None):
             raise ValueError(f"statement {self.id}: give at_least, at_most or both, or a margin")
-        if self.standard_errors is not None and self.statistic != "mean":
-            raise ValueError(f"statement {self.id}: standard_errors are those of a mean")
         low, high = self.bounds
         if not low <= high:
             raise ValueError(f"statement {self.id}: no number is >= {low:g} and <= {high:g}")
@@ -67,8 +61,10 @@ class Statement:
     @property
     def criterion(self) -> str:
         """As "median over runs of the share of pairs >= 0.95"."""
-        words = {"ratio": "geometric mean", "value": ""}.get(self.statistic, self.statistic)
-        what = f"{words} over {self.over} of {self.measured}" if words else self.measured
+        words = {"ratio": "geometric mean"}.get(self.statistic, self.statistic)
+        what = self.measured
+        if self.statistic not in ("value", "estimate"):
+            what = f"{words} over {self.over} of {what}"
         signs = zip((">=", "<="), self.bounds, strict=True)
         kept = [f"{sign} {bound:.3g}" for sign, bound in signs if math.isfinite(bound)]
         note = f" ({self.note})" if self.note else ""
@@ -99,7 +95,8 @@ class Claim:
 
 
 def judge(statements: Sequence[Statement], samples: Mapping[str, Any]) -> list[Claim]:
-    """A claim for each statement, in their order, from its samples [R] (one number for "value").
+    """A claim for each statement, in their order, from its samples [R] (a number
+    for "value", a pair for "estimate").
 
     Raises ValueError if an id is there twice, lacks samples, has samples and no statement, or if
     its samples are not finite.
@@ -132,14 +129,14 @@ def _measured(statement: Statement, samples: Any) -> tuple[float, Interval]:
     if statement.statistic == "median":
         return float(np.median(samples)), median_interval(samples)
     if statement.statistic == "ratio":
-        logs = np.log(_runs(samples))
+        logs = np.log(finite(samples))
         low, high = mean_interval(logs)
         return math.exp(logs.mean()), (math.exp(low), math.exp(high) if high < 700 else math.inf)
-    x, errors = _runs(samples), statement.standard_errors
-    if errors is None:
-        return float(x.mean()), mean_interval(x)
-    half = errors * float(x.std(ddof=1)) / math.sqrt(len(x))
-    return float(x.mean()), (float(x.mean()) - half, float(x.mean()) + half)
+    x = finite(samples)
+    if statement.statistic == "estimate":
+        value, half = float(x[0]), statement.standard_errors * float(x[1])
+        return value, (value - half, value + half)
+    return float(x.mean()), mean_interval(x)
 
 
 def verdict_of(
@@ -209,65 +206,6 @@ def about_the_ratio(
     interval = (math.exp(low), math.exp(high) if high < 700 else math.inf)
     verdict = verdict_of(interval, at_least=at_least, at_most=at_most)
     return Claim(id, source, statement, criterion, math.exp(logs.mean()), interval, verdict)
-
-
-def mean_interval(samples: Any) -> Interval:
-    """95 % of Student's t for the mean of R runs: x̄ ± t_{R-1}(0.975) s / √R."""
-    x = _runs(samples)
-    if x.ndim != 1:
-        raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
-    if len(x) < 2:
-        return UNKNOWN
-    from scipy.special import stdtrit
-
-    mean = float(x.mean())
-    half = float(stdtrit(len(x) - 1, (1 + CONFIDENCE) / 2) * x.std(ddof=1) / math.sqrt(len(x)))
-    return mean - half, mean + half
-
-
-def median_interval(samples: Any) -> Interval:
-    """At least 95 % for the median of R runs, whatever their law: [x_(k), x_(R+1-k)].
-
-    k is the largest rank with 2 P(Binomial(R, 1/2) < k) <= 5 %; below six runs there is none.
-    """
-    x = np.sort(_runs(samples))
-    if x.ndim != 1:
-        raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
-    tails = np.cumsum([math.comb(len(x), k) / 2 ** len(x) for k in range(len(x) + 1)])
-    rank = int(np.sum(2 * tails <= 1 - CONFIDENCE))
-    return UNKNOWN if rank == 0 else (float(x[rank - 1]), float(x[-rank]))
-
-
-def bootstrap_interval(
-    samples: Any, statistic: Callable, seed: int = 0, draws: int = 2000
-) -> Interval:
-    """The middle 95 % of statistic(samples*), samples* being R runs drawn with replacement.
-
-    ``samples`` [R, ...]; for a slope or a ratio, which are not means. Below about ten runs it is
-    too narrow: prefer ``mean_interval`` of one slope for each run.
-    """
-    x = _runs(samples)
-    if len(x) < 2:
-        return UNKNOWN
-    rows = np.random.default_rng(seed).integers(len(x), size=(draws, len(x)))
-    values = np.array([float(statistic(x[row])) for row in rows])
-    if np.isnan(values).any():
-        raise ValueError("the statistic is NaN on some of the resampled runs: define it for them")
-    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
-
-
-def _runs(samples: Any) -> np.ndarray:
-    x = np.asarray(samples, float)
-    if x.ndim == 0 or len(x) == 0:
-        raise ValueError(f"samples of shape {x.shape}: expected at least one run, [R, ...]")
-    bad = int(np.sum(~np.isfinite(x)))
-    if bad:
-        raise ValueError(
-            f"{bad} of {x.size} samples are NaN or infinite: count the runs that diverged, and say "
-            f"so in the claim, before taking an interval over the others"
-        )
-    return x
 
 
 def _checked(interval: Interval) -> Interval:

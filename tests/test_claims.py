@@ -5,16 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from lsa_lab.claims import (
-    UNKNOWN,
-    Claim,
-    about_the_mean,
-    about_the_ratio,
-    bootstrap_interval,
-    mean_interval,
-    median_interval,
-    verdict_of,
-)
+from lsa_lab.claims import Claim, about_the_mean, about_the_ratio, verdict_of
+from lsa_lab.statistics import UNKNOWN, bootstrap_interval, mean_interval, median_interval
 
 
 def claim(**changes):

@@ -15,10 +15,12 @@ FLOORS = [
     {"tasks", "estimators"},
     {"models", "theory"},
     {"training", "analyses", "selection"},
+    {"harness"},
 ]
 # Files at the top that belong to a room.
 ANNEXES = {
     "provenance": "results",
+    "statistics": "claims",
     "checkpoints": "training",
     "console": "training",
     "runs": "training",
@@ -26,7 +28,7 @@ ANNEXES = {
 }
 # Rooms whose files may import each other, as those of one package always may; elsewhere they meet
 # through arguments.
-OPEN = {"models", "theory", "estimators", "training", "results"}
+OPEN = {"models", "theory", "estimators", "training", "results", "claims", "harness"}
 
 HEAVY = {
     "xarray",

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from experiments.models import stacks
-from lsa_lab.claims import mean_interval
+from lsa_lab.statistics import mean_interval
 
 PARTS = {"attention": "attention", "MLP": "mlp"}  # the modules that A2 cuts
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lsa_lab.results import write
+from lsa_lab.statistics import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,6 +107,43 @@ def band(
             x, middle, bars, fmt=marker, color=color, label=label, capsize=2, elinewidth=0.8
         )
     return int(np.sum(~np.isfinite(samples)))
+
+
+def missing(samples) -> int:
+    """How many of the numbers are not finite and so not drawn: for a caption."""
+    return int(np.sum(~np.isfinite(np.asarray(samples, float))))
+
+
+def mean_band(
+    ax: "Axes",
+    x,
+    samples,
+    label: str | None = None,
+    color: str | None = None,
+    marker: str | None = "o",
+    style: str = "-",
+) -> None:
+    """Runs ``samples`` [R, len(x)]: their mean, and Student's 95 % interval of it as a band."""
+    samples = np.asarray(samples)
+    low, high = mean_ends(samples)
+    ax.plot(x, samples.mean(0), style, marker=marker, color=color, label=label)
+    if np.isfinite(low).all():  # not known from one run
+        ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
+
+
+def mean_points(ax: "Axes", x, samples, label: str | None = None, **look) -> None:
+    """Runs ``samples`` [R, len(x)]: their mean as points, with Student's 95 % interval as bars."""
+    samples = np.asarray(samples)
+    middle, (low, high) = samples.mean(0), mean_ends(samples)
+    bars = np.stack([middle - low, high - middle])
+    bars = np.where(np.isfinite(bars), bars, 0.0)  # not known from one run
+    ax.errorbar(x, middle, bars, label=label, **look)
+
+
+def mean_ends(samples) -> tuple[np.ndarray, np.ndarray]:
+    """The ends [len(x)] of Student's 95 % interval for the mean of each column of [R, len(x)]."""
+    low, high = np.transpose([mean_interval(column) for column in np.asarray(samples).T])
+    return low, high
 
 
 def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | None = None) -> None:

@@ -6,8 +6,8 @@ from experiments.clipping import clipped
 from experiments.clipping.clipping_curves.claims import drastic, relative, shallow_less_deep
 from experiments.clipping.clipping_curves.config import DROPPED
 from lsa_lab import results
-from lsa_lab.claims import CONFIDENCE, mean_interval
 from lsa_lab.harness import style
+from lsa_lab.statistics import CONFIDENCE, mean_interval
 
 
 def excluded(changes):  # (run, layer, module, rate) -> (-1, 0 or 1 at each place)

@@ -5,8 +5,8 @@ import numpy as np
 from experiments.clipping import clipped
 from experiments.clipping.clipping_search.config import ALGORITHM, COMPOSED, SEARCHES, WIDE
 from lsa_lab import results
-from lsa_lab.claims import mean_interval
 from lsa_lab.harness import style
+from lsa_lab.statistics import mean_interval
 
 
 def counted(dataset, names):

@@ -6,8 +6,8 @@ from experiments.clipping import clipped
 from experiments.clipping.condition_numbers.claims import rank_correlation, trend
 from experiments.clipping.condition_numbers.config import MODULES
 from lsa_lab import results
-from lsa_lab.claims import mean_interval
 from lsa_lab.harness import style
+from lsa_lab.statistics import mean_interval
 
 MEASURES = {"condition": "condition number", "stable_rank": "stable rank"}
 

@@ -1,8 +1,12 @@
-"""Settings and criteria of `order`, fixed before its first run."""
+"""The sizes and the statements of `order`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+KINDS = ("linear", "softmax", "descent")  # random, random, and constructed linear attention
+MASKS = {"non-causal": "demonstrations", "causal": "causal"}
 
 
 @dataclass(frozen=True)
@@ -43,5 +47,36 @@ TIERS = {
     "paper": Config(d=8, n=64, depth=6, heads=4, key_width=8, runs=64, prompts=64, orders=64),
 }
 
-KINDS = ("linear", "softmax", "descent")  # random, random, and constructed linear attention
-MASKS = {"non-causal": "demonstrations", "causal": "causal"}
+
+def statements(config) -> tuple[Statement, ...]:
+    change = "the largest change, relative, at the"
+    return (
+        Statement(
+            "free",
+            "derived here; A3's open question on order",
+            "Where all tokens read all demonstrations, their order has no effect at any depth",
+            f"{change} worst depth and kernel",
+            at_most=config.exact,
+        ),
+        Statement(
+            "one_causal_layer",
+            "derived here",
+            "One causal layer does not see the order: its query reads all demonstrations",
+            f"{change} worst kernel",
+            at_most=config.exact,
+        ),
+        Statement(
+            "two_causal_layers",
+            "derived here",
+            "Two causal layers see the order, linear or softmax, random or constructed",
+            f"{change} kernel with the least",
+            at_least=config.clear,
+        ),
+        Statement(
+            "batches_of_one",
+            "A2 (2406.03768), Remark 1",
+            "The order matters as in descent with batches of one, in the paper's own masked model",
+            f"{change} depth and kernel with the most",
+            at_least=config.clear,
+        ),
+    )

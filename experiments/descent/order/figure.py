@@ -1,4 +1,4 @@
-"""The figure of `order`, drawn from its result alone."""
+"""The effect of a new order on the predictions of each layer, and what it is compared with."""
 
 import numpy as np
 
@@ -8,19 +8,19 @@ from lsa_lab.harness import style
 
 
 def plot(dataset):
-    settings = results.config_of(dataset)
-    drawn, axes = style.figure(8.0, 3.4, (1, 2))
-    lost, smallest = 0, np.finfo(float).eps / 10
+    config = results.config_of(dataset)
+    figure, axes = style.figure(8.0, 3.4, (1, 2))
+    smallest = np.finfo(float).eps / 10
     for i, (kind, color) in enumerate(zip(KINDS, style.COLOURS, strict=False)):
         for mask, marker in zip(MASKS, style.MARKERS, strict=False):
-            there = dataset.sel(kind=kind, mask=mask).transpose("run", "depth")
+            runs = dataset.sel(kind=kind, mask=mask).transpose("run", "depth")
             x = dataset.depth.values + 0.08 * (i - 1)
-            shown = np.maximum(there.effect, smallest)  # an exact zero has no logarithm
-            lost += style.band(axes[0], x, shown, f"{kind}, {mask}", color, marker)
+            effect = np.maximum(runs.effect, smallest)  # an exact zero has no logarithm
+            style.band(axes[0], x, effect, f"{kind}, {mask}", color, marker)
             if mask == "causal":
-                lost += style.band(axes[1], x, there.share, kind, color, marker)
-    axes[0].axhspan(smallest, settings.exact, color="grey", alpha=0.12, lw=0)
-    axes[0].axhline(settings.clear, color="grey", lw=0.8, ls="--")
+                style.band(axes[1], x, runs.share, kind, color, marker)
+    axes[0].axhspan(smallest, config.exact, color="grey", alpha=0.12, lw=0)
+    axes[0].axhline(config.clear, color="grey", lw=0.8, ls="--")
     axes[0].set_ylim(smallest, None)
     style.log_axes(axes[0], y=True)
     axes[0].set(ylabel="largest change / size of predictions")
@@ -31,14 +31,18 @@ def plot(dataset):
         ax.set(xlabel="layers", xticks=dataset.depth.values)
     axes[0].legend(ncols=2, loc="center", bbox_to_anchor=(0.55, 0.46))
     axes[1].legend()
+    return figure
+
+
+def caption(dataset) -> str:
+    config = results.config_of(dataset)
     share = dataset.share.sel(mask="causal").isel(depth=-1).median("run")
-    style.caption(
-        drawn,
-        f"Without a causal mask, and in one causal layer, the order has no effect (shaded: below "
-        f"{settings.exact:g}, rounding; dashed: what counts as an effect). With {settings.depth} "
-        f"causal layers it spreads predictions {float(share.min()):.2g} to "
-        f"{float(share.max()):.2g} times as much as other demonstrations of the same task do. "
-        f"Median of {settings.runs} runs and the middle 80 % of them; {lost} left out as not "
-        f"finite. d = {settings.d}, n = {settings.n}.",
+    missing = style.missing(dataset.effect) + style.missing(dataset.share.sel(mask="causal"))
+    return (
+        "To causal models of two layers or more alone: without a causal mask, and in one causal "
+        f"layer, the order has no effect (shaded: below {config.exact:g}, rounding; dashed: what "
+        f"counts as an effect). With {config.depth} causal layers it spreads predictions "
+        f"{float(share.min()):.2g} to {float(share.max()):.2g} times as much as other "
+        f"demonstrations of the same task do. Median of {config.runs} runs and the middle 80 % of "
+        f"them; {missing} left out as not finite. d = {config.d}, n = {config.n}."
     )
-    return drawn

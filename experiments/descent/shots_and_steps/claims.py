@@ -4,7 +4,8 @@ import numpy as np
 
 from experiments.models.stacks import MODELS
 from lsa_lab import results
-from lsa_lab.claims import Claim, median_interval, verdict_of
+from lsa_lab.claims import Claim, verdict_of
+from lsa_lab.statistics import median_interval
 
 
 def claims(dataset):

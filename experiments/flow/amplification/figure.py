@@ -4,8 +4,8 @@ import numpy as np
 
 from experiments.flow.amplification.claims import CONSTRUCTED, changes, measured
 from lsa_lab import results
-from lsa_lab.claims import median_interval
 from lsa_lab.harness import style
+from lsa_lab.statistics import median_interval
 
 LABELS = {"linear": "linear", "softmax": "softmax", "norm": "+ norm", "MLP": "+ norm + MLP"}
 

@@ -6,8 +6,8 @@ from experiments.flow.grads.claims import against_rivals
 from experiments.flow.grads.selecting import PROMPTS
 from experiments.flow.grads.selection_cases import SETTINGS
 from lsa_lab import results
-from lsa_lab.claims import mean_interval
 from lsa_lab.harness import style
+from lsa_lab.statistics import mean_interval
 
 LOOKS = {  # rule: colour, marker
     "random": ("grey", "P"),

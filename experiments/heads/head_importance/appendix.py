@@ -3,8 +3,8 @@
 import numpy as np
 
 from experiments.heads.head_importance.numbers import counts, depth_of, matters
-from lsa_lab.claims import mean_interval
 from lsa_lab.harness import style
+from lsa_lab.statistics import mean_interval
 
 
 def everyone(first, later, dataset, settings):

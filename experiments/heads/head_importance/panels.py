@@ -11,8 +11,8 @@ from experiments.heads.head_importance.numbers import (
     one_model,
 )
 from lsa_lab import results
-from lsa_lab.claims import mean_interval
 from lsa_lab.harness import style
+from lsa_lab.statistics import mean_interval
 
 MAPS = (
     ("depth 3", "full"),

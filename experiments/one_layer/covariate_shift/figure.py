@@ -4,8 +4,8 @@ import numpy as np
 
 from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS
 from lsa_lab import results
-from lsa_lab.claims import mean_interval
 from lsa_lab.harness import style
+from lsa_lab.statistics import mean_interval
 
 
 def plot(dataset):

@@ -1,0 +1,94 @@
+"""Statistics of independent runs: intervals, ranks, and the place where runs are worst."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Interval = tuple[float, float]
+
+CONFIDENCE = 0.95
+UNKNOWN: Interval = (-math.inf, math.inf)  # too few runs to know a spread
+
+
+def mean_interval(samples: Any) -> Interval:
+    """95 % of Student's t for the mean of R runs: x̄ ± t_{R-1}(0.975) s / √R."""
+    x = finite(samples)
+    if x.ndim != 1:
+        raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
+    if len(x) < 2:
+        return UNKNOWN
+    from scipy.special import stdtrit
+
+    mean = float(x.mean())
+    half = float(stdtrit(len(x) - 1, (1 + CONFIDENCE) / 2) * x.std(ddof=1) / math.sqrt(len(x)))
+    return mean - half, mean + half
+
+
+def median_interval(samples: Any) -> Interval:
+    """At least 95 % for the median of R runs, whatever their law: [x_(k), x_(R+1-k)].
+
+    k is the largest rank with 2 P(Binomial(R, 1/2) < k) <= 5 %; below six runs there is none.
+    """
+    x = np.sort(finite(samples))
+    if x.ndim != 1:
+        raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
+    tails = np.cumsum([math.comb(len(x), k) / 2 ** len(x) for k in range(len(x) + 1)])
+    rank = int(np.sum(2 * tails <= 1 - CONFIDENCE))
+    return UNKNOWN if rank == 0 else (float(x[rank - 1]), float(x[-rank]))
+
+
+def bootstrap_interval(
+    samples: Any, statistic: Callable, seed: int = 0, draws: int = 2000
+) -> Interval:
+    """The middle 95 % of statistic(samples*), samples* being R runs drawn with replacement.
+
+    ``samples`` [R, ...]; for a slope or a ratio, which are not means. Below about ten runs it is
+    too narrow: prefer ``mean_interval`` of one slope for each run.
+    """
+    x = finite(samples)
+    if len(x) < 2:
+        return UNKNOWN
+    rows = np.random.default_rng(seed).integers(len(x), size=(draws, len(x)))
+    values = np.array([float(statistic(x[row])) for row in rows])
+    if np.isnan(values).any():
+        raise ValueError("the statistic is NaN on some of the resampled runs: define it for them")
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+def worst(samples: Any, badness: Callable = np.median) -> np.ndarray:  # [R, ...] -> [R]
+    """The runs at the place where ``badness`` of them is largest, the first of equals.
+
+    For the smallest pass ``lambda runs: -np.median(runs)``. Raises if a badness is NaN.
+    """
+    x = np.asarray(samples)
+    columns = list(x.reshape(len(x), -1).T)
+    values = np.array([float(badness(column)) for column in columns])
+    if np.isnan(values).any():
+        raise ValueError("badness is NaN at some place: say what counts there")
+    return columns[int(np.argmax(values))]
+
+
+def spearman(left: Any, right: Any) -> float:
+    """Spearman's rank correlation of two rows of numbers, 0 where either does not change."""
+    from scipy.stats import spearmanr
+
+    if np.ptp(left) == 0 or np.ptp(right) == 0:
+        return 0.0
+    return float(spearmanr(left, right).statistic)
+
+
+def finite(samples: Any) -> np.ndarray:  # [R, ...]
+    """Samples as numbers; raises if there are none, or if one is NaN or infinite."""
+    x = np.asarray(samples, float)
+    if x.ndim == 0 or len(x) == 0:
+        raise ValueError(f"samples of shape {x.shape}: expected at least one run, [R, ...]")
+    bad = int(np.sum(~np.isfinite(x)))
+    if bad:
+        raise ValueError(
+            f"{bad} of {x.size} samples are NaN or infinite: count the runs that diverged, and say "
+            f"so in the claim, before taking an interval over the others"
+        )
+    return x
