@@ -123,7 +123,8 @@ def test_a_wrong_import_is_found(module, line):
 
 
 def test_importing_the_library_loads_nothing_heavy():
-    program = f"import importlib, sys\nfor name in {MODULES}:\n    importlib.import_module(name)\n"
+    library = [name for name in MODULES if room_of(name) != "harness"]
+    program = f"import importlib, sys\nfor name in {library}:\n    importlib.import_module(name)\n"
     program += f"print(sorted(set(sys.modules) & {HEAVY}))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120
