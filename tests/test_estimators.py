@@ -131,6 +131,26 @@ def test_gradient_descent_filters_the_spectrum_down_to_least_squares(n, d, rank,
     assert distance <= slowest * np.linalg.norm(estimators.ols(prompt)) + 1e-10
 
 
+@pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4)])
+@given(seed=SEEDS)
+def test_the_largest_step_clears_the_steepest_direction_at_once(n, d, rank, seed):
+    prompt = draw(seed, n, d, rank)
+    step, solution = estimators.largest_step(prompt.x), estimators.ols(prompt)
+    steepest = np.linalg.svd(np.array(prompt.x))[2][0]
+
+    def errors(share):  # along the steepest direction, after each step
+        return (descend(prompt, jnp.full(200, share * step)) - solution[None]) @ steepest
+
+    np.testing.assert_allclose(errors(1.0)[1:], 0, atol=1e-10)
+    first, last = errors(1.9)[0], errors(1.9)[-1]
+    assert abs(last) <= 1e-6 * abs(first) + 1e-10
+    assert abs(errors(2.1)[-1]) >= 1e6 * abs(first)
+
+
+def test_nothing_limits_the_step_where_nothing_moves():
+    assert estimators.largest_step(jnp.zeros((3, 2))) == jnp.inf
+
+
 @given(seed=SEEDS)
 def test_preconditioners_stand_as_given_and_a_layer_transposes_them(seed):
     prompt = draw(seed, 12, 4, 4)
@@ -250,6 +270,7 @@ def test_many_supports_are_refused_with_their_number():
         (lambda p: estimators.preprocessed_gradient_descent(p, 0.0, 3), "step_size = 0.0"),
         (lambda p: estimators.ols(p.replace(x=p.x.at[2, 1].set(np.nan))), r"x holds 1 .*\(2, 1\)"),
         (lambda p: estimators.ols(p.replace(y=p.y.at[0].set(np.inf))), r"y holds 1 .*\(0,\)"),
+        (lambda p: estimators.largest_step(p.x.at[2, 1].set(np.nan)), r"x holds 1 .*\(2, 1\)"),
         (lambda p: estimators.ols(p.replace(x=p.x.astype(int))), "one floating dtype"),
         (lambda p: estimators.ols(p.replace(x=p.x[:0], y=p.y[:0])), "at least one demonstration"),
         (
@@ -271,6 +292,7 @@ def test_values_without_a_meaning_are_refused(call, message):
         (lambda p: estimators.gradient_descent(p, [0.1], jnp.ones((2, 4, 4))), "preconditioners"),
         (lambda p: estimators.gradient_descent_plus_plus(p, [0.1], [0.1, 0.2]), "gammas"),
         (lambda p: estimators.mixed_gradient_descent(p, [0.1, 0.2], [0.1]), "raw_step_sizes: one"),
+        (lambda p: estimators.largest_step(p.x[None]), "vmap over prompts"),
         (lambda p: estimators.lasso_duality_gap(p, p.y, 0.1), "weights are"),
     ],
 )

@@ -13,6 +13,7 @@ from lsa_lab.estimators.bayes import (
 from lsa_lab.estimators.descent import (
     gradient_descent,
     gradient_descent_plus_plus,
+    largest_step,
     mixed_gradient_descent,
     preprocessed_gradient_descent,
     preprocessed_step_limit,
@@ -26,6 +27,7 @@ __all__ = [
     "gaussian_predictive_variance",
     "gradient_descent",
     "gradient_descent_plus_plus",
+    "largest_step",
     "lasso",
     "lasso_duality_gap",
     "mixed_gradient_descent",

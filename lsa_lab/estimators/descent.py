@@ -89,6 +89,21 @@ def mixed_gradient_descent(
     return _descend(prompt.x, prompt.y, jnp.ones_like(alphas), preconditioners)
 
 
+def largest_step(x: Array) -> Array:  # [n, d] -> []
+    """1/λ_max(XᵀX/n): the largest step with which descent overshoots in no direction.
+
+    A step multiplies the error along an eigenvector by 1 - ηλ: in [0, 1] up to this η, and below
+    -1 for the largest λ beyond twice as much. Infinite where X = 0 and nothing moves.
+
+    >>> x = jnp.array([[2.0, 0.0], [0.0, 1.0]])  # XᵀX/n = diag(2, 1/2)
+    >>> float(largest_step(x))
+    0.5
+    """
+    chex.assert_rank(x, 2, custom_message="covariates are [n, d]; vmap over prompts")
+    check_finite(x, "x")
+    return 1 / jnp.linalg.eigvalsh(x.T @ x / len(x))[-1]
+
+
 def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array:  # []
     """2/λ_max(RHR): below it ``preprocessed_gradient_descent`` converges (THEORY II.1.6).
 

@@ -47,8 +47,8 @@ def descend(prompts, steps):  # -> [B]
     """Predictions of gradient descent from 0 with each prompt's own step size 1/λ_max(H)."""
 
     def one(prompt):
-        largest = jnp.linalg.eigvalsh(prompt.x.T @ prompt.x / len(prompt.x))[-1]
-        path = estimators.gradient_descent(prompt, jnp.full(steps, 1 / largest))
+        step_sizes = jnp.full(steps, estimators.largest_step(prompt.x))
+        path = estimators.gradient_descent(prompt, step_sizes)
         return path[-1] @ prompt.x_query
 
     return jax.vmap(one)(prompts)
