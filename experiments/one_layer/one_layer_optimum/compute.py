@@ -1,4 +1,4 @@
-"""Does one trained layer of linear attention find the best layer that there is?"""
+"""Layers trained on three tasks, and how far they are from the best on fresh prompts."""
 
 from functools import partial
 from pathlib import Path
@@ -9,36 +9,10 @@ import numpy as np
 import optax
 
 from experiments.one_layer.one_layer_optimum.config import TASKS, Config
+from experiments.one_layer.one_layer_optimum.tasks import best_layer, draw, tasks
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.prompts import second_moment
-from lsa_lab.tasks.linear import LinearTask, sample
-from lsa_lab.theory import optimum
 from lsa_lab.training import fit
-
-
-def laws(config):  # -> [3, d, d], [3]
-    """Λ and σ² of each task; anisotropic is U diag(1, 1, 1/2, 1/4, 1, ...) Uᵀ, U fixed."""
-    d = config.d
-    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
-    rotated = rotation * np.resize([1.0, 1.0, 0.5, 0.25, 1.0], d) @ rotation.T
-    covariances = jnp.asarray(np.stack([np.eye(d), rotated, np.eye(d)]))
-    return covariances, jnp.array([0.0, 0.0, config.noise_var])
-
-
-def best_layer(law, n):  # -> [d, d], []
-    """A* of the law (Λ, σ²), and its risk."""
-    covariance, noise_var = law
-    task = (covariance, jnp.eye(len(covariance)), n, noise_var)
-    matrix = optimum.one_layer(*task)
-    return matrix, optimum.one_layer_risk(matrix, *task)
-
-
-def draw(key, law, n, size):
-    """Prompts of the law (Λ, σ²), in its precision."""
-    covariance, noise_std = law[0], jnp.sqrt(law[1])
-    task = LinearTask(n, len(covariance), noise_std=noise_std, covariance=covariance)
-    task = task.replace(dtype=covariance.dtype)
-    return jax.vmap(partial(sample, task=task))(jax.random.split(key, size))
 
 
 def train(config, n, key_init, key_data, **fitting):
@@ -52,22 +26,22 @@ def train(config, n, key_init, key_data, **fitting):
 
     def init(heads):
         keys = jax.random.split(jax.random.fold_in(key_init, heads), count)
-        one = partial(linear_attention.init, num_layers=1, num_heads=heads, d=config.d)
-        return jax.vmap(partial(one, scale=config.init_scale, dtype=jnp.float32))(keys)
+        layer = partial(linear_attention.init, num_layers=1, num_heads=heads, d=config.d)
+        return jax.vmap(partial(layer, scale=config.init_scale, dtype=jnp.float32))(keys)
 
-    def loss(layers, batch, law):
+    def loss(layers, batch, task):
         errors = [moments.predictions(params, batch) - batch.y_query for params in layers]
         return sum(jnp.mean(error**2) for error in errors)
 
     return fit(
         loss,
         tuple(init(heads) for heads in config.heads),
-        lambda law: optax.adam(schedule),
-        lambda key, law: draw(key, law, n, config.batch),
+        lambda task: optax.adam(schedule),
+        lambda key, task: draw(key, task, n, config.batch),
         jax.random.split(key_data, count),
         steps,
         settings=jax.tree.map(
-            lambda leaf: jnp.repeat(leaf.astype(jnp.float32), config.runs, axis=0), laws(config)
+            lambda leaf: jnp.repeat(leaf.astype(jnp.float32), config.runs, axis=0), tasks(config)
         ),
         label=f"one_layer_optimum: n = {n}",
         identity=repr(config),
@@ -76,14 +50,14 @@ def train(config, n, key_init, key_data, **fitting):
 
 
 @partial(jax.jit, static_argnames=("n", "size"))
-def evaluate(layers, law, key, n, size):  # -> [3, heads, R]
-    """Risk, what it exceeds that of A* by on the same prompts as a share, and the cosine with A*.
+def evaluate(layers, task, key, n, size):  # -> [3, heads, R]
+    """Risk, its excess over that of A* on the same prompts as a share of it, and cosine with A*.
 
     The matrix of ŷ = bᵀ A x_query, b = Xᵀy/n, is A = -Σ_h v_h A_h.
     """
-    prompts = draw(key, law, n, size)
+    prompts = draw(key, task, n, size)
     moment = jax.vmap(second_moment, out_axes=-1)(prompts)
-    best, least = best_layer(law, n)
+    best, least = best_layer(task, n)
     optimal = jnp.einsum("fb,fg,bg->b", moment[:-1, -1], best, prompts.x_query)
     unavoidable = (optimal - prompts.y_query) ** 2
 
@@ -108,13 +82,13 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
         key_init, key_data, key_test = (jax.random.fold_in(key, n) for key in keys)
         checkpoint = checkpoints and checkpoints / f"n{n}.ckpt"
         run = train(config, n, key_init, key_data, progress=progress, checkpoint=checkpoint)
-        status.append(np.reshape([str(one) for one in run.status], (len(TASKS), runs)))
-        for c, law in enumerate(zip(*laws(config), strict=True)):
+        status.append(np.reshape([str(end) for end in run.status], (len(TASKS), runs)))
+        for c, task in enumerate(zip(*tasks(config), strict=True)):
             rows = slice(c * runs, (c + 1) * runs)
             layers = jax.tree.map(lambda leaf, rows=rows: leaf[rows].astype(float), run.params)
-            measured[:, c, i] = evaluate(layers, law, key_test, n, config.test_prompts)
+            measured[:, c, i] = evaluate(layers, task, key_test, n, config.test_prompts)
     grid = np.unique(np.geomspace(min(lengths), max(lengths), 60).round())
-    theory = jax.vmap(lambda law: jax.vmap(lambda n: best_layer(law, n)[1])(jnp.asarray(grid)))
+    theory = jax.vmap(lambda task: jax.vmap(lambda n: best_layer(task, n)[1])(jnp.asarray(grid)))
     axes = ("task", "length", "heads", "run")
     return xr.Dataset(
         {
@@ -122,7 +96,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
             "excess": (axes, measured[1]),
             "cosine": (axes, measured[2]),
             "status": (("length", "task", "run"), np.stack(status)),
-            "theory": (("task", "n"), theory(laws(config))),
+            "theory": (("task", "n"), theory(tasks(config))),
         },
         {"task": list(TASKS), "length": list(lengths), "heads": list(heads), "n": grid},
     )

@@ -1,8 +1,11 @@
-"""Settings and criteria of `one_layer_optimum`, fixed before its first run."""
+"""The sizes and the statements of `one_layer_optimum`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+TASKS = ("isotropic", "anisotropic", "noisy")
 
 
 @dataclass(frozen=True)
@@ -45,4 +48,30 @@ TIERS = {
     "paper": Config(d=8, lengths=(4, 8, 16, 32, 64, 128, 256), runs=16, steps=2000, batch=4096),
 }
 
-TASKS = ("isotropic", "anisotropic", "noisy")
+
+def statements(config) -> tuple[Statement, ...]:
+    source = "Zhang et al. 2306.09927; with label noise derived here"
+    worst = "at the worst task, n and number of heads"
+    return (
+        Statement(
+            "risk",
+            source,
+            "A trained layer reaches the least risk that any layer has, known in closed form",
+            f"the excess over the optimum's risk on the same prompts, as a share of it, {worst}",
+            at_most=config.excess,
+        ),
+        Statement(
+            "matrix",
+            source,
+            "The trained layer's matrix is A* = Γ^{-1}, with label noise (Γ + σ²/n I)^{-1}",
+            f"the cosine of the matrix with A* {worst}",
+            at_least=config.cosine,
+        ),
+        Statement(
+            "heads",
+            "derived here",
+            "In one layer more heads change nothing: they merge into one matrix",
+            f"the relative change of the risk from {config.heads[0]} to more heads, where largest",
+            margin=config.head_ratio,
+        ),
+    )
