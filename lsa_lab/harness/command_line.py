@@ -15,6 +15,7 @@ from lsa_lab.harness.checks import nearest
 from lsa_lab.harness.laboratory import TIERS, Experiment, experiments_of
 from lsa_lab.harness.overrides import RefusalError
 
+_LONGEST_NAME, _LONGEST_PATH = 255, 3500  # bytes that file systems take; room for what is inside
 COMMANDS = ("list", "run", "draw", "report")
 
 USAGE = """\
@@ -101,16 +102,12 @@ def _check_folder(out: Path | None) -> None:
     """Refuse a folder that cannot be written to before anything is computed for it."""
     if out is None:
         return
-    try:
-        if out.exists() and not out.is_dir():
-            raise RefusalError(f"--out {out} is a file: name a folder")
-        above = next(path for path in (out, *out.absolute().parents) if path.exists())
-        os.stat(out / "x") if out.exists() else None
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        text = f"{str(out)[:60]}..." if len(str(out)) > 60 else str(out)
-        raise RefusalError(f"--out {text}: {error.strerror}: name another folder") from None
+    longest = max(out.parts, key=len, default="")
+    if len(longest.encode()) > _LONGEST_NAME or len(str(out.absolute())) > _LONGEST_PATH:
+        raise RefusalError(f"--out {longest[:40]}...: the name is too long: name another folder")
+    if out.exists() and not out.is_dir():
+        raise RefusalError(f"--out {out} is a file: name a folder")
+    above = next(path for path in (out, *out.absolute().parents) if path.exists())
     if not os.access(above, os.W_OK):
         raise RefusalError(f"--out {out}: {above} cannot be written to: name another folder")
 

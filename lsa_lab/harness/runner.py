@@ -82,8 +82,8 @@ def folder_of(experiment: Experiment, tier: str, out: Path | None = None, config
     if config is None or config == experiment.tiers[tier]:
         return folder
     here, declared = results.plain(config), results.plain(experiment.tiers[tier])
-    changes = [f"{key}={json.dumps(here[key])}" for key in here if here[key] != declared[key]]
-    name = re.sub(r"[^\w=.,+-]+", "-", ",".join(changes)).strip("-")
+    changes = [f"{key}={_word(here[key])}" for key in here if here[key] != declared[key]]
+    name = ",".join(changes)
     if len(name) > _LONGEST_NAME:
         digest = hashlib.sha256(name.encode()).hexdigest()[:8]
         name = f"{name[: _LONGEST_NAME - 9]}-{digest}"
@@ -233,6 +233,12 @@ def comparison(outcomes: dict[str, Outcome]) -> str:
     if not other and len(again) > 1:
         lines.append("Numbers that repeat bit for bit are a rare thing: this machine can be cited.")
     return "\n".join(lines)
+
+
+def _word(value: Any) -> str:
+    """A value as part of a folder's name, [1, 2] as "1_2"."""
+    text = json.dumps(value).strip('[]"').replace(", ", "_")
+    return re.sub(r"[^\w.+-]+", "-", text)
 
 
 def _compared(job: Job, facts: dict) -> Outcome:

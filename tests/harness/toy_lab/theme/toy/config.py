@@ -1,7 +1,8 @@
-"""Settings of an experiment that exists only for the tests of the harness."""
+"""The sizes and the statements of `toy`."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
 
@@ -28,3 +29,14 @@ class Config:
 
 
 TIERS = {"smoke": Config(n=4), "laptop": Config(), "paper": Config(n=100)}
+
+
+def statements(config) -> tuple[Statement, ...]:
+    source = "derived here"
+    text = "The mean is small, whether a < b or a | b"
+    few = "Nobody knows"
+    return (
+        Statement("mean", source, text, "the mean", at_most=9),
+        Statement("wrong", source, "It is large", "the mean", at_least=9),
+        Statement("few", source, few, "one mean", "median", at_most=9, note=f"n = {config.n}"),
+    )

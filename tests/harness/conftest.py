@@ -1,0 +1,29 @@
+"""A small package in place of the real one, and folders of its own for everything."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lsa_lab.harness import process
+from lsa_lab.harness.command_line import main
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """An empty working folder, in which the package toy_lab can be imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(process, "configure", lambda: None)  # the tests' own settings hold
+    yield tmp_path
+    for name in [name for name in sys.modules if name.split(".")[0] == "toy_lab"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def program(toy):
+    """The program on that package: words -> exit status."""
+    return lambda *words: main(words, package="toy_lab")

@@ -1,0 +1,153 @@
+"""What a command line is refused for, and how a person is told to go on."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lsa_lab import results
+from lsa_lab.harness import checks
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).parent
+
+REFUSED = {
+    "run": ("run needs a NAME", "toy"),
+    "runn toy": ("'runn'", "nearest 'run'"),
+    "run toi": ("'toi'", "nearest 'toy'"),
+    "run toy --tier laptob": ("'laptob'", "nearest 'laptop'"),
+    "run toy --teir smoke": ("--teir smoke", "nearest --tier"),
+    "run toy --nn 3": ("--nn 3", "nearest --config.n"),
+    "run toy --config.nn 3": ("--config.nn 3", "nearest --config.n;", "sparsity"),
+    "run toy --config.n": ("--config.n", "nearest 40"),
+    "run toy --config.n x": ("--config.n x", "whole number", "nearest 40"),
+    "run toy --config.n 2.6": ("--config.n 2.6", "whole number", "nearest 3"),
+    "run toy --config.n 0": ("--config.n = 0", "at least 1", "nearest 1"),
+    "run toy --config.n nan": ("--config.n nan", "nearest 40"),
+    "run toy --config.sparsity 9": ("--config.sparsity = 9", "nearest 5"),
+    "run toy --config.heads 3": ("--config.heads = 3", "divisor of n = 40", "nearest 2"),
+    "run toy --config.scale nan": ("--config.scale nan", "finite number", "nearest 1.0"),
+    "run toy --config.scale 7": ("--config.scale = 7.0", "nearest 2"),
+    "run toy --config.lengths 3 0": ("--config.lengths[1] = 0", "nearest 1"),
+    "run toy --config.lengths 3 b": ("--config.lengths b", "whole number"),
+    "run toy --config.kind nomal": ("--config.kind = 'nomal'", "nearest normal"),
+    "run toy --config.seed -1": ("--config.seed = -1", "nearest 0"),
+    f"run toy --config.seed {2**63}": (f"nearest {2**63 - 1}",),
+    "run toy --config.n 3 all": ("--config.n all", "whole number"),
+    "run --config.n=3": ("run needs a NAME",),
+    "draw --config.n 3": ("--config.n is for run",),
+    "draw toy": ("no result of toy",),
+    "report toy": ("leave out toy",),
+    "list toy": ("leave out toy",),
+    f"run toy --out {'x' * 300}": ("the name is too long", "name another folder"),
+    f"report --out a/{'x' * 300}/b": ("the name is too long", "name another folder"),
+    "run toy --package toy_lob": ("no package 'toy_lob'", "--package"),
+    "run toy --package json": ("no EXPERIMENTS", "json/__init__.py"),
+}
+
+
+def test_a_wrong_command_is_refused_before_jax_is_imported_and_leaves_nothing(tmp_path):
+    program = f"""if True:
+        import contextlib, io, json, sys
+        from lsa_lab.harness.command_line import main
+        answers = []
+        for line in {list(REFUSED)!r}:
+            with contextlib.redirect_stderr(io.StringIO()) as errors:
+                code = main(line.split(), package="toy_lab")
+            answers.append([line, code, errors.getvalue()])
+        print(json.dumps([answers, "jax" in sys.modules]))
+    """
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)]),
+        "LSA_LAB_CACHE": "cache",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    answers, jax_is_imported = json.loads(done.stdout)
+    for line, code, errors in answers:
+        assert code == 2, (line, errors)
+        for part in REFUSED[line]:
+            assert part in errors, line
+    assert not jax_is_imported
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(toy, program, capsys, monkeypatch):
+    (toy / "locked").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
+    assert program("run", "toy", "--out", "locked/here") == 2
+    assert "cannot be written to" in capsys.readouterr().err
+
+
+def test_an_override_changes_one_value_of_the_tier(toy, program):
+    words = ["--config.n", "6", "--config.lengths", "2", "3", "--config.scale=-0.5"]
+    assert program("run", "toy", *words, "--config.bold", "True", "--out", "out") == 0
+    (path,) = (toy / "out").rglob("result.nc")
+    assert vars(results.config_of(results.load(path))) == {
+        "n": 6,
+        "d": 5,
+        "sparsity": 2,
+        "heads": 1,
+        "lengths": [2, 3],
+        "scale": -0.5,
+        "kind": "normal",
+        "bold": True,
+        "seed": 0,
+    }
+
+
+def test_ctrl_c_says_how_to_go_on_and_keeps_the_checkpoints(toy, program, capsys, monkeypatch):
+    words = ["run", "toy", "--config.n", "13", "--out", "out"]
+    monkeypatch.setenv("TOY_INTERRUPT", "1")
+    assert program(*words) == 130
+    advice = capsys.readouterr().err
+    assert "lsa-lab run toy --tier laptop --out out --package toy_lab --config.n 13" in advice
+    assert [path.name for path in (toy / "cache" / "checkpoints").rglob("half")] == ["half"]
+    monkeypatch.delenv("TOY_INTERRUPT")
+    assert program(*words) == 0
+    facts = json.loads((toy / "out" / "toy" / "n=13" / "config.json").read_text())
+    assert facts["wall_time"] is None, "the time of the first part is not known"
+    assert not list((toy / "cache" / "checkpoints").iterdir())
+
+
+def test_the_list_tells_the_last_verdicts_and_changed_configurations(toy, program, capsys):
+    program("run", "toy")
+    program("run", "toy", "--config.n", "7")
+    capsys.readouterr()
+    assert program() == 0
+    text = capsys.readouterr().out
+    assert program("list") == 0
+    assert capsys.readouterr().out == text
+    assert "Does the mean of n numbers" in text
+    assert text.count("1 hold, 1 fail, 1 undecided") == 2
+    assert "laptop changed, n=7: " in text
+    assert text.count("not run yet") == 2
+
+
+@pytest.mark.parametrize("value", [True, "3", None, math.nan, math.inf])
+def test_a_value_of_the_wrong_kind_is_refused_in_python_too(toy, value):
+    from toy_lab.theme.toy.config import Config
+
+    message = r"n = .*: choose a whole number and at least 1; nearest 1"
+    with pytest.raises(ValueError, match=message):
+        Config(n=value)
+    with pytest.raises(ValueError, match="choose a tuple of at least one number"):
+        Config(lengths=())
+
+
+def test_the_nearest_choice_is_a_choice():
+    assert checks.nearest(7, [1, 5, 20]) == 5
+    assert checks.nearest("laptob", ["smoke", "laptop"]) == "laptop"
+    assert checks.nearest("zzz", ["smoke", "laptop"]) in ("smoke", "laptop")

@@ -1,0 +1,71 @@
+"""The report is complete, needs no network, and one broken folder does not stop it."""
+
+import importlib
+
+from lsa_lab.harness import report
+
+
+def test_the_report_is_complete_and_needs_no_network(toy, program):
+    program("run", "toy")
+    readme = toy / "README.md"
+    readme.write_text(f"before\n{report.BEGIN}\nyesterday\n{report.END}\nafter\n", encoding="utf-8")
+    assert program("report") == 0
+    page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
+    assert "http" not in page
+    assert "<script" not in page
+    for link in ("figure.png", "figure.pdf", "result.nc", "config.json"):
+        assert f'"toy/{link}"' in page
+        assert (toy / "figures" / "toy" / link).exists()
+    assert "a &lt; b" in page
+    ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
+    own = (toy / "figures" / "toy" / "README.md").read_text(encoding="utf-8")
+    for verdict in ("holds", "fails", "undecided"):
+        assert f"**{verdict}** |" in ledger
+        assert f"**{verdict}** |" in own
+        assert f'class="verdict {verdict}"' in page
+    for text in (ledger, own):
+        assert "a \\| b" in text
+        assert "mean over runs of the mean <= 9" in text
+        assert "(n = 40)" in text
+    assert "## [toy](toy/README.md): 1 hold, 1 fail, 1 undecided" in ledger
+    front = readme.read_text(encoding="utf-8")
+    assert front.startswith("before\n")
+    assert front.endswith("after\n")
+    assert "yesterday" not in front
+    assert "| It does \\| nearly. | 1 / 1 / 1 | [toy](figures/toy/README.md) |" in front
+
+
+def test_a_report_of_the_same_results_writes_nothing(toy, program, capsys):
+    program("run", "toy")
+    program("report")
+    capsys.readouterr()
+    assert program("report") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_changed_configuration_is_in_no_table(toy, program):
+    program("run", "toy")
+    program("report")
+    tables = [(toy / "figures" / name).read_bytes() for name in ("CLAIMS.md", "index.html")]
+    program("run", "toy", "--config.n", "7")
+    program("report")
+    assert tables == [(toy / "figures" / name).read_bytes() for name in ("CLAIMS.md", "index.html")]
+
+
+def test_a_broken_folder_is_named_and_the_rest_is_written(toy, program, monkeypatch, capsys):
+    program("run", "toy")
+    program("run", "toy", "--tier", "paper")
+    (toy / "figures" / "toy" / "paper" / "result.nc").write_bytes(b"nothing")
+    assert program("report") == 1
+    assert "toy/paper is left out of the report" in capsys.readouterr().err
+    ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
+    assert "toy/paper cannot be read" in ledger
+    assert "**holds**" in ledger
+
+
+def test_a_result_of_another_configuration_is_named(toy, program, monkeypatch, capsys):
+    program("run", "toy")
+    config = importlib.import_module("toy_lab.theme.toy.config")
+    monkeypatch.setitem(config.TIERS, "laptop", config.Config(scale=0.5))
+    assert program("report") == 1
+    assert "scale = 1.0 in the file, scale = 0.5 here" in capsys.readouterr().err

@@ -1,0 +1,158 @@
+"""A run leaves whole files, in the folder of its own configuration, and says what moved."""
+
+import importlib
+import json
+import shutil
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from lsa_lab import results
+from lsa_lab.harness import runner
+from lsa_lab.harness.laboratory import experiments_of
+
+FILES = ["config.json", "figure.pdf", "figure.png", "result.nc"]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_run_leaves_four_files_and_no_checkpoints(toy, program, capsys):
+    assert program("run", "toy") == 0
+    assert sorted(contents(toy / "figures" / "toy")) == FILES
+    assert [path.name for path in (toy / "figures").iterdir()] == ["toy"]
+    assert not list((toy / "cache" / "checkpoints").iterdir())
+    facts = json.loads((toy / "figures" / "toy" / "config.json").read_text())
+    assert facts["config"]["n"] == 40
+    assert facts["verdicts"] == {"toy.mean": "holds", "toy.wrong": "fails", "toy.few": "undecided"}
+    assert "1 hold, 1 fail, 1 undecided" in capsys.readouterr().out
+
+
+def test_tiers_and_changed_configurations_go_to_folders_of_their_own(toy, program):
+    assert program("run", "toy", "--tier", "smoke") == 0
+    assert program("run", "toy", "--tier", "paper") == 0
+    assert program("run", "all", "--tier", "smoke", "--out", "out") == 0
+    assert program("run", "toy", "--config.n", "9", "--config.lengths", "1", "2") == 0
+    assert program("run", "toy", "--tier", "paper", "--config.n=9") == 0
+    places = {path.parent.relative_to(toy).as_posix() for path in toy.rglob("result.nc")}
+    assert places == {
+        "cache/smoke/toy",
+        "figures/toy/paper",
+        "out/toy",
+        "figures/toy/n=9,lengths=1_2",
+        "figures/toy/paper/n=9",
+    }
+
+
+def test_a_changed_configuration_leaves_the_tiers_files_alone(toy, program):
+    program("run", "toy")
+    before = contents(toy / "figures" / "toy")
+    program("run", "toy", "--config.n", "5")
+    assert contents(toy / "figures" / "toy") == before
+
+
+def test_a_folder_for_many_changes_has_a_name_that_a_file_system_takes(toy):
+    (experiment,) = experiments_of("toy_lab").values()
+    kind = type(experiment.tiers["laptop"])
+    names = {
+        runner.folder_of(experiment, "laptop", config=kind(lengths=tuple(range(1, end)))).name
+        for end in (200, 201)
+    }
+    assert len(names) == 2
+    assert max(map(len, names)) <= 80
+
+
+def test_a_second_run_leaves_the_same_files_alone_and_says_so(toy, program, capsys):
+    program("run", "toy")
+    folder = toy / "figures" / "toy"
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+    capsys.readouterr()
+    assert program("run", "toy") == 0
+    after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+    assert before == after
+    told = capsys.readouterr().out
+    assert "1 of 1 results are the same to the bit" in told
+    assert "Verdicts that moved: none" in told
+
+
+def test_a_run_names_the_results_and_verdicts_that_moved(toy, program, capsys, monkeypatch):
+    program("run", "toy")
+    capsys.readouterr()
+    compute = importlib.import_module("toy_lab.theme.toy.compute")
+    once = compute.compute
+    monkeypatch.setattr(compute, "compute", lambda *a, **b: once(*a, **b) + 20)
+    assert program("run", "toy") == 0
+    told = capsys.readouterr().out
+    assert "0 of 1 results are the same to the bit" in told
+    assert "Other bits: toy." in told
+    assert "toy.mean: holds, now fails; toy.wrong: fails, now holds" in told
+
+
+@pytest.mark.parametrize("door", ["claims", "figure"])
+def test_a_result_that_cannot_be_judged_leaves_the_old_one_whole(
+    toy, program, capsys, monkeypatch, door
+):
+    program("run", "toy")
+    folder = toy / "figures" / "toy"
+    before = contents(folder)
+    module = importlib.import_module(f"toy_lab.theme.toy.{door}")
+    what = "samples" if door == "claims" else "plot"
+    monkeypatch.setattr(module, what, lambda dataset: {"mean": np.array([np.nan, 1.0])}[door])
+    compute = importlib.import_module("toy_lab.theme.toy.compute")
+    once = compute.compute
+    monkeypatch.setattr(compute, "compute", lambda *a, **b: once(*a, **b) + 20)
+    assert program("run", "toy") == 1
+    assert contents(folder) == before
+    told = capsys.readouterr().out
+    assert "toy was computed but not judged" in told
+    kept = toy / "figures" / ".toy.new" / "result.nc"
+    assert str(kept.relative_to(toy)) in told
+    assert float(results.load(kept)["mean"].max()) > 10
+
+
+def test_samples_and_statements_must_match(toy, program, capsys, monkeypatch):
+    claims = importlib.import_module("toy_lab.theme.toy.claims")
+    monkeypatch.setattr(claims, "samples", lambda dataset: {"mean": [1.0], "lost": [2.0]})
+    assert program("run", "toy") == 1
+    told = capsys.readouterr().out
+    assert "no samples of ['wrong', 'few']; samples without a statement: ['lost']" in told
+
+
+def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings(toy, program):
+    import matplotlib
+
+    program("run", "toy")
+    folder = toy / "figures" / "toy"
+    before = contents(folder)
+    with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "savefig.dpi": 30}):
+        assert program("draw", "toy") == 0
+    assert contents(folder) == before
+    # Control: other data give another figure, so the comparison sees something.
+    program("run", "toy", "--config.n", "5")
+    other = contents(folder / "n=5")
+    assert other["figure.png"] != before["figure.png"]
+
+
+def test_plots_draw_from_the_file_alone(toy, program, monkeypatch):
+    program("run", "toy")
+    module = importlib.import_module("toy_lab.theme.toy.compute")
+    monkeypatch.setattr(module, "compute", None)
+    shutil.rmtree(toy / "cache")
+    (toy / "figures" / "toy" / "figure.pdf").unlink()
+    assert program("draw") == 0
+    assert (toy / "figures" / "toy" / "figure.pdf").exists()
+    assert isinstance(results.load(toy / "figures" / "toy" / "result.nc"), xr.Dataset)
+
+
+def test_a_result_of_another_configuration_is_not_drawn_under_the_tiers_name(
+    toy, program, monkeypatch, capsys
+):
+    program("run", "toy")
+    config = importlib.import_module("toy_lab.theme.toy.config")
+    monkeypatch.setitem(config.TIERS, "laptop", config.Config(scale=0.5))
+    assert program("draw", "toy") == 2
+    error = capsys.readouterr().err
+    assert "toy" in error
+    assert "scale = 1.0 in the file, scale = 0.5 here" in error

@@ -1,0 +1,41 @@
+"""What a figure shows is counted, and the same whatever the machine."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lsa_lab.harness import style
+from lsa_lab.statistics import mean_interval
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_band_counts_what_it_does_not_draw():
+    ax = style.figure(3, 2)[1][0]
+    samples = np.array([[1.0, np.nan, np.nan], [3.0, 5.0, np.inf]])
+    assert style.band(ax, [1, 2, 3], samples) == style.missing(samples) == 3
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1, 2])
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), [2, 5])
+    with pytest.raises(ValueError, match=r"expected \[R, 3\], runs first"):
+        style.band(ax, [1, 2, 3], samples.T)
+    assert len(style.figure(3, 2, (2, 2))[1]) == 4
+
+
+def test_a_mean_is_drawn_with_the_interval_that_judges_it():
+    ax = style.figure(3, 2)[1][0]
+    samples = np.random.default_rng(0).normal(size=(9, 2))
+    style.mean_points(ax, [1, 2], samples)
+    (bars,) = ax.containers
+    ends = [segment[:, 1] for segment in bars.lines[2][0].get_segments()]
+    np.testing.assert_allclose(ends, [mean_interval(column) for column in samples.T])
+    style.mean_band(ax, [1, 2], samples)
+    (band,) = [each for each in ax.collections if hasattr(each, "get_paths")][-1:]
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert np.isclose(heights.min(), min(mean_interval(column)[0] for column in samples.T))
+
+
+def test_no_figure_is_made_with_pyplot():
+    for folder in ("experiments", "lsa_lab"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert "pyplot" not in path.read_text("utf-8").replace("without pyplot", ""), path

@@ -1,0 +1,1 @@
+"""Does the mean of n numbers approach zero | like 1 / √n?"""
