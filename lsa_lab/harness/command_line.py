@@ -176,18 +176,20 @@ def _draw(chosen: list[Experiment], options: argparse.Namespace) -> int:
     from lsa_lab.harness import runner
 
     root = options.out or runner.FIGURES
-    process.configure()
+    places = []
     for experiment in chosen:
         tiers = {runner.folder_of(experiment, tier, root): tier for tier in TIERS[1:]}
         folders = [*tiers, *runner.changed_folders(experiment, root)]
         folders = [folder for folder in folders if (folder / "result.nc").exists()]
         if experiment.name in options.names and not folders:
             raise RefusalError(f"no result of {experiment.name} under {root}: run it first")
-        for folder in folders:
-            if folder in tiers:
-                runner.load(experiment, tiers[folder], folder)
-            runner.draw(experiment, folder)
-            print(folder / "figure.pdf")
+        places += [(experiment, folder, tiers.get(folder)) for folder in folders]
+    process.configure()
+    for experiment, folder, tier in places:
+        if tier is not None:
+            runner.load(experiment, tier, folder)  # or refused
+        runner.draw(experiment, folder)
+        print(folder / "figure.pdf")
     return 0
 
 
