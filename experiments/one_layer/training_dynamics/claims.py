@@ -1,12 +1,39 @@
-"""What the statements of `training_dynamics` are judged by."""
+"""How far descent is from its laws, and when it reaches half of its limits, for each run."""
 
 import numpy as np
 
-from lsa_lab import results
-from lsa_lab.claims import Claim, about_the_mean, verdict_of
+
+def samples(dataset) -> dict[str, np.ndarray | float]:  # {id: [R]}, population one number
+    limit, half_time = dataset["limit"].item(), dataset.half_time.item()
+    steps = dataset.step_stochastic.mean("step_entry").transpose("run", ...).values
+    halves = crossings(dataset.step_stochastic_time.values, steps, np.array([limit / 2]))
+    return {
+        "population": float(distance_from_law(dataset, "population").max()),
+        "samples": distance_from_law(dataset, "stochastic").mean("step_stochastic_time").values,
+        "half_time": np.abs(halves / half_time - 1),
+        "order": modes_in_order(dataset).astype(float),
+    }
 
 
-def crossings(times, paths, levels):  # [..., t], [..., 1] -> [...]
+def distance_from_law(dataset, kind):  # -> [(R,) t]
+    """|a - law| / a(∞) at every time; of a and of its law, the mean over the diagonal."""
+    path, law = (dataset[f"step_{kind}{of}"].mean("step_entry") for of in ("", "_law"))
+    return np.abs(path - law) / dataset["limit"].item()
+
+
+def modes_in_order(dataset) -> np.ndarray:  # [R]
+    """Whether modes reach half of their limits in the order of their eigenvalues, largest first.
+
+    One that never does is not in order: NaN compares as false.
+    """
+    paths = dataset.mode_stochastic.transpose("run", "mode_entry", "mode_stochastic_time").values
+    halves = dataset.mode_limit.values[None, :, None] / 2
+    reached = crossings(dataset.mode_stochastic_time.values, paths, halves)
+    order = np.argsort(dataset.mode_entry.values)[::-1]
+    return (np.diff(reached[:, order], axis=1) > 0).all(1)
+
+
+def crossings(times, paths, levels):  # [t], [..., t], [..., 1] -> [...]
     """When each path first reaches its level, by linear interpolation; NaN if it never does."""
     above = paths >= levels
     after = np.maximum(above.argmax(-1), 1)[..., None]
@@ -15,63 +42,3 @@ def crossings(times, paths, levels):  # [..., t], [..., 1] -> [...]
     with np.errstate(divide="ignore", invalid="ignore"):
         when = t0 + (t1 - t0) * (np.broadcast_to(levels, paths.shape)[..., 0] - y0) / (y1 - y0)
     return np.where(above.any(-1), when, np.nan)
-
-
-def claims(dataset):
-    settings = results.config_of(dataset)
-    limit, half = float(dataset["limit"]), float(dataset.half_time)
-    source = "derived here from Zhang et al. 2306.09927"
-    mean = {
-        kind: dataset[f"step_{kind}"].mean("step_entry") for kind in ("population", "stochastic")
-    }
-    laws = {kind: dataset[f"step_{kind}_law"].mean("step_entry") for kind in mean}
-    worst = float(np.abs(mean["population"] - laws["population"]).max()) / limit
-    off = np.abs(mean["stochastic"] - laws["stochastic"]).mean("step_stochastic_time") / limit
-    times = dataset.step_stochastic_time.values
-    halves = crossings(
-        times, mean["stochastic"].transpose("run", ...).values, np.array([limit / 2])
-    )
-    modes = dataset.mode_stochastic.transpose("run", "mode_entry", "mode_stochastic_time").values
-    reached = crossings(
-        dataset.mode_stochastic_time.values, modes, dataset.mode_limit.values[None, :, None] / 2
-    )
-    order = np.argsort(dataset.mode_entry.values)[::-1]
-    # A mode that never reaches its half is not in order: NaN compares as false.
-    ordered = (np.diff(reached[:, order], axis=1) > 0).all(1)
-    return [
-        Claim(
-            "training_dynamics.population",
-            source,
-            "The effective step of isotropic training follows a logistic law",
-            f"largest |a - law| / a(∞) of descent on the population loss <= "
-            f"{settings.population_error}",
-            worst,
-            (worst, worst),
-            verdict_of((worst, worst), at_most=settings.population_error),
-        ),
-        about_the_mean(
-            "training_dynamics.samples",
-            source,
-            "Descent on fresh samples, with every entry free, follows the same law",
-            f"mean over time of |a - law| / a(∞) <= {settings.stochastic_error}",
-            off,
-            at_most=settings.stochastic_error,
-        ),
-        about_the_mean(
-            "training_dynamics.half_time",
-            source,
-            "Half of the limit is reached after ln(1/(γa_0) - 1) / (2λ²√d)",
-            f"|measured / formula - 1| <= {settings.half_time_error}",
-            np.abs(halves / half - 1),
-            at_most=settings.half_time_error,
-        ),
-        about_the_mean(
-            "training_dynamics.order",
-            source,
-            "Modes are learnt in the order of the squared eigenvalues",
-            f"share of runs whose modes reach half of their limits in that order >= "
-            f"{settings.ordered_share}",
-            ordered.astype(float),
-            at_least=settings.ordered_share,
-        ),
-    ]

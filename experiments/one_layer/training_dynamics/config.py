@@ -1,7 +1,8 @@
-"""Settings and criteria of `training_dynamics`, fixed before its first run."""
+"""The sizes and the statements of `training_dynamics`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
 
@@ -62,3 +63,38 @@ TIERS = {
     "laptop": Config(),
     "paper": Config(d=16, n=64, runs=32, batch=4096, stochastic_rate=1e-3),
 }
+
+
+def statements(config) -> tuple[Statement, ...]:
+    source = "derived here from Zhang et al. 2306.09927"
+    return (
+        Statement(
+            "population",
+            source,
+            "The effective step of isotropic training follows a logistic law",
+            "the largest |a - law| / a(∞) of descent on the population loss",
+            "value",
+            at_most=config.population_error,
+        ),
+        Statement(
+            "samples",
+            source,
+            "Descent on fresh samples, with every entry free, follows the same law",
+            "|a - law| / a(∞), averaged over time",
+            at_most=config.stochastic_error,
+        ),
+        Statement(
+            "half_time",
+            source,
+            "Half of the limit is reached after ln(1/(γa_0) - 1) / (2λ²√d)",
+            "|measured / formula - 1| of that time",
+            at_most=config.half_time_error,
+        ),
+        Statement(
+            "order",
+            source,
+            "Modes are learnt in the order of the squared eigenvalues",
+            "1 if modes reach half of their limits in that order and 0 if not",
+            at_least=config.ordered_share,
+        ),
+    )
