@@ -1,23 +1,38 @@
-"""Is what a demonstration gives the product of its relevance and its novelty, or their sum?"""
+"""One demonstration in many prompts, its effects measured and summed up run by run."""
 
 import jax
 import numpy as np
 
+from experiments.flow.flow_factors import cells, one_shot
 from experiments.flow.flow_factors.config import (
     FORMS,
+    KINDS,
+    PREDICTORS,
     QUANTITIES,
     SCALES,
     STEPS,
     Config,
-)
-from experiments.flow.flow_factors.one_shot import (
-    KINDS,
-    PREDICTORS,
     best_step,
-    draw,
-    measured,
-    summary,
 )
+
+AXES = {
+    "grid": ("quantity", "relevance", "novelty"),
+    "centre": ("factor", "decile"),
+    "r2": ("scale", "quantity", "form"),
+    "correlation": ("predictor",),
+    "of_kind": ("measure", "kind"),
+    "share": ("kind",),
+    "helps": (),
+    "gain": (),
+    "not_product": (),
+    "not_equation_2": (),
+}
+
+
+def step_sizes(config, x):  # [M, 1, d] -> STEPS of [M]
+    square = (x[:, 0] ** 2).sum(1)
+    own = 1 / np.where(square > 0, square, 1)  # without covariates no step does anything
+    return np.full_like(own, best_step(config)), own, np.ones_like(own)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -25,33 +40,19 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     @jax.jit
     def measure(*each):
-        one = lambda these: measured(*these)  # noqa: E731
-        return jax.lax.map(one, each, batch_size=min(config.draws, 2000))
+        batch_size = min(config.draws, 2000)
+        return jax.lax.map(lambda draw: one_shot.effects(*draw), each, batch_size=batch_size)
 
-    of_runs = []
+    rows = []
     for run in range(config.runs):
-        prompt, prior = draw(config, run)
-        square = (prompt.x[:, 0] ** 2).sum(1)
-        own = 1 / np.where(square > 0, square, 1)  # without covariates no step does anything
-        steps = (np.full_like(own, best_step(config)), own, np.ones_like(own))
-        found = [jax.tree.map(np.asarray, measure(prompt, prior, step)) for step in steps]
-        of_runs.append([summary(one, config.classes) for one in found])
-    names = {
-        "grid": ("quantity", "relevance", "novelty"),
-        "centre": ("factor", "decile"),
-        "r2": ("scale", "quantity", "form"),
-        "correlation": ("predictor",),
-        "of_kind": ("measure", "kind"),
-        "share": ("kind",),
-    }
-    scalars = dict.fromkeys(("helps", "gain", "not_product", "not_equation_2"), ())
+        prompt, prior = one_shot.draw(config, run)
+        steps = step_sizes(config, prompt.x)
+        effects = [jax.tree.map(np.asarray, measure(prompt, prior, step)) for step in steps]
+        rows.append([cells.summary(of_step, config.classes) for of_step in effects])
     return xr.Dataset(
         {
-            name: (
-                ("run", "step", *axes),
-                np.array([[one[name] for one in row] for row in of_runs]),
-            )
-            for name, axes in (names | scalars).items()
+            name: (("run", "step", *axes), np.array([[of[name] for of in row] for row in rows]))
+            for name, axes in AXES.items()
         },
         {
             "step": list(STEPS),
