@@ -30,7 +30,8 @@ def check(prompt: Prompt) -> None:
 def tokens(prompt: Prompt) -> Array:  # [n+1, e]
     """The merged tokens e_i = [x_i, y_i] and, last, the query [x_query, 0].
 
-    The query's label slot starts at zero; the model writes its prediction there (THEORY I.0).
+    The query's label slot starts at zero; the model writes its prediction there (docs/theory,
+    "Prompts and tokens").
     """
     check(prompt)
     demonstrations = jnp.concatenate([prompt.x, prompt.y[:, None]], axis=1)
@@ -49,7 +50,7 @@ def interleaved_tokens(prompt: Prompt) -> Array:  # [2n+1, e]
 
 
 def second_moment(prompt: Prompt) -> Array:  # [e, e]
-    """S_0 = (1/n) Σ_i e_i e_iᵀ over the demonstrations (THEORY I.0.1)."""
+    """S_0 = (1/n) Σ_i e_i e_iᵀ over the demonstrations (docs/theory, "Prompts and tokens")."""
     demonstrations = tokens(prompt)[:-1]
     return demonstrations.T @ demonstrations / demonstrations.shape[0]
 
@@ -60,7 +61,7 @@ def normalised(prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
     Returns c too: a prediction for this prompt, times c, is one for the other. A stack of linear
     attention, a polynomial of degree 3^L in its prompt, then reads bounded moments: S_0 has trace
     d + 1 whatever was drawn. Labels that are all zero stay so (modelled on the normalised r of
-    THEORY II.1.6).
+    docs/theory, "Preprocess then optimise").
     """
     check(prompt)
     squares = (jnp.mean(jnp.square(values)) for values in (prompt.x, prompt.y))

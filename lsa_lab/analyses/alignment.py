@@ -72,12 +72,15 @@ def mismatch(path: Path, settings: Any, batch: Prompt, targets: Array) -> Array:
 
 
 def descent_plus_plus(prompt: Prompt, settings: tuple[Array, Array]) -> Array:  # [S, d]
-    """GD++ with settings (step_sizes, gammas), each [S-1] (THEORY II.2.2)."""
+    """GD++ with settings (step_sizes, gammas), each [S-1] (docs/theory, "GD++")."""
     return estimators.gradient_descent_plus_plus(prompt, *settings)
 
 
 def preconditioned_descent(prompt: Prompt, preconditioners: Array) -> Array:  # [S, d]
-    """w_{t+1} = w_t + A_t Xᵀ(y - Xw_t)/n with the matrices A_t [S-1, d, d] (THEORY II.2.3)."""
+    """w_{t+1} = w_t + A_t Xᵀ(y - Xw_t)/n with the matrices A_t [S-1, d, d].
+
+    docs/theory, "Layers are preconditioned steps".
+    """
     ones = jnp.ones(preconditioners.shape[0], preconditioners.dtype)
     return estimators.gradient_descent(prompt, ones, preconditioners)
 

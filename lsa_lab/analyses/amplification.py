@@ -1,9 +1,10 @@
 """The flow from each demonstration to the answer, layer by layer, and how much its order sharpens.
 
 A1 measures a demonstration by the gradient that flows from it to the prediction, and holds that
-depth enlarges the ratio between a strong demonstration and a weak one (THEORY I.1). The flow is a
-derivative and exists for every model; the ratio is a number to look at, not a theorem. Shares of
-the total, and fractions over many prompts, are in ``disparity``.
+depth enlarges the ratio between a strong demonstration and a weak one (docs/theory, "The
+amplification theorem"). The flow is a derivative and exists for every model; the ratio is a number
+to look at, not a theorem. Shares of the total, and fractions over many prompts, are in
+``disparity``.
 
 Everywhere ``forward(params, tokens)`` takes the merged tokens of ``prompts.tokens``: a model with a
 config comes as ``functools.partial(transformer.forward, config=config)``, a mask likewise, and a
@@ -65,8 +66,8 @@ def moment_flow(
     """``demonstration_flow`` of masked, normalised linear attention, through the second moment.
 
     ŷ_t depends on the demonstrations through S_0 = (1/n) Σ_i e_i e_iᵀ alone, so ∂ŷ_t/∂e_i =
-    (1/n) (G + Gᵀ) e_i with G = ∂ŷ_t/∂S_0 (derived here from THEORY I.0.1, T0a). Only forming S_0
-    and this product cost more when n grows.
+    (1/n) (G + Gᵀ) e_i with G = ∂ŷ_t/∂S_0 (derived here from docs/theory, "The flow through the
+    moment"). Only forming S_0 and this product cost more when n grows.
     """
     return _through_the_moment(params, prompt, lambda stream: sign * stream[:, -1])
 
@@ -105,7 +106,10 @@ def log_ratio(flow: Array) -> Array:  # [L]
 
 
 def amplification_ratio(flow: Array) -> Array:  # [L]
-    """exp ``log_ratio``: |flow_i| / |flow_j|, A1's G_l(d_1)/G_l(d_2) (THEORY I.1.2)."""
+    """exp ``log_ratio``: |flow_i| / |flow_j|, A1's G_l(d_1)/G_l(d_2).
+
+    docs/theory, "The amplification theorem".
+    """
     return jnp.exp(log_ratio(flow))
 
 

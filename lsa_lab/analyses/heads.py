@@ -9,7 +9,8 @@ the loss's affair: zero, or with ``head_fill`` its mean or its writes on another
 
 Layers with fewer heads than H are told by ``head_counts`` (transformer.Config.head_counts). Linear
 stacks can explode when a head is missing: take the median over prompts as the loss, or over runs.
-Modelled on the head assessment and pruning of Chen et al. 2408.04532 (THEORY II.1.3, II.1.4).
+Modelled on the head assessment and pruning of Chen et al. 2408.04532 (docs/theory, "Head
+importance", "Pruning").
 """
 
 from collections.abc import Callable

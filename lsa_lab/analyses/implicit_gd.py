@@ -1,9 +1,9 @@
 """The implicit gradient descent that attention performs: a map and an update for each layer.
 
 In masked linear attention every token obeys h_t = W_t h_0 with one matrix, W_t = W_{t-1} + G_t, as
-if the layers were L steps of descent on W from W_0 = I (A2, Lemma 1 and Theorem 1; THEORY I.2).
-Softmax, norm, MLP and causal masks have no such matrix: ``common_map`` measures how far from it
-they are, and ``kernel`` writes softmax as A2's A.2 does.
+if the layers were L steps of descent on W from W_0 = I (A2, Lemma 1 and Theorem 1; docs/theory,
+"The implicit update", "The common map"). Softmax, norm, MLP and causal masks have no such matrix:
+``common_map`` measures how far from it they are, and ``kernel`` writes softmax as A2's A.2 does.
 """
 
 from collections.abc import Callable
@@ -39,12 +39,13 @@ def trajectory(
     """The W_t and G_t with h_t = W_t h_0 for every token, of normalised linear attention.
 
     G_t = Σ_h w_pv_h S_{t-1} w_kq_h W_{t-1},  S_t = W_t S_0 W_tᵀ  (A2, Theorem 1, in the sharper
-    form derived here; THEORY I.2.3). With keys="all" S_0 gains the query's x xᵀ/n.
+    form derived here; docs/theory, "The common map"). With keys="all" S_0 gains the query's x xᵀ/n.
 
     ``residual`` holds this against the forward pass: the largest |h_t - W_t h_0| over tokens and
     layers, relative to the largest |h_t|. Beyond 2048 demonstrations the forward pass takes, in
     their place, the e vectors √(nλ_k) v_k made of the eigenvectors of their second moment: equal
-    second moment, hence equal maps (THEORY I.0.1), and every token is a combination of them.
+    second moment, hence equal maps (docs/theory, "Moments suffice"), and every token is a
+    combination of them.
     """
     _check(params, keys)
     second_moment = prompts.second_moment(prompt)
@@ -107,7 +108,8 @@ def implicit_update(
 def relaxed_mlp_update(w_mlp: Array, update: Array) -> Array:  # [e, e]
     """W_MLP ΔW, W_MLP = W_2 W_1: the MLP acts on what attention writes, its activation dropped.
 
-    The first reading of A2's A.3, and the one that its Example 4 bounds (THEORY I.2.5).
+    The first reading of A2's A.3, and the one that its Example 4 bounds (docs/theory, "Two readings
+    of the MLP").
     """
     return w_mlp @ update
 
@@ -116,7 +118,7 @@ def block_mlp_update(w_mlp: Array, update: Array) -> Array:  # [e, e]
     """(I + W_MLP)(I + ΔW) - I = ΔW + W_MLP + W_MLP ΔW: a residual MLP after residual attention.
 
     The second reading of A2's A.3, the block as transformers have it, its activation dropped
-    (THEORY I.2.5).
+    (docs/theory, "Two readings of the MLP").
     """
     return update + w_mlp + w_mlp @ update
 

@@ -6,7 +6,8 @@ With k(x, z) = exp(x·z) = φ(x)·φ(z), a head takes the query q to
     ΔW = (1/Z(q)) Σ_i W_V h_i ⊗ φ(W_K h_i),    Z(q) = Σ_j k(W_K h_j, W_Q q).
 
 φ has infinitely many coordinates and Z depends on the query, so this is no single linear map and
-gives no recursion for W_t (THEORY I.2.4); what is exact, query by query, is computed here.
+gives no recursion for W_t (docs/theory, "Softmax as an implicit update"); what is exact, query by
+query, is computed here.
 """
 
 import chex
@@ -58,7 +59,8 @@ def log_kernel_factors(keys: Array, query: Array) -> tuple[Array, Array, Array]:
     """exp(x·z) = exp(|x|²/2) g(x, z) exp(|z|²/2), g(x, z) = exp(-|x - z|²/2), as logarithms.
 
     For projected keys [n, k] and one projected query [k]: the keys' sizes, the Gaussian kernel
-    (nearness), the query's size. The last cancels in the weights (A2, Eq. 10; THEORY I.2.4).
+    (nearness), the query's size. The last cancels in the weights (A2, Eq. 10; docs/theory, "Softmax
+    as an implicit update").
     """
     chex.assert_rank(keys, 2, custom_message="keys are [n, k]")
     chex.assert_shape(query, (keys.shape[1],), custom_message="one query [k], k as the keys")

@@ -38,7 +38,8 @@ def gaussian_posterior_mean(
     """E(w | demonstrations) under w ~ N(w0, signal_var W): ridge, in the prior's coordinates.
 
     With w = w0 + Cv, CCᵀ = W, v is ridge of y - Xw0 on XC with penalty noise_var/(n signal_var).
-    w0 is 0 and W the identity unless given; W must be positive definite (THEORY II.2.7).
+    w0 is 0 and W the identity unless given; W must be positive definite (docs/theory, "The Gaussian
+    Bayes rule").
     """
     prompt, signal_var, noise_var = _admit(prompt, signal_var, noise_var)
     plain, mean, factor = _standardise(prompt, prior_mean, prior_covariance)
@@ -69,8 +70,9 @@ def sparse_posterior_mean(
     """E(w | demonstrations) if exactly ``sparsity`` weights, anywhere, are N(0, signal_var).
 
     Σ_S p_S M_S⁻¹ c_S over all supports S, with c = Xᵀy, M_S = (XᵀX)_SS + (σ²/τ²) I and
-    p_S ∝ exp(c_Sᵀ M_S⁻¹ c_S / 2σ² - ½ log det M_S) (THEORY II.2.7). Exact, so its cost is that of
-    (d choose sparsity) small systems; above ``MAX_SUPPORTS`` of them it refuses.
+    p_S ∝ exp(c_Sᵀ M_S⁻¹ c_S / 2σ² - ½ log det M_S) (docs/theory, "The sparse Bayes rule"). Exact,
+    so its cost is that of (d choose sparsity) small systems; above ``MAX_SUPPORTS`` of them it
+    refuses.
     """
     prompt, signal_var, noise_var = _admit(prompt, signal_var, noise_var)
     d = prompt.x.shape[1]
@@ -92,7 +94,7 @@ def spike_and_slab_posterior_mean(
 
     For designs with XᵀX = nI only, where weights do not interact. With v = σ²/n and z = Xᵀy/n,
     w_j = p_j τ²/(τ² + v) z_j, p_j the chance that z_j ~ N(0, τ² + v) rather than N(0, v)
-    (THEORY II.2.7).
+    (docs/theory, "Spikes and slabs").
     """
     prompt, signal_var, noise_var = _admit(prompt, signal_var, noise_var)
     inclusion = number(inclusion, "inclusion", prompt, "it is a probability", positive=False)

@@ -22,7 +22,7 @@ def gradient_descent(
     """w_{t+1} = w_t + η_t A_t Xᵀ(y - Xw_t)/n from w_0 = 0; A_t is the identity unless given.
 
     A_t stands as it is: a layer with W_kq = diag(A, 0), ``constructions.preconditioned``, takes
-    the step with Aᵀ (Ahn et al. 2306.00297; THEORY II.2.3).
+    the step with Aᵀ (Ahn et al. 2306.00297; docs/theory, "Layers are preconditioned steps").
     """
     prompt = admit(prompt)
     step_sizes = schedule(step_sizes, "step_sizes", prompt)
@@ -43,7 +43,7 @@ def gradient_descent_plus_plus(
     """GD++: after each step the covariates are contracted where they vary most, x ← (I - γ_t H_t)x.
 
     T_{t+1} = (I - γ_t T_t H T_t) T_t from T_0 = I, w_{t+1} = w_t + η_t T_t² Xᵀ(y - Xw_t)/n, in the
-    coordinates of the prompt (von Oswald et al. 2212.07677; THEORY II.2.2).
+    coordinates of the prompt (von Oswald et al. 2212.07677; docs/theory, "GD++").
     """
     prompt = admit(prompt)
     step_sizes = schedule(step_sizes, "step_sizes", prompt)
@@ -59,7 +59,8 @@ def preprocessed_gradient_descent(
 
     R = diag(r), x̃ = Rx for demonstrations and query, θ_0 = 0, θ_{t+1} = θ_t + η X̃ᵀ(y - X̃θ_t)/n,
     ŷ_t = θ_t·x̃_query; ``normalise`` takes R = diag(r/|r|) (modelled on Chen et al. 2408.04532;
-    THEORY II.1.6). It converges for step sizes below ``preprocessed_step_limit``.
+    docs/theory, "Preprocess then optimise"). It converges for step sizes below
+    ``preprocessed_step_limit``.
     """
     prompt = admit(prompt)
     step_size = number(step_size, "step_size", prompt, "a step against the gradient is positive")
@@ -75,7 +76,7 @@ def mixed_gradient_descent(
 
     β = 0 is ``gradient_descent``, α = 0 ``preprocessed_gradient_descent`` with a step size for each
     step. α spares the rule the many steps that coordinates with a small r would need (derived here;
-    THEORY II.4).
+    docs/theory, "Preprocess then optimise").
     """
     prompt = admit(prompt)
     alphas = schedule(raw_step_sizes, "raw_step_sizes", prompt)
@@ -105,8 +106,9 @@ def largest_step(x: Array) -> Array:  # [n, d] -> []
 
 
 def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array:  # []
-    """2/λ_max(RHR): below it ``preprocessed_gradient_descent`` converges (THEORY II.1.6).
+    """2/λ_max(RHR): below it ``preprocessed_gradient_descent`` converges.
 
+    docs/theory, "Preprocess then optimise".
     It varies from prompt to prompt like r⁻⁴ (r⁻² if normalised), so that one step size for all
     prompts is slow on most of them; infinite where r = 0 and nothing moves.
     """

@@ -16,7 +16,7 @@ _FACE_STEPS = 8  # after each sweep; a ninth seldom moves
 
 
 def lasso(prompt: Prompt, penalty: ArrayLike) -> Array:  # [d]
-    """The minimiser of |y - Xw|²/2n + penalty |w|₁ (Tibshirani 1996; THEORY II.2.7).
+    """The minimiser of |y - Xw|²/2n + penalty |w|₁ (Tibshirani 1996; docs/theory, "The Lasso").
 
     Rounds of coordinate descent and Newton steps on the support, until the duality gap is below
     64 eps |y|²/2n, a round moves last bits only, or 1 000 rounds are over; ``lasso_duality_gap``

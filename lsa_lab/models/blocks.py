@@ -57,7 +57,7 @@ def causal_read(queries: Array, keys: Array, values: Array) -> Array:  # [T, k] 
     """One head's Σ_{i≤t} (k_i · q_t) v_i for every t, in memory T · chunk and not T².
 
     tril(Q Kᵀ) V = prefix moments Σ k_i v_iᵀ for whole chunks, and scores only inside a chunk
-    (THEORY II.2.8).
+    (docs/theory, "Reassociation").
     """
     num_tokens = queries.shape[0]
     num_chunks = -(-num_tokens // _CHUNK)

@@ -16,7 +16,8 @@ from lsa_lab.models.sparse_constructions import preprocess_then_optimise as prep
 def gradient_descent(step_sizes: Array, d: int) -> Params:
     """L layers = L steps w ← w + η_l Xᵀ(y - Xw)/n on |y - Xw|²/2n, from w = 0.
 
-    W_pv = diag(0, -1), W_kq = η_l diag(I, 0) (von Oswald et al. 2212.07677; THEORY II.2.1).
+    W_pv = diag(0, -1), W_kq = η_l diag(I, 0) (von Oswald et al. 2212.07677; docs/theory, "One layer
+    is one step").
     """
     step_sizes = _vector(step_sizes, "step_sizes")
     return preconditioned(_multiples_of_identity(step_sizes, d))
@@ -25,7 +26,8 @@ def gradient_descent(step_sizes: Array, d: int) -> Params:
 def preconditioned(preconditioners: Array) -> Params:
     """L steps w ← w + A_lᵀ Xᵀ(y - Xw)/n, for any matrices A_l [L, d, d].
 
-    W_pv = diag(0, -1), W_kq = diag(A_l, 0) (Ahn et al. 2306.00297; THEORY II.2.3: A transposed).
+    W_pv = diag(0, -1), W_kq = diag(A_l, 0) (Ahn et al. 2306.00297, A transposed;
+    docs/theory, "Layers are preconditioned steps").
     """
     chex.assert_rank(preconditioners, 3, custom_message="preconditioners are [L, d, d]")
     num_layers, d, _ = preconditioners.shape
@@ -39,7 +41,7 @@ def gradient_descent_plus_plus(step_sizes: Array, gammas: Array, d: int) -> Para
     """GD++: each layer also turns x into (I - γ_l H)x, H the second moment of x at that layer.
 
     W_pv = diag(-γ_l I, -η_l), W_kq = diag(I, 0). In the first coordinates T_{l+1} = (I - γ_l T_l H
-    T_l) T_l and w_{l+1} = w_l + η_l T_l² Xᵀ(y - Xw_l)/n (von Oswald et al.; THEORY II.2.2).
+    T_l) T_l and w_{l+1} = w_l + η_l T_l² Xᵀ(y - Xw_l)/n (von Oswald et al.; docs/theory, "GD++").
     """
     step_sizes, gammas = _vector(step_sizes, "step_sizes"), _vector(gammas, "gammas")
     chex.assert_equal_shape([step_sizes, gammas], custom_message="one γ for each step")
@@ -54,7 +56,8 @@ def prior_attention(step_sizes: Array, prior_mean: Array) -> Params:
     layer adds its own w_0·x_i to write a residual, and the query's slot -(w_l - w_0)·x_query. Hence
     ŷ_l = prior_mean @ x_query + layer_predictions; or start the query's slot at -w_0·x_query, and
     the predictions are whole. A pair with y = w_0·x writes nothing in layer 1: it is learned
-    (derived here; THEORY I.0 has the plus sign, with which a second layer would step uphill).
+    (derived here; docs/theory, "Attention with a prior"). Built for the plus sign a second layer
+    would step uphill.
     """
     step_sizes, prior_mean = _vector(step_sizes, "step_sizes"), jnp.asarray(prior_mean)
     chex.assert_rank(prior_mean, 1, custom_message="prior_mean is [d]")
@@ -66,7 +69,7 @@ def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:
     """The best single layer for x ~ N(0, Λ), w ~ N(0, I): W_kq = A/c, W_pv = -c in the label slot.
 
     A = Γ^{-1}, Γ = (1 + 1/n) Λ + ((tr Λ + σ²)/n) I, c = |A|_F^{1/2} (Zhang et al. 2306.09927,
-    adapted to the minus sign; noise as in THEORY II.2.4).
+    adapted to the minus sign; noise as in docs/theory, "Published optima").
     """
     chex.assert_rank(covariance, 2)
     d = covariance.shape[0]

@@ -5,8 +5,8 @@ One layer adds to token t
     (1/n) Σ_h Σ_i (e_i · w_kq_h e_t) w_pv_h e_i = Σ_h w_pv_h S w_kq_h e_t,  S = (1/n) Σ_i e_i e_iᵀ,
 
 with i running over the keys that t may read (von Oswald et al. 2212.07677, Ahn et al. 2306.00297,
-Zhang et al. 2306.09927; THEORY I.0 and II.0). The right-hand side never forms the attention
-matrix, so time and memory are linear in n.
+Zhang et al. 2306.09927; docs/theory, "Linear attention"). The right-hand side never forms the
+attention matrix, so time and memory are linear in n.
 """
 
 import chex

@@ -5,7 +5,7 @@ Every token of the stream is one common matrix times the token it was: e_i^(l) =
     W_{l+1} = W_l + Σ_h w_pv_h S_l w_kq_h W_l,    S_l = W_l S_0 W_lᵀ,    W_0 = I,
 
 and S_0 = (1/n) Σ_i e_i e_iᵀ is all that the model ever learns of its demonstrations (A2, Theorem 1
-in the sharper form derived here; THEORY I.0.1, T0a). The cost does not depend on n.
+in the sharper form derived here; docs/theory, "Moments suffice"). The cost does not depend on n.
 """
 
 import chex

@@ -26,8 +26,9 @@ def preprocess_then_optimise(
         w ← w + (α_t I + β_t FᵀF) Xᵀ(y - Xw)/n,    β = step_sizes, α = raw_step_sizes or 0.
 
     d heads: FᵀF = diag(r²), ``estimators.mixed_gradient_descent`` (modelled on Chen et al.
-    2408.04532; weights derived here, THEORY II.1.7 and II.4). Fewer: neighbours share a head, in
-    groups whose sizes differ by one at most; a single head leaves the one feature r·x.
+    2408.04532; weights derived here, docs/theory, "The preprocessing construction"). Fewer:
+    neighbours share a head, in groups whose sizes differ by one at most; a single head leaves the
+    one feature r·x.
     """
     step_sizes = jnp.asarray(step_sizes)
     chex.assert_rank(step_sizes, 1, custom_message="step_sizes has one entry for each step")

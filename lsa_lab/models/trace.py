@@ -28,7 +28,8 @@ def label_slots(trace: Trace) -> Array:  # [L+1, T]
 def layer_predictions(trace: Trace, sign: float = -1.0) -> Array:  # [L+1]
     """ŷ after each layer: sign times the query's label slot; entry 0 is the untouched prompt.
 
-    In the minus convention label slots carry residuals y_i - w_l·x_i, the query's -ŷ (THEORY II.0).
+    In the minus convention label slots carry residuals y_i - w_l·x_i, the query's -ŷ (docs/theory,
+    "The read-out").
     """
     return sign * label_slots(trace)[:, -1]
 

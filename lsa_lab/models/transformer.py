@@ -6,8 +6,9 @@ One layer adds to token t of the stream, with u = norm(e) or, without a norm, u 
                                      linear:   a_ti = (1/n) W_K^h u_i · W_Q^h u_t,
 
 with i running over the keys that t may read, and then, if there is an MLP, W_2 gelu(W_1 u + b_1) +
-b_2 of the new stream (Vaswani et al. 1706.03762; A2, Eq. 1, THEORY I.2.1; linear: THEORY II.0).
-The score has no factor 1/√k: it is part of W_Q, and ``init`` draws it there.
+b_2 of the new stream (Vaswani et al. 1706.03762; A2, Eq. 1, docs/theory, "Softmax attention";
+linear: docs/theory, "Linear attention"). The score has no factor 1/√k: it is part of W_Q, and
+``init`` draws it there.
 """
 
 import dataclasses
@@ -87,7 +88,7 @@ def attention(params: Params, trace: Trace, config: Config) -> Array:  # [L, H, 
 
 
 def merge(params: Params, config: Config) -> linear_attention.Params:
-    """The same model with w_kq = W_Kᵀ W_Q and w_pv = W_O W_V (THEORY II.0)."""
+    """The same model with w_kq = W_Kᵀ W_Q and w_pv = W_O W_V (docs/theory, "Linear attention")."""
     plain = dict(kernel="linear", layout="merged", width=None, norm=False, mlp_width=None)
     if config != dataclasses.replace(config, **plain):
         raise ValueError(f"only a config with {plain} can be merged; this is {config}")

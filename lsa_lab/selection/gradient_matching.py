@@ -2,8 +2,8 @@
 
     minimise over |S| = n   | (1/n) Σ_{j∈S} g_j - (1/m) Σ_i g_i |₂
 
-greedily, then by single swaps (A3 and its code; THEORY I.3.2). With c_i = g_i - ḡ and C = Σ_S c_j
-the objective is |C|/n, and the rest comes from products of the c_i:
+greedily, then by single swaps (A3 and its code; docs/theory, "Greedy and swaps"). With
+c_i = g_i - ḡ and C = Σ_S c_j the objective is |C|/n, and the rest comes from products of the c_i:
 
     adding j:         |C + c_j|² - |C|²       = c_j·c_j + 2 C·c_j
     swapping i for j: |C - c_i + c_j|² - |C|² = c_j·c_j + 2 C·c_j + c_i·c_i - 2 C·c_i - 2 c_i·c_j
@@ -90,7 +90,9 @@ def certify(gradients: ArrayLike, indices: ArrayLike) -> Certificate:  # [m, p],
 def random_expectation(gradients: ArrayLike, size: int) -> Array:  # []
     """The mean squared gap of all subsets of this size; its root is at least their mean gap.
 
-    E|mean_S g - ḡ|² = (1 - n/m) S²/n,  S² = Σ_i |g_i - ḡ|² / (m - 1)   (THEORY I.3.2).
+    E|mean_S g - ḡ|² = (1 - n/m) S²/n,  S² = Σ_i |g_i - ḡ|² / (m - 1).
+
+    docs/theory, "Random subsets".
     """
     return _random(*_centred(_admit(gradients, size)), size) ** 2
 

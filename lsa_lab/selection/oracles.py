@@ -65,7 +65,7 @@ def flow_joining(params: Params, pool: Array, query: Array, chosen: Array) -> Ar
 
     GradS recomputed: a score of its slice [layer] goes to ``pick_greedily``. For masked, normalised
     linear attention: S_0 = (Σ_j c_j e_j e_jᵀ + e_i e_iᵀ)/(Σ_j c_j + 1), ŷ = -(W_l)_{e,1..d} x_query
-    (derived here; THEORY I.4).
+    (derived here; docs/theory, "Scores of demonstrations").
     """
     _check_chosen(chosen)
     chex.assert_shape(pool, (*chosen.shape, query.shape[0] + 1), custom_message="pool is [m, d+1]")

@@ -1,9 +1,9 @@
 """Gradients of a small latent learner: a prefix, or the simplest of all, a weight vector (A3).
 
 A prefix z [k, e] of trainable tokens stands where demonstrations would; the model is frozen. With
-the squared error in place of A3's negative log-likelihood,
+the squared error in place of A3's negative log-likelihood (docs/theory, "Gradient matching"),
 
-    ℓ_i(z) = ½ (ŷ(z, x_i) - y_i)²,    g_i = [∇ℓ_i(z_1), ..., ∇ℓ_i(z_C)]   (THEORY I.3.1)
+    ℓ_i(z) = ½ (ŷ(z, x_i) - y_i)²,    g_i = [∇ℓ_i(z_1), ..., ∇ℓ_i(z_C)]
 
 over the checkpoints z_1, ..., z_C of its training. ``training.fit`` trains it and keeps them:
 
@@ -143,7 +143,9 @@ def linear_loss(weights: Array, batch: Pool) -> Array:  # [d] -> []
 
 
 def linear_gradients(weights: Array, pool: Pool) -> Array:  # [C, d] -> [m, C·d]
-    """(w_c·x_i - y_i) x_i: the gradients of the linear proxy at its checkpoints (THEORY I.3.3).
+    """(w_c·x_i - y_i) x_i: the gradients of the linear proxy at its checkpoints.
+
+    docs/theory, "Checkpoints determine moments", "Prefix gradients".
 
     What a prefix of masked linear attention adds is a linear map of these: its prediction is
     w(z)·x, hence ∇ℓ_i(z) = J(z)ᵀ (w(z)·x_i - y_i) x_i with J = ∂w/∂z (derived here).

@@ -56,7 +56,7 @@ def moment_features(tokens: Array) -> Array:  # [m, e] -> [m, e(e+1)/2]
 
     Off-diagonal entries are counted once, times √2, so that ``match`` of these features minimises
     |S_0 of the subset - S_0 of the pool|_F; at zero every such model of any depth predicts the
-    same from either (T0a, THEORY I.0.1).
+    same from either (docs/theory, "Matched moments predict alike").
     """
     chex.assert_rank(tokens, 2, custom_message="tokens are the demonstrations [m, e]")
     rows, columns = np.triu_indices(tokens.shape[1])

@@ -22,7 +22,8 @@ def flow_norm(flow: Array) -> Array:  # [m, e] or [m, ..., e] -> [m]
     """GradS: |∂ŷ/∂e_i|, the Frobenius norm of the flow, of one prediction or a whole token.
 
     The flow is that of whichever layer the caller picks, ``flow[layer]``; which norm and which
-    layer A1 (2508.00385) takes is not public (THEORY I.1.1). Squares neither over- nor underflow.
+    layer A1 (2508.00385) takes is not public (docs/theory, "Scores of demonstrations"). Squares
+    neither over- nor underflow.
     """
     chex.assert_rank(flow, {2, 3}, custom_message="a flow is that of one layer, flow[layer]")
     rows = flow.reshape(len(flow), -1)
@@ -32,9 +33,10 @@ def flow_norm(flow: Array) -> Array:  # [m, e] or [m, ..., e] -> [m]
 
 
 def flow_times_input(flow: Array, pool: Array) -> Array:  # [m, e] x 2 -> [m]
-    """|∂ŷ/∂e_i · e_i|: in one layer twice the contribution, by Euler (derived here; THEORY I.1.1).
+    """|∂ŷ/∂e_i · e_i|: in one layer twice the contribution, by Euler (derived here).
 
-    Unlike the norm it vanishes if the demonstration is irrelevant, and if it is already learned.
+    Unlike the norm it vanishes if the demonstration is irrelevant, and if it is already learned
+    (docs/theory, "Flow times input").
     """
     chex.assert_equal_shape([_matrix(flow), pool], custom_message="flow and pool are both [m, e]")
     return jnp.abs((flow * pool).sum(-1))
@@ -49,7 +51,7 @@ def contribution(pool: Array, query: Array, prior_mean: Array | None = None) -> 
     """|s_i r_i|, s_i = x_i·x_query and r_i = y_i - w0·x_i: relevant and not yet known.
 
     What prior attention writes into the query's slot, up to its step size; w0 [d] is 0 unless
-    given (derived here; THEORY I.1.1).
+    given (derived here; docs/theory, "Attention with a prior").
     """
     return relevance(pool, query) * residual(pool, query, prior_mean)
 
@@ -134,7 +136,7 @@ def grads(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m]
     """|∂a/∂e_i|²_F of one layer a = q + P(e_i e_iᵀ + qqᵀ)Kq with e_i alone in the prompt.
 
     s²|P|² + 2s uᵀPᵀPe + |Pe|²|u|² with u = Kq, s = e·u, whether or not the query is a key (A1
-    2508.00385, Eq. 2, its norm derived here; THEORY I.1.1).
+    2508.00385, Eq. 2, its norm derived here; docs/theory, "The one-shot flow").
     """
     u, s = _asked(encoding, query_token)
     joint = 2 * s * (encoding.pulled @ u)
@@ -157,8 +159,8 @@ def encode_flow(params: Params, pool: Array) -> Array:  # [m, e] -> [L, m, e, e]
     """F, with F[layer] @ query_token the flow ∂ŷ/∂e_i [m, e] of every e_i alone in the prompt.
 
     Exact for keys="demonstrations" at any depth: the prediction is linear in the query, by one
-    matrix of the demonstration (THEORY I.0.1), and so is its derivative. Made once for all
-    queries, in memory L m e².
+    matrix of the demonstration (docs/theory, "Moments suffice"), and so is its derivative. Made
+    once for all queries, in memory L m e².
     """
     e = _matrix(pool).shape[1]
     chex.assert_shape([params.w_kq, params.w_pv], (None, None, e, e))

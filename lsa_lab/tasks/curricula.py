@@ -35,7 +35,8 @@ def repeated(prompt: Prompt, demonstrations: ArrayLike) -> Prompt:
     """The first m demonstrations over and over, until there are n: m = ``demonstrations``, 1 to n.
 
     A model that reads averages over demonstrations cannot tell this from a prompt of m, if m
-    divides n (THEORY II.2.8); if not, the first ones count once more than the last.
+    divides n (docs/theory, "Symmetries of linear attention"); if not, the first ones count once
+    more than the last.
     """
     prompts.check(prompt)
     n = prompt.x.shape[0]

@@ -15,10 +15,11 @@ from lsa_lab.prompts import Prompt
 class LinearTask:
     """y_i = w·x_i + ε_i with x_i ~ N(0, Λ) and a fresh w for every prompt; the target is w·x_query.
 
-    The target carries no label noise, so a squared error on it is an excess risk (THEORY II.0).
-    The weights are w = w0 + v: v ~ N(0, weight_std² W), or, with ``sparsity`` s, exactly s
-    non-zeros on a uniformly random support, each N(0, weight_std²) ("gaussian") or ± weight_std
-    ("flat"). Sizes are static; everything else may be traced or vmapped over.
+    The target carries no label noise, so a squared error on it is an excess risk (docs/theory,
+    "Prompts and tokens"). The weights are w = w0 + v: v ~ N(0, weight_std² W), or, with
+    ``sparsity`` s, exactly s non-zeros on a uniformly random support, each N(0, weight_std²)
+    ("gaussian") or ± weight_std ("flat"). Sizes are static; everything else may be traced or
+    vmapped over.
     """
 
     n: int = flax.struct.field(pytree_node=False)

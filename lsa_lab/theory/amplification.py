@@ -10,7 +10,7 @@ and a mask that hides the query takes away q qᵀ, which does not involve d. Of 
 has its own flow and contribution, divided by n if the model divides by n. A token has no sign: the
 library reads ŷ = -(label slot), so ∂ŷ/∂d is minus the last row of the Jacobian. The flows of
 gradient descent are those of ŷ itself. (A1's model and its Eq. 2: 2508.00385; all else is derived
-here, THEORY I.1.1 and I.1.2.)
+here, docs/theory, "The one-shot flow", "The amplification theorem".)
 """
 
 import chex
@@ -40,7 +40,10 @@ def radial_flow(w_kq: Array, w_pv: Array, demonstration: Array, query: Array) ->
 def one_shot_jacobian(
     w_kq: Array, w_pv: Array, demonstration: Array, query: Array
 ) -> Array:  # [e, e]
-    """J = ∂a/∂d = P (s I + d (Kq)ᵀ), the output's axis first (A1, Eq. 2; THEORY I.1.1)."""
+    """J = ∂a/∂d = P (s I + d (Kq)ᵀ), the output's axis first.
+
+    A1, Eq. 2, as we read it (docs/theory, "The one-shot flow").
+    """
     _check(w_kq, w_pv, demonstration, query)
     asked = w_kq @ query
     return (demonstration @ asked) * w_pv + jnp.outer(w_pv @ demonstration, asked)
@@ -108,9 +111,10 @@ def frozen_demonstration(
 ) -> Array:  # [L+1, e]
     """The query's token after each of L equal layers whose one demonstration stays as it was.
 
-    q_l = q + ((1 + κ)^l - 1)/κ · s P d, κ = d·K P d, masked (THEORY I.1.2 a). In a real stack it
-    stays where d·K d = 0. Contributions compare as in one layer, times the ratio of the gains:
-    self-coupling decides what depth does, not relevance. The Jacobian obeys no such rule.
+    q_l = q + ((1 + κ)^l - 1)/κ · s P d, κ = d·K P d, masked (docs/theory, "The frozen
+    demonstration"). In a real stack it stays where d·K d = 0. Contributions compare as in one
+    layer, times the ratio of the gains: self-coupling decides what depth does, not relevance. The
+    Jacobian obeys no such rule.
     """
     one_layer = contribution(w_kq, w_pv, demonstration, query)
     gain = geometric_gain(self_coupling(w_kq, w_pv, demonstration), num_layers)
@@ -120,7 +124,10 @@ def frozen_demonstration(
 def frozen_demonstration_untied(
     w_kq: Array, w_pv: Array, demonstration: Array, query: Array
 ) -> Array:  # [L+1, e]
-    """q_l = (I + P_l d dᵀ K_l) ... (I + P_1 d dᵀ K_1) q (THEORY I.1.2 a)."""
+    """q_l = (I + P_l d dᵀ K_l) ... (I + P_1 d dᵀ K_1) q.
+
+    docs/theory, "The frozen demonstration".
+    """
     chex.assert_rank([w_kq, w_pv], 3, custom_message="untied weights are [L, e, e]")
     _check(w_kq[0], w_pv[0], demonstration, query)
 
@@ -143,9 +150,9 @@ def one_coordinate_ratio(
     """|∂q/∂d| of the first demonstration over the second's, for tokens of width 1 without a mask.
 
     The token (d, q) moves on its ray, r ← r + a r³ with r² = d² + q². In the limit of many small
-    layers, q_L = q (1 - 2aL r²)^{-1/2}, and the ratio is
+    layers, q_L = q (1 - 2aL r²)^{-1/2}, and the ratio is (docs/theory, "The one-coordinate law")
 
-        R(L) = |d_1/d_2| · ((1 - 2aL r_2²)/(1 - 2aL r_1²))^{3/2}   (THEORY I.1.2 b).
+        R(L) = |d_1/d_2| · ((1 - 2aL r_2²)/(1 - 2aL r_1²))^{3/2}.
 
     For |d_1| > |d_2| it grows for a > 0 and falls for a < 0, to |d_1/d_2| (r_2/r_1)³: it can cross
     1. A demonstration blows up at L = 1/(2a r²): once it has, R is ∞ or 0, and NaN after both have.
@@ -163,9 +170,10 @@ def one_coordinate_ratio(
 def one_shot_descent_flow(step_sizes: Array, x: Array, x_query: Array) -> Array:  # [L]
     """∂ŷ_l/∂y of ``constructions.gradient_descent`` with one demonstration; ŷ_l is y times it.
 
-    (x·x_query/|x|²)(1 - Π_{t ≤ l} (1 - η_t |x|²)), written without the division (THEORY I.1.2 c).
-    For one step size it is η x·x_query times the ``geometric_gain`` of κ = -η|x|²: if η|x|² < 1,
-    depth favours the shorter demonstration, and amplifies where that is the more relevant one.
+    (x·x_query/|x|²)(1 - Π_{t ≤ l} (1 - η_t |x|²)), written without the division (docs/theory, "The
+    one-shot descent flow"). For one step size it is η x·x_query times the ``geometric_gain`` of
+    κ = -η|x|²: if η|x|² < 1, depth favours the shorter demonstration, and amplifies where that is
+    the more relevant one.
     """
     chex.assert_rank([step_sizes, x, x_query], 1, custom_message="[L], x [d] and x_query [d]")
     return (x @ x_query) * _damped_sum(step_sizes, 1 - step_sizes * (x @ x))[1:]
@@ -175,7 +183,8 @@ def many_shot_descent_flow(step_sizes: Array, x: Array, x_query: Array) -> Array
     """v_l = ∂ŷ_l/∂y of ``constructions.gradient_descent``; ŷ_l = v_l·y.
 
     v_l = v_{l-1} + η_l (k - G v_{l-1}) from v_0 = 0, G = XXᵀ/n and k = X x_query/n; for one step
-    size η Σ_{t < l} (I - ηG)ᵗ k. It tends to G⁺k for 0 < η < 2/λ_max (THEORY I.1.2 d).
+    size η Σ_{t < l} (I - ηG)ᵗ k. It tends to G⁺k for 0 < η < 2/λ_max (docs/theory, "The many-shot
+    descent flow").
     """
     chex.assert_rank([step_sizes, x, x_query], [1, 2, 1], custom_message="[L], x [n, d] and [d]")
     gram, similarity = x @ x.T / len(x), x @ x_query / len(x)

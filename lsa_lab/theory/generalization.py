@@ -4,8 +4,9 @@
         ≤ √( (R²/n) Σ_t [ D log(h1_t/D) - h2_t ] ),   D = e²,
     h1_t = E|G_t - g_t|² + tr C_t,   h2_t = log det C_t
 
-(Wang and Mao 2211.10691 for SGD, A2 for attention with g_t = 0; THEORY I.2.6). A term is twice the
-least KL(N(G_t, C_t) ‖ N(g_t, σ²I)) over σ², averaged over prompts, and never negative.
+(Wang and Mao 2211.10691 for SGD, A2 for attention with g_t = 0; docs/theory, "The trajectory
+bound"). A term is twice the least KL(N(G_t, C_t) ‖ N(g_t, σ²I)) over σ², averaged over prompts, and
+never negative.
 
 Caveats, for whoever prints a value. Implicit descent is deterministic given the prompt: C_t, the
 covariance of noise in the updates, is an added modelling step and a free parameter, and without it

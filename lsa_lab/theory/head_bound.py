@@ -7,7 +7,8 @@ Its output a is the cubic Σ N_{aβγc} S_{βγ} x_c in S = (1/n) Σ_i e_i e_i�
 
 which as a matrix with rows (a, β) and columns (γ, c) has rank H at most. S is symmetric, hence only
 N_{aβγc} + N_{aγβc} is determined, and the best antisymmetric part might have saved heads; it does
-not: rank N ≥ d, by the slice rank of the diagonal tensor (derived here; THEORY II.1.8).
+not: rank N ≥ d, by the slice rank of the diagonal tensor (derived here; docs/theory, "The head
+lower bound").
 """
 
 from collections.abc import Callable

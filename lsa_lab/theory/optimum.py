@@ -19,7 +19,7 @@ def one_layer(
 
     A* = S⁻¹ C = [(1 + 1/n) WΛ + ((tr WΛ + σ²)/n) I]⁻¹ W; for W = I it is Γ⁻¹, Γ = (1 + 1/n) Λ +
     ((tr Λ + σ²)/n) I (special cases: Zhang et al. 2306.09927, Ahn et al. 2306.00297, Mahankali et
-    al. 2307.03576; this form is derived here, THEORY II.2.4).
+    al. 2307.03576; this form is derived here, docs/theory, "The one-layer optimum").
     """
     _check(covariance, n, noise_var, task_covariance=task_covariance)
     product = task_covariance @ covariance
@@ -33,7 +33,7 @@ def label_moments(
 ) -> tuple[Array, Array]:  # [d, d], [d, d]
     """S = E b bᵀ and C = E b wᵀ, all that a linear rule in b needs to know of the prompts.
 
-    S = (1 + 1/n) ΛWΛ + ((tr WΛ + σ²)/n) Λ,  C = ΛW (THEORY II.2.4).
+    S = (1 + 1/n) ΛWΛ + ((tr WΛ + σ²)/n) Λ,  C = ΛW (docs/theory, "The risk of one layer").
     """
     _check(covariance, n, noise_var, task_covariance=task_covariance)
     with_weights = covariance @ task_covariance
@@ -45,7 +45,7 @@ def label_moments(
 def one_layer_risk(
     A: Array, covariance: Array, task_covariance: Array, n: int, noise_var: ArrayLike
 ) -> Array:  # []
-    """R(A) = tr(Λ Aᵀ S A) - 2 tr(Λ Aᵀ C) + tr(ΛW)  (THEORY II.2.4)."""
+    """R(A) = tr(Λ Aᵀ S A) - 2 tr(Λ Aᵀ C) + tr(ΛW)  (docs/theory, "The risk of one layer")."""
     return shifted_risk(A, covariance, covariance, task_covariance, n, noise_var)
 
 
@@ -61,7 +61,8 @@ def shifted_risk(
 
     R = tr(Λ_q Aᵀ S A) - 2 tr(Λ_q Aᵀ Λ'W) + tr(Λ_q W) with S of (Λ', W, n, σ²): demonstrations from
     Λ' (``covariance``), query from Λ_q, task second moment W (aaᵀ for one task a), n demonstrations
-    in the test prompt. A = Γ⁻¹, Λ' = Λ: Zhang et al. 2306.09927 (derived here; THEORY II.2.5).
+    in the test prompt. A = Γ⁻¹, Λ' = Λ: Zhang et al. 2306.09927 (derived here; docs/theory, "Risk
+    under shift").
     """
     outer, cross = label_moments(covariance, task_covariance, n, noise_var)
     _check(covariance, n, noise_var, A=A, query_covariance=query_covariance)
@@ -75,7 +76,7 @@ def shifted_risk_floor(
     """What is left of ``shifted_risk`` with infinitely many test demonstrations.
 
     tr[Λ_q (AᵀΛ' - I) W (Λ'A - I)]: a floor set by training, at any noise; the rest of the risk is
-    proportional to 1/n (derived here; THEORY II.2.5).
+    proportional to 1/n (derived here; docs/theory, "The floor under shift").
     """
     others = {"query_covariance": query_covariance, "task_covariance": task_covariance}
     _check(covariance, 1, 0.0, A=A, **others)
@@ -90,8 +91,8 @@ def rank_limited_risk(
 
     R(A) - R(A*) = |S^{1/2} (A - A*) Λ^{1/2}|_F², so the best A of rank k is a truncated singular
     value decomposition (Eckart-Young) and min R = tr ΛW - Σ_{i ≤ k} μ_i, μ the eigenvalues of
-    Λ^{1/2} WΛA* Λ^{1/2} in descending order; W = I, σ = 0: μ_i = λ_i²/γ_i (derived here; THEORY
-    II.2.4).
+    Λ^{1/2} WΛA* Λ^{1/2} in descending order; W = I, σ = 0: μ_i = λ_i²/γ_i (derived here;
+    docs/theory, "The rank limit").
     """
     best = one_layer(covariance, task_covariance, n, noise_var)
     values, vectors = jnp.linalg.eigh(covariance)

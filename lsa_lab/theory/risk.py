@@ -21,8 +21,9 @@ _TAIL = 9.0  # so far outside the support the density of √x is below 1e-20
 
 
 def ols(n: int, d: int, noise_var: ArrayLike) -> ArrayLike:  # []
-    """Least squares, n > d + 1: σ² d / (n - d - 1)  (classical; THEORY II.1.9).
+    """Least squares, n > d + 1: σ² d / (n - d - 1)  (classical).
 
+    docs/theory, "The risk of least squares".
     At n = d and n = d + 1 the expectation is infinite; below, least squares is not unique.
     """
     n, d = _sizes(n, d, noise_var)
@@ -33,8 +34,9 @@ def ols(n: int, d: int, noise_var: ArrayLike) -> ArrayLike:  # []
 
 
 def min_norm(n: int, d: int, noise_var: ArrayLike, signal_norm_sq: ArrayLike = 1.0) -> ArrayLike:
-    """The shortest interpolator, n < d - 1: (1 - n/d) |w|² + σ² n / (d - n - 1)  (THEORY II.1.9).
+    """The shortest interpolator, n < d - 1: (1 - n/d) |w|² + σ² n / (d - n - 1).
 
+    docs/theory, "The risk of least squares".
     At n = d - 1, d and d + 1 the expectation is infinite; above, this is least squares.
     """
     n, d = _sizes(n, d, noise_var)
@@ -55,7 +57,8 @@ def gradient_descent(
 
     The estimator is the spectral filter g_t(H) Xᵀy/n with g_{t+1} = g_t + η_t (1 - h g_t), for
     constant η g_t = (1 - (1 - ηh)^t)/h. Averaged over the direction of w and the noise the risk is
-    |w|² Σ_k (1 - h_k g_t(h_k))²/d + (σ²/n) Σ_k h_k g_t(h_k)²  (derived here; THEORY II.1.9).
+    |w|² Σ_k (1 - h_k g_t(h_k))²/d + (σ²/n) Σ_k h_k g_t(h_k)²  (derived here; docs/theory, "The risk
+    of descent").
     """
     chex.assert_rank([eigenvalues, step_sizes], 1, custom_message="eigenvalues [d], steps [steps]")
     _sizes(n, eigenvalues.shape[0], noise_var)
@@ -79,8 +82,8 @@ def rotation_invariant_bound(
 
     (σ²/n) E tr(H + (σ²d/(n|w|²)) I)⁻¹: turn X by a random rotation; w becomes uniform on a sphere,
     its second moment is (|w|²/d) I, and ridge with penalty σ²d/(n|w|²) beside H is the best linear
-    rule for that moment (derived here; THEORY II.1.9). Computed on the host in float64, without
-    sampling, to about 1e-13; not for use under jit.
+    rule for that moment (derived here; docs/theory, "The rotation-invariant bound"). Computed on
+    the host in float64, without sampling, to about 1e-13; not for use under jit.
     """
     n, d = _sizes(n, d, noise_var)
     noise_var, signal_norm_sq = float(noise_var), float(signal_norm_sq)

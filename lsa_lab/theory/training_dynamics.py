@@ -8,9 +8,10 @@ x ~ N(0, Λ), w ~ N(0, I) and label noise of variance σ² the loss, WITH its fa
     L = ½ E(ŷ - w·x_query)² = ½ [tr(Λ Aᵀ ΓΛ A) - 2 tr(Λ Aᵀ Λ) + tr Λ],
     Γ = (1 + 1/n) Λ + ((tr Λ + σ²)/n) I,
 
-and training follows du/dt = -∂L/∂u, dU/dt = -∂L/∂U (Zhang et al. 2306.09927; THEORY II.2.6; the
-noise, which enters nowhere but in Γ, is derived here). Descent on the loss without the 1/2 runs
-twice as fast; label noise on the target too would add σ²/2 to L and change nothing else.
+and training follows du/dt = -∂L/∂u, dU/dt = -∂L/∂U (Zhang et al. 2306.09927; docs/theory, "The
+training flow"; the noise, which enters nowhere but in Γ, is derived here). Descent on the loss
+without the 1/2 runs twice as fast; label noise on the target too would add σ²/2 to L and change
+nothing else.
 """
 
 from collections.abc import Callable
@@ -34,7 +35,10 @@ class Weights(NamedTuple):
 
 
 def loss(u: ArrayLike, U: Array, covariance: Array, n: int, noise_var: ArrayLike = 0.0) -> Array:
-    """L = ½ [tr(Λ Aᵀ ΓΛ A) - 2 tr(Λ Aᵀ Λ) + tr Λ] with A = uU (THEORY II.2.4 with W = I)."""
+    """L = ½ [tr(Λ Aᵀ ΓΛ A) - 2 tr(Λ Aᵀ Λ) + tr Λ] with A = uU.
+
+    docs/theory, "The training flow".
+    """
     _check(U, covariance)
     A, gamma = u * U, _gamma(covariance, n, noise_var)
     explained = jnp.trace(covariance @ A.T @ (gamma @ covariance @ A - 2 * covariance))
@@ -44,7 +48,7 @@ def loss(u: ArrayLike, U: Array, covariance: Array, n: int, noise_var: ArrayLike
 def vector_field(
     u: ArrayLike, U: Array, covariance: Array, n: int, noise_var: ArrayLike = 0.0
 ) -> Weights:
-    """Minus the gradient of the loss (Zhang et al. 2306.09927; THEORY II.2.6):
+    """Minus the gradient of the loss (Zhang et al. 2306.09927; docs/theory, "The training flow"):
 
     du/dt = -tr(uΓΛUΛUᵀ - Λ²Uᵀ),   dU/dt = -u²ΓΛUΛ + uΛ².
     """
@@ -77,8 +81,9 @@ def solve(
 
 
 def conserved(u: Array, U: Array) -> Array:
-    """u² - |U|_F², constant along the flow because u ∂L/∂u = ⟨U, ∂L/∂U⟩ (THEORY II.2.6).
+    """u² - |U|_F², constant along the flow because u ∂L/∂u = ⟨U, ∂L/∂U⟩.
 
+    docs/theory, "The conserved quantity".
     A leading axis of times is kept.
     """
     return u**2 - jnp.sum(U**2, axis=(-2, -1))
@@ -95,7 +100,8 @@ def isotropic_step(
     """The effective step a(t) on b·x_query for Λ = λI and U = (u/√d) I: a logistic law.
 
     a' = 2λ²√d a (1 - γa),   a(t) = a_0 / (γa_0 + (1 - γa_0) e^{-2λ²√d t}),
-    γ = (1 + 1/n) λ + (dλ + σ²)/n,   A = uU = aI, a_0 = u_0²/√d (THEORY II.2.6; derived here).
+    γ = (1 + 1/n) λ + (dλ + σ²)/n,   A = uU = aI, a_0 = u_0²/√d (docs/theory, "The logistic law";
+    derived here).
     """
     reached, rate = _logistic(d, n, eigenvalue, initial_step, noise_var)
     return initial_step / (reached + (1 - reached) * jnp.exp(-rate * t))
@@ -104,7 +110,7 @@ def isotropic_step(
 def isotropic_loss(
     step: ArrayLike, d: int, n: int, eigenvalue: ArrayLike, noise_var: ArrayLike = 0.0
 ) -> ArrayLike:
-    """L(a) = ½ [λ²γd a² - 2λ²d a + λd] at A = aI, Λ = λI (THEORY II.2.6; derived here)."""
+    """L(a) = ½ [λ²γd a² - 2λ²d a + λd] at A = aI, Λ = λI (docs/theory, "The logistic law")."""
     reached, _ = _logistic(d, n, eigenvalue, step, noise_var)
     return d * eigenvalue * (eigenvalue * step * (reached - 2) + 1) / 2
 
@@ -112,8 +118,9 @@ def isotropic_loss(
 def half_time(
     d: int, n: int, eigenvalue: ArrayLike, initial_step: ArrayLike, noise_var: ArrayLike = 0.0
 ) -> Array:
-    """When a(t) reaches 1/(2γ), half its limit: ln(1/(γa_0) - 1) / (2λ²√d) (THEORY II.2.6).
+    """When a(t) reaches 1/(2γ), half its limit: ln(1/(γa_0) - 1) / (2λ²√d).
 
+    docs/theory, "The logistic law".
     For 0 < a_0 < 1/γ; negative if a_0 is already beyond the half.
     """
     reached, rate = _logistic(d, n, eigenvalue, initial_step, noise_var)
@@ -125,7 +132,7 @@ def plateaus(eigenvalues: Array, n: int, noise_var: ArrayLike = 0.0) -> Array:  
 
     γ_i = (1 + 1/n) λ_i + (tr Λ + σ²)/n, the largest eigenvalue first: saddles of the flow with one
     rank-1 key and query per head, visible only from small weights and well separated eigenvalues
-    (derived here; agrees in outline with 2501.16265; THEORY II.2.6).
+    (derived here; agrees in outline with 2501.16265; docs/theory, "Plateaus").
     """
     chex.assert_rank(eigenvalues, 1, custom_message="eigenvalues of the covariance, [d]")
     ordered = jnp.sort(eigenvalues, descending=True)
@@ -139,7 +146,8 @@ def head_growth(
     """m_i' = λ_i² m_i² (1 - γ_i m_i³) for heads with separate key, query and value.
 
     Head i has key and query m_i times the i-th eigenvector of Λ and value m_i, so A = Σ_i m_i³ p_i
-    p_iᵀ; heads on different eigenvectors do not disturb each other (THEORY II.2.6; derived here).
+    p_iᵀ; heads on different eigenvectors do not disturb each other (docs/theory, "Separate heads
+    grow alone"; derived here).
     """
     chex.assert_equal_shape([sizes, eigenvalues], custom_message="one head per eigenvalue, [d]")
     gammas = _gammas(eigenvalues, jnp.sum(eigenvalues), n, noise_var)

@@ -1,8 +1,9 @@
 """What truncated weights do: singular values cut from any module, curves over the rate, the search.
 
 A2 cuts the smallest singular values of one module of one layer and asks whether the model predicts
-better (THEORY I.2.7 to I.2.9). Here every matrix is decomposed once, exactly and in float64; an
-edit is then a mask over its singular values, and many edits are one compiled program.
+better (docs/theory, "Norms under truncation", "The search for a rate"). Here every matrix is
+decomposed once, exactly and in float64; an edit is then a mask over its singular values, and many
+edits are one compiled program.
 """
 
 from lsa_lab.analyses.clipping.curves import Centres, Curve, curve

@@ -15,15 +15,16 @@ from jax.typing import ArrayLike
 
 DROP: Literal["drop"] = "drop"  # in place of a rate: rank 0, which no rate reaches
 Rate = float | Literal["drop"]
-RATES = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's list (THEORY I.2.8)
+# A2's list (docs/theory, "The search for a rate").
+RATES = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)
 
 
 def kept_rank(full_rank: Any, rate: Any) -> Any:
     """max(1, floor((1 - rate) full_rank + 1e-9)), of Python numbers or of arrays.
 
     A2's int((1 - rate) full_rank) reaches 0 at small sizes and loses one to rounding, as in
-    (1 - 0.9) 10 < 1 (THEORY I.2.8). Rates of less than double precision are allowed their own ε
-    full_rank in place of 1e-9.
+    (1 - 0.9) 10 < 1 (docs/theory, "Truncation"). Rates of less than double precision are allowed
+    their own ε full_rank in place of 1e-9.
     """
     check_rate(rate)
     if not isinstance(full_rank, jax.core.Tracer) and np.any(np.asarray(full_rank) < 1):

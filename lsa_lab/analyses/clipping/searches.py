@@ -1,4 +1,6 @@
-"""A2's Algorithm 1 and its variants, with a fair test and the price (THEORY I.2.8).
+"""A2's Algorithm 1 and its variants, with a fair test and the price.
+
+docs/theory, "The search for a rate".
 
 The gain of an edit is the centre over prompts of (error without it) - (error with it), on the same
 prompts. The edit with the largest gain on validation prompts is tested once on others. What the
