@@ -4,4 +4,4 @@ Import the room you need, for example ``from lsa_lab.models import linear_attent
 configured on import: precision, devices and caches are the business of whoever starts the process.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

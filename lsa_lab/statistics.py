@@ -27,7 +27,7 @@ def mean_interval(samples: Any) -> Interval:
 
 
 def median_interval(samples: Any) -> Interval:
-    """At least 95 % for the median of R runs, whatever their law: [x_(k), x_(R+1-k)].
+    """95 % or more for the median of R runs, whatever their distribution: [x_(k), x_(R+1-k)].
 
     k is the largest rank with 2 P(Binomial(R, 1/2) < k) <= 5 %; below six runs there is none.
     """

@@ -1,0 +1,59 @@
+"""Names hold something, and docstrings are sentences or noun phrases."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# A name says what it holds: risks, errors, rows, statements, mask. These hold nothing.
+HOLLOW = {"found", "made", "some", "one", "there", "drawn", "known", "shown", "told", "asked"}
+HOLLOW |= {"settings"}  # parameters, config, grid or per_run, according to what it is
+BARE = re.compile(r"(Of|By|At|To|From|With|On) ")
+
+FILES = [path for folder in ("experiments", "lsa_lab") for path in (ROOT / folder).rglob("*.py")]
+WING = [path for path in FILES if path.relative_to(ROOT).parts[0] == "experiments"]
+
+
+def hollow_names(source: str) -> list[str]:
+    """Every name of HOLLOW that the source binds, with its line."""
+    rows = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            name = node.id
+        elif isinstance(node, ast.arg):
+            name = node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            name = node.name
+        else:
+            continue
+        if name in HOLLOW:
+            rows.append(f"line {node.lineno}: {name}")
+    return rows
+
+
+def bare_prepositions(source: str) -> list[str]:
+    """The first line of every docstring that begins with a preposition."""
+    kinds = ast.FunctionDef | ast.ClassDef | ast.Module
+    documented = [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+    texts = [ast.get_docstring(node) or "" for node in documented]
+    return [text.split("\n")[0] for text in texts if BARE.match(text)]
+
+
+@pytest.mark.parametrize("path", WING, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_names_hold_something(path):
+    assert not hollow_names(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_docstrings_begin_with_no_bare_preposition(path):
+    assert not bare_prepositions(path.read_text("utf-8"))
+
+
+def test_what_holds_nothing_is_found():
+    source = 'def f(found):\n    """Of a thing."""\n    return [one for one in found]\n'
+    assert hollow_names(source) == ["line 1: found", "line 3: one"]
+    assert bare_prepositions(source) == ["Of a thing."]
+    assert not hollow_names("risks = [risk for risk in risks]")
