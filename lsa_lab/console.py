@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def teller(
+def reporter(
     label: str,
     log: str | Path | None,
     progress: "Progress | None",
@@ -22,7 +22,7 @@ def teller(
     steps: int,
     done: int,
 ) -> Callable:
-    """What tells the bar and the log of each chunk, when ``done`` of the steps are behind us.
+    """A function that reports each chunk to the bar and the log, ``done`` steps being done before.
 
     The loss is the median, over the runs that have not diverged, of the chunk's mean.
     """
@@ -32,23 +32,23 @@ def teller(
         logged = _last_logged(Path(log), label) if done else 0
     task = progress and progress.add_task(label, total=runs * steps, completed=runs * done)
 
-    def tell(step: int, losses: np.ndarray, seconds: float) -> None:  # losses [runs alive, chunk]
+    def report(step: int, losses: np.ndarray, seconds: float) -> None:  # losses [runs alive, chunk]
         alive = len(losses)
         loss = float(np.median(losses.mean(1))) if alive else None
         if progress is not None:
-            shown = f"{loss:.4g}" if alive else "none"
-            lost = f", {runs - alive} diverged" if alive < runs else ""
+            median = f"{loss:.4g}" if alive else "none"
+            diverged = f", {runs - alive} diverged" if alive < runs else ""
             progress.update(
                 task,
                 completed=runs * (step if alive else steps),
-                description=f"{label}: loss {shown}{lost}",
+                description=f"{label}: loss {median}{diverged}",
             )
         if log is not None and step > logged:
             line = {"label": label, "step": step, "loss": loss, "diverged": runs - alive}
             with open(log, "a") as file:
                 file.write(json.dumps(line | {"seconds": round(seconds, 6)}) + "\n")
 
-    return tell
+    return report
 
 
 def _last_logged(log: Path, label: str) -> int:
@@ -67,21 +67,21 @@ def interrupts_wait() -> Iterator[threading.Event]:
     A second Ctrl-C acts at once. Outside the main thread, and where Ctrl-C is ignored, nothing
     changes.
     """
-    asked = threading.Event()
+    interrupt = threading.Event()
     in_main = threading.current_thread() is threading.main_thread()
     previous = signal.getsignal(signal.SIGINT) if in_main else None
     if previous in (None, signal.SIG_IGN):
-        yield asked
+        yield interrupt
         return
 
     def wait(signum, frame):
-        asked.set()
+        interrupt.set()
         signal.signal(signal.SIGINT, previous)
 
     signal.signal(signal.SIGINT, wait)
     try:
-        yield asked
+        yield interrupt
     finally:
         signal.signal(signal.SIGINT, previous)
-    if asked.is_set():
+    if interrupt.is_set():
         raise KeyboardInterrupt

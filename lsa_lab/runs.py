@@ -6,8 +6,7 @@ single program for all of them (``shard_map``) would change a run's last bits wi
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flax.struct
 import jax
@@ -17,6 +16,9 @@ import optax
 from jax import Array
 
 from lsa_lab.models import moments
+
+if TYPE_CHECKING:
+    from lsa_lab.training import Training
 
 _DATA = 0x64617461  # "data": the child of a run's key from which its batches are drawn
 
@@ -32,53 +34,47 @@ class State:
     finite: Array  # [1 + 2P]
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """One run: loss(params, batch, setting), sample(key, setting), optimizer(setting), and the
-    number of steps. ``impl`` names the kind of key that sample is given, None an untyped one; with
-    ``curriculum`` sample(key, curriculum(t), setting) draws the batch of step t."""
+def start(training: "Training", params: Any, own: Any) -> State:
+    """The state before the first step; keys in it are untyped, for they go to files."""
+    opt_state = optax.tree.unwrap_random_key_data(training.optimizer(own).init(params))
+    finite = jnp.ones(1 + 2 * len(jax.tree.leaves(params)), bool)
+    return State(params, opt_state, jnp.zeros((), jnp.int32), finite)
 
-    loss: Callable
-    sample: Callable
-    optimizer: Callable
-    steps: int
-    impl: str | None
-    curriculum: Callable | None = None
 
-    def start(self, params: Any, setting: Any) -> State:
-        """The state before the first step; keys in it are untyped, for they go to files."""
-        opt_state = optax.tree.unwrap_random_key_data(self.optimizer(setting).init(params))
-        finite = jnp.ones(1 + 2 * len(jax.tree.leaves(params)), bool)
-        return State(params, opt_state, jnp.zeros((), jnp.int32), finite)
+def step(
+    training: "Training", impl: str | None, state: State, key: Array, own: Any, t: Array
+) -> tuple[State, dict]:
+    """Step t and its record, or neither if the run has diverged or t is past the end.
 
-    def step(self, state: State, key: Array, setting: Any, t: Array) -> tuple[State, dict]:
-        """Step t and its record, or neither if the run has diverged or t is past the end."""
-        key = key if self.impl is None else jax.random.wrap_key_data(key, impl=self.impl)
-        key = jax.random.fold_in(jax.random.fold_in(key, _DATA), t)
-        stage = () if self.curriculum is None else (self.curriculum(t),)
-        batch = self.sample(key, *stage, setting)
-        loss, grads = jax.value_and_grad(self.loss)(state.params, batch, setting)
-        with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
-            updates, opt_state = optax.with_extra_args_support(self.optimizer(setting)).update(
-                grads,
-                state.opt_state,
-                state.params,
-                value=loss,
-                grad=grads,
-                value_fn=lambda params: self.loss(params, batch, setting),
-            )
-            params = optax.apply_updates(state.params, updates)
-        finite, norm = _finite(loss, grads, params)
-        tried = jnp.all(state.finite) & (t < self.steps)
-        good = tried & jnp.all(finite)
-        state = State(
-            params=optax.tree.where(good, params, state.params),
-            opt_state=opt_state,  # nobody reads it once the run has diverged
-            taken=state.taken + good.astype(jnp.int32),
-            finite=jnp.where(tried, finite, state.finite),
+    ``own`` are the run's ``per_run`` leaves, which all functions of the training take here;
+    ``impl`` names the kind of key that sample is given, None an untyped one.
+    """
+    key = key if impl is None else jax.random.wrap_key_data(key, impl=impl)
+    key = jax.random.fold_in(jax.random.fold_in(key, _DATA), t)
+    stage = () if training.curriculum is None else (training.curriculum(t),)
+    batch = training.sample(key, *stage, own)
+    loss, grads = jax.value_and_grad(training.loss)(state.params, batch, own)
+    with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
+        updates, opt_state = optax.with_extra_args_support(training.optimizer(own)).update(
+            grads,
+            state.opt_state,
+            state.params,
+            value=loss,
+            grad=grads,
+            value_fn=lambda params: training.loss(params, batch, own),
         )
-        record = {"loss": loss.astype(float), "grad_norm": norm.astype(float)}
-        return state, jax.tree.map(lambda number: jnp.where(good, number, jnp.nan), record)
+        params = optax.apply_updates(state.params, updates)
+    finite, norm = _finite(loss, grads, params)
+    tried = jnp.all(state.finite) & (t < training.steps)
+    good = tried & jnp.all(finite)
+    state = State(
+        params=optax.tree.where(good, params, state.params),
+        opt_state=opt_state,  # nobody reads it once the run has diverged
+        taken=state.taken + good.astype(jnp.int32),
+        finite=jnp.where(tried, finite, state.finite),
+    )
+    record = {"loss": loss.astype(float), "grad_norm": norm.astype(float)}
+    return state, jax.tree.map(lambda number: jnp.where(good, number, jnp.nan), record)
 
 
 def _finite(loss: Array, grads: Any, params: Any) -> tuple[Array, Array]:  # [1 + 2P], []
@@ -94,7 +90,7 @@ def _finite(loss: Array, grads: Any, params: Any) -> tuple[Array, Array]:  # [1 
     return finite, jnp.sqrt(sums[-1])
 
 
-class Fleet:
+class RunGroups:
     """R runs in groups of ``width``, each on one device; the last is filled with its last run."""
 
     def __init__(self, count: int, width: int):
@@ -124,26 +120,26 @@ class Fleet:
         )
 
     def program(self, step: Callable, chunk: int) -> Callable:
-        """(state, key, setting, first) of a group -> its state and records [.., chunk] after
-        ``chunk`` steps. It knows nothing of other groups, and so neither do the bits."""
+        """(state, key, own, first) of a group -> its state and records [.., chunk] after ``chunk``
+        steps. It knows nothing of other groups, and so neither do the bits."""
         if self.width > 1:
             step = jax.vmap(step, in_axes=(0, 0, 0, None))
 
-        def advance(state: State, key: Array, setting: Any, first: Array) -> tuple[State, dict]:
+        def advance(state: State, key: Array, own: Any, first: Array) -> tuple[State, dict]:
             times = first + jnp.arange(chunk, dtype=jnp.int32)
-            state, record = jax.lax.scan(lambda s, t: step(s, key, setting, t), state, times)
+            state, record = jax.lax.scan(lambda s, t: step(s, key, own, t), state, times)
             return state, jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), record)
 
         return jax.jit(advance, donate_argnums=0, compiler_options=moments.compiler_options())
 
 
-def count(params: Any, key: Array, settings: Any) -> int | None:
+def count(params: Any, key: Array, per_run: Any) -> int | None:
     """The number R of runs, None for one without that axis; raises unless all have the same."""
     axes = jnp.ndim(key) - (impl(key) is None)
     if axes not in (0, 1) or key.size == 0:
         raise ValueError(f"key has shape {key.shape}: pass one key, or a batch of keys [R]")
     number = key.shape[0] if axes else None
-    named = {"params": params, "settings": settings}
+    named = {"params": params, "per_run": per_run}
     for path, leaf in jax.tree.leaves_with_path(named):
         shape = jnp.shape(leaf)
         if number is not None and shape[:1] != (number,):

@@ -1,12 +1,13 @@
-"""fit: one loop for every model, one run or many, that can be killed and taken up again.
+"""fit: one loop for every model, one run or many, that can be killed and resumed.
 
-A run's bits depend on its own params, key and setting, and on ``width``: not on the other runs, on
-``chunk``, on the number of devices, or on where it was interrupted.
+A run's bits depend on its own params, key and ``per_run`` leaves, and on ``width``: not on the
+other runs, on ``chunk``, on the number of devices, or on where it was interrupted.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,40 @@ _SAVE_EVERY = 5.0  # seconds between two checkpoints, at least
 
 
 @dataclass(frozen=True)
+class Training:
+    """What is minimised, on which batches, by which rule, and for how many steps.
+
+    The functions are loss(params, batch) and sample(key) -> batch. If each run has leaves of its
+    own (``per_run`` of ``fit``), they are loss(params, batch, own), sample(key, own) and
+    optimizer(own) -> transformation. A ``curriculum``, an optax-style schedule step -> stage
+    (``tasks.curricula``), makes it sample(key, stage) or sample(key, stage, own). Progress bar and
+    log call the training by its ``label``.
+    """
+
+    loss: Callable
+    sample: Callable
+    optimizer: optax.GradientTransformation | Callable
+    steps: int
+    curriculum: Callable | None = None
+    label: str = "training"
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a training leaves its checkpoint and its log.
+
+    With ``checkpoint`` the same call, repeated after any end, resumes to the same bits, and returns
+    at once when nothing is left to do: the caller deletes the file. ``identity`` tells apart what
+    the arrays cannot, the loss for one. ``log`` gains one JSON line a chunk; resuming repeats none
+    of them, a start from nothing begins to count again.
+    """
+
+    checkpoint: str | Path | None = None
+    log: str | Path | None = None
+    identity: str = ""
+
+
+@dataclass(frozen=True)
 class Run:
     """The last finite params, a record of every step, and how it ended; leading axis R for many.
 
@@ -41,81 +76,64 @@ class Run:
 
 
 def fit(
-    loss: Callable,
+    training: Training,
     params: Any,
-    optimizer: optax.GradientTransformation | Callable,
-    sample: Callable,
     key: Array,
-    steps: int,
     *,
-    settings: Any = None,
-    curriculum: Callable | None = None,
-    chunk: int = 100,
-    width: int = 1,
+    per_run: Any = None,
     watch: Callable | None = None,
+    files: Files | None = None,
+    width: int = 1,
+    chunk: int = 100,
     progress: "Progress | None" = None,
-    label: str = "training",
-    log: str | Path | None = None,
-    checkpoint: str | Path | None = None,
-    identity: str = "",
 ) -> Run:
-    """Minimise ``loss(params, batch)`` for ``steps`` steps, each on a fresh batch ``sample(key)``.
+    """Minimise ``training.loss`` for ``training.steps`` steps, each on a fresh batch.
 
     Step t draws from fold_in(data_key, t), data_key a tagged child of ``key``: never split ``key``.
     A batch of keys [R] means R runs, and a leading axis R of every leaf of ``params`` and of
-    ``settings``; with settings the functions are loss(params, batch, setting), sample(key, setting)
-    and optimizer(setting) -> transformation. A ``curriculum``, an optax-style schedule step ->
-    stage (``tasks.curricula``), makes it sample(key, stage) or sample(key, stage, setting).
-    ``width`` runs are trained side by side. ``watch`` (params) -> arrays is kept of each chunk; the
-    chunks are equal if ``chunk`` divides ``steps``.
-
-    A run that diverges keeps its last finite params. Ctrl-C waits for the end of a chunk. With
-    ``checkpoint`` the same call, repeated after any end, goes on to the same bits, and returns at
-    once when nothing is left to do: the caller deletes the file. ``identity`` tells apart what the
-    arrays cannot, the loss for one. ``log`` gains one JSON line a chunk; going on from a checkpoint
-    repeats none of them, a start from nothing begins to count again.
+    ``per_run``; ``width`` runs are trained side by side. ``watch`` (params) -> arrays is kept of
+    each chunk; the chunks are equal if ``chunk`` divides the steps. A run that diverges keeps its
+    last finite params. Ctrl-C waits for the end of a chunk.
     """
-    for argument, value in (("steps", steps), ("chunk", chunk), ("width", width)):
+    for argument, value in (("steps", training.steps), ("chunk", chunk), ("width", width)):
         if value < 1:
             raise ValueError(f"{argument} = {value}: it is at least 1")
-    many = runs.count(params, key, settings)
-    parts = (loss, sample, optimizer)
-    if settings is None:
-        parts, settings = (_plain(loss), _plain(sample), lambda _: optimizer), ()
-    recipe = runs.Recipe(*parts, steps, runs.impl(key), curriculum)
-    inputs = optax.tree.unwrap_random_key_data((params, key, settings))
-    inputs = jax.tree.map(lambda x: np.asarray(x if many else jnp.asarray(x)[None]), inputs)
-    chunk = -(-steps // -(-steps // chunk))  # nearly equal, to waste no steps
-    facts = {"identity": identity, "steps": steps, "width": width, "runs": many or 1}
-    if watch is not None:
-        facts["chunk"] = chunk
-    facts |= _digests(recipe, inputs)
-    look = None if watch is None else jax.jit(lambda params: jax.lax.map(watch, params))
-    held = _take_up(recipe, inputs, chunk, look, checkpoint, facts)
-    tell = console.teller(label, log, progress, many or 1, steps, held.done())
-    save = (lambda held: checkpoints.save(checkpoint, held, facts)) if checkpoint else None
-    if held.done() < steps:
-        held = _go_on(recipe, held, inputs, width, chunk, look, tell, save)
+    many = runs.count(params, key, per_run)
+    files = files or Files()
+    plan = _plan(training, (params, key, per_run), many, watch, width, chunk)
+    facts = _facts(plan, files.identity) if files.checkpoint else {}
+    snapshot = _resume(plan, files.checkpoint, facts)
+    done = snapshot.done()
+    report = console.reporter(training.label, files.log, progress, many or 1, training.steps, done)
+    if done < training.steps:
+        snapshot = _train(plan, snapshot, report, lambda now: _save(files.checkpoint, now, facts))
     names = [runs.name(path) or "params" for path, _ in jax.tree.leaves_with_path(params)]
-    ends = zip(held.state.finite, held.state.taken, held.history["loss"], strict=True)
+    ends = zip(snapshot.state.finite, snapshot.state.taken, snapshot.history["loss"], strict=True)
     status = tuple(status_of(*end, names) for end in ends)
-    trained = jax.tree.map(jnp.asarray, held.state.params)
+    trained = jax.tree.map(jnp.asarray, snapshot.state.params)
     if many:
-        return Run(trained, held.history, status)
-    return Run(*jax.tree.map(lambda rows: rows[0], (trained, held.history)), status[0])
+        return Run(trained, snapshot.history, status)
+    return Run(*jax.tree.map(lambda rows: rows[0], (trained, snapshot.history)), status[0])
 
 
-def _digests(recipe: runs.Recipe, inputs: tuple) -> dict[str, str]:
-    """By which a checkpoint of another call is known."""
-    trees = dict(zip(("initial params", "keys", "settings"), inputs, strict=True))
-    if recipe.curriculum is not None:
-        stages = jax.jit(jax.vmap(recipe.curriculum))(jnp.arange(recipe.steps, dtype=jnp.int32))
-        trees["curriculum"] = jax.device_get(stages)
-    return {name: checkpoints.digest(tree) for name, tree in trees.items()}
+@dataclass(frozen=True)
+class _Plan:
+    """R runs as the loop needs them: functions that take ``per_run``, arrays with the axis R."""
+
+    training: Training
+    impl: str | None  # the kind of key that sample is given
+    inputs: tuple  # params, keys and per_run in NumPy, keys untyped
+    watch: Callable | None  # jitted, params of all runs -> arrays [R, ...]
+    width: int
+    chunk: int
+
+    @property
+    def num_runs(self) -> int:
+        return len(self.inputs[1])
 
 
 @flax.struct.dataclass
-class _Held:
+class _Snapshot:
     """What a checkpoint holds of R runs."""
 
     step: np.ndarray  # []  steps tried
@@ -123,83 +141,113 @@ class _Held:
     history: dict[str, Any]  # [R, steps], "watch" [R, C+1, ...]
 
     def done(self) -> int:
-        """Steps behind us; all of them if every run has diverged."""
+        """The steps already tried; all of them if every run has diverged."""
         alive = np.all(self.state.finite, 1).any()
         return int(self.step) if alive else self.history["loss"].shape[1]
 
 
-def _take_up(
-    recipe: runs.Recipe,
+def _plan(
+    training: Training,
     inputs: tuple,
-    chunk: int,
-    look: Callable | None,
-    checkpoint: str | Path | None,
-    facts: dict,
-) -> _Held:
-    """What the checkpoint holds, or the runs before their first step."""
-    params, _, settings = inputs
-    start = jax.jit(lambda *rows: jax.lax.map(lambda row: recipe.start(*row), rows))
-    shape = (facts["runs"], recipe.steps)
-    history = {name: np.full(shape, np.nan) for name in ("loss", "grad_norm")}
-    if look is not None:
-        looks = 1 + -(-recipe.steps // chunk)
-        history["watch"] = jax.tree.map(
-            lambda seen: np.repeat(np.asarray(seen)[:, None], looks, axis=1), look(params)
-        )
-    if checkpoint is None or not Path(checkpoint).exists():
-        return _Held(np.int64(0), jax.device_get(start(params, settings)), history)
-    like = _Held(np.int64(0), jax.eval_shape(start, params, settings), history)
-    held = checkpoints.load(checkpoint, like, facts)
-    return held.replace(history=jax.tree.map(np.array, held.history))  # to be written to
-
-
-def _go_on(
-    recipe: runs.Recipe,
-    held: _Held,
-    inputs: tuple,
+    many: int | None,
+    watch: Callable | None,
     width: int,
     chunk: int,
-    look: Callable | None,
-    tell: Callable,
-    save: Callable | None,
-) -> _Held:
+) -> _Plan:
+    params, key, per_run = inputs
+    if per_run is None:
+        loss, sample, optimizer = training.loss, training.sample, training.optimizer
+        training = replace(
+            training,
+            loss=lambda params, batch, _: loss(params, batch),
+            sample=lambda *arguments: sample(*arguments[:-1]),
+            optimizer=lambda _: optimizer,
+        )
+        per_run = ()
+    inputs = optax.tree.unwrap_random_key_data((params, key, per_run))
+    return _Plan(
+        training=training,
+        impl=runs.impl(key),
+        inputs=jax.tree.map(lambda x: np.asarray(x if many else jnp.asarray(x)[None]), inputs),
+        watch=None if watch is None else jax.jit(lambda params: jax.lax.map(watch, params)),
+        width=width,
+        chunk=-(-training.steps // -(-training.steps // chunk)),  # nearly equal: no step is wasted
+    )
+
+
+def _facts(plan: _Plan, identity: str) -> checkpoints.Facts:
+    """What tells the checkpoint of this call from that of another."""
+    steps, curriculum = plan.training.steps, plan.training.curriculum
+    facts = {"identity": identity, "steps": steps, "width": plan.width, "runs": plan.num_runs}
+    if plan.watch is not None:
+        facts["chunk"] = plan.chunk
+    trees = dict(zip(("initial params", "keys", "per_run"), plan.inputs, strict=True))
+    if curriculum is not None:
+        stages = jax.jit(jax.vmap(curriculum))(jnp.arange(steps, dtype=jnp.int32))
+        trees["curriculum"] = jax.device_get(stages)
+    return facts | {name: checkpoints.digest(tree) for name, tree in trees.items()}
+
+
+def _save(checkpoint: str | Path | None, snapshot: _Snapshot, facts: checkpoints.Facts) -> None:
+    if checkpoint:
+        checkpoints.save(checkpoint, snapshot, facts)
+
+
+def _resume(plan: _Plan, checkpoint: str | Path | None, facts: checkpoints.Facts) -> _Snapshot:
+    """What the checkpoint holds, or the runs before their first step."""
+    params, _, per_run = plan.inputs
+
+    def start(params: Any, per_run: Any) -> runs.State:
+        return jax.lax.map(lambda own: runs.start(plan.training, *own), (params, per_run))
+
+    shape = (plan.num_runs, plan.training.steps)
+    history = {name: np.full(shape, np.nan) for name in ("loss", "grad_norm")}
+    if plan.watch is not None:
+        times = 1 + -(-plan.training.steps // plan.chunk)
+        first = jax.tree.map(np.asarray, plan.watch(params))
+        history["watch"] = jax.tree.map(lambda x: np.repeat(x[:, None], times, axis=1), first)
+    start = jax.jit(start)
+    if not checkpoint or not Path(checkpoint).exists():
+        return _Snapshot(np.int64(0), jax.device_get(start(params, per_run)), history)
+    like = _Snapshot(np.int64(0), jax.eval_shape(start, params, per_run), history)
+    snapshot = checkpoints.load(checkpoint, like, facts)
+    return snapshot.replace(history=jax.tree.map(np.array, snapshot.history))  # to be written to
+
+
+def _train(plan: _Plan, snapshot: _Snapshot, report: Callable, save: Callable) -> _Snapshot:
     """Chunk after chunk, until all is over or Ctrl-C asks to stop."""
-    alive, history, step = np.all(held.state.finite, 1), held.history, int(held.step)
-    fleet = runs.Fleet(len(alive), width)
-    advance = fleet.program(recipe.step, chunk)
-    groups = list(zip(fleet.members, *map(fleet.spread, inputs[1:]), strict=True))
-    states = fleet.spread(held.state)
+    steps, chunk = plan.training.steps, plan.chunk
+    alive, history, step = np.all(snapshot.state.finite, 1), snapshot.history, int(snapshot.step)
+    groups = runs.RunGroups(plan.num_runs, plan.width)
+    advance = groups.program(partial(runs.step, plan.training, plan.impl), chunk)
+    inputs = list(zip(*map(groups.spread, plan.inputs[1:]), strict=True))
+    states = groups.spread(snapshot.state)
     due = time.monotonic() + _SAVE_EVERY
-    with console.interrupts_wait() as asked:
-        while step < recipe.steps and alive.any() and not asked.is_set():
-            began, first, step = time.monotonic(), step, min(step + chunk, recipe.steps)
+    with console.interrupts_wait() as interrupt:
+        while step < steps and alive.any() and not interrupt.is_set():
+            began, first, step = time.monotonic(), step, min(step + chunk, steps)
             records = {}
-            for g, (members, key, setting) in enumerate(groups):
+            for g, members in enumerate(groups.members):
                 if alive[members].any():  # the calls return at once: the devices work in parallel
-                    states[g], records[g] = advance(states[g], key, setting, np.int32(first))
+                    states[g], records[g] = advance(states[g], *inputs[g], np.int32(first))
             for g, record in records.items():
-                members = fleet.members[g]
+                members = groups.members[g]
                 alive[members] = np.asarray(states[g].finite).all(-1)
                 for name, values in jax.device_get(record).items():
                     history[name][members, first:step] = values[..., : step - first]
-            if look is not None:
-                seen = look(fleet.rows([state.params for state in states]))
-                _see(history["watch"], seen, -(-step // chunk))
-            tell(step, history["loss"][alive, first:step], time.monotonic() - began)
-            if save is not None and time.monotonic() > due:
-                save(_Held(np.int64(step), fleet.rows(states), history))
+            if plan.watch is not None:
+                watched = plan.watch(groups.rows([state.params for state in states]))
+                _keep(history["watch"], watched, -(-step // chunk))
+            report(step, history["loss"][alive, first:step], time.monotonic() - began)
+            if time.monotonic() > due:
+                save(_Snapshot(np.int64(step), groups.rows(states), history))
                 due = time.monotonic() + _SAVE_EVERY
-        held = _Held(np.int64(step), fleet.rows(states), history)
-        if save is not None:
-            save(held)
-    return held
+        snapshot = _Snapshot(np.int64(step), groups.rows(states), history)
+        save(snapshot)
+    return snapshot
 
 
-def _see(watched: Any, seen: Any, index: int) -> None:
-    """Keep what is seen from ``index`` on, for the next chunk to correct."""
-    for rows, now in zip(jax.tree.leaves(watched), jax.tree.leaves(seen), strict=True):
+def _keep(history: Any, watched: Any, index: int) -> None:
+    """Write what is watched from ``index`` on, for the next chunk to correct."""
+    for rows, now in zip(jax.tree.leaves(history), jax.tree.leaves(watched), strict=True):
         rows[:, index:] = np.asarray(now)[:, None]
-
-
-def _plain(function: Callable) -> Callable:
-    return lambda *arguments: function(*arguments[:-1])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
 
@@ -25,12 +26,13 @@ from lsa_lab.prompts import tokens
 from lsa_lab.status import Status, status_of
 from lsa_lab.tasks import linear
 from lsa_lab.tasks.curricula import staircase
-from lsa_lab.training import fit
+from lsa_lab.training import Files, Training, fit
 
 TASK = linear.LinearTask(n=6, d=2)
 KEYS = jax.random.split(jax.random.key(1), 5)
 STARTS = {"w": jax.random.normal(jax.random.key(2), (5, 3))}
 START = {"w": STARTS["w"][0]}
+FIELDS = {kind: {field.name for field in fields(kind)} for kind in (Training, Files)}
 
 
 def noise(key):
@@ -42,9 +44,12 @@ def quartic(params, batch):
 
 
 def descend(steps=37, **changes):
-    arguments = {"loss": quartic, "params": START, "optimizer": optax.adam(0.02)}
-    arguments |= {"sample": noise, "key": KEYS[0], "steps": steps}
-    return fit(**arguments | changes)
+    """fit of ``quartic``; a change is a field of Training or of Files, or an argument of fit."""
+    recipe = {"loss": quartic, "sample": noise, "optimizer": optax.adam(0.02), "steps": steps}
+    recipe |= {name: changes.pop(name) for name in FIELDS[Training] & changes.keys()}
+    files = Files(**{name: changes.pop(name) for name in FIELDS[Files] & changes.keys()})
+    arguments = {"params": START, "key": KEYS[0], "files": files}
+    return fit(Training(**recipe), **arguments | changes)
 
 
 def prompts(key):
@@ -61,7 +66,8 @@ def attend(runs, width):
     start = jax.vmap(lambda key: linear_attention.init(key, 2, 1, 2, scale=0.3))(KEYS)
     start = jax.tree.map(lambda leaf: leaf[np.array(runs)], start)
     keys = KEYS[np.array(runs)]
-    return fit(attention_loss, start, optax.adam(0.02), prompts, keys, 25, chunk=9, width=width)
+    training = Training(attention_loss, prompts, optax.adam(0.02), 25)
+    return fit(training, start, keys, chunk=9, width=width)
 
 
 attend_once = cache(attend)
@@ -159,24 +165,22 @@ def test_the_number_of_devices_does_not_change_a_bit():
     assert other.strip() == bits(attend_once((0, 1, 2, 3, 4), 1))
 
 
-def with_setting(runs):
-    settings = {
+def with_leaves_of_its_own(runs):
+    per_run = {
         "rate": jnp.array([0.01, 0.02, 0.3])[runs],
         "scale": jnp.array([1.0, 2.0, 0.5])[runs],
     }
-    return fit(
-        lambda params, batch, setting: setting["scale"] * quartic(params, batch),
-        {"w": STARTS["w"][:3][runs]},
-        lambda setting: optax.adam(setting["rate"]),
-        lambda key, setting: setting["scale"] * noise(key),
-        KEYS[:3][runs],
-        20,
-        settings=settings,
+    training = Training(
+        loss=lambda params, batch, own: own["scale"] * quartic(params, batch),
+        sample=lambda key, own: own["scale"] * noise(key),
+        optimizer=lambda own: optax.adam(own["rate"]),
+        steps=20,
     )
+    return fit(training, {"w": STARTS["w"][:3][runs]}, KEYS[:3][runs], per_run=per_run)
 
 
-def test_each_run_has_its_own_setting():
-    many, alone = with_setting(slice(None)), with_setting(1)
+def test_each_run_has_leaves_of_its_own():
+    many, alone = with_leaves_of_its_own(slice(None)), with_leaves_of_its_own(1)
     assert bits(many, 1) == bits(alone)
     assert len({bits(many, run) for run in range(3)}) == 3
 
@@ -200,9 +204,9 @@ def test_a_curriculum_tells_the_sampler_where_the_training_is(tmp_path):
             params = optax.apply_updates(params, updates)
         return params
 
-    made = descend(12, sample=first, curriculum=curriculum, chunk=4)
+    run = descend(12, sample=first, curriculum=curriculum, chunk=4)
     with jax.numpy_dtype_promotion("standard"):
-        np.testing.assert_allclose(made.params["w"], by_hand(START)["w"], rtol=1e-13)
+        np.testing.assert_allclose(run.params["w"], by_hand(START)["w"], rtol=1e-13)
     several = descend(
         12,
         loss=lambda params, batch, _: quartic(params, batch),
@@ -210,10 +214,10 @@ def test_a_curriculum_tells_the_sampler_where_the_training_is(tmp_path):
         optimizer=lambda _: optax.adam(0.02),
         sample=lambda key, stage, most: first(key, jnp.minimum(stage, most.astype(stage.dtype))),
         key=KEYS,
-        settings=jnp.array([3, 3, 1, 1, 1]),
+        per_run=jnp.array([3, 3, 1, 1, 1]),
         curriculum=curriculum,
     )
-    np.testing.assert_array_equal(several.params["w"][0], made.params["w"])
+    np.testing.assert_array_equal(several.params["w"][0], run.params["w"])
     checkpoint = tmp_path / "run.ckpt"
     descend(12, sample=first, curriculum=curriculum, checkpoint=checkpoint)
     with pytest.raises(ValueError, match="curriculum"):
@@ -276,7 +280,8 @@ def two_leaves(params, _):
     ids=["loss", "gradient", "new params"],
 )
 def test_the_status_names_what_was_not_finite(start, optimizer, leaf):
-    run = fit(two_leaves, jax.tree.map(jnp.asarray, start), optimizer, noise, KEYS[0], 3)
+    training = Training(two_leaves, noise, optimizer, 3)
+    run = fit(training, jax.tree.map(jnp.asarray, start), KEYS[0])
     assert run.status == Status("diverged", 0, leaf)
     assert str(run.status) == f"diverged at step 0 in {leaf}"
     assert jax.tree.map(float, run.params) == start
@@ -284,14 +289,11 @@ def test_the_status_names_what_was_not_finite(start, optimizer, leaf):
 
 def test_a_leaf_of_a_model_is_named_as_in_the_code():
     start = linear_attention.init(KEYS[0], 1, 1, 2)
-    run = fit(
-        lambda params, _: jnp.sum(params.w_kq) + jnp.sum(jnp.sqrt(0 * params.w_pv)),
-        start,
-        optax.sgd(0.1),
-        noise,
-        KEYS[0],
-        2,
-    )
+
+    def loss(params, _):
+        return jnp.sum(params.w_kq) + jnp.sum(jnp.sqrt(0 * params.w_pv))
+
+    run = fit(Training(loss, noise, optax.sgd(0.1), 2), start, KEYS[0])
     assert run.status.leaf == "w_pv"
 
 
@@ -478,7 +480,7 @@ def test_the_progress_bar_tells_the_loss():
         ({"key": KEYS[:0], "params": {"w": STARTS["w"][:0]}}, "key has shape"),
         ({"key": KEYS[None]}, "key has shape"),
         ({"key": KEYS[:4], "params": STARTS}, r"params.w has shape \(5, 3\): with 4 keys"),
-        ({"key": KEYS, "params": STARTS, "settings": jnp.ones(3)}, "settings has shape"),
+        ({"key": KEYS, "params": STARTS, "per_run": jnp.ones(3)}, "per_run has shape"),
         ({"params": {"w": jnp.array([1.0, jnp.nan, 0.0])}}, "w is not finite"),
     ],
 )

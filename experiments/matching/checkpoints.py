@@ -11,7 +11,7 @@ import numpy as np
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.selection import prefix
 from lsa_lab.tasks import pools
-from lsa_lab.training import fit
+from lsa_lab.training import Training, fit
 
 
 def draw(task, queries, keys):  # -> Pool twice, leaves [R, m, ...] and [R, K·queries, ...]
@@ -28,17 +28,20 @@ def draw(task, queries, keys):  # -> Pool twice, leaves [R, m, ...] and [R, K·q
 def linear_checkpoints(pool, recipe, keys, label, progress=None):  # -> [R, C, d]
     """The linear proxy along its training from w = 0, one run for each pool."""
     m, d = pool.x.shape[1:]
-    run = fit(
-        lambda weights, batch, _: prefix.linear_loss(weights, batch),
-        jnp.zeros((len(keys), d), pool.x.dtype),
-        lambda _: recipe.optimizer(m),
-        lambda key, rows: prefix.sample_batch(key, pools.Pool(*rows), recipe.batch),
-        keys,
-        recipe.steps(m),
-        settings=(pool.x, pool.y),
-        chunk=recipe.chunk(m),
-        watch=lambda weights: weights,
+    training = Training(
+        loss=lambda weights, batch, _: prefix.linear_loss(weights, batch),
+        sample=lambda key, rows: prefix.sample_batch(key, pools.Pool(*rows), recipe.batch),
+        optimizer=lambda _: recipe.optimizer(m),
+        steps=recipe.steps(m),
         label=f"{label}: linear proxy",
+    )
+    run = fit(
+        training,
+        jnp.zeros((len(keys), d), pool.x.dtype),
+        keys,
+        per_run=(pool.x, pool.y),
+        watch=lambda weights: weights,
+        chunk=recipe.chunk(m),
         progress=progress,
     )
     return jnp.asarray(run.history["watch"][:, :-1])
@@ -68,20 +71,23 @@ def prefix_checkpoints(pool, lengths, recipe, key, label, progress=None):  # -> 
     again = jax.tree.map(lambda leaf: jnp.repeat(leaf, count, axis=0), (pool.x, pool.y))
     scales = jnp.tile(longest / jnp.asarray(lengths, float), runs)
 
-    def loss(z, batch, setting):
-        return prefix.batch_loss(linear_attention.forward, small(d, setting[2]), z, batch)
+    def loss(z, batch, own):
+        return prefix.batch_loss(linear_attention.forward, small(d, own[2]), z, batch)
 
-    run = fit(
-        loss,
-        start.reshape(-1, longest, d + 1),
-        lambda _: recipe.optimizer(m),
-        lambda key, rows: prefix.sample_batch(key, pools.Pool(*rows[:2]), recipe.batch),
-        jnp.repeat(jax.random.split(key_data, runs), count),
-        recipe.steps(m),
-        settings=(*again, scales),
-        chunk=recipe.chunk(m),
-        watch=lambda z: z,
+    training = Training(
+        loss=loss,
+        sample=lambda key, own: prefix.sample_batch(key, pools.Pool(*own[:2]), recipe.batch),
+        optimizer=lambda _: recipe.optimizer(m),
+        steps=recipe.steps(m),
         label=f"{label}: prefixes",
+    )
+    run = fit(
+        training,
+        start.reshape(-1, longest, d + 1),
+        jnp.repeat(jax.random.split(key_data, runs), count),
+        per_run=(*again, scales),
+        watch=lambda z: z,
+        chunk=recipe.chunk(m),
         progress=progress,
     )
     watched = jnp.asarray(run.history["watch"][:, :-1])

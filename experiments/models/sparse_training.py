@@ -25,7 +25,7 @@ from lsa_lab import provenance
 from lsa_lab.harness import process
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks import curricula
-from lsa_lab.training import Run, fit
+from lsa_lab.training import Files, Run, Training, fit
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
 _BLOCKS = 60  # of a training: the median loss of each is kept
@@ -78,21 +78,22 @@ def train(family: Family, label: str, progress=None, log=None) -> Run:
     name = hashlib.sha256(identity.encode()).hexdigest()[:16]
     checkpoint = process.cache() / "trained" / f"{name}.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    return fit(
-        lambda params, batch, mask: errors(family, params, batch, mask).mean(),
-        jax.jit(jax.vmap(partial(init, family)))(jax.random.split(key_init, count)),
-        lambda _: adam,
-        lambda key, _: _batch(family, key),
-        jax.random.split(key_data, count),
-        steps,
-        settings=each,
-        chunk=steps // family.looks,
-        watch=lambda params: params,
-        progress=progress,
+    training = Training(
+        loss=lambda params, batch, mask: errors(family, params, batch, mask).mean(),
+        sample=lambda key, _: _batch(family, key),
+        optimizer=lambda _: adam,
+        steps=steps,
         label=label,
-        log=log,
-        checkpoint=checkpoint,
-        identity=identity,
+    )
+    return fit(
+        training,
+        jax.jit(jax.vmap(partial(init, family)))(jax.random.split(key_init, count)),
+        jax.random.split(key_data, count),
+        per_run=each,
+        watch=lambda params: params,
+        files=Files(checkpoint, log, identity),
+        chunk=steps // family.looks,
+        progress=progress,
     )
 
 

@@ -22,7 +22,7 @@ from lsa_lab.models.blocks import Keys
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
 from lsa_lab.tasks.linear import LinearTask, sample
-from lsa_lab.training import Run, fit
+from lsa_lab.training import Files, Run, Training, fit
 
 MODELS = ("linear", "softmax")  # that most experiments compare
 
@@ -135,19 +135,23 @@ def train(
     predicted, rate, steps = predictions(stack), stack.learning_rate, stack.steps
     schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps, rate / 100)
     key_init, key_data = jax.random.split(key)
+    training = Training(
+        loss=lambda params, batch, _: ((predicted(params, batch) - batch.y_query) ** 2).mean(),
+        sample=lambda key, noise_std: draw(key, task(stack, noise_std=noise_std), stack.batch),
+        optimizer=lambda _: optax.chain(
+            optax.clip_by_global_norm(stack.clip), optax.adam(schedule)
+        ),
+        steps=steps,
+        label=label,
+    )
     return fit(
-        lambda params, batch, _: ((predicted(params, batch) - batch.y_query) ** 2).mean(),
+        training,
         jax.jit(jax.vmap(init(stack)))(jax.random.split(key_init, len(noise))),
-        lambda _: optax.chain(optax.clip_by_global_norm(stack.clip), optax.adam(schedule)),
-        lambda key, noise_std: draw(key, task(stack, noise_std=noise_std), stack.batch),
         jax.random.split(key_data, len(noise)),
-        steps,
-        settings=noise,
+        per_run=noise,
+        files=Files(checkpoint, identity=identity),
         chunk=chunk,
         progress=progress,
-        label=label,
-        checkpoint=checkpoint,
-        identity=identity,
         **watch,
     )
 

@@ -8,9 +8,11 @@ the squared error in place of A3's negative log-likelihood (docs/theory, "Gradie
 over the checkpoints z_1, ..., z_C of its training. ``training.fit`` trains it and keeps them:
 
     recipe = Recipe()
-    run = fit(partial(batch_loss, forward, params), init(key, recipe.prefix_length, e),
-              recipe.optimizer(m), lambda key: sample_batch(key, pool, recipe.batch), key,
-              recipe.steps(m), chunk=recipe.chunk(m), watch=lambda prefix: prefix)
+    training = Training(partial(batch_loss, forward, params),
+                        lambda key: sample_batch(key, pool, recipe.batch),
+                        recipe.optimizer(m), recipe.steps(m))
+    run = fit(training, init(key, recipe.prefix_length, e), key, chunk=recipe.chunk(m),
+              watch=lambda prefix: prefix)
     gradients = prefix_gradients(forward, params, run.history["watch"][:-1], pool)
 """
 

@@ -12,7 +12,7 @@ from lsa_lab.models.trace import predict
 from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import match
 from lsa_lab.tasks import pools
-from lsa_lab.training import fit
+from lsa_lab.training import Training, fit
 
 D, M = 3, 40
 SOFTMAX = transformer.Config(D + 1, 2, 2, 3, mlp_width=5)
@@ -96,16 +96,13 @@ def test_fit_trains_a_prefix_and_keeps_its_checkpoints():
     params = constructions.gradient_descent(jnp.ones(1), D)
     recipe = prefix.Recipe(learning_rate=0.1, batch=8)
     start = CHECKPOINTS[0]
-    run = fit(
-        partial(prefix.batch_loss, linear_attention.forward, params),
-        start,
-        recipe.optimizer(M),
-        lambda key: prefix.sample_batch(key, POOL, recipe.batch),
-        jax.random.key(3),
-        recipe.steps(M),
-        chunk=recipe.chunk(M),
-        watch=lambda z: z,
+    training = Training(
+        loss=partial(prefix.batch_loss, linear_attention.forward, params),
+        sample=lambda key: prefix.sample_batch(key, POOL, recipe.batch),
+        optimizer=recipe.optimizer(M),
+        steps=recipe.steps(M),
     )
+    run = fit(training, start, jax.random.key(3), chunk=recipe.chunk(M), watch=lambda z: z)
     checkpoints = run.history["watch"][:-1]
     assert checkpoints.shape == (10, 4, D + 1)
     assert len(recipe.save_steps(M)) == 10

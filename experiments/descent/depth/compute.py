@@ -21,7 +21,7 @@ from experiments.descent.depth.tuned import (
 )
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.tasks.linear import sample_moments
-from lsa_lab.training import fit
+from lsa_lab.training import Files, Training, fit
 
 
 def train(config, depth, sigmas, key, progress, checkpoints):
@@ -38,18 +38,21 @@ def train(config, depth, sigmas, key, progress, checkpoints):
     loss, sample_batch = errors, draw
     if config.prompts == "moments":
         loss, sample_batch = errors_from_moments, draw_moments
-    return fit(
-        lambda params, batch, sigma: loss(params, batch).mean(),
-        jax.vmap(init)(jax.random.split(key_init, count)),
-        lambda sigma: optimizer,
-        lambda key, sigma: sample_batch(key, sigma, config.n, config.batch),
-        jax.random.split(key_data, count),
-        steps,
-        settings=jnp.repeat(sigmas.astype(jnp.float32), config.runs, axis=0),
-        progress=progress,
+    training = Training(
+        loss=lambda params, batch, sigma: loss(params, batch).mean(),
+        sample=lambda key, sigma: sample_batch(key, sigma, config.n, config.batch),
+        optimizer=lambda sigma: optimizer,
+        steps=steps,
         label=f"depth: {depth} layers",
-        checkpoint=checkpoints and checkpoints / f"depth{depth}.ckpt",
-        identity=repr(config),
+    )
+    checkpoint = checkpoints and checkpoints / f"depth{depth}.ckpt"
+    return fit(
+        training,
+        jax.vmap(init)(jax.random.split(key_init, count)),
+        jax.random.split(key_data, count),
+        per_run=jnp.repeat(sigmas.astype(jnp.float32), config.runs, axis=0),
+        files=Files(checkpoint, identity=repr(config)),
+        progress=progress,
     )
 
 

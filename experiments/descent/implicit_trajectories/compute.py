@@ -14,7 +14,7 @@ from lsa_lab.analyses import alignment
 from lsa_lab.analyses.implicit_gd import implied_weights
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import tokens
-from lsa_lab.training import fit
+from lsa_lab.training import Training, fit
 
 PATHS = {  # (prompt, settings) -> [L+1, d]
     "GD": estimators.gradient_descent,
@@ -67,16 +67,19 @@ def tune(config, asked, key, progress):
             total += alignment.mismatch(PATHS[name], settings[name], prompts, answers[:, -1])
         return total
 
-    return fit(
-        loss,
-        jax.tree.map(lambda leaf: jnp.repeat(leaf[None], len(asked[1]), axis=0), start),
-        lambda _: optax.adam(optax.cosine_decay_schedule(0.05, config.fitting_steps)),
-        some,
-        jax.random.split(key, len(asked[1])),
-        config.fitting_steps,
-        settings=asked,
-        progress=progress,
+    training = Training(
+        loss=loss,
+        sample=some,
+        optimizer=lambda _: optax.adam(optax.cosine_decay_schedule(0.05, config.fitting_steps)),
+        steps=config.fitting_steps,
         label="implicit_trajectories: algorithms",
+    )
+    return fit(
+        training,
+        jax.tree.map(lambda leaf: jnp.repeat(leaf[None], len(asked[1]), axis=0), start),
+        jax.random.split(key, len(asked[1])),
+        per_run=asked,
+        progress=progress,
     ).params
 
 

@@ -11,7 +11,7 @@ from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.selection import gradient_matching, prefix, rivals
 from lsa_lab.tasks import pools
-from lsa_lab.training import fit
+from lsa_lab.training import Training, fit
 
 RULES = ("linear proxy", "its start", "prefix", "moments", "mismatched")  # then random ones
 SMALL = "one layer"  # the model on which the prefix is trained; the linear proxy's first step
@@ -64,17 +64,22 @@ def prefixes(config, pool, key, progress):  # -> [G, C, k, e]
     """The prefix of the small model along its training on each pool, from before the first step."""
     keys = [jax.random.split(jax.random.fold_in(key, tag), len(pool.y)) for tag in range(2)]
     start = partial(prefix.init, prefix_length=config.prefix_length, e=config.d + 1)
-    run = fit(
-        lambda z, batch, _: prefix.batch_loss(linear_attention.forward, small(config), z, batch),
-        jax.jit(jax.vmap(start))(keys[0]),
-        lambda _: optax.adam(config.prefix_rate),
-        lambda key, rows: prefix.sample_batch(key, pools.Pool(*rows), min(64, config.m)),
-        keys[1],
-        config.prefix_steps,
-        settings=(pool.x, pool.y),
-        chunk=config.prefix_steps // config.checkpoints,
-        watch=lambda z: z,
+    training = Training(
+        loss=lambda z, batch, _: prefix.batch_loss(
+            linear_attention.forward, small(config), z, batch
+        ),
+        sample=lambda key, rows: prefix.sample_batch(key, pools.Pool(*rows), min(64, config.m)),
+        optimizer=lambda _: optax.adam(config.prefix_rate),
+        steps=config.prefix_steps,
         label="matching_transfer: prefixes",
+    )
+    run = fit(
+        training,
+        jax.jit(jax.vmap(start))(keys[0]),
+        keys[1],
+        per_run=(pool.x, pool.y),
+        watch=lambda z: z,
+        chunk=config.prefix_steps // config.checkpoints,
         progress=progress,
     )
     return run.history["watch"][:, :-1]

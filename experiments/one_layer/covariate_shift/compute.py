@@ -15,27 +15,30 @@ from lsa_lab.prompts import second_moment
 from lsa_lab.tasks import tables
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.theory import optimum
-from lsa_lab.training import fit
+from lsa_lab.training import Files, Training, fit
 
 PIECE = 500  # prompts tested at a time
 
 
-def train(config, d, key, **fitting):
+def train(config, d, key, progress, checkpoint):
     """Layers trained on covariates from N(0, I_d), without noise."""
     key_init, key_data = jax.random.split(key)
-    task = LinearTask(config.n, d, dtype=jnp.float32)
+    draw = partial(sample, task=LinearTask(config.n, d, dtype=jnp.float32))
     init = partial(linear_attention.init, num_layers=1, num_heads=1, d=d, dtype=jnp.float32)
     steps, peak = config.steps, config.learning_rate
-    return fit(
-        lambda params, batch: errors(moments.predictions(params, batch), batch).mean(),
-        jax.vmap(partial(init, scale=config.init_scale))(jax.random.split(key_init, config.runs)),
-        optax.adam(optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps)),
-        lambda key: jax.vmap(partial(sample, task=task))(jax.random.split(key, config.batch)),
-        jax.random.split(key_data, config.runs),
-        steps,
+    training = Training(
+        loss=lambda params, batch: errors(moments.predictions(params, batch), batch).mean(),
+        sample=lambda key: jax.vmap(draw)(jax.random.split(key, config.batch)),
+        optimizer=optax.adam(optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps)),
+        steps=steps,
         label=f"covariate_shift: d = {d}",
-        identity=repr(config),
-        **fitting,
+    )
+    return fit(
+        training,
+        jax.vmap(partial(init, scale=config.init_scale))(jax.random.split(key_init, config.runs)),
+        jax.random.split(key_data, config.runs),
+        files=Files(checkpoint, identity=repr(config)),
+        progress=progress,
     )
 
 
@@ -134,7 +137,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
     layers, status = [], []
     for name, key, d in (("gaussian", keys[0], config.d), ("table", keys[1], table.x.shape[1])):
         checkpoint = checkpoints and checkpoints / f"{name}.ckpt"
-        run = train(config, d, key, progress=progress, checkpoint=checkpoint)
+        run = train(config, d, key, progress, checkpoint)
         layers.append(jax.tree.map(lambda leaf: leaf.astype(float), run.params))
         status.append([str(one) for one in run.status])
     found = [

@@ -12,10 +12,10 @@ from experiments.one_layer.one_layer_optimum.config import TASKS, Config
 from experiments.one_layer.one_layer_optimum.tasks import best_layer, draw, tasks
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.prompts import second_moment
-from lsa_lab.training import fit
+from lsa_lab.training import Files, Training, fit
 
 
-def train(config, n, key_init, key_data, **fitting):
+def train(config, n, key_init, key_data, progress, checkpoint):
     """All runs [3 * R] at one length; a run trains one layer of each number of heads.
 
     These see the same batches. Adam treats each weight by itself, so that the sum of their losses
@@ -33,19 +33,22 @@ def train(config, n, key_init, key_data, **fitting):
         errors = [moments.predictions(params, batch) - batch.y_query for params in layers]
         return sum(jnp.mean(error**2) for error in errors)
 
+    training = Training(
+        loss=loss,
+        sample=lambda key, task: draw(key, task, n, config.batch),
+        optimizer=lambda task: optax.adam(schedule),
+        steps=steps,
+        label=f"one_layer_optimum: n = {n}",
+    )
     return fit(
-        loss,
+        training,
         tuple(init(heads) for heads in config.heads),
-        lambda task: optax.adam(schedule),
-        lambda key, task: draw(key, task, n, config.batch),
         jax.random.split(key_data, count),
-        steps,
-        settings=jax.tree.map(
+        per_run=jax.tree.map(
             lambda leaf: jnp.repeat(leaf.astype(jnp.float32), config.runs, axis=0), tasks(config)
         ),
-        label=f"one_layer_optimum: n = {n}",
-        identity=repr(config),
-        **fitting,
+        files=Files(checkpoint, identity=repr(config)),
+        progress=progress,
     )
 
 
@@ -81,7 +84,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
     for i, n in enumerate(lengths):
         key_init, key_data, key_test = (jax.random.fold_in(key, n) for key in keys)
         checkpoint = checkpoints and checkpoints / f"n{n}.ckpt"
-        run = train(config, n, key_init, key_data, progress=progress, checkpoint=checkpoint)
+        run = train(config, n, key_init, key_data, progress, checkpoint)
         status.append(np.reshape([str(end) for end in run.status], (len(TASKS), runs)))
         for c, task in enumerate(zip(*tasks(config), strict=True)):
             rows = slice(c * runs, (c + 1) * runs)

@@ -13,6 +13,7 @@ from experiments.one_layer.training_dynamics.paths import (
     stochastic_paths,
 )
 from lsa_lab.theory import training_dynamics
+from lsa_lab.training import Files
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -56,10 +57,9 @@ def followed(config, case, key, progress, checkpoints):  # -> variables, coordin
         if kind == "population":
             data[name] = (axes, population_path(config, case, stride))
         else:
-            fitting = {"progress": progress, "label": f"training_dynamics: {case.name}s"}
-            if checkpoints:
-                fitting["checkpoint"] = checkpoints / f"{case.name}.ckpt"
-            data[name] = (("run", *axes), stochastic_paths(config, case, stride, key, **fitting))
+            files = Files(checkpoints and checkpoints / f"{case.name}.ckpt")
+            paths = stochastic_paths(config, case, stride, key, files, progress)
+            data[name] = (("run", *axes), paths)
     return data, coordinates
 
 

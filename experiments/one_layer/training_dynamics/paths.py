@@ -13,7 +13,7 @@ from lsa_lab.models.linear_attention import Params
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.theory import training_dynamics
 from lsa_lab.theory.training_dynamics import Weights
-from lsa_lab.training import fit
+from lsa_lab.training import Training, fit
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def population_path(config, case, stride):  # -> a [points + 1, d]
     return jnp.concatenate([(start.u * jnp.diagonal(start.U))[None], path])
 
 
-def stochastic_paths(config, case, stride, key, **fitting):  # -> a [R, points + 1, d]
+def stochastic_paths(config, case, stride, key, files, progress):  # -> a [R, points + 1, d]
     """Descent on fresh batches with every entry of both matrices free."""
     covariance = case.covariance
     task = LinearTask(config.n, len(covariance), covariance=covariance, dtype=jnp.float32)
@@ -75,19 +75,24 @@ def stochastic_paths(config, case, stride, key, **fitting):  # -> a [R, points +
     def effective_step(params):
         return -params.w_pv[0, 0, -1, -1] * jnp.diagonal(params.w_kq[0, 0])[:-1]
 
+    training = Training(
+        loss=loss,
+        sample=draw,
+        optimizer=optax.sgd(config.stochastic_rate),
+        steps=case.points * stride,
+        label=f"training_dynamics: {case.name}s",
+    )
     run = fit(
-        loss,
+        training,
         jax.tree.map(
             lambda w: jnp.repeat(w.astype(jnp.float32)[None], config.runs, axis=0),
             as_attention(case.start),
         ),
-        optax.sgd(config.stochastic_rate),
-        draw,
         jax.random.split(key, config.runs),
-        case.points * stride,
-        chunk=stride,
         watch=effective_step,
-        **fitting,
+        files=files,
+        chunk=stride,
+        progress=progress,
     )
     return run.history["watch"]
 
