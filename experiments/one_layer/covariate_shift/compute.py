@@ -1,4 +1,4 @@
-"""What does one trained layer do with covariates that are not those of its training?"""
+"""Layers trained at one scale and length, tested at others and on a table, beside theory."""
 
 from functools import partial
 from pathlib import Path
@@ -8,16 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS, Config
-from lsa_lab import estimators
+from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS, Config, cases
+from experiments.one_layer.covariate_shift.risks import errors, shifted_risks, table_errors
 from lsa_lab.models import linear_attention, moments
-from lsa_lab.prompts import second_moment
 from lsa_lab.tasks import tables
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.theory import optimum
 from lsa_lab.training import Files, Training, fit
-
-PIECE = 500  # prompts tested at a time
 
 
 def train(config, d, key, progress, checkpoint):
@@ -42,91 +39,33 @@ def train(config, d, key, progress, checkpoint):
     )
 
 
-def errors(predictions, prompts):  # -> [B]
-    return (predictions - prompts.y_query) ** 2
-
-
-def descend(prompts, steps):  # -> [B]
-    """Predictions of gradient descent from 0 with each prompt's own step size 1/λ_max(H)."""
-
-    def one(prompt):
-        step_sizes = jnp.full(steps, estimators.largest_step(prompt.x))
-        path = estimators.gradient_descent(prompt, step_sizes)
-        return path[-1] @ prompt.x_query
-
-    return jax.vmap(one)(prompts)
-
-
-def shorten(prompts, m):
-    return prompts.replace(x=prompts.x[:, :m], y=prompts.y[:, :m])
-
-
-def cases(config):
-    """(c, m): m demonstrations with covariates from N(0, cI)."""
-    return [(c, config.n) for c in config.scales] + [(c, m) for c in SHIFTS for m in config.lengths]
-
-
-@partial(jax.jit, static_argnames="config")
-def evaluate(params, key, config):  # -> [cases], [], [scales]
-    """Risks / tr Λ' of one run's layer, of predicting zero, and of descent, on the same prompts.
-
-    Without noise a prompt of scale c is one of scale 1 times √c; short prompts begin long ones.
-    """
-    task = LinearTask(max(config.n, *config.lengths), config.d)
-    pieces = -(-config.test_prompts // PIECE)
-
-    def piece(keys):
-        prompts = jax.vmap(partial(sample, task=task))(keys)
-        lengths = {m for _, m in cases(config)}
-        moment = {m: jax.vmap(second_moment, out_axes=-1)(shorten(prompts, m)) for m in lengths}
-
-        def layer(c, m):
-            query, target = c**0.5 * prompts.x_query.T, c**0.5 * prompts.y_query
-            guess = moments.predictions_from_moments(params, c * moment[m], query)
-            return jnp.mean((guess - target) ** 2) / c
-
-        def descent(c):
-            test = jax.tree.map(lambda leaf: c**0.5 * leaf, shorten(prompts, config.n))
-            return errors(descend(test, config.descent_steps), test).mean() / c
-
-        layers = jnp.stack([layer(c, m) for c, m in cases(config)])
-        return layers, jnp.mean(prompts.y_query**2), jax.lax.map(descent, jnp.array(config.scales))
-
-    keys = jax.random.split(key, (pieces, -(-config.test_prompts // pieces)))
-    return jax.tree.map(lambda one: one.mean(0) / config.d, jax.lax.map(piece, keys))
-
-
-@partial(jax.jit, static_argnames=("lengths", "steps"))
-def table_errors(layers, prompts, lengths, steps):  # -> [learners, lengths, B]
-    """Squared errors on the table; of the trained layers, their mean over the runs."""
-
-    def at(m):
-        short = shorten(prompts, m)
-        layer = jax.lax.map(
-            lambda params: errors(moments.predictions(params, short), short), layers
-        )
-        # Bayes for w ~ N(0, I/d) where half of the variance of y is noise.
-        weights = jax.vmap(partial(estimators.ridge, penalty=short.x.shape[2] / m))(short)
-        others = (
-            descend(short, steps),
-            (weights * short.x_query).sum(1),
-            jnp.zeros_like(short.y_query),
-        )
-        return jnp.stack([layer.mean(0), *(errors(guess, short) for guess in others)])
-
-    return jnp.stack([at(m) for m in lengths], axis=1)
-
-
 def theory(config, scales, lengths):
     """Risk / tr Λ' of A = Γ^{-1} from (I, n), at scales c and lengths m; m = ∞ is the floor."""
     identity = jnp.eye(config.d)
     best = optimum.one_layer(identity, identity, config.n, 0.0)
 
     def at(c, m):
-        law = (c * identity, c * identity, identity)
-        return optimum.shifted_risk(best, *law, m, 0.0) / (c * config.d)
+        shifted = (c * identity, c * identity, identity)
+        return optimum.shifted_risk(best, *shifted, m, 0.0) / (c * config.d)
 
     return jax.vmap(at)(*jnp.broadcast_arrays(jnp.asarray(scales), jnp.asarray(lengths, float)))
+
+
+def over_runs(layers, key, config):  # -> [R, cases], [R], [R, scales]
+    """``shifted_risks`` of every run, each on prompts of its own."""
+    by_run = [
+        shifted_risks(jax.tree.map(lambda leaf, r=r: leaf[r], layers), key, config)
+        for r, key in enumerate(jax.random.split(key, config.runs))
+    ]
+    return tuple(np.stack(risks) for risks in zip(*by_run, strict=True))
+
+
+def on_the_table(layers, table, key, config):  # -> lengths, [learners, lengths, B]
+    """Squared errors on prompts that are rows of the table, at their common lengths."""
+    lengths = tuple(sorted({config.n, *config.table_lengths}))
+    draw = partial(tables.sample, table=table, n=max(lengths))
+    prompts = jax.vmap(draw)(jax.random.split(key, config.table_prompts))
+    return lengths, np.float32(table_errors(layers, prompts, lengths, config.descent_steps))
 
 
 def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
@@ -139,15 +78,9 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
         checkpoint = checkpoints and checkpoints / f"{name}.ckpt"
         run = train(config, d, key, progress, checkpoint)
         layers.append(jax.tree.map(lambda leaf: leaf.astype(float), run.params))
-        status.append([str(one) for one in run.status])
-    found = [
-        evaluate(jax.tree.map(lambda leaf, r=r: leaf[r], layers[0]), key, config)
-        for r, key in enumerate(jax.random.split(keys[2], config.runs))
-    ]
-    risk, zero, descent = (np.stack(one) for one in zip(*found, strict=True))
-    lengths = tuple(sorted({config.n, *config.table_lengths}))
-    draw = partial(tables.sample, table=table, n=max(lengths))
-    prompts = jax.vmap(draw)(jax.random.split(keys[3], config.table_prompts))
+        status.append([str(end) for end in run.status])
+    risk, zero, descent = over_runs(layers[0], keys[2], config)
+    lengths, table_error = on_the_table(layers[1], table, keys[3], config)
     scales = np.geomspace(min(config.scales), max(config.scales), 60)
     m = np.geomspace(min(config.lengths), max(config.lengths), 60)
     return xr.Dataset(
@@ -160,10 +93,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
             "scale_floor": ("c", theory(config, scales, np.inf)),
             "length_theory": (("shift", "m"), [theory(config, c, m) for c in SHIFTS]),
             "length_floor": ("shift", theory(config, SHIFTS, np.inf)),
-            "table_error": (
-                ("learner", "table_length", "prompt"),
-                np.float32(table_errors(layers[1], prompts, lengths, config.descent_steps)),
-            ),
+            "table_error": (("learner", "table_length", "prompt"), table_error),
             "status": (("layer", "run"), np.array(status)),
         },
         {

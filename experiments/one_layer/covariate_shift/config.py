@@ -1,8 +1,12 @@
-"""Settings and criteria of `covariate_shift`, fixed before its first run."""
+"""The sizes and the statements of `covariate_shift`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+SHIFTS = (1.0, 3.0)  # scales at which the length of the test prompt varies
+LEARNERS = ("trained layer", "gradient descent", "ridge", "mean")  # on the table
 
 
 @dataclass(frozen=True)
@@ -58,5 +62,51 @@ TIERS = {
     "paper": Config(d=20, n=40, runs=16, steps=5000, batch=4096, test_prompts=100_000),
 }
 
-SHIFTS = (1.0, 3.0)  # scales at which the length of the test prompt varies
-LEARNERS = ("trained layer", "gradient descent", "ridge", "mean")  # on the table
+
+def cases(config) -> list[tuple[float, int]]:
+    """(c, m): m demonstrations with covariates from N(0, cI)."""
+    return [(c, config.n) for c in config.scales] + [(c, m) for c in SHIFTS for m in config.lengths]
+
+
+def statements(config) -> tuple[Statement, ...]:
+    source = "derived here from Zhang et al. 2306.09927"
+    return (
+        Statement(
+            "theory",
+            source,
+            "At other scales and lengths the trained layer has the risk that theory gives Γ^{-1}",
+            "measured over predicted risk, at the worst scale and length",
+            at_least=1 - config.theory_ratio,
+            at_most=1 + config.theory_ratio,
+        ),
+        Statement(
+            "floor",
+            source,
+            f"At scale {SHIFTS[-1]:g} even the longest prompt leaves it worse than predicting zero",
+            f"(risk - risk of zero) / tr Λ', same prompts, m = {config.lengths[-1]}",
+            at_least=0.0,
+        ),
+        Statement(
+            "descent",
+            "derived here",
+            "Descent with each prompt's own step size has the same relative risk at all scales",
+            "its largest risk / tr Λ' over its smallest, less one",
+            at_most=config.descent_drift,
+        ),
+        Statement(
+            "table",
+            "derived here",
+            "A layer trained on isotropic Gaussians beats the mean on the diabetes table",
+            f"its squared error less that of the mean, m = n = {config.n}",
+            at_most=0.0,
+            over="prompts",
+        ),
+        Statement(
+            "table_descent",
+            "derived here",
+            "On that table descent with each prompt's own step size beats the trained layer",
+            f"the layer's squared error less that of descent, m = n = {config.n}",
+            at_least=0.0,
+            over="prompts",
+        ),
+    )
