@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching import checkpoints as matching
+from experiments.matching import subsets
 from experiments.matching.coverage.config import GROUPS, KINDS, METHODS, Config
 from lsa_lab.models import constructions
 from lsa_lab.selection import diversity, gradient_matching, prefix, rivals
@@ -29,7 +30,7 @@ def draw(config, key):  # -> Pool, leaves [K·R, m, ...], and queries [K·R, 2 Q
             **words,
         )
         keys = jax.random.split(jax.random.fold_in(key, tag), config.runs)
-        pool, queries = matching.draw(task, config.queries, keys)
+        pool, queries = matching.sample_pools(task, config.queries, keys)
         drawn.append((pool, queries.replace(law=None)))
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *drawn)
 
@@ -58,12 +59,12 @@ def choose(config, size, pool, features, random, keys):  # of K·R runs -> indic
 def judge(config, pool, queries, gradients, chosen):  # [S, m] of one run
     """Of every subset: the error of each group, the share of the minority, and the objective."""
     stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
-    weights = matching.answers(stack, pools.tokens(pool), chosen)
+    weights = subsets.taught_weights(stack, pools.tokens(pool), chosen)
     squares = (weights @ queries.x.T - queries.y[None]) ** 2  # [S, 2 Q]
     return {
         "error": squares.reshape(-1, 2, config.queries).mean(2),
         "share": chosen @ (pool.cluster == 1).astype(chosen.dtype) / chosen.sum(1),
-        "gap": matching.gaps(gradients, chosen),
+        "gap": subsets.gaps(gradients, chosen),
     }
 
 
@@ -105,7 +106,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     found = {name: [] for name in ("error", "divergence", "gap")}
     for size in config.sizes:
         chosen = choose(config, size, pool, both, orders, keys[2])
-        members = matching.members(chosen, config.m)
+        members = subsets.members(chosen, config.m)
         judged = jax.device_get(weighed(pool, queries, both[:, 0], members))
         judged["divergence"] = divergence(judged.pop("share"), config.minority)
         for name, values in judged.items():

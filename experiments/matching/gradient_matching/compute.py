@@ -1,25 +1,87 @@
-"""Does a subset that matches the pool's gradients teach better than its rivals?"""
+"""Choose by every rule, let the stack learn from the chosen, and compare."""
 
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching import checkpoints as matching
-from experiments.matching.gradient_matching.config import Config
-from experiments.matching.gradient_matching.rules import (
-    FIXED,
-    OWN,
-    ablate,
-    by_rule,
-    choose,
-    exactly,
-    judge,
-    learned,
-    rank_all,
-)
+from experiments.matching import subsets
+from experiments.matching.gradient_matching import learners, rules
+from experiments.matching.gradient_matching.config import HOW, MATCHING, OTHERS, RULES, Config
+from lsa_lab.models import constructions
 from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks import pools
+
+ONCE = len(MATCHING) + len(OTHERS)  # rules with one subset of each size
+
+
+def sample(config, keys, key_noise):  # -> Pool [R, m, ...], queries [R, Q, ...], validation
+    task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
+    pool, both = matching.sample_pools(task, config.queries + config.validation, keys)
+    queries = jax.tree.map(lambda leaf: leaf[:, : config.queries], both)
+    validation = jax.tree.map(lambda leaf: leaf[:, config.queries :], both)
+    noise = jax.random.normal(key_noise, validation.y.shape)
+    return pool, queries, validation.replace(y=validation.y + config.noise_std * noise)
+
+
+@partial(jax.jit, static_argnums=0)
+def errors(config, pool, queries, validation, gradients, chosen):  # [S, m] of one run
+    """Squared errors [S, Q] after every subset, the error on the validation, and the objective."""
+    stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
+    weights = subsets.taught_weights(stack, pools.tokens(pool), chosen)
+    return (
+        (weights @ queries.x.T - queries.y[None]) ** 2,
+        ((weights @ validation.x.T - validation.y[None]) ** 2).mean(1),
+        subsets.gaps(gradients, chosen),
+    )
+
+
+def judge(config, *rows):  # -> a function: indices [R, S, n] -> [R, S, Q], [R, S], [R, S]
+    """``errors`` of all runs, for any number of subsets of any size in one compiled computation:
+    they are filled up with whole pools to one S."""
+    of_runs = jax.jit(jax.vmap(partial(errors, config)))
+    most = ONCE + config.tries + config.random_draws + config.queries
+
+    def judged(indices):
+        chosen = subsets.members(indices, config.m)
+        rest = np.ones((config.runs, most - chosen.shape[1], config.m))
+        measured = jax.device_get(of_runs(*rows, np.concatenate([chosen, rest], axis=1)))
+        return [values[:, : chosen.shape[1]] for values in measured]
+
+    return judged
+
+
+def by_rule(config, squares, validated, gap):  # -> error, objective [R, rule]
+    """The try of the least validation error, the median of random subsets, and the mean over
+    queries of what is chosen for each alone."""
+    tries, random, each = np.cumsum([ONCE, config.tries, config.random_draws])
+    best = validated[:, tries:random].argmin(1)[:, None]
+    own = np.diagonal(squares[:, each:], axis1=1, axis2=2)
+
+    def columns(values, similar):  # [R, S], [R, Q]
+        tried = np.take_along_axis(values[:, tries:random], best, axis=1)
+        median = np.median(values[:, random:each], axis=1)[:, None]
+        parts = [values[:, :tries], tried, median, similar.mean(1)[:, None]]
+        return np.concatenate(parts, axis=1)
+
+    return columns(squares.mean(2), own), columns(gap, gap[:, each:])
+
+
+def ablations(config, judged, linear, prefixes):
+    """Errors and objectives with fewer checkpoints, other prefixes, fewer swaps, and no choice."""
+    squares, _, gap = judged(jax.vmap(partial(rules.ablate, config))(linear, prefixes))
+    ends = np.cumsum([len(config.used), len(config.prefix_lengths)])
+    by_used, by_length, by_swaps = np.split(squares.mean(2), ends, axis=1)
+    everyone = judged(np.tile(np.arange(config.m), (config.runs, 1, 1)))[0]
+    return {
+        "by_used": (("run", "used"), by_used),
+        "by_length": (("run", "length"), by_length),
+        "by_swaps": (("run", "swaps"), by_swaps),
+        "gap_by_swaps": (("run", "swaps"), gap[:, ends[1] :]),
+        "pool_error": ("run", everyone.mean((1, 2))),
+    }
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -27,57 +89,33 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     root = jax.random.key(config.seed)
     keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
-    task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
-    pool, asked = matching.draw(task, config.queries + config.validation, keys[0])
-    asked = asked.replace(law=None)
-    queries = jax.tree.map(lambda leaf: leaf[:, : config.queries], asked)
-    validation = jax.tree.map(lambda leaf: leaf[:, config.queries :], asked)
-    noise = jax.random.normal(jax.random.fold_in(root, 5), validation.y.shape)
-    validation = validation.replace(y=validation.y + config.noise_std * noise)
-    linear, prefixes, features = learned(config, pool, keys, progress)
-    weighed = jax.jit(jax.vmap(partial(judge, config)))
-
-    def judged(indices):  # [R, S, n], filled up to one S for all
-        chosen = matching.members(indices, config.m)
-        most = len(FIXED) + config.tries + config.random_draws + config.queries
-        full = np.concatenate([chosen, np.ones((config.runs, most - chosen.shape[1], config.m))], 1)
-        found = jax.device_get(weighed(pool, queries, validation, features[:, 0], full))
-        return [values[:, : chosen.shape[1]] for values in found]
-
-    orders = jax.vmap(partial(rank_all, config))(pool, queries.x, keys[4])
-    found = [
-        by_rule(config, judged(choose(config, size, pool, features, orders, keys[3])))
+    pool, queries, validation = sample(config, keys[0], jax.random.fold_in(root, 5))
+    linear, prefixes, features = learners.gradients(config, pool, keys[1], keys[2][0], progress)
+    judged = judge(config, pool, queries, validation, features[:, 0])
+    ranked = jax.vmap(partial(rules.rank_all, config))(pool, queries.x, keys[4])
+    by_size = [
+        by_rule(config, *judged(rules.choose(config, size, pool, features, ranked, keys[3])))
         for size in config.sizes
     ]
-    expected = jax.vmap(gradient_matching.random_expectation, (0, None))
-    small = [jax.lax.map(partial(exactly, config, m), linear) for m in config.small_pools]
-    squares, _, gap = judged(jax.vmap(partial(ablate, config))(linear, prefixes))
-    parts = np.cumsum([len(config.used), len(config.prefix_lengths)])
-    by_used, by_length, by_swaps = np.split(squares.mean(2), parts, axis=1)
-    everyone = judged(np.tile(np.arange(config.m), (config.runs, 1, 1)))[0]
-    dims = ("run", "n", "rule")
+    error, objective = (np.stack(values, axis=1) for values in zip(*by_size, strict=True))
+    random = jax.vmap(gradient_matching.random_expectation, (0, None))
+    expected = np.stack([np.sqrt(random(features[:, 0], n)) for n in config.sizes], axis=1)
+    small = [jax.lax.map(partial(rules.small_pool, config, m), linear) for m in config.small_pools]
     return xr.Dataset(
         {
-            "error": (dims, np.stack([error for error, _ in found], axis=1)),
-            "gap": (dims, np.stack([gap for _, gap in found], axis=1)),
-            "expected": (
-                dims[:2],
-                np.stack([np.sqrt(expected(features[:, 0], n)) for n in config.sizes], axis=1),
-            ),
-            "by_used": (("run", "used"), by_used),
-            "by_length": (("run", "length"), by_length),
-            "by_swaps": (("run", "swaps"), by_swaps),
-            "gap_by_swaps": (("run", "swaps"), gap[:, parts[1] :]),
-            "pool_error": ("run", everyone.mean((1, 2))),
+            "error": (("run", "n", "rule"), error),
+            "gap": (("run", "n", "rule"), objective),
+            "expected": (("run", "n"), expected),
             "small": (("run", "pool", "how"), np.stack(small, axis=1)),
+            **ablations(config, judged, linear, prefixes),
         },
         {
             "n": list(config.sizes),
-            "rule": [*FIXED, *OWN],
+            "rule": list(RULES),
             "length": list(config.prefix_lengths),
             "used": list(config.used),
             "swaps": list(config.budgets),
             "pool": list(config.small_pools),
-            "how": ["exact", "swaps", "greedy", "random"],
+            "how": list(HOW),
         },
     )

@@ -1,16 +1,28 @@
-"""Settings and criteria of `gradient_matching`, fixed before its first run."""
+"""The rules, sizes and statements of `gradient_matching`, fixed before its first run."""
 
 from dataclasses import dataclass
+from functools import partial
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+# A subset of each size by each of these rules,
+MATCHING = ("matching", "matching, prefix", "moments", "greedy only", "mismatching")
+OTHERS = ("k-means", "determinantal", "leverage", "stratified")
+# and several by each of these: the best on validation, the median, one for each query.
+SEVERAL = ("best of 5", "random", "similarity")
+RULES = (*MATCHING, *OTHERS, *SEVERAL)
+RIVALS = (*OTHERS, *SEVERAL)
+HOW = ("exact", "swaps", "greedy", "random")  # subsets of a small pool
 
 
 @dataclass(frozen=True)
 class Config:
     """Subsets of a pool by gradient matching and by its rivals, before one constructed stack.
 
-    The linear proxy and the prefix are trained as A3's code does (THEORY I.3.1), with learning
-    rates of their own: 40 steps of 0.001 would leave weights of size one where they start.
+    The linear proxy and the prefix are trained as A3's code does (docs/theory, "Gradient
+    matching"), with learning rates of their own: 40 steps of 0.001 would leave weights of size one
+    where they start.
     """
 
     d: int = 8
@@ -61,11 +73,9 @@ class Config:
         checks.each_between(self, "small_pools", 2, min(self.m, 18))
         for name in ("random_draws", "tries", "runs"):
             checks.between(self, name, 2, None)
-        for name in ("noise_std", "step", "linear_rate", "prefix_rate"):
+        bounds = ("worse", "best", "like_the_pool", "same", "near_exact", "swaps", "checkpoints")
+        for name in ("noise_std", "step", "linear_rate", "prefix_rate", "clear", *bounds):
             checks.positive(self, name)
-        for name in ("clear", "worse", "best", "like_the_pool", "same", "near_exact", "swaps"):
-            checks.positive(self, name)
-        checks.positive(self, "checkpoints")
         checks.seed(self, "seed")
 
 
@@ -99,3 +109,68 @@ TIERS = {
         runs=64,
     ),
 }
+
+
+def statements(config) -> tuple[Statement, ...]:
+    median = partial(Statement, statistic="median")
+    paper, here, size = "A3 (CLG)", "derived here; A3 (CLG)", config.ablation_size
+    of_random = "the error over that of a random subset"
+    return (
+        median(
+            "random",
+            paper,
+            "Matched demonstrations teach better than random ones at every size",
+            f"{of_random}, at the worst size",
+            at_most=config.clear,
+        ),
+        median(
+            "mismatched",
+            f"{paper}, figure 4",
+            "Mismatched demonstrations teach worse than random ones at every size",
+            f"{of_random}, at the size where it is least",
+            at_least=config.worse,
+            note="random subsets drawn anew after a first run, in which it failed",
+        ),
+        median(
+            "rivals",
+            paper,
+            "The rival that is best on average teaches no better than matching at any size",
+            "the error over that of this rival, at the worst size",
+            at_most=config.best,
+        ),
+        median(
+            "pool",
+            here,
+            f"{size} matched demonstrations teach nearly as well as the whole pool does",
+            f"the error over that of all {config.m}",
+            at_most=config.like_the_pool,
+        ),
+        median(
+            "prefix",
+            here,
+            "A prefix of any length is as good a learner as the linear proxy",
+            f"the error over that of the proxy's choice, n = {size}, at the worst length",
+            at_most=config.same,
+        ),
+        median(
+            "exact",
+            here,
+            "Greedy choice with swaps comes near to the best subset of a small pool",
+            "the objective over the least possible, at the worst pool",
+            at_most=config.near_exact,
+        ),
+        median(
+            "swaps",
+            paper,
+            "Swaps improve what greedy choice has reached",
+            f"the objective over that of greedy choice alone, n = {size}",
+            at_most=config.swaps,
+        ),
+        median(
+            "checkpoints",
+            paper,
+            "Gradients along the whole training choose better than the first alone",
+            f"the error with one checkpoint over that with all, n = {size}",
+            at_least=config.checkpoints,
+        ),
+    )

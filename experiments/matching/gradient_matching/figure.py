@@ -1,112 +1,115 @@
-"""The figure of `gradient_matching`, drawn from its result alone."""
+"""Errors and objectives of every rule by size, small pools, and the three ablations."""
 
 import numpy as np
 
-from experiments.matching.gradient_matching.claims import relative
+from experiments.matching.gradient_matching.claims import best_rival, over_rival, relative
 from lsa_lab import results
 from lsa_lab.harness import style
 
+COMPARED = ("mismatching", "random", "best of 5", "matching", "matching, prefix", "moments")
+
 
 def plot(dataset):
-    settings = results.config_of(dataset)
-    drawn, axes = style.figure(10.0, 6.2, (2, 3))
-    sizes, lost = dataset.n.values, 0
-    shown = ("mismatching", "random", "best of 5", "matching", "matching, prefix", "moments")
-    for rule, color, marker in zip(shown, style.COLOURS[::-1], style.MARKERS, strict=True):
-        for ax, values in ((axes[0], dataset.error), (axes[1], dataset.gap / dataset.expected)):
+    figure, axes = style.figure(10.0, 6.2, (2, 3))
+    by_size(axes[:2], dataset)
+    all_rules(axes[2], dataset)
+    small_pools(axes[3], dataset)
+    learners(axes[4], dataset)
+    swaps(axes[5], dataset)
+    return figure
+
+
+def caption(dataset) -> str:
+    config = results.config_of(dataset)
+    matched = relative(dataset).sel(rule="matching").median("run")
+    rival = over_rival(dataset).median("run")
+    names = ("error", "gap", "small", "by_used", "by_length", "by_swaps", "gap_by_swaps")
+    return (
+        f"Matched demonstrations leave {_span(matched)} of the error of random subsets, and "
+        f"{_span(rival)} of that of {best_rival(dataset)} selection, the best rival on average. "
+        f"A stack of {config.depth} steps of descent learns from n of {config.m} noisy "
+        f"demonstrations (d = {config.d}, noise {config.noise_std:g}). "
+        f"Median of {config.runs} runs and the middle 80 % of them; random is the median of "
+        f"{config.random_draws} draws; {sum(style.missing(dataset[name]) for name in names)} "
+        f"numbers left out as not finite. e, f: n = {config.ablation_size}."
+    )
+
+
+def _span(medians):  # [n]
+    return f"{float(medians.min()):.2g} to {float(medians.max()):.2g}"
+
+
+def by_size(axes, dataset):
+    sizes, config = dataset.n.values, results.config_of(dataset)
+    panels = (dataset.error, dataset.gap / dataset.expected)
+    for i, (rule, color) in enumerate(zip(COMPARED, style.COLOURS[::-1], strict=True)):
+        for ax, values in zip(axes, panels, strict=True):
             runs = values.sel(rule=rule).transpose("run", "n")
-            x = sizes * 1.05 ** (shown.index(rule) - 2.5)
-            lost += style.band(ax, x, runs, rule, color, marker)
+            style.band(ax, sizes * 1.05 ** (i - 2.5), runs, rule, color, style.MARKERS[i])
     rest = float(dataset.pool_error.median())
     axes[0].axhline(rest, color=style.BLACK, lw=1.2, label="the whole pool")
     axes[1].axhline(1, color=style.BLACK, lw=1.2)
-    axes[0].set(ylabel="error on queries", ylim=(rest / 2, 30 * settings.d))
+    axes[0].set(ylabel="error on queries", ylim=(rest / 2, 30 * config.d))
     axes[1].set(ylabel="objective / expected of a random subset")
     axes[0].set_title("error against n")
     axes[1].set_title("objective against n")
-    for ax in axes[:2]:
+    for ax in axes:
         style.log_axes(ax, x=True, y=True, ticks=sizes)
-        ax.set(xlabel="n of a pool of " + str(settings.m))
+        ax.set(xlabel=f"n of a pool of {config.m}")
     axes[0].legend(loc="upper right")
-    lost += rank(axes[2], dataset)
-    lost += lesser(axes[3:], dataset)
-    low = relative(dataset).sel(rule="matching").median("run")
-    style.caption(
-        drawn,
-        f"A stack of {settings.depth} steps of descent learns from n of {settings.m} noisy "
-        f"demonstrations (d = {settings.d}, noise {settings.noise_std:g}). Matched gradients leave "
-        f"{float(low.min()):.2g} to {float(low.max()):.2g} of the error of random subsets. "
-        f"Median of {settings.runs} runs and the middle 80 % of them; random is the median of "
-        f"{settings.random_draws} draws; {lost} numbers left out as not finite. "
-        f"e, f: n = {settings.ablation_size}.",
-    )
-    return drawn
 
 
-def rank(ax, dataset):
+def all_rules(ax, dataset):
     """All rules at three sizes, the best on average at the top."""
-    ratio, lost = relative(dataset), 0
+    ratio, sizes = relative(dataset), dataset.n.values
     average = np.log(ratio.median("run")).mean("n")
     order = average.sortby(average).rule.values[::-1]
-    sizes = dataset.n.values
     for i, n in enumerate(sizes[len(sizes) > 1 :: max(1, len(sizes) // 3)][:3]):
-        runs = ratio.sel(n=n, rule=order).transpose("run", "rule").values
-        low, mid, high = np.quantile(runs, [0.1, 0.5, 0.9], axis=0)
-        y = np.arange(len(order)) + 0.22 * (1 - i)
-        ax.errorbar(
-            mid,
-            y,
-            xerr=[mid - low, high - mid],
-            fmt=style.MARKERS[i],
-            color=style.COLOURS[i],
-            label=f"n = {n}",
-            elinewidth=0.8,
-        )
-        lost += int(np.sum(~np.isfinite(runs)))
+        runs = ratio.sel(n=n, rule=order).values
+        low, middle, high = np.quantile(runs, [0.1, 0.5, 0.9], axis=0)
+        look = {"fmt": style.MARKERS[i], "color": style.COLOURS[i], "elinewidth": 0.8}
+        y, bars = np.arange(len(order)) + 0.22 * (1 - i), [middle - low, high - middle]
+        ax.errorbar(middle, y, xerr=bars, label=f"n = {n}", **look)
     ax.axvline(1, color="grey", lw=0.8, ls="--")
     ax.set_yticks(np.arange(len(order)), order)
     style.log_axes(ax, x=True, ticks=(0.03, 0.1, 0.3, 1, 3, 10))
     ax.set(xlabel="error / that of a random subset", xlim=(0.03, 30))
     ax.set_title("all rules")
     ax.legend(loc="upper right")
-    return lost
 
 
-def lesser(axes, dataset):
-    """Small pools, and the three ablations."""
-    settings, lost = results.config_of(dataset), 0
+def small_pools(ax, dataset):
+    size, x = results.config_of(dataset).small_size, dataset.pool.values
     ratio = dataset.small / dataset.small.sel(how="exact")
     for how, color, marker in zip(
         ("swaps", "greedy", "random"), style.COLOURS, style.MARKERS, strict=False
     ):
         runs = ratio.sel(how=how).transpose("run", "pool")
-        lost += style.band(axes[0], dataset.pool.values, runs, how, color, marker)
-    axes[0].axhline(1, color=style.BLACK, lw=1.2, label="the best subset")
-    axes[0].set(xlabel="pool", ylabel="objective / least possible", xticks=dataset.pool.values)
-    axes[0].set_title(f"all subsets of {settings.small_size} tried")
-    axes[0].legend(loc="upper left")
-    base = dataset.pool_error
-    for name, axis, label, color, marker in (
-        ("by_used", "used", "checkpoints used", style.COLOURS[0], "o"),
-        ("by_length", "length", "prefix tokens", style.COLOURS[1], "s"),
+        style.band(ax, x, runs, how, color, marker)
+    ax.axhline(1, color=style.BLACK, lw=1.2, label="the best subset")
+    ax.set(xlabel="pool", ylabel="objective / least possible", xticks=x)
+    ax.set_title(f"all subsets of {size} tried")
+    ax.legend(loc="upper left")
+
+
+def learners(ax, dataset):
+    for i, (name, axis, label) in enumerate(
+        (("by_used", "used", "checkpoints used"), ("by_length", "length", "prefix tokens"))
     ):
-        runs = (dataset[name] / base).transpose("run", axis)
-        lost += style.band(axes[1], dataset[axis].values, runs, label, color, marker)
-    axes[1].axhline(1, color=style.BLACK, lw=1.2, label="the whole pool")
-    axes[1].set(xlabel="how many", ylabel="error / that of the whole pool")
-    axes[1].set_title("what is trained")
-    axes[1].legend()
+        runs = (dataset[name] / dataset.pool_error).transpose("run", axis)
+        style.band(ax, dataset[axis].values, runs, label, style.COLOURS[i], style.MARKERS[i])
+    ax.axhline(1, color=style.BLACK, lw=1.2, label="the whole pool")
+    ax.set(xlabel="how many", ylabel="error / that of the whole pool")
+    ax.set_title("what is trained")
+    ax.legend()
+
+
+def swaps(ax, dataset):
     places = np.arange(len(dataset.swaps))
-    gap = dataset.gap_by_swaps / dataset.gap_by_swaps.isel(swaps=0)
-    error = dataset.by_swaps / dataset.by_swaps.isel(swaps=0)
-    for values, label, color, marker in (
-        (gap, "objective", style.COLOURS[0], "o"),
-        (error, "error", style.COLOURS[1], "s"),
-    ):
-        runs = values.transpose("run", "swaps")
-        lost += style.band(axes[2], places, runs, label, color, marker)
-    axes[2].set_xticks(places, [str(count) for count in dataset.swaps.values])
-    axes[2].set(xlabel="swaps allowed", ylabel="over that of greed alone")
-    axes[2].set_title("swaps")
-    axes[2].legend()
-    return lost
+    for i, (name, label) in enumerate((("gap_by_swaps", "objective"), ("by_swaps", "error"))):
+        runs = (dataset[name] / dataset[name].isel(swaps=0)).transpose("run", "swaps")
+        style.band(ax, places, runs, label, style.COLOURS[i], style.MARKERS[i])
+    ax.set_xticks(places, [str(count) for count in dataset.swaps.values])
+    ax.set(xlabel="swaps allowed", ylabel="over that of greedy choice")
+    ax.set_title("swaps")
+    ax.legend()

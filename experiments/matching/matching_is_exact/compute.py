@@ -41,7 +41,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     task = pools.PoolTask(
         config.m + config.n, config.d, covariances=covariance[None], noise_std=config.noise_std
     )
-    both, queries = matching.draw(task, config.queries, keys[0])
+    both, queries = matching.sample_pools(task, config.queries, keys[0])
     pool = jax.tree.map(lambda leaf: leaf[:, : config.m], both)
     recipe = prefix.Recipe(batch=config.batch, learning_rate=config.rate, saves=config.most)
     label = "matching_is_exact"

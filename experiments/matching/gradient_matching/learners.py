@@ -1,0 +1,104 @@
+"""The learners that are trained on each pool, and every example's gradients along their training.
+
+The linear proxy, and prefixes of several lengths in front of one layer of masked linear attention.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from experiments.matching import checkpoints
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.selection import prefix, rivals
+from lsa_lab.tasks import pools
+from lsa_lab.training import Training, fit
+
+LENGTH = 4  # of A3's prefix
+
+
+def gradients(config, pool, keys_linear, key_prefix, progress):
+    """Gradients of the linear proxy [R, m, p] and of each prefix [R, K, m, p'], and the features
+    that are matched [R, F, m, p''], as ``features`` returns them."""
+    name, lengths = "gradient_matching", tuple(config.prefix_lengths)
+    recipe = partial(prefix.Recipe, epochs=config.epochs, batch=config.batch, saves=config.saves)
+    rates = (config.linear_rate, config.prefix_rate)
+    linear, literal = (recipe(learning_rate=rate) for rate in rates)
+    path = checkpoints.linear_checkpoints(pool, linear, keys_linear, name, progress)
+    prefixes = prefix_checkpoints(pool, lengths, literal, key_prefix, name, progress)
+
+    @jax.jit
+    def collect(pool, path, prefixes):
+        linear = jax.vmap(prefix.linear_gradients)(path, pool)
+        literal = jax.vmap(lambda z, pool: prefix_gradients(z, lengths, pool))(prefixes, pool)
+        oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
+        used = literal[:, lengths.index(LENGTH)].reshape(*linear.shape[:2], config.saves, -1)
+        used = used[..., : LENGTH * (config.d + 1)].reshape(*linear.shape[:2], -1)
+        return linear, literal, jax.vmap(features)(linear, used, oracle)
+
+    return collect(pool, path, prefixes)
+
+
+def features(*kinds):  # [m, p] each -> [F, m, largest p]
+    """Zeros added to a gradient change no distance: all kinds of features are one computation."""
+    most = max(rows.shape[1] for rows in kinds)
+    return jnp.stack([jnp.pad(rows, ((0, 0), (0, most - rows.shape[1]))) for rows in kinds])
+
+
+def one_layer(d, scale):  # -> Params
+    """One step of descent, its answer times ``scale``."""
+    return constructions.gradient_descent(jnp.full(1, scale), d)
+
+
+def prefix_checkpoints(pool, lengths, recipe, key, label, progress=None):  # -> [R, K, C, k, e]
+    """Prefixes of several lengths in front of the one-layer model, along their training.
+
+    All have the width k of the longest, and zeros after their own tokens: the model is quadratic in
+    each of its tokens, so that these get no gradient and stay zero, and the mean over the tokens is
+    scaled to one over a prefix's own.
+    """
+    runs, m, d = pool.x.shape
+    longest, count = max(lengths), len(lengths)
+    own = jnp.arange(longest)[None] < jnp.asarray(lengths)[:, None]  # [K, k]
+
+    def init(key):  # [K, k, e]: a longer prefix begins like a shorter one
+        return jnp.where(own[:, :, None], prefix.init(key, longest, d + 1)[None], 0)
+
+    key_init, key_data = jax.random.split(key)
+    start = jax.jit(jax.vmap(init))(jax.random.split(key_init, runs))
+    again = jax.tree.map(lambda leaf: jnp.repeat(leaf, count, axis=0), (pool.x, pool.y))
+    scales = jnp.tile(longest / jnp.asarray(lengths, float), runs)
+
+    def loss(z, batch, row):
+        return prefix.batch_loss(linear_attention.forward, one_layer(d, row[2]), z, batch)
+
+    training = Training(
+        loss=loss,
+        sample=lambda key, row: prefix.sample_batch(key, pools.Pool(*row[:2]), recipe.batch),
+        optimizer=lambda _: recipe.optimizer(m),
+        steps=recipe.steps(m),
+        label=f"{label}: prefixes",
+    )
+    run = fit(
+        training,
+        start.reshape(-1, longest, d + 1),
+        jnp.repeat(jax.random.split(key_data, runs), count),
+        per_run=(*again, scales),
+        watch=lambda z: z,
+        chunk=recipe.chunk(m),
+        progress=progress,
+    )
+    watched = jnp.asarray(run.history["watch"][:, :-1])
+    return watched.reshape(runs, count, *watched.shape[1:])
+
+
+def prefix_gradients(prefixes, lengths, pool):  # [K, C, k, e] -> [K, m, C·k·e], of one run
+    """``prefix.prefix_gradients`` for every length."""
+    d = pool.x.shape[1]
+    scales = max(lengths) / jnp.asarray(lengths, float)
+
+    def of_length(scale, prefixes):
+        forward, params = linear_attention.forward, one_layer(d, scale)
+        return prefix.prefix_gradients(forward, params, prefixes, pool)
+
+    return jax.vmap(of_length)(scales, prefixes)

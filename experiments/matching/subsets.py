@@ -1,0 +1,34 @@
+"""What subsets of a pool teach a stack, and how near their mean gradients come to the pool's (A3).
+
+The stack is masked, normalised linear attention. Its prediction from a subset S is w(S)·x_query,
+and w(S) is read from its last layer map.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lsa_lab.models import moments
+
+
+def members(indices, m):  # [..., n] -> [..., m]
+    """1 for the chosen and 0 for the others."""
+    chosen = np.zeros((*np.shape(indices)[:-1], m))
+    np.put_along_axis(chosen, np.asarray(indices), 1.0, axis=-1)
+    return chosen
+
+
+def taught_weights(stack, rows, chosen):  # [m, e], [S, m] -> [S, d]
+    """w(S) of every subset S of the pool: one computation, whatever its size."""
+
+    def weights(chosen):
+        moment = rows.T @ (chosen[:, None] * rows) / chosen.sum()
+        return -moments.layer_maps(stack, moment)[-1, -1, :-1]
+
+    return jax.lax.map(weights, chosen, batch_size=32)
+
+
+def gaps(gradients, chosen):  # [m, p], [S, m] -> [S]
+    """The objective |mean over the subset - mean over the pool|."""
+    means = (chosen / chosen.sum(1, keepdims=True)) @ gradients
+    return jnp.linalg.norm(means - gradients.mean(0)[None], axis=1)
