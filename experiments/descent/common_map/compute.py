@@ -1,4 +1,4 @@
-"""How far are softmax, causal masks, norms and MLPs from one linear map for all tokens?"""
+"""Streams of random transformers, and what the best map common to their tokens misses."""
 
 import dataclasses
 from functools import partial
@@ -13,11 +13,11 @@ from lsa_lab.analyses.common_map import best_common_map
 from lsa_lab.models import transformer
 from lsa_lab.tasks.linear import LinearTask, sample
 
-DRAWN = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")  # the rest is zero, or one
+RANDOM = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")  # the rest is zero, or one
 
 
-def shape(config: Config, parts: dict) -> transformer.Config:
-    """The transformer of this name; an MLP has the width that the config says."""
+def architecture(config: Config, parts: dict) -> transformer.Config:
+    """Linear attention but for these parts; an MLP has the width that the config says."""
     parts = {"kernel": "linear", **parts}
     if "mlp_width" in parts:
         parts["mlp_width"] = config.mlp_width
@@ -31,11 +31,11 @@ def draw(key, config):  # -> Params [R, S, ...], Prompt [R, B, ...], queries [R,
     tags = [jax.random.fold_in(key, tag) for tag in range(3)]
     each = (config.runs, config.prompts)
     keys = [jax.random.split(*pair) for pair in zip(tags, (each[:1], each, each), strict=True)]
-    model = shape(config, MODELS["softmax, norm, MLP"])
+    model = architecture(config, MODELS["softmax, norm, MLP"])
     weights = jax.vmap(partial(transformer.init, config=model))(keys[0])
 
     def scaled(factor):
-        return weights.replace(**{name: factor * getattr(weights, name) for name in DRAWN})
+        return weights.replace(**{name: factor * getattr(weights, name) for name in RANDOM})
 
     task = LinearTask(config.n, config.d, noise_std=config.noise_std)
     batch = jax.vmap(jax.vmap(partial(sample, task=task)))(keys[1])
@@ -54,22 +54,22 @@ def only(params: transformer.Params, model: transformer.Config) -> transformer.P
 def streams(params, batch, queries, model):  # -> [R, S, B, 1 + m, L+1, T, e]
     """The prompts with their own query, and with each of the others."""
 
-    def one(params, prompt, x_query):
+    def stream(params, prompt, x_query):
         tokens = prompts.tokens(prompt.replace(x_query=x_query))
         return transformer.forward(params, tokens, model).stream
 
-    asked = jnp.concatenate([batch.x_query[:, :, None], queries], axis=2)
-    forward = jax.vmap(one, (None, None, 0))
+    queries = jnp.concatenate([batch.x_query[:, :, None], queries], axis=2)
+    forward = jax.vmap(stream, (None, None, 0))
     forward = jax.vmap(jax.vmap(forward, (None, 0, 0)), (0, None, None))
-    return jax.vmap(forward)(only(params, model), batch, asked)
+    return jax.vmap(forward)(only(params, model), batch, queries)
 
 
 def measure(stream):  # [1 + m, L+1, T, e] -> [3, L]
     """Residual over tokens and, as in ``best_common_query_map``, over queries asked alone; and the
     share of the tokens' move that no map explains."""
-    found = best_common_map(stream[0, 0], stream[0])
-    asked = best_common_map(stream[1:, 0, -1], stream[1:, :, -1].swapaxes(0, 1))
-    return jnp.stack([found.residual, asked.residual, found.unexplained])[:, 1:]
+    tokens = best_common_map(stream[0, 0], stream[0])
+    queries = best_common_map(stream[1:, 0, -1], stream[1:, :, -1].swapaxes(0, 1))
+    return jnp.stack([tokens.residual, queries.residual, tokens.unexplained])[:, 1:]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -78,15 +78,15 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     run = jax.jit(streams, static_argnums=3)
 
     @jax.jit
-    def judge(many):  # -> [R, S, 3, L]
+    def measure_all(many):  # -> [R, S, 3, L]
         return jax.vmap(jax.vmap(jax.vmap(measure)))(many).mean(2)
 
-    drawn = jax.jit(partial(draw, config=config))(jax.random.key(config.seed))
-    models = [shape(config, parts) for parts in MODELS.values()]
-    found = np.stack([judge(run(*drawn, model)) for model in models])
+    inputs = jax.jit(partial(draw, config=config))(jax.random.key(config.seed))
+    models = [architecture(config, parts) for parts in MODELS.values()]
+    measured = np.stack([measure_all(run(*inputs, model)) for model in models])
     axes = ("model", "run", "scale", "layer")
     names, layers = ("residual", "query_residual", "unexplained"), np.arange(config.layers) + 1
     return xr.Dataset(
-        {name: (axes, found[..., i, :]) for i, name in enumerate(names)},
+        {name: (axes, measured[..., i, :]) for i, name in enumerate(names)},
         {"model": list(MODELS), "scale": list(config.scales), "layer": layers},
     )

@@ -1,8 +1,21 @@
-"""Settings and criteria of `common_map`, fixed before its first run."""
+"""The models, the sizes and the statements of `common_map`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+# What a model is made of, beside masked linear attention.
+MODELS = {
+    "linear": {},
+    "linear, query a key": {"keys": "all"},
+    "linear, causal": {"keys": "causal"},
+    "linear, norm": {"norm": True},
+    "linear, MLP": {"mlp_width": True},
+    "softmax": {"kernel": "softmax"},
+    "softmax, norm": {"kernel": "softmax", "norm": True},
+    "softmax, norm, MLP": {"kernel": "softmax", "norm": True, "mlp_width": True},
+}
 
 
 @dataclass(frozen=True)
@@ -19,7 +32,7 @@ class Config:
     scales: tuple[float, ...] = (0.5, 1.0, 2.0)  # of the weights, times 1 / √inputs
     runs: int = 8
     prompts: int = 4  # for each run, averaged
-    queries: int = 12  # behind the demonstrations of each prompt
+    queries: int = 12  # after the demonstrations of each prompt
     seed: int = 0
     # Criteria, on |H - H_0 W^T| / |H|.
     exact: float = 1e-10  # at most this is a common map
@@ -49,14 +62,26 @@ TIERS = {
     ),
 }
 
-# What a model is made of, beside masked linear attention.
-MODELS = {
-    "linear": {},
-    "linear, query a key": {"keys": "all"},
-    "linear, causal": {"keys": "causal"},
-    "linear, norm": {"norm": True},
-    "linear, MLP": {"mlp_width": True},
-    "softmax": {"kernel": "softmax"},
-    "softmax, norm": {"kernel": "softmax", "norm": True},
-    "softmax, norm, MLP": {"kernel": "softmax", "norm": True, "mlp_width": True},
-}
+
+def statements(config) -> tuple[Statement, ...]:
+    none = "has no map common to the tokens of a prompt"
+
+    def shared(name, says, source="derived here"):
+        measured = "|H - H_0 Wᵀ| / |H| at the worst layer and scale"
+        return Statement(name, source, says, measured, at_most=config.exact)
+
+    def not_shared(name, says):
+        measured = "|H - H_0 Wᵀ| / |H| at the layer and scale with the least"
+        return Statement(name, "derived here", says, measured, at_least=config.clear)
+
+    theorem = "Masked linear attention: h_t = W_t h_0, one W_t for all tokens of a prompt"
+    return (
+        shared("linear", theorem, "A2 (2406.03768), Theorem 1"),
+        shared("query_as_key", "If the query is a key too, the tokens still share one map"),
+        not_shared("query_as_key_queries", "A query that is a key changes the map"),
+        not_shared("causal", f"Causal linear attention {none}"),
+        shared("causal_queries", "A causal mask leaves one map that all queries share"),
+        not_shared("norm", f"Linear attention with pre-norm {none}"),
+        not_shared("mlp", f"Linear attention with an MLP {none}"),
+        not_shared("softmax", f"Softmax attention {none}"),
+    )

@@ -1,4 +1,4 @@
-"""The figure of `common_map`, drawn from its result alone."""
+"""What the best common map of every model misses, and how much of the tokens' move that is."""
 
 import numpy as np
 
@@ -6,45 +6,66 @@ from experiments.descent.common_map.config import MODELS
 from lsa_lab import results
 from lsa_lab.harness import style
 
+EXACT = ("linear", "linear, query a key")  # nothing of the tokens is left to explain
+
 
 def plot(dataset):
-    settings = results.config_of(dataset)
-    drawn, axes = style.figure(9.0, 3.6, (1, 3))
-    places, lost = np.arange(len(MODELS)), 0
-    last, smallest = dataset.isel(layer=-1), np.finfo(float).eps / 10
-    for ax, name in zip(axes, ("residual", "query_residual"), strict=False):
-        for i, (scale, color) in enumerate(zip(settings.scales, style.COLOURS, strict=False)):
-            values = last[name].sel(scale=scale).transpose("run", "model").values
-            x = places + 0.2 * (i - (len(settings.scales) - 1) / 2)
-            marker = style.MARKERS[i]
-            shown = np.maximum(values, smallest)  # an exact zero has no logarithm
-            lost += style.band(ax, x, shown, f"weights × {scale:g}", color, marker)
-        for criterion in (settings.exact, settings.clear):
-            ax.axhline(criterion, color="grey", lw=0.8, ls="--")
-        style.log_axes(ax, y=True)
-        ax.set_xticks(places, list(MODELS), rotation=40, ha="right", rotation_mode="anchor")
-        ax.set_ylabel("|H - H₀Wᵀ| / |H|, last layer")
+    figure, axes = style.figure(9.0, 3.6, (1, 3))
+    last = dataset.isel(layer=-1)
+    residuals(axes[0], dataset, last.residual)
+    residuals(axes[1], dataset, last.query_residual)
     axes[0].set_title("tokens of a prompt")
-    axes[1].set_title("queries, same demonstrations")
     axes[0].legend()
-    ax, middle = axes[2], dataset.isel(scale=dataset.sizes["scale"] // 2)
-    inexact = [name for name in MODELS if name not in ("linear", "linear, query a key")]
-    for i, name in enumerate(inexact):
-        x = dataset.layer.values + 0.08 * (i - (len(inexact) - 1) / 2)
-        values = middle.unexplained.sel(model=name).transpose("run", "layer").values
-        lost += style.band(ax, x, values, name, style.COLOURS[i], style.MARKERS[i])
-    ax.set(xlabel="layer", ylabel="share of h - h₀ not explained", ylim=(0, None))
-    ax.set_xticks(dataset.layer.values)
-    ax.set_title(f"tokens of a prompt, weights × {float(middle.scale):g}")
-    ax.set_ylim(top=1.55 * ax.get_ylim()[1])
+    axes[1].set_title("queries, same demonstrations")
+    unexplained(axes[2], middle_scale(dataset))
+    return figure
+
+
+def residuals(ax, dataset, residual):
+    config = results.config_of(dataset)
+    smallest = np.finfo(float).eps / 10
+    places = np.arange(len(MODELS))
+    for i, scale in enumerate(config.scales):
+        runs = residual.sel(scale=scale).transpose("run", "model")
+        runs = np.maximum(runs, smallest)  # an exact zero has no logarithm
+        x = places + 0.2 * (i - (len(config.scales) - 1) / 2)
+        style.band(ax, x, runs, f"weights × {scale:g}", style.COLOURS[i], style.MARKERS[i])
+    for criterion in (config.exact, config.clear):
+        ax.axhline(criterion, color="grey", lw=0.8, ls="--")
+    style.log_axes(ax, y=True)
+    ax.set_xticks(places, list(MODELS), rotation=40, ha="right", rotation_mode="anchor")
+    ax.set_ylabel("|H - H₀Wᵀ| / |H|, last layer")
+
+
+def unexplained(ax, dataset):
+    names = [name for name in MODELS if name not in EXACT]
+    for i, name in enumerate(names):
+        x = dataset.layer.values + 0.08 * (i - (len(names) - 1) / 2)
+        runs = dataset.unexplained.sel(model=name).transpose("run", "layer")
+        style.band(ax, x, runs, name, style.COLOURS[i], style.MARKERS[i])
+    ax.set(xlabel="layer", ylabel="share of h - h₀ not explained", xticks=dataset.layer.values)
+    ax.set_ylim(0, 1.55 * ax.get_ylim()[1])
+    ax.set_title(f"tokens of a prompt, weights × {dataset.scale.item():g}")
     ax.legend(ncols=2)
-    linear, other = (float(last.residual.sel(model=m).median()) for m in ("linear", "softmax"))
-    style.caption(
-        drawn,
-        f"What the best single matrix per layer misses, for the same random weights: {linear:.0e} "
-        f"in masked linear attention, {other:.2g} with softmax (median). Median of {settings.runs} "
-        f"draws and the middle 80 % of them; {lost} left out as not finite. d = {settings.d}, "
-        f"n = {settings.n}. Dashed: at most {settings.exact:g} counts as a common map, at least "
-        f"{settings.clear:g} as none.",
+
+
+def middle_scale(dataset):
+    return dataset.isel(scale=dataset.sizes["scale"] // 2)
+
+
+def caption(dataset) -> str:
+    config, last = results.config_of(dataset), dataset.isel(layer=-1)
+    inexact = middle_scale(dataset).unexplained.sel(model=[m for m in MODELS if m not in EXACT])
+    missing = sum(map(style.missing, (last.residual, last.query_residual, inexact)))
+    softmax, causal, norm, mlp, linear = (
+        last.residual.sel(model=name).median().item()
+        for name in ("softmax", "linear, causal", "linear, norm", "linear, MLP", "linear")
     )
-    return drawn
+    return (
+        f"One matrix a layer misses {softmax:.2g} of the stream with softmax, {causal:.2g} with a "
+        f"causal mask, {norm:.2g} with norms, {mlp:.2g} with an MLP, and {linear:.0e} in masked "
+        f"linear attention. The best matrix for each prompt and layer, at the same random weights; "
+        f"median of {config.runs} runs and the middle 80 % of them; {missing} not finite. "
+        f"d = {config.d}, n = {config.n}. Dashed: at most {config.exact:g} counts as a common map, "
+        f"at least {config.clear:g} as none."
+    )
