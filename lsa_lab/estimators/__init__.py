@@ -18,11 +18,17 @@ from lsa_lab.estimators.descent import (
     preprocessed_gradient_descent,
     preprocessed_step_limit,
 )
+from lsa_lab.estimators.equivariant import (
+    flat_posterior_mean,
+    rotation_equivariant_posterior_mean,
+    rotation_equivariant_ridge,
+)
 from lsa_lab.estimators.lasso import lasso, lasso_duality_gap
 from lsa_lab.estimators.least_squares import ols, ridge
 
 __all__ = [
     "MAX_SUPPORTS",
+    "flat_posterior_mean",
     "gaussian_posterior_mean",
     "gaussian_predictive_variance",
     "gradient_descent",
@@ -35,6 +41,8 @@ __all__ = [
     "preprocessed_gradient_descent",
     "preprocessed_step_limit",
     "ridge",
+    "rotation_equivariant_posterior_mean",
+    "rotation_equivariant_ridge",
     "sparse_posterior_mean",
     "spike_and_slab_posterior_mean",
 ]

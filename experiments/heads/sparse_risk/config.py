@@ -1,4 +1,4 @@
-"""Settings, criteria and claims of `sparse_risk`, fixed before its first run.
+"""The sizes and the statements of `sparse_risk`, fixed before its first run.
 
 The sizes were settled in four runs at the laptop tier, with 32, 48, 64 and 64 prompts in a run, the
 thresholds as they stand: "exact" was undecided in the first two and holds in the last two, "bound"
@@ -9,12 +9,24 @@ to pay for the prompts.
 
 from dataclasses import dataclass
 
+from experiments.heads.rule_names import EQUIVARIANT, LASSO, RIDGE, SPARSE_BAYES
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+HERE = "derived here"
+CHEN = "modelled on Chen et al. 2408.04532"
+
+SQUARES, DESCENT, PREPROCESSED = "least squares", "gradient descent", "preprocessed descent"
+PLAIN = (SQUARES, DESCENT, RIDGE, PREPROCESSED, LASSO)
+BAYES = (EQUIVARIANT, SPARSE_BAYES)
+RULES = (*PLAIN, *BAYES)
+SIGNALS = ("gaussian", "flat")  # non-zeros
+WEIGHTS = ("Gaussian", "flat", "dense")  # of the axis "law": as the non-zeros, or no zeros
 
 
 @dataclass(frozen=True)
 class Config:
-    """Rules that know the law of sparse regression, on common prompts.
+    """Rules that know the task of sparse regression, on common prompts.
 
     x ~ N(0, I), w with s non-zeros on a uniformly random support, E |w|² = 1. Our setting, modelled
     on Chen et al. 2408.04532. The excess risk of a prompt is |ŵ - w|², its mean over queries.
@@ -24,7 +36,7 @@ class Config:
     s: int = 4
     noise_var: float = 0.1  # against n
     lengths: tuple[int, ...] = (10, 20, 40, 80, 160)
-    n: int = 40  # against noise, against s, and with every law
+    n: int = 40  # against noise, against s, and with every kind of weights
     noise_vars: tuple[float, ...] = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
     loud: float = 0.5  # the variance of noise in all other comparisons
     sparsities: tuple[int, ...] = (1, 2, 4, 8, 16)
@@ -35,7 +47,7 @@ class Config:
     steps: int = 250  # at most, of either kind of descent, each of size 1/λ_max of its prompt
     prompts: int = 64  # in a run
     wide_prompts: int = 8
-    tuning: int = 256  # prompts that choose the steps and the Lasso's penalty, for each law
+    tuning: int = 256  # prompts that choose the steps and the Lasso's penalty, for each task
     wide_tuning: int = 128
     runs: int = 32
     seed: int = 0
@@ -73,89 +85,17 @@ class Config:
         checks.seed(self, "seed")
 
 
-HERE = "derived here"
-CHEN = "modelled on Chen et al. 2408.04532"
-PAIRED = "mean paired difference / bound ± {errors:g} standard errors is > 0 at its least clear "
+def axes_of(config) -> dict[str, dict]:
+    """{panel: {axis: values}}"""
+    return {
+        "by_n": {"n": config.lengths},
+        "by_noise": {"noise_var": config.noise_vars},
+        "by_s": {"s": config.sparsities},
+        "by_law": {"law": WEIGHTS},
+        "long": {"signal": SIGNALS, "length": config.long_lengths},
+        "wide": {"wide_n": config.wide_lengths},
+    }
 
-CLAIMS = {  # name: source, statement, criterion
-    "exact": (
-        HERE,
-        "The bound is attained: it is the risk of ridge with penalty σ²d/n",
-        "mean risk of ridge / bound, where farthest from 1, is 1 ± {tolerance:g} (undecided "
-        "in two of four runs with fewer prompts)",
-    ),
-    "bound": (
-        HERE,
-        "Least squares and gradient descent at its best step are not below the bound",
-        "mean risk / bound, where smallest, >= 1 - {tolerance:g} (undecided in "
-        "one of three runs before)",
-    ),
-    "nonlinear": (
-        HERE,
-        "Nor do rules that are not linear in the labels gain much if they commute with rotations",
-        "mean gain of the best of them / bound, where largest, <= {nonlinear:g}",
-    ),
-    "ridge": (
-        f"{HERE}; {CHEN}",
-        "Ridge is better than gradient descent and least squares",
-        PAIRED + "n and rule",
-    ),
-    "preprocessed": (
-        CHEN,
-        "Preprocessed descent is better than ridge at every n",
-        PAIRED + "n",
-    ),
-    "lasso": (
-        HERE,
-        "The Lasso is better than ridge at every n",
-        PAIRED + "n",
-    ),
-    "bayes": (
-        HERE,
-        "The exact sparse Bayes rule is better than the Lasso and preprocessed descent at every n",
-        PAIRED + "n and rule",
-    ),
-    "noise": (
-        CHEN,
-        "Preprocessed descent is better than ridge at every level of noise",
-        PAIRED + "noise (which held in three runs before)",
-    ),
-    "less_sparse": (
-        HERE,
-        "Preprocessed descent is better than ridge at every sparsity below d",
-        PAIRED + "s (undecided in two of three runs before)",
-    ),
-    "dense": (
-        HERE,
-        "Control: for dense weights neither the Lasso nor preprocessed descent is as good as ridge",
-        PAIRED + "rule",
-    ),
-    "gain": (
-        CHEN,
-        "Preprocessing gains a good part of what ridge loses, with many demonstrations and noise",
-        "mean of preprocessed descent / bound at n = {n}, σ² = {loud:g}, <= {gain:g}",
-    ),
-    "plateau": (
-        f"{CHEN}; {HERE}",
-        "For flat non-zeros n excess / σ² of preprocessed descent tends to s",
-        "mean n excess / (σ² s) at d = {wide_d} and the largest n <= {plateau:g}",
-    ),
-    "stays": (
-        HERE,
-        "n excess / σ² of gradient descent stays at d",
-        "mean n excess / (σ² d) at d = {wide_d} and the largest n >= {stays:g}",
-    ),
-    "gaussian": (
-        HERE,
-        "With Gaussian non-zeros preprocessed descent is not as good as the Lasso at any n",
-        PAIRED + "n",
-    ),
-    "flat": (
-        f"{HERE}; {CHEN}",
-        "With flat non-zeros and n >> d preprocessed descent is better than the Lasso",
-        PAIRED + "d of {d} and {wide_d}, at the largest n",
-    ),
-}
 
 TIERS = {
     "smoke": Config(
@@ -190,3 +130,128 @@ TIERS = {
         wide_tuning=512,
     ),
 }
+
+
+def statements(config) -> tuple[Statement, ...]:
+    """Means, and orders: of an order the samples are the paired differences at the place where it
+    is least clear, and the interval is ± ``config.errors`` standard errors."""
+    order = {"statistic": "estimate", "at_least": 0.0, "standard_errors": config.errors}
+    paired = (
+        f"mean paired difference / bound, ± {config.errors:g} standard errors, at its least clear"
+    )
+    return (
+        Statement(
+            "exact",
+            HERE,
+            "The bound is attained: it is the risk of ridge with penalty σ²d/n",
+            "risk of ridge / bound, where farthest from 1,",
+            at_least=1 - config.tolerance,
+            at_most=1 + config.tolerance,
+            note="undecided in two of four runs with fewer prompts",
+        ),
+        Statement(
+            "bound",
+            HERE,
+            "Least squares and gradient descent at its best step are not below the bound",
+            "risk / bound, where smallest,",
+            at_least=1 - config.tolerance,
+            note="undecided in one of three runs before",
+        ),
+        Statement(
+            "nonlinear",
+            HERE,
+            "Nor do rules that are not linear in the labels gain much if they commute with "
+            "rotations",
+            "gain of the best of them / bound, where largest,",
+            at_most=config.nonlinear,
+        ),
+        Statement(
+            "ridge",
+            f"{HERE}; {CHEN}",
+            "Ridge is better than gradient descent and least squares",
+            f"{paired} n and rule",
+            **order,
+        ),
+        Statement(
+            "preprocessed",
+            CHEN,
+            "Preprocessed descent is better than ridge at every n",
+            f"{paired} n",
+            **order,
+        ),
+        Statement(
+            "lasso",
+            HERE,
+            "The Lasso is better than ridge at every n",
+            f"{paired} n",
+            **order,
+        ),
+        Statement(
+            "bayes",
+            HERE,
+            "The exact sparse Bayes rule is better than the Lasso and preprocessed descent at "
+            "every n",
+            f"{paired} n and rule",
+            **order,
+        ),
+        Statement(
+            "noise",
+            CHEN,
+            "Preprocessed descent is better than ridge at every level of noise",
+            f"{paired} noise",
+            note="held in three runs before",
+            **order,
+        ),
+        Statement(
+            "less_sparse",
+            HERE,
+            "Preprocessed descent is better than ridge at every sparsity below d",
+            f"{paired} s",
+            note="undecided in two of three runs before",
+            **order,
+        ),
+        Statement(
+            "dense",
+            HERE,
+            "Control: for dense weights neither the Lasso nor preprocessed descent is as good as "
+            "ridge",
+            f"{paired} rule",
+            **order,
+        ),
+        Statement(
+            "gain",
+            CHEN,
+            "Preprocessing gains a good part of what ridge loses, with many demonstrations and "
+            "noise",
+            f"preprocessed descent / bound at n = {config.n}, σ² = {config.loud:g},",
+            at_most=config.gain,
+        ),
+        Statement(
+            "plateau",
+            f"{CHEN}; {HERE}",
+            "For flat non-zeros n excess / σ² of preprocessed descent tends to s",
+            f"n excess / (σ² s) at d = {config.wide_d} and the largest n",
+            at_most=config.plateau,
+        ),
+        Statement(
+            "stays",
+            HERE,
+            "n excess / σ² of gradient descent stays at d",
+            f"n excess / (σ² d) at d = {config.wide_d} and the largest n",
+            at_least=config.stays,
+        ),
+        Statement(
+            "gaussian",
+            HERE,
+            "With Gaussian non-zeros preprocessed descent is not as good as the Lasso at any n",
+            f"{paired} n",
+            **order,
+        ),
+        Statement(
+            "flat",
+            f"{HERE}; {CHEN}",
+            "With flat non-zeros and n >> d preprocessed descent is better than the Lasso",
+            f"{paired} d of {config.d} and {config.wide_d}, at the largest n",
+            **order,
+        ),
+    )

@@ -1,4 +1,4 @@
-"""Laws of sparse regression on common random numbers, and what every rule loses there."""
+"""Tasks of sparse regression on common random numbers, and what every rule loses there."""
 
 import math
 from dataclasses import dataclass
@@ -9,21 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.heads import sparse_rules
-from experiments.heads.sparse_risk.config import Config
+from experiments.heads.sparse_risk.config import BAYES, RULES, SIGNALS, Config
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask
 from lsa_lab.theory import risk
 
-PLAIN = ("least squares", "gradient descent", "ridge", "preprocessed descent", "Lasso")
-BAYES = ("rotation-equivariant Bayes", "sparse Bayes")
-RULES = (*PLAIN, *BAYES)
-SIGNALS, LAWS = ("gaussian", "flat"), ("Gaussian", "flat", "dense")
-
 
 @dataclass(frozen=True)
 class Place:
-    """The law of the prompts of one point in a figure; E |w|² = 1."""
+    """The task of one point in a figure; E |w|² = 1."""
 
     n: int
     d: int
@@ -33,7 +28,7 @@ class Place:
 
     @property
     def condensed(self) -> LinearTask:
-        """The law of w, and the noise, of the e = d + 1 rows that stand for n demonstrations."""
+        """The task, with its noise, of the e = d + 1 rows that stand for n demonstrations."""
         e = self.d + 1
         return LinearTask(
             e,
@@ -45,18 +40,7 @@ class Place:
         )
 
 
-def axes_of(config: Config) -> dict:  # {panel: {axis: values}}
-    return {
-        "by_n": {"n": config.lengths},
-        "by_noise": {"noise_var": config.noise_vars},
-        "by_s": {"s": config.sparsities},
-        "by_law": {"law": LAWS},
-        "long": {"signal": SIGNALS, "length": config.long_lengths},
-        "wide": {"wide_n": config.wide_lengths},
-    }
-
-
-def places(config: Config) -> dict:  # {panel: the law of each of its points}
+def places(config: Config) -> dict:  # {panel: the task of each of its points}
     d, s, n, loud = config.d, config.s, config.n, config.loud
     return {
         "by_n": [Place(n, d, s, config.noise_var) for n in config.lengths],
@@ -94,13 +78,13 @@ class Draws:
 
 def measure(config: Config, panels: dict, prompts: int, tuning: int, tag: int) -> dict:
     """{panel: (losses [place, rules, run], steps [place, 2], bounds [place])}, panels of one d."""
-    everywhere = [place for some in panels.values() for place in some]
+    everywhere = [place for points in panels.values() for place in points]
     longest, d = max(place.n for place in everywhere), everywhere[0].d
     judged = Draws(config.seed, tag, config.runs * prompts, longest, d)
     others = Draws(config.seed, tag + 1, tuning, longest, d)
-    found = {}
-    for panel, some in panels.items():
-        for place in (place for place in some if place not in found):
+    rows = {}
+    for panel, points in panels.items():
+        for place in (place for place in points if place not in rows):
             enumerable = math.comb(place.d, place.s) <= config.supports
             bayes = () if panel in ("long", "wide") else BAYES if enumerable else BAYES[:1]
             each, steps = losses(place, judged, others, config.steps, bayes)
@@ -108,21 +92,21 @@ def measure(config: Config, panels: dict, prompts: int, tuning: int, tag: int) -
             # A rule that is not to be had has no number.
             each = np.pad(each, ((0, len(RULES) - len(each)), (0, 0)), constant_values=np.nan)
             bound = risk.rotation_invariant_bound(place.n, place.d, place.noise_var)
-            found[place] = each, steps, bound
+            rows[place] = each, steps, bound
     return {
-        panel: [np.stack(values) for values in zip(*map(found.get, some), strict=True)]
-        for panel, some in panels.items()
+        panel: [np.stack(values) for values in zip(*map(rows.get, points), strict=True)]
+        for panel, points in panels.items()
     }
 
 
 def losses(place: Place, draws: Draws, tuning: Draws, steps: int, bayes: tuple) -> tuple:
     """|ŵ - w|² of PLAIN and the rules in ``bayes`` [rules, B]; the steps of both descents [2]."""
-    law = place.condensed
-    there, w = draws.at(place)
-    penalties = sparse_rules.lasso_penalties(law)
-    ridge = law.noise_std**2 * law.d / law.n
-    plain, chosen = _plain(tuning.at(place), (there, w), penalties, ridge, steps)
-    rest = [_distance(_bayes(rule, there, law), w) for rule in bayes]
+    task = place.condensed
+    batch, w = draws.at(place)
+    penalties = sparse_rules.lasso_penalties(task)
+    ridge = task.noise_std**2 * task.d / task.n
+    plain, chosen = _plain(tuning.at(place), (batch, w), penalties, ridge, steps)
+    rest = [_distance(_bayes(rule, batch, task), w) for rule in bayes]
     return np.stack([*plain, *rest]), np.asarray(chosen)
 
 
@@ -137,8 +121,8 @@ def preprocessed(prompt: Prompt, steps: int):  # -> [steps+1, d]
     size = estimators.preprocessed_step_limit(prompt, normalise=True) / 2
 
     def predict(query):
-        there = prompt.replace(x_query=query)
-        return estimators.preprocessed_gradient_descent(there, size, steps, normalise=True)
+        turned = prompt.replace(x_query=query)
+        return estimators.preprocessed_gradient_descent(turned, size, steps, normalise=True)
 
     return jax.vmap(predict, out_axes=1)(jnp.eye(len(prompt.x_query), dtype=prompt.x.dtype))
 
@@ -150,14 +134,15 @@ def _plain(tuning: tuple, judged: tuple, penalties, ridge, steps: int) -> tuple:
     paths, chosen = [], []
     for rule in (descent, preprocessed):
         on_tuning, on_judged = (
-            _distance(jax.vmap(partial(rule, steps=steps))(some), truth[:, None])
-            for some, truth in (tuning, judged)
+            _distance(jax.vmap(partial(rule, steps=steps))(batch), truth[:, None])
+            for batch, truth in (tuning, judged)
         )
         chosen.append(jnp.argmin(jnp.mean(on_tuning, axis=0)))
         paths.append(on_judged[:, chosen[-1]])
 
-    def lasso(penalty, some):
-        return _distance(jax.vmap(partial(estimators.lasso, penalty=penalty))(some[0]), some[1])
+    def lasso(penalty, sample):
+        batch, truth = sample
+        return _distance(jax.vmap(partial(estimators.lasso, penalty=penalty))(batch), truth)
 
     risks = jax.lax.map(lambda penalty: jnp.mean(lasso(penalty, tuning)), penalties)
     least_squares = _distance(jax.vmap(estimators.ols)(prompts), w)

@@ -1,4 +1,4 @@
-"""The rules that know the law: exact cases, symmetries, and their order on sparse prompts."""
+"""The rules that know the task: exact cases, symmetries, and their order on sparse prompts."""
 
 import itertools
 from functools import partial
@@ -8,20 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.heads import equivariant_bayes, sparse_rules
+from experiments.heads import sparse_rules
+from experiments.heads.rule_names import EQUIVARIANT, RULES
 from experiments.heads.sparse_risk.places import Draws, Place
+from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
 
 predictions = jax.jit(sparse_rules.predictions, static_argnums=0)
 PROMPTS = 500  # one shape for all: each rule is compiled once
-EQUIVARIANT = "rotation-equivariant Bayes"
 SPARSE = LinearTask(12, 8, sparsity=2, noise_std=0.3, weight_std=2**-0.5)
 
 
 @partial(jax.jit, static_argnums=1)
-def draw(law, count):
-    return jax.vmap(partial(sample, task=law))(jax.random.split(jax.random.key(0), count))
+def draw(task, count):
+    return jax.vmap(partial(sample, task=task))(jax.random.split(jax.random.key(0), count))
 
 
 def rotated(batch, rotation):
@@ -41,10 +42,10 @@ def advantage(better, worse):
 def test_for_dense_gaussian_weights_every_bayes_rule_is_ridge():
     batch = draw(SPARSE, PROMPTS)
     for sparsity in (None, 8):
-        law = SPARSE.replace(sparsity=sparsity)
-        ridge = sparse_rules.predictions("ridge", batch, law)
+        task = SPARSE.replace(sparsity=sparsity)
+        ridge = sparse_rules.predictions("ridge", batch, task)
         for rule in (EQUIVARIANT, "sparse Bayes"):
-            found = sparse_rules.predictions(rule, batch, law)
+            found = sparse_rules.predictions(rule, batch, task)
             np.testing.assert_allclose(found, ridge, atol=1e-10)
     assert np.max(np.abs(predictions(EQUIVARIANT, batch, SPARSE) - ridge)) > 1e-3
 
@@ -56,40 +57,41 @@ def a_small_batch(n, d):
 
 
 def test_in_one_dimension_a_flat_weight_is_found_by_its_sign():
-    law = LinearTask(3, 1, noise_std=0.7, weight_std=1.3, signal="flat")
+    task = LinearTask(3, 1, noise_std=0.7, weight_std=1.3, signal="flat")
     batch = a_small_batch(3, 1)
-    pull = np.sum(batch.x[:, :, 0] * batch.y, axis=1) / law.noise_std**2
-    exact = law.weight_std * np.tanh(law.weight_std * pull) * batch.x_query[:, 0]
+    pull = np.sum(batch.x[:, :, 0] * batch.y, axis=1) / task.noise_std**2
+    exact = task.weight_std * np.tanh(task.weight_std * pull) * batch.x_query[:, 0]
     for rule in (EQUIVARIANT, "sparse Bayes"):
-        np.testing.assert_allclose(predictions(rule, batch, law), exact, atol=1e-10)
+        np.testing.assert_allclose(predictions(rule, batch, task), exact, atol=1e-10)
 
 
 @pytest.mark.parametrize("signal", ["gaussian", "flat"])
 def test_the_equivariant_mean_is_an_average_over_the_circle(signal):
     """d = 2 by brute force: the direction on a grid and, where it is random, the length too."""
-    law = LinearTask(3, 2, sparsity=1, noise_std=0.6, signal=signal)
+    task = LinearTask(3, 2, sparsity=1, noise_std=0.6, signal=signal)
     batch = a_small_batch(3, 2)
     angles = np.arange(720) * np.pi / 360
     # |w| = |z|, z ~ N(0, 1): the trapezoidal rule for it is exact to rounding.
     lengths = np.linspace(-8, 8, 801) if signal == "gaussian" else np.ones(1)
     weights = lengths[:, None, None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     prior = np.exp(-(lengths**2) / 2)[:, None]
-    found = predictions(EQUIVARIANT, batch, law)
+    found = predictions(EQUIVARIANT, batch, task)
     for i in range(4):
         residuals = batch.y[i] - weights @ batch.x[i].T
-        evidence = prior * np.exp(-(residuals**2).sum(-1) / 2 / law.noise_std**2)
+        evidence = prior * np.exp(-(residuals**2).sum(-1) / 2 / task.noise_std**2)
         mean = (evidence[..., None] * weights).sum((0, 1)) / evidence.sum()
         np.testing.assert_allclose(found[i], mean @ batch.x_query[i], atol=1e-10)
 
 
 @pytest.mark.parametrize("signal", ["gaussian", "flat"])
 def test_the_integral_does_not_change_with_twice_the_nodes(signal):
-    law = SPARSE.replace(signal=signal)
+    task = SPARSE.replace(signal=signal)
     batch = draw(SPARSE, PROMPTS)
-    twice = partial(equivariant_bayes.bayes, law, nodes=2 * equivariant_bayes.NODES)
-    means = jax.jit(jax.vmap(twice))(batch)
+    given = (task.sparsity, task.weight_std, task.noise_std)
+    rule = estimators.rotation_equivariant_posterior_mean
+    means = jax.jit(jax.vmap(lambda one: rule(one, *given, signal=signal, nodes=512)))(batch)
     fine = jnp.sum(means * batch.x_query, axis=1)
-    np.testing.assert_allclose(predictions(EQUIVARIANT, batch, law), fine, atol=1e-10)
+    np.testing.assert_allclose(predictions(EQUIVARIANT, batch, task), fine, atol=1e-10)
 
 
 def test_only_rules_without_sparsity_commute_with_rotations():
@@ -97,7 +99,7 @@ def test_only_rules_without_sparsity_commute_with_rotations():
     turned = rotated(batch, a_rotation(SPARSE.d))
     moved = {
         rule: np.max(np.abs(predictions(rule, turned, SPARSE) - predictions(rule, batch, SPARSE)))
-        for rule in sparse_rules.RULES
+        for rule in RULES
     }
     assert moved["ridge"] < 1e-10
     assert moved[EQUIVARIANT] < 1e-10
@@ -106,22 +108,20 @@ def test_only_rules_without_sparsity_commute_with_rotations():
 
 
 def test_sparse_bayes_is_a_sum_over_flat_weights():
-    law = LinearTask(3, 3, sparsity=2, noise_std=0.6, weight_std=0.8, signal="flat")
+    task = LinearTask(3, 3, sparsity=2, noise_std=0.6, weight_std=0.8, signal="flat")
     batch = a_small_batch(3, 3)
     every = np.array(list(itertools.product((-0.8, 0.0, 0.8), repeat=3)))
     flat = every[np.count_nonzero(every, axis=1) == 2]
     residuals = batch.y[:, None] - flat @ batch.x.transpose(0, 2, 1)  # [4, 12, 3]
-    evidence = np.exp(-(residuals**2).sum(-1) / 2 / law.noise_std**2)
+    evidence = np.exp(-(residuals**2).sum(-1) / 2 / task.noise_std**2)
     means = evidence @ flat / evidence.sum(1, keepdims=True)
-    found = sparse_rules.predictions("sparse Bayes", batch, law)
+    found = sparse_rules.predictions("sparse Bayes", batch, task)
     np.testing.assert_allclose(found, (means * batch.x_query).sum(1), atol=1e-10)
 
 
 def test_the_equivariant_rule_lies_between_sparse_bayes_and_ridge():
     batch = draw(SPARSE, PROMPTS)
-    risks = {
-        rule: (predictions(rule, batch, SPARSE) - batch.y_query) ** 2 for rule in sparse_rules.RULES
-    }
+    risks = {rule: (predictions(rule, batch, SPARSE) - batch.y_query) ** 2 for rule in RULES}
     assert advantage(risks[EQUIVARIANT], risks["ridge"]) > -4
     assert advantage(risks["sparse Bayes"], risks[EQUIVARIANT]) > 4
     assert advantage(risks["Lasso"], risks[EQUIVARIANT]) > 4
@@ -134,19 +134,30 @@ def test_a_few_rows_stand_for_all_demonstrations(n):
     few, w = draws.at(place)
     x = draws.rows[:, :n, :3]
     y = np.einsum("bnd,bd->bn", x, w) + 0.4**0.5 * draws.rows[:, :n, 3]
-    law = place.condensed.replace(n=n, noise_std=0.4**0.5)
+    task = place.condensed.replace(n=n, noise_std=0.4**0.5)
     for rule in ("ridge", "sparse Bayes"):
-        stated = sparse_rules.weights(rule, few.replace(x=x, y=y), law)
+        stated = sparse_rules.weights(rule, few.replace(x=x, y=y), task)
         found = sparse_rules.weights(rule, few, place.condensed)
         np.testing.assert_allclose(found, stated, atol=1e-10)
-    assert np.max(np.abs(sparse_rules.weights("ridge", few, law.replace(n=4)) - stated)) > 1e-3
+    assert np.max(np.abs(sparse_rules.weights("ridge", few, task.replace(n=4)) - stated)) > 1e-3
 
 
 def test_what_the_rules_do_not_know_is_refused():
     batch = draw(SPARSE, PROMPTS)
     with pytest.raises(ValueError, match="choose one of ridge"):
         sparse_rules.predictions("OLS", batch, SPARSE)
-    with pytest.raises(ValueError, match=r"expected prompts of the law, \[B, 10, 8\]"):
+    with pytest.raises(ValueError, match=r"expected prompts of the task, \[B, 10, 8\]"):
         sparse_rules.predictions("ridge", batch, SPARSE.replace(n=10))
     with pytest.raises(ValueError, match="prior_mean is given"):
         sparse_rules.predictions("ridge", batch, SPARSE.replace(prior_mean=jnp.ones(8)))
+
+
+def test_a_signal_that_does_not_exist_and_too_many_signs_are_refused():
+    prompt = jax.tree.map(lambda leaf: leaf[0], a_small_batch(3, 2))
+    with pytest.raises(ValueError, match="signal = 'flatt': choose one of gaussian, flat"):
+        estimators.rotation_equivariant_posterior_mean(prompt, 1, 1.0, 1.0, signal="flatt")
+    with pytest.raises(ValueError, match="sparsity = 3, d = 2: expected a static integer 1 to 2"):
+        estimators.flat_posterior_mean(prompt, 3, 1.0, 1.0)
+    wide = jax.tree.map(lambda leaf: leaf[0], a_small_batch(3, 40))
+    with pytest.raises(ValueError, match="10 signs among 40 weights: more than 100000"):
+        estimators.flat_posterior_mean(wide, 10, 1.0, 1.0)

@@ -1,57 +1,109 @@
 """The best of all rules that commute with rotations of the covariates, without sampling.
 
 Such a rule has the same risk for every turned w, hence its risk is the average over rotations of
-the law of w, for which the posterior mean is best. So none of these rules, linear in the labels or
-not, is better than the posterior mean for |w| as in the task and a uniform direction (derived
-here).
+the distribution of w, for which the posterior mean is best. So none of these rules, linear in the
+labels or not, is better than the posterior mean for |w| as in the task and a uniform direction
+(derived here; docs/theory, "The rotation-equivariant Bayes rule").
 """
 
+import itertools
 import math
+from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab import estimators
+from lsa_lab.estimators.arguments import admit
+from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
-from lsa_lab.tasks.linear import LinearTask
 
+Signal = Literal["gaussian", "flat"]
+MAX_SIGNED = 100_000  # supports with signs that flat_posterior_mean is willing to enumerate
 NODES = 256  # of the integral over the precision of w; half of them for flat non-zeros
 _NEGLIGIBLE = 30.0  # e^-30 of an integral is left out at either end
 
 
-def squared_length(law: LinearTask) -> ArrayLike:  # []
-    """E |w|² = s τ², or d τ² for dense weights."""
-    return (law.sparsity or law.d) * law.weight_std**2
-
-
-def ridge(law: LinearTask, prompt: Prompt) -> Array:  # [d]
-    """The best of them that is linear in the labels: penalty σ²d/(n E|w|²) (THEORY II.1.9)."""
-    return estimators.ridge(prompt, law.noise_std**2 * law.d / (law.n * squared_length(law)))
-
-
-def bayes(law: LinearTask, prompt: Prompt, *, nodes: int = NODES) -> Array:  # [d]
-    """E(w | demonstrations) if w/|w| is uniform and |w| has the law of the task: exact, in one
-    dimension, since either law of |w| is an integral of Gaussian densities.
-
-    Gaussian non-zeros have |w|² ~ τ² χ²_s, density of w ∝ |w|^{s-d} e^{-|w|²/2τ²}, and
-    |w|^{-2a} ∝ ∫ t^{a-1} e^{-t|w|²} dt. Flat ones have δ(|w|² - ρ²) ∝ ∫ e^{z(ρ² - |w|²)} dz along
-    any path around the singularities. So w is a mixture of N(0, I/p), p = 1/τ² + 2t or 2z, each
-    with its ridge rule (derived here).
+def rotation_equivariant_ridge(
+    prompt: Prompt, squared_length: ArrayLike, noise_std: ArrayLike
+) -> Array:  # [d]
+    """The best of them that is linear in the labels: ridge with penalty σ²d/(n E|w|²)
+    (docs/theory, "The rotation-invariant bound").
     """
+    n, d = prompt.x.shape
+    return ridge(prompt, noise_std**2 * d / (n * squared_length))
+
+
+def rotation_equivariant_posterior_mean(
+    prompt: Prompt,
+    sparsity: int | None,
+    weight_std: ArrayLike,
+    noise_std: ArrayLike,
+    *,
+    signal: Signal = "gaussian",
+    nodes: int = NODES,
+) -> Array:  # [d]
+    """E(w | demonstrations) if w/|w| is uniform and |w| is distributed as that of ``sparsity``
+    non-zeros N(0, weight_std²), or ± weight_std if flat; None are d of them.
+
+    Exact, in one dimension, since either distribution of |w| is an integral of Gaussian densities:
+    |w|² ~ τ² χ²_s has a density of w ∝ |w|^{s-d} e^{-|w|²/2τ²} with
+    |w|^{-2a} ∝ ∫ t^{a-1} e^{-t|w|²} dt, and δ(|w|² - ρ²) ∝ ∫ e^{z(ρ² - |w|²)} dz along any path
+    around the singularities. So w is a mixture of N(0, I/p), p = 1/τ² + 2t or 2z, each with its ridge rule (derived here; docs/theory,
+    "The rotation-equivariant Bayes rule").
+    """
+    prompt = admit(prompt)
+    d = prompt.x.shape[1]
+    count = _non_zeros(sparsity, d)
+    if signal not in get_args(Signal):
+        raise ValueError(f"signal = {signal!r}: choose one of {', '.join(get_args(Signal))}")
+    squared_length = count * weight_std**2
+    if signal == "gaussian" and count == d:
+        return rotation_equivariant_ridge(prompt, squared_length, noise_std)
     spectrum, basis = jnp.linalg.eigh(prompt.x.T @ prompt.x)
-    noise_var = jnp.asarray(law.noise_std**2, spectrum.dtype)
+    noise_var = jnp.asarray(noise_std**2, spectrum.dtype)
     curvature = jnp.maximum(spectrum, 0) / noise_var
     force = basis.T @ (prompt.x.T @ prompt.y) / noise_var
-    if law.signal == "flat":
-        coordinates = _on_a_sphere(curvature, force, squared_length(law), nodes // 2)
-    elif law.sparsity in (None, law.d):
-        return ridge(law, prompt)
+    if signal == "flat":
+        coordinates = _on_a_sphere(curvature, force, squared_length, nodes // 2)
     else:
-        shape = (law.d - law.sparsity) / 2
-        coordinates = _chi_squared(curvature, force, shape, law.weight_std**-2, nodes)
+        coordinates = _chi_squared(curvature, force, (d - count) / 2, weight_std**-2, nodes)
     return basis @ coordinates
+
+
+def flat_posterior_mean(
+    prompt: Prompt, sparsity: int | None, weight_std: ArrayLike, noise_std: ArrayLike
+) -> Array:  # [d]
+    """E(w | demonstrations) if ``sparsity`` weights, anywhere, are ± τ: Σ p(w) w over all such w,
+    p(w) ∝ exp((c·w - w·(Gw)/2)/σ²), G = XᵀX, c = Xᵀy, τ = weight_std (docs/theory, "The sparse
+    Bayes rule").
+
+    Its cost is that of 2^s (d choose s) numbers; above ``MAX_SIGNED`` of them it refuses.
+    """
+    prompt = admit(prompt)
+    d = prompt.x.shape[1]
+    s = _non_zeros(sparsity, d)
+    if math.comb(d, s) * 2**s > MAX_SIGNED:
+        raise ValueError(f"{s} signs among {d} weights: more than {MAX_SIGNED} are not enumerated")
+    supports = np.array(list(itertools.combinations(range(d), s)))  # [m, s]
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=s)))  # [2^s, s]
+    gram, moment = prompt.x.T @ prompt.x, prompt.x.T @ prompt.y
+    values = weight_std * jnp.asarray(signs, gram.dtype)
+    blocks = gram[supports[:, :, None], supports[:, None]]  # [m, s, s]
+    linear = moment[supports] @ values.T  # [m, 2^s]
+    quadratic = jnp.einsum("mij,vi,vj->mv", blocks, values, values)
+    share = jax.nn.softmax((linear - quadratic / 2) / noise_std**2, axis=(0, 1))
+    return jnp.zeros(d, gram.dtype).at[supports].add(share @ values)
+
+
+def _non_zeros(sparsity: int | None, d: int) -> int:
+    if sparsity is None:
+        return d
+    if not isinstance(sparsity, int | np.integer) or not 1 <= sparsity <= d:
+        raise ValueError(f"sparsity = {sparsity!r}, d = {d}: expected a static integer 1 to {d}")
+    return int(sparsity)
 
 
 def _log_evidence(precision: Array, curvature: Array, force: Array) -> Array:  # [q]
