@@ -105,6 +105,27 @@ def implicit_update(
     return values.T @ keys @ w_q
 
 
+def upper_bounds(
+    trajectory: Trajectory,
+    w_v: Array,  # [L, e, e]
+    w_k: Array,  # [L, e, e]
+    w_q: Array,  # [L, e, e]
+    demonstrations: Array,  # [n, e]
+) -> Array:  # [L]
+    """UB_t = (1/n) Σ_i |W_V h_i| |W_K h_i| |W_Q|_F, h_i = W_{t-1} h_i⁰ (A2, Example 1).
+
+    One head of full width a layer. No less than |ΔW_t|_F, by the triangle inequality. It falls
+    whichever matrix of its layer is truncated; |G_t|_F = |ΔW_t W_{t-1}|_F need not
+    (docs/theory, "Norms under truncation").
+    """
+    shape = (trajectory.updates.shape[0], demonstrations.shape[-1], demonstrations.shape[-1])
+    words = "w_v, w_k and w_q are [L, e, e], those of the trajectory's layers"
+    chex.assert_shape([w_v, w_k, w_q], shape, custom_message=words)
+    rows = demonstrations @ trajectory.maps[:-1].mT  # [L, n, e]
+    values, keys = jnp.linalg.norm(rows @ jnp.stack([w_v, w_k]).mT, axis=3)
+    return (values * keys).mean(1) * jnp.linalg.norm(w_q, axis=(1, 2))
+
+
 def relaxed_mlp_update(w_mlp: Array, update: Array) -> Array:  # [e, e]
     """W_MLP ΔW, W_MLP = W_2 W_1: the MLP acts on what attention writes, its activation dropped.
 

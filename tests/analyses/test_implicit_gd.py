@@ -15,6 +15,7 @@ from lsa_lab.prompts import Prompt, tokens
 N, D, L = 8, 3, 4
 STEPS = jnp.array([0.3, 0.5, 0.2, 0.4])
 trajectory = jax.jit(implicit_gd.trajectory, static_argnames="keys")
+upper_bounds = jax.jit(implicit_gd.upper_bounds)
 implied_weights = jax.jit(implicit_gd.implied_weights, static_argnums=0)
 
 
@@ -34,6 +35,24 @@ def test_a_trajectory_has_a_map_before_and_after_every_layer():
     assert implicit_gd.ranks(path).shape == implicit_gd.norms(path).shape == (L,)
     norms = [np.linalg.norm(update) for update in path.updates]
     np.testing.assert_allclose(implicit_gd.norms(path), norms)
+
+
+def test_upper_bounds_are_what_the_triangle_inequality_leaves():
+    prompt, params = draw()
+    w_v, w_q = np.asarray(params.w_pv[:, 0]), np.asarray(params.w_kq[:, 0])
+    w_k = np.random.default_rng(1).normal(size=w_q.shape)
+    merged = linear_attention.Params((w_k.mT @ w_q)[:, None], w_v[:, None])
+    path, demonstrations = trajectory(merged, prompt), np.asarray(tokens(prompt))[:-1]
+    upper = np.asarray(upper_bounds(path, w_v, w_k, w_q, demonstrations))
+    assert upper.shape == (L,)
+    for t, before in enumerate(np.asarray(path.maps)[:-1]):
+        rows = demonstrations @ before.T
+        outer = [np.outer(w_v[t] @ h, w_k[t] @ h) for h in rows]
+        lengths = np.linalg.norm(outer, axis=(1, 2))
+        np.testing.assert_allclose(upper[t], lengths.mean() * np.linalg.norm(w_q[t]))
+        assert np.linalg.norm(np.mean(outer, axis=0) @ w_q[t]) <= upper[t]
+    with pytest.raises(AssertionError, match=r"\[L, e, e\]"):
+        upper_bounds(path, params.w_pv, w_k, w_q, demonstrations)
 
 
 @pytest.mark.parametrize("n", [N, 2100])  # walked through, and replaced by its second moment
