@@ -1,4 +1,4 @@
-"""The trained linear stacks that experiments on clipping share, so that they are trained once."""
+"""The trained linear stacks that experiments on clipping share: the fields of their configs."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from lsa_lab.harness import checks
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearConfig:
     """One head of merged weights a layer; with the same fields, the same weights."""
 
     d: int = 5

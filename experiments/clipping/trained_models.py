@@ -1,16 +1,15 @@
-"""What the experiments on clipping share: the trained models, their error, and how it is drawn."""
+"""The trained models that the experiments on clipping share, each trained once."""
+
+from dataclasses import replace
 
 import jax
 import numpy as np
 
 from experiments.models import stacks
-from lsa_lab.statistics import mean_interval
-
-PARTS = {"attention": "attention", "MLP": "mlp"}  # the modules that A2 cuts
 
 
-def trained(config, label, progress=None):  # -> Stack, params [R', looks+1, ...], statuses [R]
-    """The models of ``configs.clipped``, those that diverged left out, at every look."""
+def transformers(config, label, progress=None):  # -> Stack, params [R', looks+1, ...], statuses [R]
+    """The models of a ``TransformerConfig`` at every checkpoint; those that diverged left out."""
     stack = stacks.clipped_stack(config)
     run = stacks.trained(
         stack, config.runs, config.training_seed, label, progress, looks=config.looks
@@ -26,26 +25,15 @@ def final(watched):  # [R', looks+1, ...] -> [R', ...]
 
 
 def squared_error(stack):
-    """(params, prompts [B]) -> the excess error of each [B]; made once, it is compiled once."""
+    """(params, prompts [B]) -> the excess error of each [B]; built once, it is compiled once."""
     predicted = stacks.predictions(stack)
     return lambda params, batch: (predicted(params, batch) - batch.y_query) ** 2
 
 
-def left_out(dataset) -> str:
-    """For a caption: how many runs are shown and how many diverged."""
-    lost = int(dataset.status.str.startswith("diverged").sum())
-    return f"{dataset.sizes['run']} runs ({lost} diverged and left out)"
-
-
-def shallow_and_deep(values, count):
-    """The first layers and the last ones, ``count`` of them, averaged."""
-    return [values.isel(layer=some).mean("layer") for some in (slice(count), slice(-count, None))]
-
-
-def mean_band(ax, x, samples, label=None, color=None, marker="o", style="-") -> None:
-    """Runs ``samples`` [R, len(x)]: their mean, and its 95 % interval as a band."""
-    samples = np.asarray(samples)
-    low, high = np.transpose([mean_interval(column) for column in samples.T])
-    ax.plot(x, samples.mean(0), style, marker=marker, color=color, label=label)
-    if np.isfinite(low).all():  # not known from one run
-        ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
+def linear_stacks(config, progress=None):  # -> Stack, params [R', ...], statuses [R]
+    """The models of a ``LinearConfig`` in float64; those that diverged left out."""
+    stack = replace(stacks.stack_of("linear", config), noise_std=config.noise_std, clip=config.clip)
+    run = stacks.trained(stack, config.runs, config.training_seed, "linear stacks", progress)
+    well = np.array([status.kind != "diverged" for status in run.status])
+    params = jax.tree.map(lambda leaf: np.asarray(leaf, float)[well], run.params)
+    return stack, params, [str(status) for status in run.status]

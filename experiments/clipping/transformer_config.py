@@ -1,4 +1,4 @@
-"""The trained models that the experiments on clipping share, so that they are trained once."""
+"""The trained transformers that experiments on clipping share: the fields of their configs."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from lsa_lab.harness import checks
 
 
 @dataclass(frozen=True)
-class Models:
+class TransformerConfig:
     """Softmax transformers with a norm and an MLP; with the same fields, the same weights."""
 
     d: int = 8
@@ -39,3 +39,5 @@ class Models:
 
 SMOKE = dict(d=2, n=4, depth=2, width=4, mlp_width=4, runs=2, steps=10, batch=8, looks=2)
 PAPER = dict(d=10, n=40, depth=6, heads=4, width=64, mlp_width=256, steps=50_000, batch=256)
+
+PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole

@@ -1,54 +1,49 @@
-"""What the statements of `clipping_and_bound` are judged by."""
+"""How the bound, the risk and the gap change together, as `clipping_and_bound` judges it."""
 
 import numpy as np
 
-from experiments.clipping.clipping_and_bound.config import CLAIMS
 from lsa_lab import results
-from lsa_lab.claims import about_the_mean
+from lsa_lab.statistics import spearman
 
 
 def agreement(first, second):  # two of (run, module, layer, rank) -> [R, M, L]
-    """Spearman's correlation over the ranks kept, 0 where either does not change."""
-    from scipy.stats import spearmanr
-
-    def of(*pair):
-        pair = [np.array([float(f"{value:.9e}") for value in one]) for one in pair]
-        return 0.0 if any(np.ptp(one) == 0 for one in pair) else spearmanr(*pair).statistic
-
-    return np.vectorize(of, signature="(q),(q)->()")(first.values, second.values)
+    """Spearman's correlation over the ranks kept of ten digits, for the rest is rounding."""
+    digits = np.vectorize(lambda value: float(f"{value:.9e}"))
+    over_ranks = np.vectorize(spearman, signature="(q),(q)->()", otypes=[float])
+    return over_ranks(digits(first.values), digits(second.values))
 
 
-def claims(dataset):
-    settings = results.config_of(dataset)
+def changes(values):  # (..., rank) -> (..., rank but the full one)
+    """By truncation, relative to the matrix whole."""
+    return (values / values.isel(rank=0) - 1).isel(rank=slice(1, None))
+
+
+def descent_samples(dataset) -> dict[str, np.ndarray]:
+    measured = {name: dataset[f"descent_{name}"] for name in ("bound", "sum", "risk")}
+    kept = slice(None, -1)  # but the drop
+    moved = [changes(value.sel(module="w_pv")).isel(rank=kept) for value in measured.values()]
+    keys = (measured[name].sel(module="w_kq") for name in ("bound", "risk"))
+    return {
+        "descent_values": max(float(abs(change).max()) for change in moved),
+        "descent_bound": agreement(*keys).mean(1),
+    }
+
+
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    exact = results.config_of(dataset).exact
     bound, risk, gap, total = (dataset[name] for name in ("bound", "risk", "gap", "sum"))
-    cells = ("module", "layer", "rank")
-    clipped = slice(1, None)
-
-    def change(values):
-        return (values / values.isel(rank=0) - 1).isel(rank=clipped)
-
-    lower = change(bound) < -settings.exact
+    places, cells = ("module", "layer"), ("module", "layer", "rank")
+    lower = changes(bound) < -exact
     best = bound.argmin("rank")
     at_best = np.log(risk.isel(rank=best) / risk.isel(rank=0))
-    descent = [change(dataset[f"descent_{name}"]) for name in ("bound", "sum", "risk")]
-    largest = [abs(one.sel(module="w_pv").isel(rank=slice(None, -1))).max() for one in descent]
-    keys = [dataset[f"descent_{name}"].sel(module="w_kq") for name in ("bound", "risk")]
-    found = {
-        "bound_falls": (change(bound) > settings.exact).mean(cells),
-        "risk_falls_with_it": (lower & (change(risk) < 0)).sum(cells) / lower.sum(cells),
+    return {
+        "bound_falls": (changes(bound) > exact).mean(cells),
+        "risk_falls_with_it": (lower & (changes(risk) < 0)).sum(cells) / lower.sum(cells),
         "ranks_risks": agreement(bound, risk).mean((1, 2)),
         "ranks_gaps": agreement(bound, gap).mean((1, 2)),
         "sum_ranks_gaps": agreement(total, gap).mean((1, 2)),
-        "least_when_dropped": (best < len(dataset["rank"]) - 1).mean(cells[:2]),
-        "gap_least_when_dropped": (gap.isel(rank=-1) - gap.isel(rank=0)).mean(cells[:2]),
-        "chosen_by_bound": at_best.mean(cells[:2]),
-        "descent_values": np.full(2, max(map(float, largest))),  # nothing random
-        "descent_bound": agreement(*keys).mean(1),
+        "least_when_dropped": (best < len(dataset["rank"]) - 1).mean(places),
+        "gap_least_when_dropped": (gap.isel(rank=-1) - gap.isel(rank=0)).mean(places),
+        "chosen_by_bound": at_best.mean(places),
+        **descent_samples(dataset),
     }
-    made = []
-    for name, (source, statement, measured, side, limit) in CLAIMS.items():
-        limit = getattr(settings, limit) if isinstance(limit, str) else limit
-        criterion = f"{measured} {'<=' if side == 'at_most' else '>='} {limit:g}"
-        row = (f"clipping_and_bound.{name}", source, statement, criterion, np.asarray(found[name]))
-        made.append(about_the_mean(*row, **{side: limit}))
-    return made

@@ -1,13 +1,23 @@
-"""Settings and criteria of `clipping_and_bound`, fixed before its first run."""
+"""The sizes and the statements of `clipping_and_bound`, fixed before its first run."""
 
 from dataclasses import dataclass
 
-from experiments.clipping.linear_models import PAPER, SMOKE, Linear
+from experiments.clipping.linear_config import PAPER, SMOKE, LinearConfig
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+MODULES = ("w_kq", "w_pv")
+MEASURED = {
+    "bound": "Theorem 2",
+    "sum": "Σ|G|²",
+    "upper": "Σ UB",
+    "risk": "risk",
+    "gap": "gap",
+}
 
 
 @dataclass(frozen=True)
-class Config(Linear):
+class Config(LinearConfig):
     """Every truncation of w_kq and of w_pv, layer by layer, in trained stacks and in descent."""
 
     prompts: int = 128  # of each run, its own
@@ -33,95 +43,88 @@ class Config(Linear):
         checks.seed(self, "seed")
 
 
-_A2 = "A2 (2406.03768)"
-_CELLS = "mean over runs of the share of matrices, layers and ranks"
-_SPEARMAN = "mean over runs, matrices and layers of Spearman's correlation over the ranks kept"
-# Source, statement, what is averaged over runs, and its bound: a field of Config, or a number.
-CLAIMS = {
-    "bound_falls": (
-        f"{_A2}, Remark 4 and Theorem 2",
-        "Truncating w_kq or w_pv of a trained stack lowers the bound of Theorem 2",
-        f"{_CELLS} at which it rises",
-        "at_most",
-        "rarely",
-    ),
-    "risk_falls_with_it": (
-        f"{_A2}, Remark 4",
-        "Where truncation lowers the bound, it lowers the risk",
-        f"{_CELLS}, of those with a lower bound, in which the risk is lower",
-        "at_least",
-        "majority",
-    ),
-    "ranks_risks": (
-        f"{_A2}, Theorem 2 and Remark 4",
-        "Over the ranks kept the bound and the risk fall together",
-        f"{_SPEARMAN}",
-        "at_least",
-        "rank_correlation",
-    ),
-    "ranks_gaps": (
-        f"{_A2}, Theorem 2",
-        "Over the ranks kept the bound and the generalisation gap fall together",
-        f"{_SPEARMAN}",
-        "at_least",
-        "rank_correlation",
-    ),
-    "sum_ranks_gaps": (
-        f"{_A2}, Theorem 2 and Remark 5",
-        "Over the ranks kept Σ|G_t|² and the generalisation gap fall together",
-        f"{_SPEARMAN}",
-        "at_least",
-        "rank_correlation",
-    ),
-    "least_when_dropped": (
-        f"{_A2}, appendix B.6",
-        "The bound is least where the layer is dropped",
-        "mean over runs of the share of matrices and layers in which it is not",
-        "at_most",
-        "rarely",
-    ),
-    "gap_least_when_dropped": (
-        f"{_A2}, appendix B.6",
-        "Dropping a layer is best for the generalisation gap",
-        "mean over runs, matrices and layers of the gap when dropped - the gap unclipped",
-        "at_most",
-        0.0,
-    ),
-    "chosen_by_bound": (
-        "derived here",
-        "The rank at which the bound is least predicts no worse than the whole matrix",
-        "mean over runs, matrices and layers of log(risk there / risk unclipped)",
-        "at_most",
-        0.0,
-    ),
-    "descent_values": (
-        "derived here; THEORY I.2.10",
-        "In stacks that descend w_pv has rank 1: cutting it changes nothing, down to rank 1",
-        "the largest relative change of bound, Σ|G_t|² and risk",
-        "at_most",
-        "exact",
-    ),
-    "descent_bound": (
-        f"{_A2}, Remark 4",
-        "In stacks that descend, too, the bound and the risk fall together as w_kq is cut",
-        f"{_SPEARMAN}",
-        "at_least",
-        "rank_correlation",
-    ),
-}
-
-
 TIERS = {
     "smoke": Config(**SMOKE, prompts=4, population=4, constructed=2),
     "laptop": Config(),
     "paper": Config(**PAPER, prompts=1024, population=256, constructed=16),
 }
 
-MODULES = ("w_kq", "w_pv")
-MEASURED = {
-    "bound": "Theorem 2",
-    "sum": "Σ|G|²",
-    "upper": "Σ UB",
-    "risk": "risk",
-    "gap": "gap",
-}
+
+def statements(config) -> tuple[Statement, ...]:
+    paper = "A2 (2406.03768)"
+    share = "the share of matrices, layers and ranks"
+    spearman = "Spearman's correlation over the ranks kept, averaged over matrices and layers"
+    return (
+        Statement(
+            "bound_falls",
+            f"{paper}, Remark 4 and Theorem 2",
+            "Truncating w_kq or w_pv of a trained stack lowers the bound of Theorem 2",
+            f"{share} at which it rises",
+            at_most=config.rarely,
+        ),
+        Statement(
+            "risk_falls_with_it",
+            f"{paper}, Remark 4",
+            "Where truncation lowers the bound, it lowers the risk",
+            f"{share}, of those with a lower bound, in which the risk is lower",
+            at_least=config.majority,
+        ),
+        Statement(
+            "ranks_risks",
+            f"{paper}, Theorem 2 and Remark 4",
+            "Over the ranks kept the bound and the risk fall together",
+            spearman,
+            at_least=config.rank_correlation,
+        ),
+        Statement(
+            "ranks_gaps",
+            f"{paper}, Theorem 2",
+            "Over the ranks kept the bound and the generalisation gap fall together",
+            spearman,
+            at_least=config.rank_correlation,
+        ),
+        Statement(
+            "sum_ranks_gaps",
+            f"{paper}, Theorem 2 and Remark 5",
+            "Over the ranks kept Σ|G_t|² and the generalisation gap fall together",
+            spearman,
+            at_least=config.rank_correlation,
+        ),
+        Statement(
+            "least_when_dropped",
+            f"{paper}, appendix B.6",
+            "The bound is least where the layer is dropped",
+            "the share of matrices and layers in which it is not",
+            at_most=config.rarely,
+        ),
+        Statement(
+            "gap_least_when_dropped",
+            f"{paper}, appendix B.6",
+            "Dropping a layer is best for the generalisation gap",
+            "the gap when dropped - the gap unclipped, averaged over matrices and layers",
+            at_most=0.0,
+        ),
+        Statement(
+            "chosen_by_bound",
+            "derived here",
+            "The rank at which the bound is least predicts no worse than the whole matrix",
+            "log(risk at that rank / risk unclipped), averaged over matrices and layers",
+            at_most=0.0,
+        ),
+        Statement(
+            "descent_values",
+            "derived here",
+            "In stacks that descend w_pv has rank 1: cutting it changes nothing, down to rank 1",
+            "the largest relative change of bound, Σ|G_t|² and risk",
+            "value",
+            at_most=config.exact,
+        ),
+        Statement(
+            "descent_bound",
+            f"{paper}, Remark 4",
+            "In stacks that descend, too, the bound and the risk fall together as w_kq is cut",
+            "Spearman's correlation over the ranks kept, averaged over layers",
+            at_least=config.rank_correlation,
+            over="sets of prompts",
+        ),
+    )

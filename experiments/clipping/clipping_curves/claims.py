@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from experiments.clipping import clipped
 from experiments.clipping.clipping_curves.config import CLAIMS, DROPPED
+from experiments.clipping.layer_ends import shallow_and_deep
+from experiments.clipping.transformer_config import PARTS
 from lsa_lab import results
 from lsa_lab.claims import about_the_mean
 
@@ -23,7 +24,7 @@ def drastic(values, settings):
 def shallow_less_deep(by_shots, settings):  # -> (run, shots, part)
     """log10 of the risk after clipping shallow layers over that after clipping deep ones."""
     logs = drastic(np.log10(1 + by_shots), settings)
-    shallow, deep = clipped.shallow_and_deep(logs, settings.ends)
+    shallow, deep = shallow_and_deep(logs, settings.ends)
     return shallow - deep
 
 
@@ -40,19 +41,19 @@ def claims(dataset):
     few, many = int(dataset.shots.min()), int(dataset.shots.max())
     absolute = drastic(dataset.by_shots, settings) / settings.d
     samples = {}
-    for part in clipped.PARTS:
+    for part in PARTS:
         name, at = part.lower(), by_shots.sel(part=part)
         there = drastic(at.sel(shots=settings.n), settings)
-        collapse, _ = clipped.shallow_and_deep(absolute.sel(part=part), settings.ends)
+        collapse, _ = shallow_and_deep(absolute.sel(part=part), settings.ends)
         apart = shallow_less_deep(at, settings).sel(shots=settings.n)
         less = collapse.sel(shots=few) - collapse.sel(shots=settings.n)
         samples[f"{name}_deep_bears_more"] = apart.values
-        samples[f"{name}_deep_is_flat"] = clipped.shallow_and_deep(there, settings.ends)[1].values
+        samples[f"{name}_deep_is_flat"] = shallow_and_deep(there, settings.ends)[1].values
         samples[f"{name}_few_shots_collapse_less"] = less.values
     for which, shots in (("few", few), ("trained", settings.n), ("many", many)):
         samples[f"helps_{which}"] = left_out_gains(by_shots.sel(shots=shots))
     keys = drastic(change.sel(module="W_k"), settings)
-    samples["keys_alone"] = clipped.shallow_and_deep(keys, settings.ends)[0].values
+    samples["keys_alone"] = shallow_and_deep(keys, settings.ends)[0].values
     known = vars(settings) | {"few": few, "many": many, "-gain": -settings.gain}
     made = []
     for name, (source, statement, criterion, bounds) in CLAIMS.items():

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from experiments.clipping import softmax_models as clipped
+from experiments.clipping import transformer_config as clipped
 from lsa_lab.harness import checks
 
 
 @dataclass(frozen=True)
-class Config(clipped.Models):
+class Config(clipped.TransformerConfig):
     """The mean risk of trained transformers after one module of one layer is clipped.
 
     Shots 4 and 10 are A2's. It also has 0, at which attention over demonstrations reads nothing.

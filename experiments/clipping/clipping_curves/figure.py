@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from experiments.clipping import clipped
 from experiments.clipping.clipping_curves.claims import drastic, relative, shallow_less_deep
 from experiments.clipping.clipping_curves.config import DROPPED
+from experiments.clipping.diverged_runs import left_out
+from experiments.clipping.layer_ends import shallow_and_deep
+from experiments.clipping.transformer_config import PARTS
 from lsa_lab import results
 from lsa_lab.harness import style
 from lsa_lab.statistics import CONFIDENCE, mean_interval
@@ -53,21 +55,21 @@ def plot(dataset):
     drawn, axes = style.figure(10.0, 6.4, (2, 3))
     change, by_shots = relative(dataset)
     places, rates = np.arange(dataset.sizes["rate"]), dataset.rate.values
-    for i, part in enumerate(clipped.PARTS):
+    for i, part in enumerate(PARTS):
         here = change.sel(module=part)
         for layer, color, marker in zip(
             dataset.layer.values, style.COLOURS, style.MARKERS, strict=False
         ):
             runs = here.sel(layer=layer).transpose("run", "rate")
-            clipped.mean_band(axes[i], places, runs, f"layer {layer}", color, marker)
+            style.mean_band(axes[i], places, runs, f"layer {layer}", color, marker)
         axes[i].set_title(f"{part}, {settings.n} shots")
         for shots, color in zip(dataset.shots.values, style.COLOURS, strict=False):
             both = by_shots.sel(part=part, shots=shots)
-            ends = clipped.shallow_and_deep(both, settings.ends)
+            ends = shallow_and_deep(both, settings.ends)
             for runs, marker, dash in zip(ends, ("o", "s"), ("-", ":"), strict=True):
                 label = f"{shots} shots" if dash == "-" else None
                 runs = runs.transpose("run", "rate")
-                clipped.mean_band(axes[3 + i], places, runs, label, color, marker, dash)
+                style.mean_band(axes[3 + i], places, runs, label, color, marker, dash)
         axes[3 + i].set_title(f"{part}, shallow and deep")
         axes[3 + i].plot([], [], "k-", label=f"first {settings.ends} layers")
         axes[3 + i].plot([], [], "k:", label=f"last {settings.ends} layers")
@@ -76,9 +78,9 @@ def plot(dataset):
         axes[i].legend(ncols=2, loc="upper left")
     plot_heat(axes[2], dataset, settings)
     apart = shallow_less_deep(by_shots, settings)
-    for part, color, marker in zip(clipped.PARTS, style.COLOURS, style.MARKERS, strict=False):
+    for part, color, marker in zip(PARTS, style.COLOURS, style.MARKERS, strict=False):
         runs = apart.sel(part=part).transpose("run", "shots")
-        clipped.mean_band(axes[5], dataset.shots.values, runs, part, color, marker)
+        style.mean_band(axes[5], dataset.shots.values, runs, part, color, marker)
     axes[5].axhline(0, color=style.BLACK, lw=0.8, ls="--")
     style.log_axes(axes[5], x=True, ticks=dataset.shots.values)
     axes[5].set(xlabel="shots", ylabel="log₁₀ (risk, shallow / risk, deep)")
@@ -101,7 +103,8 @@ def _told(dataset, settings):
     chance = (1 - CONFIDENCE) / 2
     return (
         f"Means over {settings.prompts} prompts, the same for all; bands: 95 % intervals over "
-        f"{clipped.left_out(dataset)}. At {settings.n} shots they exclude zero at "
+        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out). "
+        f"At {settings.n} shots they exclude zero at "
         f"{int((sides != 0).sum())} of {sides.size} places (modules of (c), layers, rates and "
         f"drop): {int((sides > 0).sum())} above, where clipping hurts, {int((sides < 0).sum())} "
         f"below, where chance alone puts {chance * sides.size:.0f}. Below, among the "

@@ -6,14 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.clipping import clipped
+from experiments.clipping import trained_models
 from experiments.clipping.clipping_search.config import SEARCHES, TRAINED, Config
+from experiments.clipping.transformer_config import PARTS
 from experiments.models import stacks
 from lsa_lab.analyses import clipping
 
 
 def searches(config):  # {name: (risk, params, validation, test) -> Search}
-    attention, mlp = clipped.PARTS.values()
+    attention, mlp = PARTS.values()
     first = partial(clipping.search, rates=config.rates, top_k=config.top_k)
     wide = dict(rates=config.rates, modules=(attention, mlp))
     ways = (
@@ -53,8 +54,8 @@ def draw(keys, law, size, n):  # -> Prompt [R, B]
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    stack, watched, status = clipped.trained(config, "clipping_search", progress)
-    params, risk = clipped.final(watched), clipped.squared_error(stack)
+    stack, watched, status = trained_models.transformers(config, "clipping_search", progress)
+    params, risk = trained_models.final(watched), trained_models.squared_error(stack)
     runs, tasks, ways = len(params.w_q), laws(config, stack), searches(config)
     root = jax.random.fold_in(jax.random.key(config.seed), 3)
     found = []

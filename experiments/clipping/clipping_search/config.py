@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from experiments.clipping import softmax_models as clipped
+from experiments.clipping import transformer_config as clipped
 from lsa_lab.harness import checks
 
 
 @dataclass(frozen=True)
-class Config(clipped.Models):
+class Config(clipped.TransformerConfig):
     """A2's Algorithm 1 and wider searches, one for every trained model and task.
 
     The tasks are the trained one and others that differ from it in one thing. Gains are means over

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from experiments.clipping import clipped
 from experiments.clipping.clipping_search.config import ALGORITHM, COMPOSED, SEARCHES, WIDE
+from experiments.clipping.diverged_runs import left_out
 from lsa_lab import results
 from lsa_lab.harness import style
 from lsa_lab.statistics import mean_interval
@@ -80,7 +80,8 @@ def _told(dataset, settings):
         )
     return (
         f"{'; '.join(told)}. A2's own logs: +.005 and +.002 of accuracy on test, about as many "
-        f"losses as wins. {clipped.left_out(dataset)}, {settings.validation} validation and "
+        f"losses as wins. {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), "
+        f"{settings.validation} validation and "
         f"{settings.test} test prompts for each model and task; bars: 95 % intervals over runs. "
         f"Gains are relative to the unclipped risk. d = {settings.d}, n = {settings.n}."
     )

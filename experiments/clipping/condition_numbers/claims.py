@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from experiments.clipping import clipped
+from experiments.clipping.layer_ends import shallow_and_deep
 from lsa_lab import results
 from lsa_lab.claims import about_the_mean
 
 
 def trend(logs, settings):  # (run, layer, ...) -> (run, ...)
     """Deep less shallow."""
-    shallow, deep = clipped.shallow_and_deep(logs, settings.ends)
+    shallow, deep = shallow_and_deep(logs, settings.ends)
     return deep - shallow
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments.clipping import clipped
+from experiments.clipping import trained_models
 from experiments.clipping.condition_numbers.config import MODULES, Config
 from experiments.models import stacks
 from lsa_lab.analyses import clipping
@@ -15,7 +15,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     """The heads of a projection are one matrix, as they are in A2."""
     import xarray as xr
 
-    stack, watched, status = clipped.trained(config, "condition_numbers", progress)
+    stack, watched, status = trained_models.transformers(config, "condition_numbers", progress)
     found = clipping.matrices(watched, list(MODULES.values()))  # each [R', looks+1, L, p, q]
     measures = (clipping.condition_number, clipping.stable_rank)
     conditions, ranks = (
@@ -24,8 +24,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     )
     draw = jax.jit(partial(stacks.draw, law=stacks.task(stack), size=config.prompts))
     clipped_alone = clipping.curve(
-        clipped.squared_error(stack),
-        clipped.final(watched),
+        trained_models.squared_error(stack),
+        trained_models.final(watched),
         draw(jax.random.fold_in(jax.random.key(config.seed), 2)),
         modules=list(MODULES.values()),
         rates=(config.rate,),

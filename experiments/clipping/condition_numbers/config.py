@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from experiments.clipping import softmax_models as clipped
+from experiments.clipping import transformer_config as clipped
 from lsa_lab.harness import checks
 
 
 @dataclass(frozen=True)
-class Config(clipped.Models):
+class Config(clipped.TransformerConfig):
     """Condition numbers and stable ranks of every matrix, and what clipping it does.
 
     Condition numbers are compared by their logarithm: that of a random square matrix has no mean.

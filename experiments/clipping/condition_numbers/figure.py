@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from experiments.clipping import clipped
 from experiments.clipping.condition_numbers.claims import rank_correlation, trend
 from experiments.clipping.condition_numbers.config import MODULES
+from experiments.clipping.diverged_runs import left_out
 from lsa_lab import results
 from lsa_lab.harness import style
 from lsa_lab.statistics import mean_interval
@@ -57,7 +57,7 @@ def plot(dataset):
         dataset.layer.values, style.COLOURS, style.MARKERS, strict=False
     ):
         runs = logs.mean("module").sel(layer=layer).transpose("run", "steps")
-        clipped.mean_band(axes[2], dataset.steps.values, runs, f"layer {layer}", color, marker)
+        style.mean_band(axes[2], dataset.steps.values, runs, f"layer {layer}", color, marker)
     axes[2].set(xlabel="training steps", ylabel="log₁₀ condition number, mean over modules")
     axes[2].set_title("during training")
     tilt = trend(logs, settings).transpose("run", "module", "steps")
@@ -80,7 +80,8 @@ def plot(dataset):
         told.append(f"{rank_correlation(final[name], final.ratio).mean():.2f}")
     style.caption(
         drawn,
-        f"(a), (b): median of {clipped.left_out(dataset)} and the middle 80 % of them; dotted: the "
+        f"(a), (b): median of {dataset.sizes['run']} runs ({left_out(dataset)} diverged "
+        f"and left out) and the middle 80 % of them; dotted: the "
         f"same matrices before training. (c), (d): mean and its 95 % interval. (e), (f): one "
         f"matrix clipped at {settings.rate:g}, the number at a point is its layer, colours as in "
         f"(a); medians over runs. Spearman's correlation over layers, within a module and run, of "

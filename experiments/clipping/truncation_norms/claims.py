@@ -1,68 +1,73 @@
-"""What the statements of `truncation_norms` are judged by."""
+"""How often each norm rises, and what the statements of `truncation_norms` are judged by."""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from experiments.clipping.truncation_norms.config import CLAIMS
-from experiments.clipping.update_norms import MODULES, READINGS
-from lsa_lab import results
-from lsa_lab.claims import about_the_mean
+from experiments.clipping.truncation_norms.config import MATRICES, MODULES, READINGS
+from lsa_lab.statistics import worst
 
 
-def rows_of(dataset):  # -> {label: (provable, share of draws [S], of trained prompts [R] or None)}
-    """The table of I.2.7: averaged over the ranks and, where there are several, the layers."""
+class Rises(NamedTuple):
+    """How often a norm rises when a matrix is truncated."""
+
+    provable: bool  # that it never does
+    random: np.ndarray  # [S]  share of the draws of each seed
+    trained: np.ndarray | None  # [R]  share of the prompts of each trained stack
+
+
+def rises_by_norm(dataset) -> dict[str, Rises]:
+    """The table in docs/theory, "Norms under truncation": averaged over the ranks and, where there
+    are several, the layers."""
     first, later, last = slice(0, 1), slice(1, None), slice(0, -1)
 
-    def shares(norm, module, layers):
-        found = dataset.random_rises.sel(norm=norm, module=module).isel(layer=layers)
-        ours = None
+    def rises(provable, norm, module, layers):
+        shares = dataset.random_rises.sel(norm=norm, module=module).isel(layer=layers)
+        trained = None
         if module in dataset.trained_module:
-            ours = dataset.trained_rises.sel(norm=norm, trained_module=module)
-            ours = ours.isel(layer=layers).mean(("layer", "rank")).values
-        return found.mean(("layer", "rank")).values, ours
+            trained = dataset.trained_rises.sel(norm=norm, trained_module=module)
+            trained = trained.isel(layer=layers).mean(("layer", "rank")).values
+        return Rises(provable, shares.mean(("layer", "rank")).values, trained)
 
-    table = {f"UB, {name}": (True, *shares("bound", name, slice(None))) for name in MODULES}
-    table["|G_t|, W_V, any t"] = (True, *shares("own", "W_V", slice(None)))
-    table["|G_1|, W_Q"] = (True, *shares("own", "W_Q", first))
-    table["|G_1|, merged"] = (True, *shares("own", "merged", first))
+    table = {f"UB, {name}": rises(True, "bound", name, slice(None)) for name in MODULES}
+    table["|G_t|, W_V, any t"] = rises(True, "own", "W_V", slice(None))
+    table["|G_1|, W_Q"] = rises(True, "own", "W_Q", first)
+    table["|G_1|, merged"] = rises(True, "own", "merged", first)
     for i, reading in enumerate(READINGS):
-        behind = dataset.mlp_rises.sel(reading=reading).mean("rank").values
-        table[f"|{reading}|"] = (i == 0, behind, None)
-    table["|G_1|, W_K"] = (False, *shares("own", "W_K", first))
+        shares = dataset.mlp_rises.sel(reading=reading).mean("rank").values
+        table[f"|{reading}|"] = Rises(i == 0, shares, None)
+    table["|G_1|, W_K"] = rises(False, "own", "W_K", first)
     for name in ("W_K", "W_Q", "merged"):
-        table[f"|G_t|, {name}, t > 1"] = (False, *shares("own", name, later))
+        table[f"|G_t|, {name}, t > 1"] = rises(False, "own", name, later)
     for name in MODULES:
-        table[f"a later |G|, {name}"] = (False, *shares("later", name, last))
+        table[f"a later |G|, {name}"] = rises(False, "later", name, last)
     for name in MODULES:
-        table[f"Σ|G|², {name}"] = (False, *shares("sum", name, last))
+        table[f"Σ|G|², {name}"] = rises(False, "sum", name, last)
     return table
 
 
-def claims(dataset):
-    settings, table = results.config_of(dataset), rows_of(dataset)
-    found = {}  # [S] or [R] of each claim
-    found["bounds"] = np.max([row[1] for name, row in table.items() if "UB" in name], axis=0)
-    found["mlp"], found["mlp_with_residuals"] = (table[f"|{name}|"][1] for name in READINGS)
-    own = {name: row for name, row in table.items() if name.startswith("|G")}
-    found["provable"] = np.max([random for yes, random, _ in own.values() if yes], axis=0)
-    ours = [ours for yes, _, ours in table.values() if yes and ours is not None]
-    found["provable_when_trained"] = np.max(ours, axis=0)
-    found["unprovable"] = min((row[1] for row in own.values() if not row[0]), key=np.mean)
-    factored = dataset.sel(module=["W_V", "W_K", "W_Q"])
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [S] or [R]}
+    table = rises_by_norm(dataset)
+    bounds = [row.random for label, row in table.items() if label.startswith("UB")]
+    own = [row for label, row in table.items() if label.startswith("|G")]
+    provable = [row.trained for row in table.values() if row.provable and row.trained is not None]
+    rising = np.transpose([row.random for row in own if not row.provable])
+    factored = dataset.sel(module=list(MATRICES))
     overall = factored.random_rises.mean(("module", "layer", "rank"))
-    found["own"], found["sum"] = (overall.sel(norm=norm).values for norm in ("own", "sum"))
-    rises = dataset.trained_rises.sel(norm="sum")
-    found["sum_when_trained"] = rises.stack(cell=[*rises.dims[1:]]).mean("cell").values
-    total = dataset.random_typical.sel(norm="sum")
-    cells = total.stack(cell=[*total.dims[1:]]).transpose("cell", "seed").values
-    found["typical"] = max(cells, key=np.mean)
+    trained = dataset.trained_rises.sel(norm="sum")
+    typical = dataset.random_typical.sel(norm="sum").transpose("seed", ...)
     moved = abs(factored.random_typical.sel(norm="sum")).mean(("module", "rank"))
-    found["deep_is_steady"] = (moved.isel(layer=-1) - moved.isel(layer=0)).values
-    error = np.abs(dataset.example.values - [0.1, 1.0]).max()
-    found["counterexample"] = np.array([error, error])  # nothing random
-    made = []
-    for name, (source, statement, measured, side, bound) in CLAIMS.items():
-        bound = getattr(settings, bound) if isinstance(bound, str) else bound
-        criterion = f"{measured} {'<=' if side == 'at_most' else '>='} {bound:g}"
-        row = (f"truncation_norms.{name}", source, statement, criterion, found[name])
-        made.append(about_the_mean(*row, **{side: bound}))
-    return made
+    return {
+        "bounds": np.max(bounds, axis=0),
+        "mlp": table[f"|{READINGS[0]}|"].random,
+        "mlp_with_residuals": table[f"|{READINGS[1]}|"].random,
+        "provable": np.max([row.random for row in own if row.provable], axis=0),
+        "provable_when_trained": np.max(provable, axis=0),
+        "unprovable": worst(rising, lambda seeds: -seeds.mean()),
+        "own": overall.sel(norm="own").values,
+        "sum": overall.sel(norm="sum").values,
+        "sum_when_trained": trained.mean(("trained_module", "layer", "rank")).values,
+        "typical": worst(typical, np.mean),
+        "deep_is_steady": (moved.isel(layer=-1) - moved.isel(layer=0)).values,
+        "counterexample": np.abs(dataset.example.values - [0.1, 1.0]).max(),
+    }

@@ -1,77 +1,79 @@
 """Which norms of the implicit updates does truncation lower, and which not?"""
 
-from dataclasses import replace
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.clipping.truncation_norms.config import Config
-from experiments.clipping.update_norms import (
+from experiments.clipping import trained_models
+from experiments.clipping.truncation_norms.config import (
     MODULES,
     NORMS,
     READINGS,
-    as_weights,
-    counterexample,
+    TRAINED_MODULES,
+    Config,
+)
+from experiments.clipping.truncation_norms.factored_weights import as_weights, merge, random_stack
+from experiments.clipping.truncation_norms.norm_growth import (
+    counterexample_norms,
     growth,
-    merge,
     mlp_growth,
-    random_stack,
     summarise,
 )
 from experiments.models import stacks
 from lsa_lab.analyses import clipping
 
 
+def measure(key, params, config, task):
+    """Summaries [S, 4, 4, L, Q] of random stacks and [R, 4, 2, L, Q] of trained ones, the share in
+    which a norm after an MLP rises [S, 2, Q], and the counterexample's norms [2]."""
+    rates = jnp.asarray(clipping.every_rate(config.d + 1)[1:])
+    key_random, key_mlp, key_prompts = jax.random.split(key, 3)
+    each = (config.seeds, config.draws)
+    random_stacks = jax.vmap(jax.vmap(lambda key: random_stack(key, config)))
+    weights, prompts = random_stacks(jax.random.split(key_random, each))
+    after_mlps = jax.vmap(jax.vmap(lambda *row: mlp_growth(*row, rates, config)))
+    after_mlps = after_mlps(jax.random.split(key_mlp, each), weights, prompts)
+
+    sample = partial(stacks.draw, law=task, size=config.draws)
+    trained_prompts = jax.vmap(sample)(jax.random.split(key_prompts, len(params.w_pv)))
+    trained = as_weights(params.w_pv[:, :, 0], params.w_kq[:, :, 0])[:, None]
+    trained = jnp.broadcast_to(trained, (len(trained), config.draws, *trained.shape[2:]))
+    # Random stacks, the same with merged scores, and trained ones: one program for all.
+    rows = (weights, prompts), (merge(weights), prompts), (trained, trained_prompts)
+    rows = jax.tree.map(lambda *leaves: jnp.concatenate([x.astype(float) for x in leaves]), *rows)
+    grown = jax.vmap(lambda *row: growth(*row, rates))
+    logs = jax.lax.map(lambda row: grown(*row), rows)  # [2S + R, B, 4, 3, L, Q]
+    factored, merged, trained = jnp.split(logs, [config.seeds, 2 * config.seeds])
+    both = jnp.concatenate([factored, merged[:, :, :, 2:]], axis=3)
+    on_random, on_trained, after_mlps = (
+        summarise(part, config.rounding) for part in (both, trained[:, :, :, ::2], after_mlps)
+    )
+    return on_random, on_trained, after_mlps[0], counterexample_norms()
+
+
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    stack = replace(stacks.stack_of("linear", config), noise_std=config.noise_std, clip=config.clip)
-    run = stacks.trained(stack, config.runs, config.training_seed, "linear stacks", progress)
-    whole = np.array([one.kind != "diverged" for one in run.status])
-    rates = jnp.asarray(clipping.every_rate(config.d + 1)[1:])
-
-    @jax.jit
-    def everything(key, params):
-        key_random, key_mlp, key_prompts = jax.random.split(key, 3)
-        each = (config.seeds, config.draws)
-        make = jax.vmap(jax.vmap(lambda key: random_stack(key, config)))
-        weights, prompts = make(jax.random.split(key_random, each))
-        behind = jax.vmap(jax.vmap(lambda *row: mlp_growth(*row, rates, config)))
-        behind = behind(jax.random.split(key_mlp, each), weights, prompts)
-
-        law = partial(stacks.draw, law=stacks.task(stack), size=config.draws)
-        asked = jax.vmap(law)(jax.random.split(key_prompts, whole.sum()))
-        ours = as_weights(params.w_pv[:, :, 0], params.w_kq[:, :, 0])[:, None]
-        ours = jnp.broadcast_to(ours, (len(ours), config.draws, *ours.shape[2:]))
-        # Random stacks, the same with merged scores, and trained ones: one program for all.
-        rows = (weights, prompts), (merge(weights), prompts), (ours, asked)
-        rows = jax.tree.map(lambda *some: jnp.concatenate([x.astype(float) for x in some]), *rows)
-        grown = jax.vmap(lambda *row: growth(*row, rates))
-        found = jax.lax.map(lambda row: grown(*row), rows)  # [2S + R, B, 4, 3, L, Q]
-        factored, merged, ours = jnp.split(found, [config.seeds, 2 * config.seeds])
-        both = jnp.concatenate([factored, merged[:, :, :, 2:]], axis=3)
-        found = [summarise(some, config.rounding) for some in (both, ours[:, :, :, ::2])]
-        return *found, summarise(behind, config.rounding)[0], counterexample()
-
-    params = jax.tree.map(lambda leaf: jnp.asarray(leaf, float)[whole], run.params)
+    stack, params, statuses = trained_models.linear_stacks(config, progress)
+    measured = jax.jit(partial(measure, config=config, task=stacks.task(stack)))
     key = jax.random.key(config.seed)
-    on_random, on_trained, behind, example = everything(key, params)
+    on_random, on_trained, mlp_rises, example = measured(key, params)
     data = {
-        "mlp_rises": (("seed", "reading", "rank"), np.asarray(behind)),
+        "mlp_rises": (("seed", "reading", "rank"), np.asarray(mlp_rises)),
         "example": (("weights",), np.asarray(example)),
-        "status": (("start",), [str(one) for one in run.status]),
+        "status": (("start",), statuses),
     }
-    names = ("rises", "typical", "largest")
-    for name, ours, drawn in zip(names, on_trained, on_random, strict=True):
-        data[f"random_{name}"] = (("seed", "norm", "module", "layer", "rank"), np.asarray(drawn))
-        own = ("run", "norm", "trained_module", "layer", "rank")
-        data[f"trained_{name}"] = (own, np.asarray(ours))
+    places = ("layer", "rank")
+    for i, name in enumerate(("rises", "typical", "largest")):
+        data[f"random_{name}"] = (("seed", "norm", "module", *places), np.asarray(on_random[i]))
+        axes = ("run", "norm", "trained_module", *places)
+        data[f"trained_{name}"] = (axes, np.asarray(on_trained[i]))
     coordinates = {
         "norm": list(NORMS),
         "module": list(MODULES),
-        "trained_module": ["W_V", "merged"],
+        "trained_module": list(TRAINED_MODULES),
         "layer": np.arange(1, config.depth + 1),
         "rank": np.arange(config.d, 0, -1),
         "reading": list(READINGS),

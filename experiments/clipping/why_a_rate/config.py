@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from experiments.clipping.softmax_models import PAPER, SMOKE, Models
+from experiments.clipping.transformer_config import PAPER, SMOKE, TransformerConfig
 from lsa_lab.harness import checks
 
 CONDITIONS = ("matched", "under-trained", "noisy", "shifted")
@@ -10,7 +10,7 @@ PREDICTORS = ("gap", "stable rank", "participation", "energy")
 
 
 @dataclass(frozen=True)
-class Config(Models):
+class Config(TransformerConfig):
     """Clipped models that are trained or not, on prompts like those of training or not."""
 
     early: int = 1  # the look at which a model counts as under-trained
