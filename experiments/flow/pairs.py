@@ -19,11 +19,11 @@ READINGS = ("token", "prediction")  # the flow to all of the query's token (A1, 
 
 def draw(rng, runs, count, d):  # -> Prompt [R, B] of two demonstrations, w0 [R, d]
     """Tasks w ~ N(w0, I/2), w0 ~ N(0, I/2) the same for a run: w0 is what weights can know."""
-    known = rng.normal(size=(runs, d)) / 2**0.5
-    weights = known[:, None] + rng.normal(size=(runs, count, d)) / 2**0.5
+    prior = rng.normal(size=(runs, d)) / 2**0.5
+    weights = prior[:, None] + rng.normal(size=(runs, count, d)) / 2**0.5
     x = rng.normal(size=(runs, count, 3, d))
     y = np.einsum("rbid,rbd->rbi", x, weights)
-    return Prompt(x[:, :, :2], y[:, :, :2], x[:, :, 2], y[:, :, 2]), known
+    return Prompt(x[:, :, :2], y[:, :, :2], x[:, :, 2], y[:, :, 2]), prior
 
 
 def _apart(prompt):
@@ -32,35 +32,35 @@ def _apart(prompt):
 
 
 def log_ratios(forward, params, prompt):  # -> [2, 2, L]: modes, readings
-    """Of the flow from the first of two demonstrations over that from the second."""
+    """log |flow| of the first of two demonstrations less that of the second."""
 
-    def one(prompt):  # -> [2, L, n]
+    def sizes(prompt):  # -> [2, L, n]
         flow = token_flow(forward, params, prompt)
         whole = flow.reshape(*flow.shape[:2], -1)
         return jnp.stack([log_sizes(whole), log_sizes(flow[..., -1])])
 
     apart, axes = _apart(prompt)
-    alone, together = jax.vmap(one, (axes,))(apart)[..., 0], one(prompt)
+    alone, together = jax.vmap(sizes, (axes,))(apart)[..., 0], sizes(prompt)
     return jnp.stack([alone[0] - alone[1], together[..., 0] - together[..., 1]])
 
 
 def contribution_ratio(forward, params, prompt):  # -> [L]
-    """Of what the first of two demonstrations adds to the query's token, over what the second does.
+    """log |c| of what the first of two demonstrations, alone, adds to the query's token, less that
+    of the second. Linear attention without a demonstration reads one that is zero."""
 
-    Each is alone; linear attention without one reads a demonstration that is zero."""
-
-    def one(prompt):  # -> [L]
+    def size(prompt):  # -> [L]
         rows = prompts.tokens(prompt)
-        answers = [forward(params, some).stream[1:, -1] for some in (rows, rows.at[0].set(0))]
-        return log_sizes((answers[0] - answers[1])[:, None])[:, 0]
+        after, before = (forward(params, t).stream[1:, -1] for t in (rows, rows.at[0].set(0)))
+        return log_sizes((after - before)[:, None])[:, 0]
 
     apart, axes = _apart(prompt)
-    sizes = jax.vmap(one, (axes,))(apart)
+    sizes = jax.vmap(size, (axes,))(apart)
     return sizes[0] - sizes[1]
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def measure(ratios, forward, params, batch):  # Params [R, ...], Prompt [R, B] -> [R, B, ..., L]
+    """``log_ratios`` or ``contribution_ratio`` of every run's pairs in its own stack."""
     return jax.vmap(jax.vmap(partial(ratios, forward), (None, 0)))(params, batch)
 
 
@@ -69,19 +69,19 @@ def before_and_after(forward, watched, batch):  # Params [R, 2, ...], Prompt [R,
     """Log ratios [R, 2, B, L] for two of the shots of a prompt, of their flows to the prediction of
     each layer, and median errors [R, 2] over that of predicting zero."""
 
-    def one(params, prompt):
+    def look(params, prompt):
         logs = log_sizes(demonstration_flow(forward, params, prompt))
         error = predict(forward(params, prompts.tokens(prompt))) - prompt.y_query
         return logs[:, 0] - logs[:, 1], error**2
 
-    many = jax.vmap(jax.vmap(one, (None, 0)), (0, None))
+    many = jax.vmap(jax.vmap(look, (None, 0)), (0, None))
     logs, errors = jax.lax.map(lambda row: many(*row), (watched, batch))
     return logs, jnp.median(errors, -1) / jnp.median(batch.y_query**2, 1, keepdims=True)
 
 
 @jax.jit
 def couplings(params, batch):  # -> [R, B, 2]
-    """κ of both demonstrations in the first layer."""
+    """The self-couplings κ of both demonstrations in the first layer."""
     rows = jnp.concatenate([batch.x, batch.y[..., None]], axis=-1)
     of_run = jax.vmap(jax.vmap(self_coupling, (None, None, 0)), (None, None, 0))
     return jax.vmap(of_run)(params.w_kq[:, 0, 0], params.w_pv[:, 0, 0], rows)
@@ -100,9 +100,9 @@ def agreement(logs, kappa):  # [R, B, L], [R, B, 2] -> [R]
 def summed_up(logs):  # [..., B, L] -> {name: [..., L] or [...]}
     """``disparity.summary``, and the spread: the median of |log ratio|, whoever is ahead."""
 
-    def one(rows):
+    def summary(rows):
         spread, _ = disparity.median_of_finite(jnp.abs(rows))
         return vars(disparity.summary(rows)) | {"spread": spread}
 
-    found = jax.vmap(one)(logs.reshape(-1, *logs.shape[-2:]))
-    return jax.tree.map(lambda x: x.reshape(*logs.shape[:-2], *x.shape[1:]), found)
+    values = jax.vmap(summary)(logs.reshape(-1, *logs.shape[-2:]))
+    return jax.tree.map(lambda x: x.reshape(*logs.shape[:-2], *x.shape[1:]), values)

@@ -7,8 +7,10 @@ query's slot holds -w_l·x_query, so that ``trace.layer_predictions`` is the pat
 
 import chex
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
+from lsa_lab.models import transformer_weights
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.sparse_constructions import preprocess_then_optimise as preprocess_then_optimise
 
@@ -79,6 +81,31 @@ def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:
     balance = jnp.sqrt(jnp.linalg.norm(step))
     params = preconditioned(step[None] / balance)
     return Params(w_kq=params.w_kq, w_pv=params.w_pv * balance)
+
+
+def skipped(
+    params: Params | transformer_weights.Params, weight: float
+) -> Params | transformer_weights.Params:
+    """The stack h_{t+1} = c h_t + attention(h_t), c = ``weight``, as one whose stream is h_t / cᵗ.
+
+    Linear attention is cubic: W_pv of layer t = 0, 1, ... times c^{2t-1}. Factored heads, softmax
+    or linear: W_Q times c^{2t}, W_O over c. Predictions and flows after l layers lack the factor
+    cˡ, which no ratio sees (derived here; docs/theory, "The weighted skip").
+    """
+    if weight == 0:
+        raise ValueError("weight is 0: without a skip no stream is divided by it; choose another")
+    if isinstance(params, Params):
+        return params.replace(w_pv=_by_layer(params.w_pv, weight, 2, -1))
+    if params.attention_norm_scale is not None or params.mlp_in is not None:
+        raise ValueError("a norm or an MLP is not homogeneous: only attention alone can be skipped")
+    w_q, w_o = _by_layer(params.w_q, weight, 2, 0), _by_layer(params.w_o, weight, 0, -1)
+    return params.replace(w_q=w_q, w_o=w_o)
+
+
+def _by_layer(leaf: Array, weight: float, power: int, offset: int) -> Array:  # [L, ...]
+    """Layer t = 0, 1, ... times weight^(power t + offset)."""
+    factors = jnp.asarray(weight ** (power * np.arange(len(leaf)) + offset), leaf.dtype)
+    return leaf * factors.reshape(-1, *(1,) * (leaf.ndim - 1))
 
 
 def _embed(blocks: Array) -> Array:  # [L, d, d] -> [L, 1, e, e]

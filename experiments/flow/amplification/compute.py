@@ -1,11 +1,12 @@
-"""Does depth amplify the ratio of the flows of two demonstrations, and in which stacks?"""
+"""The ratios of two demonstrations' flows, layer by layer, in untrained and in trained stacks."""
 
 from functools import partial
 
 import jax
 import numpy as np
 
-from experiments.flow import pair_stacks, pairs
+from experiments.flow import pairs
+from experiments.flow.amplification import cases
 from experiments.flow.amplification.config import Config
 from experiments.models import stacks
 
@@ -15,9 +16,8 @@ FREE_OR_FROZEN = ("masked: tied", "masked: frozen")  # demonstrations that move,
 def untrained(config):
     """Log ratios {case: [R, B, 2, 2, L]} and agreements with κ {rule: [R]}."""
     logs, agreed = {}, {}
-    for case, forward, params, batch in pair_stacks.cases(config):
-        found = pairs.measure(pairs.log_ratios, forward, params, batch)
-        logs[case] = np.asarray(found)
+    for case, forward, params, batch in cases.untrained(config):
+        logs[case] = np.asarray(pairs.measure(pairs.log_ratios, forward, params, batch))
         if case in (*(f"linear: tied, gain {g:g}" for g in config.gains), *FREE_OR_FROZEN):
             kappa = np.asarray(pairs.couplings(params, batch))
             agreed[f"flow, {case}"] = pairs.agreement(logs[case][:, :, 0, 0], kappa)
@@ -29,19 +29,19 @@ def untrained(config):
 
 def trained(config, progress):
     """``pairs.before_and_after`` and how training ended, of each of the trained stacks [K, ...]."""
-    many = pair_stacks.to_train(config)
+    many = cases.to_train(config)
     draw = partial(stacks.draw, law=stacks.task(many["linear"]), size=config.trained_pairs)
     key = jax.random.fold_in(jax.random.key(config.seed), 2**20)
     batch = jax.jit(jax.vmap(draw))(jax.random.split(key, config.trained_runs))
     batch = jax.tree.map(lambda leaf: leaf.astype(float), batch)
-    found = []
+    rows = []
     for kind, stack in many.items():
         label = f"amplification: {kind}"
         run = stacks.trained(stack, config.trained_runs, config.seed, label, progress)
         watched = jax.tree.map(lambda leaf: leaf.astype(float), run.history["watch"])
-        seen = pairs.before_and_after(stacks.forward(stack), watched, batch)
-        found.append((*seen, [str(one) for one in run.status]))
-    return [np.stack(some) for some in zip(*found, strict=True)]
+        logs, errors = pairs.before_and_after(stacks.forward(stack), watched, batch)
+        rows.append((logs, errors, [str(status) for status in run.status]))
+    return [np.stack(column) for column in zip(*rows, strict=True)]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -56,8 +56,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     }
     data = {
         f"{prefix}{name}": ((*axes, *[layer] * (np.ndim(values) > len(axes))), np.asarray(values))
-        for prefix, (axes, layer, found) in groups.items()
-        for name, values in found.items()
+        for prefix, (axes, layer, summary) in groups.items()
+        for name, values in summary.items()
     }
     data["agreement"] = (("rule", "run"), np.stack([*agreed.values()]))
     data["error"] = (("kind", "trained_run", "stage"), errors)

@@ -1,10 +1,19 @@
-"""Settings and criteria of `amplification`, fixed before its first run."""
+"""The sizes and the statements of `amplification`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from experiments.flow.amplification.statements import statements as statements
 from lsa_lab.harness import checks
 
 KINDS = ("linear", "softmax", "norm", "MLP")  # "norm" has softmax, "MLP" a norm and softmax
+# Constructions by label: case, and the reading, for gradient descent answers in the label slot.
+CONSTRUCTED = {
+    "push: positive feedback": ("linear: push", "token"),
+    "pull: negative feedback": ("linear: pull", "token"),
+    "descent": ("masked: descent", "prediction"),
+    "GD++": ("masked: GD++", "prediction"),
+    "descent from a prior": ("masked: prior", "prediction"),
+}
 
 
 @dataclass(frozen=True)
@@ -127,88 +136,5 @@ TIERS = {
         trained_depth=6,
         trained_runs=16,
         trained_pairs=2048,
-    ),
-}
-
-_THEOREM, _HERE = "A1 (2508.00385), Theorem 1", "derived here"
-_NONLINEAR = "A1 (2508.00385), its second open question"
-_RESIDUAL = "A1 (2508.00385), its limitation on residual connections"
-_CHANGE = "the change of the median log ratio from the first layer to the last"
-_RIGHT = "the share of pairs with κ > -1 for which it is right"
-_DAMPEN = f"{_CHANGE}, with a residual of the first weight of `skips` minus that with 1,"
-_COUPLING = "The order of self-couplings κ = d·K P d"
-# Source, statement, what the median over runs is taken of, and the name of its bounds.
-CLAIMS = {
-    "theorem_1": (
-        _THEOREM,
-        "In random linear stacks the ratio of two flows grows with every layer",
-        "the share of pairs, at the gain and tying with the largest,",
-        "generic",
-    ),
-    "order": (
-        f"modelled on {_THEOREM}",
-        "In random linear stacks the demonstration ahead after one layer stays ahead",
-        "the share of pairs that turn, at the gain and tying with the fewest,",
-        "rare",
-    ),
-    "large": (
-        _HERE,
-        "Random linear stacks of the largest gain amplify, each demonstration alone",
-        f"{_CHANGE}, tied or not, whichever is less,",
-        "up",
-    ),
-    "small": (
-        _HERE,
-        "Random linear stacks of the smallest gain leave the ratio as it is",
-        f"{_CHANGE}, tied or not, whichever is further from 0,",
-        "flat",
-    ),
-    "shared_prompt": (
-        "modelled on A1 (2508.00385), its third open question",
-        "Random linear stacks amplify when both demonstrations share a prompt",
-        f"(claim added after a first run) {_CHANGE}",
-        "up",
-    ),
-    "softmax_random": (_NONLINEAR, "Random softmax stacks amplify", _CHANGE, "up"),
-    "norm_random": (_NONLINEAR, "Random softmax stacks with norm amplify", _CHANGE, "up"),
-    "MLP_random": (_NONLINEAR, "Random softmax stacks with norm and MLP amplify", _CHANGE, "up"),
-    "linear_trained": (f"modelled on {_THEOREM}", "Trained linear stacks amplify", _CHANGE, "up"),
-    "softmax_trained": (_NONLINEAR, "Trained softmax stacks amplify", _CHANGE, "up"),
-    "norm_trained": (_NONLINEAR, "Trained softmax stacks with norm amplify", _CHANGE, "up"),
-    "MLP_trained": (_NONLINEAR, "Trained softmax stacks with norm and MLP amplify", _CHANGE, "up"),
-    "push": (_HERE, "Positive feedback, w_kq = w_pv = cI, amplifies", _CHANGE, "up"),
-    "pull": (_HERE, "Negative feedback, w_kq = -w_pv = cI, equalises", _CHANGE, "down"),
-    "descent": (_HERE, "Layers that are steps of gradient descent equalise", _CHANGE, "down"),
-    "GD++": (_HERE, "Layers that are steps of GD++ equalise", _CHANGE, "down"),
-    "prior": (_HERE, "Steps of descent from a prior in the weights equalise", _CHANGE, "down"),
-    "linear_residual": (
-        _RESIDUAL,
-        "The residual connection dampens amplification in random linear stacks",
-        _DAMPEN,
-        "positive",
-    ),
-    "softmax_residual": (
-        _RESIDUAL,
-        "The residual connection dampens amplification in random softmax stacks",
-        _DAMPEN,
-        "positive",
-    ),
-    "kappa_contribution": (
-        _HERE,
-        f"{_COUPLING} decides which contribution grows, where demonstrations are frozen",
-        _RIGHT,
-        "exact",
-    ),
-    "kappa_frozen": (
-        _HERE,
-        f"{_COUPLING} predicts which flow grows, where demonstrations are frozen",
-        _RIGHT,
-        "predicts",
-    ),
-    "kappa": (
-        _HERE,
-        f"{_COUPLING} predicts which flow grows in tied stacks without a mask, as A1's",
-        _RIGHT,
-        "predicts",
     ),
 }

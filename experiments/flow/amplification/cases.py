@@ -1,0 +1,96 @@
+"""The stacks of `amplification`: random, constructed, and those to be trained."""
+
+import dataclasses
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.flow import pair_stacks, pairs
+from experiments.models.stacks import Stack
+from lsa_lab.models import constructions, linear_attention, transformer
+
+
+def untrained(config):
+    """Case, forward, Params [R, L, ...] and Prompt [R, B] of all that are not trained."""
+    rng = np.random.default_rng(config.seed)
+    batch, prior = pairs.draw(rng, config.runs, config.pairs, config.d)
+    base = pair_stacks.linear(rng, config.runs, config.depth, config.d)
+    for name, params in variants(base, config).items():
+        yield f"linear: {name}", pair_stacks.UNMASKED, params, batch
+    for name, params in masked(base, prior, config).items():
+        yield f"masked: {name}", linear_attention.forward, params, batch
+    for tag, kind in enumerate(config.kinds[1:]):
+        key, model = jax.random.fold_in(jax.random.key(config.seed), tag), shape(config, kind)
+        forward = partial(transformer.forward, config=model)
+        for name, params in variants(nonlinear(key, config.runs, model), config).items():
+            yield f"{kind}: {name}", forward, params, batch
+    for d in config.widths:
+        batch, _ = pairs.draw(rng, config.runs, config.pairs, d)
+        stack = pair_stacks.linear(rng, config.runs, config.depth, d)
+        params = pair_stacks.amplified(stack, config.gain)
+        yield f"linear: d = {d}", pair_stacks.UNMASKED, params, batch
+
+
+def shape(config, kind):
+    """A random transformer's: "norm" has softmax, "MLP" a norm."""
+    norm, mlp_width = kind in ("norm", "MLP"), config.mlp_width if kind == "MLP" else None
+    e, depth = config.d + 1, config.depth
+    sizes = dict(token_width=e, num_layers=depth, heads=1, key_width=e, mlp_width=mlp_width)
+    return transformer.Config(**sizes, keys="all", norm=norm, init_scale=1.0)
+
+
+def nonlinear(key, runs, model):  # -> Params [R, L, ...]
+    """Random transformers of about gain 1, whose scores are of about that size, too."""
+    many = dataclasses.replace(model, num_layers=runs * model.num_layers)
+    deep = jax.jit(partial(transformer.init, config=many))(key)  # layers do not know each other
+    return jax.tree.map(lambda leaf: leaf.reshape(runs, -1, *leaf.shape[1:]), deep)
+
+
+def variants(base, config):  # -> {name: Params [R, L, ...]}
+    """A random stack of every gain, tied or not, and with weaker residual connections; where it is
+    linear also push and pull, w_kq = cI and w_pv = ± cI."""
+    stacks = {f"gain {gain:g}": pair_stacks.amplified(base, gain) for gain in config.gains}
+    stacks |= {f"tied, {name}": pair_stacks.tied(params) for name, params in stacks.items()}
+    if getattr(base, "attention_norm_scale", None) is None:
+        for weight in config.skips:
+            skipped = jax.vmap(partial(constructions.skipped, weight=weight))
+            stacks[f"skip {weight:g}"] = skipped(stacks[f"gain {config.gain:g}"])
+    if isinstance(base, linear_attention.Params):
+        size = (config.feedback / (2 * config.d)) ** 0.5
+        same = np.broadcast_to(size * np.eye(config.d + 1), base.w_kq.shape)
+        stacks |= {"push": base.replace(w_kq=same, w_pv=same)}
+        stacks |= {"pull": base.replace(w_kq=same, w_pv=-same)}
+    return stacks
+
+
+def masked(base, prior, config):  # -> {name: Params [R, L, ...]}
+    """Where nobody reads the query: constructions with the step of the best single layer for one
+    demonstration; random weights; and these with a demonstration that stays."""
+    steps = np.full(config.depth, 1 / (config.d + 2))
+    best = constructions.one_step_optimum(jnp.eye(config.d), 1, 0.0)
+    descent = jax.tree.map(lambda leaf: np.repeat(leaf, config.depth, axis=0), best)
+    plus = constructions.gradient_descent_plus_plus(steps, steps, config.d)
+    same = {
+        name: jax.tree.map(lambda leaf: np.repeat(leaf[None], config.runs, axis=0), stack)
+        for name, stack in {"descent": descent, "GD++": plus}.items()
+    }
+    priors = jax.vmap(partial(constructions.prior_attention, steps))(prior)
+    tied = pair_stacks.tied(pair_stacks.amplified(base, config.gain))
+    return same | {"prior": priors, "tied": tied, "frozen": pair_stacks.frozen(tied)}
+
+
+def to_train(config):
+    """The trained ones, {kind: Stack}; `many_shot_flow` has the first two as well."""
+    sizes = (config.d, config.shots, config.trained_depth)
+    rate = config.learning_rate
+    with_norm = (config.norm_steps, config.softmax_batch, config.norm_learning_rate, 1)
+    stacks = {
+        "linear": ("linear", *sizes, config.linear_steps, config.linear_batch, rate),
+        "softmax": ("softmax", *sizes, config.softmax_steps, config.softmax_batch, rate),
+        "norm": ("softmax", *sizes, *with_norm, config.width, True),
+        "MLP": ("softmax", *sizes, *with_norm, config.width, True, config.mlp_width),
+    }
+    heads = {"softmax": {"heads": config.heads}}
+    return {kind: Stack(*stacks[kind], **heads.get(kind, {})) for kind in config.trained_kinds}
