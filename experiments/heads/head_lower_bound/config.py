@@ -1,4 +1,4 @@
-"""Settings, criteria and texts of `head_lower_bound`, fixed before its first run.
+"""The sizes and the statements of `head_lower_bound`, fixed before its first run.
 
 Before it, the tests of ``theory.head_bound`` had shown searches that end at d - H. After it two
 measurements changed, and say so; no bound did.
@@ -6,7 +6,11 @@ measurements changed, and say so; no bound did.
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+HERE = "derived here"
+FLOOR = 1e-18  # what is smaller is drawn here
 
 
 @dataclass(frozen=True)
@@ -57,50 +61,6 @@ class Config:
         checks.seed(self, "seed")
 
 
-_HERE = "derived here"
-_BEST = "residual of the best restart"
-
-CLAIMS = {  # name: source, statement, what is measured, {side: criterion}
-    "fewer": (
-        _HERE,
-        "Fewer than d heads of one layer do not preprocess d covariates",
-        "least residual of all restarts, d and numbers of heads below d",
-        {"at_least": "needed"},
-    ),
-    "enough": (
-        _HERE,
-        "d heads of one layer do preprocess d covariates",
-        f"{_BEST} with d heads, at the worst d",
-        {"at_most": "reached"},
-    ),
-    "count": (
-        _HERE,
-        "What H < d heads miss is d - H: a coordinate for each missing head",
-        f"|{_BEST} - (d - H)|, at the worst d and H",
-        {"at_most": "off"},
-    ),
-    "image": (
-        _HERE,
-        "Control: an image of the preprocessed covariates of rank r < d needs no more than r heads",
-        "residual of r heads written down, at the worst r (at first of the best of 5 searches, "
-        "which missed them at r = 3)",
-        {"at_most": "reached"},
-    ),
-    "image_fewer": (
-        _HERE,
-        "Control: an image of rank r < d needs no fewer than r heads either",
-        "least residual of all restarts, r and numbers of heads below r",
-        {"at_least": "needed"},
-    ),
-    "cost": (
-        f"{_HERE}; our setting, modelled on Chen et al. 2408.04532",
-        "Descent on features of fewer than d heads, which neighbours share, costs risk",
-        "median over runs of the risk over that with d heads, where it is least (step sizes now of "
-        "each prompt; a first run's, the same for all prompts, exploded on rare ones),",
-        {"at_least": "dearer"},
-    ),
-}
-
 TIERS = {
     "smoke": Config(
         sizes=(2,),
@@ -131,4 +91,60 @@ TIERS = {
     ),
 }
 
-FLOOR = 1e-18  # what is smaller is drawn here
+
+def statements(config) -> tuple[Statement, ...]:
+    best = "residual of the best restart"
+    return (
+        Statement(
+            "fewer",
+            HERE,
+            "Fewer than d heads of one layer do not preprocess d covariates",
+            "least residual of all restarts, d and numbers of heads below d",
+            "value",
+            at_least=config.needed,
+        ),
+        Statement(
+            "enough",
+            HERE,
+            "d heads of one layer do preprocess d covariates",
+            f"{best} with d heads, at the worst d",
+            "value",
+            at_most=config.reached,
+        ),
+        Statement(
+            "count",
+            HERE,
+            "What H < d heads miss is d - H: a coordinate for each missing head",
+            f"|{best} - (d - H)|, at the worst d and H",
+            "value",
+            at_most=config.off,
+        ),
+        Statement(
+            "image",
+            HERE,
+            "Control: an image of the preprocessed covariates of rank r < d needs no more than r "
+            "heads",
+            "residual of r heads written down, at the worst r",
+            "value",
+            at_most=config.reached,
+            note="at first of the best of 5 searches, which missed them at r = 3",
+        ),
+        Statement(
+            "image_fewer",
+            HERE,
+            "Control: an image of rank r < d needs no fewer than r heads either",
+            "least residual of all restarts, r and numbers of heads below r",
+            "value",
+            at_least=config.needed,
+        ),
+        Statement(
+            "cost",
+            f"{HERE}; our setting, modelled on Chen et al. 2408.04532",
+            "Descent on features of fewer than d heads, which neighbours share, costs risk",
+            "the risk over that with d heads, where it is least,",
+            "median",
+            at_least=config.dearer,
+            note="step sizes now of each prompt; a first run's, the same for all prompts, "
+            "exploded on rare ones",
+        ),
+    )

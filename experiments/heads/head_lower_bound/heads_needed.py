@@ -13,12 +13,12 @@ TOGETHER = 128  # prompts: whole paths of more of them would need gigabytes
 
 def searches(config):  # -> [sizes, most heads, restarts], NaN where there are more heads than d
     """The residual at which each restart ends, for all d covariates."""
-    found = np.full((len(config.sizes), max(config.sizes), config.restarts), np.nan)
+    residuals = np.full((len(config.sizes), max(config.sizes), config.restarts), np.nan)
     for i, d in enumerate(config.sizes):
         for num_heads in range(1, d + 1):
             ends = head_bound.smallest_residuals(d, num_heads, config.restarts, config.seed)
-            found[i, num_heads - 1] = ends
-    return found
+            residuals[i, num_heads - 1] = ends
+    return residuals
 
 
 def searches_for_images(config):  # -> [d-1 ranks, d-1 heads, restarts] twice: searched, built
@@ -48,12 +48,12 @@ def searches_for_images(config):  # -> [d-1 ranks, d-1 heads, restarts] twice: s
         return end.fun, objective(built, *given)[0]
 
     counts, restarts = range(1, d), range(config.image_restarts)
-    found = [[[both(r, h, k) for k in restarts] for h in counts] for r in counts]
-    return np.moveaxis(found, -1, 0)
+    ends = [[[both(r, h, k) for k in restarts] for h in counts] for r in counts]
+    return np.moveaxis(ends, -1, 0)
 
 
 def _residual_of_image(d):  # -> function of a layer as one vector, and of Π [d, d]
-    """To Πx̃: it is that to x̃ after d fixed heads have added (I - Π)x̃. And its gradient."""
+    """The residual to Πx̃ and its gradient: that to x̃ after d fixed heads have added (I - Π)x̃."""
     fixed_written, fixed_asked = head_bound.layer(d)
 
     @jax.jit
@@ -69,7 +69,7 @@ def _residual_of_image(d):  # -> function of a layer as one vector, and of Π [d
 
 
 def risks(config):  # -> [R, heads]
-    """Of descent on features of H heads, step size and number of steps chosen on other prompts."""
+    """The risk of descent on features of H heads, its step and length chosen on other prompts."""
     owners = _owners(config)
     task = LinearTask(
         config.n,
@@ -86,19 +86,19 @@ def risks(config):  # -> [R, heads]
 
     @jax.jit
     def all_runs(key):
-        def one(key):
+        def risks_of_run(key):
             keys = jax.random.split(key, 2 * config.prompts)
             squares = jax.lax.map(errors, keys, batch_size=min(TOGETHER, len(keys)))
             halves = squares.reshape(2, config.prompts, len(config.heads), -1).mean(1)
             best = jnp.argmin(halves[0], axis=-1, keepdims=True)
             return jnp.take_along_axis(halves[1], best, axis=-1)[:, 0]
 
-        return jax.lax.map(one, jax.random.split(key, config.runs))
+        return jax.lax.map(risks_of_run, jax.random.split(key, config.runs))
 
-    found = np.asarray(all_runs(jax.random.key(config.seed)))
-    if not np.isfinite(found).all():
+    values = np.asarray(all_runs(jax.random.key(config.seed)))
+    if not np.isfinite(values).all():
         raise ValueError("a risk is not finite: choose step sizes below 2")
-    return found
+    return values
 
 
 def _paths(config, owners, prompt):  # -> [heads, rates, steps+1]
