@@ -1,4 +1,4 @@
-"""Residuals of the searches, and what too few heads cost, by the statements of `head_lower_bound`."""
+"""Residuals of the searches for a first layer, and what it costs to have too few heads."""
 
 import numpy as np
 
