@@ -1,70 +1,33 @@
-"""What the statements of `matching_transfer` are judged by."""
+"""Errors after chosen subsets over those after random ones, and whether targets rank them alike."""
 
-from experiments.matching.matching_transfer.transferring import SMALL
-from lsa_lab import results
-from lsa_lab.claims import about_the_median
+import numpy as np
+
+from experiments.matching.matching_transfer.config import SMALL, SUBSETS
+from lsa_lab.statistics import worst
 
 
-def ratios(dataset):  # [target, run, rule]
+def ratios(dataset):  # [run, target, rule]
     """Error of the chosen subset over that of the median random one, in each run's median pool."""
-    return (dataset.chosen / dataset.random.median("subset")).median("pool")
+    ratio = (dataset.chosen / dataset.random.median("subset")).median("pool")
+    return ratio.transpose("run", "target", "rule")
 
 
-def claims(dataset):
-    settings = results.config_of(dataset)
-    ratio, rank = ratios(dataset), dataset.spearman.sel(target=SMALL, drop=True)
-    others = [name for name in dataset.target.values if name != SMALL]
+def larger(dataset) -> list[str]:
+    return [name for name in dataset.target.values if name != SMALL]
 
-    def worst(samples, sign=1):  # [target, run] -> [R], of the target with the worst median
-        samples = samples.sel(target=others) * sign
-        return sign * samples.isel(target=int(samples.median("run").argmax("target"))).values
 
-    paper, source = "A3, transfer to larger models", "A3; modelled on its rank correlation"
-    over = "error over that of the median random subset"
-    median = f"median over runs, at the worst of {len(others)} targets, of the"
-    proxy, literal = (ratio.sel(rule=rule) for rule in ("linear proxy", "prefix"))
-    found = [
-        about_the_median(
-            f"matching_transfer.{name}",
-            paper,
-            f"Subsets that match gradients of {what} help every larger model",
-            f"{median} {over} <= {settings.gain:g}",
-            worst(samples),
-            at_most=settings.gain,
-        )
-        for name, what, samples in (
-            ("proxy", "the linear proxy", proxy),
-            ("prefix", "a prefix of one-layer attention", literal),
-        )
-    ]
-    found += [
-        about_the_median(
-            "matching_transfer.mismatching",
-            "A3, figure 4",
-            "Subsets that mismatch gradients harm every larger model",
-            f"median over runs, at the least harmed target, of the {over} >= {settings.gain:g}",
-            worst(ratio.sel(rule="mismatched"), sign=-1),
-            at_least=settings.gain,
-        ),
-        about_the_median(
-            "matching_transfer.literal",
-            "derived here",
-            "A prefix's gradients, a linear map of the proxy's, choose as well as these",
-            f"{median} prefix's error over the linear proxy's <= {settings.no_loss:g}",
-            worst(literal / proxy),
-            at_most=settings.no_loss,
-        ),
-    ]
-    for subsets, what in (("all", "Chosen, mismatched and random"), ("random", "Random")):
-        correlation = rank.sel(subsets=subsets).rename(other="target")
-        found.append(
-            about_the_median(
-                f"matching_transfer.rank_{subsets}",
-                source,
-                f"{what} subsets rank alike on one layer and on every larger model",
-                f"{median} mean over pools of Spearman's correlation >= {settings.rank:g}",
-                worst(correlation, sign=-1),
-                at_least=settings.rank,
-            )
-        )
-    return found
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    ratio = ratios(dataset).sel(target=larger(dataset))
+    proxy, prefix = ratio.sel(rule="linear proxy"), ratio.sel(rule="prefix")
+    rank = dataset.spearman.sel(target=SMALL, other=larger(dataset)).transpose("run", ...)
+    return {
+        "proxy": worst(proxy),
+        "prefix": worst(prefix),
+        "mismatching": worst(ratio.sel(rule="mismatched"), _least),
+        "literal": worst(prefix / proxy),
+        **{f"rank_{name}": worst(rank.sel(subsets=name), _least) for name in SUBSETS},
+    }
+
+
+def _least(runs):
+    return -np.median(runs)

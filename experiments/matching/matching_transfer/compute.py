@@ -1,74 +1,76 @@
-"""Do subsets that match gradients on a small model teach larger ones better than random ones?"""
-
-from functools import partial
+"""Choose subsets on the smallest models, teach all models by them, and compare ranks."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.matching.matching_transfer.config import Config
-from experiments.matching.matching_transfer.transferring import (
-    RULES,
-    choose,
-    descents,
-    draw,
+from experiments.matching import checkpoints as matching
+from experiments.matching.matching_transfer.choices import choose, prefixes
+from experiments.matching.matching_transfer.config import RULES, SUBSETS, Config, targets
+from experiments.matching.matching_transfer.targets import (
+    constructed_errors,
     errors,
-    names,
-    prefixes,
-    targets,
+    trained_stacks,
 )
 from experiments.models import stacks
+from lsa_lab.tasks import pools
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
-    from scipy.stats import rankdata
 
     root = jax.random.key(config.seed)
     keys = [jax.random.fold_in(root, tag) for tag in range(3)]
-    pool, asked = jax.jit(partial(draw, config))(keys[0])
-    learners = jnp.asarray(prefixes(config, pool, keys[1], progress))
-    chosen = np.asarray(choose(config, pool, learners, jax.random.split(keys[2], len(pool.y))))
-    rows, split = np.arange(len(chosen))[:, None, None], (config.runs, config.pools)
-
-    def by_run(values, dtype=float):
-        return jnp.asarray(np.asarray(values).reshape(*split, *np.shape(values)[1:]), dtype)
-
-    picked = [np.asarray(part)[rows, chosen] for part in (pool.x, pool.y)]
-    parts = [*picked, asked.x, asked.clean]
-    found, status = [], {}
-    x, y, *queries = map(by_run, parts)
-    found.extend(np.asarray(descents(config, x, y, queries)))
-    x, y, *queries = (by_run(part, jnp.float32) for part in parts)
-    for name, stack in targets(config).items():
+    x, y, *queries = taught(config, keys, progress)
+    by_target = [*np.asarray(constructed_errors(config, x, y, queries))]
+    x, y, *queries = (jnp.asarray(part, jnp.float32) for part in (x, y, *queries))
+    status = {}
+    for name, stack in trained_stacks(config).items():
         label = f"matching_transfer: {name}"
         run = stacks.trained(stack, config.runs, config.seed, label, progress)
-        found.append(
-            np.asarray(errors(stacks.predictions(stack), run.params, x, y, queries), float)
-        )
-        status[name] = [one.kind for one in run.status]
-    error = np.stack(found)  # [targets, R, P, S]
-    ranks = rankdata(error, axis=-1)
-    alone = rankdata(error[..., len(RULES) :], axis=-1)
-    correlations = [np.einsum("trps,urps->turp", a, a) for a in map(_standard, (ranks, alone))]
+        predictions = stacks.predictions(stack)
+        by_target.append(np.asarray(errors(predictions, run.params, x, y, queries), float))
+        status[name] = [end.kind for end in run.status]
+    error = np.stack(by_target)  # [targets, R, P, S]
+    correlation = [rank_correlation(error), rank_correlation(error[..., len(RULES) :])]
     axes = ("target", "run", "pool")
     return xr.Dataset(
         {
             "chosen": ((*axes, "rule"), error[..., : len(RULES)]),
             "random": ((*axes, "subset"), error[..., len(RULES) :]),
-            "spearman": (("subsets", "target", "other", "run"), np.array(correlations).mean(-1)),
+            "spearman": (("subsets", "target", "other", "run"), np.array(correlation).mean(-1)),
             "status": (("trained", "run"), np.array(list(status.values()))),
         },
         {
-            "target": names(config),
-            "other": names(config),
+            "target": targets(config),
+            "other": targets(config),
             "trained": list(status),
             "rule": list(RULES),
-            "subsets": ["all", "random"],
+            "subsets": list(SUBSETS),
         },
     )
 
 
-def _standard(ranks):  # [..., S] -> of mean 0 and, with unequal ranks, length 1
+def taught(config, keys, progress):
+    """The demonstrations of every subset, x [R, P, S, n, d] and y, and the queries of its pool,
+    x [R, P, Q, d] and y without noise."""
+    task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
+    keys_pools = jax.random.split(keys[0], config.runs * config.pools)
+    pool, queries = matching.sample_pools(task, config.queries, keys_pools)
+    learners = jnp.asarray(prefixes(config, pool, keys[1], progress))
+    chosen = np.asarray(choose(config, pool, learners, jax.random.split(keys[2], len(pool.y))))
+    rows = np.arange(len(chosen))[:, None, None]
+    parts = [np.asarray(pool.x)[rows, chosen], np.asarray(pool.y)[rows, chosen]]
+    parts += [np.asarray(queries.x), np.asarray(queries.clean)]
+    return [jnp.asarray(part.reshape(config.runs, config.pools, *part.shape[1:])) for part in parts]
+
+
+def rank_correlation(error):  # [targets, R, P, S] -> [targets, targets, R, P]
+    """Spearman's correlation over subsets of the errors of every two targets."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(error, axis=-1)
     centred = ranks - ranks.mean(-1, keepdims=True)
-    return centred / np.maximum(np.linalg.norm(centred, axis=-1, keepdims=True), 1e-12)
+    length = np.linalg.norm(centred, axis=-1, keepdims=True)
+    units = centred / np.maximum(length, 1e-12)  # 0 where all ranks are equal
+    return np.einsum("trps,urps->turp", units, units)

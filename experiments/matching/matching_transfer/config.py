@@ -1,10 +1,15 @@
-"""Settings and criteria of `matching_transfer`, fixed before its first run."""
+"""The rules, targets, sizes and statements of `matching_transfer`, fixed before its first run."""
 
 from dataclasses import dataclass
+from functools import partial
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
+RULES = ("linear proxy", "its start", "prefix", "moments", "mismatched")  # then random ones
+SMALL = "one layer"  # the model on which the prefix is trained; the linear proxy's first step
 TRAINED = ("linear", "linear, MLP", "softmax", "softmax, MLP")
+SUBSETS = ("all", "random")  # whose ranks are compared
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Config:
     linear_depth: int = 3
     depth: int = 3
     heads: int = 2
-    deep: int = 5  # layers of the stacks with an MLP, behind a read-in and with a norm
+    deep: int = 5  # layers of the stacks with an MLP, after a read-in and with a norm
     width: int = 16
     mlp_width: int = 32
     runs: int = 8
@@ -109,3 +114,61 @@ TIERS = {
         runs=16,
     ),
 }
+
+
+def targets(config) -> list[str]:
+    """The models that are taught by the chosen subsets, the smallest first."""
+    return [SMALL, *(f"descent, {depth} steps" for depth in config.descents), *config.trained]
+
+
+def statements(config) -> tuple[Statement, ...]:
+    median = partial(Statement, statistic="median")
+    transfer, ranking = "A3, transfer to larger models", "A3; modelled on its rank correlation"
+    worst = f"at the worst of {len(targets(config)) - 1} targets"
+    of_random = "the error over that of the median random subset"
+    correlation = "the mean over pools of Spearman's correlation"
+    return (
+        median(
+            "proxy",
+            transfer,
+            "Subsets that match gradients of the linear proxy help every larger model",
+            f"{of_random}, {worst}",
+            at_most=config.gain,
+        ),
+        median(
+            "prefix",
+            transfer,
+            "Subsets that match gradients of a prefix of one-layer attention help every larger "
+            "model",
+            f"{of_random}, {worst}",
+            at_most=config.gain,
+        ),
+        median(
+            "mismatching",
+            "A3, figure 4",
+            "Subsets that mismatch gradients harm every larger model",
+            f"{of_random}, at the target with the least harm",
+            at_least=config.gain,
+        ),
+        median(
+            "literal",
+            "derived here",
+            "A prefix's gradients, a linear map of the proxy's, choose as well as these",
+            f"the prefix's error over the linear proxy's, {worst}",
+            at_most=config.no_loss,
+        ),
+        median(
+            "rank_all",
+            ranking,
+            "Chosen, mismatched and random subsets rank alike on one layer and every larger model",
+            f"{correlation}, {worst}",
+            at_least=config.rank,
+        ),
+        median(
+            "rank_random",
+            ranking,
+            "Random subsets rank alike on one layer and on every larger model",
+            f"{correlation}, {worst}",
+            at_least=config.rank,
+        ),
+    )
