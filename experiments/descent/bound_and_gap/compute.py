@@ -1,4 +1,4 @@
-"""Does A2's bound lie above the generalisation gap, and does it rank settings as the gap does?"""
+"""A2's bound and the generalisation gap of stacks that descend, on the whole grid."""
 
 import itertools
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from experiments.descent.bound_and_gap.config import PLACE, Config
+from experiments.descent.bound_and_gap.config import GRID, Config
 from lsa_lab import prompts
 from lsa_lab.analyses.implicit_gd import trajectory
 from lsa_lab.estimators import gradient_descent
@@ -19,7 +19,7 @@ from lsa_lab.theory.generalization import measured_gap, trajectory_bound
 def draw(key, config, count):  # -> x [G, B, N + m, d], y and noise [G, B, N + m]
     """Pairs of one task w ~ N(0, I) for each group, with noise of variance 1 still to be added.
 
-    The first N are demonstrations, the others the population; all settings share them.
+    The first N are demonstrations, the others the population; all places of the grid share them.
     """
     task = LinearTask(max(config.shots) + config.population, config.d)
     *keys, key_noise = jax.random.split(key, 3)
@@ -28,8 +28,8 @@ def draw(key, config, count):  # -> x [G, B, N + m, d], y and noise [G, B, N + m
         same = task.replace(prior_mean=sample_weights(key_weights, task), weight_std=0.0)
         return jax.vmap(partial(sample, task=same))(jax.random.split(key, count))
 
-    found = jax.vmap(group)(*(jax.random.split(k, config.groups) for k in keys))
-    return found.x, found.y, jax.random.normal(key_noise, found.y.shape)
+    pairs = jax.vmap(group)(*(jax.random.split(k, config.groups) for k in keys))
+    return pairs.x, pairs.y, jax.random.normal(key_noise, pairs.y.shape)
 
 
 def divide(x, y, n, largest):  # -> Prompt, x [m, d], y [m]
@@ -41,16 +41,13 @@ def divide(x, y, n, largest):  # -> Prompt, x [m, d], y [m]
 def noisy_map(params, second_moment, noise):  # [L, e, e] -> [e, e]
     """W_t = W_{t-1} + G_t(W_{t-1}) + noise_t, Eq. 4 of A2 with C = cI."""
     w = jnp.eye(len(second_moment))
-    for w_kq, w_pv, some in zip(params.w_kq[:, 0], params.w_pv[:, 0], noise, strict=True):
-        w = w + w_pv @ w @ second_moment @ w.T @ w_kq @ w + some
+    for w_kq, w_pv, noise_t in zip(params.w_kq[:, 0], params.w_pv[:, 0], noise, strict=True):
+        w = w + w_pv @ w @ second_moment @ w.T @ w_kq @ w + noise_t
     return w
 
 
-def measure(noise, n, depth, tuning, data, normal, config):
-    """By group: gaps [G, 2] without and with noise in the updates, bounds [2, 1 + c, G]."""
-    # Steps of size zero, layers that do nothing, fill up the deepest stack.
-    active = jnp.where(jnp.arange(max(config.depths), dtype=float) < depth, 1.0, 0.0)
-    b = config.largest_loss
+def best_step(noise, n, active, tuning, config):  # -> []
+    """The step size with the least risk on the tuning prompts."""
 
     def risk(step, x, y, eps):
         prompt, x, y = divide(x, y + noise * eps, n, max(config.shots))
@@ -58,19 +55,27 @@ def measure(noise, n, depth, tuning, data, normal, config):
 
     steps = jnp.linspace(0.1, 1.5, config.step_sizes)
     risks = jax.vmap(jax.vmap(risk, (None, 0, 0, 0)), (None, 0, 0, 0))
-    best = steps[jnp.argmin(jax.lax.map(lambda step: risks(step, *tuning).mean(), steps))]
-    params = constructions.gradient_descent(best * active, config.d)
+    return steps[jnp.argmin(jax.lax.map(lambda step: risks(step, *tuning).mean(), steps))]
 
-    def one(x, y, eps, normal):
+
+def measure(noise, n, depth, tuning, data, normal, config):  # -> [G, 2], [2, 1 + c, G]
+    """Gaps of each group without and with noise in the updates; bounds with g = 0 and g the mean,
+    for every c."""
+    # Steps of size zero, layers that do nothing, fill up the deepest stack.
+    active = jnp.where(jnp.arange(max(config.depths), dtype=float) < depth, 1.0, 0.0)
+    step, b = best_step(noise, n, active, tuning, config), config.largest_loss
+    params = constructions.gradient_descent(step * active, config.d)
+
+    def gaps_and_updates(x, y, eps, normal):  # -> [2], [L, e, e]
         prompt, x, y = divide(x, y + noise * eps, n, max(config.shots))
-        found = trajectory(params, prompt)
+        path = trajectory(params, prompt)
         extra = config.update_noise**0.5 * active[:, None, None] * normal
-        last = (found.maps[-1], noisy_map(params, prompts.second_moment(prompt), extra))
+        last = (path.maps[-1], noisy_map(params, prompts.second_moment(prompt), extra))
         pairs = ((x, y), (prompt.x, prompt.y))
         losses = [[(y + x @ w[-1, :-1]) ** 2 for x, y in pairs] for w in last]
-        return jnp.stack([measured_gap(*both, 0.0, b).gap for both in losses]), found.updates
+        return jnp.stack([measured_gap(*both, 0.0, b).gap for both in losses]), path.updates
 
-    gaps, updates = jax.vmap(jax.vmap(one))(*data, normal)  # [G, B, 2], [G, B, L, e, e]
+    gaps, updates = jax.vmap(jax.vmap(gaps_and_updates))(*data, normal)  # [G, B, ...]
 
     def bounds(noise_cov, centred):  # [G]
         bound = partial(trajectory_bound, subgaussian=b / 2, n=n, centred=centred)
@@ -85,27 +90,27 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
     @jax.jit
-    def everywhere(key, settings):
+    def everywhere(key, places):
         keys = [jax.random.fold_in(key, tag) for tag in range(3)]
         tuning = draw(keys[0], config, config.tuning_prompts)
         data = draw(keys[1], config, config.prompts)
         shape = (*data[1].shape[:2], max(config.depths), config.d + 1, config.d + 1)
         normal = jax.random.normal(keys[2], shape)
-        one = partial(measure, tuning=tuning, data=data, normal=normal, config=config)
-        return jax.lax.map(lambda setting: one(*setting), tuple(settings.T))
+        at = partial(measure, tuning=tuning, data=data, normal=normal, config=config)
+        return jax.lax.map(lambda place: at(*place), tuple(places.T))
 
     grid = (config.noises, config.shots, config.depths)
-    settings = jnp.asarray(list(itertools.product(*grid)), float)
-    found = everywhere(jax.random.key(config.seed), settings)
-    gaps, bounds = (leaf.reshape(*map(len, grid), *leaf.shape[1:]) for leaf in found)
-    axes = (*PLACE, "group")
+    places = jnp.asarray(list(itertools.product(*grid)), float)
+    measured = everywhere(jax.random.key(config.seed), places)
+    gaps, bounds = (leaf.reshape(*map(len, grid), *leaf.shape[1:]) for leaf in measured)
+    axes = (*GRID, "group")
     return xr.Dataset(
         {
             "gap": (axes, gaps[..., 0]),
             "noisy_gap": (axes, gaps[..., 1]),
             "bound": (axes, bounds[..., 0, 0, :]),
             "centred_bound": (axes, bounds[..., 1, 0, :]),
-            "other_bound": ((*PLACE, "update_noise", "group"), bounds[..., 0, 1:, :]),
+            "other_bound": ((*GRID, "update_noise", "group"), bounds[..., 0, 1:, :]),
         },
-        dict(zip((*PLACE, "update_noise"), map(list, (*grid, config.other_noises)), strict=True)),
+        dict(zip((*GRID, "update_noise"), map(list, (*grid, config.other_noises)), strict=True)),
     )

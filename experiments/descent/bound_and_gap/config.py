@@ -1,8 +1,11 @@
-"""Settings and criteria of `bound_and_gap`, fixed before its first run."""
+"""The sizes and the statements of `bound_and_gap`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+GRID = ("noise", "shots", "depth")
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Config:
     seed: int = 0
     # Criteria.
     least_margin: float = 0.0  # of bound - gap
-    rank_correlation: float = 0.5  # of bound and gap over the settings
+    rank_correlation: float = 0.5  # of bound and gap over the grid
     advantage: float = 0.0  # of that correlation over the one of 1/√n and the gap
 
     def __post_init__(self):
@@ -64,4 +67,50 @@ TIERS = {
     "paper": Config(d=8, shots=(8, 16, 32, 64, 128, 256), groups=64, prompts=512, population=512),
 }
 
-PLACE = ("noise", "shots", "depth")
+
+def statements(config) -> tuple[Statement, ...]:
+    c, theorem = f"(c = {config.update_noise:g})", "A2 (2406.03768), Theorem 2"
+
+    def about_tasks(name, says, measured, at_least, source=theorem):
+        return Statement(name, source, says, measured, at_least=at_least, over="tasks")
+
+    return (
+        about_tasks(
+            "above",
+            f"The bound lies above the gap of descent, which has no noise {c}",
+            "bound - |gap|, a comparison and not a test, at the worst place of the grid",
+            config.least_margin,
+        ),
+        about_tasks(
+            "above_with_noise",
+            f"The bound lies above the gap of descent with the noise assumed {c}",
+            "bound - |gap| at the worst place of the grid",
+            config.least_margin,
+        ),
+        about_tasks(
+            "says_something",
+            f"The bound is below the largest loss {config.largest_loss:g}, "
+            f"which bounds every gap {c}",
+            "largest loss - bound where the bound is largest",
+            0.0,
+        ),
+        about_tasks(
+            "ranks",
+            "The bound ranks depths, numbers of demonstrations and noises as the gap does",
+            "Spearman's correlation over the whole grid",
+            config.rank_correlation,
+        ),
+        about_tasks(
+            "ranks_at_equal_n",
+            "It ranks depths and noises as the gap does where n is the same",
+            "Spearman's correlation at equal n, averaged over n,",
+            config.rank_correlation,
+        ),
+        about_tasks(
+            "better_than_counting",
+            "The bound ranks the grid at least as well as 1/√n alone",
+            "the paired difference of the rank correlations",
+            config.advantage,
+            source="derived here",
+        ),
+    )
