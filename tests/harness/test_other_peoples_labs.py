@@ -58,9 +58,9 @@ def test_a_package_of_ones_own_is_listed_refused_run_drawn_and_reported(folder, 
     listed = lsa_lab("list", *package)
     assert "Does one trained layer of linear attention do as well" in listed.stdout
     assert listed.stdout.count("not run yet") == 3
-    refused = lsa_lab("run", "against_ridge", "--config.m", "20", *package)
+    refused = lsa_lab("run", "against_ridge", "--config.step", "20", *package)
     assert refused.returncode == 2
-    assert "nearest --config.n;" in refused.stderr
+    assert "nearest --config.steps;" in refused.stderr
     assert lsa_lab("run", "against_ridge").returncode == 2, "there is no package experiments here"
     done = lsa_lab("run", "all", "--tier", "smoke", "--out", "figures", *package)
     assert done.returncode == 0, done.stderr
