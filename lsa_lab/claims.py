@@ -136,7 +136,7 @@ def _measured(statement: Statement, samples: Any) -> tuple[float, Interval]:
     if statement.statistic == "estimate":
         value, half = float(x[0]), statement.standard_errors * float(x[1])
         return value, (value - half, value + half)
-    return float(x.mean()), mean_interval(x)
+    return float(np.asarray(samples).mean()), mean_interval(x)
 
 
 def verdict_of(

@@ -1,1 +1,1 @@
-"""Are deep layers worse conditioned, and do they bear more clipping?"""
+"""Are deep layers worse conditioned, and do they tolerate more clipping?"""

@@ -1,4 +1,4 @@
-"""Are the deep layers of a trained transformer worse conditioned, and do they bear more for it?"""
+"""Are deep layers worse conditioned, and do they tolerate more clipping?"""
 
 from functools import partial
 
@@ -15,19 +15,19 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     """The heads of a projection are one matrix, as they are in A2."""
     import xarray as xr
 
-    stack, watched, status = trained_models.transformers(config, "condition_numbers", progress)
-    found = clipping.matrices(watched, list(MODULES.values()))  # each [R', looks+1, L, p, q]
-    measures = (clipping.condition_number, clipping.stable_rank)
+    stack, watched, statuses = trained_models.transformers(config, "condition_numbers", progress)
+    modules = list(MODULES.values())
+    matrices = clipping.matrices(watched, modules)  # each [R', looks+1, L, p, q]
     conditions, ranks = (
-        np.stack([measure(found[name]) for name in MODULES.values()], axis=-1)
-        for measure in measures
+        np.stack([measure(matrices[name]) for name in modules], axis=-1)
+        for measure in (clipping.condition_number, clipping.stable_rank)
     )
     draw = jax.jit(partial(stacks.draw, law=stacks.task(stack), size=config.prompts))
     clipped_alone = clipping.curve(
         trained_models.squared_error(stack),
         trained_models.final(watched),
         draw(jax.random.fold_in(jax.random.key(config.seed), 2)),
-        modules=list(MODULES.values()),
+        modules=modules,
         rates=(config.rate,),
     )
     unclipped = clipped_alone.unclipped.mean[:, 0, None, None]
@@ -38,7 +38,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "condition": (axes, conditions),
             "stable_rank": (axes, ranks),
             "ratio": (("run", "layer", "module"), ratio),
-            "status": ("trained", status),
+            "status": ("trained", statuses),
         },
         {
             "steps": np.arange(config.looks + 1) * (config.steps // config.looks),

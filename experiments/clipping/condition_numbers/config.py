@@ -1,13 +1,17 @@
-"""Settings and criteria of `condition_numbers`, fixed before its first run."""
+"""The sizes and the statements of `condition_numbers`, fixed before its first run."""
 
 from dataclasses import dataclass
 
-from experiments.clipping import transformer_config as clipped
+from experiments.clipping.transformer_config import PAPER, SMOKE, TransformerConfig
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+MODULES = {"W_q": "w_q", "W_k": "w_k", "W_v": "w_v", "W_o": "w_o"}
+MODULES |= {"MLP in": "mlp_in", "MLP out": "mlp_out"}
 
 
 @dataclass(frozen=True)
-class Config(clipped.TransformerConfig):
+class Config(TransformerConfig):
     """Condition numbers and stable ranks of every matrix, and what clipping it does.
 
     Condition numbers are compared by their logarithm: that of a random square matrix has no mean.
@@ -30,10 +34,75 @@ class Config(clipped.TransformerConfig):
 
 
 TIERS = {
-    "smoke": Config(**clipped.SMOKE, ends=1, prompts=16),
+    "smoke": Config(**SMOKE, ends=1, prompts=16),
     "laptop": Config(),
-    "paper": Config(**clipped.PAPER, prompts=10_000),
+    "paper": Config(**PAPER, prompts=10_000),
 }
 
-MODULES = {"W_q": "w_q", "W_k": "w_k", "W_v": "w_v", "W_o": "w_o"}
-MODULES |= {"MLP in": "mlp_in", "MLP out": "mlp_out"}
+
+def statements(config) -> tuple[Statement, ...]:
+    paper, derived = "A2 (2406.03768)", "derived here"
+    ends = f"last {config.ends} layers less first {config.ends}, averaged over modules"
+    correlation = "Spearman's correlation over layers, averaged over modules, of the"
+    tolerance = f"the risk after clipping {config.rate:g} over that before"
+    return (
+        Statement(
+            "deep_is_larger",
+            f"{paper}, figure 3",
+            "Deep layers have larger condition numbers than shallow ones",
+            f"log10 of the condition number, {ends},",
+            at_least=0.0,
+        ),
+        Statement(
+            "last_is_largest",
+            f"{paper}, figure 3",
+            "The last layer has a larger condition number than the others",
+            "log10 of the condition number, last layer less the mean of the others, averaged over "
+            "modules,",
+            at_least=0.0,
+        ),
+        Statement(
+            "random_is_level",
+            derived,
+            "Random weights are as well conditioned deep as shallow",
+            f"log10 of the condition number before training, {ends},",
+            margin=config.same,
+        ),
+        Statement(
+            "training_tilts",
+            derived,
+            "It is training that makes deep layers worse conditioned",
+            f"log10 of the condition number, {ends}, after training less before",
+            at_least=0.0,
+        ),
+        Statement(
+            "training_raises",
+            derived,
+            "Training raises condition numbers",
+            "log10 of the condition number, averaged over modules and layers, after training less "
+            "before",
+            at_least=0.0,
+        ),
+        Statement(
+            "stable_rank_falls",
+            derived,
+            "Training lowers stable ranks",
+            "log10 of the stable rank, averaged over modules and layers, after training less "
+            "before",
+            at_most=0.0,
+        ),
+        Statement(
+            "condition_tells",
+            f"{paper}, section 3.4",
+            "Of the layers the one with the larger condition number tolerates clipping better",
+            f"{correlation} condition number with {tolerance}",
+            at_most=0.0,
+        ),
+        Statement(
+            "stable_rank_tells",
+            derived,
+            "Of the layers the one with the smaller stable rank tolerates clipping better",
+            f"{correlation} stable rank with {tolerance}",
+            at_least=0.0,
+        ),
+    )

@@ -1,8 +1,8 @@
-"""The figure of `condition_numbers`, drawn from its result alone."""
+"""Condition numbers and stable ranks by layer, during training, and beside what clipping does."""
 
 import numpy as np
 
-from experiments.clipping.condition_numbers.claims import rank_correlation, trend
+from experiments.clipping.condition_numbers.claims import samples, tilt
 from experiments.clipping.condition_numbers.config import MODULES
 from experiments.clipping.diverged_runs import left_out
 from lsa_lab import results
@@ -12,81 +12,92 @@ from lsa_lab.statistics import mean_interval
 MEASURES = {"condition": "condition number", "stable_rank": "stable rank"}
 
 
-def plot_layers(axes, dataset):
-    """Condition numbers and stable ranks by module; how many numbers are left out."""
-    layers, lost = dataset.layer.values, 0
-    for i, (module, color, marker) in enumerate(
-        zip(MODULES, style.COLOURS, style.MARKERS, strict=True)
-    ):
-        x, there = layers + 0.07 * (i - (len(MODULES) - 1) / 2), dataset.sel(module=module)
-        for ax, (name, label) in zip(axes, MEASURES.items(), strict=True):
-            runs = there[name].isel(steps=-1).transpose("run", "layer")
-            lost += style.band(ax, x, runs, module, color, marker)
-            style.line(ax, layers, there[name].isel(steps=0).median("run"), color=color, style=":")
-            ax.set(xlabel="layer", ylabel=label, xticks=layers)
-            ax.set_title(f"{label} after training")
+def plot(dataset):
+    config = results.config_of(dataset)
+    figure, axes = style.figure(11.0, 6.0, (2, 3))
+    for ax, (name, label) in zip(axes, MEASURES.items(), strict=False):
+        plot_layers(ax, dataset, name, label)
     style.line(axes[0], [], [], "before training", "grey", ":")
     axes[0].legend(ncols=2)
     style.log_axes(axes[0], y=True)
     axes[0].set_ylim(top=30 * axes[0].get_ylim()[1])
-    return lost
+    plot_training(axes[2], dataset)
+    plot_tilt(axes[3], dataset, config)
+    for ax, (name, label) in zip(axes[4:], MEASURES.items(), strict=True):
+        plot_tolerance(ax, dataset, name, label, config)
+    return figure
 
 
-def plot_tolerance(ax, dataset, name, settings):
+def plot_layers(ax, dataset, name, label):
+    """One measure of every matrix by its layer, after training and before."""
+    layers = dataset.layer.values
+    looks = zip(MODULES, style.COLOURS, style.MARKERS, strict=True)
+    for i, (module, color, marker) in enumerate(looks):
+        x, values = layers + 0.07 * (i - (len(MODULES) - 1) / 2), dataset[name].sel(module=module)
+        runs = values.isel(steps=-1).transpose("run", "layer")
+        style.band(ax, x, runs, module, color, marker)
+        style.line(ax, layers, values.isel(steps=0).median("run"), color=color, style=":")
+    ax.set(xlabel="layer", ylabel=label, xticks=layers)
+    ax.set_title(f"{label} after training")
+
+
+def plot_training(ax, dataset):
+    """The condition number of each layer at every checkpoint."""
+    logs = np.log10(dataset.condition).mean("module")
+    looks = zip(dataset.layer.values, style.COLOURS, style.MARKERS, strict=False)
+    for layer, color, marker in looks:
+        runs = logs.sel(layer=layer).transpose("run", "steps")
+        style.mean_band(ax, dataset.steps.values, runs, f"layer {layer}", color, marker)
+    ax.set(xlabel="training steps", ylabel="log₁₀ condition number, mean over modules")
+    ax.set_title("during training")
+    ax.legend(ncols=2)
+
+
+def plot_tilt(ax, dataset, config):
+    """Deep less shallow, by module."""
+    runs = tilt(np.log10(dataset.condition), config.ends).transpose("run", "module", "steps")
+    for i, (when, color) in enumerate((("before training", "grey"), ("after", style.BLACK))):
+        x = np.arange(len(MODULES)) + 0.2 * i - 0.1
+        look = dict(fmt=style.MARKERS[i], color=color, capsize=2)
+        style.mean_points(ax, x, runs.isel(steps=-i), when, **look)
+    ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
+    ax.set_xticks(np.arange(len(MODULES)), list(MODULES))
+    ax.set(ylabel="log₁₀ condition number, deep less shallow")
+    ax.set_title(f"last {config.ends} layers less first {config.ends}")
+    ax.legend()
+
+
+def plot_tolerance(ax, dataset, name, label, config):
     """The risk ratio of every matrix against a measure of it, medians over runs."""
     for module, color, marker in zip(MODULES, style.COLOURS, style.MARKERS, strict=True):
-        there = dataset.isel(steps=-1).sel(module=module).median("run")
-        ax.plot(there[name], there.ratio, marker, color=color)
-        points = zip(there.layer.values, there[name].values, there.ratio.values, strict=True)
+        middle = dataset.isel(steps=-1).sel(module=module).median("run")
+        ax.plot(middle[name], middle.ratio, marker, color=color)
+        points = zip(middle.layer.values, middle[name].values, middle.ratio.values, strict=True)
         for layer, x, y in points:
             ax.annotate(f"{layer}", (x, y), (3, 2), textcoords="offset points", fontsize=6)
     style.log_axes(ax, x=name == "condition", y=True)
     ticks = [tick for tick in (1, 1.5, 2, 5, 10, 20, 50) if tick <= 1.5 * ax.get_ylim()[1]]
     ax.set_yticks(ticks, [f"{tick}" for tick in ticks])
     ax.axhline(1, color="grey", lw=0.8, ls="--")
-    ax.set(xlabel=MEASURES[name], ylabel=f"risk after clipping {settings.rate:g} / before")
-    ax.set_title(f"{MEASURES[name]} and tolerance")
+    ax.set(xlabel=label, ylabel=f"risk after clipping {config.rate:g} / before")
+    ax.set_title(f"{label} and tolerance")
 
 
-def plot(dataset):
-    settings = results.config_of(dataset)
-    drawn, axes = style.figure(11.0, 6.4, (2, 3))
-    lost = plot_layers(axes[:2], dataset)
-    logs = np.log10(dataset.condition)
-    for layer, color, marker in zip(
-        dataset.layer.values, style.COLOURS, style.MARKERS, strict=False
-    ):
-        runs = logs.mean("module").sel(layer=layer).transpose("run", "steps")
-        style.mean_band(axes[2], dataset.steps.values, runs, f"layer {layer}", color, marker)
-    axes[2].set(xlabel="training steps", ylabel="log₁₀ condition number, mean over modules")
-    axes[2].set_title("during training")
-    tilt = trend(logs, settings).transpose("run", "module", "steps")
-    for i, (when, color) in enumerate((("before training", "grey"), ("after", style.BLACK))):
-        runs = tilt.isel(steps=-i).values  # [R, M]
-        low, high = np.transpose([mean_interval(column) for column in runs.T])
-        middle, x = runs.mean(0), np.arange(len(MODULES)) + 0.2 * i - 0.1
-        bars = np.nan_to_num([middle - low, high - middle], posinf=0)
-        axes[3].errorbar(x, middle, bars, fmt=style.MARKERS[i], color=color, label=when, capsize=2)
-    axes[3].axhline(0, color=style.BLACK, lw=0.8, ls="--")
-    axes[3].set_xticks(np.arange(len(MODULES)), list(MODULES))
-    axes[3].set(ylabel="log₁₀ condition number, deep less shallow")
-    axes[3].set_title(f"last {settings.ends} layers less first {settings.ends}")
-    axes[2].legend(ncols=2)
-    axes[3].legend()
-    told = []
-    for ax, name in zip(axes[4:], MEASURES, strict=True):
-        plot_tolerance(ax, dataset, name, settings)
-        final = dataset.isel(steps=-1)
-        told.append(f"{rank_correlation(final[name], final.ratio).mean():.2f}")
-    style.caption(
-        drawn,
-        f"(a), (b): median of {dataset.sizes['run']} runs ({left_out(dataset)} diverged "
-        f"and left out) and the middle 80 % of them; dotted: the "
-        f"same matrices before training. (c), (d): mean and its 95 % interval. (e), (f): one "
-        f"matrix clipped at {settings.rate:g}, the number at a point is its layer, colours as in "
-        f"(a); medians over runs. Spearman's correlation over layers, within a module and run, of "
-        f"the risk ratio with the condition number {told[0]}, with the stable rank {told[1]}. "
-        f"{lost} numbers left out as not finite. d = {settings.d}, width {settings.width}; the "
-        "heads of a projection are one matrix.",
+def caption(dataset) -> str:
+    config, judged = results.config_of(dataset), samples(dataset)
+    larger = judged["deep_is_larger"]
+    factor, low, high = (10**x for x in (larger.mean(), *mean_interval(larger)))
+    condition, stable = (judged[id].mean() for id in ("condition_tells", "stable_rank_tells"))
+    lost = sum(style.missing(dataset[name].isel(steps=-1)) for name in MEASURES)
+    return (
+        f"Deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition number of "
+        f"shallow ones; with the harm by clipping it correlates by {condition:.2f}, the stable "
+        f"rank by {stable:.2f}. "
+        f"Median of {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out) and "
+        f"the middle 80 % of them (a, b); dotted: the same matrices before training. c, d: mean "
+        f"and its 95 % interval. e, f: one matrix clipped at {config.rate:g}, the number at a "
+        f"point is its layer, colours as in a; medians over runs. The correlations are "
+        f"Spearman's, over layers within a module and run, with the risk after clipping over that "
+        f"before. {lost} numbers left out as not finite. d = {config.d}, width {config.width}; "
+        f"the heads of a projection are one matrix."
     )
-    return drawn
