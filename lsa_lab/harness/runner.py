@@ -231,7 +231,7 @@ def comparison(outcomes: dict[str, Outcome]) -> str:
         lines.append(f"Other bits: {', '.join(other)}.")
     lines.append(f"Verdicts that moved: {'; '.join(moved) or 'none'}.")
     if not other and len(again) > 1:
-        lines.append("Numbers that repeat bit for bit are a rare thing: this machine can be cited.")
+        lines.append("Every number repeated, bit for bit: a rare thing between two machines.")
     return "\n".join(lines)
 
 
