@@ -19,6 +19,7 @@ import optax
 from jax import Array
 
 from lsa_lab import checkpoints, console, runs
+from lsa_lab.arguments import check_at_least
 from lsa_lab.status import Status, status_of
 
 if TYPE_CHECKING:
@@ -96,8 +97,7 @@ def fit(
     last finite params. Ctrl-C waits for the end of a chunk.
     """
     for argument, value in (("steps", training.steps), ("chunk", chunk), ("width", width)):
-        if value < 1:
-            raise ValueError(f"{argument} = {value}: it is at least 1")
+        check_at_least(value, argument)
     many = runs.count(params, key, per_run)
     files = files or Files()
     plan = _plan(training, (params, key, per_run), many, watch, width, chunk)

@@ -19,6 +19,7 @@ FLOORS = [
 ]
 # Files at the top that belong to a room.
 ANNEXES = {
+    "arguments": "prompts",
     "provenance": "results",
     "statistics": "claims",
     "checkpoints": "training",
@@ -28,7 +29,7 @@ ANNEXES = {
 }
 # Rooms whose files may import each other, as those of one package always may; elsewhere they meet
 # through arguments.
-OPEN = {"models", "theory", "estimators", "training", "results", "claims", "harness"}
+OPEN = {"prompts", "models", "theory", "estimators", "training", "results", "claims", "harness"}
 
 HEAVY = {
     "xarray",

@@ -18,6 +18,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab import estimators
+from lsa_lab.arguments import check_at_least
 from lsa_lab.prompts import Prompt
 
 Path = Callable[[Prompt, Any], Array]  # (prompt, settings) -> [S, d]
@@ -92,8 +93,7 @@ def newton(prompt: Prompt, num_steps: int, scale: ArrayLike = 1.0) -> Array:  # 
     (1 - h m_t)² for every eigenvalue h. It converges for 0 < scale < 2 (Schulz 1933; as a rival of
     descent in context: Fu et al. 2310.17086).
     """
-    if num_steps < 1:
-        raise ValueError(f"num_steps = {num_steps}: the path has at least 1 step")
+    check_at_least(num_steps, "num_steps")
     n = prompt.x.shape[0]
     hessian, moment = prompt.x.T @ prompt.x / n, prompt.x.T @ prompt.y / n
 

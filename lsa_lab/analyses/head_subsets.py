@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lsa_lab.arguments import check_finite
+
 MAX_SUBSETS = 2**14
 _TOGETHER = 64  # masks that are evaluated side by side
 
@@ -132,9 +134,6 @@ def _num_heads(losses: Array) -> int:
         raise ValueError(
             f"losses has {losses.shape[0]} entries: subsets are 2, 4, 8, ... in number"
         )
-    if not isinstance(losses, jax.core.Tracer) and not np.isfinite(np.asarray(losses)).all():
-        raise ValueError(
-            "losses holds NaN or infinity: the model explodes without some heads; take the median "
-            "over prompts as the loss"
-        )
+    advice = "the model explodes without some heads; take the median over prompts as the loss"
+    check_finite(losses, "losses", advice)
     return num_heads

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lsa_lab.arguments import check_finite, is_concrete
 from lsa_lab.models import moments
 
 _TOGETHER = 64  # masks that are evaluated side by side; more would not fit into the caches
@@ -32,7 +33,7 @@ def losses(loss: Loss, head_masks: Array) -> Array:  # [M, L, H] -> [M]
     """The loss of every mask, in one program. A mask that keeps no head at all is refused."""
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
     options = None
-    if not isinstance(head_masks, jax.core.Tracer):
+    if is_concrete(head_masks):
         options = moments.compiler_options()  # a program inside another has no options of its own
         empty = np.flatnonzero(~np.asarray(head_masks, bool).any((1, 2)))
         if empty.size:
@@ -162,12 +163,5 @@ def _present(importance: Array, head_counts: tuple[int, ...] | None) -> Array:  
 
 
 def _check(importance: Array) -> None:
-    if isinstance(importance, jax.core.Tracer):
-        return
-    bad = np.argwhere(~np.isfinite(np.asarray(importance)))
-    if len(bad):
-        place = tuple(int(i) for i in bad[0])
-        raise ValueError(
-            f"importance holds {len(bad)} NaN or infinite entries, the first at {place}: the model "
-            "explodes without that head; take the median over prompts as the loss"
-        )
+    advice = "the model explodes without that head; take the median over prompts as the loss"
+    check_finite(importance, "importance", advice)

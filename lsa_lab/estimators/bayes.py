@@ -16,7 +16,7 @@ from jax import Array
 from jax.scipy.linalg import solve
 from jax.typing import ArrayLike
 
-from lsa_lab.estimators.arguments import admit, check_finite, is_concrete, number
+from lsa_lab.arguments import admit, check_finite, is_concrete, number
 from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.estimators.arguments import admit, check_finite, number, schedule
+from lsa_lab.arguments import admit, check_finite, number, schedule
 from lsa_lab.prompts import Prompt
 
 

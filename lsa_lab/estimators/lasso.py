@@ -7,7 +7,7 @@ from jax import Array
 from jax.scipy.linalg import solve
 from jax.typing import ArrayLike
 
-from lsa_lab.estimators.arguments import admit, check_finite, number
+from lsa_lab.arguments import admit, check_finite, number
 from lsa_lab.prompts import Prompt
 
 _GAP_IN_EPS = 64  # a duality gap of so many units in the last place of |y|²/2n is none

@@ -5,7 +5,7 @@ from jax import Array
 from jax.scipy.linalg import solve
 from jax.typing import ArrayLike
 
-from lsa_lab.estimators.arguments import admit, is_concrete, number
+from lsa_lab.arguments import admit, is_concrete, number
 from lsa_lab.prompts import Prompt
 
 

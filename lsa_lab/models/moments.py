@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import prompts
+from lsa_lab.arguments import is_concrete
 from lsa_lab.models import linear_attention
 from lsa_lab.models.blocks import run_layers
 from lsa_lab.models.linear_attention import Params
@@ -157,7 +158,7 @@ def _check(params: Params, second_moment: Array) -> tuple[int, int, int, int]:
     chex.assert_rank(params.w_kq, 4, custom_message="weights are [L, H, e, e]")
     e = params.w_kq.shape[-1]
     chex.assert_shape(second_moment, (e, e), custom_message="S_0 has the width of the weights")
-    if not isinstance(second_moment, jax.core.Tracer):
+    if is_concrete(second_moment):
         _check_moment(second_moment)
     return params.w_kq.shape
 

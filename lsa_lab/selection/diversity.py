@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.estimators.arguments import check_finite, is_concrete
+from lsa_lab.arguments import check_finite, is_concrete
 
 _RESTARTS = 4  # of k-means, from seeds of their own; the best is kept
 _ROUNDS = 100  # of Lloyd's algorithm at most

@@ -22,7 +22,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.estimators.arguments import check_finite, is_concrete
+from lsa_lab.arguments import check_at_least, check_finite, is_concrete
 
 _TOLERANCE = 1e-6  # a swap must shorten the gap by this share of it
 _ROUNDING = 32  # eps of what they were summed from: numbers that agree so far are tied
@@ -70,8 +70,7 @@ def match(
     gradients: in float32 gaps below about 1e-6 of their spread are rounding.
     """
     gradients = _admit(gradients, size)
-    if max_swaps < 0:
-        raise ValueError(f"max_swaps = {max_swaps}: it is at least 0")
+    check_at_least(max_swaps, "max_swaps", 0)
     selection, swaps = _match(gradients, size, max_swaps, reverse)
     end = size + int(swaps) if is_concrete(swaps) else None
     return selection.replace(history=selection.history[:end])

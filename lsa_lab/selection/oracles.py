@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.estimators.arguments import is_concrete
+from lsa_lab.arguments import is_concrete
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
 

@@ -24,7 +24,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.estimators.arguments import check_finite
+from lsa_lab.arguments import check_finite
 
 _COLUMNS = 1024  # of R, drawn at a time and forgotten
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.estimators.arguments import check_finite, is_concrete
+from lsa_lab.arguments import check_finite, is_concrete
 
 
 def random_subsets(key: Array, m: int, size: int, count: int) -> Array:  # [count, size]

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.estimators.arguments import check_finite
+from lsa_lab.arguments import check_at_least, check_finite
 from lsa_lab.models.linear_attention import Params
 
 _CHUNK = 256  # demonstrations whose derivatives are formed at once
@@ -105,8 +105,7 @@ def score_queries(score: Callable[[Array], Array], queries: Array, chunk: int) -
 
     A score that ends in ``select`` leaves [Q, size] behind instead of [Q, m]. Call it under jit.
     """
-    if chunk < 1:
-        raise ValueError(f"chunk = {chunk}: at least one query at a time")
+    check_at_least(chunk, "chunk")
     return jax.lax.map(score, queries, batch_size=chunk)
 
 

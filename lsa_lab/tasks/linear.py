@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from lsa_lab.arguments import check_at_least, check_spread
 from lsa_lab.prompts import Prompt
 
 
@@ -121,9 +122,7 @@ def _among_first(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [
 
 def _check(task: LinearTask) -> None:
     for name in ("n", "d"):
-        value = getattr(task, name)
-        if value < 1:
-            raise ValueError(f"{name} = {value}: a prompt needs at least {name} = 1")
+        check_at_least(getattr(task, name), name)
     s, d = task.sparsity, task.d
     if s is not None and not 1 <= s <= d:
         raise ValueError(
@@ -140,11 +139,5 @@ def _check(task: LinearTask) -> None:
         shape = getattr(getattr(task, name), "shape", None)
         if shape is not None and shape[-rank:] != (d,) * rank:
             raise ValueError(f"{name} has shape {shape}: with d = {d} it is {(d,) * rank}")
-    _check_values(task)
-
-
-def _check_values(task: LinearTask) -> None:
     for name in ("noise_std", "weight_std"):
-        value = getattr(task, name)
-        if isinstance(value, int | float) and not 0 <= value < float("inf"):
-            raise ValueError(f"{name} = {value}: a standard deviation is finite and not negative")
+        check_spread(getattr(task, name), name)

@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from lsa_lab.arguments import check_at_least, check_spread
 from lsa_lab.prompts import Prompt
 
 _MOST = 4096  # features; more are a slip in d or degree
@@ -97,9 +98,7 @@ def exponents(d: int, degree: int) -> np.ndarray:  # [F, d]
 
 def _check(task: PolynomialTask) -> None:
     for name in ("n", "d", "degree"):
-        value = getattr(task, name)
-        if value < 1:
-            raise ValueError(f"{name} = {value}: it is at least 1")
+        check_at_least(getattr(task, name), name)
     count, s = task.num_features, task.sparsity
     if count > _MOST:
         raise ValueError(
@@ -112,6 +111,4 @@ def _check(task: PolynomialTask) -> None:
             f"{min(max(s, 1), count)}"
         )
     for name in ("noise_std", "weight_std"):
-        value = getattr(task, name)
-        if isinstance(value, int | float) and not 0 <= value < float("inf"):
-            raise ValueError(f"{name} = {value}: a standard deviation is finite and not negative")
+        check_spread(getattr(task, name), name)

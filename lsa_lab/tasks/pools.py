@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from lsa_lab.arguments import check_at_least
 from lsa_lab.prompts import Prompt
 
 
@@ -172,8 +173,7 @@ def _correlated(rows: Array, source: Array, task: PoolTask) -> Array:  # [m, d]
 def _check(task: PoolTask) -> None:
     num_clusters, d = len(task.shares), task.d
     for name in ("m", "d"):
-        if getattr(task, name) < 1:
-            raise ValueError(f"{name} = {getattr(task, name)}: a pool needs at least {name} = 1")
+        check_at_least(getattr(task, name), name)
     if min(task.shares) < 0 or abs(sum(task.shares) - 1) > 1e-6:
         raise ValueError(f"shares = {task.shares}: they are not negative and add up to 1")
     if task.num_weights != "cluster" and task.num_weights < 1:

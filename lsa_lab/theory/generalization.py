@@ -17,10 +17,11 @@ does not mean a smaller risk.
 
 import chex
 import flax.struct
-import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
+
+from lsa_lab.arguments import is_concrete
 
 
 def trajectory_bound(
@@ -36,7 +37,7 @@ def trajectory_bound(
     The noise covariance is an assumption, the loss must be bounded and n is small: see the module.
     """
     for name, value in (("subgaussian", subgaussian), ("n", n)):
-        if _is_concrete(value) and not value > 0:
+        if is_concrete(value) and not value > 0:
             raise ValueError(f"{name} = {value}: it is positive")
     total = summands(updates, noise_cov, centred=centred).sum()
     return jnp.asarray(subgaussian, total.dtype) * jnp.sqrt(total / n)
@@ -119,7 +120,7 @@ def measured_gap(
     """
     losses = (population_losses, demonstration_losses)
     chex.assert_rank(losses, 1, custom_message="losses are [m] and [n]; use jax.vmap for a batch")
-    if _is_concrete(low) and _is_concrete(high) and not low < high:
+    if is_concrete(low) and is_concrete(high) and not low < high:
         raise ValueError(f"low = {low}, high = {high}: a loss is clipped to low < high")
     dtype = population_losses.dtype
     low, high = jnp.asarray(low, dtype), jnp.asarray(high, dtype)
@@ -148,7 +149,7 @@ def _trace_and_unevenness(noise_cov: ArrayLike, updates: Array) -> tuple[Array, 
     if noise_cov.shape not in expected:
         raise ValueError(f"noise_cov has shape {noise_cov.shape}: expected one of {expected}")
     if noise_cov.ndim == 0:
-        if _is_concrete(noise_cov) and not 0 < noise_cov < jnp.inf:
+        if is_concrete(noise_cov) and not 0 < noise_cov < jnp.inf:
             raise ValueError(f"noise_cov = {noise_cov}: a variance is positive and finite")
         return entries * noise_cov, jnp.zeros_like(noise_cov)
     factor = jnp.linalg.cholesky(noise_cov)
@@ -159,7 +160,7 @@ def _trace_and_unevenness(noise_cov: ArrayLike, updates: Array) -> tuple[Array, 
 
 
 def _check_covariance(noise_cov: Array, factor: Array) -> None:
-    if not _is_concrete(noise_cov):
+    if not is_concrete(noise_cov):
         return
     asymmetry = jnp.abs(noise_cov - noise_cov.swapaxes(-2, -1)).max()
     if not asymmetry <= 100 * jnp.finfo(noise_cov.dtype).eps * jnp.abs(noise_cov).max():
@@ -169,7 +170,3 @@ def _check_covariance(noise_cov: Array, factor: Array) -> None:
             "noise_cov is not positive definite: add a multiple of the identity, as "
             "noise_covariance does by its shrinkage"
         )
-
-
-def _is_concrete(value: ArrayLike) -> bool:
-    return not isinstance(value, jax.core.Tracer)

@@ -18,11 +18,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import chex
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
+
+from lsa_lab.arguments import is_concrete
 
 _MAX_STEPS = 100_000
 
@@ -213,7 +214,7 @@ def _check_times(times: Array, rtol: float) -> None:
             f"rtol = {rtol} is finer than {times.dtype} resolves ({resolution:.1e}): "
             "enable float64 (jax_enable_x64) or ask for a coarser rtol and atol"
         )
-    if isinstance(times, jax.core.Tracer):
+    if not is_concrete(times):
         return
     if np.any(np.diff(np.asarray(times), prepend=0) < 0):
         raise ValueError(f"times = {times}: let them increase from 0, when the weights are given")

@@ -13,6 +13,8 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from lsa_lab.arguments import is_concrete
+
 DROP: Literal["drop"] = "drop"  # in place of a rate: rank 0, which no rate reaches
 Rate = float | Literal["drop"]
 # A2's list (docs/theory, "The search for a rate").
@@ -27,7 +29,7 @@ def kept_rank(full_rank: Any, rate: Any) -> Any:
     their own ε full_rank in place of 1e-9.
     """
     check_rate(rate)
-    if not isinstance(full_rank, jax.core.Tracer) and np.any(np.asarray(full_rank) < 1):
+    if is_concrete(full_rank) and np.any(np.asarray(full_rank) < 1):
         raise ValueError(f"full_rank is {full_rank}: a matrix has at least one singular value")
     if isinstance(full_rank, int) and isinstance(rate, int | float):
         return max(1, math.floor((1 - rate) * full_rank + 1e-9))
@@ -113,7 +115,7 @@ def checked(matrix: Array) -> Array:  # [..., p, q]
             f"expected floating matrices [..., p, q]; this has shape {matrix.shape} and dtype "
             f"{matrix.dtype}"
         )
-    if not isinstance(matrix, jax.core.Tracer) and not jnp.isfinite(matrix).all():
+    if is_concrete(matrix) and not jnp.isfinite(matrix).all():
         raise ValueError(
             "the matrix holds NaN or infinity and has no singular values: did its training diverge?"
         )
@@ -124,7 +126,7 @@ def check_rate(rate: Any) -> None:
     """Refuse what is not in [0, 1), unless it is not known yet."""
     if isinstance(rate, str):
         raise ValueError(f"rate is {rate!r}: a number in [0, 1) was expected here")
-    if isinstance(rate, jax.core.Tracer):
+    if not is_concrete(rate):
         return
     rates = np.asarray(rate)
     if not np.all((rates >= 0) & (rates < 1)):

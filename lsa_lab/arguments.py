@@ -1,4 +1,4 @@
-"""What every estimator asks of its arguments; values are looked at only where they are concrete."""
+"""The checks that public functions share; they read values only where these are concrete."""
 
 import math
 
@@ -14,8 +14,33 @@ from lsa_lab.prompts import Prompt
 
 
 def is_concrete(value: ArrayLike) -> bool:
-    """Whether the number is there to be read, and not being traced, vmapped or differentiated."""
+    """Whether the value can be read, and is not being traced, vmapped or differentiated."""
     return not isinstance(value, jax.core.Tracer)
+
+
+def check_at_least(value: int, name: str, least: int = 1) -> None:
+    """Raise if a count is too small."""
+    if value < least:
+        raise ValueError(f"{name} = {value}: it is at least {least}")
+
+
+def check_spread(value: ArrayLike, name: str) -> None:
+    """Raise if a Python number is no standard deviation."""
+    if isinstance(value, int | float) and not 0 <= value < math.inf:
+        raise ValueError(f"{name} = {value}: a standard deviation is finite and not negative")
+
+
+def check_finite(
+    array: ArrayLike, name: str, advice: str = "drop them or find out where they come from"
+) -> None:
+    """Raise if a concrete array holds a NaN or an infinity."""
+    if is_concrete(array):
+        bad = ~np.isfinite(np.asarray(array))
+        if bad.any():
+            first = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise ValueError(
+                f"{name} holds {bad.sum()} NaN or infinite entries, the first at {first}: {advice}"
+            )
 
 
 def admit(prompt: Prompt) -> Prompt:
@@ -35,18 +60,6 @@ def admit(prompt: Prompt) -> Prompt:
     return jax.tree.map(jnp.asarray, prompt)
 
 
-def check_finite(array: ArrayLike, name: str) -> None:
-    """Raise if a concrete array holds a NaN or an infinity."""
-    if is_concrete(array):
-        bad = ~np.isfinite(np.asarray(array))
-        if bad.any():
-            first = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise ValueError(
-                f"{name} holds {bad.sum()} NaN or infinite entries, the first at {first}: "
-                "drop them or find out where they come from"
-            )
-
-
 def number(
     value: ArrayLike, name: str, prompt: Prompt, advice: str, positive: bool = True
 ) -> Array:  # []
@@ -54,10 +67,10 @@ def number(
     if jnp.shape(value) != ():
         raise ValueError(f"{name} has shape {jnp.shape(value)}: it is one number; vmap over many")
     if is_concrete(value):
-        read = float(value)
-        if not math.isfinite(read) or read < 0 or (positive and read == 0):
+        plain = float(value)
+        if not math.isfinite(plain) or plain < 0 or (positive and plain == 0):
             bound = "> 0" if positive else ">= 0"
-            raise ValueError(f"{name} = {read}: expected a finite number {bound}; {advice}")
+            raise ValueError(f"{name} = {plain}: expected a finite number {bound}; {advice}")
     return jnp.asarray(value, jnp.result_type(prompt.x))
 
 
