@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.estimators.arguments import admit
+from lsa_lab.arguments import admit
 from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
 
