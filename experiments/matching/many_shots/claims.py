@@ -1,25 +1,23 @@
-"""What the statements of `many_shots` are judged by."""
+"""How errors grow with the demonstrations, and from how many on a fixed divisor is unsafe."""
 
 import numpy as np
 
-from experiments.matching.many_shots.config import CLAIMS, LINEAR, SCALINGS
+from experiments.matching.many_shots.config import LINEAR, SCALINGS
 from lsa_lab import results
-from lsa_lab.claims import about_the_median
 
 
-def _crossing(shots, values, level):
-    """The first number of demonstrations at which values [R, shots] reach a level, between grid
-    points by a power law; the last number where they never do."""
-    found = []
-    for row in np.asarray(values, float):
-        above = np.flatnonzero(row >= level)
-        if len(above) == 0 or above[0] == 0:
-            found.append(shots[-1] if len(above) == 0 else shots[0])
-            continue
-        j = above[0]
-        share = np.log(level / row[j - 1]) / np.log(row[j] / row[j - 1])
-        found.append(shots[j - 1] * (shots[j] / shots[j - 1]) ** share)
-    return np.array(found)
+def growth(dataset):  # [run, model, scaling]
+    """The error at the most demonstrations over that at the length of training."""
+    config = results.config_of(dataset)
+    error = dataset.error.sel(noise=config.noise_std).transpose("run", "model", "scaling", "shots")
+    return error.sel(shots=max(config.shots)) / error.sel(shots=config.n)
+
+
+def softmax_growth(dataset):  # [run]
+    """``growth`` of softmax attention, up to the most demonstrations that softmax is given."""
+    config = results.config_of(dataset)
+    error = dataset.softmax.sel(noise=config.noise_std)
+    return error.sel(few=max(dataset.few.values)) / error.sel(few=config.n)
 
 
 def predicted(dataset):  # [R]
@@ -27,34 +25,47 @@ def predicted(dataset):  # [R]
     return _crossing(dataset.shots.values, dataset.largest.transpose("run", "shots"), 2.0)
 
 
-def claims(dataset):
-    settings = results.config_of(dataset)
-    n, most, noisy = settings.n, max(settings.shots), dataset.sel(noise=settings.noise_std)
-    error = noisy.error.transpose("run", "model", "scaling", "shots")
-    growth = (error.sel(shots=most) / error.sel(shots=n)).transpose("run", "model", "scaling")
-    longest = max(dataset.few.values)
-    samples = {"softmax": (noisy.softmax.sel(few=longest) / noisy.softmax.sel(few=n)).values}
+def harmful(dataset):  # [R]
+    """The number of demonstrations from which descent with a fixed divisor is worse than none."""
+    error = dataset.error.sel(noise=0.0, model="descent", scaling="fixed")
+    level = error_of_zero(results.config_of(dataset).d)
+    return _crossing(dataset.shots.values, error.transpose("run", "shots"), level)
+
+
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    config, grown = results.config_of(dataset), growth(dataset)
+    end = dataset.sel(noise=config.noise_std, shots=max(config.shots))
+    by_id = {
+        "softmax": softmax_growth(dataset).values,
+        "threshold": harmful(dataset) / predicted(dataset),
+    }
     for model in LINEAR:
-        by_n, fixed = (growth.sel(model=model, scaling=s).values for s in SCALINGS)
-        best = error.sel(model=model, scaling="by n", shots=most)
-        samples[f"{model}_normalised"], samples[f"{model}_fixed"] = by_n, fixed
-        samples[f"{model}_bayes"] = best / noisy.bayes.sel(shots=most)
-    clean = dataset.error.sel(noise=0.0, model="descent", scaling="fixed")
-    unsafe = clean.transpose("run", "shots")
-    harm = _crossing(dataset.shots.values, unsafe, no_shots(settings))
-    samples["threshold"] = harm / predicted(dataset)
-    known = vars(settings) | {"most": most, "longest": longest}
-    known["1/threshold_factor"] = 1 / settings.threshold_factor
-    made = []
-    for name, (source, statement, criterion, bounds) in CLAIMS.items():
-        limits = {side: known[bound] for side, bound in bounds.items()}
-        said = (source, statement, criterion.format(**known), samples[name])
-        made.append(about_the_median(f"many_shots.{name}", *said, **limits))
-    return made
+        by_n, fixed = (grown.sel(model=model, scaling=scaling).values for scaling in SCALINGS)
+        by_id[f"{model}_normalised"], by_id[f"{model}_fixed"] = by_n, fixed
+        error = end.error.sel(model=model, scaling="by n")
+        by_id[f"{model}_bayes"] = (error / end.bayes).values
+    return by_id
 
 
-def no_shots(settings):
-    """The median squared error of predicting 0: (w·x)² is a product of χ² variables."""
+def error_of_zero(d: int) -> float:
+    """The median squared error of predicting 0: of (w·x)², with w and x standard normal."""
     rng = np.random.default_rng(0)
-    w, x = rng.standard_normal((2, 100_000, settings.d))
+    w, x = rng.standard_normal((2, 100_000, d))
     return float(np.median((w * x).sum(1) ** 2))
+
+
+def _crossing(shots, values, level):  # [shots], [R, shots] -> [R]
+    """The first number of demonstrations at which values reach a level, between grid points by a
+    power law; the last number where they never do."""
+
+    def of_run(row):
+        above = np.flatnonzero(row >= level)
+        if len(above) == 0:
+            return shots[-1]
+        j = above[0]
+        if j == 0:
+            return shots[0]
+        share = np.log(level / row[j - 1]) / np.log(row[j] / row[j - 1])
+        return shots[j - 1] * (shots[j] / shots[j - 1]) ** share
+
+    return np.array([of_run(row) for row in np.asarray(values, float)])

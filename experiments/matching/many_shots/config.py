@@ -1,13 +1,18 @@
-"""Settings and criteria of `many_shots`, fixed before its first run."""
+"""The models, sizes and statements of `many_shots`, fixed before its first run."""
 
 from dataclasses import dataclass
+from functools import partial
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+LINEAR = ("descent", "linear")  # constructed and trained
+SCALINGS = ("by n", "fixed")  # what linear attention divides by: its n, or that of training
 
 
 @dataclass(frozen=True)
 class Config:
-    """Three stacks of one depth, far beyond the number of demonstrations they are made for."""
+    """Three stacks of one depth, far beyond the number of demonstrations they are trained on."""
 
     d: int = 5
     n: int = 32  # demonstrations in training, and what a fixed normalisation divides by
@@ -58,51 +63,6 @@ class Config:
         checks.seed(self, "seed")
 
 
-_QUESTION = "A3, open question on many shots"
-_GROWTH = "median over runs of the error at {most} demonstrations over that at {n}"
-# Source, statement, criterion, and the bounds: fields of Config, or the inverse of one. In braces:
-# fields of Config, most, the most shots, and longest, the most that softmax is given.
-CLAIMS = {}
-for _model, _name in {
-    "descent": "a constructed descent",
-    "linear": "trained linear attention",
-}.items():
-    CLAIMS |= {
-        f"{_model}_normalised": (
-            _QUESTION,
-            f"Divided by n, {_name} gains from demonstrations beyond the trained length",
-            f"{_GROWTH} <= {{growth:g}}",
-            {"at_most": "growth"},
-        ),
-        f"{_model}_fixed": (
-            f"derived here; {_QUESTION}",
-            f"Divided by the trained length, {_name} overshoots",
-            f"{_GROWTH} >= {{overshoot:g}}",
-            {"at_least": "overshoot"},
-        ),
-        f"{_model}_bayes": (
-            "modelled on A3's shot scaling",
-            f"Divided by n, {_name} uses many demonstrations almost as the Bayes rule does",
-            "median over runs of its error over the Bayes rule's at {most} <= {bayes_factor:g}",
-            {"at_most": "bayes_factor"},
-        ),
-    }
-CLAIMS |= {
-    "softmax": (
-        _QUESTION,
-        "Trained softmax attention gains from demonstrations beyond the trained length",
-        "median over runs of the error at {longest} demonstrations over that at {n} <= {growth:g}",
-        {"at_most": "growth"},
-    ),
-    "threshold": (
-        "derived here",
-        "With a fixed divisor descent is worse than no demonstrations from η λ_max(XᵀX) = 2 on",
-        "median over runs of the number at which it is worse, over that at which η λ_max = 2, "
-        "from 1/{threshold_factor:g} to {threshold_factor:g}",
-        {"at_least": "1/threshold_factor", "at_most": "threshold_factor"},
-    ),
-}
-
 TIERS = {
     "smoke": Config(
         d=2,
@@ -139,5 +99,51 @@ TIERS = {
     ),
 }
 
-LINEAR = ("descent", "linear")  # constructed and trained
-SCALINGS = ("by n", "fixed")  # what linear attention divides by: its n, or that of training
+
+def statements(config) -> tuple[Statement, ...]:
+    median = partial(Statement, statistic="median")
+    question, most = "A3, open question on many shots", max(config.shots)
+    longest = max(count for count in config.shots if count <= config.softmax_most)
+    names, rows = {"descent": "a constructed descent", "linear": "trained linear attention"}, []
+    for model, name in names.items():
+        rows += [
+            median(
+                f"{model}_normalised",
+                question,
+                f"Divided by n, {name} gains from demonstrations beyond the trained length",
+                f"the error at {most} demonstrations over that at {config.n}",
+                at_most=config.growth,
+            ),
+            median(
+                f"{model}_fixed",
+                f"derived here; {question}",
+                f"Divided by the trained length, {name} overshoots",
+                f"the error at {most} demonstrations over that at {config.n}",
+                at_least=config.overshoot,
+            ),
+            median(
+                f"{model}_bayes",
+                "modelled on A3's shot scaling",
+                f"Divided by n, {name} uses many demonstrations almost as the Bayes rule does",
+                f"its error over the Bayes rule's at {most}",
+                at_most=config.bayes_factor,
+            ),
+        ]
+    return (
+        *rows,
+        median(
+            "softmax",
+            question,
+            "Trained softmax attention gains from demonstrations beyond the trained length",
+            f"the error at {longest} demonstrations over that at {config.n}",
+            at_most=config.growth,
+        ),
+        median(
+            "threshold",
+            "derived here",
+            "With a fixed divisor descent is worse than no demonstrations from η λ_max(XᵀX) = 2 on",
+            "the number at which it is worse, over that at which η λ_max = 2,",
+            at_least=1 / config.threshold_factor,
+            at_most=config.threshold_factor,
+        ),
+    )

@@ -18,23 +18,19 @@ def step_size(config):
     return 1 / (1 + (1 + config.d + config.noise_std**2) / config.n)
 
 
-def law(config, n, noise_std):
-    return LinearTask(n, config.d, noise_std=noise_std)
-
-
 @partial(jax.jit, static_argnums=0)
-def draw(config, keys):  # -> [R, noise, shots, B, e, e], [R, B, d], [R, B]
+def sample_moments(config, keys):  # -> [R, noise, shots, B, e, e], [R, B, d], [R, B]
     """Moments of the first n demonstrations of each prompt; other noise is the same, scaled."""
     ends = np.array(config.shots, float)[:, None, None]
 
-    def one(key, noise_std):
-        prompt = sample(key, law(config, max(config.shots), noise_std))
+    def of_prompt(key, noise_std):
+        prompt = sample(key, LinearTask(max(config.shots), config.d, noise_std=noise_std))
         rows = tokens(prompt)[:-1]
         parts = [part.T @ part for part in jnp.split(rows, config.shots[:-1])]
         return jnp.cumsum(jnp.stack(parts), axis=0) / ends, prompt.x_query, prompt.y_query
 
     def run(key):
-        over_noises = jax.vmap(one, (None, 0), (0, None, None))
+        over_noises = jax.vmap(of_prompt, (None, 0), (0, None, None))
         split = jax.random.split(key, config.test_prompts)
         noises = jnp.asarray(config.noises)
         second_moments, x, y = jax.lax.map(lambda k: over_noises(k, noises), split, batch_size=20)
@@ -44,7 +40,7 @@ def draw(config, keys):  # -> [R, noise, shots, B, e, e], [R, B, d], [R, B]
 
 
 @partial(jax.jit, static_argnums=0)
-def linear_errors(config, params, drawn):  # -> [R, noise, shots, 2, 2], ...
+def linear_errors(config, params, prompts):  # -> [R, noise, shots, 2, 2], ...
     """Median squared errors of both models by scaling, and of the Bayes rule; the median of
     η λ_max(XᵀX) over the n of training."""
 
@@ -55,7 +51,7 @@ def linear_errors(config, params, drawn):  # -> [R, noise, shots, 2, 2], ...
             predicted = moments.predictions_from_moments(params, factor * batch_last, x_query.T)
             return jnp.median((predicted - y_query) ** 2)
 
-        errors = [jnp.stack([squared(one, f) for f in (1.0, longer)]) for one in params]
+        errors = [jnp.stack([squared(model, f) for f in (1.0, longer)]) for model in params]
         gram, label = second_moment[:, :-1, :-1], second_moment[:, :-1, -1]
         penalty = noise_std**2 / n * jnp.eye(config.d)[None]
         posterior = jnp.linalg.solve(gram + penalty, label[:, :, None])[:, :, 0]
@@ -65,18 +61,18 @@ def linear_errors(config, params, drawn):  # -> [R, noise, shots, 2, 2], ...
 
     def run(row):
         params, (second_moments, x, y) = row
-        rest = jnp.asarray(config.shots, float), jnp.asarray(config.noises)
+        shots, noises = jnp.asarray(config.shots, float), jnp.asarray(config.noises)
 
         def by_shots(row):
             moments_of_noise, noise_std = row
             return jax.lax.map(
-                lambda one: cell(params, one[0], x, y, one[1], noise_std),
-                (moments_of_noise, rest[0]),
+                lambda of_length: cell(params, of_length[0], x, y, of_length[1], noise_std),
+                (moments_of_noise, shots),
             )
 
-        return jax.lax.map(by_shots, (second_moments, rest[1]))
+        return jax.lax.map(by_shots, (second_moments, noises))
 
-    return jax.lax.map(run, (params, drawn))
+    return jax.lax.map(run, (params, prompts))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -84,14 +80,14 @@ def softmax_errors(config, stack, n, params, keys, noises):  # -> [R, noises], m
     """One prompt at a time: its T² scores per head are the memory. Noise levels share the rest."""
     forward = stacks.forward(stack)
 
-    def one(params, key, noise_std):
-        task = law(config, n, noise_std).replace(dtype=jnp.float32)
+    def squared(params, key, noise_std):
+        task = LinearTask(n, config.d, noise_std=noise_std, dtype=jnp.float32)
         prompt = sample(key, task)
         return (predict(forward(params, tokens(prompt))) - prompt.y_query) ** 2
 
     def run(params, key):
         keys = jax.random.split(key, config.softmax_prompts)
-        by_noise = jax.vmap(one, (None, None, 0))
+        by_noise = jax.vmap(squared, (None, None, 0))
         return jnp.median(jax.lax.map(lambda k: by_noise(params, k, noises), keys), axis=0)
 
     return jax.lax.map(lambda row: run(*row), (params, keys))
