@@ -1,55 +1,43 @@
-"""What the statements of `amplification_limits` are judged by."""
+"""The changes, shares and ratios that the statements of `amplification_limits` are judged by."""
 
 import numpy as np
 
-from experiments.flow.amplification_limits.config import CLAIMS
+from experiments.flow.amplification_limits.config import EXAMPLES, MAPS
 from lsa_lab import results
-from lsa_lab.claims import Claim, about_the_median, verdict_of
+from lsa_lab.statistics import worst
 
 
-def claims(dataset):
-    settings = results.config_of(dataset)
+def changes(dataset):  # [restart, direction, budget]
+    """The log ratio after the last layer less that after the first, where ascent ended."""
     change = dataset.search.isel(search_layer=-1) - dataset.search.isel(search_layer=0)
-    change = change.transpose("direction", "budget", "restart").values
-    shown = dataset.search.sel(direction="least", budget=settings.shown).isel(search_layer=-1)
-    small, large = (int(pick(settings.budgets)) for pick in (np.argmin, np.argmax))
-    alone = dataset.growth.sel(mode="alone").transpose("feedback", "gain", "run")
-    right = dataset.agreement.transpose("map", "run").values
-    bounds = {
-        "positive": {"at_least": 0.0},
-        "generic": {"at_least": settings.generic},
-        "rare": {"at_most": 1 - settings.generic},
-        "small": {"at_most": settings.small},
-        "exact": {"at_least": settings.exact},
-        "predicts": {"at_least": settings.predicts},
-        "reversed": {"at_most": 1.0},
-        "limit": {"at_most": settings.limit},
-        "rounding": {"at_most": settings.rounding},
-    }
-    samples = {
-        "theorem_1": change[0, large],
-        "order": shown.values,
+    return change.transpose("restart", "direction", "budget")
+
+
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [restarts] or [R] or []}
+    config = results.config_of(dataset)
+    change = changes(dataset)
+    small, large = (change.sel(budget=end(config.budgets)) for end in (min, max))
+    last = dataset.search.sel(direction="least", budget=config.shown).isel(search_layer=-1)
+    alone = dataset.growth.sel(mode="alone").transpose("run", "gain", "feedback")
+    right = dataset.agreement.transpose("run", "map")
+    return {
+        "theorem_1": large.sel(direction="least").values,
+        "order": last.values,
         "robust": dataset.reverses.values,
-        "small_weights": np.abs(change[:, small]).max(0),
-        "push": min(alone.sel(feedback=1).values, key=np.median),
-        "pull": max(alone.sel(feedback=-1).values, key=np.median),
-        "kappa_frozen": right[0],
-        "kappa_moving": right[1],
+        "small_weights": np.abs(small).max("direction").values,
+        "push": worst(alone.sel(feedback=1), lambda runs: -np.median(runs)),
+        "pull": worst(alone.sel(feedback=-1)),
+        "kappa_frozen": right.sel(map=MAPS[0]).values,
+        "kappa_moving": right.sel(map=MAPS[1]).values,
+        **_of_examples(dataset),
     }
+
+
+def _of_examples(dataset):
     network, closed = (dataset.example.sel(side=side) for side in dataset.side.values)
-    apart = np.abs(network / closed - 1).max("layer").values
-    for i, name in enumerate(("width_1", "descent", "coupling")):
-        samples |= {name: network.values[i, -1], f"{name}_law": apart[i]}
-    made = []
-    for name, values in samples.items():
-        source, statement, measured, which = CLAIMS[name]
-        words = {"at_least": ">=", "at_most": "<="}
-        kept = " and ".join(f"{words[k]} {bound:g}" for k, bound in bounds[which].items())
-        row = (f"amplification_limits.{name}", source, statement, f"{measured} {kept}")
-        if np.ndim(values):
-            made.append(about_the_median(*row, values, **bounds[which]))
-        else:  # one number, the same in every run
-            value = float(values)
-            verdict = verdict_of((value, value), **bounds[which])
-            made.append(Claim(*row, value, (value, value), verdict))
-    return made
+    apart = np.abs(network / closed - 1).max("layer")
+    numbers = {}
+    for id, which in zip(("width_1", "descent", "coupling"), EXAMPLES, strict=True):
+        numbers[id] = network.sel(which=which).values[-1]
+        numbers[f"{id}_law"] = apart.sel(which=which).values
+    return numbers

@@ -1,8 +1,14 @@
-"""Settings and criteria of `amplification_limits`, fixed before its first run."""
+"""The sizes and the statements of `amplification_limits`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from experiments.flow.amplification_limits.statements import statements as statements
 from lsa_lab.harness import checks
+
+DIRECTIONS = ("least", "largest")  # change of the log ratio that the ascent seeks
+EXAMPLES = ("width 1, w_pv w_kq < 0", "gradient descent", "self-coupling")
+SIDES = ("network", "closed form")
+MAPS = ("contribution, frozen", "contribution, masked", "flow, not masked")
 
 
 @dataclass(frozen=True)
@@ -100,97 +106,3 @@ TIERS = {
         bins=24,
     ),
 }
-
-_THEOREM, _HERE = "A1 (2508.00385), Theorem 1", "derived here; THEORY I.1.2"
-_FOUND = "median over restarts of"
-_RIGHT = "median over runs of the share of pairs with κ > -1 for which it is right"
-_GROWS = "median over runs of the share of pairs, each alone, whose ratio grows in every layer,"
-# Source, statement, what is measured, and the name of its bounds.
-CLAIMS = {
-    "theorem_1": (
-        _THEOREM,
-        "In every linear stack, depth enlarges the ratio of two flows",
-        f"{_FOUND} the least change of the log ratio that ascent finds, at the largest budget,",
-        "positive",
-    ),
-    "order": (
-        f"modelled on {_THEOREM}",
-        "In every linear stack, the demonstration ahead after one layer stays ahead",
-        f"{_FOUND} the last log ratio where ascent seeks the least, at the budget shown,",
-        "positive",
-    ),
-    "robust": (
-        "derived here",
-        "The reversals that ascent finds are no accidents of single numbers",
-        f"{_FOUND} the share of copies with errors that reverse the order, too,",
-        "generic",
-    ),
-    "small_weights": (
-        "derived here",
-        "With small weights nothing amplifies or equalises",
-        f"{_FOUND} the largest change of the log ratio, up or down, at the smallest budget,",
-        "small",
-    ),
-    "push": (
-        _HERE,
-        "With nothing but positive feedback the ratio grows for all pairs",
-        f"{_GROWS} at the gain with the fewest,",
-        "generic",
-    ),
-    "pull": (
-        _HERE,
-        "With nothing but negative feedback it grows for none",
-        f"{_GROWS} at the gain with the most,",
-        "rare",
-    ),
-    "kappa_frozen": (
-        _HERE,
-        "κ_1 > κ_2 decides whether a ratio of contributions grows, of frozen demonstrations",
-        _RIGHT,
-        "exact",
-    ),
-    "kappa_moving": (
-        "derived here",
-        "κ_1 > κ_2 predicts it where demonstrations move",
-        _RIGHT,
-        "predicts",
-    ),
-    "width_1": (
-        _HERE,
-        "Layers of width 1 that pull back reverse the order",
-        "the ratio after the last layer",
-        "reversed",
-    ),
-    "width_1_law": (
-        _HERE,
-        "They follow the law of many small layers",
-        "the largest relative distance in any layer",
-        "limit",
-    ),
-    "descent": (
-        _HERE,
-        "Steps of gradient descent reverse the order",
-        "the ratio after the last layer",
-        "reversed",
-    ),
-    "descent_law": (
-        _HERE,
-        "They follow their closed form",
-        "the largest relative distance in any layer",
-        "rounding",
-    ),
-    "coupling": (
-        _HERE,
-        "Of two frozen demonstrations the one with the larger κ overtakes the other",
-        "the ratio of contributions after the last layer",
-        "reversed",
-    ),
-    "coupling_law": (
-        _HERE,
-        "They follow their closed form",
-        "the largest relative distance in any layer",
-        "rounding",
-    ),
-}
-
-MAPS = ("contribution, frozen", "contribution, masked", "flow, not masked")
