@@ -1,13 +1,19 @@
-"""Settings and criteria of `clipping_curves`, fixed before its first run."""
+"""The sizes and the statements of `clipping_curves`, fixed before its first run."""
 
 from dataclasses import dataclass
 
-from experiments.clipping import transformer_config as clipped
+from experiments.clipping.transformer_config import PAPER, PARTS, SMOKE, TransformerConfig
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+# All of A2's modules at the trained length; at the others those of its figures, PARTS.
+MODULES = {"W_q": "w_q", "W_k": "w_k", "W_v": "w_v", "W_o": "w_o", **PARTS}
+MODULES |= {"MLP in": "mlp_in", "MLP out": "mlp_out"}
+DROPPED = 1.0  # the rate that stands for rank 0
 
 
 @dataclass(frozen=True)
-class Config(clipped.TransformerConfig):
+class Config(TransformerConfig):
     """The mean risk of trained transformers after one module of one layer is clipped.
 
     Shots 4 and 10 are A2's. It also has 0, at which attention over demonstrations reads nothing.
@@ -48,59 +54,66 @@ class Config(clipped.TransformerConfig):
         checks.seed(self, "seed")
 
 
-_A2 = "A2 (2406.03768)"
-_SHALLOW, _DEEP = "the first {ends} layers", "the last {ends} layers"
-_MOVED = "mean over runs of the change of the risk, relative,"
-_HIGH = "averaged over rates >= {high:g}"
-# Source, statement, criterion, and the bounds: fields of Config, one with its sign, or numbers. In
-# braces: fields of Config, and few and many, the least and the most shots.
-CLAIMS = {}
-for _part in ("attention", "MLP"):
-    CLAIMS |= {
-        f"{_part.lower()}_deep_bears_more": (
-            f"{_A2}, figure 1",
-            f"{_part}: shallow layers tolerate less clipping than deep ones",
-            f"mean over runs of log10 of the risk with {_SHALLOW} clipped over that with {_DEEP} "
-            f"clipped, one at a time, {_HIGH}, >= 0",
-            {"at_least": 0.0},
-        ),
-        f"{_part.lower()}_deep_is_flat": (
-            f"{_A2}, figure 1; its logs: +.003 of accuracy",
-            f"{_part}: deep layers can be reduced drastically without much degradation",
-            f"{_MOVED} of {_DEEP}, {_HIGH}, <= {{flat:g}}",
-            {"at_most": "flat"},
-        ),
-        f"{_part.lower()}_few_shots_collapse_less": (
-            f"{_A2}, figure 2",
-            f"{_part}: with fewer shots, clipping shallow layers makes performance fall less",
-            "mean over runs of the rise of the risk over d at {few} shots less that at {n}, "
-            f"{_SHALLOW}, {_HIGH}, <= 0",
-            {"at_most": 0.0},
-        ),
-    }
-for _name, _shots in {"few": "{few}", "trained": "{n}", "many": "{many}"}.items():
-    CLAIMS[f"helps_{_name}"] = (
-        f"{_A2}, figures 1 and 2",
-        f"At {_shots} shots some clipping improves the model",
-        f"{_MOVED} by the edit of attention or MLP that is best for the other runs <= -{{gain:g}}",
-        {"at_most": "-gain"},
-    )
-CLAIMS["keys_alone"] = (
-    f"{_A2}, B.3",
-    "Clipping the key projection of a shallow layer alone changes next to nothing",
-    f"{_MOVED} of {_SHALLOW}, {_HIGH}, <= {{flat:g}}",
-    {"at_most": "flat"},
-)
-
 TIERS = {
-    "smoke": Config(**clipped.SMOKE, shots=(2, 8), rates=(0.5, 0.75), prompts=16, ends=1),
+    "smoke": Config(**SMOKE, shots=(2, 8), rates=(0.5, 0.75), prompts=16, ends=1),
     "laptop": Config(),
     "paper": Config(
-        **clipped.PAPER,
+        **PAPER,
         shots=(4, 10, 20, 80),
         rates=(0.1, 0.25, 0.5, 0.625, 0.75, 0.875, 0.9, 0.95, 0.99),
         prompts=10_000,
     ),
 }
 
-DROPPED = 1.0  # the rate that stands for rank 0
+
+def statements(config) -> tuple[Statement, ...]:
+    paper, few, many = "A2 (2406.03768)", min(config.shots), max(config.shots)
+    shallow, deep = f"the first {config.ends} layers", f"the last {config.ends} layers"
+    high = f"averaged over rates >= {config.high:g}"
+    moved = "the change of the risk, relative,"
+    listed = []
+    for part, place in zip(PARTS, ("In attention", "In MLPs"), strict=True):
+        name = part.lower()
+        listed += [
+            Statement(
+                f"{name}_deep_bears_more",
+                f"{paper}, figure 1",
+                f"{place} shallow layers tolerate less clipping than deep ones",
+                f"log10 of the risk with {shallow} clipped over that with {deep} clipped, one at a "
+                f"time, {high},",
+                at_least=0.0,
+            ),
+            Statement(
+                f"{name}_deep_is_flat",
+                f"{paper}, figure 1; its logs: +.003 of accuracy",
+                f"{place} deep layers can be reduced drastically without much degradation",
+                f"{moved} of {deep}, {high},",
+                at_most=config.flat,
+            ),
+            Statement(
+                f"{name}_few_shots_collapse_less",
+                f"{paper}, figure 2",
+                f"{place} with fewer shots, clipping shallow layers makes performance fall less",
+                f"the rise of the risk over d at {few} shots less that at {config.n}, {shallow}, "
+                f"{high},",
+                at_most=0.0,
+            ),
+        ]
+    for name, shots in {"few": few, "trained": config.n, "many": many}.items():
+        listed.append(
+            Statement(
+                f"helps_{name}",
+                f"{paper}, figures 1 and 2",
+                f"At {shots} shots some clipping improves the model",
+                f"{moved} by the edit of attention or MLP that is best for the other runs",
+                at_most=-config.gain,
+            )
+        )
+    keys_alone = Statement(
+        "keys_alone",
+        f"{paper}, B.3",
+        "Clipping the key projection of a shallow layer alone changes next to nothing",
+        f"{moved} of {shallow}, {high},",
+        at_most=config.flat,
+    )
+    return (*listed, keys_alone)

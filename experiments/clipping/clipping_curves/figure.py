@@ -1,25 +1,61 @@
-"""The figure of `clipping_curves`, drawn from its result alone."""
+"""The change of the risk by the rate at which a part of a layer is clipped."""
 
 import numpy as np
 
-from experiments.clipping.clipping_curves.claims import drastic, relative, shallow_less_deep
+from experiments.clipping.clipping_curves.claims import (
+    drastic,
+    improvements,
+    relative,
+    samples,
+    shallow_less_deep,
+    sides,
+)
 from experiments.clipping.clipping_curves.config import DROPPED
 from experiments.clipping.diverged_runs import left_out
 from experiments.clipping.layer_ends import shallow_and_deep
 from experiments.clipping.transformer_config import PARTS
 from lsa_lab import results
 from lsa_lab.harness import style
-from lsa_lab.statistics import CONFIDENCE, mean_interval
+from lsa_lab.statistics import CONFIDENCE
 
 
-def excluded(changes):  # (run, layer, module, rate) -> (-1, 0 or 1 at each place)
-    """The side of zero on which the interval over runs lies as a whole."""
-    table = changes.transpose("run", ...).values
-    flat = table.reshape(len(table), -1).T
-    sides = [
-        np.sign(low) * (np.sign(low) == np.sign(high)) for low, high in map(mean_interval, flat)
-    ]
-    return changes.isel(run=0, drop=True).copy(data=np.reshape(sides, table.shape[1:]))
+def plot(dataset):
+    config = results.config_of(dataset)
+    figure, axes = style.figure(10.0, 5.8, (2, 3))
+    for i, part in enumerate(PARTS):
+        plot_layers(axes[i], dataset, part, config)
+        plot_shots(axes[3 + i], dataset, part, config)
+    plot_heat(axes[2], dataset, config)
+    plot_ends(axes[5], dataset, config)
+    return figure
+
+
+def plot_layers(ax, dataset, part, config):
+    """One curve a layer, with as many shots as in training."""
+    change, _ = relative(dataset)
+    places = np.arange(dataset.sizes["rate"])
+    looks = zip(dataset.layer.values, style.COLOURS, style.MARKERS, strict=False)
+    for layer, color, marker in looks:
+        runs = change.sel(module=part, layer=layer).transpose("run", "rate")
+        style.mean_band(ax, places, runs, f"layer {layer}", color, marker)
+    ax.set_title(f"{part}, {config.n} shots")
+    rate_axis(ax, dataset.rate.values)
+
+
+def plot_shots(ax, dataset, part, config):
+    """The first layers and the last ones, one curve for each number of shots."""
+    _, by_shots = relative(dataset)
+    places = np.arange(dataset.sizes["rate"])
+    for shots, color in zip(dataset.shots.values, style.COLOURS, strict=False):
+        ends = shallow_and_deep(by_shots.sel(part=part, shots=shots), config.ends)
+        looks = zip(ends, (f"{shots} shots", None), ("o", "s"), ("-", ":"), strict=True)
+        for changes, label, marker, dash in looks:
+            runs = changes.transpose("run", "rate")
+            style.mean_band(ax, places, runs, label, color, marker, dash)
+    ax.set_title(f"{part}, shallow and deep")
+    ax.plot([], [], "k-", label=f"first {config.ends} layers")
+    ax.plot([], [], "k:", label=f"last {config.ends} layers")
+    rate_axis(ax, dataset.rate.values)
 
 
 def rate_axis(ax, rates):
@@ -32,84 +68,56 @@ def rate_axis(ax, rates):
     labels = ["drop" if rate == DROPPED else f"{rate:g}" for rate in rates]
     ax.set_xticks(np.arange(len(rates)), labels)
     ax.set(xlabel="clipping rate", ylabel="change of the risk")
+    ax.legend(ncols=2, loc="upper left")
 
 
-def plot_heat(ax, dataset, settings):
+def plot_heat(ax, dataset, config):
     """log10 of the risk ratio at high rates by module and layer."""
     change, _ = relative(dataset)
-    ratio = drastic(np.log10(1 + change), settings).mean("run").transpose("module", "layer")
-    top = float(abs(ratio).max())
-    ax.imshow(ratio, cmap="PuOr_r", vmin=-top, vmax=top, aspect="auto")
-    for (row, column), value in np.ndenumerate(ratio.values):
-        dark = abs(value) > 0.6 * top
-        text = f"×{10**value:.3g}"
-        ax.text(column, row, text, ha="center", va="center", color="white" if dark else "black")
+    logs = drastic(np.log10(1 + change), config.high).mean("run").transpose("module", "layer")
+    top = float(abs(logs).max())
+    ax.imshow(logs, cmap="PuOr_r", vmin=-top, vmax=top, aspect="auto")
+    for (row, column), value in np.ndenumerate(logs.values):
+        color = "white" if abs(value) > 0.6 * top else "black"
+        ax.text(column, row, f"×{10**value:.3g}", ha="center", va="center", color=color)
     ax.set_yticks(np.arange(len(dataset.module)), list(dataset.module.values))
     ax.set_xticks(np.arange(len(dataset.layer)), dataset.layer.values)
     ax.set(xlabel="layer")
-    ax.set_title(f"risk ratio, mean over rates ≥ {settings.high:g}")
+    ax.set_title(f"risk ratio, mean over rates ≥ {config.high:g}")
 
 
-def plot(dataset):
-    settings = results.config_of(dataset)
-    drawn, axes = style.figure(10.0, 6.4, (2, 3))
-    change, by_shots = relative(dataset)
-    places, rates = np.arange(dataset.sizes["rate"]), dataset.rate.values
-    for i, part in enumerate(PARTS):
-        here = change.sel(module=part)
-        for layer, color, marker in zip(
-            dataset.layer.values, style.COLOURS, style.MARKERS, strict=False
-        ):
-            runs = here.sel(layer=layer).transpose("run", "rate")
-            style.mean_band(axes[i], places, runs, f"layer {layer}", color, marker)
-        axes[i].set_title(f"{part}, {settings.n} shots")
-        for shots, color in zip(dataset.shots.values, style.COLOURS, strict=False):
-            both = by_shots.sel(part=part, shots=shots)
-            ends = shallow_and_deep(both, settings.ends)
-            for runs, marker, dash in zip(ends, ("o", "s"), ("-", ":"), strict=True):
-                label = f"{shots} shots" if dash == "-" else None
-                runs = runs.transpose("run", "rate")
-                style.mean_band(axes[3 + i], places, runs, label, color, marker, dash)
-        axes[3 + i].set_title(f"{part}, shallow and deep")
-        axes[3 + i].plot([], [], "k-", label=f"first {settings.ends} layers")
-        axes[3 + i].plot([], [], "k:", label=f"last {settings.ends} layers")
-    for i in (0, 1, 3, 4):
-        rate_axis(axes[i], rates)
-        axes[i].legend(ncols=2, loc="upper left")
-    plot_heat(axes[2], dataset, settings)
-    apart = shallow_less_deep(by_shots, settings)
+def plot_ends(ax, dataset, config):
+    """Clipping the first layers against clipping the last ones, by the number of shots."""
+    apart = shallow_less_deep(relative(dataset)[1], config)
     for part, color, marker in zip(PARTS, style.COLOURS, style.MARKERS, strict=False):
         runs = apart.sel(part=part).transpose("run", "shots")
-        style.mean_band(axes[5], dataset.shots.values, runs, part, color, marker)
-    axes[5].axhline(0, color=style.BLACK, lw=0.8, ls="--")
-    style.log_axes(axes[5], x=True, ticks=dataset.shots.values)
-    axes[5].set(xlabel="shots", ylabel="log₁₀ (risk, shallow / risk, deep)")
-    axes[5].set_title("clipped shallow against deep")
-    axes[5].legend()
-    style.caption(drawn, _told(dataset, settings))
-    return drawn
+        style.mean_band(ax, dataset.shots.values, runs, part, color, marker)
+    ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
+    style.log_axes(ax, x=True, ticks=dataset.shots.values)
+    ax.set(xlabel="shots", ylabel="log₁₀ (risk, shallow / risk, deep)")
+    ax.set_title("clipped shallow against deep")
+    ax.legend()
 
 
-def _told(dataset, settings):
+def caption(dataset) -> str:
+    config, judged = results.config_of(dataset), samples(dataset)
     change, by_shots = relative(dataset)
-    sides = excluded(change)
-    told = []
-    for shots in dataset.shots.values:
-        better = (excluded(by_shots.sel(shots=shots)) < 0).transpose("part", "layer", "rate")
-        stacked = better.stack(place=better.dims)
-        names = [f"{part} {layer} at {rate:g}" for part, layer, rate in stacked.place.values]
-        found = [name for name, is_better in zip(names, stacked.values, strict=True) if is_better]
-        told.append(f"{len(found)} at {shots}" + f" ({', '.join(found[:3])})" * bool(found))
-    chance = (1 - CONFIDENCE) / 2
+    flat = [judged[f"{part.lower()}_deep_is_flat"].mean() for part in PARTS]
+    apart = [10 ** judged[f"{part.lower()}_deep_bears_more"].mean() for part in PARTS]
+    side, tail, edits = sides(change), (1 - CONFIDENCE) / 2, by_shots[0, 0].size
+    shots = dataset.shots.values
+    better = ", ".join(f"{improvements(by_shots.sel(shots=s))} at {s}" for s in shots)
+    risks = ", ".join(f"{float(risk):.2g}" for risk in dataset.unclipped.mean("run"))
     return (
-        f"Means over {settings.prompts} prompts, the same for all; bands: 95 % intervals over "
-        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out). "
-        f"At {settings.n} shots they exclude zero at "
-        f"{int((sides != 0).sum())} of {sides.size} places (modules of (c), layers, rates and "
-        f"drop): {int((sides > 0).sum())} above, where clipping hurts, {int((sides < 0).sum())} "
-        f"below, where chance alone puts {chance * sides.size:.0f}. Below, among the "
-        f"{by_shots[0, 0].size} places of attention and MLP, by shots: {', '.join(told)}; chance "
-        f"{chance * by_shots[0, 0].size:.0f} each. Unclipped risk "
-        + ", ".join(f"{float(r):.2g}" for r in dataset.unclipped.mean("run"))
-        + f" at {', '.join(map(str, dataset.shots.values))} shots; d = {settings.d}."
+        f"Drastic clipping of the last {config.ends} layers raises the risk by {flat[0]:.0%} "
+        f"(attention) and {flat[1]:.0%} (MLP); with the first {config.ends} the risk is "
+        f"{apart[0]:.2f} and {apart[1]:.2f} times as high. "
+        f"Means over {config.prompts} prompts, the same for all; bands: 95 % intervals over "
+        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out); drastic: rates "
+        f">= {config.high:g}, at {config.n} shots. There the intervals exclude zero at "
+        f"{int((side != 0).sum())} of {side.size} places (modules of c, layers, rates and drop): "
+        f"{int((side > 0).sum())} above, where clipping hurts, {int((side < 0).sum())} below, "
+        f"where luck alone puts {tail * side.size:.0f}. Below, among the {edits} places of "
+        f"attention and MLP, by shots: {better}; luck alone {tail * edits:.0f} each. Unclipped "
+        f"risk {risks} at {', '.join(map(str, shots))} shots; d = {config.d}."
     )
