@@ -1,4 +1,4 @@
-"""Do L trained layers of linear attention do better than L steps of gradient descent?"""
+"""L layers trained on two covariances beside L tuned steps of known algorithms."""
 
 from functools import partial
 from pathlib import Path
@@ -8,14 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments.descent.depth.config import Config
+from experiments.descent.depth.config import ALGORITHMS, COVARIANCES, Config
 from experiments.descent.depth.tuned import (
-    ALGORITHMS,
-    COVARIANCES,
+    algorithm_errors,
     covariance,
     draw,
-    empty_last,
     errors,
+    errors_of_each,
     task_of,
     tune,
 )
@@ -58,8 +57,8 @@ def train(config, depth, sigmas, key, progress, checkpoints):
 
 def draw_moments(key, sigma, n, size):  # -> [e, e, B], [d, B], [B]
     """Second moments of the demonstrations, queries and targets: no tokens, whatever n."""
-    one = partial(sample_moments, task=task_of(sigma, n))
-    return jax.vmap(one, out_axes=-1)(jax.random.split(key, size))
+    draw_one = partial(sample_moments, task=task_of(sigma, n))
+    return jax.vmap(draw_one, out_axes=-1)(jax.random.split(key, size))
 
 
 def errors_from_moments(params, batch):  # [B]
@@ -88,31 +87,26 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
     key_tuning, key_test, key_training = (jax.random.fold_in(root, tag) for tag in range(3))
     sigmas = jnp.stack([jnp.asarray(covariance(name, config.d)) for name in COVARIANCES])
     tests = [draw(key_test, sigma, config.n, config.test_prompts) for sigma in sigmas]
-    known = np.empty((len(ALGORITHMS), 2, depths, config.test_prompts))
+    squared = np.empty((len(ALGORITHMS), 2, depths, config.test_prompts))
     trained = np.empty((2, depths, runs))
     distances = np.full((2, 2, depths, runs, depths), np.nan)
     status = []
-    evaluate = jax.jit(lambda many, batch: jax.lax.map(lambda one: errors(one, batch), many))
     for depth in range(1, depths + 1):
         tuned = tune(config, depth, sigmas, key_tuning)
-        for c, test in enumerate(tests):
-            short = empty_last(test)
-            known[:, c, depth - 1] = evaluate(jax.tree.map(lambda w, c=c: w[c::2], tuned), test)
-            dropping = jax.tree.map(lambda w, c=c: w[2 + c : 3 + c], tuned)
-            known[1, c, depth - 1] = evaluate(dropping, short)[0]
         run = train(config, depth, sigmas, key_training, progress, checkpoints)
         params = jax.tree.map(lambda leaf: leaf.astype(sigmas.dtype), run.params)
         for c, test in enumerate(tests):
-            ours = jax.tree.map(lambda w, c=c: w[c * runs : (c + 1) * runs], params)
-            trained[c, depth - 1] = evaluate(ours, test).mean(1)
+            squared[:, c, depth - 1] = algorithm_errors(tuned, c, test)
+            ours = jax.tree.map(lambda leaf, c=c: leaf[c * runs : (c + 1) * runs], params)
+            trained[c, depth - 1] = errors_of_each(ours, test).mean(1)
         both = shape_distances(params, jnp.repeat(sigmas, runs, axis=0))
         distances[:, :, depth - 1, :, :depth] = both.reshape(2, 2, runs, depth)
-        status.append(np.reshape([str(one) for one in run.status], (2, runs)))
-    lost, axes = known[1] - known[0], ("covariance", "depth")
+        status.append(np.reshape([str(end) for end in run.status], (2, runs)))
+    lost, axes = squared[1] - squared[0], ("covariance", "depth")
     return xr.Dataset(
         {
             "trained_risk": ((*axes, "run"), trained),
-            "algorithm_risk": (("algorithm", *axes), known.mean(-1)),
+            "algorithm_risk": (("algorithm", *axes), squared.mean(-1)),
             "cost_of_dropping": (axes, lost.mean(-1)),
             "cost_of_dropping_se": (axes, lost.std(-1) / np.sqrt(config.test_prompts)),
             "distance": (("matrix", *axes, "run", "layer"), distances),

@@ -6,12 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.descent.depth.config import ALGORITHMS, COVARIANCES
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
 
-COVARIANCES = ("identity", "rotated")
-ALGORITHMS = ("gradient descent", "without the last demonstration", "preconditioned", "GD++")
 PRECONDITIONED = ALGORITHMS[2:]  # by Σ^{-1}
 
 
@@ -24,13 +23,13 @@ def covariance(name: str, d: int) -> np.ndarray:  # [d, d]
     return rotation * deviations**2 @ rotation.T
 
 
-def algorithm(theta: jax.Array, setting: dict) -> linear_attention.Params:
+def algorithm(theta: jax.Array, form: dict) -> linear_attention.Params:
     """GD++ with the scalars theta [2, L] and, in place of I, a matrix; γ = 0 is plain descent."""
     step_sizes, gammas = theta
     params = constructions.gradient_descent_plus_plus(
-        step_sizes, setting["gate"] * gammas, len(setting["matrix"])
+        step_sizes, form["gate"] * gammas, len(form["matrix"])
     )
-    return params.replace(w_kq=params.w_kq.at[..., :-1, :-1].set(setting["matrix"]))
+    return params.replace(w_kq=params.w_kq.at[..., :-1, :-1].set(form["matrix"]))
 
 
 def errors(params: linear_attention.Params, batch: Prompt) -> jax.Array:  # [B]
@@ -59,8 +58,8 @@ def tune(config, depth, sigmas, key):
 
     @jax.jit
     @jax.value_and_grad
-    def objective(theta, setting, batch):
-        return errors(algorithm(theta.reshape(2, depth), setting), batch).mean()
+    def objective(theta, form, batch):
+        return errors(algorithm(theta.reshape(2, depth), form), batch).mean()
 
     starts = [
         np.concatenate([np.linspace(0.3, last, depth), np.full(depth, gamma)])
@@ -72,13 +71,27 @@ def tune(config, depth, sigmas, key):
             batch = draw(key, sigma, config.n, config.tuning_prompts)
             batch = empty_last(batch) if name == ALGORITHMS[1] else batch
             matrix = jnp.linalg.inv(sigma) if name in PRECONDITIONED else jnp.eye(config.d)
-            setting = {"matrix": matrix, "gate": jnp.asarray(1.0 if name == "GD++" else 0.0)}
-            ends = [minimize(objective, x, (setting, batch), "L-BFGS-B", jac=True) for x in starts]
+            form = {"matrix": matrix, "gate": jnp.asarray(1.0 if name == "GD++" else 0.0)}
+            ends = [minimize(objective, x, (form, batch), "L-BFGS-B", jac=True) for x in starts]
             best = min(ends, key=lambda end: end.fun)
-            tuned.append(algorithm(jnp.asarray(best.x).reshape(2, depth), setting))
+            tuned.append(algorithm(jnp.asarray(best.x).reshape(2, depth), form))
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *tuned)
 
 
 def empty_last(batch: Prompt) -> Prompt:
     """An empty last demonstration: up to the step size as good as one demonstration less."""
     return batch.replace(x=batch.x.at[:, -1].set(0), y=batch.y.at[:, -1].set(0))
+
+
+@jax.jit
+def errors_of_each(stacks, batch):  # Params [S, ...], Prompt [B] -> [S, B]
+    return jax.lax.map(lambda params: errors(params, batch), stacks)
+
+
+def algorithm_errors(tuned, c, test):  # -> [A, B]
+    """Errors of the algorithms tuned on covariance c; the second lacks the last demonstration."""
+    stacks = jax.tree.map(lambda leaf: leaf[c :: len(COVARIANCES)], tuned)
+    rows = np.array(errors_of_each(stacks, test))
+    dropping = jax.tree.map(lambda leaf: leaf[1:2], stacks)
+    rows[1] = errors_of_each(dropping, empty_last(test))[0]
+    return rows
