@@ -1,21 +1,49 @@
-"""Is there an order of the demonstrations that helps causal models?"""
+"""Ask causal stacks with sorted and with shuffled demonstrations."""
 
 import jax
 import numpy as np
 
-from experiments.matching.demonstration_order.config import Config
-from experiments.matching.demonstration_order.ordering import (
-    RULES,
-    built,
-    draw,
-    models,
-    predictions,
-)
+from experiments.matching.demonstration_order import causal_stacks
+from experiments.matching.demonstration_order.config import RULES, Config, models
+from experiments.matching.demonstration_order.orders import predictions, sample_orders
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    stacks, status = causal_stacks.by_name(config, progress)
+    key = jax.random.fold_in(jax.random.key(config.seed), 0)
+    batch, orders = sample_orders(config, key)
+    count = max(4, config.test_prompts // 20)
+    few, few_orders = jax.tree.map(lambda leaf: leaf[:, :count], (batch, orders))
+    answers = np.asarray(batch.y_query)[:, :, None]
+    measured, effect, level = [], [], []
+    for name in models(config):
+        forward, params = stacks[name]
+        predicted = np.asarray(predictions(forward["causal"], params, batch, orders))
+        error = (predicted - answers) ** 2
+        measured.append(changes(config, error))
+        level.append(np.median(error[:, :, len(RULES) :], axis=(1, 2)))
+        free = np.asarray(predictions(forward["demonstrations"], params, few, few_orders))
+        size = np.sqrt((free**2).mean((1, 2)))
+        effect.append(np.abs(free - free[:, :, :1]).max((1, 2)) / size)
+    half, whole, luck = (np.stack(part) for part in zip(*measured, strict=True))
+    return xr.Dataset(
+        {
+            "half": (("model", "run", "half", "rule"), half),
+            "change": (("model", "run", "rule"), whole),
+            "luck": (("model", "run"), luck),
+            "level": (("model", "run"), np.stack(level)),
+            "control": (("model", "run"), np.stack(effect)),
+            "status": (("trained", "run"), np.array(list(status.values()))),
+        },
+        {"model": models(config), "rule": list(RULES), "trained": list(status)},
+    )
 
 
 def changes(config, error):  # [R, B, 6 + O] -> [R, 2, 6], [R, 6], [R]
-    """Change of the error against random orders, as a share of theirs: by rule on each half of the
-    prompts, and by rule on all; and the standard deviation over random orders, on all.
+    """The change of the error against random orders, as a share of theirs: by rule on each half of
+    the prompts, by rule on all, and in the luckiest random order of each prompt, on all.
 
     Left out are the prompts with the largest error in any order, the same for all rules.
     """
@@ -32,37 +60,3 @@ def changes(config, error):  # [R, B, 6 + O] -> [R, 2, 6], [R, 6], [R]
 
     by_half = np.stack([share(error[:, half])[0] for half in halves], axis=1)
     return by_half, *share(error)
-
-
-def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
-    found, status = built(config, progress)
-    names = models(config)
-    key = jax.random.fold_in(jax.random.key(config.seed), 0)
-    batch, sorted_ = draw(config, key)
-    answers = np.asarray(batch.y_query)[:, :, None]
-    few = jax.tree.map(lambda leaf: leaf[:, : max(4, config.test_prompts // 20)], batch)
-    measured, effect, level = [], [], []
-    for name in names:
-        forward, params = found[name]
-        predicted = np.asarray(predictions(forward["causal"], params, batch, sorted_))
-        measured.append(changes(config, (predicted - answers) ** 2))
-        level.append(np.median((predicted[:, :, len(RULES) :] - answers) ** 2, axis=(1, 2)))
-        free = np.asarray(
-            predictions(forward["demonstrations"], params, few, sorted_[:, : len(few.y_query[0])])
-        )
-        size = np.sqrt((free**2).mean((1, 2)))
-        effect.append(np.abs(free - free[:, :, :1]).max((1, 2)) / size)
-    half, whole, luck = (np.stack(part) for part in zip(*measured, strict=True))
-    return xr.Dataset(
-        {
-            "half": (("model", "run", "half", "rule"), half),
-            "change": (("model", "run", "rule"), whole),
-            "luck": (("model", "run"), luck),
-            "level": (("model", "run"), np.stack(level)),
-            "control": (("model", "run"), np.stack(effect)),
-            "status": (("trained", "run"), np.array(list(status.values()))),
-        },
-        {"model": names, "rule": list(RULES), "trained": list(status)},
-    )

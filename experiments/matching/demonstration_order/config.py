@@ -1,8 +1,19 @@
-"""Settings and criteria of `demonstration_order`, fixed before its first run."""
+"""The rules, models, sizes and statements of `demonstration_order`, fixed before its first run."""
 
 from dataclasses import dataclass
+from functools import partial
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+RULES = (
+    "easy to hard",
+    "hard to easy",
+    "small to large step",
+    "large to small step",
+    "nearest last",
+    "nearest first",
+)
 
 
 @dataclass(frozen=True)
@@ -74,3 +85,61 @@ TIERS = {
         test_prompts=4000,
     ),
 }
+
+
+def models(config) -> list[str]:
+    """Random, constructed and trained."""
+    return [*(f"random {kernel}" for kernel in config.kernels), *useful(config)]
+
+
+def useful(config) -> list[str]:
+    """The models that predict: constructed and trained."""
+    return ["descent", *(f"trained {kernel}" for kernel in config.kernels)]
+
+
+def statements(config) -> tuple[Statement, ...]:
+    median = partial(Statement, statistic="median")
+    question = "A3, open question on order"
+    change = (
+        "the change of the error against random orders, without the "
+        f"{100 * config.left_out:g} % of prompts with the largest errors in any order"
+    )
+    rows = [
+        Statement(
+            "control",
+            "derived here",
+            "Where all tokens read all demonstrations no order helps or harms",
+            "the largest change over the root mean square prediction, at the worst model,",
+            at_most=config.none,
+            note="statistic changed after a first run: it was over the median prediction, and the "
+            "rounding of exploded ones is larger",
+        )
+    ]
+    for model in useful(config):
+        name = model.replace(" ", "_")
+        what = "a constructed descent" if model == "descent" else f"{model} attention"
+        rows += [
+            median(
+                f"{name}_best",
+                question,
+                f"A rule of ordering that is chosen on other prompts helps {what}",
+                f"{change}, by that rule",
+                at_most=-config.gain,
+            ),
+            median(
+                f"{name}_easy_to_hard",
+                question,
+                f"Easy demonstrations first and hard ones last help {what}",
+                change,
+                at_most=0.0,
+            ),
+            median(
+                f"{name}_large_steps_first",
+                question,
+                f"Demonstrations with large gradient steps first help {what}",
+                change,
+                at_most=0.0,
+                note="added after a first run",
+            ),
+        ]
+    return tuple(rows)
