@@ -1,6 +1,7 @@
 """u² - |U|² does not change while a linear-attention layer trains by gradient flow.
 
-Zhang et al. 2306.09927; THEORY II.2.6. The control lets u learn at twice the rate of U.
+Zhang et al. 2306.09927; THEORY II.2.6. Sides: the gradient of the population loss, and Runge's
+method along it; the solver of the matrix ODE. Hypothesis: u and U learn at one rate.
 """
 
 from functools import partial
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import draws
+import population
 from lsa_lab.theory import training_dynamics
 
 N = 5
@@ -18,20 +21,14 @@ TIMES = jnp.linspace(0.0, 4.0, 9)
 
 
 def population_loss(weights, covariance, noise_var):
-    """½ E(ŷ - w·x)² from E bbᵀ = (1 + 1/n) Λ² + ((tr Λ + σ²)/n) Λ and E bwᵀ = Λ (THEORY II.2.4)."""
     u, U = weights
-    trace = jnp.trace(covariance)
-    second = (1 + 1 / N) * covariance @ covariance + (trace + noise_var) / N * covariance
-    quadratic = u**2 * jnp.trace(covariance @ U.T @ second @ U)
-    return (quadratic - 2 * u * jnp.trace(covariance @ U.T @ covariance) + trace) / 2
+    return population.one_layer_loss(u * U, covariance, N, noise_var)
 
 
 def draw(seed, d):
-    keys = jax.random.split(jax.random.key(seed), 4)
-    eigenvalues = jax.random.uniform(keys[0], (d,), minval=0.3, maxval=1.5)
-    basis, _ = jnp.linalg.qr(jax.random.normal(keys[1], (d, d)))
-    u, U = 0.5 * jax.random.normal(keys[2]), 0.5 * jax.random.normal(keys[3], (d, d))
-    return basis * eigenvalues[None] @ basis.T, (u, U)
+    keys = jax.random.split(jax.random.key(seed), 3)
+    weights = 0.5 * jax.random.normal(keys[0]), 0.5 * jax.random.normal(keys[1], (d, d))
+    return draws.covariance(keys[2], d, 0.3, 1.5), weights
 
 
 @partial(jax.jit, static_argnames="d")
@@ -86,6 +83,6 @@ def test_u_squared_minus_the_norm_of_U_squared_is_conserved(d, seed, noise_var):
     assert jnp.max(jnp.abs(jnp.append(U - path.U[1], u - path.u[1]))) < 1e-7
 
 
-def test_unequal_learning_rates_break_the_conservation():
+def test_control_unequal_learning_rates_break_the_conservation():
     assert imbalance(0, 3, 0.5, rate_of_u=2.0) > 1e-2
     assert by_autodiff(0, 3, 0.5, rate_of_u=2.0)[2] > 1e-2

@@ -1,6 +1,8 @@
 """Diagonal weights train mode by mode, and the plateaus are the losses at the saddles.
 
 Derived from the flow of Zhang et al. 2306.09927 (agrees in outline with 2501.16265); THEORY II.2.6.
+Sides: the vector field and its solution, and losses of separate heads by moments; equations written
+out mode by mode, and the closed form of the plateaus.
 """
 
 from functools import partial
@@ -11,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import draws
+import population
 from lsa_lab.theory import training_dynamics
 
 SHAPES = [(1, 4), (2, 1), (4, 6)]  # d, n
 
 
 def draw(seed, d):
-    keys = jax.random.split(jax.random.key(seed), 3)
-    eigenvalues = jax.random.uniform(keys[0], (d,), minval=0.3, maxval=2.0)
-    basis, _ = jnp.linalg.qr(jax.random.normal(keys[1], (d, d)))
-    return eigenvalues, basis, jax.random.normal(keys[2], (d + 1,))
+    key_spectrum, key_weights = jax.random.split(jax.random.key(seed))
+    return *draws.eigensystem(key_spectrum, d, 0.3, 2.0), jax.random.normal(key_weights, (d + 1,))
 
 
 def optimal_steps(eigenvalues, n, noise_var):
@@ -46,12 +48,9 @@ def departure_from_modes(seed, d, n, noise_var, rotated):
 
 
 def heads_loss(value, key, query, covariance, n, noise_var):
-    """½ E(ŷ - w·x)² with A = Σ_h v_h k_h q_hᵀ, from E bbᵀ and E bwᵀ = Λ (THEORY II.2.4)."""
+    """The loss with A = Σ_h v_h k_h q_hᵀ."""
     A = jnp.einsum("h,hd,he->de", value, key, query)
-    trace = jnp.trace(covariance)
-    second = (1 + 1 / n) * covariance @ covariance + (trace + noise_var) / n * covariance
-    quadratic = jnp.trace(covariance @ A.T @ second @ A)
-    return (quadratic - 2 * jnp.trace(covariance @ A.T @ covariance) + trace) / 2
+    return population.one_layer_loss(A, covariance, n, noise_var)
 
 
 @partial(jax.jit, static_argnames=("d", "n"))
@@ -87,7 +86,7 @@ def test_plateaus_are_the_losses_at_the_saddles(d, n, seed, noise_var):
     assert slope < 1e-10
 
 
-def test_rotated_covariates_or_another_order_of_learning_break_it():
+def test_control_rotated_covariates_or_another_order_of_learning_break_it():
     assert jnp.min(departure_from_modes(0, 4, 6, 0.5, rotated=True)) > 1e-2
     of_loss, slope = saddles(0, 4, 6, 0.5, largest_first=False)
     assert of_loss > 1e-2

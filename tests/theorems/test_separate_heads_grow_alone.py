@@ -1,6 +1,7 @@
 """A head with separate key, query and value, aligned with an eigenvector, obeys m' = λ²m²(1 - γm³).
 
-Derived here for the population loss of one layer of linear attention; THEORY II.2.6.
+Derived here; THEORY II.2.6. Sides: the gradient of one layer's population loss, by moments; the
+closed form of the growth, and the rates at which v_h² - |k_h|² and |k_h|² - |q_h|² change: zero.
 """
 
 from functools import partial
@@ -11,33 +12,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import draws
+import population
 from lsa_lab.theory import training_dynamics
 
 
 def heads_loss(heads, covariance, n, noise_var):
-    """½ E(ŷ - w·x)² with A = Σ_h v_h k_h q_hᵀ, from E bbᵀ and E bwᵀ = Λ (THEORY II.2.4)."""
+    """The loss with A = Σ_h v_h k_h q_hᵀ."""
     A = jnp.einsum("h,hd,he->de", *heads)
-    trace = jnp.trace(covariance)
-    second = (1 + 1 / n) * covariance @ covariance + (trace + noise_var) / n * covariance
-    quadratic = jnp.trace(covariance @ A.T @ second @ A)
-    return (quadratic - 2 * jnp.trace(covariance @ A.T @ covariance) + trace) / 2
+    return population.one_layer_loss(A, covariance, n, noise_var)
 
 
 def draw(seed, d):
-    keys = jax.random.split(jax.random.key(seed), 5)
-    eigenvalues = jax.random.uniform(keys[0], (d,), minval=0.3, maxval=2.0)
-    basis, _ = jnp.linalg.qr(jax.random.normal(keys[1], (d, d)))
-    heads = (
-        jax.random.normal(keys[2], (d,)),
-        jax.random.normal(keys[3], (d, d)),
-        jax.random.normal(keys[4], (d, d)),
-    )
-    return eigenvalues, basis, heads
+    """Eigenvalues and eigenvectors of Λ, and v, k, q of d heads."""
+    keys = jax.random.split(jax.random.key(seed), 4)
+    shapes = (d,), (d, d), (d, d)
+    heads = tuple(jax.random.normal(key, s) for key, s in zip(keys[:3], shapes, strict=True))
+    return *draws.eigensystem(keys[3], d, 0.3, 2.0), heads
 
 
 @partial(jax.jit, static_argnames=("d", "n"))
 def departure_from_growth(seed, d, n, noise_var, tilt):
-    """With ``tilt`` the queries leave the eigenvectors."""
+    """How far the heads' slopes are from the stated growth; a ``tilt`` turns the queries away."""
     eigenvalues, basis, (values, _, queries) = draw(seed, d)
     covariance = basis * eigenvalues[None] @ basis.T
     sizes = jnp.abs(values)
@@ -76,6 +72,6 @@ def test_aligned_heads_grow_alone_and_every_head_keeps_its_balance(d, n, seed, n
     assert imbalance(seed, d, n, noise_var, shared_key=False) < 1e-10
 
 
-def test_tilted_queries_or_a_shared_key_break_it():
+def test_control_tilted_queries_or_a_shared_key_break_it():
     assert departure_from_growth(0, 3, 5, 0.5, tilt=0.1) > 1e-2
     assert imbalance(0, 3, 5, 0.5, shared_key=True) > 1e-2

@@ -3,6 +3,7 @@
 Ahn et al. (2306.00297) work with x ~ N(0, Σ), w ~ N(0, Σ⁻¹). Any few prompts, turned by the 48
 signed permutations O of R³ (x = Σ^{1/2} O z, w = Σ^{-1/2} O v), have the symmetry that the argument
 needs: the gradient of the *empirical* loss has the shape of the population's (THEORY II.2.3).
+Sides: automatic differentiation of the network's loss over all turned prompts; the stated shape.
 """
 
 import itertools
@@ -13,8 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lsa_lab.models import linear_attention, trace
-from lsa_lab.prompts import Prompt, tokens
+import draws
+import population
+from lsa_lab.models import linear_attention
 
 D, L, N, PROMPTS = 3, 3, 4, 2
 EYE = np.eye(D)
@@ -40,8 +42,7 @@ def gradients(root, group, z, v, a, b):
 
     def loss(params):
         def error(x, w):
-            prompt = Prompt(x[:-1], x[:-1] @ w, x[-1], x[-1] @ w)
-            return trace.predict(linear_attention.forward(params, tokens(prompt))) - prompt.y_query
+            return population.predict(params, x[:-1], x[:-1] @ w, x[-1]) - x[-1] @ w
 
         return (jax.vmap(error)(x, w) ** 2).mean()
 
@@ -52,24 +53,23 @@ def gradients(root, group, z, v, a, b):
 def random_gradients(seed, group):
     """The slopes in W_kq and W_pv, and Σ, for random prompts, factors a, b and spectrum."""
     rng = np.random.default_rng(seed)
-    vectors = np.linalg.qr(rng.normal(size=(D, D)))[0]
-    root = vectors * np.sqrt(rng.uniform(0.5, 2.0, D))
+    root = draws.covariance_root(jax.random.key(seed), D, 0.5, 2.0)
     prompts = rng.normal(size=(PROMPTS, N + 1, D)), rng.normal(size=(PROMPTS, D))
     slopes = gradients(root, group, *prompts, *rng.uniform(-0.3, 0.3, (2, L)))
-    return *(np.asarray(slope) for slope in slopes), root @ root.T
+    return *(np.asarray(slope) for slope in slopes), np.asarray(root @ root.T)
 
 
 def departures(seed, group):
     """dL/dQ_xx from a multiple of Σ, its off-blocks from 0; dL/dP_xx from one of I, and again."""
     slope_q, slope_p, covariance = random_gradients(seed, group)
     scale = max(np.abs(slope_q).max(), np.abs(slope_p).max())
-    found = []
+    errors = []
     for slope, shape in ((slope_q, covariance), (slope_p, EYE)):
         block = slope[:, :D, :D]
         factors = np.einsum("lde,ed->l", block, np.linalg.inv(shape)) / D
-        found.append(np.abs(block - factors[:, None, None] * shape).max() / scale)
-        found.append(max(np.abs(slope[:, :D, D]).max(), np.abs(slope[:, D, :D]).max()) / scale)
-    return np.array(found)
+        errors.append(np.abs(block - factors[:, None, None] * shape).max() / scale)
+        errors.append(max(np.abs(slope[:, :D, D]).max(), np.abs(slope[:, D, :D]).max()) / scale)
+    return np.array(errors)
 
 
 @seeds
@@ -77,15 +77,15 @@ def test_the_gradient_stays_in_the_family(seed):
     assert departures(seed, GROUP).max() < 1e-10
 
 
-def test_half_the_symmetry_is_not_enough():
-    """Control: without permutations the x-blocks, without flips the off-blocks too, leave."""
+def test_control_half_the_symmetry_is_not_enough():
+    """Without permutations the x-blocks leave the shape, without flips the off-blocks too."""
     assert departures(0, np.tile(FLIPS, (6, 1, 1)))[[0, 2]].min() > 1e-3
     assert departures(0, np.tile(EYE, (48, 1, 1))).min() > 1e-3
 
 
 def test_the_label_entries_are_not_critical():
-    """Control on the claim itself: dL/dQ_yy and dL/dP_yy do not vanish, so the family with Q_yy = 0
-    is invariant only within its class; a model with all parameters free leaves it."""
+    """dL/dQ_yy and dL/dP_yy do not vanish: the family with Q_yy = 0 is invariant within its class,
+    and a model with all parameters free leaves it."""
     slope_q, slope_p, _ = random_gradients(0, GROUP)
     assert np.abs(slope_q[1:, D, D]).min() > 1e-3
     assert np.abs(slope_p[:, D, D]).min() > 1e-3

@@ -1,0 +1,23 @@
+"""Random spectra for the hypotheses of theorem tests."""
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+def eigensystem(key: Array, d: int, low: float, high: float) -> tuple[Array, Array]:
+    """Eigenvalues [d] between the bounds, and any orthonormal eigenvectors as columns [d, d]."""
+    key_values, key_vectors = jax.random.split(key)
+    values = jax.random.uniform(key_values, (d,), minval=low, maxval=high)
+    return values, jax.random.orthogonal(key_vectors, d)
+
+
+def covariance(key: Array, d: int, low: float, high: float) -> Array:  # [d, d]
+    values, vectors = eigensystem(key, d, low, high)
+    return vectors * values[None] @ vectors.T
+
+
+def covariance_root(key: Array, d: int, low: float, high: float) -> Array:  # [d, d]
+    """A root with any eigenvectors: root rootᵀ has eigenvalues between the bounds."""
+    values, vectors = eigensystem(key, d, low, high)
+    return vectors * jnp.sqrt(values)[None]
