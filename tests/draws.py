@@ -1,8 +1,10 @@
-"""Random spectra for the hypotheses of theorem tests."""
+"""Random spectra and prompts for the hypotheses of theorem tests."""
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+
+from lsa_lab.prompts import Prompt
 
 
 def eigensystem(key: Array, d: int, low: float, high: float) -> tuple[Array, Array]:
@@ -21,3 +23,11 @@ def covariance_root(key: Array, d: int, low: float, high: float) -> Array:  # [d
     """A root with any eigenvectors: root rootᵀ has eigenvalues between the bounds."""
     values, vectors = eigensystem(key, d, low, high)
     return vectors * jnp.sqrt(values)[None]
+
+
+def regression(key: Array, n: int, d: int) -> Prompt:
+    """A prompt with noise: all of x, w and the noise are standard normal."""
+    keys = jax.random.split(key, 3)
+    x = jax.random.normal(keys[0], (n + 1, d))
+    y = x @ jax.random.normal(keys[1], (d,)) + jax.random.normal(keys[2], (n + 1,))
+    return Prompt(x[:-1], y[:-1], x[-1], y[-1])

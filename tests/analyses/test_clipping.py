@@ -250,8 +250,16 @@ def test_factors_store_r_times_p_plus_q_numbers():
     factored = clipping.factor(many, 0.5)
     assert factored.num_parameters == 3 * 2 * (5 + 8)
     np.testing.assert_allclose(factored.dense, clipping.truncate(many, 0.5), atol=1e-14)
-    heads = clipping.as_heads(LINEAR, 0.5)
-    assert sum(leaf.size for leaf in jax.tree.leaves(heads)) == 3 * 2 * 2 * (2 * (4 + 4))
+    for rate, kept in ((0.0, 4), (0.5, 2), (0.9, 1)):
+        heads = clipping.as_heads(LINEAR, rate)
+        assert sum(leaf.size for leaf in jax.tree.leaves(heads)) == 3 * 2 * 2 * (kept * (4 + 4))
+
+
+def test_a_factored_matrix_acts_as_the_truncated_one():
+    rows = np.random.default_rng(1).normal(size=(4, 8))
+    expected = rows @ clipping.truncate(MATRIX, 0.5).T
+    acted = clipping.apply(clipping.factor(MATRIX, 0.5), rows)
+    np.testing.assert_allclose(acted, expected, atol=1e-12)
 
 
 def test_a_split_may_stay_inside_a_compiled_program():

@@ -1,4 +1,4 @@
-"""What the moment form refuses, and that its derivative is that of the tokens."""
+"""What the moment form refuses, and that its batches and derivatives are those of the tokens."""
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,21 @@ def test_other_models_are_refused_in_one_sentence():
     params = transformer.init(jax.random.key(0), config)
     with pytest.raises(TypeError, match="no common layer map"):
         moments.layer_maps(params, jnp.eye(3))
+
+
+# Narrow tokens: batch axis last; wide and few: the tokens; wide and many: one map a prompt.
+@pytest.mark.parametrize(("d", "n"), [(3, 7), (12, 7), (9, 40)])
+def test_batched_predictions_are_those_of_the_tokens(d, n):
+    keys = jax.random.split(jax.random.key(d), 5)
+    batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(n, d, noise_std=0.3))))(keys)
+    params = linear_attention.init(jax.random.key(0), 3, 2, d, scale=0.1)
+
+    def from_tokens(prompt):
+        return predict(linear_attention.forward(params, prompts.tokens(prompt)))
+
+    expected = jax.jit(jax.vmap(from_tokens))(batch)
+    batched = moments.predictions(params, batch)
+    np.testing.assert_allclose(batched, expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("num_layers", [1, 2, 4])

@@ -29,6 +29,14 @@ def test_numpy_in_a_selection_out():
     np.testing.assert_array_equal(again.indices, chosen.indices)
 
 
+@pytest.mark.parametrize(("m", "p", "size"), [(12, 4, 4), (9, 30, 3), (15, 2, 7)])
+def test_the_history_is_the_gap_of_every_beginning(m, p, size):
+    gradients = draw(m, p) ** 3
+    greedy = match(gradients, size, max_swaps=0)
+    beginnings = [direct_gap(gradients, greedy.indices[:t]) for t in range(1, size + 1)]
+    np.testing.assert_allclose(greedy.history, beginnings, rtol=1e-10, atol=1e-12)
+
+
 def test_the_units_and_the_origin_of_gradients_do_not_matter():
     gradients = draw()
     first = match(gradients, 8)

@@ -1,6 +1,7 @@
 """Linear attention may be computed as Q(KᵀV): the n x n scores need never be formed.
 
-THEORY II.2.8. The reference forms every score, token by token, for every rule who may read whom.
+THEORY II.2.8. Sides: the forward pass; scores formed for every pair of tokens, from who may read
+whom. Hypothesis: both follow one rule of reading.
 """
 
 from functools import partial
@@ -25,9 +26,9 @@ def network(seed, n, keys, normalise):
     key_tokens, key_weights = jax.random.split(jax.random.key(seed))
     tokens = jax.random.normal(key_tokens, (n + 1, 4)) / (1 if normalise else n**0.5)
     params = linear_attention.init(key_weights, 2, 3, d=3, scale=0.2)
-    settings = {"keys": keys, "normalise": normalise}
-    trace = linear_attention.forward(params, tokens, **settings)
-    return tokens, params, trace, linear_attention.attention(params, trace, **settings)
+    rule = {"keys": keys, "normalise": normalise}
+    trace = linear_attention.forward(params, tokens, **rule)
+    return tokens, params, trace, linear_attention.attention(params, trace, **rule)
 
 
 def quadratic(tokens, params, rule, normalise):
@@ -62,10 +63,10 @@ def test_linear_attention_equals_its_quadratic_form(n, keys):
 
 @pytest.mark.parametrize("keys", ["demonstrations", "all", "causal"])
 @given(seed=st.integers(0, 2**32 - 1))
-def test_without_the_mean_too(keys, seed):
+def test_the_quadratic_form_holds_without_the_mean_too(keys, seed):
     assert max(disagreement(seed, 9, keys, keys, normalise=False)) < 1e-10
 
 
-def test_another_rule_of_reading_breaks_it():
+def test_control_another_rule_of_reading_breaks_it():
     for keys, rule in [("demonstrations", "all"), ("all", "causal"), ("causal", "demonstrations")]:
         assert min(disagreement(0, 9, keys, rule)) > 1e-2

@@ -1,6 +1,7 @@
 """What may be done to the tokens and weights of any linear attention without changing it.
 
-THEORY I.0.1 and II.2.8. Beside every symmetry stands a near miss that is none.
+THEORY I.0.1 and II.2.8. Sides: the forward pass over transformed tokens and weights; the stream of
+the plain ones, transformed. Beside every symmetry stands a near miss that is none.
 """
 
 from functools import partial
@@ -87,7 +88,7 @@ def test_only_the_product_of_the_scales_of_w_kq_and_w_pv_matters(seed, scale):
     assert under_scales(seed, 1 / scale, scale) < 1e-10
 
 
-def test_the_near_misses_change_the_stream():
+def test_control_the_near_misses_change_the_stream():
     assert min(under_permutation(0, "causal")) > 1e-2  # two layers see the order
     assert under_scaling(0, 2.0, power=2) > 1e-2
     assert under_gauge(0, stretch=3.0, half=True) > 1e-2

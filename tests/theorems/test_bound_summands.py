@@ -43,12 +43,12 @@ def mean_kl(log_variance, updates, covariance):
 @seeds
 def test_a_summand_is_twice_the_least_kl_of_an_isotropic_prior(shape, seed):
     updates, covariance = draw(seed, shape)
-    found, variances = summands(updates, covariance), prior_variance(updates, covariance)
-    assert (np.asarray(found) >= 0).all()
+    terms, variances = summands(updates, covariance), prior_variance(updates, covariance)
+    assert (np.asarray(terms) >= 0).all()
     for t in range(shape[1]):
         layer = updates[:, t]
         search = scipy.optimize.minimize_scalar(mean_kl, args=(layer, covariance))
-        np.testing.assert_allclose(found[t], 2 * search.fun, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(terms[t], 2 * search.fun, rtol=1e-10, atol=1e-10)
         best = np.log(variances[t])  # a minimum is flat: its place is found to half the digits
         np.testing.assert_allclose(best, search.x, atol=1e-6)
         np.testing.assert_allclose(mean_kl(best, layer, covariance), search.fun, atol=1e-10)

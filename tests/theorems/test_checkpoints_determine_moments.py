@@ -36,9 +36,9 @@ def test_mean_gradients_at_d_plus_one_checkpoints_give_the_moments(shape, seed):
     x, y, rng = draw(seed, *shape)
     turn = np.linalg.qr(rng.normal(size=(shape[0] + 1,) * 2))[0]
     weights = turn[:, :-1] / turn[:, -1:]
-    found = mean_gradients(x, y, weights).T @ np.diag(turn[:, -1]) @ turn
+    recovered = mean_gradients(x, y, weights).T @ np.diag(turn[:, -1]) @ turn
     size = np.abs(weights).max()  # a point far out costs digits
-    np.testing.assert_allclose(found, moments(x, y), rtol=1e-10, atol=1e-13 * size + 1e-11)
+    np.testing.assert_allclose(recovered, moments(x, y), rtol=1e-10, atol=1e-13 * size + 1e-11)
 
 
 def twin(x, y, weights, rng):

@@ -53,8 +53,8 @@ def departure(seed, kind, t, name, rate=clipping.DROP):
     params, tokens = draw(seed, kind)
     rest = jax.tree.map(lambda leaf: leaf[np.arange(L) != t], params)
     models = (without(params, t, name, rate), rest)
-    found, expected = (np.asarray(last(model, tokens, kind)) for model in models)
-    return np.abs(found - expected).max()
+    edited, expected = (np.asarray(last(model, tokens, kind)) for model in models)
+    return np.abs(edited - expected).max()
 
 
 CASES = [("merged", name) for name in MERGED] + [("linear", name) for name in FACTORED]

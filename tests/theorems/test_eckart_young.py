@@ -1,7 +1,7 @@
 """Eckart and Young: no matrix of rank r is nearer than the truncated one (1936; A2's tool).
 
 Sides: ``truncate``; competitors of the same rank, each the best within a random row or column
-space, in the Frobenius and the spectral norm.
+space, in the Frobenius and the spectral norm, and the leading terms of NumPy's decomposition.
 """
 
 import hypothesis
@@ -39,10 +39,10 @@ def competitors(matrix, rank, rng):
         yield (left + step * rng.normal(size=left.shape)) @ turned
 
 
-def advantage(matrix, found, rank, rng):
-    """The least |W - competitor| - |W - found|, relative to |W|, over both norms."""
+def advantage(matrix, candidate, rank, rng):
+    """The least |W - competitor| - |W - candidate|, relative to |W|, over both norms."""
     return min(
-        (np.linalg.norm(matrix - other, norm) - np.linalg.norm(matrix - found, norm))
+        (np.linalg.norm(matrix - other, norm) - np.linalg.norm(matrix - candidate, norm))
         / np.linalg.norm(matrix, norm)
         for other in competitors(matrix, rank, rng)
         for norm in ("fro", 2)
@@ -54,9 +54,9 @@ def advantage(matrix, found, rank, rng):
 def test_no_matrix_of_the_same_rank_is_nearer(shape, seed, share):
     matrix, rng = draw(seed, shape)
     rank = clipping.kept_rank(min(shape), share)
-    found = np.asarray(truncate(matrix, share))
-    assert np.linalg.matrix_rank(found) == rank
-    assert advantage(matrix, found, rank, rng) > -1e-10
+    cut = np.asarray(truncate(matrix, share))
+    assert np.linalg.matrix_rank(cut) == rank
+    assert advantage(matrix, cut, rank, rng) > -1e-10
 
 
 @shapes

@@ -3,7 +3,7 @@
 GD++ of von Oswald et al. 2212.07677; THEORY II.2.2: after l layers x has become T_l x,
 T_{l+1} = (I - γ_l T_l H T_l) T_l, and w_{l+1} = w_l + η_l T_l² Xᵀ(y - Xw_l)/n. For arbitrary
 matrices, derived here: T_{l+1} = (I + B_l T_l H T_lᵀ A_l) T_l and w_{l+1} = w_l + T_lᵀ A_lᵀ T_l
-Xᵀ(y - Xw_l)/n.
+Xᵀ(y - Xw_l)/n. Sides: the stream of the constructions; the spectrum of H, and those recursions.
 """
 
 from functools import partial
@@ -46,7 +46,7 @@ def run_matrices(tokens, A, B):
 
 
 def spectral_form(tokens, step_sizes, gammas):
-    """In the eigenbasis of H: t ← t (1 - γ t²h), and the residual shrinks by 1 - η t²h."""
+    """The stream from the spectrum of H: t ← t (1 - γ t²h), the residual shrinks by 1 - η t²h."""
     x, y = np.array(tokens[:, :-1]), np.array(tokens[:-1, -1])
     values, basis = np.linalg.eigh(x[:-1].T @ x[:-1] / len(y))
     least_squares = basis.T @ np.linalg.lstsq(x[:-1], y)[0]
@@ -87,7 +87,7 @@ def test_covariates_and_weights_move_together(n, d, num_layers, seed):
     assert disagreement(run_matrices(tokens, A, B), matrix_form(tokens, A, B)) < 1e-10
 
 
-def test_covariates_that_stand_still_or_move_too_early_break_it():
+def test_control_covariates_that_stand_still_or_move_too_early_break_it():
     tokens, step_sizes, gammas, A, B = draw(0, 5, 3, 4)
     stream = run_plus_plus(tokens, step_sizes, gammas)
     assert disagreement(stream, spectral_form(tokens, step_sizes, jnp.zeros(4))) > 1e-2

@@ -1,4 +1,8 @@
-"""Mixing the heads of a layer of linear attention changes each of them and nothing else."""
+"""Mixing the heads of a layer of linear attention changes each of them and nothing else.
+
+W_pv^h ↦ Σ_g A_hg W_pv^g with W_kq^h ↦ Σ_g (A⁻ᵀ)_hg W_kq^g leaves the layer, for any invertible A.
+Derived here. Sides: the forward pass of mixed or canonical heads; that of the heads as they were.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +21,7 @@ L, H, D, N = 2, 3, 2, 5
 
 
 @jax.jit
-def setting(seed):
+def draw(seed):
     keys = jax.random.split(jax.random.key(seed), 3)
     prompt, _ = prompts.normalised(sample(keys[0], LinearTask(N, D, noise_std=0.5)))
     params = linear_attention.init(keys[1], L, H, D, scale=0.2)
@@ -34,23 +38,25 @@ def stream(params, prompt):
 
 @given(seed=st.integers(0, 2**31))
 def test_mixed_heads_are_the_same_stack(seed):
-    prompt, params, mixing = setting(seed)
+    prompt, params, mixing = draw(seed)
     mixed = head_gauge.mixed(params, mixing)
     np.testing.assert_allclose(stream(mixed, prompt), stream(params, prompt), rtol=0, atol=1e-10)
 
 
 def test_control_mixing_one_side_alone_is_another_stack():
-    prompt, params, mixing = setting(0)
+    prompt, params, mixing = draw(0)
     halved = params.replace(w_pv=head_gauge.mixed(params, mixing).w_pv)
     assert jnp.abs(stream(halved, prompt) - stream(params, prompt)).max() > 1e-3
 
 
 @given(seed=st.integers(0, 2**31))
 def test_canonical_heads_are_orthogonal_and_know_no_mixing(seed):
-    prompt, params, mixing = setting(seed)
-    made, values = head_gauge.canonical(params)
-    np.testing.assert_allclose(stream(made, prompt), stream(params, prompt), rtol=0, atol=1e-10)
-    for side in (made.w_kq, made.w_pv):
+    prompt, params, mixing = draw(seed)
+    orthogonal, values = head_gauge.canonical(params)
+    np.testing.assert_allclose(
+        stream(orthogonal, prompt), stream(params, prompt), rtol=0, atol=1e-10
+    )
+    for side in (orthogonal.w_kq, orthogonal.w_pv):
         rows = side.reshape(L, H, -1)
         products = rows @ rows.swapaxes(1, 2)
         np.testing.assert_allclose(products, jax.vmap(jnp.diag)(values), rtol=0, atol=1e-10)
@@ -58,7 +64,7 @@ def test_canonical_heads_are_orthogonal_and_know_no_mixing(seed):
     np.testing.assert_allclose(same, values, rtol=0, atol=1e-10)
     assert (jnp.diff(values) <= 0).all()
     # Heads come with a sign of their own, which their product has not.
-    for a, b in zip(products_of(again), products_of(made), strict=True):
+    for a, b in zip(products_of(again), products_of(orthogonal), strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-7)
 
 
@@ -66,8 +72,8 @@ def products_of(params):
     return jnp.einsum("lhef,lhgi->lhefgi", params.w_pv, params.w_kq)
 
 
-def test_a_head_of_a_layer_that_needs_one_is_worth_what_the_mixing_makes_it():
-    """The same function of prompts, and importances that differ: 1 effective head, or 3."""
+def test_a_head_is_worth_what_the_mixing_makes_it():
+    """The same function of prompts, and importances that differ: 1 effective head, or more."""
     batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(N, D))))(
         jax.random.split(jax.random.key(1), 64)
     )
@@ -79,19 +85,13 @@ def test_a_head_of_a_layer_that_needs_one_is_worth_what_the_mixing_makes_it():
 
     def effective(params):
         def loss(mask):
-            def one(prompt):
+            def squared_error(prompt):
                 trace = linear_attention.forward(params, prompts.tokens(prompt), head_mask=mask)
                 return (predict(trace) - prompt.y_query) ** 2
 
-            return jax.vmap(one)(batch).mean()
+            return jax.vmap(squared_error)(batch).mean()
 
         return float(heads.effective_heads(heads.importance(loss, 1, H))[0])
 
     assert effective(weights) == pytest.approx(1)
     assert effective(head_gauge.mixed(weights, turned)) > 1.5
-
-
-def test_a_mixing_of_another_shape_is_refused():
-    _, params, mixing = setting(0)
-    with pytest.raises(AssertionError, match=r"mixing is \[L, H, H\]"):
-        head_gauge.mixed(params, mixing[:1])

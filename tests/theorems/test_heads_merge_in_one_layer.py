@@ -1,4 +1,8 @@
-"""In one layer, heads that write the label slot are one head Σ_h v_h A_h (THEORY II.2.4)."""
+"""Heads of one layer that write the label slot are one head Σ_h v_h A_h (THEORY II.2.4).
+
+Sides: the network with its many heads; the network with one, and ŷ = (Xᵀy/n)ᵀ (Σ_h v_h A_h) x_q.
+Hypothesis: every head writes labels only.
+"""
 
 import hypothesis
 import hypothesis.strategies as st
@@ -7,16 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.models import constructions, linear_attention, trace
-from lsa_lab.prompts import Prompt, tokens
+import population
+from lsa_lab.models import constructions, linear_attention
 
 SHAPES = pytest.mark.parametrize(("n", "d", "num_heads"), [(1, 1, 3), (4, 3, 2), (3, 5, 8)])
 seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 
 
 def random_case(seed, n, d, num_heads):
+    """A prompt's arrays, A_h, v_h and u_h."""
     rng = np.random.default_rng(seed)
-    prompt = Prompt(rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d), np.zeros(()))
+    prompt = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d)
     matrices, scales = rng.normal(size=(num_heads, d, d)), rng.normal(size=num_heads)
     case = prompt, matrices, scales, rng.normal(size=(num_heads, d))
     return jax.tree.map(jnp.asarray, case)
@@ -28,28 +33,26 @@ def heads_prediction(prompt, matrices, scales, covariate_reads):
     w_kq = jnp.pad(matrices, ((0, 0), (0, 1), (0, 1)))
     w_pv = jnp.zeros((num_heads, d + 1, d + 1), matrices.dtype)
     w_pv = w_pv.at[:, d, d].set(-scales).at[:, d, :d].set(covariate_reads)
-    params = linear_attention.Params(w_kq[None], w_pv[None])
-    return trace.predict(linear_attention.forward(params, tokens(prompt)))
+    return population.predict(linear_attention.Params(w_kq[None], w_pv[None]), *prompt)
 
 
 def merged_prediction(prompt, matrices, scales):
     merged = constructions.preconditioned(jnp.einsum("h,hde->de", scales, matrices)[None])
-    return trace.predict(linear_attention.forward(merged, tokens(prompt)))
+    return population.predict(merged, *prompt)
 
 
 def merged_formula(prompt, matrices, scales):
-    """ŷ = (Xᵀy/n)ᵀ (Σ_h v_h A_h) x_query."""
-    merged = jnp.einsum("h,hde->de", scales, matrices)
-    return prompt.y @ prompt.x @ merged @ prompt.x_query / prompt.y.shape[0]
+    x, y, x_query = prompt
+    return sum(v * (y @ x @ A @ x_query) for v, A in zip(scales, matrices, strict=True)) / len(y)
 
 
 @jax.jit
 def discrepancy(case, covariate_reads):
     prompt, matrices, scales, _ = case
-    one = merged_prediction(prompt, matrices, scales)
+    merged = merged_prediction(prompt, matrices, scales)
     many = heads_prediction(prompt, matrices, scales, covariate_reads)
     formula = merged_formula(prompt, matrices, scales)
-    return jnp.maximum(abs(many - one), abs(many - formula)) / jnp.maximum(1.0, abs(one))
+    return jnp.maximum(abs(many - merged), abs(many - formula)) / jnp.maximum(1.0, abs(merged))
 
 
 @SHAPES
@@ -60,7 +63,7 @@ def test_many_heads_are_their_weighted_sum(n, d, num_heads, seed):
 
 
 @SHAPES
-def test_heads_that_write_covariates_too_do_not_merge(n, d, num_heads):
-    """Control: u_h adds u_hᵀ (XᵀX/n) A_h x_query, which no choice of one matrix on Xᵀy is."""
+def test_control_heads_that_write_covariates_too_do_not_merge(n, d, num_heads):
+    """u_h adds u_hᵀ (XᵀX/n) A_h x_query, which no choice of one matrix on Xᵀy is."""
     case = random_case(0, n, d, num_heads)
     assert discrepancy(case, case[-1]) > 1e-3

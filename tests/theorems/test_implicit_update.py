@@ -46,8 +46,8 @@ def departure(seed, shape, keys="demonstrations"):
     """max |h + ΔW h - ĥ| over tokens, relative to the stream."""
     params, tokens = draw(seed, shape)
     before, after = np.asarray(run(params, tokens, keys))
-    found = before + before @ np.asarray(updates_of(params, tokens)).sum(0).T
-    return np.abs(found - after).max() / np.abs(after).max()
+    stated = before + before @ np.asarray(updates_of(params, tokens)).sum(0).T
+    return np.abs(stated - after).max() / np.abs(after).max()
 
 
 def ranks(updates):

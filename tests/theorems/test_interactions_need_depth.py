@@ -1,4 +1,4 @@
-"""In one linear layer demonstrations add up: interactions = diag(2 c_i), c_i what i contributes.
+"""Demonstrations of one linear layer add up: interactions = diag(2 c_i), c_i what i contributes.
 
 Sides: Hessian-vector products; what the prediction loses when token i is set to zero, n unchanged.
 Derived here: one layer is Σ_i α_i² c_i in the gates α, being quadratic in every token by itself.
@@ -45,9 +45,9 @@ def contributions(forward, params, prompt):  # [n]
 
 
 def discrepancy(forward, params, prompt):
-    found = interactions_of(forward, params, prompt)
+    hessian = interactions_of(forward, params, prompt)
     expected = np.diag(2 * contributions(forward, params, prompt))
-    return np.abs(found - expected).max() / np.abs(found).max()
+    return np.abs(hessian - expected).max() / np.abs(hessian).max()
 
 
 @pytest.mark.parametrize("keys", KEYS)

@@ -20,10 +20,7 @@ SHAPES = [(1, 2), (7, 3)]  # n, d
 shapes = pytest.mark.parametrize("shape", SHAPES)
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 forward = jax.jit(linear_attention.forward)
-predictions = jax.jit(
-    lambda params, rows: layer_predictions(linear_attention.forward(params, rows))
-)
-flow = jax.jit(jax.jacrev(predictions, 1))
+flow = jax.jit(jax.jacrev(lambda params, rows: layer_predictions(forward(params, rows)), 1))
 
 
 def draw(seed, shape):
@@ -33,20 +30,20 @@ def draw(seed, shape):
     return rng.uniform(0.05, 0.5, L), rng.normal(size=d), x, rng.normal(size=n)
 
 
-def disagreements(seed, shape, query_slot=0.0, known=1.0, sign=-1.0):  # [2, L+1]
-    """Of every layer's slots and prediction with descent from w_0, ``known`` w_0 in the weights.
+def disagreements(seed, shape, query_slot=0.0, share=1.0, sign=-1.0):  # [2, L+1]
+    """Every layer's slots and prediction against descent from w_0; the weights know a share of it.
 
     ``query_slot`` in units of -w_0·x_query. With ``sign`` +1, P = (-w_0, 1) and a plus read-out.
     """
     step_sizes, prior, x, y = draw(seed, shape)
-    params = constructions.prior_attention(step_sizes, known * prior)
+    params = constructions.prior_attention(step_sizes, share * prior)
     rows = np.column_stack([x, np.append(y, -query_slot * prior @ x[-1])])
     stream = np.asarray(forward(params.replace(w_pv=-sign * params.w_pv), rows).stream)
-    found = (1 - query_slot) * prior @ x[-1] + sign * stream[:, -1, -1]
+    predicted = (1 - query_slot) * prior @ x[-1] + sign * stream[:, -1, -1]
     w, differences = prior, []
     for layer, step_size in enumerate([*step_sizes, 0]):
         of_slots = stream[layer, :-1, -1] - (y - x[:-1] @ (w - prior))
-        differences.append([np.abs(of_slots).max(), abs(found[layer] - x[-1] @ w)])
+        differences.append([np.abs(of_slots).max(), abs(predicted[layer] - x[-1] @ w)])
         gradient = sum((w @ a - b) * a for a, b in zip(x[:-1], y, strict=True)) / len(y)
         w = w - step_size * gradient
     return np.transpose(differences)
@@ -60,21 +57,21 @@ def test_layers_are_steps_of_descent_from_what_the_weights_know(shape, seed):
 
 
 def test_control_other_knowledge_or_the_plus_sign_is_another_path():
-    assert disagreements(0, SHAPES[1], known=0.5)[:, 1:].min() > 1e-3
+    assert disagreements(0, SHAPES[1], share=0.5)[:, 1:].min() > 1e-3
     of_prediction = disagreements(0, SHAPES[1], sign=1.0)[1]
     assert of_prediction[1] < 1e-10  # one layer does not see the sign
     assert of_prediction[2:].min() > 1e-3
 
 
 def flow_disagreement(seed, shape, depth):
-    """Of ∂ŷ_depth/∂[x_i, y_i] with the flow of one layer."""
+    """∂ŷ_depth/∂[x_i, y_i] against the flow of one layer."""
     step_sizes, prior, x, y = draw(seed, shape)
     params = constructions.prior_attention(step_sizes, prior)
-    found = flow(params, np.column_stack([x, np.append(y, 0.0)]))[depth, :-1]
+    flows = flow(params, np.column_stack([x, np.append(y, 0.0)]))[depth, :-1]
     relevance, residual = x[:-1] @ x[-1], y - x[:-1] @ prior
     of_x = residual[:, None] * x[-1] - relevance[:, None] * prior
     stated = step_sizes[0] / len(y) * np.column_stack([of_x, relevance])
-    return np.abs(found - stated).max() / (1 + np.abs(stated).max())
+    return np.abs(flows - stated).max() / (1 + np.abs(stated).max())
 
 
 @shapes

@@ -2,7 +2,8 @@
 
 With g = Xᵀ(y - Xw)/n: g_j = λ sign w_j on the support and |g_j| <= λ off it; hence w = 0 if and
 only if λ >= |r|_∞, r = Xᵀy/n, and a soft threshold of r where XᵀX = nI. The gap certificate is the
-objective minus its dual at a feasible point, and is 0 only at the minimiser (derived here).
+objective minus its dual at a feasible point, and is 0 only at the minimiser (derived here). Sides:
+``lasso`` and its certificate; these conditions and the dual, in NumPy.
 """
 
 from functools import partial
@@ -77,7 +78,7 @@ def test_the_certificate_is_the_duality_gap(n, d, seed, penalty):
     assert certify(prompt, solve(prompt, penalty), penalty) < 1e-12 * np.sum(y**2) / n
 
 
-def test_the_solution_for_another_penalty_breaks_the_conditions():
+def test_control_the_solution_for_another_penalty_breaks_the_conditions():
     prompt = draw(0, 8, 8)
     weights = solve(prompt, 0.11)
     assert violation(prompt, weights, 0.1) > 1e-3

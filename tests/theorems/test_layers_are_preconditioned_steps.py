@@ -1,7 +1,8 @@
 """L layers with any matrices A_l are L steps of gradient descent preconditioned by A_lᵀ.
 
 Ahn et al. 2306.00297; THEORY II.2.3: after l layers slot i holds y_i - w_l·x_i and the query's
--w_l·x_query, w_{l+1} = w_l + A_lᵀ Xᵀ(y - Xw_l)/n.
+-w_l·x_query, w_{l+1} = w_l + A_lᵀ Xᵀ(y - Xw_l)/n. Sides: the network's label slots; that descent in
+NumPy, one demonstration after the other. Hypothesis: the query is no key.
 """
 
 from functools import partial
@@ -50,7 +51,7 @@ def test_layers_are_preconditioned_steps_of_gradient_descent(n, d, num_layers, s
     assert disagreement(seed, n, d, num_layers) < 1e-10
 
 
-def test_a_missing_transposition_or_the_query_among_the_keys_breaks_it():
+def test_control_a_missing_transposition_or_the_query_among_the_keys_breaks_it():
     assert disagreement(0, 5, 3, 4, transposed=False) > 1e-2
     assert disagreement(0, 5, 3, 4, keys="all") > 1e-3
     assert disagreement(0, 5, 3, 1, keys="all") < 1e-10  # the query's slot is still empty

@@ -22,7 +22,7 @@ SHAPES = [(1, 3), (4, 6), (9, 3)]  # n, d
 shapes = pytest.mark.parametrize("shape", SHAPES)
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 closed_form = jax.jit(amplification.many_shot_descent_flow)
-one_shot = jax.jit(amplification.one_shot_descent_flow)
+flow_of_one = jax.jit(amplification.one_shot_descent_flow)
 
 
 @partial(jax.jit, static_argnames=("keys", "normalise"))
@@ -67,11 +67,11 @@ def test_control_a_query_that_reads_itself_or_a_forgotten_n_breaks_it():
 
 
 @seeds
-def test_one_demonstration_is_the_law_of_one(seed):
+def test_one_demonstration_follows_the_law_of_one_shot(seed):
     x, _, x_query, longest = draw(seed, SHAPES[0])
     steps = longest * np.random.default_rng(seed).uniform(0.2, 1.8, size=L)
     many = closed_form(steps, x, x_query)[:, 0]
-    np.testing.assert_allclose(many, one_shot(steps, x[0], x_query), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(many, flow_of_one(steps, x[0], x_query), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", SHAPES[1:])

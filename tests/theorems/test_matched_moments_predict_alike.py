@@ -12,10 +12,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsa_lab import prompts
+import population
 from lsa_lab.models import constructions, linear_attention, transformer
-from lsa_lab.models.trace import predict
-from lsa_lab.prompts import Prompt
 from lsa_lab.selection.rivals import moment_features
 
 D, SIZE, PARTS = 3, 6, 5
@@ -26,11 +24,10 @@ seeds = st.integers(0, 2**32 - 1)
 
 @functools.partial(jax.jit, static_argnames="softmax")
 def read(params, tokens, x_query, softmax=False):
-    prompt = Prompt(tokens[:, :-1], tokens[:, -1], x_query, jnp.zeros(()))
-    shown = prompts.tokens(prompt)
     if softmax:
-        return transformer.predict(params, shown, SOFTMAX)
-    return predict(linear_attention.forward(params, shown))
+        rows = jnp.concatenate([tokens, jnp.append(x_query, 0.0)[None]])
+        return transformer.predict(params, rows, SOFTMAX)
+    return population.predict(params, tokens[:, :-1], tokens[:, -1], x_query)
 
 
 def rotations(demonstrations, rng):

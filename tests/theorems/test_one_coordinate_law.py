@@ -47,28 +47,22 @@ def ode_ratio(gain, demonstrations, query, depth, keys="all"):  # []
 
 def draw(seed, strength):
     """a, d_1 > d_2, q and L with 2aL r_1² = ``strength``: the first blows up at 1."""
+    strength = strength if abs(strength) > 1e-3 else 1e-3  # at 0 nothing flows
     rng = np.random.default_rng(seed)
     demonstrations, query = np.array([1.0, rng.uniform(0.3, 0.9)]), rng.uniform(0.3, 2)
     depth = rng.uniform(5, 50)
     return strength / (2 * depth * (1 + query**2)), demonstrations, query, depth
 
 
-def stated(gain, demonstrations, query, *depths):
-    return law(gain, demonstrations, query, np.array(depths, float))
+def error(case, keys="all"):
+    *of_tokens, depth = case
+    return abs(ode_ratio(*case, keys=keys) / law(*of_tokens, np.array([depth]))[0] - 1)
 
 
 @hypothesis.given(seed=st.integers(0, 2**32 - 1), strength=st.floats(-3.0, 0.8))
 def test_the_flows_of_the_limit_of_small_layers_have_the_stated_ratio(seed, strength):
-    case = draw(seed, strength if abs(strength) > 1e-3 else 1e-3)  # at 0 nothing flows
-    assert abs(ode_ratio(*case) / stated(*case)[0] - 1) < 1e-8
+    assert error(draw(seed, strength)) < 1e-8
 
 
 def test_control_a_mask_breaks_the_law():
-    assert abs(ode_ratio(*draw(0, 0.8), keys="demonstrations") / stated(*draw(0, 0.8))[0] - 1) > 0.1
-
-
-def test_after_a_blow_up_the_ratio_says_so():
-    ratio = stated(0.125, np.array([2.0, 1.0]), 0.0, 0.5, 2.0, 5.0)
-    np.testing.assert_array_equal(np.isfinite(ratio), [True, False, False])
-    np.testing.assert_array_equal(ratio[1:], [np.inf, np.nan])
-    assert stated(0.125, np.array([1.0, 2.0]), 0.0, 2.0)[0] == 0
+    assert error(draw(0, 0.8), keys="demonstrations") > 0.1

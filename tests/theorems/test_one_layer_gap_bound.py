@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsa_lab import prompts
-from lsa_lab.models import constructions, linear_attention
-from lsa_lab.models.trace import predict
-from lsa_lab.prompts import Prompt
+import population
+from lsa_lab.models import constructions
 from lsa_lab.selection.gradient_matching import certify, match
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
 D, M, SIZE, NOISE = 3, 20, 5, 0.3
 seeds = st.integers(0, 2**32 - 1)
+predict = jax.jit(population.predict)
 
 
 def draw(seed):
@@ -32,13 +31,7 @@ def draw(seed):
     return covariance, Pool(x, y), rng.normal(size=D)
 
 
-@jax.jit
-def read(params, x, y, x_query):
-    prompt = Prompt(x, y, x_query, jnp.zeros(()))
-    return predict(linear_attention.forward(params, prompts.tokens(prompt)))
-
-
-def one_layer(covariance):
+def zhangs_layer(covariance):
     return constructions.one_step_optimum(jnp.asarray(covariance), SIZE, NOISE**2)
 
 
@@ -50,8 +43,8 @@ def step(covariance):
 
 def move(params, pool, indices, x_query):
     """|ŷ of the chosen - ŷ of the pool|."""
-    chosen = read(params, pool.x[indices], pool.y[indices], x_query)
-    return abs(float(chosen - read(params, pool.x, pool.y, x_query)))
+    chosen = predict(params, pool.x[indices], pool.y[indices], x_query)
+    return abs(float(chosen - predict(params, pool.x, pool.y, x_query)))
 
 
 def gradients_at_zero(pool):
@@ -67,7 +60,7 @@ def test_the_gap_of_gradients_bounds_the_gap_of_predictions(choice, seed):
         indices = np.asarray(match(gradients, SIZE, reverse=choice == "mismatched").indices)
     gap = float(certify(gradients, indices).objective)
     bound = np.linalg.norm(step(covariance) @ x_query) * gap
-    moved = move(one_layer(covariance), pool, indices, x_query)
+    moved = move(zhangs_layer(covariance), pool, indices, x_query)
     assert moved <= bound * (1 + 1e-10) + 1e-12
 
 
@@ -77,7 +70,7 @@ def test_some_query_attains_the_bound(seed):
     gradients = gradients_at_zero(pool)
     difference = gradients[:SIZE].mean(0) - gradients.mean(0)
     x_query = np.linalg.solve(step(covariance), difference)
-    moved = move(one_layer(covariance), pool, np.arange(SIZE), x_query)
+    moved = move(zhangs_layer(covariance), pool, np.arange(SIZE), x_query)
     np.testing.assert_allclose(moved, difference @ difference, rtol=1e-10)
 
 
@@ -91,6 +84,6 @@ def test_control_two_layers_are_not_bound_by_the_gradients_at_zero():
         assert certify(gradients, indices).objective < 1e-12
         preconditioner = step(covariance)[None]
         deep = constructions.preconditioned(jnp.asarray(np.repeat(preconditioner, 2, axis=0)))
-        assert move(one_layer(covariance), twice, indices, x_query) < 1e-10
+        assert move(zhangs_layer(covariance), twice, indices, x_query) < 1e-10
         excess.append(move(deep, twice, indices, x_query))
     assert np.median(excess) > 0.05

@@ -3,6 +3,7 @@
 von Oswald et al. 2212.07677; THEORY II.2.1: W_pv = η [0 0; w_0ᵀ -1], W_kq = diag(I, 0), the query's
 label slot starting at -w_0·x_query. The same layer again is the next step (derived here): slot i
 holds y_i - (w_l - w_0)·x_i, to which every layer adds its own w_0·x_i to get the residual of w_l.
+Sides: two layers of linear attention; descent, one demonstration after the other.
 """
 
 from functools import partial
@@ -40,7 +41,7 @@ def one_step(x, y, initial, step_size):
 
 
 def disagreement(seed, n, d, step_size, query_slot=-1.0, later_initial=1.0, normalise=True):
-    """Of every prediction with w_l·x_query and of the slots with y - (w_l - w_0)·x, two layers."""
+    """Predictions against w_l·x_query and slots against y - (w_l - w_0)·x, over two layers."""
     x, y, initial = draw(seed, n, d)
     slots = jnp.append(y, query_slot * initial @ x[-1])
     rows = jnp.stack([initial, later_initial * initial])
@@ -72,7 +73,7 @@ def test_the_construction_from_zero_is_the_same_layer(seed, step_size):
     assert abs(layer_predictions(trace)[-1] - x[-1] @ w) < 1e-10
 
 
-def test_an_empty_query_slot_a_forgotten_mean_or_a_layer_without_w_0_breaks_it():
+def test_control_an_empty_query_slot_a_forgotten_mean_or_a_layer_without_w_0_breaks_it():
     assert min(disagreement(0, 7, 3, 0.5, query_slot=0.0)) > 1e-2
     assert min(disagreement(0, 7, 3, 0.5, normalise=False)) > 1e-2
     first, second = disagreement(0, 7, 3, 0.5, later_initial=0.0)

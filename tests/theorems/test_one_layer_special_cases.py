@@ -1,49 +1,69 @@
 """Published one-layer optima are special cases of one formula (THEORY II.2.4).
 
-Zhang et al. (2306.09927), Ahn et al. (2306.00297) and Mahankali et al. (2307.03576).
+Sides: ``one_layer`` for any Λ, W and σ²; the matrices of Zhang et al. (2306.09927: W = I, σ = 0),
+Ahn et al. (2306.00297: W = Λ⁻¹) and Mahankali et al. (2307.03576), and their least risks.
 """
 
 import hypothesis
 import hypothesis.strategies as st
-import jax.numpy as jnp
+import jax
 import numpy as np
 import pytest
 
+import draws
 from lsa_lab.theory import optimum
 
+shapes = pytest.mark.parametrize(("n", "d"), [(5, 3), (3, 5)])
+seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
+NOISE_VAR = 0.3
 
-@pytest.mark.parametrize(("n", "d"), [(5, 3), (3, 5)])
-@hypothesis.given(seed=st.integers(0, 2**31 - 1))
-def test_the_published_optima_are_special_cases(n, d, seed):
-    rng = np.random.default_rng(seed)
-    vectors, eigenvalues = np.linalg.qr(rng.standard_normal((d, d)))[0], rng.uniform(0.5, 2.0, d)
-    covariance, identity, noise_var = vectors * eigenvalues @ vectors.T, np.eye(d), 0.3
-    inverse = np.linalg.inv((1 + 1 / n) * covariance + np.trace(covariance) / n * identity)
-    least = np.trace(covariance @ inverse @ (covariance + np.trace(covariance) * identity)) / n
-    zhang = optimum.one_layer(covariance, identity, n, 0.0)
-    np.testing.assert_allclose(zhang, inverse, atol=1e-10)
-    risk = optimum.one_layer_risk(zhang, covariance, identity, n, 0.0)
+
+def draw(seed, d):
+    return np.asarray(draws.covariance(jax.random.key(seed), d, 0.5, 2.0))
+
+
+def zhangs_matrix(covariance, n):
+    """Γ⁻¹, Γ = (1 + 1/n) Λ + (tr Λ/n) I."""
+    shrink = np.trace(covariance) / n * np.eye(len(covariance))
+    return np.linalg.inv((1 + 1 / n) * covariance + shrink)
+
+
+@shapes
+@seeds
+def test_plain_weights_without_noise_are_zhangs_case(n, d, seed):
+    covariance, identity = draw(seed, d), np.eye(d)
+    stated = zhangs_matrix(covariance, n)
+    best = optimum.one_layer(covariance, identity, n, 0.0)
+    np.testing.assert_allclose(best, stated, atol=1e-10)
+    risk = optimum.one_layer_risk(best, covariance, identity, n, 0.0)
+    least = np.trace(covariance @ stated @ (covariance + np.trace(covariance) * identity)) / n
     np.testing.assert_allclose(risk, least, rtol=1e-10)
-    # Control: with noisy labels Zhang's matrix is too long a step.
-    noisy = optimum.one_layer(covariance, identity, n, noise_var)
-    assert np.linalg.norm(noisy) < np.linalg.norm(inverse) - 1e-3
 
+
+@shapes
+@seeds
+def test_control_with_noisy_labels_zhangs_matrix_is_too_long_a_step(n, d, seed):
+    covariance = draw(seed, d)
+    noisy = optimum.one_layer(covariance, np.eye(d), n, NOISE_VAR)
+    assert np.linalg.norm(noisy) < np.linalg.norm(zhangs_matrix(covariance, n)) - 1e-3
+
+
+@shapes
+@seeds
+def test_whitened_weights_are_ahns_case(n, d, seed):
+    covariance = draw(seed, d)
     precision = np.linalg.inv(covariance)
-    step = n / (n + 1 + d + noise_var)
-    whitened = optimum.one_layer(covariance, precision, n, noise_var)
-    np.testing.assert_allclose(whitened, step * precision, atol=1e-10)
-    isotropic = optimum.one_layer(identity, identity, n, noise_var)
-    np.testing.assert_allclose(isotropic, step * identity, atol=1e-10)
-    risk = optimum.one_layer_risk(isotropic, identity, identity, n, noise_var)
-    np.testing.assert_allclose(risk, d * (d + 1 + noise_var) / n * step, rtol=1e-10)
-    sparse = optimum.one_layer(identity, identity / d, n, noise_var)
-    np.testing.assert_allclose(sparse, n / (n + 1 + d + noise_var * d) * identity, atol=1e-10)
+    best = optimum.one_layer(covariance, precision, n, NOISE_VAR)
+    np.testing.assert_allclose(best, n / (n + 1 + d + NOISE_VAR) * precision, atol=1e-10)
 
 
-def test_impossible_arguments_are_refused():
-    with pytest.raises(ValueError, match="at least one demonstration"):
-        optimum.one_layer(jnp.eye(2), jnp.eye(2), 0, 0.1)
-    with pytest.raises(ValueError, match="finite and not negative"):
-        optimum.one_layer_risk(jnp.eye(2), jnp.eye(2), jnp.eye(2), 3, -0.1)
-    with pytest.raises(AssertionError, match=r"task_covariance is \[d, d\]"):
-        optimum.rank_limited_risk(jnp.eye(2), jnp.eye(3), 3, 0.1)
+@shapes
+def test_isotropic_weights_are_mahankalis_case_and_sparse_ones_take_a_shorter_step(n, d):
+    identity = np.eye(d)
+    step = n / (n + 1 + d + NOISE_VAR)
+    best = optimum.one_layer(identity, identity, n, NOISE_VAR)
+    np.testing.assert_allclose(best, step * identity, atol=1e-10)
+    risk = optimum.one_layer_risk(best, identity, identity, n, NOISE_VAR)
+    np.testing.assert_allclose(risk, d * (d + 1 + NOISE_VAR) / n * step, rtol=1e-10)
+    sparse = optimum.one_layer(identity, identity / d, n, NOISE_VAR)
+    np.testing.assert_allclose(sparse, n / (n + 1 + d + NOISE_VAR * d) * identity, atol=1e-10)

@@ -46,10 +46,10 @@ def network_flow(w_kq, w_pv, tokens, keys, num_layers=1):
 
 def disagreement(seed, shape, transposed=False, num_layers=1):
     w_kq, w_pv, tokens = draw(seed, shape)
-    found, of_prediction = network_flow(w_kq, w_pv, jax.numpy.array(tokens), shape[2], num_layers)
-    asked = w_kq.T if transposed else w_kq
-    stated = closed_form(asked, w_pv, tokens[0], tokens[-1]) / shape[0]
-    differences = [np.abs(found - stated).max(), np.abs(of_prediction + stated[-1]).max()]
+    flow, of_prediction = network_flow(w_kq, w_pv, jax.numpy.array(tokens), shape[2], num_layers)
+    scores = w_kq.T if transposed else w_kq
+    stated = closed_form(scores, w_pv, tokens[0], tokens[-1]) / shape[0]
+    differences = [np.abs(flow - stated).max(), np.abs(of_prediction + stated[-1]).max()]
     return max(differences) / (1 + np.abs(stated).max())
 
 
@@ -69,13 +69,13 @@ def norm_disagreement(seed, shape, joint=True, orthogonal=False):
     d, q = tokens[0], tokens[-1]
     w_pv = np.linalg.qr(w_pv)[0] if orthogonal else w_pv
     flow, _ = network_flow(w_kq, w_pv, jax.numpy.array(tokens), shape[2])
-    found, s = (shape[0] ** 2) * np.sum(np.square(flow)), d @ w_kq @ q
+    size, s = (shape[0] ** 2) * np.sum(np.square(flow)), d @ w_kq @ q
     stated = norm_sq(w_kq, w_pv, d, q)
     if orthogonal:
         stated = (len(d) + 2 * joint) * s**2 + (d @ d) * np.sum((w_kq @ q) ** 2)
     elif not joint:
         stated = s**2 * np.sum(w_pv**2) + np.sum((w_pv @ d) ** 2) * np.sum((w_kq @ q) ** 2)
-    return abs(found - stated) / (1 + found)
+    return abs(size - stated) / (1 + size)
 
 
 @shapes

@@ -1,7 +1,7 @@
 """What may be done to a prompt without changing the predictions of gradient-descent layers.
 
-THEORY II.2.8. The weights are W_pv = diag(0, -1), W_kq = diag(A_l, 0); beside every symmetry stands
-a near miss that is none.
+THEORY II.2.8. The weights are W_pv = diag(0, -1), W_kq = diag(A_l, 0). Sides: predictions for the
+transformed prompt and for the plain one. Beside every symmetry stands a near miss that is none.
 """
 
 import jax
@@ -88,7 +88,7 @@ def test_a_context_given_twice_is_the_same_context(seed):
     assert under_duplication(seed) < 1e-10
 
 
-def test_the_near_misses_change_the_predictions():
+def test_control_the_near_misses_change_the_predictions():
     assert from_superposition(0, structured=False) > 1e-2
     assert under_change_of_covariates(0, follow=False) > 1e-2
     assert under_rotation(0, anisotropy=0.5) > 1e-2

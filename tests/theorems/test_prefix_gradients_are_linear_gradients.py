@@ -1,6 +1,6 @@
 """A prefix of masked linear attention sees the linear proxy's gradients and nothing else.
 
-The prediction behind a prefix z is w(z)·x, at any depth (T0a), so that ∇ℓ_i(z) = J(z)ᵀ (w(z)·x_i -
+The prediction after a prefix z is w(z)·x, at any depth (T0a), so that ∇ℓ_i(z) = J(z)ᵀ (w(z)·x_i -
 y_i) x_i with J = ∂w/∂z. What matches the linear gradients at w(z) therefore matches the prefix's,
 and, where J has rank d, the other way round (derived here; THEORY I.0.1, I.3.3). Sides: automatic
 differentiation of the loss through the model; the layer map's last row and its Jacobian.
@@ -52,11 +52,11 @@ def linear_side(params, prefix, pool):
 @given(seed=seeds)
 def test_prefix_gradients_are_a_linear_map_of_linear_gradients(num_layers, seed):
     params, prefix, pool, _ = draw(seed, num_layers)
-    found = np.asarray(through_the_model(params, prefix[None], pool))
+    gradients = np.asarray(through_the_model(params, prefix[None], pool))
     expected = linear_side(params, prefix, pool)
     size = np.abs(expected).max()
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10 * max(1, size))
-    assert np.linalg.matrix_rank(found, tol=1e-9 * size) <= D
+    np.testing.assert_allclose(gradients, expected, rtol=1e-9, atol=1e-10 * max(1, size))
+    assert np.linalg.matrix_rank(gradients, tol=1e-9 * size) <= D
 
 
 def test_control_softmax_gradients_have_more_directions():
@@ -65,14 +65,14 @@ def test_control_softmax_gradients_have_more_directions():
         _, prefix, pool, rng = draw(seed, 1)
         w_q, w_k, w_v, w_o = (rng.normal(size=(2, 2, D, D + 1)) for _ in range(4))
         params = transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3))
-        found = np.asarray(through_softmax(params, prefix[None], pool))
-        ranks.append(np.linalg.matrix_rank(found, tol=1e-3 * np.abs(found).max()))
+        gradients = np.asarray(through_softmax(params, prefix[None], pool))
+        ranks.append(np.linalg.matrix_rank(gradients, tol=1e-3 * np.abs(gradients).max()))
     assert np.median(ranks) > D
 
 
 def test_control_without_the_mask_there_is_no_such_map():
-    # With the query as a key the answer is not linear in x, and no w(z) exists.
+    """A query that is a key makes the answer nonlinear in x, and no w(z) exists."""
     params, prefix, pool, _ = draw(0, 2)
     forward = functools.partial(linear_attention.forward, keys="all")
-    found = np.asarray(prefix_gradients(forward, params, prefix[None], pool))
-    assert np.abs(found - linear_side(params, prefix, pool)).max() > 1e-2
+    gradients = np.asarray(prefix_gradients(forward, params, prefix[None], pool))
+    assert np.abs(gradients - linear_side(params, prefix, pool)).max() > 1e-2

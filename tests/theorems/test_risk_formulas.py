@@ -1,4 +1,10 @@
-"""Exact risks of least squares and of the shortest interpolator (THEORY II.1.9)."""
+"""Exact risks of least squares and of the shortest interpolator (THEORY II.1.9).
+
+    σ² d/(n - d - 1) for n > d + 1,   |w|² (1 - n/d) + σ² n/(d - n - 1) for d > n + 1.
+
+Sides: the pseudoinverse of sampled X, the noise averaged exactly; the closed forms. Hypothesis: the
+covariates are standard normal. Means agree to 4 standard errors.
+"""
 
 import numpy as np
 import pytest
@@ -16,37 +22,29 @@ def pseudoinverse_risks(n, d, w, scale=1.0):
     return (error**2).sum(-1) + NOISE_VAR * (inverse**2).sum((1, 2))
 
 
-def standard_scores(samples, expected):
+def standard_score(samples, expected):
     return (samples.mean() - expected) / (samples.std(ddof=1) / np.sqrt(samples.size))
 
 
 @pytest.mark.parametrize(("n", "d"), [(24, 8), (20, 3)])
 def test_least_squares_costs_its_formula(n, d):
-    w, expected = np.eye(d)[0], risk.ols(n, d, NOISE_VAR)
-    assert abs(standard_scores(pseudoinverse_risks(n, d, w), expected)) < 4
-    # Control: covariates a tenth longer.
-    assert standard_scores(pseudoinverse_risks(n, d, w, scale=1.1), expected) < -8
+    samples = pseudoinverse_risks(n, d, np.eye(d)[0])
+    assert abs(standard_score(samples, risk.ols(n, d, NOISE_VAR))) < 4
+
+
+@pytest.mark.parametrize(("n", "d"), [(24, 8), (20, 3)])
+def test_control_covariates_a_tenth_longer_cost_less(n, d):
+    samples = pseudoinverse_risks(n, d, np.eye(d)[0], scale=1.1)
+    assert standard_score(samples, risk.ols(n, d, NOISE_VAR)) < -8
 
 
 @pytest.mark.parametrize(("n", "d"), [(8, 24), (3, 20)])
 def test_the_shortest_interpolator_costs_its_formula(n, d):
-    w = 1.5 * np.eye(d)[0]
-    samples = pseudoinverse_risks(n, d, w)
-    assert abs(standard_scores(samples, risk.min_norm(n, d, NOISE_VAR, 2.25))) < 4
-    # Control: the signal's length counts.
-    assert standard_scores(samples, risk.min_norm(n, d, NOISE_VAR, 1.0)) > 8
+    samples = pseudoinverse_risks(n, d, 1.5 * np.eye(d)[0])
+    assert abs(standard_score(samples, risk.min_norm(n, d, NOISE_VAR, 2.25))) < 4
 
 
-def test_sizes_without_a_finite_risk_are_refused():
-    for n in (8, 9):
-        with pytest.raises(ValueError, match="infinite with noise"):
-            risk.ols(n, 8, NOISE_VAR)
-    with pytest.raises(ValueError, match="use min_norm"):
-        risk.ols(7, 8, NOISE_VAR)
-    for n in (7, 8, 9):
-        with pytest.raises(ValueError, match="infinite with noise"):
-            risk.min_norm(n, 8, NOISE_VAR)
-    with pytest.raises(ValueError, match="use ols"):
-        risk.min_norm(10, 8, NOISE_VAR)
-    with pytest.raises(ValueError, match="finite and not negative"):
-        risk.ols(10, 8, -1.0)
+@pytest.mark.parametrize(("n", "d"), [(8, 24), (3, 20)])
+def test_control_a_shorter_signal_costs_less(n, d):
+    samples = pseudoinverse_risks(n, d, 1.5 * np.eye(d)[0])
+    assert standard_score(samples, risk.min_norm(n, d, NOISE_VAR, 1.0)) > 8

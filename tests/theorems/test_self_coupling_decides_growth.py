@@ -1,8 +1,9 @@
-"""With frozen demonstrations the ratio of two contributions grows with depth iff κ_1 > κ_2 > -1.
+"""The ratio of two contributions grows with depth iff κ_1 > κ_2, both above -1.
 
-Sides: a walk through the layers in which only the query moves; κ = d·K P d and its geometric sums.
-Neither relevance nor the order after one layer enters. Derived here; THEORY I.1.2 a, where for
-κ_1 < κ_2 the order flips eventually: not if κ_2 < 0, the ratio of the gains tends to κ_2/κ_1.
+Hypothesis: demonstrations are frozen. Sides: a walk through the layers in which only the query
+moves; κ = d·K P d and its geometric sums. Neither relevance nor the order after one layer enters.
+Derived here; THEORY I.1.2 a, where for κ_1 < κ_2 the order flips eventually: not if κ_2 < 0, the
+ratio of the gains tends to κ_2/κ_1.
 """
 
 import hypothesis
@@ -80,7 +81,7 @@ def test_control_below_minus_one_the_ratio_goes_both_ways():
 
 
 def test_control_the_flow_does_not_obey_the_rule():
-    """Of the Jacobian ∂q_l/∂d; how far its ratio goes the other way, at most, in 20 draws."""
+    """How far the ratio of Jacobians ∂q_l/∂d goes the other way, at most, in 20 draws."""
     against = []
     for seed in range(20):
         case = draw(seed, 4)

@@ -1,7 +1,7 @@
 """A softmax layer without norm and MLP is a residual around flax's multi-head attention.
 
-Flax divides scores by √k; here that factor is part of W_Q. Hypotheses: softmax kernel, no bias.
-Control: the factor left out, or the query readable where it should not be (THEORY I.2.1, Eq. 1).
+THEORY I.2.1, Eq. 1. Sides: the transformer's stream; residual layers of flax's module. Flax divides
+scores by √k; here that factor is part of W_Q. Hypotheses: softmax kernel, no bias.
 """
 
 import flax.linen as nn

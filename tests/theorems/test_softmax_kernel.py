@@ -1,6 +1,7 @@
 """A2's A.2: softmax attention is an implicit update in the feature space of exp(x·z), per query.
 
-Sides: the transformer's forward pass; the kernel form. THEORY I.2.4.
+exp(k·q) = e^{|k|²/2} e^{-|k-q|²/2} e^{|q|²/2}. Sides: the transformer's forward pass, and the
+series of exp; the kernel form. THEORY I.2.4.
 """
 
 import math
@@ -51,17 +52,17 @@ def kernel_form(tokens, weights, query):
 @seeds
 def test_the_weighted_demonstrations_are_what_softmax_writes_to_any_token(shape, seed):
     tokens, weights = draw(seed, shape)
-    found = written(tokens, weights)
+    stream = written(tokens, weights)
     for i in (0, -1):
         np.testing.assert_allclose(
-            kernel_form(tokens, weights, tokens[i]), found[i], rtol=1e-10, atol=1e-10
+            kernel_form(tokens, weights, tokens[i]), stream[i], rtol=1e-10, atol=1e-10
         )
 
 
 def test_control_one_query_is_not_read_with_the_weights_of_another():
     tokens, weights = draw(0, SHAPES[1])
-    found = written(tokens, weights)
-    assert np.abs(kernel_form(tokens, weights, tokens[0]) - found[-1]).max() > 1e-2
+    stream = written(tokens, weights)
+    assert np.abs(kernel_form(tokens, weights, tokens[0]) - stream[-1]).max() > 1e-2
 
 
 @seeds
@@ -89,8 +90,9 @@ def test_an_implicit_update_acts_on_features_of_the_query(seed):
     tokens, (w_v, w_k, w_q) = draw(seed, SHAPES[1])
     demonstrations, query = tokens[:-1], tokens[-1]
     update = softmax_update(w_v[0], w_k[0][:1], w_q[0][:1], demonstrations, query)
-    keys, asked = features(demonstrations @ w_k[0][0]), features(w_q[0][0] @ query)
+    keys, query_features = features(demonstrations @ w_k[0][0]), features(w_q[0][0] @ query)
     delta = (demonstrations @ w_v[0].T).T @ keys
-    normaliser = (keys @ asked).sum()
+    normaliser = (keys @ query_features).sum()
     np.testing.assert_allclose(np.exp(update.log_normaliser), normaliser, rtol=1e-10)
-    np.testing.assert_allclose(update.written, delta @ asked / normaliser, rtol=1e-10, atol=1e-12)
+    stated = delta @ query_features / normaliser
+    np.testing.assert_allclose(update.written, stated, rtol=1e-10, atol=1e-12)

@@ -43,7 +43,7 @@ def draw(seed, shape, num_tokens=2, **choices):
 
 
 def disagreement(*case, **choices):
-    """Of the two flows with each other, and of the first with the product of the layers."""
+    """The two flows against each other, and the first against the product of the layers."""
     weights, (first, second) = draw(*case, **choices)
     product, stated = np.eye(first.shape[-1]), []
     for values, outputs in zip(weights[2], weights[3], strict=True):

@@ -6,8 +6,8 @@ With scores s_i = x_iᵀ A x_query and means over the demonstrations (THEORY II.
     (softmax(τs)·y - softmax(-τs)·y)/2τ = mean(y(s - s̄)) + τ² k₃ + O(τ⁴),
     k₃ = (mean((y - ȳ)(s - s̄)³) - 3 mean(y(s - s̄)) var s)/6.
 
-Hypotheses: k₂ and k₃ not 0. Control: linear attention without centring, wrong by ȳ s̄ = 1 at every
-τ; it is the limit once the labels are centred.
+Sides: the transformer at falling τ; the expansion, in NumPy. Hypotheses: k₂ and k₃ not 0. Without
+centring linear attention is wrong by ȳ s̄ = 1 at every τ; it is the limit of centred labels.
 """
 
 import dataclasses

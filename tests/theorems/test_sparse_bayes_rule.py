@@ -1,7 +1,8 @@
-"""The exact Bayes rules for sparse weights, against marginal likelihoods added up one by one.
+"""The Bayes rule for sparse weights averages over supports, by their marginal likelihoods.
 
 Given the support S the labels are N(0, τ² X_S X_Sᵀ + σ² I) and the weights on S have the mean
-τ² X_Sᵀ (τ² X_S X_Sᵀ + σ² I)⁻¹ y; the rule averages over supports (THEORY II.2.7).
+τ² X_Sᵀ (τ² X_S X_Sᵀ + σ² I)⁻¹ y (THEORY II.2.7). Sides: the library's rules, in weight space; these
+n x n covariances, support by support.
 """
 
 import itertools
@@ -62,7 +63,9 @@ def of_any_size(d, inclusion):
 
 @pytest.mark.parametrize(("n", "d", "sparsity"), [(12, 5, 1), (4, 6, 3), (8, 11, 4)])
 @given(seed=st.integers(0, 2**32 - 1), **VARIANCES)
-def test_exactly_sparse_weights(n, d, sparsity, seed, signal_var, noise_var):
+def test_the_rule_for_exactly_sparse_weights_is_that_average(
+    n, d, sparsity, seed, signal_var, noise_var
+):
     prompt = draw(seed, n, d)
     stated = average(prompt, of_size(d, sparsity), signal_var, noise_var)
     np.testing.assert_allclose(exactly(prompt, sparsity, signal_var, noise_var), stated, atol=1e-10)
@@ -77,14 +80,16 @@ def test_a_single_full_support_is_ridge(n, d, seed, signal_var, noise_var):
 
 
 @given(seed=st.integers(0, 2**32 - 1), inclusion=st.floats(0.05, 0.95), **VARIANCES)
-def test_spikes_and_slabs_on_an_orthogonal_design(seed, inclusion, signal_var, noise_var):
+def test_spikes_and_slabs_on_an_orthogonal_design_need_no_average(
+    seed, inclusion, signal_var, noise_var
+):
     prompt = draw(seed, 9, 6, orthogonal=True)
     stated = average(prompt, of_any_size(6, inclusion), signal_var, noise_var)
     ours = spike_and_slab(prompt, inclusion, signal_var, noise_var)
     np.testing.assert_allclose(ours, stated, atol=1e-10)
 
 
-def test_another_sparsity_or_a_design_with_correlations_breaks_it():
+def test_control_another_sparsity_or_a_design_with_correlations_breaks_it():
     prompt = draw(0, 8, 6)
     stated = average(prompt, of_size(6, 3), 1.0, 0.3)
     assert np.max(np.abs(exactly(prompt, 2, 1.0, 0.3) - stated)) > 1e-2

@@ -1,8 +1,8 @@
-"""With several heads it is W_O, its heads stacked, whose truncation lowers |G_t| (derived here).
+"""Truncating W_O, its heads stacked, lowers |G_t| of a layer of several heads (derived here).
 
     G_t = Σ_h W_O^h W_V^h S W_{K,h}ᵀ W_Q^h = [W_O^1 ... W_O^H] (what the heads read),
 
-so that the projection U_r U_rᵀ stands at its outer end, whatever the layer. W_V behind a W_O stands
+so that the projection U_r U_rᵀ stands at its outer end, whatever the layer. W_V under a W_O stands
 inside, and so do the outputs of one head beside another: THEORY I.2.7's row on W_V has no W_O.
 
 Sides: ``clip`` of a transformer's layer; the norm of the sum by its definition.

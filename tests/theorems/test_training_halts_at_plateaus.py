@@ -1,8 +1,9 @@
-"""From small weights separate heads escape one by one, and between escapes the loss stands still.
+"""Separate heads escape small weights one by one, and between escapes the loss stands still.
 
 Derived here (agrees in outline with 2501.16265); THEORY II.2.6. Head i needs the time
 ∫ dm / (λ_i² m² (1 - γ_i m³)); half-way to the next escape the next head, still of the order of its
-initial size m, has changed the loss by O(m³).
+initial size m, has changed the loss by O(m³). Sides: the ODE of the heads; that integral by
+Gauss-Legendre, and the closed form of the plateaus.
 """
 
 import jax
@@ -44,7 +45,7 @@ def error_at_arrival(seed, noise_var, size, clock):
 
 @jax.jit
 def distance_from_plateaus(size, noise_var):
-    """Of the loss half-way between escapes, at the worst plateau but the last."""
+    """How far the loss is half-way between escapes, at the worst plateau but the last."""
     escapes = arrivals(SPECTRUM, noise_var, size)
     times = (jnp.concatenate([jnp.zeros(1), escapes[:-1]]) + escapes) / 2
     start = jnp.full(3, size)
@@ -66,6 +67,6 @@ def test_the_loss_halts_at_the_plateaus_the_smaller_the_weights_start():
     assert jnp.abs(jnp.log2(near / nearer) - 3.0) < 0.1
 
 
-def test_another_clock_or_large_weights_at_the_start_break_it():
+def test_control_another_clock_or_large_weights_at_the_start_break_it():
     assert error_at_arrival(0, 0.5, 0.1, clock=0.5) > 1e-2
     assert distance_from_plateaus(0.3, 0.5) > 1e-2

@@ -31,8 +31,8 @@ def departure(matrix, values, edited, rank):
     """How far both errors are from the dropped singular values, relative to s_1."""
     dropped = values[rank:]
     expected = np.sqrt((dropped**2).sum()), max(dropped, default=0.0)
-    found = [np.linalg.norm(matrix - edited, norm) for norm in ("fro", 2)]
-    return np.abs(np.subtract(found, expected)).max() / values[0]
+    errors = [np.linalg.norm(matrix - edited, norm) for norm in ("fro", 2)]
+    return np.abs(np.subtract(errors, expected)).max() / values[0]
 
 
 @shapes

@@ -30,8 +30,8 @@ def draw(seed, irrelevant, learned, asks_nothing, writes_nothing):
     if asks_nothing:
         w_kq = w_kq - np.outer(w_kq @ q, q) / (q @ q)
     elif irrelevant:
-        asked = w_kq @ q
-        d = d - asked * (d @ asked) / (asked @ asked)
+        direction = w_kq @ q
+        d = d - direction * (d @ direction) / (direction @ direction)
     if learned:
         w_pv = w_pv - np.outer(w_pv @ d, d) / (d @ d)
     return w_kq, 0 * w_pv if writes_nothing else w_pv, d, q
@@ -39,7 +39,7 @@ def draw(seed, irrelevant, learned, asks_nothing, writes_nothing):
 
 @jax.jit
 def network_sizes(w_kq, w_pv, d, q):
-    """Of the Jacobian and of the contribution, next to a demonstration that is kept."""
+    """|Jacobian| and |contribution|, next to a demonstration that is kept."""
     params = linear_attention.Params(w_kq[None, None], w_pv[None, None])
 
     def answer(demonstration):

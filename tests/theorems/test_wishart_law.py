@@ -1,4 +1,4 @@
-"""Bartlett: second moments drawn without tokens have the law of those of tokens.
+"""Bartlett: second moments sampled without tokens are distributed as those of tokens.
 
 Sides: ``sample_moments``; ``sample``. Means and second moments agree to 5 standard errors of their
 difference; distributions agree in simultaneous Dvoretzky-Kiefer-Wolfowitz bands.
@@ -22,12 +22,12 @@ TASKS = {
     "few": LinearTask(3, 4, sparsity=2, noise_std=0.3),
     "square": LinearTask(4, 3, signal="flat"),
 }
-tasks = pytest.mark.parametrize("name", TASKS)
+names = pytest.mark.parametrize("name", TASKS)
 
 
 @functools.partial(jax.jit, static_argnames="way")
 def draw(key, task, way):  # [draws, e, e], [draws, d], [draws]
-    def one(key):
+    def prompt_moments(key):
         if way == "moments":
             return sample_moments(key, task)
         prompt = sample(key, task)
@@ -35,11 +35,11 @@ def draw(key, task, way):  # [draws, e, e], [draws, d], [draws]
             prompt = prompt.replace(x=jnp.sign(prompt.x))
         return prompts.second_moment(prompt), prompt.x_query, prompt.y_query
 
-    return jax.vmap(one)(jax.random.split(key, DRAWS))
+    return jax.vmap(prompt_moments)(jax.random.split(key, DRAWS))
 
 
 @functools.cache
-def drawn(name, way):
+def batch(name, way):
     return jax.device_get(draw(jax.random.key(len(way)), TASKS[name], way))
 
 
@@ -61,10 +61,10 @@ def marginals(draws):  # [statistics, draws]
     return [*eigenvalues.T, *moment[:, -1].T, y_query]
 
 
-def worst_error(one, other):
+def worst_error(first, second):
     """The largest difference of first or second moments, in standard errors."""
     differences, variances = 0, 0
-    for rows, sign in ((one, 1), (other, -1)):
+    for rows, sign in ((first, 1), (second, -1)):
         rows = np.column_stack([np.ones(DRAWS), rows])  # the first moments are products with 1
         means = rows.T @ rows / DRAWS
         differences = differences + sign * means
@@ -72,10 +72,10 @@ def worst_error(one, other):
     return (np.abs(differences) / np.sqrt(np.maximum(variances, 1e-20))).max()
 
 
-def leaves_a_band(one, other, chance=1e-6):
-    """Is any distribution function further than chance allows for equal laws, all together?"""
-    band = 2 * math.sqrt(math.log(4 * len(one) / chance) / (2 * DRAWS))
-    for a, b in zip(one, other, strict=True):
+def leaves_a_band(first, second, probability=1e-6):
+    """Is any distribution function further off than equal distributions are with probability?"""
+    band = 2 * math.sqrt(math.log(4 * len(first) / probability) / (2 * DRAWS))
+    for a, b in zip(first, second, strict=True):
         at = np.concatenate([a, b])
         below = [np.searchsorted(np.sort(values), at, side="right") for values in (a, b)]
         if np.abs(below[0] - below[1]).max() / DRAWS > band:
@@ -83,21 +83,21 @@ def leaves_a_band(one, other, chance=1e-6):
     return False
 
 
-@tasks
+@names
 def test_means_and_second_moments_agree(name):
-    assert worst_error(entries(drawn(name, "moments")), entries(drawn(name, "tokens"))) < 5
+    assert worst_error(entries(batch(name, "moments")), entries(batch(name, "tokens"))) < 5
 
 
-@tasks
+@names
 def test_distributions_agree(name):
-    assert not leaves_a_band(marginals(drawn(name, "moments")), marginals(drawn(name, "tokens")))
+    assert not leaves_a_band(marginals(batch(name, "moments")), marginals(batch(name, "tokens")))
 
 
 def test_control_one_percent_of_variance_is_caught():
-    moment, x_query, y_query = drawn("many", "moments")
+    moment, x_query, y_query = batch("many", "moments")
     scaled = 1.01 * moment, np.sqrt(1.01) * x_query, y_query
-    assert worst_error(entries(scaled), entries(drawn("many", "tokens"))) > 5
+    assert worst_error(entries(scaled), entries(batch("many", "tokens"))) > 5
 
 
 def test_control_signs_in_place_of_normals_leave_the_bands():
-    assert leaves_a_band(marginals(drawn("square", "moments")), marginals(drawn("square", "signs")))
+    assert leaves_a_band(marginals(batch("square", "moments")), marginals(batch("square", "signs")))

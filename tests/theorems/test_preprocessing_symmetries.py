@@ -1,0 +1,84 @@
+"""Preprocessing knows coordinates up to order and sign: it notices a rotation, and nothing less.
+
+Derived here; THEORY II.1.6. Sides: the predictions of preprocess-then-optimise, and of its mixture
+with plain descent, for a prompt whose coordinates are permuted, turned over, copied or rotated; for
+the prompt as it was. Only the raw part of the mixture misses a rotation.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import draws
+from lsa_lab import estimators
+
+SEEDS = st.integers(0, 2**32 - 1)
+shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])
+
+
+@partial(jax.jit, static_argnames=("n", "d"))
+def draw(seed, n, d):
+    """A prompt, an order of its demonstrations, a signed permutation and a rotation [d, d]."""
+    keys = jax.random.split(jax.random.key(seed), 5)
+    signs = jnp.where(jax.random.bernoulli(keys[0], 0.5, (d,)), -1.0, 1.0)
+    signed = jnp.eye(d)[jax.random.permutation(keys[1], d)] * signs[None]
+    order, rotation = jax.random.permutation(keys[2], n), jax.random.orthogonal(keys[3], d)
+    return draws.regression(keys[4], n, d), order, signed, rotation
+
+
+@jax.jit
+def preprocessed(prompt):
+    step_size = 0.5 * estimators.preprocessed_step_limit(prompt, normalise=True)
+    return estimators.preprocessed_gradient_descent(prompt, step_size, 40, normalise=True)
+
+
+@jax.jit
+def mixed(prompt, share=1.0):
+    """Five steps of the mixture; the preprocessed ones are a share of the raw ones."""
+    steps = jnp.full(5, 0.2)
+    return estimators.mixed_gradient_descent(prompt, steps, share * steps) @ prompt.x_query
+
+
+def turn(prompt, matrix):
+    return prompt.replace(x=prompt.x @ matrix.T, x_query=matrix @ prompt.x_query)
+
+
+def change(before, after):
+    return np.abs(after - before).max() / (1 + np.abs(before).max())
+
+
+@shapes
+@given(seed=SEEDS)
+def test_order_copies_signs_and_names_of_coordinates_do_not_matter(n, d, seed):
+    prompt, order, signed, _ = draw(seed, n, d)
+    copies = prompt.replace(x=jnp.tile(prompt.x, (3, 1)), y=jnp.tile(prompt.y, 3))
+    reordered = prompt.replace(x=prompt.x[order], y=prompt.y[order])
+    for same in (copies, reordered, turn(prompt, signed)):
+        assert change(preprocessed(prompt), preprocessed(same)) < 1e-10
+        assert change(mixed(prompt), mixed(same)) < 1e-10
+
+
+@shapes
+@given(seed=SEEDS)
+def test_the_raw_part_alone_misses_a_rotation(n, d, seed):
+    prompt, _, _, rotation = draw(seed, n, d)
+    assert change(mixed(prompt, 0.0), mixed(turn(prompt, rotation), 0.0)) < 1e-10
+
+
+def test_control_preprocessing_notices_a_rotation():
+    prompt, _, _, rotation = draw(0, 12, 4)
+    assert change(preprocessed(prompt), preprocessed(turn(prompt, rotation))) > 1e-2
+    assert change(mixed(prompt), mixed(turn(prompt, rotation))) > 1e-3
+
+
+@shapes
+@given(seed=SEEDS, scale=st.floats(0.3, 3.0))
+def test_the_scale_of_the_labels_is_a_scale_of_the_preprocessed_steps(n, d, seed, scale):
+    prompt, *_ = draw(seed, n, d)
+    louder = prompt.replace(y=scale * prompt.y)
+    assert change(mixed(prompt), mixed(louder, 1 / scale**2) / scale) < 1e-10
