@@ -1,4 +1,4 @@
-"""Every file of tests/theorems is one theorem: what it says, that it holds, and where it does not."""
+"""Every file of tests/theorems is one theorem: what it says, that it holds, where it does not."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ MOST_LINES = 110
 files = pytest.mark.parametrize("path", THEOREMS, ids=lambda path: path.stem)
 
 
-def tests_of(path):
+def names_of(path):
     tree = ast.parse(path.read_text())
     return [node.name for node in tree.body if getattr(node, "name", "").startswith("test_")]
 
@@ -30,7 +30,7 @@ def test_its_docstring_names_the_theorem_and_its_two_sides(path):
 
 @files
 def test_it_asserts_the_theorem_and_a_control_with_a_hypothesis_broken(path):
-    controls = [name.startswith("test_control_") for name in tests_of(path)]
+    controls = [name.startswith("test_control_") for name in names_of(path)]
     assert any(controls)
     assert not all(controls)
 

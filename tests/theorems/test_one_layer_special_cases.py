@@ -1,7 +1,7 @@
 """Published one-layer optima are special cases of one formula (THEORY II.2.4).
 
 Sides: ``one_layer`` for any Λ, W and σ²; the matrices of Zhang et al. (2306.09927: W = I, σ = 0),
-Ahn et al. (2306.00297: W = Λ⁻¹) and Mahankali et al. (2307.03576), and their least risks.
+Ahn et al. (2306.00297) and Mahankali et al. (2307.03576: W = Λ⁻¹), and their least risks.
 """
 
 import hypothesis
@@ -50,7 +50,7 @@ def test_control_with_noisy_labels_zhangs_matrix_is_too_long_a_step(n, d, seed):
 
 @shapes
 @seeds
-def test_whitened_weights_are_ahns_case(n, d, seed):
+def test_whitened_weights_are_mahankalis_and_ahns_case(n, d, seed):
     covariance = draw(seed, d)
     precision = np.linalg.inv(covariance)
     best = optimum.one_layer(covariance, precision, n, NOISE_VAR)
@@ -58,7 +58,7 @@ def test_whitened_weights_are_ahns_case(n, d, seed):
 
 
 @shapes
-def test_isotropic_weights_are_mahankalis_case_and_sparse_ones_take_a_shorter_step(n, d):
+def test_isotropic_weights_are_mahankalis_case_and_sparse_ones_have_a_step_of_their_own(n, d):
     identity = np.eye(d)
     step = n / (n + 1 + d + NOISE_VAR)
     best = optimum.one_layer(identity, identity, n, NOISE_VAR)
