@@ -84,8 +84,8 @@ def test_control_half_the_symmetry_is_not_enough():
 
 
 def test_the_label_entries_are_not_critical():
-    """dL/dQ_yy and dL/dP_yy do not vanish: the family with Q_yy = 0 is invariant within its class,
-    and a model with all parameters free leaves it."""
+    """dL/dQ_yy and, for such a and b, dL/dP_yy do not vanish: the family with Q_yy = 0 is invariant
+    within its class, and a model with all parameters free leaves it."""
     slope_q, slope_p, _ = random_gradients(0, GROUP)
     assert np.abs(slope_q[1:, D, D]).min() > 1e-3
     assert np.abs(slope_p[:, D, D]).min() > 1e-3
