@@ -44,4 +44,5 @@ def test_the_bound_of_two_eigenvalues_agrees_with_their_joint_density(n, d):
 
 @two_eigenvalues
 def test_control_one_demonstration_more_has_another_bound(n, d):
-    assert abs(wishart.rotation_invariant_bound(n + 1, d, NOISE_VAR) - bound_by_density(n, d)) > 1e-3
+    bound = wishart.rotation_invariant_bound(n + 1, d, NOISE_VAR)
+    assert abs(bound - bound_by_density(n, d)) > 1e-3
