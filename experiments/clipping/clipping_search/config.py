@@ -1,13 +1,19 @@
-"""Settings and criteria of `clipping_search`, fixed before its first run."""
+"""The sizes and the statements of `clipping_search`, fixed before its first run."""
 
 from dataclasses import dataclass
 
-from experiments.clipping import transformer_config as clipped
+from experiments.clipping.transformer_config import PAPER, SMOKE, TransformerConfig
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+ALGORITHM = ("Algorithm 1, attention", "Algorithm 1, MLP")
+WIDE, COMPOSED = "all layers and modules", "composition"
+SEARCHES = (*ALGORITHM, WIDE, COMPOSED)
+TRAINED = "as trained"  # the task of training
 
 
 @dataclass(frozen=True)
-class Config(clipped.TransformerConfig):
+class Config(TransformerConfig):
     """A2's Algorithm 1 and wider searches, one for every trained model and task.
 
     The tasks are the trained one and others that differ from it in one thing. Gains are means over
@@ -43,12 +49,72 @@ class Config(clipped.TransformerConfig):
 
 
 TIERS = {
-    "smoke": Config(**clipped.SMOKE, rates=(0.0, 0.5), short=2, sparsity=1, validation=8, test=8),
+    "smoke": Config(**SMOKE, rates=(0.0, 0.5), short=2, sparsity=1, validation=8, test=8),
     "laptop": Config(),
-    "paper": Config(**clipped.PAPER, validation=2000, test=10_000),
+    "paper": Config(**PAPER, validation=2000, test=10_000),
 }
 
-ALGORITHM = ["Algorithm 1, attention", "Algorithm 1, MLP"]
-WIDE, COMPOSED = "all layers and modules", "composition"
-SEARCHES = [*ALGORITHM, WIDE, COMPOSED]
-TRAINED = "as trained"
+
+def statements(config) -> tuple[Statement, ...]:
+    paper, derived = "A2 (2406.03768), figure 4 and table C.5", "derived here"
+    gain = "the gain on test, relative to the unclipped risk"
+    averaged = "averaged over tasks,"
+    optimism = "the gain on validation less that on test"
+    return (
+        Statement(
+            "algorithm_gains",
+            paper,
+            "A2's Algorithm 1 improves the model",
+            f"{gain}, {averaged}",
+            at_least=config.gain,
+        ),
+        Statement(
+            "algorithm_wins",
+            paper,
+            "Algorithm 1 improves the model more often than it harms it",
+            "wins less losses on test, as a share of the searches,",
+            at_least=config.margin,
+        ),
+        Statement(
+            "selection",
+            derived,
+            "Algorithm 1's gain on validation is in part won by selection",
+            f"{optimism}, {averaged}",
+            at_least=0.0,
+        ),
+        Statement(
+            "wider_is_more_optimistic",
+            derived,
+            "The more edits are tried, the more of the gain on validation is selection",
+            f"{optimism}, for {WIDE} less for Algorithm 1, {averaged}",
+            at_least=0.0,
+        ),
+        Statement(
+            "wider_gains_more",
+            derived,
+            "A search of all layers and modules finds better edits than Algorithm 1",
+            f"{gain}, of {WIDE} less that of Algorithm 1, {averaged}",
+            at_least=0.0,
+        ),
+        Statement(
+            "composition_gains_more",
+            "modelled on Sharma et al. (2312.13558)",
+            "Edits, one after the other, improve on the best single one",
+            f"{gain}, of the composition less that of the best edit of {WIDE}, {averaged}",
+            at_least=0.0,
+        ),
+        Statement(
+            "mismatch",
+            derived,
+            "Clipping gains more on tasks the model was not trained for",
+            f"{gain}, of {WIDE} on the other tasks less that on the trained one,",
+            at_least=0.0,
+        ),
+        Statement(
+            "matched",
+            derived,
+            "On the task of training there is nothing to gain",
+            f"{gain}, of {WIDE},",
+            at_most=config.gain,
+        ),
+    )
