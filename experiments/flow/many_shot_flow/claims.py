@@ -1,54 +1,34 @@
-"""What the statements of `many_shot_flow` are judged by."""
+"""The ratios, shares and interactions that the statements of `many_shot_flow` are judged by."""
 
 import numpy as np
 
-from experiments.flow.many_shot_flow.config import ADDED, CLAIMS
-from experiments.flow.many_shot_flow.duplicates import KINDS, LEARNERS
+from experiments.flow.many_shot_flow.statements import KINDS, LEARNERS, name_of
 from lsa_lab import results
-from lsa_lab.claims import about_the_median
+from lsa_lab.statistics import worst
 
 
-def claims(dataset):
-    settings = results.config_of(dataset)
-    growth, count = settings.growth, settings.count
-    numbers = {"growth": growth, "1/growth": 1 / growth, "count": count, "few": settings.counts[1]}
-    numbers |= {"n": int(dataset["count"][-1]), "c": float(dataset.correlation[-1])}
-    made = []
-    for (name, *kinds), samples in _samples(dataset, settings).items():
-        source, *texts, bounds = CLAIMS[name]
-        kind = "".join(kinds)
-        statement, measured, bound = (text.format(kind=kind, **numbers) for text in texts)
-        criterion = f"median over runs {measured} {bound}{ADDED.get(kind, '')}"
-        id = "_".join([name, *kinds]).replace(", ", "_").replace(" ", "_")
-        bounds = {side: numbers.get(value, value) for side, value in bounds.items()}
-        said = (source, statement, criterion, samples)
-        made.append(about_the_median(f"many_shot_flow.{id}", *said, **bounds))
-    return made
+def grown(flows):  # -> the same without layers
+    """A measure at the last layer over that at the first."""
+    return flows.isel(layer=-1) / flows.isel(layer=0)
 
 
-def _samples(dataset, settings):  # -> {(claim,) or (claim, kind): [R]}
-    alone, duplicated = dataset.sel(correlation=0), dataset.isel(layer=-1, correlation=-1)
-    most, last = alone.isel(count=-1), alone.isel(layer=-1)
-    change = {
-        name: most[name].isel(layer=-1) / most[name].isel(layer=0)
-        for name in ("spread", "from_first", "from_last")
-    }
-    made = {("depth", kind): change["spread"].sel(kind=kind).values for kind in KINDS}
-    turned = change["from_first"] / change["from_last"]
-    made["turned",] = turned.sel(kind="descent").values
-    shares = last.top_share.transpose("kind", "run", "count").values
-    made["top_share",] = _worst((shares[..., 1:] / shares[..., :-1]).max(-1))
-    ratio = most.spread.isel(layer=-1) / last.spread.sel(count=settings.counts[1])
-    made |= {("same_ratio", kind): ratio.sel(kind=kind).values for kind in LEARNERS[2:]}
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    config = results.config_of(dataset)
+    dataset = dataset.transpose("run", ...)
+    unrelated, duplicated = dataset.sel(correlation=0), dataset.isel(layer=-1, correlation=-1)
+    most, last = unrelated.isel(count=-1), unrelated.isel(layer=-1)
+    descent = most.sel(kind="descent")
+    shares = last.top_share.transpose("run", "kind", "count").values
+    more = most.spread.isel(layer=-1) / last.spread.sel(count=config.counts[1])
+    rows = {name_of("depth", kind): grown(most.spread).sel(kind=kind).values for kind in KINDS}
+    rows["turned"] = (grown(descent.from_first) / grown(descent.from_last)).values
+    rows["top_share"] = worst((shares[..., 1:] / shares[..., :-1]).max(-1))
+    rows |= {name_of("same_ratio", kind): more.sel(kind=kind).values for kind in LEARNERS[2:]}
     for kind in LEARNERS:
-        there = duplicated.sel(kind=kind)
-        made["redundancy", kind] = there.redundancy.values
-        made["explained_away", kind] = there.away.values
-        made["interactions", kind] = there.duplicates.values
+        of_kind = duplicated.sel(kind=kind)
+        rows[name_of("redundancy", kind)] = of_kind.redundancy.values
+        rows[name_of("explained_away", kind)] = of_kind.away.values
+        rows[name_of("interactions", kind)] = of_kind.duplicates.values
     apart = (duplicated.duplicates - duplicated.others).sel(kind=list(LEARNERS))
-    made["interactions_below_others",] = _worst(apart.transpose("kind", "run").values)
-    return made
-
-
-def _worst(rows):
-    return max(rows, key=np.median)
+    rows["interactions_below_others"] = worst(apart.transpose("run", "kind"))
+    return rows

@@ -1,30 +1,57 @@
-"""Does depth amplify disparity among many demonstrations, and what do duplicates take away?"""
+"""The flows of many demonstrations in descent and in stacks before and after training."""
+
+from functools import partial
 
 import jax
 import numpy as np
 
-from experiments.flow.many_shot_flow import duplicates
+from experiments.flow.many_shot_flow import duplicates, flows
 from experiments.flow.many_shot_flow.config import Config
-from experiments.flow.many_shot_flow.duplicates import KINDS
+from experiments.flow.many_shot_flow.statements import KINDS
+from experiments.models import stacks
+from lsa_lab.models import constructions
+
+
+def models(config: Config, progress=None) -> dict:  # {model: (forward, count -> Params [V, R])}
+    """Together they are KINDS: descent with the step that is best for one layer, or with a part of
+    it, and stacks before and after training."""
+    trained = {}
+    for model in stacks.MODELS:
+        stack = stacks.stack_of(model, config)
+        label = f"many_shot_flow: {model}"
+        run = stacks.trained(stack, config.runs, config.seed, label, progress)
+        watched = jax.tree.map(lambda leaf: np.asarray(leaf, float), run.history["watch"])
+        trained[model] = (stacks.forward(stack), watched)  # [R, V, ...]
+    forward, linear = trained["linear"]
+    gains = np.array([config.gain, 1])  # before and after training
+    descent = jax.jit(partial(constructions.gradient_descent, d=config.d))
+
+    def with_descent(count):
+        best = np.full(config.depth, 1 / (1 + (1 + config.d) / count))
+
+        def together(leaf, *others):  # [R, V, L, ...] and [L, ...] of the others -> [V, R, L, ...]
+            others = [np.broadcast_to(other, leaf[:, 0].shape) for other in others]
+            return np.stack([*others, *(leaf * gains[:, None, None, None, None]).swapaxes(0, 1)])
+
+        return jax.tree.map(together, linear, descent(best), descent(best * config.short))
+
+    run, softmax = trained["softmax"]
+    softmax = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), softmax)
+    return {"linear": (forward, with_descent), "softmax": (run, lambda count: softmax)}
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    drawn, many = duplicates.draw(config), duplicates.models(config, progress)
+    normals, many = duplicates.draw(config), models(config, progress)
 
-    def seen(measure, count, pairs):  # -> {name: [K, C, R, B, ...]}
-        batch = duplicates.prompts_of(config, drawn, count, pairs)
-        each = ((forward, params(count)) for forward, params in many.values())
-        parts = [duplicates.look(measure, *one, batch) for one in each]
+    def measured(what, count, pairs):  # -> {name: [K, C, R, B, ...]}
+        batch = duplicates.prompts_of(config, normals, count, pairs)
+        parts = [flows.measure(what, run, params(count), batch) for run, params in many.values()]
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
-    def ratios(logs):  # [K, C, R, B, L, n] -> {name: [K, C, R, B, L]}
-        rows = [[duplicates.turned(one) for one in of_kind] for of_kind in logs]
-        return {name: np.array([[one[name] for one in row] for row in rows]) for name in rows[0][0]}
-
-    everything = [seen(duplicates.sizes, count, count // 2) for count in config.counts]
-    everything = [values | ratios(values.pop("logs")) for values in everything]
+    everything = [measured(flows.sizes, count, count // 2) for count in config.counts]
+    everything = [values | _ratios(values.pop("logs")) for values in everything]
     lost = sum(int((~np.isfinite(values["spread"])).sum()) for values in everything)
     axes = ("kind", "correlation", "run")
     data = {}
@@ -32,10 +59,10 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         values = np.stack([_medians(values[name]) for values in everything])
         data[name] = (("count", *axes, "layer"), values)
     paired = everything[config.counts.index(config.count)]["size"]
-    single = seen(duplicates.sizes, config.count, 1)["logs"][..., 0]
+    single = measured(flows.sizes, config.count, 1)["logs"][..., 0]
     for name, values in (("redundancy", paired), ("away", single)):  # each prompt less itself
         data[name] = ((*axes, "layer"), _medians(values - values[:, :1]))
-    for name, values in seen(duplicates.joint, config.count, config.count // 2).items():
+    for name, values in measured(flows.joint, config.count, config.count // 2).items():
         data[name] = (axes, _medians(values))
     data["lost"] = ((), lost)
     return xr.Dataset(
@@ -49,6 +76,11 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     )
 
 
+def _ratios(logs):  # [K, C, R, B, L, n] -> {name: [K, C, R, B, L]}
+    rows = [[flows.turned(of_c) for of_c in of_kind] for of_kind in logs]
+    return {name: np.array([[of_c[name] for of_c in row] for row in rows]) for name in rows[0][0]}
+
+
 def _medians(values):  # [K, C, R, B, ...] -> [K, C, R, ...]
-    """Over the prompts that are finite."""
+    """The median over the prompts that are finite."""
     return np.nanmedian(np.where(np.isfinite(values), values, np.nan), axis=3)

@@ -1,7 +1,8 @@
-"""Settings and criteria of `many_shot_flow`, fixed before its first run."""
+"""The sizes and the statements of `many_shot_flow`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from experiments.flow.many_shot_flow.statements import statements as statements
 from lsa_lab.harness import checks
 
 
@@ -9,7 +10,7 @@ from lsa_lab.harness import checks
 class Config:
     """The flows of 2 to 32 demonstrations, half of them near-duplicates of the others.
 
-    The trained stacks are those of `amplification`, where their settings agree.
+    The trained stacks are those of `amplification`, where the configurations agree.
     """
 
     d: int = 5
@@ -64,75 +65,6 @@ class Config:
         checks.between(self, "growth", 1.0, None)
         checks.seed(self, "seed")
 
-
-_PAPER, _OWN = "A1 (2508.00385)", "derived here"
-_THIRD = f"{_PAPER}, its open question on many demonstrations"
-_SPREAD = "the median |log ratio| of two flows, over pairs and prompts,"
-_AT = "at c = {c:g}, n = {count},"
-# Source, statement, that of which the median over runs is taken, the bound as it is said, and its
-# numbers. In braces: n, the most demonstrations; few, the second fewest; c, the highest
-# correlation; kind, the stack; and fields of Config.
-CLAIMS = {
-    "depth": (
-        f"{_PAPER}, its Theorem 1 carried over to many demonstrations",
-        "Depth amplifies the disparity of many demonstrations: {kind}",
-        f"of {_SPREAD} at the last layer over that at the first, n = {{n}},",
-        ">= {growth}",
-        {"at_least": "growth"},
-    ),
-    "turned": (
-        _OWN,
-        "Which layer turns the pairs decides whether their ratio falls or rises with depth",
-        "of the change over the layers of descent's log ratios, the larger flow at the first layer "
-        "above, over the change with that at the last layer above, n = {n},",
-        "<= 1/{growth}",
-        {"at_most": "1/growth"},
-    ),
-    "top_share": (
-        _THIRD,
-        "The share of the strongest demonstration falls with every further demonstration",
-        "of the largest ratio of neighbouring n at the worst stack",
-        "<= 1",
-        {"at_most": 1},
-    ),
-    "same_ratio": (
-        _THIRD,
-        "Two demonstrations of {n} are as unequal as two of {few}: {kind}",
-        f"of {_SPREAD} over that among the fewer,",
-        "within a factor {growth}",
-        {"at_least": "1/growth", "at_most": "growth"},
-    ),
-    "redundancy": (
-        _THIRD,
-        "Where all have near-duplicates, flow per demonstration is lower: {kind}",
-        f"and prompts of the log ratio to the mean flow without, {_AT}",
-        "<= 0",
-        {"at_most": 0},
-    ),
-    "explained_away": (
-        _OWN,
-        "The flow of a demonstration is lower beside its near-duplicate: {kind}",
-        f"and prompts of the log ratio to the flow beside an unrelated one, {_AT}",
-        "<= 0",
-        {"at_most": 0},
-    ),
-    "interactions": (
-        _OWN,
-        "Two near-duplicates do less together than apart: {kind}",
-        f"and prompts of their interaction, {_AT}",
-        "<= 0",
-        {"at_most": 0},
-    ),
-    "interactions_below_others": (
-        _OWN,
-        "Near-duplicates interact more negatively than other pairs of the same prompts",
-        f"of the difference of medians at the worst of the stacks that learn, {_AT}",
-        "<= 0",
-        {"at_most": 0},
-    ),
-}
-# What the criteria of a stack say besides.
-ADDED = {"short steps": " (this stack was added after a first run)"}
 
 TIERS = {
     "smoke": Config(

@@ -1,57 +1,63 @@
-"""The figure of `many_shot_flow`, drawn from its result alone."""
+"""How unequal many demonstrations are with depth and number, and beside duplicates."""
 
 import numpy as np
 
-from experiments.flow.many_shot_flow.duplicates import KINDS, LEARNERS
+from experiments.flow.many_shot_flow.claims import grown
+from experiments.flow.many_shot_flow.statements import KINDS, LEARNERS
 from lsa_lab import results
 from lsa_lab.harness import style
 
 LOOKS = dict(zip(KINDS, zip(style.COLOURS, style.MARKERS, strict=True), strict=True))
-
-
 SIZE = "|log ratio| of two flows"
 
 
 def plot(dataset):
-    settings = results.config_of(dataset)
-    drawn, axes = style.figure(9.0, 6.4, (2, 3))
+    config = results.config_of(dataset)
+    figure, axes = style.figure(9.0, 6.0, (2, 3))
     most = dataset.sel(correlation=0).isel(count=-1)
-    change = most.spread / most.spread.isel(layer=0)
-    layers = dataset.layer.values
-    _draw_depth(axes[0], change, int(most["count"]), settings)
+    _draw_depth(axes[0], most, config)
     _draw_turned(axes[1], most)
     for ax in axes[:2]:
-        ax.set(xlabel="layers", xticks=layers)
+        ax.set(xlabel="layers", xticks=dataset.layer.values)
     _draw_counts(axes[2:4], dataset)
     _draw_duplicates(axes[4:], dataset)
     axes[0].legend(ncols=2, loc="upper left")
     for ax in (axes[1], axes[4]):
         ax.legend(loc="lower left")
-    grown = {kind: float(change.sel(kind=kind).isel(layer=-1).median()) for kind in KINDS}
-    style.caption(
-        drawn,
-        f"Depth changes the disparity of many demonstrations little, and either way: over "
-        f"{layers[-1]} layers by {_percent(grown['linear'])} (trained linear), "
-        f"{_percent(grown['softmax'])} (trained softmax), {_percent(grown['descent'])} (descent "
-        f"with the step that is best for one layer, which overshoots in four), "
-        f"{_percent(grown['short steps'])} (with {settings.short:g} of it). (b) A ratio whose sign "
-        f"one layer decides is largest there: it falls or rises by regression to the mean. (e) "
-        f"Filled: one demonstration of {settings.count} has a near-duplicate, in place of another; "
-        f"open: all do, mean flow. (f) Filled: duplicates; open: other pairs. Below 0, two do less "
-        f"together than apart. Median of {settings.runs} runs, each of {settings.prompts} prompts, "
+    return figure
+
+
+def caption(dataset) -> str:
+    config = results.config_of(dataset)
+    most = dataset.sel(correlation=0).isel(count=-1)
+    growth = {kind: float(grown(most.spread).sel(kind=kind).median()) for kind in KINDS}
+    away = dataset.away.isel(layer=-1, correlation=-1).sel(kind=list(LEARNERS)).median("run")
+    least, largest = (_percent(np.exp(float(end))) for end in (away.max(), away.min()))
+    return (
+        f"Depth changes the disparity of many demonstrations by {_percent(min(growth.values()))} "
+        f"to {_percent(max(growth.values()))} in {config.depth} layers, depending on the "
+        f"stack; a flow beside a near-duplicate changes by {least} to {largest}. With depth: "
+        f"{_percent(growth['linear'])} (trained linear), {_percent(growth['softmax'])} (trained "
+        f"softmax), {_percent(growth['descent'])} (descent with the step that is best for one "
+        f"layer, which overshoots in {config.depth}), {_percent(growth['short steps'])} (with "
+        f"{config.short:g} of it). (b) A ratio whose sign one layer decides is largest there: it "
+        "falls or rises by regression to the mean. (e) "
+        f"Filled: one demonstration of {config.count} has a near-duplicate, in place of another; "
+        "open: all do, mean flow. (f) Filled: duplicates; open: other pairs. Below 0, two do less "
+        f"together than apart. Median of {config.runs} runs, each of {config.prompts} prompts, "
         f"and the middle 80 % of them; {int(dataset.lost)} numbers left out as not finite. "
-        f"d = {settings.d}, trained with {settings.n} shots.",
+        f"d = {config.d}, trained with {config.n} shots."
     )
-    return drawn
 
 
-def _draw_depth(ax, change, count, settings):
+def _draw_depth(ax, most, config):
+    change = most.spread / most.spread.isel(layer=0)
     for i, kind in enumerate(KINDS):
         x = change.layer.values + 0.07 * (i - 2.5)
         _draw(ax, x, change.sel(kind=kind), LOOKS[kind], kind)
     ax.axhline(1, color="grey", lw=0.8)
-    ax.axhline(settings.growth, color="grey", lw=0.8, ls="--")
-    ax.set(title=f"depth, {count} demonstrations", ylabel=f"{SIZE}, over layer 1")
+    ax.axhline(config.growth, color="grey", lw=0.8, ls="--")
+    ax.set(title=f"depth, {config.counts[-1]} demonstrations", ylabel=f"{SIZE}, over layer 1")
     ax.set_ylim(top=1.35 * float(change.max()))
 
 
@@ -84,11 +90,11 @@ def _draw_duplicates(axes, dataset):
     """Filled: one has a near-duplicate, or the duplicates; open: all do, or the other pairs."""
     c, end = dataset.correlation.values, dataset.isel(layer=-1)
     for i, kind in enumerate(LEARNERS):
-        x, there = c + 0.02 * (i - 1.5), end.sel(kind=kind)
-        _draw(axes[0], x[1:], there.away[1:], LOOKS[kind], kind)
-        _draw(axes[0], x[1:], there.redundancy[1:], LOOKS[kind], None, face="white")
-        _draw(axes[1], x, there.duplicates, LOOKS[kind], kind)
-        _draw(axes[1], x, there.others, LOOKS[kind], None, face="white")
+        x, of_kind = c + 0.02 * (i - 1.5), end.sel(kind=kind)
+        _draw(axes[0], x[1:], of_kind.away[1:], LOOKS[kind], kind)
+        _draw(axes[0], x[1:], of_kind.redundancy[1:], LOOKS[kind], None, face="white")
+        _draw(axes[1], x, of_kind.duplicates, LOOKS[kind], kind)
+        _draw(axes[1], x, of_kind.others, LOOKS[kind], None, face="white")
     axes[0].set(title="flow beside duplicates", ylabel="change of its logarithm")
     axes[1].set(title="two together", ylabel="interaction / effect of one")
     for ax in axes:

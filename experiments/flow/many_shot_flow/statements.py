@@ -1,0 +1,125 @@
+"""What `many_shot_flow` judges, by the criterion in its Config; fixed before its first run."""
+
+from lsa_lab.claims import Statement
+
+DESCENTS = ("descent", "short steps")
+KINDS = (*DESCENTS, "linear, untrained", "linear", "softmax, untrained", "softmax")
+LEARNERS = (*DESCENTS, "linear", "softmax")  # those that have something to explain away
+
+PAPER, OWN = "A1 (2508.00385)", "derived here"
+THIRD = f"{PAPER}, its open question on many demonstrations"
+SPREAD = "the median |log ratio| of two flows, over pairs and prompts,"
+NAMES = {
+    "descent": "descent",
+    "short steps": "descent with short steps",
+    "linear, untrained": "untrained linear attention",
+    "linear": "trained linear attention",
+    "softmax, untrained": "untrained softmax attention",
+    "softmax": "trained softmax attention",
+}
+NOTES = {"short steps": "this stack was added after a first run"}
+
+
+def name_of(statement: str, kind: str) -> str:
+    """The id of a statement about one stack."""
+    return f"{statement}_{kind}".replace(", ", "_").replace(" ", "_")
+
+
+def statements(config) -> tuple[Statement, ...]:
+    learners = (each for kind in LEARNERS for each in _about_duplicates(config, kind))
+    return (*_about_depth(config), *_about_numbers(config), *learners, _about_others(config))
+
+
+def _about_depth(config):
+    for kind in KINDS:
+        yield Statement(
+            name_of("depth", kind),
+            f"{PAPER}, its Theorem 1 carried over to many demonstrations",
+            f"Depth amplifies the disparity of many demonstrations in {NAMES[kind]}",
+            f"{SPREAD} at the last layer over that at the first, n = {config.counts[-1]},",
+            "median",
+            at_least=config.growth,
+            note=NOTES.get(kind, ""),
+        )
+    yield Statement(
+        "turned",
+        OWN,
+        "Which layer turns the pairs decides whether their ratio falls or rises with depth",
+        "the change over the layers of descent's log ratios, the larger flow at the first layer "
+        "above, over the change with that at the last layer above, "
+        f"n = {config.counts[-1]},",
+        "median",
+        at_most=1 / config.growth,
+    )
+
+
+def _about_numbers(config):
+    few, many = config.counts[1], config.counts[-1]
+    yield Statement(
+        "top_share",
+        THIRD,
+        "The share of the strongest demonstration falls with every further demonstration",
+        "the largest ratio of that share to the share among the next fewer, at the worst stack,",
+        "median",
+        at_most=1,
+    )
+    for kind in LEARNERS[2:]:
+        yield Statement(
+            name_of("same_ratio", kind),
+            THIRD,
+            f"Two demonstrations of {many} are as unequal as two of {few} in {NAMES[kind]}",
+            f"{SPREAD} over that among the fewer,",
+            "median",
+            at_least=1 / config.growth,
+            at_most=config.growth,
+        )
+
+
+def _about_duplicates(config, kind):
+    note, where = NOTES.get(kind, ""), NAMES[kind]
+    log_ratio = "the median over prompts of the log ratio to the"
+    return (
+        Statement(
+            name_of("redundancy", kind),
+            THIRD,
+            f"Where all have near-duplicates, flow per demonstration is lower in {where}",
+            f"{log_ratio} mean flow without, {_at(config)}",
+            "median",
+            at_most=0,
+            note=note,
+        ),
+        Statement(
+            name_of("explained_away", kind),
+            OWN,
+            f"The flow of a demonstration is lower beside its near-duplicate in {where}",
+            f"{log_ratio} flow beside an unrelated one, {_at(config)}",
+            "median",
+            at_most=0,
+            note=note,
+        ),
+        Statement(
+            name_of("interactions", kind),
+            OWN,
+            f"Two near-duplicates do less together than apart in {where}",
+            f"the median over prompts of their interaction, {_at(config)}",
+            "median",
+            at_most=0,
+            note=note,
+        ),
+    )
+
+
+def _about_others(config):
+    return Statement(
+        "interactions_below_others",
+        OWN,
+        "Near-duplicates interact more negatively than other pairs of the same prompts",
+        "the difference of the medians over prompts at the worst of the stacks that learn, "
+        f"{_at(config)}",
+        "median",
+        at_most=0,
+    )
+
+
+def _at(config):
+    return f"at c = {config.correlations[-1]:g}, n = {config.count},"
