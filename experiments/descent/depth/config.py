@@ -60,7 +60,7 @@ TIERS = {
     ),
     "laptop": Config(),
     # 20 000 steps a layer on batches of 4 096: the effort, though not the optimiser, of the public
-    # experiments on this question (THEORY II.2.3).
+    # experiments on this question (docs/theory, "Public experiments").
     "paper": Config(steps_per_layer=20_000, batch=4096, runs=16),
 }
 

@@ -1,8 +1,12 @@
-"""Settings and criteria of `implicit_trajectories`, fixed before its first run."""
+"""The sizes and the statements of `implicit_trajectories`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+MODELS = ("linear", "softmax")
+ALGORITHMS = ("GD", "GD++", "preconditioned GD", "Newton", "ridge")
 
 
 @dataclass(frozen=True)
@@ -48,60 +52,6 @@ class Config:
         checks.seed(self, "seed")
 
 
-_OSWALD = "von Oswald et al. 2212.07677"
-# Source, statement, what is averaged over runs, and its bound: a field of Config, or a number.
-CLAIMS = {
-    "plus_plus": (
-        _OSWALD,
-        "Trained linear layers follow GD++, not plain gradient descent",
-        "distance to GD++ over distance to GD, at the last layer,",
-        "at_most",
-        "ratio_to_descent",
-    ),
-    "not_preconditioning": (
-        f"modelled on {_OSWALD}",
-        "GD++ is nearer to linear layers than descent with any fixed preconditioners",
-        "distance to preconditioned GD minus distance to GD++, at the last layer,",
-        "at_least",
-        0.0,
-    ),
-    "linear": (
-        _OSWALD,
-        "What a trained linear stack computes is a run of GD++",
-        "distance to GD++ at the last layer",
-        "at_most",
-        "distance",
-    ),
-    "direction": (
-        _OSWALD,
-        "Layer by layer, a trained linear stack points where GD++ does",
-        "cosine with GD++ at the worst layer",
-        "at_least",
-        "cosine",
-    ),
-    "own_step": (
-        _OSWALD,
-        "One layer is one step: linear layer t is nearest to step t of GD++",
-        "share of the layers",
-        "at_least",
-        "own_step",
-    ),
-    "softmax": (
-        "modelled on A2 (2406.03768), A.2",
-        "A trained softmax transformer, too, computes what one of these algorithms does",
-        "distance to the nearest algorithm at the last layer",
-        "at_most",
-        "distance",
-    ),
-    "newton": (
-        "Fu et al. 2310.17086",
-        "Softmax transformers are nearer to Newton's iteration than to gradient descent",
-        "distance to GD minus distance to Newton, step for layer, at the last layer,",
-        "at_least",
-        0.0,
-    ),
-}
-
 TIERS = {
     "smoke": Config(
         d=2,
@@ -118,7 +68,7 @@ TIERS = {
         test_prompts=16,
     ),
     "laptop": Config(),
-    # As many steps as the public experiments on this question (THEORY II.2.1), eight times over.
+    # As many steps as von Oswald et al. (docs/theory, "Public experiments"), eight times over.
     "paper": Config(
         d=10,
         n=10,
@@ -133,3 +83,67 @@ TIERS = {
         test_prompts=10_000,
     ),
 }
+
+
+def statements(config) -> tuple[Statement, ...]:
+    return (*about_linear_layers(config), *about_softmax_layers(config))
+
+
+def about_linear_layers(config) -> tuple[Statement, ...]:
+    oswald = "von Oswald et al. 2212.07677"
+    return (
+        Statement(
+            "plus_plus",
+            oswald,
+            "Trained linear layers follow GD++, not plain gradient descent",
+            "distance to GD++ over distance to GD, at the last layer,",
+            at_most=config.ratio_to_descent,
+        ),
+        Statement(
+            "not_preconditioning",
+            f"modelled on {oswald}",
+            "GD++ is nearer to linear layers than descent with any fixed preconditioners",
+            "distance to preconditioned GD minus distance to GD++, at the last layer,",
+            at_least=0.0,
+        ),
+        Statement(
+            "linear",
+            oswald,
+            "What a trained linear stack computes is a run of GD++",
+            "distance to GD++ at the last layer",
+            at_most=config.distance,
+        ),
+        Statement(
+            "direction",
+            oswald,
+            "Layer by layer, a trained linear stack points where GD++ does",
+            "cosine with GD++ at the worst layer",
+            at_least=config.cosine,
+        ),
+        Statement(
+            "own_step",
+            oswald,
+            "One layer is one step: linear layer t is nearest to step t of GD++",
+            "the share of such layers",
+            at_least=config.own_step,
+        ),
+    )
+
+
+def about_softmax_layers(config) -> tuple[Statement, ...]:
+    return (
+        Statement(
+            "softmax",
+            "modelled on A2 (2406.03768), A.2",
+            "A trained softmax transformer, too, computes what one of these algorithms does",
+            "distance to the nearest algorithm at the last layer",
+            at_most=config.distance,
+        ),
+        Statement(
+            "newton",
+            "Fu et al. 2310.17086",
+            "Softmax transformers are nearer to Newton's iteration than to gradient descent",
+            "distance to GD minus distance to Newton, step for layer, at the last layer,",
+            at_least=0.0,
+        ),
+    )

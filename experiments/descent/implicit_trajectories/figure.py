@@ -1,41 +1,57 @@
-"""The figure of `implicit_trajectories`, drawn from its result alone."""
+"""Distances of trained layers from the steps of five algorithms, and the angles between them."""
 
-import numpy as np
-
-from experiments.descent.implicit_trajectories.claims import beside, nearest
-from experiments.descent.implicit_trajectories.compute import PATHS
-from experiments.models.stacks import MODELS
+from experiments.descent.implicit_trajectories.claims import cosines, distances, nearest
+from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS
 from lsa_lab import results
 from lsa_lab.harness import style
 
+FOLLOWED = ("GD", "GD++")  # whose directions are shown
+
 
 def plot(dataset):
-    settings = results.config_of(dataset)
-    drawn, axes = style.figure(9.0, 3.4, (1, 3))
-    layers, lost, verdicts = dataset.layer.values[1:], 0, []
-    for i, (name, ax) in enumerate(zip(MODELS, axes, strict=False)):
-        for j, algorithm in enumerate(PATHS):
-            apart, cosine = beside(dataset, name, algorithm)
-            look = (algorithm, style.COLOURS[j], style.MARKERS[j])
-            lost += style.band(ax, layers + (j - 2) * 0.06, apart, *look)
-            if algorithm in ("GD", "GD++"):
-                look = (f"{name}, {algorithm}", style.COLOURS[j], style.MARKERS[i])
-                lost += style.band(axes[2], layers + (2 * i + j - 1.5) * 0.06, cosine, *look)
-        ax.axhline(settings.distance, color="grey", lw=0.8, ls="--")
-        style.log_axes(ax, y=True)
-        ax.set(xlabel="layer, or step", ylabel="relative distance of ∂ŷ/∂x", xticks=layers)
-        ax.set(title=f"{name} attention", ylim=(settings.distance / 5, settings.distance * 20))
-        far = np.median(beside(dataset, name, nearest(dataset, name))[0][:, -1])
-        verdicts.append(f"{nearest(dataset, name)} to {name} attention ({far:.0%} away)")
+    figure, axes = style.figure(9.0, 3.4, (1, 3))
+    for ax, model in zip(axes, MODELS, strict=False):
+        apart(ax, dataset, model)
     axes[0].legend()
-    axes[2].axhline(settings.cosine, color="grey", lw=0.8, ls="--")
-    axes[2].set(xlabel="layer, or step", ylabel="cosine of ∂ŷ/∂x", xticks=layers, title="direction")
-    axes[2].legend()
-    style.caption(
-        drawn,
-        f"Nearest at the last layer: {', '.join(verdicts)}. Median of {settings.runs} runs and the "
-        f"middle 80 % of them; {lost} numbers left out as not finite. d = {settings.d}, "
-        f"n = {settings.n}, no noise. Settings are fitted, on other prompts, to each run's "
-        "prediction, for ridge to that of each layer. Dashes: criteria.",
+    directions(axes[2], dataset)
+    return figure
+
+
+def apart(ax, dataset, model):
+    layers, criterion = dataset.layer.values[1:], results.config_of(dataset).distance
+    for j, name in enumerate(ALGORITHMS):
+        runs = distances(dataset, model, name)
+        style.band(ax, layers + (j - 2) * 0.06, runs, name, style.COLOURS[j], style.MARKERS[j])
+    ax.axhline(criterion, color="grey", lw=0.8, ls="--")
+    style.log_axes(ax, y=True)
+    ax.set(xlabel="layer, or step", ylabel="relative distance of ∂ŷ/∂x", xticks=layers)
+    ax.set(title=f"{model} attention", ylim=(criterion / 5, criterion * 20))
+
+
+def directions(ax, dataset):
+    layers, criterion = dataset.layer.values[1:], results.config_of(dataset).cosine
+    for i, model in enumerate(MODELS):
+        for j, name in enumerate(FOLLOWED):
+            x = layers + (2 * i + j - 1.5) * 0.06
+            runs = cosines(dataset, model, name)
+            style.band(ax, x, runs, f"{model}, {name}", style.COLOURS[j], style.MARKERS[i])
+    ax.axhline(criterion, color="grey", lw=0.8, ls="--")
+    ax.set(xlabel="layer, or step", ylabel="cosine of ∂ŷ/∂x", xticks=layers, title="direction")
+    ax.legend()
+
+
+def caption(dataset) -> str:
+    config = results.config_of(dataset)
+    names = [nearest(dataset, model) for model in MODELS]
+    far = [distances(dataset, *pair)[:, -1].mean() for pair in zip(MODELS, names, strict=True)]
+    missing = sum(
+        style.missing(distances(dataset, model, name)) for model in MODELS for name in ALGORITHMS
     )
-    return drawn
+    return (
+        f"Nearest to the last layer of {MODELS[0]} attention is {names[0]}, {100 * far[0]:.2g} % "
+        f"away on average, and to that of {MODELS[1]} attention {names[1]}, {100 * far[1]:.2g} % "
+        f"away. Points: median of {config.runs} runs and the middle 80 % of them; {missing} "
+        f"numbers left out as not finite. d = {config.d}, n = {config.n}, no noise. Parameters are "
+        f"fitted, on other prompts, to each run's prediction, for ridge to that of each layer. "
+        f"Dashes: criteria."
+    )
