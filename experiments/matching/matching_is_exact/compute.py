@@ -1,4 +1,4 @@
-"""How many matched checkpoints make a set equal to its pool, and for which models?"""
+"""Build twins of each pool, choose subsets of it, and measure the gaps of many models."""
 
 import operator
 from functools import partial
@@ -9,27 +9,58 @@ import numpy as np
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_is_exact.config import PATHS, SQUARES, Config
-from experiments.matching.matching_is_exact.twins import (
-    bound_of,
-    gaps,
-    linear_stacks,
-    subsets,
-    twins,
-)
+from experiments.matching.matching_is_exact.gaps import gaps, one_layer_gaps
+from experiments.matching.matching_is_exact.twins import subsets, twins
 from experiments.models import stacks
 from lsa_lab import estimators, prompts
-from lsa_lab.models import linear_attention
+from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix
 from lsa_lab.tasks import pools
 
+ONE_LAYER = ("tight", "one_layer", "bound")  # as ``one_layer_gaps`` returns them
 
-def softmax_stacks(config, progress):  # -> Params [R, ...] twice, a few of them in turn
-    """Before and after training."""
+
+def linear_stacks(config, key):  # -> Params [R, L, 1, e, e] by name
+    """Constructed and random; after a stack's last layer come layers that write 0."""
+    most, runs = max(config.depths), config.runs
+
+    def cut(params, depth):  # of [R, l, 1, e, e], l <= L
+        kept = jax.tree.map(lambda w: w[:, :depth], params)
+        missing = (most - kept.w_kq.shape[1],)
+        return jax.tree.map(lambda w: jnp.pad(w, ((0, 0), (0, *missing), *[(0, 0)] * 3)), kept)
+
+    steps = constructions.gradient_descent(jnp.full(most, config.step), config.d)
+    descent = jax.tree.map(lambda w: jnp.broadcast_to(w, (runs, *w.shape)), steps)
+    sizes = (max(config.random_depths), runs, config.d)  # a head for each run
+    init = jax.jit(linear_attention.init, static_argnums=(1, 2, 3))
+    heads = init(key, *sizes, config.random_scale)
+    random = jax.tree.map(lambda w: jnp.swapaxes(w, 0, 1)[:, :, None], heads)
+    by_name = {f"descent, {depth}": cut(descent, depth) for depth in config.depths}
+    return by_name | {f"random, {depth}": cut(random, depth) for depth in config.random_depths}
+
+
+def softmax_stacks(config, progress):  # -> Params [R, ...] twice
+    """Weights before and after training, a few of them in turn."""
     stack, label = stacks.stack_of("softmax", config), "matching_is_exact: softmax"
     run = stacks.trained(stack, config.trained, config.seed, label, progress)
     turns = np.arange(config.runs) % config.trained
     watched = jax.tree.map(lambda leaf: np.asarray(leaf[turns], float), run.history["watch"])
-    return [jax.tree.map(operator.itemgetter((slice(None), look)), watched) for look in (0, -1)]
+    return [jax.tree.map(operator.itemgetter((slice(None), end)), watched) for end in (0, -1)]
+
+
+@partial(jax.jit, static_argnums=0)
+def twins_of_pools(config, both, pool, proxy, keys):  # -> [R, P, C+1, 2, n, e], [R, m, e]
+    """Twins along both paths, and the pool's own tokens; what is free is another set's."""
+
+    def of_run(both, pool, proxy, key):
+        whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
+        steps = jnp.full(config.most - 1, config.step)
+        paths = (proxy, estimators.gradient_descent(whole, steps))
+        others = pools.tokens(both)[config.m :]
+        sets = [twins(config, pools.tokens(pool), others, path, key) for path in paths]
+        return jnp.stack(sets), pools.tokens(pool)
+
+    return jax.vmap(of_run)(both, pool, proxy, keys)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -38,60 +69,46 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     root = jax.random.key(config.seed)
     keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
     covariance = jnp.diag(jnp.linspace(*config.spectrum, config.d))
-    task = pools.PoolTask(
-        config.m + config.n, config.d, covariances=covariance[None], noise_std=config.noise_std
-    )
+    sizes, noise_std = (config.m + config.n, config.d), config.noise_std
+    task = pools.PoolTask(*sizes, covariances=covariance[None], noise_std=noise_std)
     both, queries = matching.sample_pools(task, config.queries, keys[0])
     pool = jax.tree.map(lambda leaf: leaf[:, : config.m], both)
     recipe = prefix.Recipe(batch=config.batch, learning_rate=config.rate, saves=config.most)
-    label = "matching_is_exact"
-    proxy = matching.linear_checkpoints(pool, recipe, keys[1], label, progress)
-
-    @jax.jit
-    def make(both, pool, proxy, keys):  # -> [R, P, C+1, 2, n, e], [R, m, e]
-        def one(both, pool, proxy, key):
-            whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
-            steps = jnp.full(config.most - 1, config.step)
-            paths = (proxy, estimators.gradient_descent(whole, steps))
-            others = pools.tokens(both)[config.m :]
-            sets = [twins(config, pools.tokens(pool), others, path, key) for path in paths]
-            return jnp.stack(sets), pools.tokens(pool)
-
-        return jax.vmap(one)(both, pool, proxy, keys)
-
-    sets, rows = make(both, pool, proxy, keys[2])
+    proxy = matching.linear_checkpoints(pool, recipe, keys[1], "matching_is_exact", progress)
+    sets, rows = twins_of_pools(config, both, pool, proxy, keys[2])
     if not np.isfinite(sets).all():
         raise ValueError("a twin's second moment is not positive definite: raise n")
     linear = linear_stacks(config, keys[3][0])
-    flat = sets.reshape(config.runs, -1, *sets.shape[-2:])
-    run = partial(gaps, linear_attention.forward)
-    by_linear = np.stack([run(weights, flat, rows, queries.x) for weights in linear.values()])
-    forward, proxied = stacks.forward(stacks.stack_of("softmax", config)), sets[:, 0, :, 1]
-    by_softmax = np.stack(
-        [gaps(forward, some, proxied, rows, queries.x) for some in softmax_stacks(config, progress)]
-    )
     chosen = jax.vmap(partial(subsets, config))(pool, proxy, keys[4])
+    one_layer = jax.vmap(partial(one_layer_gaps, config, covariance))(pool, chosen, queries.x)
+    forward, deepest = linear_attention.forward, linear[f"descent, {max(config.depths)}"]
     picked = jax.vmap(lambda rows, indices: rows[indices])(rows, chosen)
-    deep = linear[f"descent, {max(config.depths)}"]
-    of_subsets = run(deep, picked, rows, queries.x)
-    one_layer = jax.vmap(partial(bound_of, config, covariance))(pool, chosen, queries.x)
+    subset = gaps(forward, deepest, picked, rows, queries.x)
+    dims = ("run", "pick")
+    data = {
+        "linear": of_linear(config, linear, sets, rows, queries.x),
+        "softmax": of_softmax(config, sets, rows, queries.x, progress),
+        "subset": (dims, np.asarray(subset)),
+        **{name: (dims, np.asarray(part)) for name, part in zip(ONE_LAYER, one_layer, strict=True)},
+    }
+    coordinates = {"model": list(linear), "path": list(PATHS), "square": list(SQUARES)}
+    coordinates |= {"matched": np.arange(config.most + 1), "weights": ["random", "trained"]}
+    return xr.Dataset(data, coordinates)
+
+
+def of_linear(config, linear, sets, rows, x_queries):
+    flat = sets.reshape(config.runs, -1, *sets.shape[-2:])
+    forward = linear_attention.forward
+    values = [gaps(forward, params, flat, rows, x_queries) for params in linear.values()]
     shape = (len(linear), config.runs, len(PATHS), config.most + 1, len(SQUARES))
-    counts = np.arange(config.most + 1)
-    picked_dims = ("run", "pick")
-    return xr.Dataset(
-        {
-            "linear": (("model", "run", "path", "matched", "square"), by_linear.reshape(shape)),
-            "softmax": (("weights", "run", "matched"), by_softmax),
-            "subset": (picked_dims, np.asarray(of_subsets)),
-            "tight": (picked_dims, np.asarray(one_layer[0])),
-            "one_layer": (picked_dims, np.asarray(one_layer[1])),
-            "bound": (picked_dims, np.asarray(one_layer[2])),
-        },
-        {
-            "model": list(linear),
-            "path": list(PATHS),
-            "square": list(SQUARES),
-            "matched": counts,
-            "weights": ["random", "trained"],
-        },
-    )
+    return ("model", "run", "path", "matched", "square"), np.stack(values).reshape(shape)
+
+
+def of_softmax(config, sets, rows, x_queries, progress):
+    """Along the proxy's path, with y² matched."""
+    forward, matched = stacks.forward(stacks.stack_of("softmax", config)), sets[:, 0, :, 1]
+    values = [
+        gaps(forward, params, matched, rows, x_queries)
+        for params in softmax_stacks(config, progress)
+    ]
+    return ("weights", "run", "matched"), np.stack(values)

@@ -1,8 +1,13 @@
-"""Settings and criteria of `matching_is_exact`, fixed before its first run."""
+"""The sizes and the statements of `matching_is_exact`, fixed before its first run."""
 
 from dataclasses import dataclass
+from functools import partial
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+PATHS = ("proxy", "descent")  # minibatches of Adam; the stack's own full-batch steps
+SQUARES = ("free", "matched")  # the mean of y², of which no gradient knows
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Config:
 
     @property
     def depth(self) -> int:
-        """Of the softmax stacks, as ``stacks.stack_of`` asks for it."""
+        """The softmax stacks' own, for which ``stacks.stack_of`` asks."""
         return self.softmax_depth
 
 
@@ -100,5 +105,73 @@ TIERS = {
     ),
 }
 
-PATHS = ("proxy", "descent")  # minibatches of Adam; the stack's own full-batch steps
-SQUARES = ("free", "matched")  # the mean of y², of which no gradient knows
+
+def statements(config) -> tuple[Statement, ...]:
+    median = partial(Statement, statistic="median")
+    here, paper = "derived here", "derived here; A3 (CLG)"
+    return (
+        median(
+            "knee",
+            paper,
+            "d + 1 matched checkpoints make any depth of descent answer as for the pool",
+            "the gap at the worst depth",
+            at_most=config.exact,
+        ),
+        median(
+            "before_the_knee",
+            paper,
+            "d checkpoints do not, where descent has more than one layer",
+            "the gap at the depth above one where it is least",
+            at_least=config.clear,
+        ),
+        median(
+            "own_path",
+            here,
+            "On its own path descent of L layers needs only min(L, d + 1)",
+            "the gap at the worst depth",
+            at_most=config.exact,
+        ),
+        median(
+            "own_path_before",
+            here,
+            "One checkpoint less of its own path is clearly not enough",
+            "the gap at the depth where it is least",
+            at_least=config.clear,
+            note="reworded after a first run",
+        ),
+        median(
+            "any_stack",
+            here,
+            "With y² matched too, no random linear stack sees a change",
+            "the gap at the worst stack",
+            at_most=config.exact,
+        ),
+        median(
+            "square",
+            here,
+            "No gradient depends on the mean of y²: if it differs, random stacks see a change",
+            "the gap at the random stack where it is least",
+            at_least=config.clear,
+        ),
+        median(
+            "softmax",
+            here,
+            "Softmax departs: equal moments are not enough",
+            "the gap with random or with trained weights, whichever is less,",
+            at_least=config.departs,
+        ),
+        median(
+            "bound",
+            here,
+            "One layer's gap is at most |Γ⁻¹x| times the gap of mean gradients at 0",
+            "the gap over its bound, at the worst subset and query",
+            at_most=config.bound,
+        ),
+        median(
+            "subset",
+            paper,
+            "A subset chosen to match d + 1 checkpoints comes near to its pool",
+            f"the gap of {max(config.depths)} layers over that of a random subset",
+            at_most=config.subset,
+        ),
+    )
