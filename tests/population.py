@@ -49,7 +49,7 @@ def risk(params: Params, x: Array, y: Array, w: Array, mass: Array, root: Array)
 def one_layer_loss(A: Array, covariance: Array, n: int, noise_var: Array) -> Array:  # []
     """½ E(ŷ - w·x)² of ŷ = bᵀA x, b = Xᵀy/n, for x ~ N(0, Λ) and w ~ N(0, I), by moments.
 
-    E bbᵀ = (1 + 1/n) Λ² + ((tr Λ + σ²)/n) Λ and E bwᵀ = Λ (THEORY II.2.4).
+    E bbᵀ = (1 + 1/n) Λ² + ((tr Λ + σ²)/n) Λ and E bwᵀ = Λ (docs/theory, "The risk of one layer").
     """
     total = jnp.trace(covariance)
     second = (1 + 1 / n) * covariance @ covariance + (total + noise_var) / n * covariance

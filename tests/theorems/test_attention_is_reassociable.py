@@ -1,7 +1,7 @@
 """Linear attention may be computed as Q(KᵀV): the n x n scores need never be formed.
 
-THEORY II.2.8. Sides: the forward pass; scores formed for every pair of tokens, from who may read
-whom. Hypothesis: both follow one rule of reading.
+docs/theory, "Reassociation". Sides: the forward pass; scores formed for every pair of tokens, from
+who may read whom. Hypothesis: both follow one rule of reading.
 """
 
 from functools import partial

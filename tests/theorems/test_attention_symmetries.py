@@ -1,7 +1,8 @@
 """What may be done to the tokens and weights of any linear attention without changing it.
 
-THEORY I.0.1 and II.2.8. Sides: the forward pass over transformed tokens and weights; the stream of
-the plain ones, transformed. Beside every symmetry stands a near miss that is none.
+docs/theory, "Symmetries of linear attention". Sides: the forward pass over transformed tokens and
+weights; the stream of the plain ones, transformed. Beside every symmetry stands a near miss that is
+none.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """A2's Theorem 2: every term is twice the least KL of a Gaussian prior, and never negative.
 
 Sides: the closed form; a numerical search over σ² for the least KL(N(-G, C) ‖ N(0, σ²I)), averaged
-over prompts. THEORY I.2.6.
+over prompts. docs/theory, "The trajectory bound".
 """
 
 import hypothesis

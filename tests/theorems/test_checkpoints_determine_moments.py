@@ -1,8 +1,8 @@
-"""d + 1 affinely independent checkpoints determine XᵀX/n and Xᵀy/n; d do not (THEORY I.3.3).
+"""d + 1 affinely independent checkpoints determine XᵀX/n and Xᵀy/n; d do not.
 
-The mean gradient at w is ḡ(w) = S w - b, S = XᵀX/n, b = Xᵀy/n: an affine map of w, known from its
-values at d + 1 points in general position. Sides: linear_gradients of the demonstrations; the
-moments, computed from X and y.
+docs/theory, "Checkpoints determine moments". The mean gradient at w is ḡ(w) = S w - b, S = XᵀX/n,
+b = Xᵀy/n: an affine map of w, known from its values at d + 1 points in general position. Sides:
+linear_gradients of the demonstrations; the moments, computed from X and y.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """u² - |U|² does not change while a linear-attention layer trains by gradient flow.
 
-Zhang et al. 2306.09927; THEORY II.2.6. Sides: the gradient of the population loss, and Runge's
-method along it; the solver of the matrix ODE. Hypothesis: u and U learn at one rate.
+Zhang et al. 2306.09927; docs/theory, "The conserved quantity". Sides: the gradient of the
+population loss, and Runge's method along it; the solver of the matrix ODE. Hypothesis: u and U
+learn at one rate.
 """
 
 from functools import partial

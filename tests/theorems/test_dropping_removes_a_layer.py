@@ -1,6 +1,7 @@
-"""Without W_V, W_K or W_Q a layer of linear attention is not there: G_t = 0 (THEORY I.2.10).
+"""Without W_V, W_K or W_Q a layer of linear attention is not there: G_t = 0.
 
-Sides: the forward pass with one matrix dropped; the forward pass of the other layers alone.
+docs/theory, "Dropping removes a layer". Sides: the forward pass with one matrix dropped; the
+forward pass of the other layers alone.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """Training from small balanced weights ends at the best layer: uU → Γ^{-1}, u → tr(Γ^{-2})^{1/4}.
 
-Zhang et al. 2306.09927, Theorem 4.1; THEORY II.2.6. Hypotheses: U = cΘΘᵀ, u = c, |ΘΘᵀ|_F = 1,
-c²|Γ|√d < 2. Sides: the matrix ODE after a long time; the limit from the spectrum of Λ. The noise
-only enlarges Γ.
+Zhang et al. 2306.09927, Theorem 4.1; docs/theory, "Training ends at the optimum". Hypotheses:
+U = cΘΘᵀ, u = c, |ΘΘᵀ|_F = 1, c²|Γ|√d < 2. Sides: the matrix ODE after a long time; the limit from
+the spectrum of Λ. The noise only enlarges Γ.
 """
 
 from functools import partial

@@ -1,7 +1,8 @@
-"""The flow of masked linear attention is (1/n) (G + Gᵀ) e_i, G = ∂ŷ/∂S_0 (THEORY I.0.1, T0a).
+"""The flow of masked linear attention is (1/n) (G + Gᵀ) e_i, G = ∂ŷ/∂S_0 ().
 
-Sides: tangents pushed through the forward pass over all tokens; G of the recursion on one matrix.
-So every demonstration's flow is one linear map of its token, whatever the others are.
+docs/theory, "The flow through the moment". Sides: tangents pushed through the forward pass over all
+tokens; G of the recursion on one matrix. So every demonstration's flow is one linear map of its
+token, whatever the others are.
 """
 
 import functools

@@ -1,7 +1,8 @@
 """A demonstration that stays as it was: q_L = q + ((1 + κ)^L - 1)/κ · s P d, κ = d·K P d.
 
 Sides: a stack of linear attention with skew K, where d·K d = 0 keeps the demonstration, and for any
-K a walk in which only the query moves; the closed forms. Derived here; THEORY I.1.2 a.
+K a walk in which only the query moves; the closed forms. Derived here; docs/theory, "The frozen
+demonstration".
 """
 
 import hypothesis

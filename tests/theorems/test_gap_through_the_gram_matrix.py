@@ -1,7 +1,8 @@
 """The gap of a subset is √(1ᵀ K 1)/n, K its centred Gram matrix, and swaps only narrow it.
 
-THEORY I.3.2. Sides: match, which carries sums of centred gradients and picks by their products;
-NumPy, which averages the gradients themselves and tries every swap.
+docs/theory, "The gap through the Gram matrix", "Greedy and swaps". Sides: match, which carries sums
+of centred gradients and picks by their products; NumPy, which averages the gradients themselves and
+tries every swap.
 """
 
 import functools

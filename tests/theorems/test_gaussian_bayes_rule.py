@@ -1,8 +1,9 @@
 """The posterior mean under Gaussian weights is ridge, and conditions the Gaussian of all labels.
 
-w ~ N(w0, τ²W), y = Xw + N(0, σ²I) (classical; THEORY II.2.7). Sides: ridge in the coordinates of
-the prior, in weight space; the Gaussian process of the labels, whose covariance function is
-τ² xᵀWx' + σ² [same label], conditioned by inverting the covariance of all n + 1 of them.
+w ~ N(w0, τ²W), y = Xw + N(0, σ²I) (classical; docs/theory, "The Gaussian Bayes rule"). Sides: ridge
+in the coordinates of the prior, in weight space; the Gaussian process of the labels, whose
+covariance function is τ² xᵀWx' + σ² [same label], conditioned by inverting the covariance of all
+n + 1 of them.
 """
 
 from functools import partial

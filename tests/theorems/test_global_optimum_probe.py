@@ -1,9 +1,10 @@
-"""Zhang's one-layer weights are a global minimum among all weights (2306.09927; THEORY II.2.4).
+"""Zhang's one-layer weights are a global minimum among all weights (2306.09927).
 
-All (d+1)² entries of both matrices are free and the query is a key. Sides: the population loss and
-gradient of the network, and searches on it; the least loss tr[Λ Γ⁻¹ (Λ + tr Λ I)]/n. d = 2, n = 1:
-six standard normals x_1, x_query, w; the squared error has degree at most 6 in each, so 5
-Gauss-Hermite nodes per variable (5^6 prompts, exact to degree 9) give the loss.
+docs/theory, "Zhang's weights are optimal". All (d+1)² entries of both matrices are free and the
+query is a key. Sides: the population loss and gradient of the network, and searches on it; the
+least loss tr[Λ Γ⁻¹ (Λ + tr Λ I)]/n. d = 2, n = 1: six standard normals x_1, x_query, w; the squared
+error has degree at most 6 in each, so 5 Gauss-Hermite nodes per variable (5^6 prompts, exact to
+degree 9) give the loss.
 """
 
 import jax

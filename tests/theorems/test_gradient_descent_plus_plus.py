@@ -1,6 +1,6 @@
 """Layers that also move the covariates are steps with a preconditioner that the prompt chooses.
 
-GD++ of von Oswald et al. 2212.07677; THEORY II.2.2: after l layers x has become T_l x,
+GD++ of von Oswald et al. 2212.07677; docs/theory, "GD++": after l layers x has become T_l x,
 T_{l+1} = (I - γ_l T_l H T_l) T_l, and w_{l+1} = w_l + η_l T_l² Xᵀ(y - Xw_l)/n. For arbitrary
 matrices, derived here: T_{l+1} = (I + B_l T_l H T_lᵀ A_l) T_l and w_{l+1} = w_l + T_lᵀ A_lᵀ T_l
 Xᵀ(y - Xw_l)/n. Sides: the stream of the constructions; the spectrum of H, and those recursions.

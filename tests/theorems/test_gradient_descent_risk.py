@@ -1,7 +1,7 @@
-"""The risk of gradient descent given X is a sum over the spectrum of H (THEORY II.1.9).
+"""The risk of gradient descent given X is a sum over the spectrum of H.
 
-Sides: the network that runs it, on labels that span signal and noise; the closed form. Hypothesis:
-E wwᵀ is a multiple of I.
+docs/theory, "The risk of descent". Sides: the network that runs it, on labels that span signal and
+noise; the closed form. Hypothesis: E wwᵀ is a multiple of I.
 """
 
 import hypothesis

@@ -1,8 +1,9 @@
 """The vector field of the training dynamics is minus the gradient of the population loss.
 
-Zhang et al. 2306.09927; THEORY II.2.6. Sides: automatic differentiation of the network's population
-loss, all entries of its weights free, an exact Gauss-Hermite sum with three nodes per coordinate of
-x (degree 4) and two per coordinate of w and of the noise (degree 3); the closed form of the field.
+Zhang et al. 2306.09927; docs/theory, "The training flow". Sides: automatic differentiation of the
+network's population loss, all entries of its weights free, an exact Gauss-Hermite sum with three
+nodes per coordinate of x (degree 4) and two per coordinate of w and of the noise (degree 3); the
+closed form of the field.
 """
 
 from functools import partial

@@ -1,7 +1,8 @@
-"""best subset ≤ greedy with swaps ≤ greedy, and mismatched ≤ worst subset (THEORY I.3.2).
+"""best subset ≤ greedy with swaps ≤ greedy, and mismatched ≤ worst subset.
 
-Sides: match; every subset of a small pool, averaged by NumPy. A random subset lies between greedy
-and the mismatched one mostly, not always: that is no link of the chain.
+docs/theory, "Greedy and swaps". Sides: match; every subset of a small pool, averaged by NumPy. A
+random subset lies between greedy and the mismatched one mostly, not always: that is no link of the
+chain.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""One layer that preprocesses needs d heads (derived here; THEORY II.1.8).
+"""One layer that preprocesses needs d heads (derived here; docs/theory, "The head lower bound").
 
 Its coefficients are N_{aβγc} = T/2 + K with K antisymmetric in (β, γ), and H is the rank of N as a
 matrix. That rank is d at least, whatever K; d heads do it; a search with fewer ends away from 0.

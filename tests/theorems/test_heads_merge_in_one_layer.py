@@ -1,7 +1,7 @@
-"""Heads of one layer that write the label slot are one head Σ_h v_h A_h (THEORY II.2.4).
+"""Heads of one layer that write the label slot are one head Σ_h v_h A_h.
 
-Sides: the network with its many heads; the network with one, and ŷ = (Xᵀy/n)ᵀ (Σ_h v_h A_h) x_q.
-Hypothesis: every head writes labels only.
+docs/theory, "Heads merge in one layer". Sides: the network with its many heads; the network with
+one, and ŷ = (Xᵀy/n)ᵀ (Σ_h v_h A_h) x_q. Hypothesis: every head writes labels only.
 """
 
 import hypothesis

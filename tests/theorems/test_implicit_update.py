@@ -1,6 +1,7 @@
-"""A2's Lemma 1: a linear head takes h to h + ΔW h, and the rank of ΔW is limited (THEORY I.2.2).
+"""A2's Lemma 1: a linear head takes h to h + ΔW h, and the rank of ΔW is limited.
 
-Sides: the forward pass of a factored transformer; the sum of outer products.
+docs/theory, "The implicit update". Sides: the forward pass of a factored transformer; the sum of
+outer products.
 """
 
 import functools

@@ -2,7 +2,7 @@
 
 Sides: ``prior_attention`` and its derivatives; descent, one demonstration after the other, and the
 flows of one layer, ∂ŷ/∂x = η((y - w_0·x) x_q - (x·x_q) w_0)/n and ∂ŷ/∂y = η x·x_q/n. Derived here;
-THEORY I.0 and I.1.1.
+docs/theory, "Attention with a prior".
 """
 
 import hypothesis

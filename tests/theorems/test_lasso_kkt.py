@@ -1,9 +1,9 @@
-"""The lasso is what its optimality conditions say it is (Tibshirani 1996; THEORY II.2.7).
+"""The lasso is what its optimality conditions say it is (Tibshirani 1996).
 
-With g = Xᵀ(y - Xw)/n: g_j = λ sign w_j on the support and |g_j| <= λ off it; hence w = 0 if and
-only if λ >= |r|_∞, r = Xᵀy/n, and a soft threshold of r where XᵀX = nI. The gap certificate is the
-objective minus its dual at a feasible point, and is 0 only at the minimiser (derived here). Sides:
-``lasso`` and its certificate; these conditions and the dual, in NumPy.
+docs/theory, "The Lasso". With g = Xᵀ(y - Xw)/n: g_j = λ sign w_j on the support and |g_j| <= λ off
+it; hence w = 0 if and only if λ >= |r|_∞, r = Xᵀy/n, and a soft threshold of r where XᵀX = nI. The
+gap certificate is the objective minus its dual at a feasible point, and is 0 only at the minimiser
+(derived here). Sides: ``lasso`` and its certificate; these conditions and the dual, in NumPy.
 """
 
 from functools import partial

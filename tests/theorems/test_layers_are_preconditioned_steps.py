@@ -1,8 +1,9 @@
 """L layers with any matrices A_l are L steps of gradient descent preconditioned by A_lᵀ.
 
-Ahn et al. 2306.00297; THEORY II.2.3: after l layers slot i holds y_i - w_l·x_i and the query's
--w_l·x_query, w_{l+1} = w_l + A_lᵀ Xᵀ(y - Xw_l)/n. Sides: the network's label slots; that descent in
-NumPy, one demonstration after the other. Hypothesis: the query is no key.
+Ahn et al. 2306.00297; docs/theory, "Layers are preconditioned steps": after l layers slot i holds
+y_i - w_l·x_i and the query's -w_l·x_query, w_{l+1} = w_l + A_lᵀ Xᵀ(y - Xw_l)/n. Sides: the
+network's label slots; that descent in NumPy, one demonstration after the other. Hypothesis: the
+query is no key.
 """
 
 from functools import partial

@@ -1,7 +1,8 @@
 """Layers of width 1 that pull back turn the order of two flows; layers that push amplify it.
 
 Sides: linear attention, without a mask, differentiated; the law R(L) of the limit of many small
-layers, which they approach like Euler steps. Derived here; THEORY I.1.2 b.
+layers, which they approach like Euler steps. Derived here; docs/theory, "Layers turn the order of
+flows".
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """The effective step follows a logistic law, with isotropic covariates and balanced weights.
 
 a' = 2λ²√d a (1 - γa), γ = ((n + 1 + d) λ + σ²)/n: derived from the flow of Zhang et al. 2306.09927;
-THEORY II.2.6. Sides: the matrix ODE; the law in closed form, and its half-time.
+docs/theory, "The logistic law". Sides: the matrix ODE; the law in closed form, and its half-time.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Gradient descent on n demonstrations: ŷ_L = v_L·y, v_{l+1} = v_l + η(k - G v_l), → G⁺k.
 
 Sides: the construction of gradient descent, differentiated by the labels; the closed form. G =
-XXᵀ/n, k = X x_query/n. Derived here; THEORY I.1.2 d.
+XXᵀ/n, k = X x_query/n. Derived here; docs/theory, "The many-shot descent flow".
 """
 
 from functools import partial

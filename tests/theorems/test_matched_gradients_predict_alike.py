@@ -1,8 +1,8 @@
 """A gap of zero at d + 1 checkpoints makes a subset as good as the pool for gradient descent.
 
 It fixes XᵀX/n and Xᵀy/n, all that such layers read, at any depth; yᵀy/n remains free, and d
-checkpoints leave a direction of XᵀX free too (THEORY I.3.3). Sides: the linear proxy's gradients;
-forward passes over the subset and over the pool.
+checkpoints leave a direction of XᵀX free too (docs/theory, "Matched gradients predict alike").
+Sides: the linear proxy's gradients; forward passes over the subset and over the pool.
 """
 
 import jax

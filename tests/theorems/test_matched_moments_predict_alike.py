@@ -1,7 +1,7 @@
-"""A subset with the pool's second moment is as good as the pool, at any depth (T0a, THEORY I.3.3).
+"""A subset with the pool's second moment is as good as the pool, at any depth.
 
-Sides: the gap of the moment features, which selection matches; every masked linear model's forward
-pass over the subset and over the pool.
+docs/theory, "Matched moments predict alike". Sides: the gap of the moment features, which selection
+matches; every masked linear model's forward pass over the subset and over the pool.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """Diagonal weights train mode by mode, and the plateaus are the losses at the saddles.
 
-Derived from the flow of Zhang et al. 2306.09927 (agrees in outline with 2501.16265); THEORY II.2.6.
-Sides: the vector field and its solution, and losses of separate heads by moments; equations written
-out mode by mode, and the closed form of the plateaus.
+Derived from the flow of Zhang et al. 2306.09927 (agrees in outline with 2501.16265); docs/theory,
+"Modes", "Plateaus". Sides: the vector field and its solution, and losses of separate heads by
+moments; equations written out mode by mode, and the closed form of the plateaus.
 """
 
 from functools import partial

@@ -1,6 +1,7 @@
-"""T0a and A2's Theorem 1: masked linear attention sees only the second moment of its prompt.
+"""A2's Theorem 1, and more: masked linear attention sees only the second moment of its prompt.
 
-Sides: the forward pass over n tokens; the recursion on one e x e matrix. THEORY I.0.1, I.2.3.
+Sides: the forward pass over n tokens; the recursion on one e x e matrix. docs/theory, "Moments
+suffice", "The common map".
 """
 
 import jax

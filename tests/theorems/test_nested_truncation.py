@@ -1,4 +1,4 @@
-"""Truncating what is truncated is truncating once (A2's loop over rates edits in place; I.2.8).
+"""Truncating what is truncated is truncating once (A2's loop over rates edits in place).
 
 Sides: one rate after the other; the last rate alone. A2's randomised decomposition lacks this, and
 rates that act on the rank that is left compound.

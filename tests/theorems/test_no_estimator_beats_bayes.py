@@ -1,9 +1,10 @@
 """No estimator beats the Bayes rule on any prompt: it pays its distance from the posterior mean.
 
 Given a prompt, E|ŵ - w|²_Λ - E|ŵ_B - w|²_Λ = |ŵ - ŵ_B|²_Λ for every estimator ŵ and every Λ, where
-ŵ_B = E(w | prompt) (classical; THEORY II.2.7). Sides: the estimators of the library; expectations
-over all weights, prior times likelihood summed on a grid, support by support. Such a sum errs by
-e^{-2π² (s/h)²}, h the step and s the posterior's least deviation, 0.27 or more here.
+ŵ_B = E(w | prompt) (classical; docs/theory, "The order of estimators"). Sides: the estimators of
+the library; expectations over all weights, prior times likelihood summed on a grid, support by
+support. Such a sum errs by e^{-2π² (s/h)²}, h the step and s the posterior's least deviation, 0.27
+or more here.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Tokens of width 1 without a mask: R(L) = |d_1/d_2| ((1 - 2aL r_2²)/(1 - 2aL r_1²))^{3/2}, a = PK.
 
 Sides: the ODE of which layers of linear attention are steps, integrated together with its
-derivative; the closed form. Derived here; THEORY I.1.2 b.
+derivative; the closed form. Derived here; docs/theory, "The one-coordinate law".
 """
 
 from functools import partial

@@ -1,7 +1,8 @@
-"""|ŷ_S - ŷ_D| ≤ |Γ⁻¹ x_q| · |ḡ_S(0) - ḡ_D(0)| for Zhang et al.'s one layer (THEORY I.3.3).
+"""|ŷ_S - ŷ_D| ≤ |Γ⁻¹ x_q| · |ḡ_S(0) - ḡ_D(0)| for Zhang et al.'s one layer.
 
-Sides: the network reading the subset and the whole pool; the gap of the gradients at w = 0, which
-are -y x. What is matched there is Xᵀy/n, all that one layer of gradient descent reads.
+docs/theory, "The one-layer gap bound". Sides: the network reading the subset and the whole pool;
+the gap of the gradients at w = 0, which are -y x. What is matched there is Xᵀy/n, all that one
+layer of gradient descent reads.
 """
 
 import jax

@@ -1,9 +1,10 @@
 """One layer of linear attention is one step of gradient descent from any w_0.
 
-von Oswald et al. 2212.07677; THEORY II.2.1: W_pv = η [0 0; w_0ᵀ -1], W_kq = diag(I, 0), the query's
-label slot starting at -w_0·x_query. The same layer again is the next step (derived here): slot i
-holds y_i - (w_l - w_0)·x_i, to which every layer adds its own w_0·x_i to get the residual of w_l.
-Sides: two layers of linear attention; descent, one demonstration after the other.
+von Oswald et al. 2212.07677; docs/theory, "One layer is one step": W_pv = η [0 0; w_0ᵀ -1],
+W_kq = diag(I, 0), the query's label slot starting at -w_0·x_query. The same layer again is the next
+step (derived here): slot i holds y_i - (w_l - w_0)·x_i, to which every layer adds its own w_0·x_i
+to get the residual of w_l. Sides: two layers of linear attention; descent, one demonstration after
+the other.
 """
 
 from functools import partial

@@ -1,8 +1,9 @@
-"""The population risk of one layer and its minimiser, for any Λ, W, σ² (THEORY II.2.4).
+"""The population risk of one layer and its minimiser, for any Λ, W, σ².
 
-Sides: the network on every prompt of an exact quadrature, and a regression over all of them; the
-closed forms. d = n = 2: x_1, x_2, w and ε are 8 standard normals and every integrand has degree at
-most 4 in each, so 3 Gauss-Hermite nodes per variable, 3^8 prompts in all, make expectations exact.
+docs/theory, "The risk of one layer", "The one-layer optimum". Sides: the network on every prompt of
+an exact quadrature, and a regression over all of them; the closed forms. d = n = 2: x_1, x_2, w and
+ε are 8 standard normals and every integrand has degree at most 4 in each, so 3 Gauss-Hermite nodes
+per variable, 3^8 prompts in all, make expectations exact.
 """
 
 import hypothesis

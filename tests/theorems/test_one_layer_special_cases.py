@@ -1,4 +1,4 @@
-"""Published one-layer optima are special cases of one formula (THEORY II.2.4).
+"""Published one-layer optima are special cases of one formula (docs/theory, "Published optima").
 
 Sides: ``one_layer`` for any Λ, W and σ²; the matrices of Zhang et al. (2306.09927: W = I, σ = 0),
 Ahn et al. (2306.00297) and Mahankali et al. (2307.03576: W = Λ⁻¹), and their least risks.

@@ -2,8 +2,8 @@
 
 Sides: the construction of gradient descent, differentiated by the label; the closed form. With one
 step size and η|x|² < 1 the ratio of two flows falls iff the first demonstration is the longer, so
-that descent equalises long relevant demonstrations and amplifies short ones. Derived here; THEORY
-I.1.2 c, which has the first half.
+that descent equalises long relevant demonstrations and amplifies short ones. Derived here;
+docs/theory, "The one-shot descent flow".
 """
 
 from functools import partial

@@ -1,7 +1,8 @@
-"""A1's Eq. 2: ∂a/∂d = P (s I + d (Kq)ᵀ), s = d·Kq, and its norm (2508.00385; THEORY I.1.1).
+"""A1's Eq. 2: ∂a/∂d = P (s I + d (Kq)ᵀ), s = d·Kq, and its norm (2508.00385).
 
-Sides: automatic differentiation of one layer of linear attention; the closed form. With n
-demonstrations each has this flow over n, whether or not the query may read itself.
+docs/theory, "The one-shot flow". Sides: automatic differentiation of one layer of linear attention;
+the closed form. With n demonstrations each has this flow over n, whether or not the query may read
+itself.
 """
 
 from functools import partial

@@ -1,6 +1,7 @@
-"""T0b: without a causal mask the order of the demonstrations has no effect (THEORY I.0.1).
+"""Without a causal mask the order of the demonstrations has no effect.
 
-Sides: a forward pass over the prompt, and over the same prompt with its demonstrations permuted.
+docs/theory, "The order of demonstrations". Sides: a forward pass over the prompt, and over the same
+prompt with its demonstrations permuted.
 """
 
 import functools

@@ -1,7 +1,8 @@
 """What may be done to a prompt without changing the predictions of gradient-descent layers.
 
-THEORY II.2.8. The weights are W_pv = diag(0, -1), W_kq = diag(A_l, 0). Sides: predictions for the
-transformed prompt and for the plain one. Beside every symmetry stands a near miss that is none.
+docs/theory, "Symmetries of predictions". The weights are W_pv = diag(0, -1), W_kq = diag(A_l, 0).
+Sides: predictions for the transformed prompt and for the plain one. Beside every symmetry stands a
+near miss that is none.
 """
 
 import jax

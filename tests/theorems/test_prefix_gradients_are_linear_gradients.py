@@ -1,9 +1,9 @@
 """A prefix of masked linear attention sees the linear proxy's gradients and nothing else.
 
-The prediction after a prefix z is w(z)·x, at any depth (T0a), so that ∇ℓ_i(z) = J(z)ᵀ (w(z)·x_i -
+The prediction after a prefix z is w(z)·x, at any depth, so that ∇ℓ_i(z) = J(z)ᵀ (w(z)·x_i -
 y_i) x_i with J = ∂w/∂z. What matches the linear gradients at w(z) therefore matches the prefix's,
-and, where J has rank d, the other way round (derived here; THEORY I.0.1, I.3.3). Sides: automatic
-differentiation of the loss through the model; the layer map's last row and its Jacobian.
+and, where J has rank d, the other way round (derived here; docs/theory, "Prefix gradients"). Sides:
+automatic differentiation of the loss through the model; the layer map's last row and its Jacobian.
 """
 
 import functools

@@ -1,9 +1,9 @@
-"""Many heads, then one a layer, are preprocess-then-optimise (derived here; THEORY II.1.7, II.4).
+"""Many heads, then one a layer, are preprocess-then-optimise (derived here).
 
-Sides: a transformer with linear attention and a read-in; the algorithm, descent from zero with
-preconditioner α I + β FᵀF, where row g of F holds r_j = (Xᵀy/n)_j for the coordinates of head g.
-With a head for each coordinate FᵀF = diag(r²), and a head that is masked is a coordinate lost, if
-no raw ones are read beside it.
+docs/theory, "The preprocessing construction". Sides: a transformer with linear attention and a
+read-in; the algorithm, descent from zero with preconditioner α I + β FᵀF, where row g of F holds
+r_j = (Xᵀy/n)_j for the coordinates of head g. With a head for each coordinate FᵀF = diag(r²), and a
+head that is masked is a coordinate lost, if no raw ones are read beside it.
 """
 
 import dataclasses

@@ -1,8 +1,9 @@
 """Preprocess then optimise is gradient descent with preconditioner diag(r²), r = Xᵀy/n.
 
-Modelled on Chen et al. 2408.04532 (derived here; THEORY II.1.6): its first step is η r³, and scales
-of labels and covariates are scales of the step. Sides: the estimator; that descent in NumPy, and
-the estimator on a scaled prompt with the step that undoes the scale.
+Modelled on Chen et al. 2408.04532 (derived here; docs/theory, "Preprocess then optimise"): its
+first step is η r³, and scales of labels and covariates are scales of the step. Sides: the
+estimator; that descent in NumPy, and the estimator on a scaled prompt with the step that undoes the
+scale.
 """
 
 import jax

@@ -1,8 +1,9 @@
 """Preprocessing knows coordinates up to order and sign: it notices a rotation, and nothing less.
 
-Derived here; THEORY II.1.6. Sides: the predictions of preprocess-then-optimise, and of its mixture
-with plain descent, for a prompt whose coordinates are permuted, turned over, copied or rotated; for
-the prompt as it was. Only the raw part of the mixture misses a rotation.
+Derived here; docs/theory, "Preprocess then optimise". Sides: the predictions of
+preprocess-then-optimise, and of its mixture with plain descent, for a prompt whose coordinates are
+permuted, turned over, copied or rotated; for the prompt as it was. Only the raw part of the mixture
+misses a rotation.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
-"""J d = 2 s P d, and s P d is exactly what a demonstration adds in one layer (THEORY I.1.1).
+"""J d = 2 s P d, and s P d is exactly what a demonstration adds in one layer.
 
-Sides: linear attention differentiated along d, and run with and without d; the closed forms. The
-term of d is homogeneous of degree 2 (Euler). Derived here.
+docs/theory, "Flow times input". Sides: linear attention differentiated along d, and run with and
+without d; the closed forms. The term of d is homogeneous of degree 2 (Euler). Derived here.
 """
 
 from functools import partial

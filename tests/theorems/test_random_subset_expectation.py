@@ -1,4 +1,4 @@
-"""E|mean_S g - ḡ|² = (1 - n/m) S²/n over all subsets S of size n (THEORY I.3.2).
+"""E|mean_S g - ḡ|² = (1 - n/m) S²/n over all subsets S of size n (docs/theory, "Random subsets").
 
 Sides: the closed form; the mean over every subset there is.
 """

@@ -1,8 +1,8 @@
-"""Heads of total rank k reach the rank-limited risk and nothing lower (THEORY II.2.4).
+"""Heads of total rank k reach the rank-limited risk and nothing lower.
 
-Sides: the least population loss that searches over k heads of key width 1 end at; the closed form
-from a spectrum. d = 3, n = 1: x, w and ε are 7 standard normals, integrands have degree at most 4
-in each, so 3^7 Gauss-Hermite prompts give the loss exactly.
+docs/theory, "The rank limit". Sides: the least population loss that searches over k heads of key
+width 1 end at; the closed form from a spectrum. d = 3, n = 1: x, w and ε are 7 standard normals,
+integrands have degree at most 4 in each, so 3^7 Gauss-Hermite prompts give the loss exactly.
 """
 
 import functools

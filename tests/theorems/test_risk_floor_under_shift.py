@@ -1,7 +1,8 @@
-"""The risk that no number of test demonstrations removes from a shifted task (THEORY II.2.5).
+"""The risk that no number of test demonstrations removes from a shifted task.
 
-Sides: the network on d demonstrations without noise whose second moment is Λ' itself, which stand
-for infinitely many; the floor's closed form, and ``shifted_risk`` falling to it as 1/m.
+docs/theory, "The floor under shift". Sides: the network on d demonstrations without noise whose
+second moment is Λ' itself, which stand for infinitely many; the floor's closed form, and
+``shifted_risk`` falling to it as 1/m.
 """
 
 import hypothesis

@@ -1,4 +1,6 @@
-"""Exact risks of least squares and of the shortest interpolator (THEORY II.1.9).
+"""Exact risks of least squares and of the shortest interpolator.
+
+docs/theory, "The risk of least squares".
 
     σ² d/(n - d - 1) for n > d + 1,   |w|² (1 - n/d) + σ² n/(d - n - 1) for d > n + 1.
 

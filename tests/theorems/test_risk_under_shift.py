@@ -1,7 +1,8 @@
-"""What a layer trained on one task costs on prompts of another (2306.09927; THEORY II.2.5).
+"""What a layer trained on one task costs on prompts of another (2306.09927).
 
-Sides: the network on every prompt of an exact quadrature (n = d = 2, one task: x_1, x_2, ε_1, ε_2
-on 3^6 nodes), and Zhang et al.'s formula at their optimum; ``shifted_risk`` for any layer.
+docs/theory, "Risk under shift". Sides: the network on every prompt of an exact quadrature
+(n = d = 2, one task: x_1, x_2, ε_1, ε_2 on 3^6 nodes), and Zhang et al.'s formula at their optimum;
+``shifted_risk`` for any layer.
 """
 
 import hypothesis

@@ -1,7 +1,8 @@
-"""No rule g(H) Xᵀy/n beats ridge at one penalty, however sparse w is (derived here; THEORY II.1.9).
+"""No rule g(H) Xᵀy/n beats ridge at one penalty, however sparse w is (derived here).
 
-Sides: risks of spectral rules over sampled X, the noise averaged exactly; the closed form of the
-bound. Means are compared to 4 standard errors. Hypothesis: the rule sees the spectrum alone.
+docs/theory, "The rotation-invariant bound". Sides: risks of spectral rules over sampled X, the
+noise averaged exactly; the closed form of the bound. Means are compared to 4 standard errors.
+Hypothesis: the rule sees the spectrum alone.
 """
 
 import numpy as np

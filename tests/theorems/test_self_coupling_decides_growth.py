@@ -2,8 +2,8 @@
 
 Hypothesis: demonstrations are frozen. Sides: a walk through the layers in which only the query
 moves; κ = d·K P d and its geometric sums. Neither relevance nor the order after one layer enters.
-Derived here; THEORY I.1.2 a, where for κ_1 < κ_2 the order flips eventually: not if κ_2 < 0, the
-ratio of the gains tends to κ_2/κ_1.
+Derived here; docs/theory, "Self-coupling decides growth": if κ_1 < κ_2 < 0 the ratio of the gains
+only tends to κ_2/κ_1.
 """
 
 import hypothesis

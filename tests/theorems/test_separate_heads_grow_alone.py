@@ -1,7 +1,8 @@
 """A head with separate key, query and value, aligned with an eigenvector, obeys m' = λ²m²(1 - γm³).
 
-Derived here; THEORY II.2.6. Sides: the gradient of one layer's population loss, by moments; the
-closed form of the growth, and the rates at which v_h² - |k_h|² and |k_h|² - |q_h|² change: zero.
+Derived here; docs/theory, "Separate heads grow alone". Sides: the gradient of one layer's
+population loss, by moments; the closed form of the growth, and the rates at which v_h² - |k_h|² and
+|k_h|² - |q_h|² change: zero.
 """
 
 from functools import partial

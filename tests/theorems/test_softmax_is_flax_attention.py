@@ -1,7 +1,8 @@
 """A softmax layer without norm and MLP is a residual around flax's multi-head attention.
 
-THEORY I.2.1, Eq. 1. Sides: the transformer's stream; residual layers of flax's module. Flax divides
-scores by √k; here that factor is part of W_Q. Hypotheses: softmax kernel, no bias.
+A2, Eq. 1; docs/theory, "Softmax attention". Sides: the transformer's stream; residual layers of
+flax's module. Flax divides scores by √k; here that factor is part of W_Q. Hypotheses: softmax
+kernel, no bias.
 """
 
 import flax.linen as nn

@@ -1,7 +1,7 @@
 """A2's A.2: softmax attention is an implicit update in the feature space of exp(x·z), per query.
 
 exp(k·q) = e^{|k|²/2} e^{-|k-q|²/2} e^{|q|²/2}. Sides: the transformer's forward pass, and the
-series of exp; the kernel form. THEORY I.2.4.
+series of exp; the kernel form. docs/theory, "Softmax as an implicit update".
 """
 
 import math

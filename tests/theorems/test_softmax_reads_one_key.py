@@ -2,7 +2,7 @@
 
 Sides: the transformer, differentiated by its one demonstration; ∂q_L/∂d = Π_l (I + V_l) - I with
 V_l = Σ_h W_O W_V, in which no demonstration and no query stands. So the ratio of two flows is 1 in
-every layer, and depth amplifies nothing. Derived here; THEORY I.1.2 e.
+every layer, and depth amplifies nothing. Derived here; docs/theory, "Softmax reads one key".
 """
 
 from functools import partial

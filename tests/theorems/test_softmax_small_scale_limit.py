@@ -1,6 +1,7 @@
 """Softmax attention at a small scale τ is centred linear attention, to first order in τ.
 
-With scores s_i = x_iᵀ A x_query and means over the demonstrations (THEORY II.2.9; k₃ derived here),
+With scores s_i = x_iᵀ A x_query and means over the demonstrations (docs/theory, "Softmax at a small
+scale"; k₃ derived here),
 
     (softmax(τs)·y - ȳ)/τ = mean(y(s - s̄)) + τ k₂ + O(τ²),   k₂ = ½ mean((y - ȳ)(s - s̄)²),
     (softmax(τs)·y - softmax(-τs)·y)/2τ = mean(y(s - s̄)) + τ² k₃ + O(τ⁴),

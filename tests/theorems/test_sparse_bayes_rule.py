@@ -1,8 +1,8 @@
 """The Bayes rule for sparse weights averages over supports, by their marginal likelihoods.
 
 Given the support S the labels are N(0, τ² X_S X_Sᵀ + σ² I) and the weights on S have the mean
-τ² X_Sᵀ (τ² X_S X_Sᵀ + σ² I)⁻¹ y (THEORY II.2.7). Sides: the library's rules, in weight space; these
-n x n covariances, support by support.
+τ² X_Sᵀ (τ² X_S X_Sᵀ + σ² I)⁻¹ y (docs/theory, "The sparse Bayes rule", "Spikes and slabs"). Sides:
+the library's rules, in weight space; these n x n covariances, support by support.
 """
 
 import itertools

@@ -3,7 +3,8 @@
     G_t = Σ_h W_O^h W_V^h S W_{K,h}ᵀ W_Q^h = [W_O^1 ... W_O^H] (what the heads read),
 
 so that the projection U_r U_rᵀ stands at its outer end, whatever the layer. W_V under a W_O stands
-inside, and so do the outputs of one head beside another: THEORY I.2.7's row on W_V has no W_O.
+inside, and so do the outputs of one head beside another: the row on W_V of docs/theory,
+"Norms under truncation", has no W_O.
 
 Sides: ``clip`` of a transformer's layer; the norm of the sum by its definition.
 """

@@ -2,8 +2,9 @@
 
 Ahn et al. (2306.00297) work with x ~ N(0, Σ), w ~ N(0, Σ⁻¹). Any few prompts, turned by the 48
 signed permutations O of R³ (x = Σ^{1/2} O z, w = Σ^{-1/2} O v), have the symmetry that the argument
-needs: the gradient of the *empirical* loss has the shape of the population's (THEORY II.2.3).
-Sides: automatic differentiation of the network's loss over all turned prompts; the stated shape.
+needs: the gradient of the *empirical* loss has the shape of the population's (docs/theory, "The
+symmetric critical family"). Sides: automatic differentiation of the network's loss over all turned
+prompts; the stated shape.
 """
 
 import itertools

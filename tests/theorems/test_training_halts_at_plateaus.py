@@ -1,9 +1,9 @@
 """Separate heads escape small weights one by one, and between escapes the loss stands still.
 
-Derived here (agrees in outline with 2501.16265); THEORY II.2.6. Head i needs the time
-∫ dm / (λ_i² m² (1 - γ_i m³)); half-way to the next escape the next head, still of the order of its
-initial size m, has changed the loss by O(m³). Sides: the ODE of the heads; that integral by
-Gauss-Legendre, and the closed form of the plateaus.
+Derived here (agrees in outline with 2501.16265); docs/theory, "Training halts at plateaus". Head i
+needs the time ∫ dm / (λ_i² m² (1 - γ_i m³)); half-way to the next escape the next head, still of
+the order of its initial size m, has changed the loss by O(m³). Sides: the ODE of the heads; that
+integral by Gauss-Legendre, and the closed form of the plateaus.
 """
 
 import jax

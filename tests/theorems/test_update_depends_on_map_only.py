@@ -1,7 +1,7 @@
 """A2's Theorem 1 and Remark 2: G_t is a function of W_{t-1} and the demonstrations' second moment.
 
 Sides: Lemma 1 walked through the demonstrations, token by token; the recursion on matrices.
-THEORY I.2.3: G_t = W_V W_{t-1} S W_{t-1}ᵀ W_Kᵀ W_Q W_{t-1}.
+docs/theory, "The common map": G_t = W_V W_{t-1} S W_{t-1}ᵀ W_Kᵀ W_Q W_{t-1}.
 """
 
 import hypothesis

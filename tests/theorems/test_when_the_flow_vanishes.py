@@ -2,7 +2,7 @@
 
 Sides: linear attention, differentiated and run with and without d; the factors. That the flow is
 zero for an irrelevant or a learned demonstration is a reading of A1 (2508.00385) which holds for
-the contribution and not for the Jacobian. Derived here; THEORY I.1.1.
+the contribution and not for the Jacobian. Derived here; docs/theory, "When the flow vanishes".
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """The exact eigenvalue distribution of XᵀX, on which the rotation-invariant bound rests.
 
-THEORY II.1.9. Sides: ``wishart_quadrature`` and the bound; moments of Wishart matrices, and a sum
-over the joint density of two eigenvalues. No sampling on either.
+docs/theory, "The Wishart eigenvalue density". Sides: ``wishart_quadrature`` and the bound; moments
+of Wishart matrices, and a sum over the joint density of two eigenvalues. No sampling on either.
 """
 
 import numpy as np
