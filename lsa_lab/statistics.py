@@ -39,25 +39,6 @@ def median_interval(samples: Any) -> Interval:
     return UNKNOWN if rank == 0 else (float(x[rank - 1]), float(x[-rank]))
 
 
-def bootstrap_interval(
-    samples: Any, statistic: Callable, seed: int = 0, draws: int = 2000
-) -> Interval:
-    """The middle 95 % of statistic(samples*), samples* being R runs drawn with replacement.
-
-    ``samples`` [R, ...]; for a slope or a ratio, which are not means. Below about ten runs it is
-    too narrow: prefer ``mean_interval`` of one slope for each run.
-    """
-    x = finite(samples)
-    if len(x) < 2:
-        return UNKNOWN
-    rows = np.random.default_rng(seed).integers(len(x), size=(draws, len(x)))
-    values = np.array([float(statistic(x[row])) for row in rows])
-    if np.isnan(values).any():
-        raise ValueError("the statistic is NaN on some of the resampled runs: define it for them")
-    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
-
-
 def worst(samples: Any, badness: Callable = np.median) -> np.ndarray:  # [R, ...] -> [R]
     """The runs at the place where ``badness`` of them is largest, the first of equals.
 

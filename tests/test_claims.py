@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lsa_lab.claims import Claim, about_the_mean, about_the_ratio, verdict_of
-from lsa_lab.statistics import UNKNOWN, bootstrap_interval, mean_interval, median_interval
+from lsa_lab.statistics import UNKNOWN, mean_interval, median_interval
 
 
 def claim(**changes):
@@ -77,14 +77,6 @@ def test_intervals_cover_as_often_as_they_say():
 def test_five_runs_know_no_median_interval_and_six_do():
     assert median_interval(range(5)) == UNKNOWN
     assert median_interval(range(6)) == (0.0, 5.0)
-
-
-def test_the_bootstrap_of_a_mean_is_close_to_student():
-    x = np.random.default_rng(1).normal(size=(200, 3))
-    ours = bootstrap_interval(x, lambda rows: rows[:, 0].mean())
-    np.testing.assert_allclose(ours, mean_interval(x[:, 0]), atol=0.02)
-    assert ours == bootstrap_interval(x, lambda rows: rows[:, 0].mean())
-    assert bootstrap_interval(x[:1], np.mean) == UNKNOWN
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

@@ -1,4 +1,4 @@
-"""Prompts in units of their own, and with room to work in."""
+"""Prompts as tokens one after the other, in units of their own, and with room to work in."""
 
 from functools import partial
 
@@ -26,6 +26,16 @@ def model(params, prompt):
     """A prediction through the prompt's own units."""
     own, scale = prompts.normalised(prompt)
     return scale * predict(linear_attention.forward(params, prompts.tokens(own)))
+
+
+def test_interleaved_tokens_are_each_covariate_and_then_its_label():
+    prompt = draw(jax.random.key(3))
+    rows = prompts.interleaved_tokens(prompt)
+    assert rows.shape == (2 * TASK.n + 1, TASK.d + 1)
+    np.testing.assert_array_equal(rows[::2, :-1], jnp.vstack([prompt.x, prompt.x_query[None]]))
+    np.testing.assert_array_equal(rows[1::2, -1], prompt.y)
+    assert not rows[::2, -1].any()
+    assert not rows[1::2, :-1].any()
 
 
 def test_a_normalised_prompt_has_unit_squares_and_a_moment_of_bounded_trace():

@@ -113,32 +113,6 @@ def amplification_ratio(flow: Array) -> Array:  # [L]
     return jnp.exp(log_ratio(flow))
 
 
-def pairwise_log_ratios(flow: Array) -> Array:  # [L, n, n]
-    """log |flow_i| - log |flow_j| for every pair, antisymmetric; NaN where neither flows."""
-    logs = _compared(flow)
-    return logs[:, :, None] - logs[:, None, :]
-
-
-def flow_change(
-    forward: Forward,
-    params: chex.ArrayTree,
-    prompt: Prompt,
-    tangent: Array,  # [n, e]
-    sign: float = -1.0,
-) -> Array:  # [n, e]
-    """Σ_j (∂²ŷ/∂e_i∂e_j) tangent_j: how the last layer's flow changes as the demonstrations move.
-
-    One Hessian-vector product, forward over reverse; a model with a ``custom_vjp`` has none.
-    """
-    demonstrations = _demonstrations(prompt)
-    chex.assert_shape(tangent, demonstrations.shape, custom_message="tangent is [n, e]")
-
-    def read(demonstrations: Array) -> Array:  # []
-        return predict(_run(forward, params, prompt, demonstrations), sign)
-
-    return jax.jvp(jax.grad(read), (demonstrations,), (tangent,))[1]
-
-
 def interactions(
     forward: Forward, params: chex.ArrayTree, prompt: Prompt, sign: float = -1.0
 ) -> Array:  # [n, n]

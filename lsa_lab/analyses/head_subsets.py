@@ -41,24 +41,6 @@ def subsets(num_heads: int) -> Array:  # [2^H, H]
     return jnp.asarray(kept, float)
 
 
-def subset_losses(
-    loss: Loss, num_layers: int, num_heads: int, layer: int, *, present: int | None = None
-) -> Array:  # [2^present]
-    """The loss with each subset of the heads of layer number ``layer`` (the first is 0), in the
-    order of ``subsets``; the other layers are whole. One program for all of them.
-
-    ``present``: the number of heads of that layer, if it is not H.
-    """
-    if not 0 <= layer < num_layers:
-        raise ValueError(f"layer = {layer} of {num_layers}: choose 0 to {num_layers - 1}")
-    present = num_heads if present is None else present
-    if not 1 <= present <= num_heads:
-        raise ValueError(f"present = {present} of num_heads = {num_heads}: choose 1 to {num_heads}")
-    rows = jnp.pad(subsets(present), ((0, 0), (0, num_heads - present)))
-    whole = jnp.ones((num_layers, num_heads))
-    return _all_losses(lambda row: loss(whole.at[layer].set(row)), rows)
-
-
 def best_subsets(losses: Array) -> Array:  # [2^H] -> [H+1]
     """For each number of heads kept, from none to all, the subset with the smallest loss: the
     indices of rows of ``subsets``."""
@@ -121,10 +103,6 @@ def greedy(
     first, order, risks = run(start)
     layers, heads = jnp.divmod(order, num_heads)
     return Greedy(layers, heads, jnp.concatenate([first[None], risks]))
-
-
-def _all_losses(loss: Callable[[Array], Array], rows: Array) -> Array:  # [M, ...] -> [M]
-    return jax.jit(lambda rows: jax.lax.map(loss, rows, batch_size=_TOGETHER))(rows)
 
 
 def _num_heads(losses: Array) -> int:

@@ -80,11 +80,6 @@ def effective_heads(importance: Array) -> Array:  # [L, H] -> [L]
     return jnp.where(shares.any(-1), jnp.exp(entropy), 0)
 
 
-def dominance(importance: Array) -> Array:  # [L, H] -> [L]
-    """D_l = max_h of the normalised importance: 1 where one head does it all."""
-    return normalised(importance).max(-1)
-
-
 def mean_fill(heads: Array) -> Array:  # [B, L, H, T, D] -> [L, H, T, D]
     """Mean ablation: what a head writes on average over prompts, for ``head_fill``."""
     chex.assert_rank(heads, 5, custom_message="heads is [B, L, H, T, D]: vmap forward over prompts")

@@ -41,23 +41,6 @@ def fit(states: Array, targets: Array, *, penalty: float = 0.0) -> Array:  # [B,
     return right.T @ (gains[:, None] * (left.T @ targets))
 
 
-def layer_probe(
-    states: Array,  # [B, L+1, D]  the query's token, stream[:, -1], of prompts to learn from
-    targets: Array,  # [B]
-    fresh_states: Array,  # [C, L+1, D]  of prompts to be judged on
-    fresh_targets: Array,  # [C]
-    *,
-    penalty: float = 0.0,
-) -> Array:  # [L+1, C]
-    """The squared error of the best linear reader u_l·h_query of each layer, on fresh prompts."""
-
-    def one(layer: tuple[Array, Array]) -> Array:
-        probe = fit(layer[0], targets[:, None], penalty=penalty)
-        return squared_errors(probe, layer[1], fresh_targets[:, None])[:, 0]
-
-    return jax.lax.map(one, (states.swapaxes(0, 1), fresh_states.swapaxes(0, 1)))
-
-
 def squared_errors(probe: Array, states: Array, targets: Array) -> Array:  # [B, m]
     """(states U - targets)², on prompts that the probe has not seen.
 

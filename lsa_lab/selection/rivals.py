@@ -1,4 +1,4 @@
-"""What gradient matching is compared with: chance, tries, strata, moments, and a hybrid (A3)."""
+"""What gradient matching is compared with: random subsets, tries, strata and moments (A3)."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_finite, is_concrete
+from lsa_lab.arguments import is_concrete
 
 
 def random_subsets(key: Array, m: int, size: int, count: int) -> Array:  # [count, size]
@@ -62,33 +62,6 @@ def moment_features(tokens: Array) -> Array:  # [m, e] -> [m, e(e+1)/2]
     rows, columns = np.triu_indices(tokens.shape[1])
     weights = np.where(rows == columns, 1, np.sqrt(2)).astype(tokens.dtype)
     return tokens[:, rows] * tokens[:, columns] * weights[None]
-
-
-def hybrid(fixed: Array, scores: Array, size: int) -> Array:  # [f], [m] -> [size]
-    """A part that is the same for all queries, then the best of the rest by a query's scores.
-
-    A3's task level and instance level together. The lowest index wins a tie.
-    """
-    m, count = len(scores), len(fixed)
-    if not count <= size <= m:
-        raise ValueError(
-            f"size = {size} with {count} fixed of {m} candidates: choose {count} to {m}"
-        )
-    check_finite(scores, "scores")
-    open_scores = scores.at[fixed].set(-jnp.inf)
-    return jnp.concatenate([fixed, jnp.argsort(-open_scores, stable=True)[: size - count]])
-
-
-def reused(selections: Array) -> float:  # [Q, n] -> share
-    """The share of a prompt's n + 1 tokens whose keys and values serve every query.
-
-    The common beginning of all selections is computed once; what follows, and the query, each
-    time. True of causal models; without a causal mask a demonstration's values depend, from the
-    second layer on, on those behind it too, and nothing can be kept unless all n are the same.
-    """
-    selections = np.asarray(selections)
-    same = (selections == selections[:1]).all(0)
-    return float(np.cumprod(same).sum() / (selections.shape[1] + 1))
 
 
 def _check(m: int, size: int) -> None:

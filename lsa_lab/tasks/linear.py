@@ -102,17 +102,6 @@ def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None
     return weights if active is None else jnp.where(jnp.arange(task.d) < active, weights, 0)
 
 
-def weight_covariance(task: LinearTask) -> Array:  # [d, d]
-    """E w wᵀ about zero: weight_std² (s/d) W + w0 w0ᵀ, which is all that one layer sees of w."""
-    share = 1.0 if task.sparsity is None else task.sparsity / task.d
-    identity = jnp.eye(task.d, dtype=task.dtype)
-    spread = identity if task.task_covariance is None else task.task_covariance
-    moment = jnp.asarray(task.weight_std, spread.dtype) ** 2 * share * spread
-    if task.prior_mean is None:
-        return moment
-    return moment + jnp.outer(task.prior_mean, task.prior_mean)
-
-
 def _among_first(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [d] bool
     """A uniformly random support among the first coordinates, all of them if there are fewer."""
     scores = jax.random.uniform(key, (task.d,), task.dtype)

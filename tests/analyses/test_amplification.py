@@ -47,15 +47,14 @@ def prediction(forward, params, prompt, demonstrations):
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def second_order(forward, params, prompt, tangent):
-    """Interactions, the flow's change, and the Hessian [n, e, n, e] by reverse over reverse."""
+def second_order(forward, params, prompt):
+    """Interactions, and the Hessian [n, e, n, e] by reverse over reverse."""
 
     def read(demonstrations):
         return prediction(forward, params, prompt, demonstrations)
 
     return (
         amplification.interactions(forward, params, prompt),
-        amplification.flow_change(forward, params, prompt, tangent),
         jax.jacrev(jax.jacrev(read))(prompts.tokens(prompt)[:-1]),
     )
 
@@ -144,10 +143,6 @@ FLOW = np.array([[[3.0, 4.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 6.0], [12.0, 5.0],
 def test_the_ratio_is_of_the_strongest_and_the_weakest_at_the_first_layer():
     np.testing.assert_allclose(amplification.amplification_ratio(FLOW), [5.0, 6.0 / 13.0])
     np.testing.assert_allclose(amplification.log_ratio(FLOW), np.log([5.0, 6.0 / 13.0]))
-    pairs = amplification.pairwise_log_ratios(FLOW)
-    assert pairs.shape == (2, 3, 3)
-    np.testing.assert_allclose(pairs, -pairs.swapaxes(1, 2))
-    np.testing.assert_allclose(pairs[0, 0], np.log([1.0, 5.0, 2.5]))
 
 
 def test_equal_demonstrations_are_still_two():
@@ -177,13 +172,11 @@ def test_no_flow_and_an_overflow_have_no_finite_ratio():
 def test_interactions_are_the_contracted_hessian_and_symmetric(config):
     forward, params = model_of(config)
     prompt, _ = draw()
-    rows, tangent = prompts.tokens(prompt)[:-1], np.random.default_rng(1).normal(size=(N, E))
-    found, change, hessian = second_order(forward, params, prompt, tangent)
+    rows = prompts.tokens(prompt)[:-1]
+    found, hessian = second_order(forward, params, prompt)
     np.testing.assert_allclose(found, found.T, rtol=1e-10, atol=1e-12)
     expected = np.einsum("ia,iajb,jb->ij", rows, hessian, rows)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-    expected = np.einsum("iajb,jb->ia", hessian, tangent)
-    np.testing.assert_allclose(change, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_many_interactions_are_taken_in_parts():
@@ -206,8 +199,6 @@ def test_what_is_no_flow_is_refused():
         amplification.log_ratio(FLOW[None])
     with pytest.raises(ValueError, match="at least two demonstrations"):
         amplification.amplification_ratio(FLOW[:, :1])
-    with pytest.raises(AssertionError, match=r"tangent is \[n, e\]"):
-        amplification.flow_change(linear_attention.forward, params, prompt, FLOW[0])
     empty = prompt.replace(x=prompt.x[:0], y=prompt.y[:0])
     with pytest.raises(ValueError, match="at least one demonstration"):
         amplification.moment_flow(params, empty)

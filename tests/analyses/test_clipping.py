@@ -60,7 +60,7 @@ def test_a_rate_outside_zero_to_one_is_refused(rate):
         clipping.kept_rank(8, rate)
 
 
-@pytest.mark.parametrize("function", ["truncate", "factor", "effective_condition_number"])
+@pytest.mark.parametrize("function", ["truncate", "factor"])
 def test_a_matrix_with_nan_is_refused(function):
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="NaN or infinity"):
@@ -113,10 +113,6 @@ def test_condition_numbers_and_stable_rank_of_a_known_spectrum():
     matrix[[0, 1, 2], [4, 0, 2]] = [2.0, -8.0, 1.0]
     assert clipping.singular_values(matrix).tolist() == [8, 2, 1]
     assert clipping.condition_number(matrix) == pytest.approx(8)
-    assert clipping.effective_condition_number(matrix, 0.0) == pytest.approx(8)
-    assert clipping.effective_condition_number(matrix, 0.34) == pytest.approx(1)  # floor(1.98)
-    assert clipping.effective_condition_number(matrix, 1 / 3) == pytest.approx(4)
-    assert clipping.effective_condition_number(matrix, 0.9) == pytest.approx(1)
     assert clipping.condition_number(clipping.truncate(matrix, 1 / 3)) > 1e14
     assert clipping.stable_rank(matrix) == pytest.approx(69 / 64)
     zero = np.zeros((2, 2))

@@ -64,7 +64,6 @@ def test_shares_and_effective_heads_of_a_layer():
     entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
     np.testing.assert_allclose(heads.effective_heads(raw), [4, math.exp(entropy), 1, 0], atol=1e-12)
     np.testing.assert_allclose(heads.effective_heads(shares), heads.effective_heads(raw))
-    np.testing.assert_allclose(heads.dominance(raw), [0.25, 0.75, 1, 0])
 
 
 def test_pruning_keeps_the_first_layer_and_the_top_of_each_later():
@@ -108,7 +107,8 @@ def test_the_random_controls_keep_as_many_heads_and_spread_over_all():
 
 
 def test_every_subset_and_the_values_of_heads_among_them():
-    found = head_subsets.subset_losses(paired, 2, 3, 0)
+    rows = head_subsets.subsets(3)
+    found = heads.losses(paired, jnp.ones((8, 2, 3)).at[:, 0].set(rows))
     masks = np.array(list(itertools.product([0, 1], repeat=3)))[:, ::-1]
     np.testing.assert_array_equal(head_subsets.subsets(3), masks)
     np.testing.assert_allclose(found, [5 - 3 * a * b - c for a, b, c in masks])
@@ -130,13 +130,6 @@ def test_shapley_values_average_over_the_orders_of_joining():
     values = head_subsets.shapley(jnp.asarray(losses))
     np.testing.assert_allclose(values, stated, atol=1e-12)
     np.testing.assert_allclose(values.sum(), losses[0] - losses[-1], atol=1e-12)
-
-
-def test_a_layer_with_fewer_heads_has_fewer_subsets():
-    found = head_subsets.subset_losses(additive, L, H, 1, present=2)
-    total = 100 - WORTH.sum() + WORTH[1].sum()
-    masks = np.asarray(head_subsets.subsets(2))
-    np.testing.assert_allclose(found, total - masks @ WORTH[1, :2], atol=1e-10)
 
 
 def test_greedy_pruning_goes_from_the_least_to_the_most_worth():
@@ -235,9 +228,7 @@ def test_all_heads_of_the_construction_matter_equally_and_then_one_does():
         (lambda: heads.prune(jnp.full((3, 4), jnp.inf)), r"12 NaN or infinite.*\(0, 0\)"),
         (lambda: heads.effective_heads(jnp.array([[1.0, jnp.nan]])), r"1 NaN.*\(0, 1\)"),
         (lambda: heads.resampled_fill(jnp.ones((1, 1, 1, 1, 1))), "resampling needs another"),
-        (lambda: head_subsets.subset_losses(additive, L, 15, 0), "32768 subsets: choose 1 to 14"),
-        (lambda: head_subsets.subset_losses(additive, L, H, 3), "layer = 3 of 3: choose 0 to 2"),
-        (lambda: head_subsets.subset_losses(additive, L, H, 0, present=5), "present = 5"),
+        (lambda: head_subsets.subsets(15), "32768 subsets: choose 1 to 14"),
         (lambda: head_subsets.shapley(jnp.ones(6)), "losses has 6 entries"),
         (lambda: head_subsets.shapley(jnp.array([1.0, jnp.inf])), "explodes"),
         (lambda: head_subsets.greedy(additive, L, H, (4, 1)), "it has 3 entries, from 1 to 4"),

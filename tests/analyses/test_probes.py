@@ -52,18 +52,29 @@ def test_a_probe_is_ridge_regression_and_the_shortest_without_penalty(penalty):
     np.testing.assert_allclose(found, stated, atol=1e-10)
 
 
+@jax.jit
+def layer_errors(states, targets, fresh_states, fresh_targets):  # [L+1, C]
+    """The squared error of the best linear reader of each layer, on fresh prompts."""
+
+    def layer(states, fresh_states):
+        probe = probes.fit(states, targets[:, None])
+        return probes.squared_errors(probe, fresh_states, fresh_targets[:, None])[:, 0]
+
+    return jax.vmap(layer, in_axes=1)(states, fresh_states)
+
+
 def test_the_layer_probe_finds_a_label_that_a_layer_holds():
     """The last layer's slot is -ŷ: a probe for ŷ misses nothing there, and a random one all."""
     (_, learn), (_, fresh) = batch(), batch(200, 1)
     targets, others = (jax.vmap(traces.predict)(trace) for trace in (learn, fresh))
     states, fresh_states = (trace.stream[:, :, -1] for trace in (learn, fresh))
-    errors = probes.layer_probe(states, targets, fresh_states, others)
+    errors = layer_errors(states, targets, fresh_states, others)
     assert errors.shape == (CONFIG.num_layers + 1, 200)
     assert errors[-1].max() < 1e-16
     assert errors[0].mean() > 0.5 * (others**2).mean()  # x_query alone, before any layer
     control = probes.control_targets(jax.random.key(2), targets[:, None])[:, 0]
     assert set(np.asarray(control)) == set(np.asarray(targets))
-    learned = probes.layer_probe(states, control, fresh_states, others)
+    learned = layer_errors(states, control, fresh_states, others)
     assert learned[-1].mean() > 0.5 * (others**2).mean()
 
 

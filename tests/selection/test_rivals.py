@@ -50,16 +50,3 @@ def test_moment_features_are_the_moment_up_to_a_rotation():
     for part in (np.arange(3), np.array([4, 9])):
         between = np.linalg.norm(moment[part].mean(0) - moment.mean(0))
         np.testing.assert_allclose(certify(features, part).objective, between, rtol=1e-10)
-
-
-def test_a_hybrid_keeps_its_beginning_and_reuses_it():
-    scores = jnp.array([[0.0, 9.0, 2.0, 5.0, 5.0, 1.0], [3.0, 0.0, 9.0, 1.0, 1.0, 8.0]])
-    fixed = jnp.array([1, 3])
-    chosen = jnp.stack([rivals.hybrid(fixed, row, 4) for row in scores])
-    np.testing.assert_array_equal(chosen, [[1, 3, 4, 2], [1, 3, 2, 5]])
-    assert rivals.reused(chosen) == 2 / 5
-    assert rivals.reused(chosen[:1]) == 4 / 5
-    with pytest.raises(ValueError, match="choose 2 to 6"):
-        rivals.hybrid(fixed, scores[0], 1)
-    with pytest.raises(ValueError, match="scores holds"):
-        rivals.hybrid(fixed, scores[0] * jnp.nan, 4)

@@ -71,15 +71,8 @@ def singular_values(matrix: Array) -> Array:  # [..., min(p, q)]
 
 
 def condition_number(matrix: Array) -> Array:  # [...]
-    """s_1 / s_min, infinite for a singular matrix. After truncation it says nothing: see below."""
+    """s_1 / s_min, infinite for a singular matrix. After truncation it says nothing."""
     return condition(singular_values(matrix))
-
-
-def effective_condition_number(matrix: Array, rate: ArrayLike) -> Array:  # [...]
-    """s_1 / s_r, r the rank that ``rate`` keeps: the conditioning of what is left."""
-    values = singular_values(matrix)
-    rank = jnp.asarray(kept_rank(values.shape[-1], rate))
-    return condition(jnp.where(jnp.arange(values.shape[-1]) < rank, values, jnp.inf))
 
 
 def stable_rank(matrix: Array) -> Array:  # [...]
