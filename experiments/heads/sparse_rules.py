@@ -23,10 +23,10 @@ def predictions(rule: str, batch: Prompt, task: LinearTask) -> Array:  # [B]
     """The predictions of one of RULES, which knows everything about the task but w.
 
     Ridge has the penalty that is best for any rule linear in the labels that ignores directions,
-    σ²d/(n E|w|²) (THEORY II.1.9); "rotation-equivariant Bayes" is the best of all that ignore them.
-    The Lasso has the penalty that is best for the task among MULTIPLES, judged by excess risk on
-    TUNING prompts of its own, drawn from a fixed key at every call. "sparse Bayes" is exact for
-    Gaussian non-zeros and for flat ones.
+    σ²d/(n E|w|²) (docs/theory, "The rotation-invariant bound"); "rotation-equivariant Bayes" is the
+    best of all that ignore them. The Lasso has the penalty that is best for the task among
+    MULTIPLES, judged by excess risk on TUNING prompts of its own, drawn from a fixed key at every
+    call. "sparse Bayes" is exact for Gaussian non-zeros and for flat ones.
     """
     return jnp.sum(weights(rule, batch, task) * batch.x_query, axis=1)
 

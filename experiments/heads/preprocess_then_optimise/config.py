@@ -1,8 +1,8 @@
 """Settings, criteria and texts of `preprocess_then_optimise`, fixed before its first run.
 
-Before it, figures for few steps and for d = 64 were known from smaller trials (THEORY II.1.10 and
-II.4). The trained models are those of ``configs.sparse_models``; our setting, modelled on Chen et
-al. 2408.04532.
+Before it, figures for few steps and for d = 64 were known from smaller trials (docs/theory, "Trials
+before the experiments"). The trained models are those of ``configs.sparse_models``; our setting,
+modelled on Chen et al. 2408.04532.
 """
 
 from dataclasses import dataclass

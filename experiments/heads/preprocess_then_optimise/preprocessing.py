@@ -4,7 +4,8 @@ With features F of the demonstrations and f of the query, descent from 0 with st
 
     ŷ_t = Σ_k c_k (1 - (1 - ηκ_k)^t) / κ_k,    c_k = (v_k·f) (v_k·Fᵀy/n),
 
-κ_k and v_k the eigenvalues and eigenvectors of FᵀF/n (derived here; THEORY II.1.6).
+κ_k and v_k the eigenvalues and eigenvectors of FᵀF/n (derived here; docs/theory, "Preprocess then
+optimise").
 """
 
 from functools import partial
