@@ -51,14 +51,14 @@ _AT = "at n = {judged}, risk of"
 # in each later layer), "later" (the reverse) and "even" (two in each) name architectures.
 CLAIMS = {
     "beats_bound": (
-        f"{_CHEN} (their sparse task); THEORY II.1.9",
+        f'{_CHEN} (their sparse task); docs/theory, "The rotation-equivariant Bayes rule"',
         "With all heads everywhere, a trained model beats every rule that ignores directions",
         f"{_AT} the full model over the best such rule's <= {{beats:g}}",
         ("full", "rotation-equivariant Bayes"),
         {"at_most": "beats"},
     ),
     "single_beats_bound": (
-        "open in THEORY II.4",
+        'open before: docs/theory, "Trials before the experiments"',
         "One head in each layer is enough to beat every rule that ignores directions",
         f"{_AT} the single-head model over the best such rule's <= {{beats:g}}",
         ("single", "rotation-equivariant Bayes"),
