@@ -1,8 +1,19 @@
-"""Settings and criteria of `coverage`, fixed before its first run."""
+"""The pools, rules, sizes and statements of `coverage`, fixed before its first run."""
 
 from dataclasses import dataclass
+from functools import partial
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+KINDS = {  # of the labels: PoolTask's own words
+    "one task": {},
+    "a task each": {"num_weights": "cluster"},
+    "cluster as label": {"labels": "cluster"},
+}
+TAGS = dict(zip(KINDS, ("one_task", "own_tasks", "labels"), strict=True))  # in names of statements
+RULES = ("matching", "moments", "k-means", "determinantal", "random", "stratified")
+GROUPS = ("majority", "minority")
 
 
 @dataclass(frozen=True)
@@ -54,10 +65,46 @@ TIERS = {
     "paper": Config(d=16, m=2000, sizes=(10, 20, 40, 80, 160, 320), queries=512, runs=64),
 }
 
-KINDS = {  # of the labels: PoolTask's own words
-    "one task": {},
-    "a task each": {"num_weights": "cluster"},
-    "cluster as label": {"labels": "cluster"},
-}
-METHODS = ("matching", "moments", "k-means", "determinantal", "random", "stratified")
-GROUPS = ("majority", "minority")
+
+def shares(config) -> tuple[float, float]:
+    """The groups' shares of a pool."""
+    return 1 - config.minority, config.minority
+
+
+def statements(config) -> tuple[Statement, ...]:
+    median = partial(Statement, statistic="median")
+    bias, rows = "A3's open question on bias", []
+    for kind, tag in TAGS.items():
+        rows += [
+            median(
+                f"{tag}_shares",
+                "A3 (CLG), table 6",
+                f"Matching keeps the clusters' shares better than random subsets do ({kind})",
+                "the KL over the mean of random subsets, at the worst size",
+                at_most=config.shares,
+                note="statistic changed after a first run: it was over that of the same run, at "
+                "times 0/0",
+            ),
+            median(
+                f"{tag}_minority",
+                bias,
+                f"Matching teaches the minority no worse than random subsets do ({kind})",
+                "the error of the minority over that of random subsets, at the worst size",
+                at_most=config.minority_error,
+            ),
+            median(
+                f"{tag}_favours",
+                bias,
+                f"What matching gains goes to the majority more than to the minority ({kind})",
+                "the minority's relative error over the majority's, at the size where it is least",
+                at_least=config.favours,
+            ),
+            median(
+                f"{tag}_strata",
+                "asked here of A3 (CLG)",
+                f"Stratified random subsets teach as well as matched ones ({kind})",
+                "the error, groups weighed as in pools, over that of matching, at the worst size",
+                at_most=config.strata,
+            ),
+        ]
+    return tuple(rows)
