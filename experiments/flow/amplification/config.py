@@ -40,7 +40,7 @@ class Config:
     shots: int = 10
     trained_depth: int = 4
     heads: int = 2  # of "softmax"
-    width: int = 12  # of the stream behind a read-in, which "norm" and "MLP" have
+    width: int = 12  # of the stream after a read-in, which "norm" and "MLP" have
     linear_steps: int = 800
     linear_batch: int = 64
     softmax_steps: int = 600

@@ -1,36 +1,92 @@
-"""Does selecting demonstrations by their flow (GradS) beat other selection?"""
+"""Errors of a learner by what many rules select for it, on three kinds of tasks."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from experiments.flow.grads.config import Config
-from experiments.flow.grads.selecting import PROMPTS, RULES, join, oracle, seen, study
-from experiments.flow.grads.selection_cases import SETTINGS, draw
+from experiments.flow.grads import rules
+from experiments.flow.grads.cases import draw, measured
+from experiments.flow.grads.config import PROMPTS, RULES, TASKS, Config
+from experiments.flow.grads.learner import errors_after, squared_error
+from lsa_lab.selection import oracles, scores
 from lsa_lab.tasks import tables
+
+
+def by_rules(case, key, config):
+    """Squared errors of one query, by every rule ("error" [rules, shots]), by the flow of every
+    layer ("layer" [prompts, L, shots]), without demonstrations and with the whole pool ("end").
+
+    Shots beyond the pool are left out.
+    """
+    m, depth = len(case.pool), config.depth
+    shots = tuple(k for k in config.shots if k <= m)
+    picks = rules.rankings(case, key, config, max(shots))
+    orders = [picks[rule].astype(int) for rule in RULES]
+    if m == config.pool:
+        flows = rules.layer_flows(case, depth).reshape(-1, m)
+        orders += list(jax.vmap(lambda flow: scores.select(flow, max(shots)))(flows).astype(int))
+    orders = jnp.stack(orders)
+    errors = errors_after(case, orders, shots, depth)
+    values = {
+        "error": errors[: len(RULES)],
+        "end": errors_after(case, jnp.arange(m)[None], (0, m), depth)[0],
+        "refused": (orders >= m).any(),
+    }
+    if m == config.pool:
+        values["layer"] = errors[len(RULES) :].reshape(len(PROMPTS), depth, -1)
+    if m == config.small:
+        values["best"] = oracles.best_subset(_error_of_subset(case, config), m, config.judged)[1]
+    return values
+
+
+def _error_of_subset(case, config):
+    all_of_them = jnp.ones(config.judged)
+    return lambda indices: squared_error(case, case.pool[indices], all_of_them, config.depth)
+
+
+def by_oracle(case, key, config):
+    """Squared errors of one query after the picks of the greedy oracle ("oracle" [shots]), and
+    without demonstrations ("zero_shot")."""
+    order = rules.by_oracle(case, config)
+    nothing = jnp.zeros_like(case.pool[:, 0])
+    return {
+        "oracle": errors_after(case, order[None], config.shots, config.depth)[0],
+        "zero_shot": squared_error(case, case.pool, nothing, config.depth),
+        "refused": (order >= len(case.pool)).any(),
+    }
+
+
+def by_last_layer(case, key, config):
+    """Squared errors [2] of one query by the last layer's flow, static or joining."""
+    orders = rules.by_last_layer(case, config)
+    return {
+        "joined": errors_after(case, orders, (config.judged,), config.depth)[:, 0],
+        "refused": (orders >= len(case.pool)).any(),
+    }
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    table, runs, found, best_of = tables.load_diabetes(float), config.runs, [], []
-    for i, setting in enumerate(SETTINGS):
-        cases = draw(config, setting, table)
+    table, runs, of_tasks, best_of = tables.load_diabetes(float), config.runs, [], []
+    for i, task in enumerate(TASKS):
+        cases = draw(config, task, table)
         key = jax.random.fold_in(jax.random.key(config.seed), i)
         keys = jax.random.split(key, (runs + config.validation, config.queries))
-        found.append({m: seen(study, config, cases, keys, m) for m in config.pools})
+        of_tasks.append({m: measured(by_rules, config, cases, keys, m) for m in config.pools})
         few = jax.tree.map(lambda leaf: leaf[:runs, : config.few], (cases, keys))
-        best_of.append(seen(oracle, config, *few, config.pool))
-        if setting == "duplicates":
-            joined = seen(join, config, *few, config.pool)["joined"]
+        best_of.append(measured(by_oracle, config, *few, config.pool))
+        if task == "duplicates":
+            joined = measured(by_last_layer, config, *few, config.pool)["joined"]
 
     def all_shots(values):  # more shots than the pool has are NaN
         missing = len(config.shots) - values.shape[-1]
         return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)], constant_values=np.nan)
 
-    error = np.array([[all_shots(of[m]["error"]) for m in config.pools] for of in found])
-    layer = np.array([of[config.pool]["layer"] for of in found])
-    end = np.array([[of[m]["end"] for m in config.pools] for of in found])
-    best = np.array([of[config.small]["best"] for of in found])
+    error = np.array([[all_shots(of[m]["error"]) for m in config.pools] for of in of_tasks])
+    layer = np.array([of[config.pool]["layer"] for of in of_tasks])
+    end = np.array([[of[m]["end"] for m in config.pools] for of in of_tasks])
+    best = np.array([of[config.small]["best"] for of in of_tasks])
     of_rule, of_layer = ("rule", "shots"), ("prompt", "layer", "shots")
     return xr.Dataset(
         {
@@ -45,7 +101,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "joined": (("run", "flow"), joined),
         },
         {
-            "setting": list(SETTINGS),
+            "setting": list(TASKS),
             "pool": list(config.pools),
             "rule": list(RULES),
             "shots": list(config.shots),

@@ -1,8 +1,18 @@
-"""Settings and criteria of `grads`, fixed before its first run."""
+"""The sizes and the statements of `grads`, fixed before its first run."""
 
 from dataclasses import dataclass
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+TASKS = ("prior", "duplicates", "table")  # the axis "setting"
+FLOWS = ("GradS", "slot's flow", "label's flow", "flow × input", "contribution")
+# Rules that ask for no derivative, nor for the product that flow × input is, by Euler.
+RIVALS = ("relevance", "similarity", "residual", "random")
+RIVALS += ("determinantal", "farthest point", "relevance × determinantal")
+RECOMPUTED = ("GradS, recomputed", "contribution, recomputed")
+RULES = (*FLOWS, *RIVALS, *RECOMPUTED)
+PROMPTS = ("alone", "pool")  # in which the flow of a demonstration is taken
 
 
 @dataclass(frozen=True)
@@ -77,3 +87,46 @@ TIERS = {
     "laptop": Config(),
     "paper": Config(runs=32, validation=16, queries=2000, few=200),
 }
+
+
+def statements(config) -> tuple[Statement, ...]:
+    paper, own = "A1 (2508.00385)", "derived here"
+    carried, ablation = f"{paper}, carried over", f"{paper}, its ablation of layers"
+    gain = f"the relative gain in squared error, {config.judged} shots of {config.pool}, over"
+    rival = f"{gain} the rival that is best on other queries"
+    layer = f"{gain} the earlier layer that is best on other queries"
+    random, once = f"{gain} a random choice", f"{gain} the same, computed once"
+    more = {"at_least": config.gain}
+    beats, beats_random = "GradS beats its strongest rival", "GradS beats a random choice"
+    nothing = "On the table GradS is better than no demonstrations"
+    product = "Flow × input selects better than the norm of the flow"
+    last = "The last layer's flow is the best to select by"
+    alone, pooled = f"{last}, every demonstration alone", f"{last}, all of the pool in the prompt"
+    again = "With duplicates in the pool it helps to recompute, after each pick,"
+    return (
+        Statement("prior", paper, f"{beats} where weights know half", rival, **more),
+        Statement(
+            "headline",
+            f"{paper}, version 1",
+            f"{beats} by {config.headline:.1%}",
+            rival,
+            at_least=config.headline,
+        ),
+        Statement(
+            "later",
+            f"{paper}, on OpenReview",
+            f"{beats} by {config.later:.1%}",
+            rival,
+            at_least=config.later,
+        ),
+        Statement("duplicates", carried, f"{beats} with duplicates", rival, **more),
+        Statement("table", carried, f"{beats} on the diabetes table", rival, **more),
+        Statement("random", paper, f"{beats_random} where weights know half", random, **more),
+        Statement("table_random", carried, f"{beats_random} on the table", random, **more),
+        Statement("table_none", own, nothing, f"{gain} no demonstrations", **more),
+        Statement("times_input", own, product, f"{gain} GradS", **more),
+        Statement("last_layer", ablation, alone, layer, **more),
+        Statement("last_layer_pool", ablation, pooled, layer, **more),
+        Statement("recomputed_flow", own, f"{again} the last layer's flow", once, **more),
+        Statement("recomputed_contribution", own, f"{again} the contribution", once, **more),
+    )

@@ -1,12 +1,19 @@
-"""What `grads` selects from: queries, each with a pool and with what the weights know of it."""
+"""What `grads` selects from: queries, each with a pool and with what the weights know of it; and
+the means of a measure over them."""
+
+from functools import partial
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.sharding import Mesh, PartitionSpec
 
-SETTINGS = ("prior", "duplicates", "table")
+from experiments.flow.grads.config import TASKS
+from lsa_lab.selection import scores
+
+_CHUNK = 100  # queries in memory at a time
 
 
 @flax.struct.dataclass
@@ -34,18 +41,18 @@ def prior_cases(rng, config, duplicates: bool) -> Case:  # leaves [Q, ...]
     """
     count, m, d = config.queries, max(config.pools), config.d
     x, original = rng.standard_normal((2, count, m, d))
-    there = rng.random((count, m, d)) < config.density
+    support = rng.random((count, m, d)) < config.density
     if duplicates:
         source = np.arange(count)[:, None], rng.integers(0, config.distinct, (count, m)) % m
         x = config.closeness * original[source] + np.sqrt(1 - config.closeness**2) * x
-        there = there[source]
-    x = x * there / np.sqrt(config.density * d)
-    asked = rng.random((count, d)) < config.query_density
-    x_query = rng.standard_normal((count, d)) * asked / np.sqrt(config.query_density * d)
+        support = support[source]
+    x = x * support / np.sqrt(config.density * d)
+    support = rng.random((count, d)) < config.query_density
+    x_query = rng.standard_normal((count, d)) * support / np.sqrt(config.query_density * d)
     w = rng.standard_normal((count, d))
-    known = np.argsort(rng.random((count, d))) < config.known
+    in_weights = np.argsort(rng.random((count, d))) < config.known
     pool = np.concatenate([x, np.einsum("qmd,qd->qm", x, w)[..., None]], axis=2)
-    return Case(pool, x_query, (w * x_query).sum(1), np.where(known, w, 0))
+    return Case(pool, x_query, (w * x_query).sum(1), np.where(in_weights, w, 0))
 
 
 def table_cases(rng, config, table) -> Case:  # leaves [Q, ...]
@@ -55,15 +62,15 @@ def table_cases(rng, config, table) -> Case:  # leaves [Q, ...]
     """
     x, y = np.asarray(table.x), np.asarray(table.y)
     first, second = np.array_split(rng.permutation(len(x)), 2)
-    known = rng.permutation(x.shape[1])[: x.shape[1] // 2]
+    half = rng.permutation(x.shape[1])[: x.shape[1] // 2]
     prior = np.zeros((config.queries, x.shape[1]))
-    prior[:, known] = np.linalg.lstsq(x[np.ix_(first, known)], y[first], rcond=None)[0]
+    prior[:, half] = np.linalg.lstsq(x[np.ix_(first, half)], y[first], rcond=None)[0]
     order = np.argsort(rng.random((config.queries, len(second))))[:, : max(config.pools) + 1]
     rows = np.concatenate([x, y[:, None]], axis=1)[second[order]]
     return Case(rows[:, 1:], rows[:, 0, :-1], rows[:, 0, -1], prior)
 
 
-def draw(config, setting, table):  # -> Case [R, Q]
+def draw(config, task, table):  # -> Case [R, Q]
     """Every run is a seed of its own; those that choose the strongest rival come last.
 
     Drawn cases get the table's width: a coordinate that is 0 everywhere changes nothing, and one
@@ -71,12 +78,47 @@ def draw(config, setting, table):  # -> Case [R, Q]
     """
     runs, unused = [], ((0, 0), (table.x.shape[1] - config.d, 0))
     for run in range(config.runs + config.validation):
-        rng = np.random.default_rng([config.seed, SETTINGS.index(setting), run])
-        if setting == "table":
+        rng = np.random.default_rng([config.seed, TASKS.index(task), run])
+        if task == "table":
             runs.append(table_cases(rng, config, table))
             continue
-        case = prior_cases(rng, config, setting == "duplicates")
+        case = prior_cases(rng, config, task == "duplicates")
         x_query, prior = np.pad(case.x_query, unused), np.pad(case.prior, unused)
         pool = np.pad(case.pool, ((0, 0), *unused))
         runs.append(case.replace(pool=pool, x_query=x_query, prior=prior))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *runs)
+
+
+def measured(measure, config, cases, keys, m):  # -> {name: means over the queries [R, ...]}
+    """``measure`` of every query, whose pool is cut to its first m demonstrations.
+
+    A score that is not finite is an error."""
+    cut = cases.replace(pool=cases.pool[:, :, :m])
+    means = jax.tree.map(np.asarray, _over_runs(measure, config, cut, keys))
+    refused = means.pop("refused")
+    if refused.any():
+        raise ValueError(
+            f"scores are NaN or infinite for {refused.mean():.1%} of the queries with a pool of "
+            f"{m}: what has no rank is not selected"
+        )
+    return means
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _over_runs(measure, config, cases, keys):  # [R, Q] -> {name: means over the queries [R, ...]}
+    """The devices share the runs."""
+
+    def run(each):
+        values = scores.score_queries(lambda query: measure(*query, config), each, _CHUNK)
+        return jax.tree.map(lambda of_queries: of_queries.mean(0), values)
+
+    devices = jax.local_devices()
+    count = max(k for k in range(1, len(devices) + 1) if len(keys) % k == 0)
+    spread = jax.shard_map(
+        partial(jax.lax.map, run),
+        mesh=Mesh(np.array(devices[:count]), ("runs",)),
+        in_specs=PartitionSpec("runs"),
+        out_specs=PartitionSpec("runs"),
+        check_vma=False,
+    )
+    return spread((cases, keys))

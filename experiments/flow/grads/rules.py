@@ -1,0 +1,114 @@
+"""The rules that `grads` selects by: what they pick from the pool of one query, best first."""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from experiments.flow.grads.cases import Case
+from experiments.flow.grads.learner import fair_step, learn, squared_error
+from lsa_lab.analyses.amplification import moment_flow
+from lsa_lab.models.constructions import prior_attention
+from lsa_lab.prompts import Prompt
+from lsa_lab.selection import diversity, oracles, scores
+from lsa_lab.theory.amplification import one_shot_descent_flow
+
+
+def static_scores(case: Case, key: Array) -> dict[str, Array]:  # {rule: [m]}
+    """One layer, every demonstration alone. Its step multiplies all flows, and is 1 here."""
+    params, pool, query = prior_attention(jnp.ones(1), case.prior), case.pool, case.x_query
+    encoding = scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], pool)
+    flow = scores.encode_flow(params, pool)[0] @ case.token
+    return {
+        "GradS": scores.grads(encoding, case.token),
+        "slot's flow": scores.grads_of_slot(encoding, case.token),
+        "label's flow": scores.label_slot_flow(flow),
+        "flow × input": scores.flow_times_input(flow, pool),
+        "contribution": scores.contribution(pool, query, case.prior),
+        "relevance": scores.relevance(pool, query),
+        "similarity": scores.similarity(pool, query),
+        "residual": scores.residual(pool, query, case.prior),
+        "random": scores.random(pool, query, key),
+    }
+
+
+def rankings(case: Case, key: Array, config, size: int) -> dict[str, Array]:  # {rule: [size]}
+    """What all RULES pick, best first: the first k of them are the choice of k.
+
+    Recomputed rules take what the learner has made of the demonstrations so far for w_0.
+    """
+    static = static_scores(case, key)
+    picks = {rule: scores.select(values, size) for rule, values in static.items()}
+
+    def determinantal(points: Array) -> Array:
+        ridge = config.ridge * (points**2).sum(1).mean()
+        return diversity.determinantal(points, size, ridge)
+
+    picks["determinantal"] = determinantal(case.x)
+    picks["farthest point"] = diversity.farthest_point(case.x, size)
+    weights = scores.relevance(case.pool, case.x_query)
+    picks["relevance × determinantal"] = determinantal(weights[:, None] * case.x)
+
+    def current(rule: str, chosen: Array) -> Array:  # [m]
+        learnt = case.replace(prior=learn(case, case.pool, chosen, config.depth))
+        return static_scores(learnt, key)[rule]
+
+    for rule in ("GradS", "contribution"):
+        picks[f"{rule}, recomputed"] = _pick_greedily(case, partial(current, rule), size)
+    return picks
+
+
+def layer_flows(case: Case, depth: int) -> Array:  # [prompts, L, m]
+    """|∂ŷ_l/∂e_i| in a stack of steps of descent, alone or with the whole pool in the prompt."""
+    params = prior_attention(jnp.full(depth, fair_step(case.x)), case.prior)
+    prompt = Prompt(case.x, case.pool[:, -1], case.x_query, case.y_query)
+    together = jax.vmap(scores.flow_norm)(moment_flow(params, prompt))
+    return jnp.stack([flows_alone(case, depth), together])
+
+
+def flows_alone(case: Case, depth: int) -> Array:  # [L, m]
+    """|∂ŷ_l/∂e_i| by the law of one demonstration: ŷ_l is w_0·x_query + (y - w_0·x) times
+    ``one_shot_descent_flow``. ``scores.encode_flow`` gives the same, but every query has weights
+    of its own, so nothing can be encoded once for all of them."""
+    step_sizes = _safe_steps(case, depth)
+
+    def predictions(token: Array) -> Array:  # [L]
+        x, missing = token[:-1], token[-1] - case.prior @ token[:-1]
+        return missing * one_shot_descent_flow(step_sizes, x, case.x_query)
+
+    flow = jax.vmap(jax.jacfwd(predictions), out_axes=1)(case.pool)  # [L, m, e]
+    return jax.vmap(scores.flow_norm)(flow)
+
+
+def by_last_layer(case: Case, config) -> Array:  # [2, judged]
+    """Picks by the last layer's flow: of every demonstration alone, or as it joins those picked
+    before."""
+    params = prior_attention(_safe_steps(case, config.depth), case.prior)
+
+    def joined(chosen: Array) -> Array:  # [m]
+        flow = oracles.flow_joining(params, case.pool, case.x_query, chosen)
+        return scores.flow_norm(flow[-1])
+
+    static = scores.select(flows_alone(case, config.depth)[-1], config.judged)
+    again = _pick_greedily(case, joined, config.judged)
+    return jnp.stack([static.astype(int), again.astype(int)])
+
+
+def by_oracle(case: Case, config) -> Array:  # [largest of shots]
+    """Picks of the greedy oracle, which sees the answer."""
+
+    def error(chosen: Array) -> Array:  # []
+        return squared_error(case, case.pool, chosen, config.depth)
+
+    return _pick_greedily(case, partial(oracles.leave_one_out, error), max(config.shots))
+
+
+def _pick_greedily(case: Case, score: Callable[[Array], Array], size: int) -> Array:  # [size]
+    return oracles.pick_greedily(score, jnp.zeros_like(case.pool[:, 0]), size)
+
+
+def _safe_steps(case: Case, depth: int) -> Array:  # [L]
+    """1/max |x_i|²: no prompt from this pool overshoots, one demonstration or many."""
+    return jnp.full(depth, 1 / (case.x**2).sum(1).max())
