@@ -14,7 +14,7 @@ def agreement(first, second):  # two of (run, module, layer, rank) -> [R, M, L]
 
 
 def changes(values):  # (..., rank) -> (..., rank but the full one)
-    """By truncation, relative to the matrix whole."""
+    """What truncation changes, relative to the matrix whole."""
     return (values / values.isel(rank=0) - 1).isel(rank=slice(1, None))
 
 

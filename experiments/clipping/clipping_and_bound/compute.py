@@ -1,4 +1,4 @@
-"""As a layer is clipped, does A2's bound fall, and the risk with it?"""
+"""Does A2's bound fall as a layer is clipped, and the risk with it?"""
 
 from functools import partial
 

@@ -51,55 +51,66 @@ TIERS = {
 
 
 def statements(config) -> tuple[Statement, ...]:
-    paper = "A2 (2406.03768)"
+    return (*_about_the_bound(config), *_about_dropping(config), *_about_descent(config))
+
+
+_A2 = "A2 (2406.03768)"
+_SPEARMAN = "Spearman's correlation over the ranks kept, averaged over matrices and layers"
+
+
+def _about_the_bound(config):
     share = "the share of matrices, layers and ranks"
-    spearman = "Spearman's correlation over the ranks kept, averaged over matrices and layers"
     return (
         Statement(
             "bound_falls",
-            f"{paper}, Remark 4 and Theorem 2",
+            f"{_A2}, Remark 4 and Theorem 2",
             "Truncating w_kq or w_pv of a trained stack lowers the bound of Theorem 2",
             f"{share} at which it rises",
             at_most=config.rarely,
         ),
         Statement(
             "risk_falls_with_it",
-            f"{paper}, Remark 4",
+            f"{_A2}, Remark 4",
             "Where truncation lowers the bound, it lowers the risk",
             f"{share}, of those with a lower bound, in which the risk is lower",
             at_least=config.majority,
         ),
         Statement(
             "ranks_risks",
-            f"{paper}, Theorem 2 and Remark 4",
+            f"{_A2}, Theorem 2 and Remark 4",
             "Over the ranks kept the bound and the risk fall together",
-            spearman,
+            _SPEARMAN,
             at_least=config.rank_correlation,
         ),
         Statement(
             "ranks_gaps",
-            f"{paper}, Theorem 2",
+            f"{_A2}, Theorem 2",
             "Over the ranks kept the bound and the generalisation gap fall together",
-            spearman,
+            _SPEARMAN,
             at_least=config.rank_correlation,
         ),
         Statement(
             "sum_ranks_gaps",
-            f"{paper}, Theorem 2 and Remark 5",
+            f"{_A2}, Theorem 2 and Remark 5",
             "Over the ranks kept Σ|G_t|² and the generalisation gap fall together",
-            spearman,
+            _SPEARMAN,
             at_least=config.rank_correlation,
         ),
+    )
+
+
+def _about_dropping(config):
+    return (
         Statement(
             "least_when_dropped",
-            f"{paper}, appendix B.6",
+            f"{_A2}, appendix B.6",
             "The bound is least where the layer is dropped",
             "the share of matrices and layers in which it is not",
             at_most=config.rarely,
         ),
         Statement(
             "gap_least_when_dropped",
-            f"{paper}, appendix B.6",
+            f"{_A2}, appendix B.6",
             "Dropping a layer is best for the generalisation gap",
             "the gap when dropped - the gap unclipped, averaged over matrices and layers",
             at_most=0.0,
@@ -111,6 +122,11 @@ def statements(config) -> tuple[Statement, ...]:
             "log(risk at that rank / risk unclipped), averaged over matrices and layers",
             at_most=0.0,
         ),
+    )
+
+
+def _about_descent(config):
+    return (
         Statement(
             "descent_values",
             "derived here",
@@ -121,7 +137,7 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "descent_bound",
-            f"{paper}, Remark 4",
+            f"{_A2}, Remark 4",
             "In stacks that descend, too, the bound and the risk fall together as w_kq is cut",
             "Spearman's correlation over the ranks kept, averaged over layers",
             at_least=config.rank_correlation,

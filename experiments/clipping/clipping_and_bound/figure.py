@@ -47,13 +47,13 @@ def caption(dataset) -> str:
     config, judged = results.config_of(dataset), samples(dataset)
     rises, falls = (float(judged[id].mean()) for id in ("bound_falls", "risk_falls_with_it"))
     risk, gap = (agreement(dataset.bound, dataset[name]).mean((0, 1)) for name in ("risk", "gap"))
-    shown = [
+    panels = [
         positive(dataset, prefix + name, module, layer)
         for prefix, layer in columns(dataset).values()
         for module in MODULES
         for name in MEASURED
     ]
-    lost = sum(style.missing(values / values[:, :1]) for values in shown)
+    lost = sum(style.missing(values / values[:, :1]) for values in panels)
     return (
         f"Clipping a layer of a trained stack raises the bound in {rises:.0%} of cases, and where "
         f"it lowers the bound, it lowers the risk in {falls:.0%}. "

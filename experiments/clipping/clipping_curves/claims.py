@@ -28,7 +28,7 @@ def shallow_less_deep(by_shots, config):  # -> (run, shots, part)
 
 
 def gains_by_others(changes):  # (run, layer, part, rate) -> [R]
-    """For each run the change by that edit which is best, on average, for all the other runs."""
+    """The change of each run by that edit which is best, on average, for all the other runs."""
     table = changes.transpose("run", ...).values.reshape(changes.sizes["run"], -1)
     others = table.sum(0, keepdims=True) - table
     return table[np.arange(len(table)), others.argmin(1)]

@@ -52,7 +52,7 @@ def draw(keys, task, size, n):  # -> Prompt [R, B]
 
 
 def search_runs(ways, risk, params, prompts, config):
-    """Of each run the outcome of every way, from the first and the last of the run's prompts."""
+    """The outcomes of every way, run by run; the first of a run's prompts choose, the last test."""
     outcomes = []
     for run in range(len(params.w_q)):
         model, own = jax.tree.map(lambda leaf: leaf[run], (params, prompts))  # noqa: B023

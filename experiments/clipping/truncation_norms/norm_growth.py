@@ -59,7 +59,7 @@ def counterexample_norms():  # -> [2]
 
 
 def summarise(log_ratios, rounding):  # [R, B, ...] -> three of [R, ...]
-    """By run: the share of draws in which a norm rises, the median and the largest log ratio."""
+    """The share of a run's draws in which a norm rises, the median and the largest log ratio."""
     rises = (log_ratios > rounding).astype(log_ratios.dtype)
     rises = jnp.where(jnp.isnan(log_ratios), jnp.nan, rises).mean(1)  # NaN is not "never"
     return rises, jnp.median(log_ratios, axis=1), log_ratios.max(1)

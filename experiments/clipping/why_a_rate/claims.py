@@ -1,60 +1,71 @@
-"""What the statements of `why_a_rate` are judged by."""
+"""Gains, rivals and regrets of searched rates, as `why_a_rate` judges them."""
 
 import numpy as np
 
-from experiments.clipping.why_a_rate.config import CLAIMS, CONDITIONS, PREDICTORS, RIVALS
+from experiments.clipping.why_a_rate.config import CONDITIONS, RIVALS
 from experiments.clipping.why_a_rate.rate_rules import (
     MODULES,
+    PREDICTORS,
     best_rates,
     rank_correlations,
     regrets,
 )
 from lsa_lab import results
-from lsa_lab.claims import about_the_mean
+from lsa_lab.statistics import worst
+
+CELLS = ("layer", "module")
+OTHERS = [name for name in CONDITIONS if name != "matched"]
 
 
-def claims(dataset):
-    settings = results.config_of(dataset)
-    shifted = [name for name in CONDITIONS if name != "matched"]
-    searched, single, transferred = (dataset.gain.sel(search=one) for one in dataset.search)
-    found = {
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    return gain_samples(dataset) | other_edit_samples(dataset) | rule_samples(dataset)
+
+
+def gain_samples(dataset):
+    searched, single, transferred = (dataset.gain.sel(search=name) for name in dataset.search)
+    values = {
         f"gain_{name.replace('-', '_')}": searched.sel(condition=name).values for name in CONDITIONS
     }
-    found["single_module"] = max(single.transpose("condition", "run").values, key=np.mean)
+    values["single_module"] = worst(single.transpose("run", "condition"), np.mean)
+    values["rate_varies"] = other_ranks(dataset).sel(condition=OTHERS).mean("condition").values
+    values["same_rate"] = -transferred.sel(condition=OTHERS).mean("condition").values
+    return values
 
-    place = ("layer", "module")
+
+def other_ranks(dataset):  # -> (condition, run)
+    """The share of matrices with another best rank than matched, less the share that differ between
+    two sets of prompts of one condition."""
     ranks, again = (
         dataset.kept.isel(rate=best_rates(dataset, prompts)) for prompts in ("validation", "test")
     )
-    by_chance = (ranks != again).mean(place)
-    differs = (ranks != ranks.sel(condition="matched", drop=True)).mean(place)
-    beyond = differs - (by_chance + by_chance.sel(condition="matched", drop=True)) / 2
-    found["rate_varies"] = beyond.sel(condition=shifted).mean("condition").values
-    found["same_rate"] = -transferred.sel(condition=shifted).mean("condition").values
+    by_luck = (ranks != again).mean(CELLS)
+    differs = (ranks != ranks.sel(condition="matched", drop=True)).mean(CELLS)
+    return differs - (by_luck + by_luck.sel(condition="matched", drop=True)) / 2
 
+
+def other_edit_samples(dataset):
     test = dataset.change.sel(prompts="test")
     dropped = test.isel(rate=-1)
     whole = abs(dropped.sel(module="layer")).median("layer")
-    found["dropping_is_harmless"] = whole.mean("condition").values
     clipped = test.isel(rate=best_rates(dataset, modules=tuple(MODULES)))
     difference = np.log1p(dropped) - np.log1p(clipped)
-    found["clip_or_drop"] = difference.mean(("condition", *place)).values
-    same = test.sel(rate=list(settings.rival_rates)).rename(rate="rival_rate")
+    values = {
+        "dropping_is_harmless": whole.mean("condition").values,
+        "clip_or_drop": difference.mean(("condition", *CELLS)).values,
+    }
+    rates = list(results.config_of(dataset).rival_rates)
+    same = test.sel(rate=rates).rename(rate="rival_rate")
     for way in RIVALS:
         difference = np.log1p(dataset.rival.sel(way=way)) - np.log1p(same)
-        others = ("condition", *place, "rival_rate")
-        found[f"clip_or_{way}"] = difference.mean(others).values
-    correlations, extra = rank_correlations(dataset), regrets(dataset)
-    found["no_search_regret"] = extra[..., -1].mean(0)
+        values[f"clip_or_{way}"] = difference.mean(("condition", *CELLS, "rival_rate")).values
+    return values
+
+
+def rule_samples(dataset):
+    correlations, extra = rank_correlations(dataset).mean(0), regrets(dataset).mean(0)  # [R, ...]
+    values = {"no_search_regret": extra[:, -1]}
     for i, name in enumerate(PREDICTORS):
         key = name.replace(" ", "_")
-        found[f"{key}_ranks"] = correlations[..., i].mean(0)
-        found[f"{key}_regret"] = extra[..., i].mean(0)
-    made = []
-    for name, (source, statement, measured, bounds) in CLAIMS.items():
-        ((side, bound),) = bounds.items()
-        bound = getattr(settings, bound) if isinstance(bound, str) else bound
-        criterion = f"{measured} {'<=' if side == 'at_most' else '>='} {bound:g}"
-        row = (f"why_a_rate.{name}", source, statement, criterion, found[name])
-        made.append(about_the_mean(*row, **{side: bound}))
-    return made
+        values[f"{key}_ranks"] = correlations[:, i]
+        values[f"{key}_regret"] = extra[:, i]
+    return values

@@ -31,10 +31,12 @@ def batches(key, stack, config):  # -> {condition: three of Prompt [R, B]}
 
     @jax.jit
     def draw(key, noise, scale):
-        law = stacks.task(stack, noise_std=noise)
-        law = law.replace(covariance=scale**2 * jnp.eye(config.d))
-        one = partial(stacks.draw, law=law, size=2 * config.prompts + config.more_prompts)
-        many = jax.vmap(one)(jax.random.split(key, config.runs))
+        task = stacks.task(stack, noise_std=noise)
+        task = task.replace(covariance=scale**2 * jnp.eye(config.d))
+        size = 2 * config.prompts + config.more_prompts
+        many = jax.vmap(partial(stacks.draw, law=task, size=size))(
+            jax.random.split(key, config.runs)
+        )
         ends = (config.prompts, 2 * config.prompts)
         cut = jax.tree.map(lambda leaf: jnp.split(leaf, ends, axis=1), many)
         return jax.tree.transpose(jax.tree.structure(many), jax.tree.structure([0] * 3), cut)
@@ -50,25 +52,25 @@ def batches(key, stack, config):  # -> {condition: three of Prompt [R, B]}
 def curves(stack, params, batch, rates, split=clipping.by_singular_value):
     """The risk of each run unclipped [R], and its change as a share of that [R, K, M, Q]."""
     shape = jax.tree.map(lambda leaf: leaf[0], batch)
-    modules = tuple(MODULES.values())
-    pair = (params, batch)
-    found = clipping.curve(risk_of(stack), pair, shape, modules=modules, rates=rates, split=split)
-    risk = found.unclipped.mean[:, 0]
-    return risk, found.change.mean[:, 0] / risk[:, None, None, None]
+    grid = dict(modules=tuple(MODULES.values()), rates=rates, split=split)
+    curve = clipping.curve(risk_of(stack), (params, batch), shape, **grid)
+    risk = curve.unclipped.mean[:, 0]
+    return risk, curve.change.mean[:, 0] / risk[:, None, None, None]
 
 
 @functools.cache
 def mean_risks(stack):  # (params, batch), both [R, ...] -> [R]
-    return jax.jit(lambda *pair: jax.lax.map(lambda one: risk_of(stack)(one, None).mean(), pair))
+    risk = risk_of(stack)
+    return jax.jit(lambda *pair: jax.lax.map(lambda run: risk(run, None).mean(), pair))
 
 
 def gains(stack, params, batch, edits, rates):  # -> [R]
-    """Of one edit for each run, as a share of its risk unclipped."""
+    """What the edit of each run gains, as a share of its risk unclipped."""
     clipped = []
     for run, (layer, module, rate) in enumerate(edits):
-        one = jax.tree.map(lambda leaf, run=run: leaf[run], params)
+        own = jax.tree.map(lambda leaf, run=run: leaf[run], params)
         modules = list(MODULES.values())[module]
-        clipped.append(clipping.clip(one, layer, modules, rates[rate]))
+        clipped.append(clipping.clip(own, layer, modules, rates[rate]))
     clipped = jax.tree.map(lambda *leaves: jnp.stack(leaves), *clipped)
     before, after = (mean_risks(stack)(each, batch) for each in (params, clipped))
     return 1 - np.asarray(after / before)

@@ -5,9 +5,12 @@ The Dataset is that of ``why_a_rate``; "rate" ends with the drop, which no searc
 
 import numpy as np
 
+from lsa_lab.statistics import spearman
+
 MATRICES = ("w_k", "w_v", "mlp_out")  # one at a time, as in A2's B.3
 MODULES = {**{name: name for name in MATRICES}, "layer": ("attention", "mlp")}
 SEARCHES = {"of all": tuple(MODULES), "of w_k": ("w_k",)}
+PREDICTORS = ("gap", "stable rank", "participation", "energy")
 
 
 def predicted_ranks(values, energy):  # [..., p] -> [..., P]
@@ -38,9 +41,9 @@ def best_edits(change, modules):  # [R, K, M, Q + 1] -> a layer, a module and a 
 
 
 def best_rates(dataset, prompts="validation", modules=MATRICES):  # indices [C, R, L, M]
-    """Of each layer and module by itself; of equally good rates the least."""
-    there = dataset.change.sel(prompts=prompts, module=list(modules))
-    return there.isel(rate=slice(None, -1)).argmin("rate").drop_vars("prompts")
+    """The best rate of each layer and module by itself; of equally good ones the least."""
+    change = dataset.change.sel(prompts=prompts, module=list(modules))
+    return change.isel(rate=slice(None, -1)).argmin("rate").drop_vars("prompts")
 
 
 def predicted_rates(dataset):  # indices [C, R, L, M, P]
@@ -51,25 +54,19 @@ def predicted_rates(dataset):  # indices [C, R, L, M, P]
 
 def rank_correlations(dataset):  # -> [C, R, P]
     """Spearman's, of predicted and searched ranks over layers and modules; 0 if either is flat."""
-    from scipy.stats import spearmanr
-
     searched = dataset.kept.isel(rate=best_rates(dataset)).stack(cell=("layer", "module"))
     predicted = dataset.predicted.rename(matrix="module").stack(cell=("layer", "module"))
     predicted = predicted.transpose("condition", "run", "predictor", "cell").values
-
-    def of(*pair):
-        return 0.0 if any(np.ptp(one) == 0 for one in pair) else spearmanr(*pair).statistic
-
-    correlate = np.vectorize(of, signature="(m),(m)->()")
-    return correlate(searched.transpose("condition", "run", "cell").values[:, :, None], predicted)
+    over_cells = np.vectorize(spearman, signature="(m),(m)->()", otypes=[float])
+    return over_cells(searched.transpose("condition", "run", "cell").values[:, :, None], predicted)
 
 
 def regrets(dataset):  # -> [C, R, P + 1]
     """Test risk at the predicted less that at the searched rank, over the risk unclipped. The last
     of the predictors is not to cut at all."""
-    there = dataset.change.sel(prompts="test", module=list(MATRICES))
-    searched = there.isel(rate=best_rates(dataset))
-    predicted = there.isel(rate=predicted_rates(dataset)) - searched
-    place = ("layer", "module")
-    both = predicted.mean(place).transpose(..., "predictor").values, -searched.mean(place).values
-    return np.concatenate([both[0], both[1][..., None]], axis=-1)
+    test = dataset.change.sel(prompts="test", module=list(MATRICES))
+    searched = test.isel(rate=best_rates(dataset))
+    predicted = test.isel(rate=predicted_rates(dataset)) - searched
+    cells = ("layer", "module")
+    extra = predicted.mean(cells).transpose(..., "predictor").values
+    return np.concatenate([extra, -searched.mean(cells).values[..., None]], axis=-1)
