@@ -1,4 +1,4 @@
-"""To which models does the order of the demonstrations matter, and how much?"""
+"""Predictions of each layer for one prompt in many orders, and for other demonstrations."""
 
 from functools import partial
 
@@ -69,20 +69,20 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     @partial(jax.jit, static_argnums=(3, 4))
     def measure(params, ordered, fresh, kind, keys):  # -> [2, R, L]
-        one = partial(predictions, config=config, kind=kind, keys=keys)
-        over_prompts = jax.vmap(jax.vmap(one, (None, 0)), (None, 0))
+        of_prompt = partial(predictions, config=config, kind=kind, keys=keys)
+        over_prompts = jax.vmap(jax.vmap(of_prompt, (None, 0)), (None, 0))
         # [R, B, 2 O, L]
         both = jax.vmap(over_prompts)(params, jnp.concatenate([ordered, fresh], axis=2))
         reordered, redrawn = both[:, :, : config.orders], both[:, :, config.orders :]
         size = jnp.sqrt((reordered[:, :, 0] ** 2).mean(1))
         change = jnp.abs(reordered - reordered[:, :, :1]).max((1, 2)) / size
-        spread = [some.std(2, ddof=1) for some in (reordered, redrawn)]  # [R, B, L]
+        spread = [layers.std(2, ddof=1) for layers in (reordered, redrawn)]  # [R, B, L]
         return jnp.stack([change, jnp.median(spread[0] / spread[1], axis=1)])
 
-    drawn = jax.jit(partial(draw, config=config))(jax.random.key(config.seed))
-    found = [[measure(*drawn, kind, keys) for keys in MASKS.values()] for kind in KINDS]
+    batch = jax.jit(partial(draw, config=config))(jax.random.key(config.seed))
+    rows = np.array([[measure(*batch, kind, keys) for keys in MASKS.values()] for kind in KINDS])
     axes = ("kind", "mask", "run", "depth")
     return xr.Dataset(
-        {name: (axes, np.array(found)[:, :, i]) for i, name in enumerate(("effect", "share"))},
+        {name: (axes, rows[:, :, i]) for i, name in enumerate(("effect", "share"))},
         {"kind": list(KINDS), "mask": list(MASKS), "depth": np.arange(1, config.depth + 1)},
     )

@@ -41,10 +41,10 @@ def searches_for_images(config):  # -> [d-1 ranks, d-1 heads, restarts] twice: s
         given = (frame.T @ frame,)
         options = {"gtol": 1e-7}
         end = minimize(objective, start, given, method="BFGS", jac=True, options=options)
-        written, asked = np.zeros((num_heads, d, d + 1)), np.zeros((num_heads, d + 1, d))
+        written, queried = np.zeros((num_heads, d, d + 1)), np.zeros((num_heads, d + 1, d))
         for head, row in enumerate(frame[:num_heads]):
-            written[head, :, d], asked[head, :d] = row, np.diag(row)
-        built = np.concatenate([written.ravel(), asked.ravel()])
+            written[head, :, d], queried[head, :d] = row, np.diag(row)
+        built = np.concatenate([written.ravel(), queried.ravel()])
         return end.fun, objective(built, *given)[0]
 
     counts, restarts = range(1, d), range(config.image_restarts)
@@ -54,16 +54,16 @@ def searches_for_images(config):  # -> [d-1 ranks, d-1 heads, restarts] twice: s
 
 def _residual_of_image(d):  # -> function of a layer as one vector, and of Π [d, d]
     """The residual to Πx̃ and its gradient: that to x̃ after d fixed heads have added (I - Π)x̃."""
-    fixed_written, fixed_asked = head_bound.layer(d)
+    fixed_written, fixed_queried = head_bound.layer(d)
 
     @jax.jit
     @jax.value_and_grad
     def residual(vector, projection):
-        written, asked = jnp.split(vector, 2)
+        written, queried = jnp.split(vector, 2)
         rest = jnp.einsum("ab,hbe->hae", jnp.eye(d) - projection, fixed_written)
         written = jnp.concatenate([written.reshape(-1, d, d + 1), rest])
-        asked = jnp.concatenate([asked.reshape(-1, d + 1, d), fixed_asked])
-        return head_bound.residual(written, asked)
+        queried = jnp.concatenate([queried.reshape(-1, d + 1, d), fixed_queried])
+        return head_bound.residual(written, queried)
 
     return residual
 
