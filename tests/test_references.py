@@ -20,7 +20,7 @@ def statements() -> dict[str, str]:
     """Every heading, "2.3 The common map", and its text up to the next one."""
     texts = {}
     for name in FILES:
-        _, *parts = re.split(r"^### ", (DOCS / f"{name}.md").read_text(), flags=re.MULTILINE)
+        _, *parts = re.split(r"^### ", (DOCS / f"{name}.md").read_text("utf-8"), flags=re.MULTILINE)
         for part in parts:
             heading, text = part.split("\n", 1)
             assert heading not in texts, f"two statements are called {heading}"
@@ -34,7 +34,7 @@ NAMES = [heading.split(" ", 1)[1] for heading in STATEMENTS]
 
 def unwrapped(path: Path) -> str:
     """The text with its lines joined, a comment's too, so that a name may run over their ends."""
-    return re.sub(r"\s*\n\s*(?:#\s)?\s*", " ", path.read_text())
+    return re.sub(r"\s*\n\s*(?:#\s)?\s*", " ", path.read_text("utf-8"))
 
 
 def marks(text: str) -> dict[str, list[str]]:  # of a statement: the names in backticks by mark
@@ -54,7 +54,9 @@ def test_names_are_unique_and_numbers_count_up():
 
 
 def test_the_index_lists_every_statement():
-    links = re.findall(r"^- \[([^\]]+)\]\(([^)]+)\)$", (DOCS / "README.md").read_text(), re.M)
+    links = re.findall(
+        r"^- \[([^\]]+)\]\(([^)]+)\)$", (DOCS / "README.md").read_text("utf-8"), re.M
+    )
     files = [FILES[int(heading[0]) - 1] for heading in STATEMENTS]
     expected = [
         (heading, f"{name}.md#{anchor(heading)}")
