@@ -40,8 +40,9 @@ def caption(dataset) -> str:
     missing = style.missing(dataset.effect) + style.missing(dataset.share.sel(mask="causal"))
     return (
         "Only to causal models of two layers or more: one causal layer does not see it. "
-        f"Without a causal mask, and in one causal layer, a new order has no effect (shaded: below {config.exact:g}, rounding; dashed: what "
-        f"counts as an effect). With {config.depth} causal layers it spreads predictions "
+        "Without a causal mask, and in one causal layer, a new order has no effect (shaded: below "
+        f"{config.exact:g}, rounding; dashed: what counts as an effect). With {config.depth} "
+        f"causal layers it spreads predictions "
         f"{float(share.min()):.2g} to {float(share.max()):.2g} times as much as other "
         f"demonstrations of the same task do. Median of {config.runs} runs and the middle 80 % of "
         f"them; {missing} left out as not finite. d = {config.d}, n = {config.n}."
