@@ -19,9 +19,16 @@ NAMED = [path for path in FILES if not path.is_relative_to(ROOT / "lsa_lab")]
 
 
 def hollow_names(source: str) -> list[str]:
-    """Every name of HOLLOW that the source binds, with its line."""
-    rows = []
-    for node in ast.walk(ast.parse(source)):
+    """Every name of HOLLOW that the source binds, with its line.
+
+    Fields of a class are left out: committed results carry those of their Config.
+    """
+    rows, tree = [], ast.parse(source)
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    fields = [node.target for c in classes for node in c.body if isinstance(node, ast.AnnAssign)]
+    for node in ast.walk(tree):
+        if node in fields:
+            continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             name = node.id
         elif isinstance(node, ast.arg):

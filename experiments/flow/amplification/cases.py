@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flow import pair_stacks, pairs
-from experiments.models.stacks import Stack
+from experiments.models import stacks
 from lsa_lab.models import constructions, linear_attention, transformer
 
 
@@ -51,18 +51,18 @@ def nonlinear(key, runs, model):  # -> Params [R, L, ...]
 def variants(base, config):  # -> {name: Params [R, L, ...]}
     """A random stack of every gain, tied or not, and with weaker residual connections; where it is
     linear also push and pull, w_kq = cI and w_pv = ± cI."""
-    stacks = {f"gain {gain:g}": pair_stacks.amplified(base, gain) for gain in config.gains}
-    stacks |= {f"tied, {name}": pair_stacks.tied(params) for name, params in stacks.items()}
+    by_name = {f"gain {gain:g}": pair_stacks.amplified(base, gain) for gain in config.gains}
+    by_name |= {f"tied, {name}": pair_stacks.tied(params) for name, params in by_name.items()}
     if getattr(base, "attention_norm_scale", None) is None:
         for weight in config.skips:
             skipped = jax.vmap(partial(constructions.skipped, weight=weight))
-            stacks[f"skip {weight:g}"] = skipped(stacks[f"gain {config.gain:g}"])
+            by_name[f"skip {weight:g}"] = skipped(by_name[f"gain {config.gain:g}"])
     if isinstance(base, linear_attention.Params):
         size = (config.feedback / (2 * config.d)) ** 0.5
         same = np.broadcast_to(size * np.eye(config.d + 1), base.w_kq.shape)
-        stacks |= {"push": base.replace(w_kq=same, w_pv=same)}
-        stacks |= {"pull": base.replace(w_kq=same, w_pv=-same)}
-    return stacks
+        by_name |= {"push": base.replace(w_kq=same, w_pv=same)}
+        by_name |= {"pull": base.replace(w_kq=same, w_pv=-same)}
+    return by_name
 
 
 def masked(base, prior, config):  # -> {name: Params [R, L, ...]}
@@ -86,11 +86,11 @@ def to_train(config):
     sizes = (config.d, config.shots, config.trained_depth)
     rate = config.learning_rate
     with_norm = (config.norm_steps, config.softmax_batch, config.norm_learning_rate, 1)
-    stacks = {
+    rows = {
         "linear": ("linear", *sizes, config.linear_steps, config.linear_batch, rate),
         "softmax": ("softmax", *sizes, config.softmax_steps, config.softmax_batch, rate),
         "norm": ("softmax", *sizes, *with_norm, config.width, True),
         "MLP": ("softmax", *sizes, *with_norm, config.width, True, config.mlp_width),
     }
     heads = {"softmax": {"heads": config.heads}}
-    return {kind: Stack(*stacks[kind], **heads.get(kind, {})) for kind in config.trained_kinds}
+    return {kind: stacks.Stack(*rows[kind], **heads.get(kind, {})) for kind in config.trained_kinds}

@@ -4,7 +4,7 @@ demonstrations, and their closed forms."""
 import jax
 import jax.numpy as jnp
 
-from experiments.flow.pair_stacks import UNMASKED
+from experiments.flow import pair_stacks
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import layer_predictions
@@ -13,8 +13,8 @@ from lsa_lab.theory import amplification
 
 def ratios(layers):  # -> [examples, 2, L], in the order of EXAMPLES and SIDES
     """The first demonstration's flow, or contribution, over the second's."""
-    pairs = [example(layers) for example in (width_1, descent, coupling)]
-    return jnp.stack([jnp.stack(pair) for pair in pairs])
+    examples = [example(layers) for example in (width_1, descent, coupling)]
+    return jnp.stack([jnp.stack(sides) for sides in examples])
 
 
 def width_1(layers):  # -> [L], [L]
@@ -24,7 +24,7 @@ def width_1(layers):  # -> [L], [L]
     params = Params(jnp.ones(shape), jnp.full(shape, gain))
 
     def path(d):
-        return UNMASKED(params, jnp.stack([d, query])[:, None]).stream[1:, -1, 0]
+        return pair_stacks.UNMASKED(params, jnp.stack([d, query])[:, None]).stream[1:, -1, 0]
 
     depths = jnp.arange(1.0, layers + 1)
     law = amplification.one_coordinate_ratio(gain, pair, query, depths)

@@ -79,11 +79,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         if task == "duplicates":
             joined = measured(by_last_layer, config, *few, config.pool)["joined"]
 
-    def all_shots(values):  # more shots than the pool has are NaN
-        missing = len(config.shots) - values.shape[-1]
-        return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)], constant_values=np.nan)
-
-    error = np.array([[all_shots(of[m]["error"]) for m in config.pools] for of in of_tasks])
+    error = np.array([[_padded(of[m]["error"], config) for m in config.pools] for of in of_tasks])
     layer = np.array([of[config.pool]["layer"] for of in of_tasks])
     end = np.array([[of[m]["end"] for m in config.pools] for of in of_tasks])
     best = np.array([of[config.small]["best"] for of in of_tasks])
@@ -111,3 +107,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "flow": ["static", "recomputed"],
         },
     )
+
+
+def _padded(values, config):  # [..., shots of the pool] -> [..., shots]
+    """NaN for more shots than the pool has."""
+    missing = len(config.shots) - values.shape[-1]
+    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)], constant_values=np.nan)
