@@ -1,1 +1,1 @@
-"""To which models does the order of the demonstrations matter, and how much?"""
+"""For which models does the order of the demonstrations matter, and how much?"""
