@@ -79,8 +79,15 @@ def imports(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules |= {node.module, *filter(is_module, names)}
     return modules
+
+
+def is_module(name: str) -> bool:
+    """Whether this is a module of the repository, and not what one defines."""
+    place = ROOT.joinpath(*name.split("."))
+    return place.is_dir() or place.with_suffix(".py").exists()
 
 
 def faults(path: Path, modules: set[str]) -> list[str]:
