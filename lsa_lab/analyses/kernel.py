@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.models.blocks import scores
+
 
 @flax.struct.dataclass
 class SoftmaxUpdate:
@@ -49,7 +51,7 @@ def softmax_update(
     chex.assert_shape(query, (e,), custom_message="one query [e]; use jax.vmap for several")
     chex.assert_shape(w_v, (e, e), custom_message="w_v is [e, e], e as the demonstrations")
     chex.assert_shape([w_k, w_q], (None, e), custom_message="w_k and w_q are [k, e]")
-    log_kernel = demonstrations @ w_k.T @ (w_q @ query)  # [n]
+    log_kernel = scores((w_q @ query)[None], demonstrations @ w_k.T)[0]  # [n]
     log_normaliser = jax.nn.logsumexp(log_kernel)
     weights = jnp.exp(log_kernel - log_normaliser)
     return SoftmaxUpdate(demonstrations @ w_v.T, weights, log_normaliser)

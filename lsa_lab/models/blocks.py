@@ -1,12 +1,14 @@
-"""What the models share: masks, causal reads, norm, MLP, and the walk through the layers."""
+"""What the models share: gates, masks, scores, causal reads, norm, MLP, the walk through layers."""
 
 from collections.abc import Callable
 from typing import Any, Literal
 
+import chex
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+Kernel = Literal["softmax", "linear"]
 Keys = Literal["demonstrations", "all", "causal"]
 
 _SHALLOW = 8  # a rolled scan costs a shallow network three quarters of its speed on CPU
@@ -32,6 +34,21 @@ def run_layers(
     if heavy and stream.shape[0] > _LONG:  # unrolled, the compiler would undo the checkpoint
         layer, unroll = jax.checkpoint(layer, prevent_cse=False), 1
     return jax.lax.scan(layer, stream, weights, unroll=unroll)[1]
+
+
+def head_gates(head_mask: Array | None, num_layers: int, num_heads: int, dtype: Any) -> Array:
+    """The gate of each head [L, H], every one open where there is no mask."""
+    if head_mask is None:
+        return jnp.ones((num_layers, num_heads), dtype)
+    chex.assert_shape(
+        head_mask, (num_layers, num_heads), custom_message="head_mask has one gate per head"
+    )
+    return jnp.asarray(head_mask, dtype)
+
+
+def gated(gates: Array, matrices: Array) -> Array:  # [..., H], [..., H, p, q] -> the same
+    """Each head's matrix times its gate."""
+    return gates[..., None, None] * matrices
 
 
 def key_mask(keys: Keys, num_tokens: int) -> Array:  # [1, 1, T, T]
@@ -70,15 +87,27 @@ def causal_read(queries: Array, keys: Array, values: Array) -> Array:  # [T, k] 
     queries, keys, values = chunked(queries), chunked(keys), chunked(values)
     moments = jnp.cumsum(jnp.einsum("mik,miv->mkv", keys[:-1], values[:-1]), axis=0)
     earlier = jnp.pad(moments, ((1, 0), (0, 0), (0, 0)))
-    scores = jnp.tril(jnp.einsum("mtk,mik->mti", queries, keys))
-    read = queries @ earlier + scores @ values
+    # ``scores`` of each chunk, contracted as committed results have it: the last bits differ.
+    within = jnp.tril(jnp.einsum("mtk,mik->mti", queries, keys))
+    read = queries @ earlier + within @ values
     return read.reshape(num_chunks * size, -1)[:num_tokens]
 
 
-def softmax_weights(queries: Array, keys: Array, mask: Array) -> Array:  # [..., T, T]
-    """a_ti = softmax over the readable i of k_i · q_t; every row of the mask has a readable key."""
-    scores = queries @ keys.swapaxes(-1, -2)
-    return jax.nn.softmax(jnp.where(mask, scores, -jnp.inf))
+def scores(queries: Array, keys: Array) -> Array:  # [..., t, k], [..., i, k] -> [..., t, i]
+    """k_i · q_t, the score with which token t reads token i."""
+    return queries @ keys.swapaxes(-1, -2)
+
+
+def attention_weights(
+    queries: Array, keys: Array, mask: Array, kernel: Kernel
+) -> Array:  # [..., T, T]
+    """a_ti: the scores of the readable i and 0 elsewhere, or their softmax over i.
+
+    For a softmax every row of the mask has a readable key.
+    """
+    if kernel == "softmax":
+        return jax.nn.softmax(jnp.where(mask, scores(queries, keys), -jnp.inf))
+    return jnp.where(mask, scores(queries, keys), 0)
 
 
 def layer_norm(rows: Array, scale: Array, offset: Array) -> Array:  # [T, D], [D], [D] -> [T, D]

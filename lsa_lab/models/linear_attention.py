@@ -15,7 +15,16 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.models.blocks import Keys, causal_read, check_keys, key_mask, run_layers
+from lsa_lab.models.blocks import (
+    Keys,
+    attention_weights,
+    causal_read,
+    check_keys,
+    gated,
+    head_gates,
+    key_mask,
+    run_layers,
+)
 from lsa_lab.models.trace import Trace, collect
 
 
@@ -53,16 +62,13 @@ def forward(
     "all", the query is a key too; "causal", demonstration i reads demonstrations 1..i and the query
     reads all of them. ``normalise`` divides by the number n of demonstrations, whatever the mask.
     """
-    _check(params, tokens, keys, head_mask)
-    num_layers, num_heads = params.w_kq.shape[:2]
+    _check(params, tokens, keys)
     scale = 1.0 / (tokens.shape[0] - 1) if normalise else 1.0
-    gates = jnp.ones((num_layers, num_heads), tokens.dtype)
-    if head_mask is not None:
-        gates = jnp.asarray(head_mask, tokens.dtype)
+    gates = head_gates(head_mask, *params.w_kq.shape[:2], tokens.dtype)
 
     def layer(stream: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, tuple]:
         w_kq, w_pv, gate = weights
-        w_pv = scale * gate[:, None, None] * w_pv
+        w_pv = gated(scale * gate, w_pv)
         if keys == "causal":
             total, heads = _causal_heads(stream, w_kq, w_pv)
         else:
@@ -83,8 +89,9 @@ def attention(
     """The scores (1/n) e_i · w_kq e_t with which token t (third axis) reads token i (fourth)."""
     before = trace.stream[:-1]
     scale = 1.0 / (before.shape[1] - 1) if normalise else 1.0
-    scores = jnp.einsum("lie,lhef,ltf->lhti", before, params.w_kq, before)
-    return jnp.where(key_mask(keys, before.shape[1]), scale * scores, 0)
+    queries = scale * jnp.einsum("lhef,ltf->lhte", params.w_kq, before)
+    mask = key_mask(keys, before.shape[1])
+    return attention_weights(queries, before[:, None], mask, "linear")
 
 
 def _bidirectional_heads(
@@ -99,12 +106,12 @@ def _bidirectional_heads(
 def _causal_heads(stream: Array, w_kq: Array, w_pv: Array) -> tuple[Array, Array]:
     """Every head reads the stream's prefixes; the query's row is no key, so it is zero as one."""
     keys = stream.at[-1].set(0)
-    asked = jnp.einsum("hef,tf->hte", w_kq, stream)
-    read = jax.vmap(causal_read, in_axes=(0, None, None))(asked, keys, stream)
+    queries = jnp.einsum("hef,tf->hte", w_kq, stream)
+    read = jax.vmap(causal_read, in_axes=(0, None, None))(queries, keys, stream)
     return jnp.einsum("hfe,hte->tf", w_pv, read), jnp.einsum("hfe,hte->htf", w_pv, read)
 
 
-def _check(params: Params, tokens: Array, keys: str, head_mask: Array | None) -> None:
+def _check(params: Params, tokens: Array, keys: str) -> None:
     chex.assert_rank(
         tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
     )
@@ -116,7 +123,3 @@ def _check(params: Params, tokens: Array, keys: str, head_mask: Array | None) ->
         [params.w_kq, params.w_pv], expected, custom_message="weights are [L, H, e, e], e as tokens"
     )
     check_keys(keys)
-    if head_mask is not None:
-        chex.assert_shape(
-            head_mask, (num_layers, num_heads), custom_message="head_mask has one gate per head"
-        )

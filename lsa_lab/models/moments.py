@@ -16,7 +16,7 @@ from jax import Array
 from lsa_lab import prompts
 from lsa_lab.arguments import is_concrete
 from lsa_lab.models import linear_attention
-from lsa_lab.models.blocks import run_layers
+from lsa_lab.models.blocks import gated, head_gates, run_layers
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 
@@ -31,15 +31,12 @@ def layer_maps(
 ) -> Array:  # [L+1, e, e]
     """The layer maps W_0 = I, ..., W_L of keys="demonstrations", normalised."""
     num_layers, num_heads, e, _ = _check(params, second_moment)
-    gates = jnp.ones((num_layers, num_heads), second_moment.dtype)
-    if head_mask is not None:
-        chex.assert_shape(head_mask, (num_layers, num_heads))
-        gates = jnp.asarray(head_mask, second_moment.dtype)
+    gates = head_gates(head_mask, num_layers, num_heads, second_moment.dtype)
 
     def layer(w: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         w_kq, w_pv, gate = weights
         moment = w @ second_moment @ w.T
-        update = gate[:, None, None] * (w_pv @ moment @ w_kq)
+        update = gated(gate, w_pv @ moment @ w_kq)
         w = w + update.sum(0) @ w
         return w, w
 
@@ -102,10 +99,10 @@ def predictions_from_moments(
     query = jnp.pad(x_queries, ((0, 1), (0, 0)))[:, None]  # [e, 1, B]
     for w in maps:
         query = _product(w, query)
-    asked = jnp.einsum("hef,fb->ehb", params.w_kq[-1], query[:, 0])
-    for matrices in (*map(_turned, maps), second_moments, *maps):  # S_L asked, without S_L
-        asked = _product(matrices, asked)
-    return sign * (query[-1, 0] + jnp.einsum("hf,fhb->b", params.w_pv[-1, :, -1], asked))
+    queries = jnp.einsum("hef,fb->ehb", params.w_kq[-1], query[:, 0])
+    for matrices in (*map(_turned, maps), second_moments, *maps):  # S_L queries, without S_L
+        queries = _product(matrices, queries)
+    return sign * (query[-1, 0] + jnp.einsum("hf,fhb->b", params.w_pv[-1, :, -1], queries))
 
 
 def _next_map(maps: list, second_moments: Array, w_kq: Array, w_pv: Array) -> Array:  # [e, e, B]

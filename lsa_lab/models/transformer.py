@@ -23,17 +23,29 @@ from jax import Array
 from lsa_lab.models import linear_attention
 from lsa_lab.models import trace as traces
 from lsa_lab.models.blocks import (
+    attention_weights,
     causal_read,
+    gated,
+    head_gates,
     key_mask,
     layer_norm,
     mlp,
     run_layers,
-    softmax_weights,
 )
 from lsa_lab.models.trace import Trace
-from lsa_lab.models.transformer_weights import Config, Params, check_inputs, init, present_heads
+from lsa_lab.models.transformer_weights import (
+    Config,
+    Params,
+    check_inputs,
+    check_params,
+    init,
+    present_heads,
+)
 
 __all__ = ["Config", "Params", "init"]
+
+# What a config that ``merge`` takes may choose; anything else, also what is yet to come, may not.
+_MERGED = ("token_width", "num_layers", "heads", "key_width", "keys", "normalise", "init_scale")
 
 
 def forward(
@@ -49,14 +61,11 @@ def forward(
     ``head_mask`` holds gates g: a head writes g times its own, and (1 - g) times ``head_fill``,
     by default 0: the mean of its writes, say, or those on another prompt.
     """
-    check_inputs(params, tokens, config, head_mask, head_fill)
+    check_inputs(params, tokens, config, head_fill)
     stream = tokens if params.read_in is None else tokens @ params.read_in.T
-    gates = jnp.ones((config.num_layers, config.num_heads), tokens.dtype)
-    if head_mask is not None:
-        gates = jnp.asarray(head_mask, tokens.dtype)
-    if head_fill is not None:
-        head_fill = (1 - gates)[:, :, None, None] * head_fill
-    weights = (params.replace(read_in=None, read_out=None), gates, head_fill)
+    gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
+    fills = None if head_fill is None else gated(1 - gates, head_fill)
+    weights = (params.replace(read_in=None, read_out=None), gates, fills)
     later, heads = _run(stream, weights, config)
     return traces.collect(stream, later, heads, params.read_out)
 
@@ -89,9 +98,20 @@ def attention(params: Params, trace: Trace, config: Config) -> Array:  # [L, H, 
 
 def merge(params: Params, config: Config) -> linear_attention.Params:
     """The same model with w_kq = W_Kᵀ W_Q and w_pv = W_O W_V (docs/theory, "Linear attention")."""
-    plain = dict(kernel="linear", layout="merged", width=None, norm=False, mlp_width=None)
-    if config != dataclasses.replace(config, **plain):
-        raise ValueError(f"only a config with {plain} can be merged; this is {config}")
+    free = {name: getattr(config, name) for name in _MERGED}
+    plain = type(config)(**free, kernel="linear")
+    names = (field.name for field in dataclasses.fields(config))
+    others = [name for name in names if getattr(config, name) != getattr(plain, name)]
+    if others:
+        has, fits = (
+            ", ".join(f"{name}={getattr(each, name)!r}" for name in others)
+            for each in (config, plain)
+        )
+        raise ValueError(
+            f"the config has {has}, and merged linear attention has two matrices a head alone: "
+            f"only {fits} can be merged; run this one by transformer.forward"
+        )
+    check_params(params, config)
     return linear_attention.Params(
         w_kq=params.w_k.swapaxes(2, 3) @ params.w_q, w_pv=params.w_o @ params.w_v
     )
@@ -106,7 +126,7 @@ def _layer(
     """
     layer, gate, fill = weights
     read = _read(layer, stream, config)  # [H, T, k]
-    w_o = gate[:, None, None] * layer.w_o
+    w_o = gated(gate, layer.w_o)
     heads = jnp.einsum("hdk,htk->htd", w_o, read)
     stream = stream + jnp.einsum("hdk,htk->td", w_o, read)
     if fill is not None:
@@ -161,9 +181,7 @@ def _weights(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, T
     if config.layout == "interleaved":
         mask = jnp.tril(jnp.ones_like(mask))
     queries, keys = _scaled_queries(layer, rows, config), _project(layer.w_k, rows)
-    if config.kernel == "softmax":
-        return softmax_weights(queries, keys, mask)
-    return jnp.where(mask, queries @ keys.swapaxes(1, 2), 0)
+    return attention_weights(queries, keys, mask, config.kernel)
 
 
 def _scaled_queries(layer: Params, rows: Array, config: Config) -> Array:  # [H, T, k]

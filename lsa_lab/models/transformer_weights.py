@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.models.blocks import Keys, check_keys
+from lsa_lab.models.blocks import Kernel, Keys, check_keys
 
 
 @jax.tree_util.register_static
@@ -31,7 +31,7 @@ class Config:
     heads: int | tuple[int, ...]
     key_width: int  # k
     width: int | None = None  # D
-    kernel: Literal["softmax", "linear"] = "softmax"
+    kernel: Kernel = "softmax"
     keys: Keys = "demonstrations"
     normalise: bool = True
     norm: bool = False
@@ -165,9 +165,7 @@ def check_params(params: Params, config: Config) -> None:
     )
 
 
-def check_inputs(
-    params: Params, tokens: Array, config: Config, head_mask: Array | None, head_fill: Array | None
-) -> None:
+def check_inputs(params: Params, tokens: Array, config: Config, head_fill: Array | None) -> None:
     """Raise unless the arrays that ``transformer.forward`` is given fit together."""
     chex.assert_rank(
         tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
@@ -182,11 +180,8 @@ def check_inputs(
             f"tokens has {num_tokens} rows; x_1, y_1, ..., x_query are an odd number of them"
         )
     check_params(params, config)
-    heads = (config.num_layers, config.num_heads)
-    if head_mask is not None:
-        chex.assert_shape(head_mask, heads, custom_message="one gate per head")
     if head_fill is not None:
-        writes = (*heads, num_tokens, config.stream_width)
+        writes = (config.num_layers, config.num_heads, num_tokens, config.stream_width)
         chex.assert_shape(head_fill, writes, custom_message="one write per head and token")
 
 

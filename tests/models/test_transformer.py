@@ -63,10 +63,35 @@ def test_a_plain_linear_transformer_is_merged_linear_attention(keys, normalise):
     )
 
 
-def test_only_plain_linear_attention_is_merged():
-    for config in (BASE, dataclasses.replace(RICH, kernel="linear")):
-        with pytest.raises(ValueError, match="can be merged"):
-            transformer.merge(abstract(config), config)
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kernel": "softmax"}, "has kernel='softmax'.* only kernel='linear' can be merged"),
+        ({"norm": True}, "has norm=True.* only norm=False can"),
+        ({"mlp_width": 4}, "has mlp_width=4.* only mlp_width=None can"),
+        ({"width": 5}, "has width=5.* run this one by transformer.forward"),
+        ({"layout": "interleaved", "keys": "causal"}, "only layout='merged' can"),
+        ({"norm": True, "width": 5}, "has width=5, norm=True,"),
+    ],
+)
+def test_only_plain_linear_attention_is_merged(change, words):
+    config = dataclasses.replace(BASE, **{"kernel": "linear"} | change)
+    with pytest.raises(ValueError, match=words):
+        transformer.merge(abstract(config), config)
+
+
+def test_merge_refuses_what_a_config_may_learn_later():
+    @dataclasses.dataclass(frozen=True)
+    class Rotary(Config):
+        base: float | None = None
+
+    plain = {"token_width": 3, "num_layers": 1, "heads": 1, "key_width": 2, "kernel": "linear"}
+    params, _ = draw(Config(**plain))
+    transformer.merge(params, Config(**plain, keys="all", normalise=False))
+    with pytest.raises(ValueError, match=r"the config has base=100\.0"):
+        transformer.merge(params, Rotary(**plain, base=100.0))
+    with pytest.raises(AssertionError, match="params do not fit the config"):
+        transformer.merge(params.replace(read_out=params.w_q[0, 0, 0]), Config(**plain))
 
 
 @pytest.mark.parametrize("kernel", ["softmax", "linear"])
