@@ -150,17 +150,17 @@ def test_a_rival_is_searched_in_the_same_way():
     assert found.test_gain == pytest.approx(1)
 
 
-@pytest.mark.parametrize("centre", ["mean", "median"])
-def test_the_interval_is_that_of_the_paired_gains(centre):
+@pytest.mark.parametrize("average", ["mean", "median"])
+def test_the_interval_is_that_of_the_paired_gains(average):
     validation, test = prompts_of(0, 0.1), prompts_of(1, 0.1)
     found = clipping.search(
-        risk, PARAMS, validation, test, modules="mlp_in", rates=RATES, centre=centre
+        risk, PARAMS, validation, test, modules="mlp_in", rates=RATES, average=average
     )
     (edit,) = found.edits
     edited = clipping.clip(PARAMS, edit.layers, edit.modules, edit.rate)
     gains = np.asarray(risk(PARAMS, test) - risk(edited, test))
-    assert found.test_gain == pytest.approx(getattr(np, centre)(gains))
-    interval = getattr(claims, f"{centre}_interval")(gains)
+    assert found.test_gain == pytest.approx(getattr(np, average)(gains))
+    interval = getattr(claims, f"{average}_interval")(gains)
     assert found.test_interval == pytest.approx(interval)
 
 
@@ -184,7 +184,7 @@ def test_a_searched_test_and_unknown_choices_are_refused():
         clipping.search(risk, PARAMS, validation, validation, modules="mlp_in")
     for more, message in (
         ({"top_k": 4}, "has 3 layers"),
-        ({"centre": "mode"}, "choose one of"),
+        ({"average": "mode"}, "choose one of"),
         ({"rates": ()}, "no rates"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -6,16 +6,18 @@ decomposed once, exactly and in float64; an edit is then a mask over its singula
 edits are one compiled program.
 """
 
-from lsa_lab.analyses.clipping.curves import Centres, Curve, curve
+from lsa_lab.analyses.clipping.curves import Averages, Curve, curve
 from lsa_lab.analyses.clipping.edits import Edit, clip, keep_masks, rebuild
-from lsa_lab.analyses.clipping.factored import Factored, apply, as_heads, factor
-from lsa_lab.analyses.clipping.leaves import matrices, resolve
 from lsa_lab.analyses.clipping.ranks import (
     DROP,
     RATES,
+    Factored,
+    apply,
+    as_heads,
     condition_number,
     drop,
     every_rate,
+    factor,
     kept_rank,
     singular_values,
     stable_rank,
@@ -34,13 +36,15 @@ from lsa_lab.analyses.clipping.splits import (
     by_random_direction,
     by_singular_value,
     free_numbers,
+    matrices,
+    resolve,
 )
 from lsa_lab.analyses.clipping.trials import Search
 
 __all__ = [
     "DROP",
     "RATES",
-    "Centres",
+    "Averages",
     "Curve",
     "Edit",
     "Factored",

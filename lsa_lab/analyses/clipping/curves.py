@@ -12,8 +12,8 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from lsa_lab.analyses.clipping import leaves
-from lsa_lab.analyses.clipping.edits import Edit, Risk, Some, distinct, keep_masks, rebuild
+from lsa_lab.analyses.clipping import splits
+from lsa_lab.analyses.clipping.edits import Edit, Layers, Risk, distinct, keep_masks, rebuild
 from lsa_lab.analyses.clipping.ranks import RATES, Rate
 from lsa_lab.analyses.clipping.splits import Split, by_singular_value
 from lsa_lab.prompts import Prompt
@@ -22,7 +22,7 @@ _RUNS, _ALL = PartitionSpec("runs"), PartitionSpec()
 
 
 @flax.struct.dataclass
-class Centres:
+class Averages:
     """The mean and the median over prompts. Stacks of linear layers explode on rare prompts, where
     the median alone says something."""
 
@@ -34,13 +34,13 @@ class Centres:
 class Curve:
     """R runs, S shots, K choices of layers, M of modules, Q rates.
 
-    ``change`` is the centre of clipped - unclipped over the same prompts: below 0, clipping helps.
+    ``change`` is the average of clipped - unclipped over the same prompts: below 0, clipping helps.
     It is 0 exactly where a rate cuts nothing. Its spread is over runs: R numbers at each place.
     """
 
-    unclipped: Centres  # [R, S]
-    clipped: Centres  # [R, S, K, M, Q]
-    change: Centres  # [R, S, K, M, Q]
+    unclipped: Averages  # [R, S]
+    clipped: Averages  # [R, S, K, M, Q]
+    change: Averages  # [R, S, K, M, Q]
 
 
 def curve(
@@ -49,7 +49,7 @@ def curve(
     batch: Prompt,  # every leaf [B, ...]
     *,
     modules: Sequence[str | tuple[str, ...]],
-    layers: Sequence[Some] | None = None,
+    layers: Sequence[Layers] | None = None,
     rates: Sequence[Rate] = RATES,
     shots: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
@@ -62,18 +62,18 @@ def curve(
     ``by_magnitude``; ``heads``: see ``clip``. A matrix is decomposed once and edits that keep the
     same ranks are run once, one after the other in one program: memory holds the errors [S, B] of
     one edit for each device, over which the runs are spread. ``risk`` is compiled once for each
-    function object, so define it once; an error that overflows makes the centres NaN.
+    function object, so define it once; an error that overflows makes the averages NaN.
     """
     num_runs = _num_runs(params)
     shots = _shots(batch, shots)
-    one = jax.tree.map(lambda leaf: leaf[0], params)
+    model = jax.tree.map(lambda leaf: leaf[0], params)
     together = [module if isinstance(module, tuple) else (module,) for module in modules]
     pieces = split(params, tuple(itertools.chain(*together)), per_head=heads is not None)
     first = jax.tree.map(lambda leaf: leaf[0], pieces)
     if layers is None:
         layers = range(next(iter(first.values())).places[0])
     grid = list(itertools.product(layers, together, rates))
-    masks = [keep_masks(one, first, Edit(*edit), heads) for edit in grid]
+    masks = [keep_masks(model, first, Edit(*edit), heads) for edit in grid]
     table, place = distinct(masks)
     table = {
         name: np.concatenate([np.ones_like(masks[0][name])[None], table[name]]) for name in table
@@ -100,9 +100,10 @@ def _all_runs(
     risk: Risk,
     shots: tuple[int, ...],
     mesh: Mesh,
-) -> tuple[Centres, Centres]:  # [R, C, S]
-    """Of the errors after each edit, the first of which cuts nothing, and of their differences
-    from that first: one loop for all, so that ``risk`` is compiled once for each of the shots."""
+) -> tuple[Averages, Averages]:  # [R, C, S]
+    """Averages of the errors after each edit, the first of which cuts nothing, and of their
+    differences from that first: one loop, so that ``risk`` is compiled once for each of the shots.
+    """
 
     def run(model: tuple[Any, Any], table: dict[str, Array], batch: Prompt) -> tuple:
         params, pieces = model
@@ -114,10 +115,10 @@ def _all_runs(
             errors = jnp.stack([risk(edited, cut) for cut in cuts])
             base = jnp.where(is_first, errors, base)
             change = jnp.where(is_first, 0, errors - base)  # not what rounding leaves
-            return base, (_centres(errors), _centres(change))
+            return base, (_averages(errors), _averages(change))
 
-        one = jax.eval_shape(risk, params, cuts[0])
-        nothing = jnp.zeros((len(cuts), *one.shape), one.dtype)
+        errors = jax.eval_shape(risk, params, cuts[0])
+        nothing = jnp.zeros((len(cuts), *errors.shape), errors.dtype)
         is_first = jnp.arange(len(next(iter(table.values())))) == 0
         return jax.lax.scan(cell, nothing, (is_first, table))[1]
 
@@ -129,8 +130,8 @@ def _all_runs(
     return spread(models, table, batch)
 
 
-def _centres(errors: Array) -> Centres:  # [S, B] -> [S]
-    return Centres(errors.mean(-1), jnp.median(errors, axis=-1))
+def _averages(errors: Array) -> Averages:  # [S, B] -> [S]
+    return Averages(errors.mean(-1), jnp.median(errors, axis=-1))
 
 
 def _mesh(num_runs: int) -> Mesh:
@@ -141,8 +142,8 @@ def _mesh(num_runs: int) -> Mesh:
 
 
 def _num_runs(params: Any) -> int:
-    for name, leaf in leaves.by_name(params).items():
-        if leaf.ndim != leaves.num_axes(name) + 1:
+    for name, leaf in splits.by_name(params).items():
+        if leaf.ndim != splits.num_axes(name) + 1:
             raise ValueError(
                 f"{name} has shape {leaf.shape}: a curve takes runs on the leading axis of every "
                 "leaf; give one model an axis of length 1"

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.analyses.clipping import leaves
+from lsa_lab.analyses.clipping import splits
 from lsa_lab.analyses.clipping.ranks import DROP, Rate, check_rate, kept_rank
 from lsa_lab.analyses.clipping.splits import Pieces, Split, by_singular_value
 
 Masks = dict[str, np.ndarray]  # [L, r] or [L, H, r] by the name of the leaf
-Some = int | tuple[int, ...]  # one layer, or several edited together
+Layers = int | tuple[int, ...]  # one layer, or several edited together
 Risk = Callable[[Any, Any], Array]  # (params of one model, prompts [B]) -> the error of each [B]
 
 
@@ -45,7 +45,7 @@ def keep_masks(
     ``heads``: only these, with pieces taken per head.
     """
     masks = {name: np.ones(piece.places, bool) for name, piece in pieces.items()}
-    for name in leaves.resolve(params, edit.modules):
+    for name in splits.resolve(params, edit.modules):
         if name not in masks:
             raise ValueError(f"no pieces of {name}: split the params by every module edited")
         num_layers, *num_heads, full = masks[name].shape
@@ -67,16 +67,16 @@ def rebuild(params: Any, pieces: Pieces, keep: dict[str, Array]) -> Any:
     edited = {}
     for name, piece in pieces.items():
         per_head = len(piece.places) == 3  # [L, H, r]
-        whole = leaves.matrices(params, name, per_head=per_head)[name]
+        whole = splits.matrices(params, name, per_head=per_head)[name]
         mask = jnp.asarray(keep[name])
         every = mask.all(-1)[..., None, None]
         edited[name] = jnp.where(every, whole, piece.kept(whole, mask))
-    return leaves.replace(params, edited)
+    return splits.replace(params, edited)
 
 
 def clip(
     params: Any,
-    layers: Some,
+    layers: Layers,
     modules: str | Iterable[str],
     rate: Rate,
     *,
@@ -86,7 +86,7 @@ def clip(
     """The params of one model with some modules of some layers cut at ``rate``.
 
     The heads of a projection are stacked into one matrix, unless ``heads`` names those whose own
-    matrices are cut (see ``leaves``). ``split``: another way to cut to the same size.
+    matrices are cut (see ``splits``). ``split``: another way to cut to the same size.
     """
     edit = Edit(_several(layers), _several(modules), rate)
     pieces = split(params, edit.modules, per_head=heads is not None)
@@ -115,9 +115,9 @@ def distinct(masks: Sequence[Masks]) -> tuple[Masks, np.ndarray]:  # each [C', .
     return table, renumbered[place]
 
 
-def _check_indices(name: str, asked: Sequence[int], count: int) -> None:
-    if not asked or not all(0 <= index < count for index in asked):
-        raise ValueError(f"{name}s {tuple(asked)}: this model has 0 to {count - 1}")
+def _check_indices(name: str, indices: Sequence[int], count: int) -> None:
+    if not indices or not all(0 <= index < count for index in indices):
+        raise ValueError(f"{name}s {tuple(indices)}: this model has 0 to {count - 1}")
 
 
 def _several(values: Any) -> tuple:

@@ -2,7 +2,7 @@
 
 docs/theory, "The search for a rate".
 
-The gain of an edit is the centre over prompts of (error without it) - (error with it), on the same
+The gain of an edit is the average over prompts of (error without it) - (error with it), on the same
 prompts. The edit with the largest gain on validation prompts is tested once on others. What the
 validation gain has more than the test gain is what selection alone has won.
 """
@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.analyses.clipping import leaves
+from lsa_lab.analyses.clipping import splits
 from lsa_lab.analyses.clipping.edits import Edit, Risk
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition
 from lsa_lab.analyses.clipping.splits import Split, by_singular_value
-from lsa_lab.analyses.clipping.trials import Centre, Search, Trial
+from lsa_lab.analyses.clipping.trials import Average, Search, Trial
 
 
 def search(
@@ -29,7 +29,7 @@ def search(
     modules: str | tuple[str, ...],
     rates: Sequence[Rate] = RATES,
     top_k: int = 2,
-    centre: Centre = "mean",
+    average: Average = "mean",
     split: Split = by_singular_value,
 ) -> Search:
     """A2's Algorithm 1: of the ``top_k`` layers by condition number the deepest, at its best rate.
@@ -43,7 +43,7 @@ def search(
     order = sorted(range(len(conditions)), key=lambda layer: (conditions[layer], layer))
     deepest = max(order[-top_k:])
     together = modules if isinstance(modules, tuple) else (modules,)
-    return _best_of(risk, params, validation, test, [((deepest,), together)], rates, centre, split)
+    return _best_of(risk, params, validation, test, [((deepest,), together)], rates, average, split)
 
 
 def search_everywhere(
@@ -54,7 +54,7 @@ def search_everywhere(
     *,
     modules: Sequence[str | tuple[str, ...]],
     rates: Sequence[Rate] = RATES,
-    centre: Centre = "mean",
+    average: Average = "mean",
     split: Split = by_singular_value,
 ) -> Search:
     """The best single edit over all layers, all of ``modules`` and all rates.
@@ -62,7 +62,7 @@ def search_everywhere(
     Of equally good ones that with the smallest rate wins, then the first layer.
     """
     places = _places(params, modules)
-    return _best_of(risk, params, validation, test, places, rates, centre, split)
+    return _best_of(risk, params, validation, test, places, rates, average, split)
 
 
 def compose(
@@ -73,44 +73,44 @@ def compose(
     *,
     modules: Sequence[str | tuple[str, ...]],
     rates: Sequence[Rate] = RATES,
-    centre: Centre = "mean",
+    average: Average = "mean",
     split: Split = by_singular_value,
 ) -> Search:
     """One edit after the other from the last layer to the first, each kept if it gains more.
 
     Modelled on the greedy composition of LASER (Sharma et al. 2312.13558): at each layer and module
-    the best rate given the edits made so far.
+    the best rate after the edits chosen so far.
     """
     pieces = split(params, _flat(modules))
-    trial = Trial(risk, params, validation, pieces, centre)
-    made: tuple[Edit, ...] = ()
+    trial = Trial(risk, params, validation, pieces, average)
+    edits: tuple[Edit, ...] = ()
     best = 0.0
     for layers, together in reversed(_places(params, modules)):
-        edits = [Edit(layers, together, rate) for rate in _ascending(rates)]
-        candidates = [(*made, edit) for edit in edits if trial.cuts(made, edit)]
+        further = [Edit(layers, together, rate) for rate in _ascending(rates)]
+        candidates = [(*edits, edit) for edit in further if trial.cuts(edits, edit)]
         if not candidates:
             continue
         gains = trial.gains(candidates)
         winner = int(np.argmax(gains))
         if gains[winner] > best:
-            made, best = candidates[winner], float(gains[winner])
-    return trial.verdict(made, best, test)
+            edits, best = candidates[winner], float(gains[winner])
+    return trial.verdict(edits, best, test)
 
 
 def condition_numbers(params: Any, modules: str | Sequence[str]) -> np.ndarray:  # [L]
     """s_1/s_min of each layer; of several matrices or heads the largest. Rank-deficient: infinity.
 
-    Of merged weights and of stacked heads it is that of the matrix as it is cut (``leaves``).
+    Of merged weights and of stacked heads it is that of the matrix as it is cut (``splits``).
     """
     pieces = by_singular_value(params, modules)
     every = [np.asarray(condition(piece.values)) for piece in pieces.values()]
     return np.stack([c.reshape(len(c), -1).max(-1) for c in every]).max(0)
 
 
-def _best_of(risk, params, validation, test, places, rates, centre, split) -> Search:
+def _best_of(risk, params, validation, test, places, rates, average, split) -> Search:
     """The best single edit, candidates standing in the order in which ties are settled."""
     pieces = split(params, _flat([together for _, together in places]))
-    trial = Trial(risk, params, validation, pieces, centre)
+    trial = Trial(risk, params, validation, pieces, average)
     candidates = [
         (Edit(layers, together, rate),) for rate in _ascending(rates) for layers, together in places
     ]
@@ -123,7 +123,7 @@ def _best_of(risk, params, validation, test, places, rates, centre, split) -> Se
 
 def _places(params: Any, modules: Sequence) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
     """Each layer by itself with each of ``modules``, the first layer first."""
-    num_layers = next(iter(leaves.matrices(params, _flat(modules)).values())).shape[0]
+    num_layers = next(iter(splits.matrices(params, _flat(modules)).values())).shape[0]
     together = [several if isinstance(several, tuple) else (several,) for several in modules]
     return [((layer,), several) for layer in range(num_layers) for several in together]
 

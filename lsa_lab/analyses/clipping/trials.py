@@ -17,14 +17,14 @@ from lsa_lab.analyses.clipping.edits import (
 )
 from lsa_lab.analyses.clipping.splits import Pieces
 
-Centre = Literal["mean", "median"]
+Average = Literal["mean", "median"]
 
 
 @dataclass(frozen=True)
 class Search:
-    """What was found and what it is worth."""
+    """The edits that a search has chosen, and what they are worth on other prompts."""
 
-    edits: tuple[Edit, ...]  # made together; none where nothing helped on validation
+    edits: tuple[Edit, ...]  # applied together; none where nothing helped on validation
     tried: tuple[tuple[Edit, float], ...]  # each candidate and the validation gain with it
     validation_gain: float
     test_gain: float
@@ -41,12 +41,12 @@ class Search:
 class Trial:
     """The validation prompts, the errors of the unclipped model on them, and what was spent."""
 
-    def __init__(self, risk: Risk, params: Any, validation: Any, pieces: Pieces, centre: Centre):
-        if centre not in get_args(Centre):
-            raise ValueError(f"centre is {centre!r}; choose one of {get_args(Centre)}")
+    def __init__(self, risk: Risk, params: Any, validation: Any, pieces: Pieces, average: Average):
+        if average not in get_args(Average):
+            raise ValueError(f"average is {average!r}; choose one of {get_args(Average)}")
         self.risk, self.params, self.pieces, self.validation = risk, params, pieces, validation
-        self.centre: Callable = getattr(np, centre)
-        self.interval = {"mean": claims.mean_interval, "median": claims.median_interval}[centre]
+        self.average: Callable = getattr(np, average)
+        self.interval = {"mean": claims.mean_interval, "median": claims.median_interval}[average]
         self.base = _finite(self._errors(self._masks(()), validation), "the unclipped model")
         self.forward_passes = len(self.base)
         self.tried: list[tuple[Edit, float]] = []
@@ -59,32 +59,32 @@ class Trial:
         errors = [self._errors(cut, self.validation) for cut in cuts]
         self.forward_passes += len(errors) * len(self.base)
         paired = self.base - np.stack([*errors, self.base])[place]  # -1, nothing is cut: gain 0
-        gains = self.centre(paired, axis=1)
+        gains = self.average(paired, axis=1)
         for edits, gain in zip(candidates, gains, strict=True):
             if np.isnan(gain):
                 raise ValueError(f"the validation error with {edits[-1]} is NaN: no best rate")
             self.tried.append((edits[-1], float(gain)))
         return gains
 
-    def cuts(self, made: tuple[Edit, ...], edit: Edit) -> bool:
-        """Whether the edit takes anything that those made have left."""
-        before, after = self._masks(made), self._masks((*made, edit))
+    def cuts(self, edits: tuple[Edit, ...], edit: Edit) -> bool:
+        """Whether another edit takes anything that ``edits`` have left."""
+        before, after = self._masks(edits), self._masks((*edits, edit))
         return any((before[name] != after[name]).any() for name in before)
 
     def verdict(self, edits: tuple[Edit, ...], validation_gain: float, test: Any) -> Search:
         """The one test: the unclipped model and the chosen one on prompts not searched with."""
         if test is self.validation:
             raise ValueError("test and validation are the same prompts: the gain would be biased")
-        errors = np.stack([self._errors(self._masks(made), test) for made in ((), edits)])
+        errors = np.stack([self._errors(self._masks(cut), test) for cut in ((), edits)])
         base, clipped = _finite(errors, "the test prompts")
         gains = base - clipped
         return Search(
             edits=edits,
             tried=tuple(self.tried),
             validation_gain=validation_gain,
-            test_gain=float(self.centre(gains)),
+            test_gain=float(self.average(gains)),
             test_interval=self.interval(gains),
-            test_risk=float(self.centre(base)),
+            test_risk=float(self.average(base)),
             forward_passes=self.forward_passes + errors.size,
         )
 
