@@ -33,6 +33,9 @@ BY_NAME = {
     "normalised": lambda prompt: estimators.preprocessed_gradient_descent(
         prompt, 0.1, 3, normalise=True
     ),
+    "closed form": lambda prompt: estimators.descent_predictions(
+        *estimators.descent_modes(prompt), [0.1, 0.2], [3, 10]
+    ),
     "gaussian": lambda prompt: estimators.gaussian_posterior_mean(prompt, 1.0, 0.1),
     "variance": lambda prompt: estimators.gaussian_predictive_variance(prompt, 1.0, 0.1),
     "sparse": lambda prompt: estimators.sparse_posterior_mean(prompt, 2, 1.0, 0.1),

@@ -11,6 +11,8 @@ from lsa_lab.estimators.bayes import (
     spike_and_slab_posterior_mean,
 )
 from lsa_lab.estimators.descent import (
+    descent_modes,
+    descent_predictions,
     gradient_descent,
     gradient_descent_plus_plus,
     largest_step,
@@ -28,6 +30,8 @@ from lsa_lab.estimators.least_squares import ols, ridge
 
 __all__ = [
     "MAX_SUPPORTS",
+    "descent_modes",
+    "descent_predictions",
     "flat_posterior_mean",
     "gaussian_posterior_mean",
     "gaussian_predictive_variance",

@@ -1,4 +1,4 @@
-"""Gradient descent on |y - Xw|²/2n from w = 0, and four ways to bend it.
+"""Gradient descent on |y - Xw|²/2n from w = 0, four ways to bend it, and its closed form.
 
 H = XᵀX/n and r = Xᵀy/n throughout: the gradient is Hw - r.
 """
@@ -88,6 +88,48 @@ def mixed_gradient_descent(
     diagonals = alphas[:, None] + betas[:, None] * squares[None]
     preconditioners = jax.vmap(jnp.diag)(diagonals)
     return _descend(prompt.x, prompt.y, jnp.ones_like(alphas), preconditioners)
+
+
+def descent_modes(prompt: Prompt) -> tuple[Array, Array]:  # κ [d], c [d]
+    """The curvatures κ_k of H, and c_k = (v_k·x_query)(v_k·r), v_k its eigenvectors.
+
+    For ``descent_predictions``. A κ_k of zero comes back as the least number that can be divided
+    by.
+    """
+    prompt = admit(prompt)
+    hessian, moment = _moments(prompt.x, prompt.y)
+    curvatures, basis = jnp.linalg.eigh(hessian)
+    least = jnp.sqrt(jnp.finfo(curvatures.dtype).tiny)
+    return jnp.maximum(curvatures, least), (basis.T @ prompt.x_query) * (basis.T @ moment)
+
+
+def descent_predictions(
+    curvatures: Array,  # [d]
+    weights: Array,  # [d]  c
+    step_sizes: ArrayLike,  # [E]
+    num_steps: ArrayLike,  # [T]
+) -> Array:  # [E, T]
+    """ŷ_t = Σ_k c_k (1 - (1 - ηκ_k)^t)/κ_k, what ``gradient_descent`` predicts at the query.
+
+    All step sizes η and numbers of steps t at once, from the ``descent_modes`` of a prompt, at a
+    cost that does not grow with t; not finite where the descent outgrows its precision (derived
+    here; docs/theory, "Descent is a spectral filter").
+    """
+    curvatures, weights = jnp.asarray(curvatures), jnp.asarray(weights)
+    step_sizes, num_steps = jnp.asarray(step_sizes, curvatures.dtype), jnp.asarray(num_steps)
+    chex.assert_equal_shape([curvatures, weights], custom_message="one weight for each curvature")
+    chex.assert_rank(
+        [curvatures, step_sizes, num_steps],
+        1,
+        custom_message="curvatures [d], step_sizes [E], num_steps [T]; vmap over prompts",
+    )
+    shares = step_sizes[:, None] * curvatures[None]  # [E, d]  ηκ
+    left = jnp.maximum(jnp.abs(1 - shares), jnp.finfo(shares.dtype).tiny)
+    rates = jnp.where(shares < 0.5, jnp.log1p(-jnp.minimum(shares, 0.5)), jnp.log(left))
+    powers = num_steps.astype(shares.dtype)[None, :, None] * rates[:, None]  # [E, T, d]
+    grown = jnp.expm1(powers)  # |1 - ηκ|^t - 1
+    turned = (num_steps % 2 == 1)[None, :, None] & (shares > 1)[:, None]
+    return (jnp.where(turned, 2 + grown, -grown) / curvatures[None, None]) @ weights
 
 
 def largest_step(x: Array) -> Array:  # [n, d] -> []

@@ -36,7 +36,7 @@ def preprocess_then_optimise(
     chex.assert_equal_shape(
         [step_sizes, alphas], custom_message="raw_step_sizes: one for each of step_sizes"
     )
-    groups = _groups(d, num_heads)
+    groups = coordinate_groups(d, num_heads)
     keys = d + num_heads if raw_step_sizes is not None else max(num_heads, groups.sum(1).max())
     config = Config(
         token_width=d + 1,
@@ -61,6 +61,23 @@ def preprocess_then_optimise(
     return Params(w_q, w_k, w_v, w_o, read_in=read_in, read_out=slots[-1]), config
 
 
+def coordinate_groups(d: int, num_heads: int) -> np.ndarray:  # [H, d] bool
+    """Which coordinates each head of the first layer reads: neighbours, shared out evenly.
+
+    >>> coordinate_groups(3, 2).astype(int).tolist()
+    [[1, 1, 0], [0, 0, 1]]
+    """
+    if not 1 <= num_heads <= d:
+        raise ValueError(
+            f"num_heads = {num_heads} with d = {d}: every head weighs one coordinate or more; "
+            f"choose 1 to {d}, nearest {min(max(num_heads, 1), d)}"
+        )
+    groups = np.zeros((num_heads, d), bool)
+    for group, coordinates in zip(groups, np.array_split(np.arange(d), num_heads), strict=True):
+        group[coordinates] = True
+    return groups
+
+
 def _keys(config: Config, groups: np.ndarray, dtype) -> Array:  # [L, H, k, D]
     """Layer 1: each head its coordinates, one in each key dimension. Later: x̃, and x if it fits."""
     num_heads, d = groups.shape
@@ -72,16 +89,3 @@ def _keys(config: Config, groups: np.ndarray, dtype) -> Array:  # [L, H, k, D]
     if config.key_width < d + num_heads:
         return w_k
     return w_k.at[1:, 0, num_heads + np.arange(d), np.arange(d)].set(1)
-
-
-def _groups(d: int, num_heads: int) -> np.ndarray:  # [H, d] bool
-    """Which coordinates each head of the first layer reads."""
-    if not 1 <= num_heads <= d:
-        raise ValueError(
-            f"num_heads = {num_heads} with d = {d}: every head weighs one coordinate or more; "
-            f"choose 1 to {d}, nearest {min(max(num_heads, 1), d)}"
-        )
-    groups = np.zeros((num_heads, d), bool)
-    for group, coordinates in zip(groups, np.array_split(np.arange(d), num_heads), strict=True):
-        group[coordinates] = True
-    return groups

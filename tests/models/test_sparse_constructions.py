@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.models import constructions, transformer
+from lsa_lab.models import constructions, sparse_constructions, transformer
 from lsa_lab.models.trace import layer_predictions
 
 STEPS = jnp.array([0.3, 0.2], jnp.float32)
@@ -15,9 +15,11 @@ STEPS = jnp.array([0.3, 0.2], jnp.float32)
 def test_neighbours_share_a_head_evenly_and_single_precision_stays(num_heads):
     params, config = constructions.preprocess_then_optimise(5, num_heads, STEPS)
     assert config.head_counts == (num_heads, 1, 1)
-    groups = np.asarray(params.w_k[0, :, :, :5]).sum(1)  # [H, d]
+    groups = sparse_constructions.coordinate_groups(5, num_heads)
+    np.testing.assert_array_equal(np.asarray(params.w_k[0, :, :, :5]).sum(1), groups)
     np.testing.assert_array_equal(groups.sum(0), 1)
     assert np.ptp(groups.sum(1)) <= 1
+    assert (np.diff(groups.argmax(0)) >= 0).all()  # neighbours
     trace = jax.jit(transformer.forward)(params, jnp.ones((4, 6), jnp.float32), config)
     assert layer_predictions(trace).dtype == jnp.float32
 

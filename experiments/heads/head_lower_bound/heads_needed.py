@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab import estimators
+from lsa_lab.models.sparse_constructions import coordinate_groups
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.theory import head_bound
 
@@ -122,6 +123,5 @@ def _paths(config, owners, prompt):  # -> [heads, rates, steps+1]
 def _owners(config):  # -> [heads, d, d]: 1 where the head has the coordinate, the rest are no heads
     owners = np.zeros((len(config.heads), config.d, config.d))
     for rows, count in zip(owners, config.heads, strict=True):
-        for row, coordinates in zip(rows, np.array_split(np.arange(config.d), count), strict=False):
-            row[coordinates] = 1
+        rows[:count] = coordinate_groups(config.d, count)
     return jnp.asarray(owners)
