@@ -6,8 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 
 
-@flax.struct.dataclass
-class Prompt:
+class Prompt(flax.struct.PyTreeNode):
     """Demonstrations (x_i, y_i) and a query whose label is to be predicted."""
 
     x: Array  # [n, d]

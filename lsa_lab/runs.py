@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _DATA = 0x64617461  # "data": the child of a run's key from which its batches are drawn
 
 
-@flax.struct.dataclass
-class State:
+class State(flax.struct.PyTreeNode):
     """Where a run stands. ``finite`` tells of the loss, each gradient leaf and each new leaf of
     params at the last step tried; one False and the run rests at its last finite params."""
 

@@ -132,8 +132,7 @@ class _Plan:
         return len(self.inputs[1])
 
 
-@flax.struct.dataclass
-class _Snapshot:
+class _Snapshot(flax.struct.PyTreeNode):
     """What a checkpoint holds of R runs."""
 
     step: np.ndarray  # []  steps tried

@@ -24,8 +24,7 @@ from lsa_lab.prompts import Prompt
 Path = Callable[[Prompt, Any], Array]  # (prompt, settings) -> [S, d]
 
 
-@flax.struct.dataclass
-class Distances:
+class Distances(flax.struct.PyTreeNode):
     """Every layer (first axis) against every step of a path (second), on one prompt."""
 
     prediction: Array  # [L+1, S]  |ŷ_t - w_s·x_query|

@@ -19,8 +19,7 @@ from lsa_lab.models.trace import Trace
 from lsa_lab.prompts import Prompt
 
 
-@flax.struct.dataclass
-class CommonMap:
+class CommonMap(flax.struct.PyTreeNode):
     """The best map of each layer, and what it misses; both shares are lengths, not squares."""
 
     maps: Array  # [L+1, D, e]

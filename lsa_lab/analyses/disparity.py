@@ -44,8 +44,7 @@ def gini(log_sizes: Array) -> Array:  # [..., n] -> [...]
     return ascending @ ranks / n
 
 
-@flax.struct.dataclass
-class Summary:
+class Summary(flax.struct.PyTreeNode):
     """What depth does to the ratio of two demonstrations, over the prompts that stay finite.
 
     The four fractions are of the kept prompts; everything but the count is NaN where none is kept.

@@ -16,8 +16,7 @@ from jax import Array
 from lsa_lab.models import transformer_weights
 
 
-@flax.struct.dataclass
-class HeadMaps:
+class HeadMaps(flax.struct.PyTreeNode):
     """Heads as maps of tokens [x, y]: what asks for what, and what is written of it."""
 
     key_query: Array  # [H, e, e]

@@ -21,8 +21,7 @@ _TOGETHER = 64  # masks that are evaluated side by side
 Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
 
 
-@flax.struct.dataclass
-class Greedy:
+class Greedy(flax.struct.PyTreeNode):
     """Heads in the order in which greedy pruning removes them, down to the last one."""
 
     layers: Array  # [K]

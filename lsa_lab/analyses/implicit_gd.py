@@ -24,8 +24,7 @@ from lsa_lab.prompts import Prompt
 _LONG = 2048  # more demonstrations than this are not walked through one by one
 
 
-@flax.struct.dataclass
-class Trajectory:
+class Trajectory(flax.struct.PyTreeNode):
     """The layer maps of one prompt, their differences, and how well the tokens obey them."""
 
     maps: Array  # [L+1, e, e]  W_t

@@ -28,8 +28,7 @@ _TOLERANCE = 1e-6  # a swap must shorten the gap by this share of it
 _ROUNDING = 32  # eps of what they were summed from: numbers that agree so far are tied
 
 
-@flax.struct.dataclass
-class Certificate:
+class Certificate(flax.struct.PyTreeNode):
     """What can be said of a subset without knowing the best one."""
 
     objective: Array  # []  the gap |mean over S - mean over the pool|
@@ -43,8 +42,7 @@ class Certificate:
         return self.best_swap >= (1 - _TOLERANCE) * self.objective
 
 
-@flax.struct.dataclass
-class Selection:
+class Selection(flax.struct.PyTreeNode):
     """The chosen demonstrations and how they were reached."""
 
     indices: Array  # [size]  in the order of choice; who is swapped in takes the leaver's place

@@ -109,8 +109,7 @@ def score_queries(score: Callable[[Array], Array], queries: Array, chunk: int) -
     return jax.lax.map(score, queries, batch_size=chunk)
 
 
-@flax.struct.dataclass
-class Encoding:
+class Encoding(flax.struct.PyTreeNode):
     """What A1's Eq. 2 needs of the weights K = w_kq, P = w_pv and of a pool, for any query."""
 
     w_kq: Array  # [e, e]

@@ -12,8 +12,7 @@ from lsa_lab.arguments import check_at_least, check_spread
 from lsa_lab.prompts import Prompt
 
 
-@flax.struct.dataclass
-class LinearTask:
+class LinearTask(flax.struct.PyTreeNode):
     """y_i = w·x_i + ε_i with x_i ~ N(0, Λ) and a fresh w for every prompt; the target is w·x_query.
 
     The target carries no label noise, so a squared error on it is an excess risk (docs/theory,

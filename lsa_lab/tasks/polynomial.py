@@ -16,8 +16,7 @@ from lsa_lab.prompts import Prompt
 _MOST = 4096  # features; more are a slip in d or degree
 
 
-@flax.struct.dataclass
-class PolynomialTask:
+class PolynomialTask(flax.struct.PyTreeNode):
     """y_i = w·φ(z_i) + ε_i with z_i ~ N(0, I_d) and a fresh w for every prompt; noise-free target.
 
     φ holds the Hermite polynomials of z up to ``degree``, without the constant, E φφᵀ = I: so

@@ -14,16 +14,14 @@ from lsa_lab.arguments import check_at_least
 from lsa_lab.prompts import Prompt
 
 
-@flax.struct.dataclass
-class Law:
+class Law(flax.struct.PyTreeNode):
     """What one pool and its queries share."""
 
     centres: Array  # [K, d]
     weights: Array  # [W, d]
 
 
-@flax.struct.dataclass
-class Pool:
+class Pool(flax.struct.PyTreeNode):
     """m demonstrations and what is known of them; a pool of one's own needs x and y alone."""
 
     x: Array  # [m, d]
@@ -35,8 +33,7 @@ class Pool:
     law: Law | None = None
 
 
-@flax.struct.dataclass
-class PoolTask:
+class PoolTask(flax.struct.PyTreeNode):
     """x_i = μ_c + Σ_c^{1/2} z_i in cluster c, and a label; every pool draws its own μ and w.
 
     ``shares`` of the clusters hold exactly, (0.9, 0.1) say; |μ_c| = ``separation`` in a random

@@ -12,8 +12,7 @@ from jax import Array
 from lsa_lab.prompts import Prompt
 
 
-@flax.struct.dataclass
-class Table:
+class Table(flax.struct.PyTreeNode):
     """Covariates and labels, each column with mean 0 and variance 1 over the table."""
 
     x: Array  # [rows, d]

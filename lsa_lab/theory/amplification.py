@@ -63,8 +63,7 @@ def one_shot_flow_norm_sq(
     return score**2 * (w_pv**2).sum() + joint + (written @ written) * (asked @ asked)
 
 
-@flax.struct.dataclass
-class Degeneracy:
+class Degeneracy(flax.struct.PyTreeNode):
     """Zeros of Eq. 2. A1 is read as: no flow if irrelevant or learned. That is exact for the
     contribution and the radial flow; the Jacobian is zero iff P = 0, or s = 0 and (P d = 0 or
     K q = 0), since det(s I + d (Kq)ᵀ) = 2 sᵉ."""

@@ -97,8 +97,7 @@ def noise_covariance(updates: Array, shrinkage: float) -> Array:  # [..., e², e
     return (1 - shrinkage) * sample + shrinkage * jnp.einsum("...,ij->...ij", level, identity)
 
 
-@flax.struct.dataclass
-class Gap:
+class Gap(flax.struct.PyTreeNode):
     """Population risk minus empirical risk of a loss clipped to [a, b]."""
 
     gap: Array  # []

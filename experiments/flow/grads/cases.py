@@ -16,8 +16,7 @@ from lsa_lab.selection import scores
 _CHUNK = 100  # queries in memory at a time
 
 
-@flax.struct.dataclass
-class Case:
+class Case(flax.struct.PyTreeNode):
     """A query, the pool that may help it, and what the weights know."""
 
     pool: Array  # [m, e]
