@@ -12,6 +12,8 @@ from jax.typing import ArrayLike
 from lsa_lab import prompts
 from lsa_lab.prompts import Prompt
 
+Real = Array | float  # a real number, which may be traced
+
 
 def is_concrete(value: ArrayLike) -> bool:
     """Whether the value can be read, and is not being traced, vmapped or differentiated."""
@@ -24,7 +26,7 @@ def check_at_least(value: int, name: str, least: int = 1) -> None:
         raise ValueError(f"{name} = {value}: it is at least {least}")
 
 
-def check_spread(value: ArrayLike, name: str) -> None:
+def check_spread(value: Real, name: str) -> None:
     """Raise if a Python number is no standard deviation."""
     if isinstance(value, int | float) and not 0 <= value < math.inf:
         raise ValueError(f"{name} = {value}: a standard deviation is finite and not negative")
@@ -61,7 +63,7 @@ def admit(prompt: Prompt) -> Prompt:
 
 
 def number(
-    value: ArrayLike, name: str, prompt: Prompt, advice: str, positive: bool = True
+    value: Real, name: str, prompt: Prompt, advice: str, positive: bool = True
 ) -> Array:  # []
     """One finite number > 0 (>= 0 unless ``positive``), in the precision of the prompt."""
     if jnp.shape(value) != ():

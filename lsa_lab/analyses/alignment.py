@@ -15,10 +15,9 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
 from lsa_lab import estimators
-from lsa_lab.arguments import check_at_least
+from lsa_lab.arguments import Real, check_at_least
 from lsa_lab.prompts import Prompt
 
 Path = Callable[[Prompt, Any], Array]  # (prompt, settings) -> [S, d]
@@ -85,7 +84,7 @@ def preconditioned_descent(prompt: Prompt, preconditioners: Array) -> Array:  # 
     return estimators.gradient_descent(prompt, ones, preconditioners)
 
 
-def newton(prompt: Prompt, num_steps: int, scale: ArrayLike = 1.0) -> Array:  # [num_steps+1, d]
+def newton(prompt: Prompt, num_steps: int, scale: Real = 1.0) -> Array:  # [num_steps+1, d]
     """Least squares by Newton's iteration for the inverse of H = XᵀX/n, from w = 0.
 
     w_t = M_t Xᵀy/n, M_1 = scale H/|H|_F², M_{t+1} = 2 M_t - M_t H M_t, hence 1 - h m_{t+1} =

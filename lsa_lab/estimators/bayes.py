@@ -14,9 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.scipy.linalg import solve
-from jax.typing import ArrayLike
 
-from lsa_lab.arguments import admit, check_finite, is_concrete, number
+from lsa_lab.arguments import Real, admit, check_finite, is_concrete, number
 from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
 
@@ -29,8 +28,8 @@ _DEGENERATE = "weights without variance are their prior mean"
 
 def gaussian_posterior_mean(
     prompt: Prompt,
-    signal_var: ArrayLike,
-    noise_var: ArrayLike,
+    signal_var: Real,
+    noise_var: Real,
     *,
     prior_mean: Array | None = None,  # [d]
     prior_covariance: Array | None = None,  # [d, d]
@@ -48,8 +47,8 @@ def gaussian_posterior_mean(
 
 def gaussian_predictive_variance(
     prompt: Prompt,
-    signal_var: ArrayLike,
-    noise_var: ArrayLike,
+    signal_var: Real,
+    noise_var: Real,
     *,
     prior_covariance: Array | None = None,  # [d, d]
 ) -> Array:  # []
@@ -65,7 +64,7 @@ def gaussian_predictive_variance(
 
 
 def sparse_posterior_mean(
-    prompt: Prompt, sparsity: int, signal_var: ArrayLike, noise_var: ArrayLike
+    prompt: Prompt, sparsity: int, signal_var: Real, noise_var: Real
 ) -> Array:  # [d]
     """E(w | demonstrations) if exactly ``sparsity`` weights, anywhere, are N(0, signal_var).
 
@@ -88,7 +87,7 @@ def sparse_posterior_mean(
 
 
 def spike_and_slab_posterior_mean(
-    prompt: Prompt, inclusion: ArrayLike, signal_var: ArrayLike, noise_var: ArrayLike
+    prompt: Prompt, inclusion: Real, signal_var: Real, noise_var: Real
 ) -> Array:  # [d]
     """E(w | demonstrations) if each weight is N(0, signal_var) with chance ``inclusion``, else 0.
 
@@ -115,9 +114,7 @@ def spike_and_slab_posterior_mean(
     return jax.nn.sigmoid(log_odds + shrinkage * estimate**2 / (2 * spread)) * shrinkage * estimate
 
 
-def _admit(
-    prompt: Prompt, signal_var: ArrayLike, noise_var: ArrayLike
-) -> tuple[Prompt, Array, Array]:
+def _admit(prompt: Prompt, signal_var: Real, noise_var: Real) -> tuple[Prompt, Array, Array]:
     prompt = admit(prompt)
     return (
         prompt,

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import admit, check_finite, number, schedule
+from lsa_lab.arguments import Real, admit, check_finite, number, schedule
 from lsa_lab.prompts import Prompt
 
 
@@ -53,7 +53,7 @@ def gradient_descent_plus_plus(
 
 
 def preprocessed_gradient_descent(
-    prompt: Prompt, step_size: ArrayLike, num_steps: int, *, normalise: bool = False
+    prompt: Prompt, step_size: Real, num_steps: int, *, normalise: bool = False
 ) -> Array:  # [num_steps+1]
     """Weigh every coordinate by its correlation with the labels, then descend: the predictions.
 

@@ -14,9 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
-from lsa_lab.arguments import admit
+from lsa_lab.arguments import Real, admit
 from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
 
@@ -27,7 +26,7 @@ _NEGLIGIBLE = 30.0  # e^-30 of an integral is left out at either end
 
 
 def rotation_equivariant_ridge(
-    prompt: Prompt, squared_length: ArrayLike, noise_std: ArrayLike
+    prompt: Prompt, squared_length: Real, noise_std: Real
 ) -> Array:  # [d]
     """The best of them that is linear in the labels: ridge with penalty σ²d/(n E|w|²)
     (docs/theory, "The rotation-invariant bound").
@@ -39,8 +38,8 @@ def rotation_equivariant_ridge(
 def rotation_equivariant_posterior_mean(
     prompt: Prompt,
     sparsity: int | None,
-    weight_std: ArrayLike,
-    noise_std: ArrayLike,
+    weight_std: Real,
+    noise_std: Real,
     *,
     signal: Signal = "gaussian",
     nodes: int = NODES,
@@ -74,7 +73,7 @@ def rotation_equivariant_posterior_mean(
 
 
 def flat_posterior_mean(
-    prompt: Prompt, sparsity: int | None, weight_std: ArrayLike, noise_std: ArrayLike
+    prompt: Prompt, sparsity: int | None, weight_std: Real, noise_std: Real
 ) -> Array:  # [d]
     """E(w | demonstrations) if ``sparsity`` weights, anywhere, are ± τ: Σ p(w) w over all such w,
     p(w) ∝ exp((c·w - w·(Gw)/2)/σ²), G = XᵀX, c = Xᵀy, τ = weight_std (docs/theory, "The sparse
@@ -113,7 +112,7 @@ def _log_evidence(precision: Array, curvature: Array, force: Array) -> Array:  #
 
 
 def _chi_squared(
-    curvature: Array, force: Array, shape: float, floor: ArrayLike, nodes: int
+    curvature: Array, force: Array, shape: float, floor: Real, nodes: int
 ) -> Array:  # [d]
     """The trapezoidal rule in log t, t^{a-1} dt = e^{a log t} d(log t), where it is not negligible.
 
@@ -142,7 +141,7 @@ def _chi_squared(
     return force * (share @ (1 / total))
 
 
-def _on_a_sphere(curvature: Array, force: Array, radius_sq: ArrayLike, nodes: int) -> Array:  # [d]
+def _on_a_sphere(curvature: Array, force: Array, radius_sq: Real, nodes: int) -> Array:  # [d]
     """The integral over q = p + min Λ along q = q₀ (1 + iv)², q₀ the saddle point of the integrand
     e^{ρ²q/2} · evidence on the positive axis. It falls off along the parabola, and the trapezoidal
     rule converges exponentially (Weideman and Trefethen 2007, for Laplace transforms)."""

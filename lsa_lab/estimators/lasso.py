@@ -5,9 +5,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve
-from jax.typing import ArrayLike
 
-from lsa_lab.arguments import admit, check_finite, number
+from lsa_lab.arguments import Real, admit, check_finite, number
 from lsa_lab.prompts import Prompt
 
 _GAP_IN_EPS = 64  # a duality gap of so many units in the last place of |y|²/2n is none
@@ -15,7 +14,7 @@ _MAX_ROUNDS = 1_000
 _FACE_STEPS = 8  # after each sweep; a ninth seldom moves
 
 
-def lasso(prompt: Prompt, penalty: ArrayLike) -> Array:  # [d]
+def lasso(prompt: Prompt, penalty: Real) -> Array:  # [d]
     """The minimiser of |y - Xw|²/2n + penalty |w|₁ (Tibshirani 1996; docs/theory, "The Lasso").
 
     Rounds of coordinate descent and Newton steps on the support, until the duality gap is below
@@ -29,7 +28,7 @@ def lasso(prompt: Prompt, penalty: ArrayLike) -> Array:  # [d]
     return _solve(prompt.x, prompt.y, penalty)
 
 
-def lasso_duality_gap(prompt: Prompt, weights: Array, penalty: ArrayLike) -> Array:  # []
+def lasso_duality_gap(prompt: Prompt, weights: Array, penalty: Real) -> Array:  # []
     """How far at most the lasso's objective at ``weights`` is above its minimum (derived here).
 
     With ρ = y - Xw, g = Xᵀρ/n and s = min(1, λ/|g|_∞), the point θ = sρ/n satisfies |Xᵀθ|_∞ <= λ.

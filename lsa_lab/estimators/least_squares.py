@@ -3,9 +3,8 @@
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve
-from jax.typing import ArrayLike
 
-from lsa_lab.arguments import admit, is_concrete, number
+from lsa_lab.arguments import Real, admit, is_concrete, number
 from lsa_lab.prompts import Prompt
 
 
@@ -19,7 +18,7 @@ def ols(prompt: Prompt) -> Array:  # [d]
     return jnp.linalg.pinv(prompt.x) @ prompt.y
 
 
-def ridge(prompt: Prompt, penalty: ArrayLike) -> Array:  # [d]
+def ridge(prompt: Prompt, penalty: Real) -> Array:  # [d]
     """The minimiser of |y - Xw|²/2n + penalty |w|²/2.
 
     w = (XᵀX/n + λI)⁻¹ Xᵀy/n  =  Xᵀ (XXᵀ + nλI)⁻¹ y, whichever system is smaller. A penalty of 0 is

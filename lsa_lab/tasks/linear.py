@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_at_least, check_spread
+from lsa_lab.arguments import Real, check_at_least, check_spread
 from lsa_lab.prompts import Prompt
 
 
@@ -25,11 +25,11 @@ class LinearTask(flax.struct.PyTreeNode):
     n: int = flax.struct.field(pytree_node=False)
     d: int = flax.struct.field(pytree_node=False)
     sparsity: int | None = flax.struct.field(default=None, pytree_node=False)
-    noise_std: ArrayLike = 0.0
+    noise_std: Real = 0.0
     covariance: Array | None = None  # [d, d]  Λ; None is the identity
     task_covariance: Array | None = None  # [d, d]  W; None is the identity
     prior_mean: Array | None = None  # [d]  w0, what the model is supposed to know
-    weight_std: ArrayLike = 1.0
+    weight_std: Real = 1.0
     signal: Literal["gaussian", "flat"] = flax.struct.field(default="gaussian", pytree_node=False)
     dtype: jnp.dtype | None = flax.struct.field(default=None, pytree_node=False)
 
@@ -91,7 +91,7 @@ def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None
     if task.sparsity is not None:
         support = jax.random.permutation(key_support, jnp.arange(task.d) < task.sparsity)
         if active is not None:
-            support = _among_first(key_support, task, active)
+            support = _places(key_support, task, active) < task.sparsity
         values = jnp.where(support, values, 0)
     if task.task_covariance is not None:
         values = jnp.linalg.cholesky(task.task_covariance).astype(values.dtype) @ values
@@ -101,11 +101,11 @@ def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None
     return weights if active is None else jnp.where(jnp.arange(task.d) < active, weights, 0)
 
 
-def _among_first(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [d] bool
-    """A uniformly random support among the first coordinates, all of them if there are fewer."""
+def _places(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [d]
+    """Places of the coordinates in a uniformly random order that begins with the active ones."""
     scores = jax.random.uniform(key, (task.d,), task.dtype)
     scores = jnp.where(jnp.arange(task.d) < active, scores, 2)
-    return jnp.argsort(jnp.argsort(scores)) < task.sparsity
+    return jnp.argsort(jnp.argsort(scores))
 
 
 def _check(task: LinearTask) -> None:

@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_at_least, check_spread
+from lsa_lab.arguments import Real, check_at_least, check_spread
 from lsa_lab.prompts import Prompt
 
 _MOST = 4096  # features; more are a slip in d or degree
@@ -29,8 +28,8 @@ class PolynomialTask(flax.struct.PyTreeNode):
     d: int = flax.struct.field(pytree_node=False)
     degree: int = flax.struct.field(default=2, pytree_node=False)
     sparsity: int | None = flax.struct.field(default=None, pytree_node=False)
-    noise_std: ArrayLike = 0.0
-    weight_std: ArrayLike = 1.0
+    noise_std: Real = 0.0
+    weight_std: Real = 1.0
     raw: bool = flax.struct.field(default=False, pytree_node=False)
     dtype: jnp.dtype | None = flax.struct.field(default=None, pytree_node=False)
 

@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_at_least
+from lsa_lab.arguments import Real, check_at_least
 from lsa_lab.prompts import Prompt
 
 
@@ -49,17 +48,17 @@ class PoolTask(flax.struct.PyTreeNode):
     m: int = flax.struct.field(pytree_node=False)
     d: int = flax.struct.field(pytree_node=False)
     shares: tuple[float, ...] = flax.struct.field(default=(1.0,), pytree_node=False)
-    separation: ArrayLike = 0.0
+    separation: Real = 0.0
     covariances: Array | None = None  # [K, d, d]  Σ; None is the identity
-    tail: ArrayLike | None = None
+    tail: Real | None = None
     num_weights: int | Literal["cluster"] = flax.struct.field(default=1, pytree_node=False)
     labels: Literal["linear", "sign", "cluster"] = flax.struct.field(
         default="linear", pytree_node=False
     )
-    noise_std: ArrayLike = 0.0
-    flips: ArrayLike = 0.0
+    noise_std: Real = 0.0
+    flips: Real = 0.0
     copies: float = flax.struct.field(default=0.0, pytree_node=False)
-    closeness: ArrayLike = 1.0
+    closeness: Real = 1.0
     dtype: jnp.dtype | None = flax.struct.field(default=None, pytree_node=False)
 
     def __post_init__(self):

@@ -21,13 +21,13 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import is_concrete
+from lsa_lab.arguments import Real, is_concrete
 
 
 def trajectory_bound(
     updates: Array,  # [L, e, e], or [B, L, e, e] of prompts
     noise_cov: ArrayLike,  # [], [e², e²] or [L, e², e²]  C_t; a number c stands for cI
-    subgaussian: ArrayLike,  # R
+    subgaussian: Real,  # R
     n: int,
     *,
     centred: bool = False,
@@ -109,8 +109,8 @@ class Gap(flax.struct.PyTreeNode):
 def measured_gap(
     population_losses: Array,  # [m]  on fresh pairs of the prompt's task
     demonstration_losses: Array,  # [n]  on its demonstrations
-    low: ArrayLike,
-    high: ArrayLike,
+    low: Real,
+    high: Real,
 ) -> Gap:
     """What the bound bounds, on one prompt: mean clipped loss on the population and on the prompt.
 

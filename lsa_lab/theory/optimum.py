@@ -9,11 +9,12 @@ the target is w·x_query, without noise and without a factor 1/2.
 import chex
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
+
+from lsa_lab.arguments import Real
 
 
 def one_layer(
-    covariance: Array, task_covariance: Array, n: int, noise_var: ArrayLike
+    covariance: Array, task_covariance: Array, n: int, noise_var: Real
 ) -> Array:  # [d, d]
     """The matrix A* of least risk, with no inverse of W, which may be singular.
 
@@ -29,7 +30,7 @@ def one_layer(
 
 
 def label_moments(
-    covariance: Array, task_covariance: Array, n: int, noise_var: ArrayLike
+    covariance: Array, task_covariance: Array, n: int, noise_var: Real
 ) -> tuple[Array, Array]:  # [d, d], [d, d]
     """S = E b bᵀ and C = E b wᵀ, all that a linear rule in b needs to know of the prompts.
 
@@ -43,7 +44,7 @@ def label_moments(
 
 
 def one_layer_risk(
-    A: Array, covariance: Array, task_covariance: Array, n: int, noise_var: ArrayLike
+    A: Array, covariance: Array, task_covariance: Array, n: int, noise_var: Real
 ) -> Array:  # []
     """R(A) = tr(Λ Aᵀ S A) - 2 tr(Λ Aᵀ C) + tr(ΛW)  (docs/theory, "The risk of one layer")."""
     return shifted_risk(A, covariance, covariance, task_covariance, n, noise_var)
@@ -55,7 +56,7 @@ def shifted_risk(
     query_covariance: Array,
     task_covariance: Array,
     n: int,
-    noise_var: ArrayLike,
+    noise_var: Real,
 ) -> Array:  # []
     """The risk of a map A, trained anywhere, on prompts of another law and another length.
 
@@ -85,7 +86,7 @@ def shifted_risk_floor(
 
 
 def rank_limited_risk(
-    covariance: Array, task_covariance: Array, n: int, noise_var: ArrayLike
+    covariance: Array, task_covariance: Array, n: int, noise_var: Real
 ) -> Array:  # [d+1]
     """The least risk of one layer whose heads have total rank k, for k = 0, ..., d.
 
@@ -103,7 +104,7 @@ def rank_limited_risk(
     return jnp.trace(covariance @ task_covariance) - explained
 
 
-def _check(covariance: Array, n: int, noise_var: ArrayLike, **matrices: Array) -> None:
+def _check(covariance: Array, n: int, noise_var: Real, **matrices: Array) -> None:
     chex.assert_rank(covariance, 2, custom_message="covariance is one matrix [d, d]; use jax.vmap")
     d = covariance.shape[0]
     for name, matrix in {"covariance": covariance, **matrices}.items():

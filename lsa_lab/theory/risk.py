@@ -9,14 +9,14 @@ import chex
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
+from lsa_lab.arguments import Real
 from lsa_lab.theory.wishart import rotation_invariant_bound, sizes
 
 __all__ = ["gradient_descent", "min_norm", "ols", "rotation_invariant_bound"]
 
 
-def ols(n: int, d: int, noise_var: ArrayLike) -> ArrayLike:  # []
+def ols(n: int, d: int, noise_var: Real) -> Real:  # []
     """Least squares, n > d + 1: σ² d / (n - d - 1)  (classical).
 
     docs/theory, "The risk of least squares".
@@ -29,7 +29,7 @@ def ols(n: int, d: int, noise_var: ArrayLike) -> ArrayLike:  # []
     return noise_var * (d / (n - d - 1))
 
 
-def min_norm(n: int, d: int, noise_var: ArrayLike, signal_norm_sq: ArrayLike = 1.0) -> ArrayLike:
+def min_norm(n: int, d: int, noise_var: Real, signal_norm_sq: Real = 1.0) -> Real:
     """The shortest interpolator, n < d - 1: (1 - n/d) |w|² + σ² n / (d - n - 1).
 
     docs/theory, "The risk of least squares".
@@ -46,8 +46,8 @@ def gradient_descent(
     eigenvalues: Array,  # [d]  of H = XᵀX/n
     step_sizes: Array,  # [steps]
     n: int,
-    noise_var: ArrayLike,
-    signal_norm_sq: ArrayLike = 1.0,
+    noise_var: Real,
+    signal_norm_sq: Real = 1.0,
 ) -> Array:  # [steps+1]
     """The risk, given X, after each step of w ← w + η_t Xᵀ(y - Xw)/n from w = 0.
 

@@ -21,9 +21,8 @@ import chex
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
-from lsa_lab.arguments import is_concrete
+from lsa_lab.arguments import Real, is_concrete
 
 _MAX_STEPS = 100_000
 
@@ -35,7 +34,7 @@ class Weights(NamedTuple):
     U: Array  # [d, d]
 
 
-def loss(u: ArrayLike, U: Array, covariance: Array, n: int, noise_var: ArrayLike = 0.0) -> Array:
+def loss(u: Real, U: Array, covariance: Array, n: int, noise_var: Real = 0.0) -> Array:
     """L = ½ [tr(Λ Aᵀ ΓΛ A) - 2 tr(Λ Aᵀ Λ) + tr Λ] with A = uU.
 
     docs/theory, "The training flow".
@@ -46,24 +45,23 @@ def loss(u: ArrayLike, U: Array, covariance: Array, n: int, noise_var: ArrayLike
     return (explained + jnp.trace(covariance)) / 2
 
 
-def vector_field(
-    u: ArrayLike, U: Array, covariance: Array, n: int, noise_var: ArrayLike = 0.0
-) -> Weights:
+def vector_field(u: Real, U: Array, covariance: Array, n: int, noise_var: Real = 0.0) -> Weights:
     """Minus the gradient of the loss (Zhang et al. 2306.09927; docs/theory, "The training flow"):
 
     du/dt = -tr(uΓΛUΛUᵀ - Λ²Uᵀ),   dU/dt = -u²ΓΛUΛ + uΛ².
     """
     _check(U, covariance)
-    return _flow(0.0, Weights(u, U), (covariance, _gamma(covariance, n, noise_var)))
+    weights = Weights(jnp.asarray(u, U.dtype), U)
+    return _flow(0.0, weights, (covariance, _gamma(covariance, n, noise_var)))
 
 
 def solve(
     times: Array,  # [m]
     covariance: Array,  # [d, d]
     n: int,
-    initial_u: ArrayLike,
+    initial_u: Real,
     initial_U: Array,  # [d, d]
-    noise_var: ArrayLike = 0.0,
+    noise_var: Real = 0.0,
     *,
     rtol: float = 1e-10,
     atol: float = 1e-10,
@@ -91,12 +89,12 @@ def conserved(u: Array, U: Array) -> Array:
 
 
 def isotropic_step(
-    t: ArrayLike,
+    t: Real,
     d: int,
     n: int,
-    eigenvalue: ArrayLike,
-    initial_step: ArrayLike,
-    noise_var: ArrayLike = 0.0,
+    eigenvalue: Real,
+    initial_step: Real,
+    noise_var: Real = 0.0,
 ) -> Array:
     """The effective step a(t) on b·x_query for Λ = λI and U = (u/√d) I: a logistic law.
 
@@ -108,16 +106,18 @@ def isotropic_step(
     return initial_step / (reached + (1 - reached) * jnp.exp(-rate * t))
 
 
-def isotropic_loss(
-    step: ArrayLike, d: int, n: int, eigenvalue: ArrayLike, noise_var: ArrayLike = 0.0
-) -> ArrayLike:
+def isotropic_loss(step: Real, d: int, n: int, eigenvalue: Real, noise_var: Real = 0.0) -> Real:
     """L(a) = ½ [λ²γd a² - 2λ²d a + λd] at A = aI, Λ = λI (docs/theory, "The logistic law")."""
     reached, _ = _logistic(d, n, eigenvalue, step, noise_var)
     return d * eigenvalue * (eigenvalue * step * (reached - 2) + 1) / 2
 
 
 def half_time(
-    d: int, n: int, eigenvalue: ArrayLike, initial_step: ArrayLike, noise_var: ArrayLike = 0.0
+    d: int,
+    n: int,
+    eigenvalue: Real,
+    initial_step: Real,
+    noise_var: Real = 0.0,
 ) -> Array:
     """When a(t) reaches 1/(2γ), half its limit: ln(1/(γa_0) - 1) / (2λ²√d).
 
@@ -128,7 +128,7 @@ def half_time(
     return jnp.log(1 / reached - 1) / rate
 
 
-def plateaus(eigenvalues: Array, n: int, noise_var: ArrayLike = 0.0) -> Array:  # [d+1]
+def plateaus(eigenvalues: Array, n: int, noise_var: Real = 0.0) -> Array:  # [d+1]
     """The losses at which training halts between modes: ½ [tr Λ - Σ_{i<=k} λ_i²/γ_i], k = 0..d.
 
     γ_i = (1 + 1/n) λ_i + (tr Λ + σ²)/n, the largest eigenvalue first: saddles of the flow with one
@@ -141,9 +141,7 @@ def plateaus(eigenvalues: Array, n: int, noise_var: ArrayLike = 0.0) -> Array:  
     return (jnp.sum(ordered) - jnp.concatenate([jnp.zeros_like(gains[:1]), jnp.cumsum(gains)])) / 2
 
 
-def head_growth(
-    sizes: Array, eigenvalues: Array, n: int, noise_var: ArrayLike = 0.0
-) -> Array:  # [d]
+def head_growth(sizes: Array, eigenvalues: Array, n: int, noise_var: Real = 0.0) -> Array:  # [d]
     """m_i' = λ_i² m_i² (1 - γ_i m_i³) for heads with separate key, query and value.
 
     Head i has key and query m_i times the i-th eigenvector of Λ and value m_i, so A = Σ_i m_i³ p_i
@@ -160,7 +158,7 @@ def solve_heads(
     eigenvalues: Array,  # [d]
     n: int,
     initial_sizes: Array,  # [d]
-    noise_var: ArrayLike = 0.0,
+    noise_var: Real = 0.0,
     *,
     rtol: float = 1e-10,
     atol: float = 1e-10,
@@ -171,13 +169,13 @@ def solve_heads(
     return _integrate(_growth, times, initial_sizes, (eigenvalues, gammas), rtol, atol)
 
 
-def _flow(t: ArrayLike, weights: Weights, arguments: tuple[Array, Array]) -> Weights:
+def _flow(t: Real, weights: Weights, arguments: tuple[Array, Array]) -> Weights:
     (u, U), (covariance, gamma) = weights, arguments
     descent = covariance @ covariance - u * gamma @ covariance @ U @ covariance  # -∂L/∂A
     return Weights(jnp.sum(descent * U), u * descent)
 
 
-def _growth(t: ArrayLike, sizes: Array, arguments: tuple[Array, Array]) -> Array:
+def _growth(t: Real, sizes: Array, arguments: tuple[Array, Real]) -> Array:
     eigenvalues, gammas = arguments
     return (eigenvalues * sizes) ** 2 * (1 - gammas * sizes**3)
 
@@ -220,18 +218,16 @@ def _check_times(times: Array, rtol: float) -> None:
         raise ValueError(f"times = {times}: let them increase from 0, when the weights are given")
 
 
-def _gamma(covariance: Array, n: int, noise_var: ArrayLike) -> Array:  # [d, d]
+def _gamma(covariance: Array, n: int, noise_var: Real) -> Array:  # [d, d]
     floor = (jnp.trace(covariance) + noise_var) / n
     return (1 + 1 / n) * covariance + floor * jnp.eye(len(covariance), dtype=covariance.dtype)
 
 
-def _gammas(eigenvalue: ArrayLike, trace: ArrayLike, n: int, noise_var: ArrayLike) -> Array:
+def _gammas(eigenvalue: Real, trace: Real, n: int, noise_var: Real) -> Real:
     return (1 + 1 / n) * eigenvalue + (trace + noise_var) / n
 
 
-def _logistic(
-    d: int, n: int, eigenvalue: ArrayLike, step: ArrayLike, noise_var: ArrayLike
-) -> tuple[ArrayLike, ArrayLike]:
+def _logistic(d: int, n: int, eigenvalue: Real, step: Real, noise_var: Real) -> tuple[Real, Real]:
     """The share γa of the limit that the step has reached, and the rate 2λ²√d."""
     gamma = _gammas(eigenvalue, d * eigenvalue, n, noise_var)
     return gamma * step, 2 * eigenvalue**2 * d**0.5
