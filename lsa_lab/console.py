@@ -5,6 +5,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,16 +31,18 @@ def reporter(
     if log is not None:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
         logged = _last_logged(Path(log), label) if done else 0
-    task = progress and progress.add_task(label, total=runs * steps, completed=runs * done)
+    bar = None
+    if progress is not None:
+        task = progress.add_task(label, total=runs * steps, completed=runs * done)
+        bar = partial(progress.update, task)
 
     def report(step: int, losses: np.ndarray, seconds: float) -> None:  # losses [runs alive, chunk]
         alive = len(losses)
         loss = float(np.median(losses.mean(1))) if alive else None
-        if progress is not None:
+        if bar is not None:
             median = f"{loss:.4g}" if alive else "none"
             diverged = f", {runs - alive} diverged" if alive < runs else ""
-            progress.update(
-                task,
+            bar(
                 completed=runs * (step if alive else steps),
                 description=f"{label}: loss {median}{diverged}",
             )

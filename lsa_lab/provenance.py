@@ -24,8 +24,8 @@ def facts() -> dict:
             versions[package] = version(package)
         except PackageNotFoundError:
             versions[package] = "unknown"
-    width = "float64" if jax.config.jax_enable_x64 else "float32"
-    matmul = jax.config.jax_default_matmul_precision or "default"
+    width = jax.numpy.result_type(float).name
+    matmul = jax.config.values["jax_default_matmul_precision"] or "default"
     return {
         "versions": json.dumps(versions),
         "device": jax.devices()[0].device_kind,

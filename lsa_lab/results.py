@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -94,20 +95,20 @@ def write(path: str | Path, content: bytes) -> None:
 
 def plain(config: Any) -> dict:
     """A configuration as JSON gives it back: tuples are lists; NaN and infinity are refused."""
-    values = dataclasses.asdict(config) if dataclasses.is_dataclass(config) else dict(config)
+    values = dict(config) if isinstance(config, Mapping) else dataclasses.asdict(config)
     return json.loads(json.dumps(values, allow_nan=False))
 
 
 def contents_sha256(dataset: "xr.Dataset") -> str:
     """sha256 of names, dimensions, types, bytes and attributes, without the provenance."""
     total = hashlib.sha256()
-    for name in sorted(dataset.variables):
+    for name in sorted(dataset.variables, key=str):
         variable = dataset.variables[name]
         values = np.asarray(variable.values)
         # Strings count as text: their padding is no part of the contents.
         text = values.dtype.kind == "U"
-        head = [name, name in dataset.coords, variable.dims, values.shape]
-        head += ["text" if text else values.dtype.str, _attributes(variable.attrs)]
+        kind, attributes = "text" if text else values.dtype.str, _attributes(variable.attrs)
+        head = (name, name in dataset.coords, variable.dims, values.shape, kind, attributes)
         total.update(json.dumps(head).encode())
         total.update(json.dumps(values.tolist()).encode() if text else values.tobytes())
     own = {k: v for k, v in dataset.attrs.items() if k not in provenance.NAMES}

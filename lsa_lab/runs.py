@@ -5,7 +5,7 @@ single program for all of them (``shard_map``) would change a run's last bits wi
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import flax.struct
@@ -95,9 +95,8 @@ class RunGroups:
     def __init__(self, count: int, width: int):
         self.count, self.width = count, width
         starts = range(0, count, width)
-        if width == 1:
-            self.members = list(starts)
-        else:
+        self.members: Sequence[int | np.ndarray] = starts
+        if width > 1:
             self.members = [np.minimum(np.arange(i, i + width), count - 1) for i in starts]
 
     def spread(self, rows: Any) -> list[Any]:

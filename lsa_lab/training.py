@@ -113,7 +113,8 @@ def fit(
     trained = jax.tree.map(jnp.asarray, snapshot.state.params)
     if many:
         return Run(trained, snapshot.history, status)
-    return Run(*jax.tree.map(lambda rows: rows[0], (trained, snapshot.history)), status[0])
+    trained, history = jax.tree.map(lambda rows: rows[0], (trained, snapshot.history))
+    return Run(trained, history, status[0])
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class _Plan:
 class _Snapshot(flax.struct.PyTreeNode):
     """What a checkpoint holds of R runs."""
 
-    step: np.ndarray  # []  steps tried
+    step: np.int64 | np.ndarray  # []  steps tried
     state: runs.State  # every leaf [R, ...]
     history: dict[str, Any]  # [R, steps], "watch" [R, C+1, ...]
 
@@ -177,7 +178,7 @@ def _plan(
 def _facts(plan: _Plan, identity: str) -> checkpoints.Facts:
     """What tells the checkpoint of this call from that of another."""
     steps, curriculum = plan.training.steps, plan.training.curriculum
-    facts = {"identity": identity, "steps": steps, "width": plan.width, "runs": plan.num_runs}
+    facts = checkpoints.Facts(identity=identity, steps=steps, width=plan.width, runs=plan.num_runs)
     if plan.watch is not None:
         facts["chunk"] = plan.chunk
     trees = dict(zip(("initial params", "keys", "per_run"), plan.inputs, strict=True))

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
 from lsa_lab.models import transformer_weights
 
@@ -81,7 +82,7 @@ def attention_similarity(first: Array, second: Array) -> Array:  # [B, H, T, T] 
     return _cosines(*(row - row.mean(1, keepdims=True) for row in rows))
 
 
-def match(similarity: Array) -> tuple[np.ndarray, np.ndarray]:  # [H, G] -> [m], [m]
+def match(similarity: ArrayLike) -> tuple[np.ndarray, np.ndarray]:  # [H, G] -> [m], [m]
     """Pairs (h, g), m = min(H, G) of them, that make the sum of similarities largest.
 
     The assignment problem, solved by scipy (Crouse 2016); h ascends.

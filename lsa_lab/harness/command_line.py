@@ -64,9 +64,10 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--package")
     parser.add_argument("-h", "--help", action="store_true")
     try:
-        options, options.unknown = parser.parse_known_intermixed_args(words)
+        options, unknown = parser.parse_known_intermixed_args(words)
     except argparse.ArgumentError as error:
         raise RefusalError(str(error)) from None
+    options.unknown = unknown
     return options
 
 

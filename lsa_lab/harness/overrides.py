@@ -36,21 +36,18 @@ def apply(default: Any, arguments: Sequence[str]) -> Any:
     # tyro, whose error box would break a sentence into lines.
     kind = type(default)
     body = {"__post_init__": lambda self: None, "__doc__": kind.__doc__}
-    unjudged = dataclasses.dataclass(frozen=True)(type(kind.__name__, (kind,), body))
+    unjudged: type = dataclasses.dataclass(frozen=True)(type(kind.__name__, (kind,), body))
     start = unjudged(**vars(default))
-
-    def config(config: unjudged = start):
-        return config
-
-    parsed = tyro.cli(
-        config,
+    command_line = dataclasses.make_dataclass("command_line", [("config", unjudged, start)])
+    parsed: Any = tyro.cli(
+        command_line,
         args=words,
         prog="python -m experiments run NAME",
         add_help=False,
         config=(tyro.conf.FlagConversionOff,),
     )
     try:
-        return kind(**vars(parsed))
+        return kind(**vars(parsed.config))
     except ValueError as error:
         raise RefusalError(f"{PREFIX}{error}") from None
 

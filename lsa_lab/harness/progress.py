@@ -29,16 +29,18 @@ class Clock:
         known = [s for s in seconds if s]
         usual = sum(known) / len(known) if known else None
         self.waiting = [s or usual for s in seconds]
-        self.current, self.since = 0.0, time.monotonic()
+        self.current: float | None = 0.0
+        self.since = time.monotonic()
 
     def begin(self) -> None:
         """The next experiment starts now."""
         self.current, self.since = self.waiting.pop(0), time.monotonic()
 
     def left(self) -> float | None:
-        if self.current is None or None in self.waiting:
+        waiting = [s for s in self.waiting if s is not None]
+        if self.current is None or len(waiting) < len(self.waiting):
             return None
-        return max(self.current - (time.monotonic() - self.since), 0.0) + sum(self.waiting)
+        return max(self.current - (time.monotonic() - self.since), 0.0) + sum(waiting)
 
 
 @contextlib.contextmanager

@@ -61,9 +61,8 @@ def _declare(module: nn.Module, draw: Callable[[Array], P], kind: type[P]) -> P:
     shapes = jax.eval_shape(draw, jax.random.key(0))
     names = [field.name for field in dataclasses.fields(kind)]
     present = [name for name in names if getattr(shapes, name) is not None]
-    return kind(
-        **{
-            name: module.param(name, lambda key, name=name: getattr(draw(key), name))
-            for name in present
-        }
-    )
+
+    def declare(name: str) -> Array:
+        return module.param(name, lambda key: getattr(draw(key), name))
+
+    return kind(**{name: declare(name) for name in present})

@@ -77,9 +77,10 @@ def match(
 def certify(gradients: ArrayLike, indices: ArrayLike) -> Certificate:  # [m, p], [size]
     """The certificate of any subset, of ``match`` or of a rival; its indices are all different."""
     chex.assert_rank(indices, 1, custom_message="indices are [size]; use jax.vmap for many")
-    gradients = _admit(gradients, len(indices))
+    (size,) = jnp.shape(indices)
+    gradients = _admit(gradients, size)
     m = len(gradients)
-    if is_concrete(indices) and len(np.intersect1d(indices, np.arange(m))) < len(indices):
+    if is_concrete(indices) and len(np.intersect1d(indices, np.arange(m))) < size:
         raise ValueError(f"indices of {m} candidates are different numbers from 0 to {m - 1}")
     return _certify(*_centred(gradients), jnp.asarray(indices))
 
@@ -91,7 +92,8 @@ def random_expectation(gradients: ArrayLike, size: int) -> Array:  # []
 
     docs/theory, "Random subsets".
     """
-    return _random(*_centred(_admit(gradients, size)), size) ** 2
+    centred, scale = _centred(_admit(gradients, size))
+    return _random(centred, scale, size) ** 2
 
 
 @functools.partial(jax.jit, static_argnames=("size", "max_swaps", "reverse"))

@@ -46,10 +46,11 @@ def project(blocks: Iterable[ArrayLike], key: Array, width: int) -> Array:  # [m
 def gap(blocks: Iterable[ArrayLike], indices: ArrayLike) -> Array:  # []
     """|mean_S g - ḡ|₂ of the rows themselves, in one walk; indices count through the blocks."""
     indices = np.asarray(indices)
-    origin, total, chosen, seen = None, 0.0, 0.0, 0
+    origin, seen = None, 0
     for block in _admitted(blocks):
         if origin is None:
             origin = block.mean(0)  # sums of differences from it lose fewer digits
+            total = chosen = jnp.zeros_like(origin)
         rows = block - origin[None]
         here = indices[(indices >= seen) & (indices < seen + len(block))] - seen
         total, chosen = total + rows.sum(0), chosen + rows[here].sum(0)
