@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -61,12 +61,9 @@ def load(path: str | Path, *, config: Any = None) -> "xr.Dataset":
         raise FileNotFoundError(f"no result at {path}: run the experiment first")
     dataset = _decode(path.read_bytes(), path)
     if config is not None:
-        saved, asked = json.loads(dataset.attrs["config"]), plain(config)
-        keys = [k for k in saved | asked if saved.get(k, ...) != asked.get(k, ...)]
-        if keys:
-            show = lambda values, k: f"{k} = {values[k]}" if k in values else f"no {k}"  # noqa: E731
-            listed = "; ".join(f"{show(saved, k)} in the file, {show(asked, k)} here" for k in keys)
-            raise ValueError(f"{path} is the result of another configuration: {listed}")
+        changes = differences(json.loads(dataset.attrs["config"]), plain(config))
+        if changes:
+            raise ValueError(f"{path} is the result of another configuration: {changes}")
     return dataset
 
 
@@ -99,6 +96,20 @@ def plain(config: Any) -> dict:
     return json.loads(json.dumps(values, allow_nan=False))
 
 
+def differences(saved: Any, here: Any) -> str:
+    """The values in which two plain configurations differ, as "task.d = 4 in the file, task.d = 5
+    here; ..."; empty if they agree."""
+    saved, here = (dict(_values(config)) for config in (saved, here))
+
+    def value(values: dict, name: str) -> str:
+        return f"{name} = {values[name]}" if name in values else f"no {name}"
+
+    names = [name for name in saved | here if saved.get(name, ...) != here.get(name, ...)]
+    return "; ".join(
+        f"{value(saved, name)} in the file, {value(here, name)} here" for name in names
+    )
+
+
 def contents_sha256(dataset: "xr.Dataset") -> str:
     """sha256 of names, dimensions, types, bytes and attributes, without the provenance."""
     total = hashlib.sha256()
@@ -114,6 +125,23 @@ def contents_sha256(dataset: "xr.Dataset") -> str:
     own = {k: v for k, v in dataset.attrs.items() if k not in provenance.NAMES}
     total.update(json.dumps(_attributes(own)).encode())
     return total.hexdigest()
+
+
+def _values(config: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of a nested configuration with its name: fields by a dot, a list of (name, group
+    of fields) pairs by brackets, any other list as it stands."""
+    if isinstance(config, dict) and (config or not name):
+        for key, value in config.items():
+            yield from _values(value, f"{name}.{key}" if name else key)
+    elif isinstance(config, list) and config and all(map(_is_named_group, config)):
+        for key, value in config:
+            yield from _values(value, f"{name}[{key}]")
+    else:
+        yield name, config
+
+
+def _is_named_group(entry: Any) -> bool:
+    return isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], dict)
 
 
 def _decode(content: bytes, path: Path) -> "xr.Dataset":

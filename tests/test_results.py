@@ -107,6 +107,22 @@ def test_the_result_of_another_config_is_refused_with_the_keys_that_differ(path)
         results.load(path, config={"n": 3, "lengths": (1, 2), "seed": 0})
 
 
+def test_a_number_inside_a_group_of_fields_is_named_with_its_group(tmp_path):
+    config = {"models": [["deep", {"task": {"d": 4, "lengths": [8, 16]}, "steps": 10}]], "n": 3}
+    file = tmp_path / "result.nc"
+    results.save(dataset(), file, config=config)
+    results.load(file, config=config)
+    wider = {"models": [("deep", {"task": {"d": 5, "lengths": (8, 16)}, "steps": 10})], "n": 3}
+    with pytest.raises(ValueError, match=r"models\[deep\].task.d = 4 in the file") as caught:
+        results.load(file, config=wider)
+    assert str(caught.value).endswith("models[deep].task.d = 5 here")
+    other = {"models": [("wide", config["models"][0][1])], "n": 3}
+    with pytest.raises(ValueError, match=r"no models\[wide\].steps in the file"):
+        results.load(file, config=other)
+    with pytest.raises(ValueError, match=r"models\[deep\].steps = 10 in the file, no"):
+        results.load(file, config={"models": [], "n": 3})
+
+
 def test_other_netcdf_readers_open_it(path):
     with xr.open_dataset(path, engine="h5netcdf", decode_timedelta=False) as opened:
         np.testing.assert_array_equal(opened["risk"], dataset()["risk"])

@@ -1,132 +1,160 @@
-"""The models of the experiments on sparse regression: what is trained, on what, and how.
+"""What a trained model is, in numbers and words: its task, its architecture, its training. No jax.
 
-Our setting, modelled on Chen et al. 2408.04532, whose sizes are not published (THEORY II.1.2). A
-prompt is read in units of its own and has empty slots to work in: ``prompts.normalised``,
-``prompts.with_scratch``. E |w|² = 1 in every task.
+A result's config holds the whole Spec of every model that it rests on.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from types import SimpleNamespace
+from typing import Literal, get_args
 
 from lsa_lab.harness import checks
 
-TASKS = ("sparse", "dense", "polynomial")
-LOOKED_AT = ("depth 3", "depth 5", "long training")  # whose weights on the way are committed too
+KERNELS = ("linear", "softmax")  # that most experiments compare
+Keys = Literal["demonstrations", "all", "causal"]  # what a token reads: models.blocks.Keys
 
 
 @dataclass(frozen=True)
-class Family:
-    """Architectures, heads for each layer, that one compiled program trains from several seeds.
+class Task:
+    """Prompts of linear regression, y = w·x + noise, on covariates or on polynomials of them.
 
-    Heads that an architecture lacks are gated. The kernel "linear" has merged weights as wide as a
-    token, unless ``key_width`` says otherwise.
+    A fresh w for each prompt has entries N(0, weight_std²), ``sparsity`` of them, or all.
     """
 
-    architectures: tuple[tuple[int, ...], ...]
-    task: Literal["sparse", "dense", "polynomial"] = "sparse"
-    d: int = 4  # covariates; of a polynomial task the variables, whose features are the covariates
-    sparsity: int = 1  # of a sparse task
-    noise_std: float = 0.5
-    lengths: tuple[int, ...] = (8, 16, 32)  # a training prompt has one of these at random
-    kernel: Literal["linear", "softmax"] = "linear"
-    key_width: int | None = None
-    scratch: int = 4  # empty slots of a token
-    seeds: int = 5
-    steps: int = 30_000
-    batch: int = 128
-    learning_rate: float = 0.005
-    clip: float = 0.1  # of the gradient's norm
-    looks: int = 5  # equal parts of the training, after each of which weights are kept
-    seed: int = 0
+    d: int  # covariates; above degree 1 the variables, and the polynomials are the covariates
+    lengths: tuple[int, ...]  # demonstrations of a training prompt: one of these at random
+    degree: int = 1  # of the polynomials at most
+    sparsity: int | None = None
+    noise_std: float = 0.0
+    weight_std: float = 1.0
 
     def __post_init__(self):
-        checks.one_of(self, "task", TASKS)
-        checks.one_of(self, "kernel", ("linear", "softmax"))
-        for name in ("d", "seeds", "steps", "batch", "looks"):
+        for name in ("d", "degree"):
             checks.between(self, name, 1, None)
-        checks.between(self, "sparsity", 1, self.d)
-        checks.between(self, "scratch", 0, None)
-        checks.divides(self, "looks", "steps")
         checks.each_between(self, "lengths", 1, None)
         if any(max(self.lengths) % n for n in self.lengths):
             raise ValueError(f"lengths = {self.lengths!r}: the longest is a multiple of each")
-        if len({len(heads) for heads in self.architectures}) != 1:
-            raise ValueError(f"architectures = {self.architectures!r}: all have the same depth")
-        if min(min(heads) for heads in self.architectures) < 1:
-            raise ValueError(f"architectures = {self.architectures!r}: every layer has a head")
+        if self.sparsity is not None:
+            checks.between(self, "sparsity", 1, self.width)
+        checks.between(self, "noise_std", 0, None)
+        checks.positive(self, "weight_std")
 
     @property
-    def depth(self) -> int:
-        return len(self.architectures[0])
+    def width(self) -> int:
+        """How many covariates a prompt shows: the polynomials but for the constant."""
+        return math.comb(self.d + self.degree, self.degree) - 1
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Layers of attention heads, each after the other, and what may stand beside them.
+
+    Without ``key_width`` a head has merged weights W_KᵀW_Q and W_OW_V as wide as a token, and the
+    layers are linear attention alone. ``variants`` are models with fewer heads, the others gated,
+    that one program trains; without them there are no gates.
+    """
+
+    depth: int
+    heads: int = 1  # H, of every layer
+    variants: tuple[tuple[int, ...], ...] = ()  # heads of each layer
+    kernel: Literal["linear", "softmax"] = "linear"
+    key_width: int | None = None
+    width: int | None = None  # D, of the stream after a read-in
+    norm: bool = False
+    mlp_width: int | None = None
+    keys: Keys = "demonstrations"
+    scratch: int = 0  # empty slots of a token, to work in: prompts.with_scratch
+    own_units: bool = False  # a prompt is read in units of its own: prompts.normalised
+    init_scale: float = 0.1  # of merged weights; of factored ones times 1 / √inputs
+
+    def __post_init__(self):
+        checks.one_of(self, "kernel", KERNELS)
+        checks.one_of(self, "keys", get_args(Keys))
+        checks.between(self, "scratch", 0, None)
+        checks.positive(self, "init_scale")
+        for name in ("depth", "heads", "key_width", "width", "mlp_width"):
+            if getattr(self, name) is not None:
+                checks.between(self, name, 1, None)
+        for row in self.variants:
+            if len(row) != self.depth or not 1 <= min(row) <= max(row) <= self.heads:
+                raise ValueError(
+                    f"variants = {self.variants!r}: each has {self.depth} layers, and every layer "
+                    f"1 to {self.heads} heads"
+                )
+        more = (self.kernel, self.width, self.norm, self.mlp_width, self.keys)
+        if self.merged and more != ("linear", None, False, None, "demonstrations"):
+            raise ValueError(f"{self}: merged weights have none of that; choose a key_width")
 
     @property
-    def heads(self) -> int:
-        """H, the most heads that any layer has."""
-        return max(max(heads) for heads in self.architectures)
+    def merged(self) -> bool:
+        return self.key_width is None
 
     @property
-    def named(self) -> dict[str, int]:
-        """The places of architectures that experiments compare: one head in each layer, all heads
-        in the first layer alone, in all later ones alone, and the last architecture."""
-        one, many = (1,) * (self.depth - 1), (self.heads,) * (self.depth - 1)
-        wanted = {"single": (1, *one), "first": (self.heads, *one), "later": (1, *many)}
-        wanted["full"] = self.architectures[-1]
-        places = {heads: a for a, heads in enumerate(self.architectures)}
-        return {name: places[heads] for name, heads in wanted.items() if heads in places}
+    def rows(self) -> tuple[tuple[int, ...], ...]:  # A of them
+        """The heads of each layer, for every variant, or for the model that has none."""
+        return self.variants or ((self.heads,) * self.depth,)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """The rows that experiments compare, by name: one head in each layer, all heads in the
+        first layer alone, in all later ones alone, and the last row."""
+        single, many = (1,) * (self.depth - 1), (self.heads,) * (self.depth - 1)
+        wanted = {"single": (1, *single), "first": (self.heads, *single), "later": (1, *many)}
+        wanted["full"] = self.rows[-1]
+        return {name: self.rows.index(row) for name, row in wanted.items() if row in self.rows}
 
 
-def _laptop() -> dict[str, Family]:
-    one, all4 = (1, 1, 1), (4, 4, 4)
-    slow = dict(learning_rate=0.003, batch=32, clip=1.0, steps=9000)
-    return {
-        "depth 3": Family((one, (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 1), all4)),
-        "depth 5": Family(
-            ((1,) * 5, (2,) * 5, (4, 1, 1, 1, 1), (1, 4, 4, 4, 4), (4, 4, 1, 1, 1), (4,) * 5),
-            learning_rate=0.002,  # at 0.005 runs of five layers overflow
-        ),
-        "dense": Family((one, all4), task="dense"),
-        "two of four": Family((all4,), sparsity=2),
-        "polynomial": Family((all4,), task="polynomial", d=2),
-        "narrow keys": Family(((4, 1, 1), all4), key_width=4),
-        "little noise": Family((one, all4), noise_std=0.25),
-        "much noise": Family((one, all4), noise_std=1.0),
-        "no scratch": Family((all4,), scratch=0),
-        "more scratch": Family((all4,), scratch=8),
-        "long training": Family((all4,), steps=120_000),
-        "softmax": Family((one, all4), kernel="softmax", key_width=9, **slow),
-    }
+@dataclass(frozen=True)
+class Training:
+    """Adam on fresh prompts; the step size rises in a line, then falls as a cosine."""
+
+    steps: int
+    batch: int
+    learning_rate: float  # the largest
+    seeds: int  # of each row of heads
+    seed: int = 0  # from which the others come
+    clip: float = 1.0  # of the gradient's norm
+    beta_2: float = 0.999  # Adam's memory of squared gradients
+    rise: int = 20  # the step size rises for steps // rise
+    fall: float = 100.0  # and ends at learning_rate / fall
+    checkpoints: int = 1  # equal parts of the training, after each of which weights are kept
+
+    def __post_init__(self):
+        for name in ("steps", "batch", "seeds", "rise"):
+            checks.between(self, name, 1, None)
+        for name in ("learning_rate", "clip", "fall"):
+            checks.positive(self, name)
+        checks.between(self, "beta_2", 0, 1)
+        if self.checkpoints:
+            checks.divides(self, "checkpoints", "steps")
+        checks.seed(self, "seed")
 
 
-def _smoke() -> dict[str, Family]:
-    tiny = dict(lengths=(4, 8), seeds=2, steps=4, batch=4, looks=2, scratch=2, d=2)
-    both = ((1, 1), (2, 1), (2, 2))
-    return {
-        name: Family(
-            both if family.depth == 3 else ((1, 1, 1), (2, 2, 2)),
-            task=family.task,
-            kernel=family.kernel,
-            key_width=None if family.key_width is None else 2,
-            **tiny,
-        )
-        for name, family in _laptop().items()
-        if name in ("depth 3", "depth 5", "polynomial", "softmax")
-    }
+@dataclass(frozen=True)
+class Spec:
+    """A trained model: A S runs, every seed of every row of heads."""
+
+    task: Task
+    architecture: Architecture
+    training: Training
+
+    @property
+    def token_width(self) -> int:
+        """e: covariates, scratch, label."""
+        return self.task.width + self.architecture.scratch + 1
 
 
-def _paper() -> dict[str, Family]:
-    """d = 16, s = 4, tokens of width 256, 1 to 8 heads, 3 to 6 layers; for a GPU."""
-    sizes = dict(d=16, sparsity=4, scratch=239, lengths=(16, 32, 64), key_width=32)
-    training = dict(steps=200_000, batch=256, learning_rate=1e-3)
-    made = {}
-    for depth in (3, 4, 5, 6):
-        later = (1,) * (depth - 1), (8,) * (depth - 1)
-        grid = tuple((heads, *rest) for rest in later for heads in (1, 2, 4, 8))
-        made[f"depth {depth}"] = Family(grid, **sizes, **training)
-        made[f"softmax, depth {depth}"] = Family(grid, kernel="softmax", **sizes, **training)
-    all8 = ((1, 1, 1), (8, 8, 8))
-    made["dense"] = Family(all8, task="dense", **sizes, **training)
-    made["softmax"] = Family(all8, kernel="softmax", **sizes, **training)
-    return made
+def restored(saved: SimpleNamespace) -> Spec:
+    """The Spec that a result was computed from, out of ``results.config_of`` its Dataset."""
 
+    def frozen(value):
+        return tuple(map(frozen, value)) if isinstance(value, list) else value
 
-FAMILIES = {"smoke": _smoke(), "laptop": _laptop(), "paper": _paper()}
+    groups = {"task": Task, "architecture": Architecture, "training": Training}
+    fields = {group: vars(getattr(saved, group)).items() for group in groups}
+    return Spec(
+        **{
+            group: kind(**{name: frozen(value) for name, value in fields[group]})
+            for group, kind in groups.items()
+        }
+    )

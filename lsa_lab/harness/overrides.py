@@ -1,9 +1,9 @@
-"""``--config.KEY VALUE``: a tier's Config with some of its values replaced, or a clear refusal."""
+"""``--config.KEY VALUE``: a tier's Config with numbers and words replaced, or a clear refusal."""
 
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 from lsa_lab.harness.checks import declared, nearest
 
@@ -35,10 +35,10 @@ def apply(default: Any, arguments: Sequence[str]) -> Any:
     # tyro parses by the declared types; the Config itself then judges the values, outside of
     # tyro, whose error box would break a sentence into lines.
     kind = type(default)
-    body = {"__post_init__": lambda self: None, "__doc__": kind.__doc__}
-    unjudged: type = dataclasses.dataclass(frozen=True)(type(kind.__name__, (kind,), body))
-    start = unjudged(**vars(default))
-    command_line = dataclasses.make_dataclass("command_line", [("config", unjudged, start)])
+    types, plain = get_type_hints(kind), {k: v for k, v in vars(default).items() if _is_plain(v)}
+    fields = [(name, types[name], value) for name, value in plain.items()]
+    unjudged: type = dataclasses.make_dataclass(kind.__name__, fields, frozen=True)
+    command_line = dataclasses.make_dataclass("command_line", [("config", unjudged, unjudged())])
     parsed: Any = tyro.cli(
         command_line,
         args=words,
@@ -47,7 +47,7 @@ def apply(default: Any, arguments: Sequence[str]) -> Any:
         config=(tyro.conf.FlagConversionOff,),
     )
     try:
-        return kind(**vars(parsed.config))
+        return kind(**vars(default) | vars(parsed.config))
     except ValueError as error:
         raise RefusalError(f"{PREFIX}{error}") from None
 
@@ -64,6 +64,12 @@ def _check(words: list[str], default: Any) -> None:
         if word.startswith(PREFIX):
             key = word.removeprefix(PREFIX).replace("-", "_")
             value = "" if following.startswith(PREFIX) else f" {following}"
+            field = key.partition(".")[0]
+            if field in keys and not _is_plain(getattr(default, field)):
+                raise RefusalError(
+                    f"{PREFIX}{key} is more than a number, a word or a tuple of them: change it in "
+                    f"{type(default).__module__}, or where that takes it from"
+                )
             if key not in keys:
                 best, listed = nearest(key, keys), ", ".join(keys)
                 raise RefusalError(
@@ -73,6 +79,11 @@ def _check(words: list[str], default: Any) -> None:
                 raise RefusalError(f"{word} lacks a value; nearest {getattr(default, key)}")
         elif declared(default, key) in (int, float):
             _check_number(key, word, declared(default, key), getattr(default, key))
+
+
+def _is_plain(value: Any) -> bool:
+    entries = value if isinstance(value, tuple) else (value,)
+    return all(entry is None or isinstance(entry, bool | int | float | str) for entry in entries)
 
 
 def _check_number(key: str, word: str, kind: type, default: Any) -> None:

@@ -37,6 +37,8 @@ REFUSED = {
     "run toy --config.kind nomal": ("--config.kind = 'nomal'", "nearest normal"),
     "run toy --config.seed -1": ("--config.seed = -1", "nearest 0"),
     f"run toy --config.seed {2**63}": (f"nearest {2**63 - 1}",),
+    "run toy --config.models 3": ("--config.models is more than", "toy_lab.theme.toy.config"),
+    "run toy --config.models.small.width 3": ("--config.models.small.width is more than",),
     "run toy --config.n 3 all": ("--config.n all", "whole number"),
     "run --config.n=3": ("run needs a NAME",),
     "draw --config.n 3": ("--config.n is for run",),
@@ -95,7 +97,9 @@ def test_an_override_changes_one_value_of_the_tier(toy, program):
     words = ["--config.n", "6", "--config.lengths", "2", "3", "--config.scale=-0.5"]
     assert program("run", "toy", *words, "--config.bold", "True", "--out", "out") == 0
     (path,) = (toy / "out").rglob("result.nc")
-    assert vars(results.config_of(results.load(path))) == {
+    config = vars(results.config_of(results.load(path)))
+    assert dict(config.pop("models"))["small"].width == 3
+    assert config == {
         "n": 6,
         "d": 5,
         "sparsity": 2,

@@ -1,27 +1,28 @@
-"""Do all heads of the first layer matter, and one head of each later layer?"""
+"""Importances of the heads of every model, at its end and on the way, in one Dataset."""
 
 from experiments.heads.head_importance import grid
 from experiments.heads.head_importance.config import Config
 from experiments.heads.head_importance.patterns import OTHERS
-from experiments.models.sparse_training import trained
+from experiments.models.trained import trained
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    made = {
-        name: trained(config.families, name, config.retrain, progress) for name in config.models
+    runs = {
+        name: trained(spec, f"sparse models: {name}", retrain=config.retrain, progress=progress)
+        for name, spec in config.models
     }
-    families = [one.family for one in made.values()]
+    specs = [spec for _, spec in config.models]
     sizes = {
-        "run": max(family.seeds for family in families),
-        "layer": max(family.depth for family in families),
-        "head": max(family.heads for family in families),
-        "look": max(family.looks for family in families),
+        "run": max(spec.training.seeds for spec in specs),
+        "layer": max(spec.architecture.depth for spec in specs),
+        "head": max(spec.architecture.heads for spec in specs),
+        "look": max(spec.training.checkpoints for spec in specs),
         "state": len(grid.STATES),
         "representative": 1 + len(OTHERS),
     }
-    variables, coordinates = grid.measured(config, made)
+    variables, coordinates = grid.measured(config, runs)
     filled = {
         name: (dims, grid.padded(blocks, dims, sizes)) for name, (dims, blocks) in variables.items()
     }

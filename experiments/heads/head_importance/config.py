@@ -10,8 +10,10 @@ as in "narrow keys", where it held vacuously. The other criteria are as they wer
 
 from dataclasses import dataclass
 
-from experiments.models.specs import FAMILIES
+from experiments.models.named import Named, named
 from lsa_lab.harness import checks
+
+_MODELS = named("laptop")
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,7 @@ class Config:
     of effective heads. h heads that matter alike count h.
     """
 
-    families: str = "laptop"  # the tier of experiments.configs.sparse_models
-    models: tuple[str, ...] = tuple(
-        FAMILIES["laptop"]
-    )  # families of that tier, "depth 3" among them
+    models: Named = _MODELS  # "depth 3" is what others are compared with
     retrain: bool = False  # train again instead of reading the committed weights
     n: int = 16  # demonstrations of a prompt
     prompts: int = 1024  # the same for all models of a task
@@ -44,19 +43,8 @@ class Config:
     alike: float = 0.1  # similarity of trained heads minus that of random ones: at least
 
     def __post_init__(self):
-        checks.one_of(self, "families", tuple(FAMILIES))
-        for name in self.models:
-            if name not in FAMILIES[self.families]:
-                known = tuple(FAMILIES[self.families])
-                raise ValueError(
-                    f"models = {self.models!r}: {name!r} is no family of the tier "
-                    f"{self.families!r}; choose some of {known}; "
-                    f"nearest {checks.nearest(name, known)}"
-                )
-        if "depth 3" not in self.models:
-            raise ValueError(
-                f"models = {self.models!r}: 'depth 3' is what others are compared with"
-            )
+        if "depth 3" not in dict(self.models):
+            raise ValueError("models: 'depth 3' is what others are compared with")
         checks.between(self, "n", 1, None)
         for name in ("prompts", "softmax_prompts", "ablation_prompts", "pattern_prompts"):
             checks.between(self, name, 2, None)
@@ -73,8 +61,7 @@ class Config:
 
 TIERS = {
     "smoke": Config(
-        families="smoke",
-        models=("depth 3",),
+        models=named("smoke", ("depth 3",)),
         n=4,
         prompts=8,
         softmax_prompts=8,
@@ -83,8 +70,7 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(
-        families="paper",
-        models=tuple(FAMILIES["paper"]),
+        models=named("paper"),
         n=32,
         prompts=65_536,
         softmax_prompts=16_384,

@@ -1,6 +1,5 @@
-"""What `head_importance` measures: all models of a tier, at their end, on the way, rewritten."""
+"""What `head_importance` measures: every model, at its end, on the way, rewritten."""
 
-from dataclasses import replace
 from functools import partial
 
 import jax
@@ -10,9 +9,10 @@ from experiments.heads import importance
 from experiments.heads.head_importance import patterns as head_patterns
 from experiments.heads.head_importance.config import COMPARED, ON_THE_WAY, REPRESENTED, Config
 from experiments.heads.sparse_judging import rule_errors
-from experiments.models import sparse_models
-from experiments.models.sparse_training import Trained
-from experiments.models.specs import Family
+from experiments.models import tasks
+from experiments.models.model import Model
+from experiments.models.runs import Runs
+from experiments.models.specs import Architecture, Spec
 from lsa_lab.analyses import heads
 
 ABLATIONS = {  # what a head is taken away by, and what is made of the errors of all prompts
@@ -24,39 +24,42 @@ ABLATIONS = {  # what a head is taken away by, and what is made of the errors of
 STATES = ("trained", "random")
 
 
-def measured(config: Config, made: dict[str, Trained]):
+def measured(config: Config, runs: dict[str, Runs]):
     """Variables (dimensions, blocks along the first of them), and coordinates."""
-    rows = _models(made)
-    found = [measure(config, made, *row) for row in rows]
+    rows = _models(runs)
+    ends = [measure(config, runs[name], variant) for name, variant in rows]
     ways, again, pairs = (
-        [name for name in names if name in made] for names in (ON_THE_WAY, REPRESENTED, COMPARED)
+        [name for name in names if name in runs] for names in (ON_THE_WAY, REPRESENTED, COMPARED)
     )
-    ends = {name: one["rise"] for name, one in zip(made, found, strict=False)}
-    looks = [on_the_way(config, made[name], ends[name]) for name in ways]
-    patterns = [alike(config, made[name]) for name in pairs]
-    architectures = [made[name].family.architectures[a] for name, a in rows]
-    one, heads_of = ("model", "run"), ("layer", "head")
+    rises = {name: end["rise"] for name, end in zip(runs, ends, strict=False)}
+    patterns = [alike(config, runs[name]) for name in pairs]
+    architectures = {name: each.spec.architecture for name, each in runs.items()}
+    variants = [architectures[name].variants[variant] for name, variant in rows]
+    by_run, heads_of = ("model", "run"), ("layer", "head")
     variables = {
-        "rise": ((*one, *heads_of), [each["rise"] for each in found]),
-        "rise_of_median": ((*one, *heads_of), [each["median"] for each in found]),
-        "risk": (one, [each["risk"] for each in found]),
-        "ridge": (one[:1], [each["ridge"] for each in found]),
-        "heads": (("model", "layer"), architectures),
-        "rise_on_the_way": (("way", "run", "look", *heads_of), looks),
-        "steps": (("way", "look"), [_steps(made[name].family) for name in ways]),
-        "rise_ablated": (("ablation", "run", *heads_of), by_ablation(config, made["depth 3"])),
+        "rise": ((*by_run, *heads_of), [end["rise"] for end in ends]),
+        "rise_of_median": ((*by_run, *heads_of), [end["median"] for end in ends]),
+        "risk": (by_run, [end["risk"] for end in ends]),
+        "ridge": (by_run[:1], [end["ridge"] for end in ends]),
+        "heads": (("model", "layer"), variants),
+        "rise_on_the_way": (
+            ("way", "run", "look", *heads_of),
+            [on_the_way(config, runs[name], rises[name]) for name in ways],
+        ),
+        "steps": (("way", "look"), [_steps(runs[name].spec) for name in ways]),
+        "rise_ablated": (("ablation", "run", *heads_of), by_ablation(config, runs["depth 3"])),
         "rise_represented": (
             ("again", "representative", "run", *heads_of),
-            [by_representative(config, made[name], ends[name]) for name in again],
+            [by_representative(config, runs[name], rises[name]) for name in again],
         ),
         "across": (("pair", "state", "run", "layer"), [each["across"] for each in patterns]),
         "built": (("pair", "state", "run"), [each["built"] for each in patterns]),
     }
     coordinates = {
-        "model": [f"{name}: {_text(a)}" for (name, _), a in zip(rows, architectures, strict=True)],
+        "model": [f"{name}: {_text(row)}" for (name, _), row in zip(rows, variants, strict=True)],
         "family": ("model", [name for name, _ in rows]),
-        "seeds": ("model", [made[name].family.seeds for name, _ in rows]),
-        "form": ("model", [_form(made[name].family, a) for name, a in rows]),
+        "seeds": ("model", [runs[name].spec.training.seeds for name, _ in rows]),
+        "form": ("model", [_form(architectures[name], variant) for name, variant in rows]),
         "way": ways,
         "ablation": list(ABLATIONS),
         "again": again,
@@ -67,86 +70,84 @@ def measured(config: Config, made: dict[str, Trained]):
     return variables, coordinates
 
 
-def _text(architecture: tuple[int, ...]) -> str:
-    return " ".join(map(str, architecture))
+def _text(variant: tuple[int, ...]) -> str:
+    return " ".join(map(str, variant))
 
 
-def _form(family: Family, a: int) -> str:
-    """What SUBJECTS call an architecture."""
-    return next((name for name in ("full", "first") if family.named.get(name) == a), "other")
+def _form(architecture: Architecture, variant: int) -> str:
+    """What SUBJECTS call a variant."""
+    places = architecture.places
+    return next((name for name in ("full", "first") if places.get(name) == variant), "other")
 
 
-def _models(made: dict[str, Trained]) -> list[tuple[str, int]]:
-    """Family and architecture: the full one of each family first, then others with several heads in
-    the first layer."""
-    full = [(name, len(one.family.architectures) - 1) for name, one in made.items()]
+def _models(runs: dict[str, Runs]) -> list[tuple[str, int]]:
+    """Names and variants: the full one of each model first, then others with several heads in the
+    first layer."""
+    variants = {name: each.spec.architecture.variants for name, each in runs.items()}
+    full = [(name, len(rows) - 1) for name, rows in variants.items()]
     others = [
-        (name, a)
-        for name, one in made.items()
-        for a, architecture in enumerate(one.family.architectures[:-1])
-        if architecture[0] > 1
+        (name, variant)
+        for name, rows in variants.items()
+        for variant, row in enumerate(rows[:-1])
+        if row[0] > 1
     ]
     return full + others
 
 
-def measure(config: Config, made: dict[str, Trained], name: str, a: int) -> dict:
+def measure(config: Config, runs: Runs, variant: int) -> dict:
     """Rises of the risk [R, L, H], all NaN for a run that diverged; its risk [R], and ridge's."""
-    one = made[name]
-    batch, ridge = _prompts(config, one.family)
-    params = jax.tree.map(lambda leaf: leaf[a], one.params)
-    alive = one.finished[a]
-    gates = sparse_models.masks(one.family)[a]
-    judge = partial(importance.importances, one.family, params, batch, gates)
+    batch, ridge = _prompts(config, runs.spec)
+    models = runs.models(variant).in_float64()
+    alive = runs.finished[variant]
+    judge = partial(importance.importances, models, batch)
     rise, of_median = np.moveaxis(judge(over_prompts=_mean_and_median), -1, 0)
-    risk = importance.risks(one.family, params, batch, gates[None], gates)[:, 0]
-    found = {"rise": rise, "median": of_median, "risk": risk}
-    return {name: _only(alive, values) for name, values in found.items()} | {"ridge": ridge}
+    risk = importance.risks(models, batch, models.gates[:1])[:, 0]
+    measures = {"rise": rise, "median": of_median, "risk": risk}
+    return {name: _only(alive, values) for name, values in measures.items()} | {"ridge": ridge}
 
 
-def on_the_way(config: Config, one: Trained, end: np.ndarray) -> np.ndarray:  # [R, looks, L, H]
+def on_the_way(config: Config, runs: Runs, end: np.ndarray) -> np.ndarray:  # [R, C, L, H]
     """Rises of the risk for the full model after each part of its training, the last given."""
-    batch, _ = _prompts(config, one.family)
-    gates, alive = sparse_models.masks(one.family)[-1], one.finished[-1]
-    looks = [
-        importance.importances(
-            one.family, jax.tree.map(lambda leaf, i=i: leaf[:, i], one.looks), batch, gates
-        )
-        for i in range(one.family.looks - 1)
-    ]
-    return np.stack([*(_only(alive, look) for look in looks), end], axis=1)
+    batch, _ = _prompts(config, runs.spec)
+    rises = []
+    for part in range(runs.spec.training.checkpoints - 1):
+        params = jax.tree.map(lambda leaf, part=part: leaf[:, part], runs.checkpoints)
+        models = runs.models().replace(params=params).in_float64()
+        rises.append(_only(runs.finished[-1], importance.importances(models, batch)))
+    return np.stack([*rises, end], axis=1)
 
 
-def _steps(family: Family) -> np.ndarray:
-    return np.arange(1, family.looks + 1) * (family.steps // family.looks)
+def _steps(spec: Spec) -> np.ndarray:
+    parts = spec.training.checkpoints
+    return np.arange(1, parts + 1) * (spec.training.steps // parts)
 
 
-def by_ablation(config: Config, one: Trained) -> np.ndarray:  # [ablation, R, L, H]
-    """Of the full model."""
-    batch = jax.tree.map(lambda x: x[: config.ablation_prompts], _prompts(config, one.family)[0])
-    gates, params = sparse_models.masks(one.family)[-1], _full(one)
-    judge = partial(importance.importances, one.family, params, batch, gates)
-    found = [judge(*how) for how in ABLATIONS.values()]
-    return _only(one.finished[-1], np.array(found), axis=1)
+def by_ablation(config: Config, runs: Runs) -> np.ndarray:  # [ablation, R, L, H]
+    """The full model's rises of the risk by every way to take a head away."""
+    batch = jax.tree.map(lambda x: x[: config.ablation_prompts], _prompts(config, runs.spec)[0])
+    judge = partial(importance.importances, _full(runs), batch)
+    rises = [judge(*how) for how in ABLATIONS.values()]
+    return _only(runs.finished[-1], np.array(rises), axis=1)
 
 
-def by_representative(config: Config, one: Trained, rise: np.ndarray) -> np.ndarray:
+def by_representative(config: Config, runs: Runs, rise: np.ndarray) -> np.ndarray:
     """Rises of the risk for other heads of the same full model, after its own:
     [representative, R, L, H]."""
-    batch, _ = _prompts(config, one.family)
-    gates, kind = sparse_models.masks(one.family)[-1], replace(one.family, key_width=None)
-    written = head_patterns.represented(one.family, _full(one), config.seed)
-    found = [importance.importances(kind, params, batch, gates) for params in written.values()]
-    return np.stack([rise, *_only(one.finished[-1], np.array(found), axis=1)])
+    batch, _ = _prompts(config, runs.spec)
+    written = head_patterns.represented(_full(runs), config.seed)
+    rises = [importance.importances(models, batch) for models in written.values()]
+    return np.stack([rise, *_only(runs.finished[-1], np.array(rises), axis=1)])
 
 
-def alike(config: Config, one: Trained) -> dict[str, np.ndarray]:
+def alike(config: Config, runs: Runs) -> dict[str, np.ndarray]:
     """Attention across seeds [state, R, L], likeness to the construction [state, R]: full model."""
-    family, rng = one.family, np.random.default_rng(config.seed)
-    batch = jax.tree.map(lambda x: x[: config.pattern_prompts], _prompts(config, family)[0])
-    states = _full(one), jax.tree.map(lambda leaf: _like(rng, leaf), _full(one))
+    trained, rng = _full(runs), np.random.default_rng(config.seed)
+    batch = jax.tree.map(lambda x: x[: config.pattern_prompts], _prompts(config, runs.spec)[0])
+    random = trained.replace(params=jax.tree.map(partial(_like, rng), trained.params))
+    states = trained, random
     return {
-        "across": np.array([head_patterns.across_seeds(family, p, batch) for p in states]),
-        "built": np.array([head_patterns.like_construction(family, p) for p in states]),
+        "across": np.array([head_patterns.across_seeds(models, batch) for models in states]),
+        "built": np.array([head_patterns.like_construction(models) for models in states]),
     }
 
 
@@ -180,22 +181,21 @@ def _like(rng, leaf: np.ndarray) -> np.ndarray:  # [R, L, ...]
     return size * rng.standard_normal(leaf.shape)
 
 
-def _full(one: Trained):
-    return jax.tree.map(lambda leaf: leaf[-1], one.params)
+def _full(runs: Runs) -> Model:  # leaves [R, ...]
+    return runs.models().in_float64()
 
 
-def _prompts(config: Config, family: Family):
-    """The prompts of a family, and ridge's risk on them, which is no rule for polynomials; the same
-    for all families of a task."""
-    key, law = (
-        jax.random.fold_in(jax.random.key(config.seed), 0),
-        sparse_models.law(family, config.n),
-    )
+def _prompts(config: Config, spec: Spec):
+    """The prompts of a model, and ridge's risk on them, which is no rule for polynomials; the same
+    for all models of a task."""
+    key = jax.random.fold_in(jax.random.key(config.seed), 0)
+    task = tasks.distribution(spec.task, config.n)
     size = max(config.prompts, config.softmax_prompts)
-    kept = config.softmax_prompts if family.kernel == "softmax" else config.prompts
-    batch = jax.tree.map(lambda leaf: leaf[:kept], _drawn(law, key, size))
-    known = family.task != "polynomial"
-    return batch, rule_errors("ridge", law, batch).mean() if known else np.nan
+    softmax = spec.architecture.kernel == "softmax"
+    kept = config.softmax_prompts if softmax else config.prompts
+    batch = jax.tree.map(lambda leaf: leaf[:kept], _draw(key, task, size))
+    linear = spec.task.degree == 1
+    return batch, rule_errors("ridge", task, batch).mean() if linear else np.nan
 
 
-_drawn = jax.jit(sparse_models.draw_from, static_argnums=2)
+_draw = jax.jit(tasks.draw, static_argnums=2)

@@ -1,105 +1,101 @@
 """Heads of different trainings side by side: what they attend to, and other ways to write them."""
 
-from functools import cache, partial
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.heads import importance
-from experiments.models import sparse_models
-from experiments.models.specs import Family
+from experiments.heads.dissected import run
+from experiments.models.model import Model, shape
+from experiments.models.specs import Spec
 from lsa_lab.analyses import head_gauge, head_similarity
 from lsa_lab.analyses.head_similarity import HeadMaps
-from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.models import constructions, transformer
 from lsa_lab.prompts import Prompt
 
 OTHERS = ("orthogonal", "turned")  # ways to write the same model
 
 
-def represented(family: Family, params, seed: int) -> dict[str, linear_attention.Params]:
-    """Models [R, ...] of merged heads, all of them present, written as OTHERS.
+def represented(models: Model, seed: int) -> dict[str, Model]:  # leaves [R, ...]
+    """Models of merged heads, all of them present, written as OTHERS.
 
     "orthogonal": canonical heads (analyses.head_gauge); "turned": these, mixed by random rotations.
-    The first layer is restricted to what prompts show it: no scratch.
+    The first layer is restricted to what prompts fill: no scratch.
     """
-    params = jax.tree.map(np.array, importance.plain(family, params)[1])
-    shown = _visible(family)
-    params.w_kq[:, 0] *= np.outer(shown, shown)
-    params.w_pv[:, 0] *= shown
-    made = jax.jit(jax.vmap(lambda one: head_gauge.canonical(one)[0]))(params)
+    filled, models = _filled(models.spec), jax.vmap(Model.plain)(models)
+    params = jax.tree.map(np.array, models.params)
+    params.w_kq[:, 0] *= np.outer(filled, filled)
+    params.w_pv[:, 0] *= filled
+    canonical = jax.jit(jax.vmap(lambda params: head_gauge.canonical(params)[0]))(params)
     heads = params.w_pv.shape[:3]  # [R, L, H]
     turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((*heads, heads[-1])))[0]
-    turned = jax.jit(jax.vmap(head_gauge.mixed))(made, turn)
-    return dict(zip(OTHERS, (made, turned), strict=True))
+    turned = jax.jit(jax.vmap(head_gauge.mixed))(canonical, turn)
+    return {
+        name: models.replace(params=params)
+        for name, params in zip(OTHERS, (canonical, turned), strict=True)
+    }
 
 
-def across_seeds(family: Family, params, batch: Prompt) -> np.ndarray:  # [R, L]
+def across_seeds(models: Model, batch: Prompt) -> np.ndarray:  # leaves [R, ...] -> [R, L]
     """The absolute correlation of matched heads' attention, averaged over heads and the other runs.
 
     Absolute, for a linear head that turns the sign of what it reads and of what it writes is the
     same head.
     """
-    like, params = importance.plain(family, params)
-    count = len(jax.tree.leaves(params)[0])
-    runs = [jax.tree.map(lambda leaf, r=r: leaf[r], params) for r in range(count)]
-    seen = [_attention(like)(run, batch) for run in runs]  # [B, L, H, T, T] each
-    total = np.zeros((count, family.depth))
+    models = jax.vmap(Model.plain)(models)
+    count, depth = len(models.gates), models.spec.architecture.depth
+    patterns = [_attention(run(models, r), batch) for r in range(count)]  # [B, L, H, T, T] each
+    total = np.zeros((count, depth))
     for r in range(count):
         for other in range(r):
-            alike = np.abs(_all_layers(seen[r], seen[other]))  # [L, H, H]
-            means = [layer[head_similarity.match(layer)].mean() for layer in alike]
+            similar = np.abs(_all_layers(patterns[r], patterns[other]))  # [L, H, H]
+            means = [layer[head_similarity.match(layer)].mean() for layer in similar]
             total[[r, other]] += means
     return total / (count - 1)
 
 
-def like_construction(family: Family, params) -> np.ndarray:  # [R]
+def like_construction(models: Model) -> np.ndarray:  # leaves [R, ...] -> [R]
     """The similarity of first-layer heads to those of preprocess_then_optimise, matched; averaged.
 
-    Of tokens [x, y] as prompts show them. The construction's heads weigh a coordinate each, or
-    share the coordinates if the model has fewer heads.
+    Maps are of tokens [x, y] as prompts fill them. The construction's heads weigh a coordinate
+    each, or share the coordinates if the model has fewer heads.
     """
-    alike = np.asarray(_to_construction(family)(params))  # [R, H, G]
-    return np.array([one[head_similarity.match(one)].mean() for one in alike])
+    similar = np.asarray(_to_construction(models))  # [R, H, G]
+    return np.array([each[head_similarity.match(each)].mean() for each in similar])
 
 
-def _visible(family: Family) -> np.ndarray:  # [e]
+def _filled(spec: Spec) -> np.ndarray:  # [e]
     """1 for the coordinates of a token that prompts fill: covariates and label."""
-    e = sparse_models.width(family)
-    return np.where((np.arange(e) < e - 1 - family.scratch) | (np.arange(e) == e - 1), 1.0, 0.0)
+    place = np.arange(spec.token_width)
+    scratch = (place >= spec.task.width) & (place < spec.token_width - 1)
+    return np.where(scratch, 0.0, 1.0)
 
 
-@cache
-def _attention(family: Family):
-    def attention(params, batch):
-        def one(prompt):
-            trace = sparse_models.forward(family, params, prompt)
-            config = sparse_models.shape(family)
-            return transformer.attention(sparse_models.factored(family, params), trace, config)
+@jax.jit
+def _attention(model: Model, batch: Prompt):
+    def of_prompt(prompt):
+        trace = model.replace(gates=None).forward(prompt)
+        return transformer.attention(model.factored(), trace, shape(model.spec))
 
-        return jax.vmap(one)(batch)
-
-    return jax.jit(attention)
+    return jax.vmap(of_prompt)(batch)
 
 
 _all_layers = jax.jit(jax.vmap(head_similarity.attention_similarity, in_axes=1))
 
 
-@cache
-def _to_construction(family: Family):
-    """params [R, ...] -> [R, H, G], compiled."""
-    shown = np.flatnonzero(_visible(family))
-    d = len(shown) - 1
-    config = sparse_models.shape(family)
+@jax.jit
+def _to_construction(models: Model):  # leaves [R, ...] -> [R, H, G]
+    filled, config = np.flatnonzero(_filled(models.spec)), shape(models.spec)
+    d = models.spec.task.width
 
-    def one(known, params):
-        maps = head_similarity.first_layer_maps(sparse_models.factored(family, params), config)
-        asked = maps.key_query[:, shown][:, :, shown]
-        own = HeadMaps(key_query=asked, written=maps.written[:, :, shown])
-        return head_similarity.similarity(own, known)
+    def of_run(construction, model):
+        maps = head_similarity.first_layer_maps(model.factored(), config)
+        key_query = maps.key_query[:, filled][:, :, filled]
+        own = HeadMaps(key_query=key_query, written=maps.written[:, :, filled])
+        return head_similarity.similarity(own, construction)
 
-    def every(params):
-        built = constructions.preprocess_then_optimise(d, min(family.heads, d), jnp.ones(1))
-        return jax.vmap(partial(one, head_similarity.first_layer_maps(*built)))(params)
-
-    return jax.jit(every)
+    heads = min(models.spec.architecture.heads, d)
+    construction = constructions.preprocess_then_optimise(d, heads, jnp.ones(1))
+    maps = head_similarity.first_layer_maps(*construction)
+    return jax.vmap(partial(of_run, maps))(models)

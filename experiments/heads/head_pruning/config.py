@@ -6,30 +6,26 @@ After it only the numbers of prompts were lowered, for time.
 import math
 from dataclasses import dataclass
 
-from experiments.models.specs import FAMILIES
+from experiments.models.named import Named, named
 from lsa_lab.harness import checks
+
+_DEEP = ("depth 3", "depth 5")
+_BESIDE = ("narrow keys", "softmax", "long training", "two of four")
+_BESIDE += ("little noise", "much noise", "dense")
+_MODELS = named("laptop", (*_DEEP, *_BESIDE))
 
 
 @dataclass(frozen=True)
 class Config:
     """Trained models with heads taken away, judged on prompts of their own in every run.
 
-    Names that the tier's families lack are left out. A run is a seed of a family's last, full
-    architecture. Heads are chosen on other prompts than those on which the choice is judged.
+    A run is a seed of a model's last, full variant. Heads are chosen on other prompts than those on
+    which the choice is judged.
     """
 
-    families: str = "laptop"  # a tier of configs.sparse_models
+    models: Named = _MODELS
     retrain: bool = False
-    deep: tuple[str, ...] = ("depth 3", "depth 5")  # followed over n, and taken apart
-    beside: tuple[str, ...] = (
-        "narrow keys",
-        "softmax",
-        "long training",
-        "two of four",
-        "little noise",
-        "much noise",
-        "dense",
-    )
+    deep: tuple[str, ...] = _DEEP  # followed over n, and taken apart
     n: int = 16
     lengths: tuple[int, ...] = (8, 12, 16, 24, 32, 64)
     prompts: int = 512  # to measure importance on, and as many others to judge on, for each run
@@ -44,7 +40,6 @@ class Config:
     one_later: float = 1.5  # heads of a later layer, at most, that it keeps
 
     def __post_init__(self):
-        checks.one_of(self, "families", list(FAMILIES))
         checks.one_of(self, "n", self.lengths)
         checks.each_between(self, "lengths", 1, None)
         for name in ("prompts", "search", "draws", "most_choices"):
@@ -52,11 +47,9 @@ class Config:
         for name in ("unchanged", "worse", "all_first", "one_later"):
             checks.positive(self, name)
         checks.seed(self, "seed")
-        if not self.present(self.deep):
-            raise ValueError(f"deep = {self.deep!r}: choose from {list(FAMILIES[self.families])}")
-
-    def present(self, names: tuple[str, ...]) -> list[str]:
-        return [name for name in names if name in FAMILIES[self.families]]
+        names = tuple(name for name, _ in self.models)
+        if not self.deep or self.deep != names[: len(self.deep)]:
+            raise ValueError(f"deep = {self.deep!r}: choose the first of the models, {names}")
 
     @property
     def longest(self) -> int:
@@ -143,10 +136,10 @@ CLAIMS = {
     ),
 }
 
+_DEPTHS = ("depth 3", "depth 4", "depth 5", "depth 6")
 TIERS = {
     "smoke": Config(
-        families="smoke",
-        beside=(),
+        models=named("smoke", ("depth 3",)),
         n=8,
         lengths=(4, 8),
         prompts=32,
@@ -156,9 +149,8 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(
-        families="paper",
-        deep=("depth 3", "depth 4", "depth 5", "depth 6"),
-        beside=("softmax", "dense"),
+        models=named("paper", (*_DEPTHS, "softmax", "dense")),
+        deep=_DEPTHS,
         n=32,
         lengths=(16, 24, 32, 48, 64, 128),
         prompts=1024,

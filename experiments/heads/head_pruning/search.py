@@ -5,8 +5,9 @@ import itertools
 import jax
 import numpy as np
 
-from experiments.heads.head_pruning.pruning import Case, judged, repeated, runs
-from experiments.models import sparse_models
+from experiments.heads.dissected import run
+from experiments.heads.head_pruning.pruning import Case, judged, repeated
+from experiments.models.model import Model
 from lsa_lab.analyses import head_subsets
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
@@ -25,38 +26,38 @@ def best_choices(config, case: Case, searched: Prompt) -> np.ndarray | None:  # 
     if np.prod(case.counts[1:]) > config.most_choices:
         return None
     every = choices(case)
-    found = judged(config, case, searched, np.tile(every, (case.runs, 1, 1, 1)))
-    if not np.isfinite(found).all():
+    risks = judged(config, case, searched, np.tile(every, (case.runs, 1, 1, 1)))
+    if not np.isfinite(risks).all():
         raise ValueError("a risk is not finite, though predictions are cut: which is least?")
-    return every[found.argmin(1)]
+    return every[risks.argmin(1)]
 
 
 def layer_masks(case: Case) -> list[np.ndarray]:  # L of [2^H, L, H]
     """Every subset of the heads of one layer, the others whole, layer by layer."""
-    made = []
+    by_layer = []
     for layer, count in enumerate(case.counts):
         rows = np.asarray(head_subsets.subsets(count))
         masks = np.tile(case.gates, (len(rows), 1, 1))
         masks[:, layer, :count] = rows
-        made.append(masks)
-    return made
+        by_layer.append(masks)
+    return by_layer
 
 
 def best_subsets(config, case: Case, searched: Prompt) -> tuple[np.ndarray, np.ndarray]:
     """Masks [R, L, H+1, L, H] of the best subset of each size of each layer, and what each head
     is worth among its layer's (Shapley) [R, L, H]."""
     masks = layer_masks(case)
-    ends = np.cumsum([len(some) for some in masks])[:-1]
+    ends = np.cumsum([len(rows) for rows in masks])[:-1]
     every = np.tile(np.concatenate(masks), (case.runs, 1, 1, 1))
-    found = np.split(judged(config, case, searched, every), ends, axis=1)
+    risks = np.split(judged(config, case, searched, every), ends, axis=1)
     most = case.gates.shape[1]
     best_of, worth_of = (
         jax.jit(jax.vmap(rule)) for rule in (head_subsets.best_subsets, head_subsets.shapley)
     )
     best, worth = [], []
-    for some, losses, count in zip(masks, found, case.counts, strict=True):
+    for rows, losses, count in zip(masks, risks, case.counts, strict=True):
         chosen = np.asarray(best_of(losses))
-        best.append(some[np.pad(chosen, ((0, 0), (0, most - count)), mode="edge")])
+        best.append(rows[np.pad(chosen, ((0, 0), (0, most - count)), mode="edge")])
         worth.append(np.pad(worth_of(losses), ((0, 0), (0, most - count))))
     return np.stack(best, axis=1), np.stack(worth, axis=1)
 
@@ -66,17 +67,15 @@ def greedy(config, case: Case, searched: Prompt) -> np.ndarray:  # [R, K, L, H]
     num_layers, num_heads = case.gates.shape
     searched = repeated(config, case, searched)
 
-    def one(params, batch):
-        def loss(mask):
-            return sparse_models.risk(case.family, params, batch, mask)
+    def order_of(model: Model, batch: Prompt):
+        loss = lambda mask: model.replace(gates=mask).risk(batch)  # noqa: E731
+        path = head_subsets.greedy(loss, num_layers, num_heads, case.counts)
+        return path.layers * num_heads + path.heads
 
-        found = head_subsets.greedy(loss, num_layers, num_heads, case.counts)
-        return found.layers * num_heads + found.heads
-
-    program = jax.jit(one, compiler_options=moments.compiler_options())
+    program = jax.jit(order_of, compiler_options=moments.compiler_options())
     rows = []
-    for model, batch in runs(case.params, searched):
-        order = np.asarray(program(jax.tree.map(lambda leaf: leaf[0], model), batch))
+    for r in range(case.runs):
+        order = np.asarray(program(run(case.models, r), run(searched, r)))
         removed = np.eye(case.gates.size)[order].cumsum(0).reshape(-1, *case.gates.shape)
         rows.append(np.concatenate([case.gates[None], case.gates - removed]))
     return np.stack(rows)

@@ -2,62 +2,60 @@
 
 import numpy as np
 
-from experiments.heads.heads_per_layer.compute import _depths, _has_long
-from experiments.heads.heads_per_layer.config import _STYLES, CLAIMS
-from experiments.models.specs import FAMILIES
+from experiments.heads.heads_per_layer.config import CLAIMS, LONG, STYLES, depths
+from experiments.models.specs import Spec, restored
 from lsa_lab import results
 from lsa_lab.claims import about_the_mean
 
 
 def claims(dataset):
-    settings = results.config_of(dataset)
-    made = []
-    for name in _depths(settings):
-        family = FAMILIES[settings.families][name]
-        measured = dataset[f"risk, {name}"].sel(shots=settings.judged).values  # [A, S]
-        known = dataset.rule_risk.sel(shots=settings.judged)
-        named = {kind: measured[i] for kind, i in family.named.items()}
-        named |= {rule: np.full(family.seeds, float(known.sel(rule=rule))) for rule in _STYLES}
+    config, rows = results.config_of(dataset), []
+    for name, saved in depths(config):
+        spec = restored(saved)
+        depth, seeds = spec.architecture.depth, spec.training.seeds
+        measured = dataset[f"risk, {name}"].sel(shots=config.judged).values  # [A, S]
+        of_rules = dataset.rule_risk.sel(shots=config.judged)
+        risks = {kind: measured[i] for kind, i in spec.architecture.places.items()}
+        risks |= {rule: np.full(seeds, float(of_rules.sel(rule=rule))) for rule in STYLES}
         for what, (source, statement, criterion, (over, under), bounds) in CLAIMS.items():
-            if over not in named or under not in named:
+            if over not in risks or under not in risks:
                 continue
-            limits = {side: getattr(settings, bound) for side, bound in bounds.items()}
-            said = (source, f"{statement} ({family.depth} layers)")
-            criterion = "mean over seeds, " + criterion.format(**vars(settings))
-            id = f"heads_per_layer.{what}_{family.depth}"
-            made.append(about_the_mean(id, *said, criterion, named[over] / named[under], **limits))
-        made.append(_level(dataset, settings, name, family))
-    if _has_long(settings):
-        made.append(_longer(dataset, settings))
-    return made
+            limits = {side: getattr(config, bound) for side, bound in bounds.items()}
+            texts = (source, f"{statement} ({depth} layers)")
+            criterion = "mean over seeds, " + criterion.format(**vars(config))
+            id = f"heads_per_layer.{what}_{depth}"
+            rows.append(about_the_mean(id, *texts, criterion, risks[over] / risks[under], **limits))
+        rows.append(_level(dataset, config, name, spec))
+    if LONG in dict(config.models):
+        rows.append(_longer(dataset, config))
+    return rows
 
 
-def _level(dataset, settings, name, family):
+def _level(dataset, config, name, spec: Spec):
     """Whether the training loss has stopped falling."""
     losses = dataset[f"loss, {name}"].values[-1]  # [S, blocks]
     sixth = max(losses.shape[-1] // 6, 1)
     ratios = losses[:, -sixth:].mean(1) / losses[:, -2 * sixth : -sixth].mean(1)
     return about_the_mean(
-        f"heads_per_layer.stopped_falling_{family.depth}",
+        f"heads_per_layer.stopped_falling_{spec.architecture.depth}",
         "a check of this experiment",
-        f"The full model's loss has stopped falling ({family.depth} layers)",
+        f"The full model's loss has stopped falling ({spec.architecture.depth} layers)",
         "mean over seeds of the loss in the last sixth of the training over the sixth before >= "
-        f"{settings.level:g}",
+        f"{config.level:g}",
         ratios[np.isfinite(ratios)],
-        at_least=settings.level,
+        at_least=config.level,
     )
 
 
-def _longer(dataset, settings):
+def _longer(dataset, config):
     full, longer = (
-        dataset[f"risk, {name}"].sel(shots=settings.judged).values[-1]
-        for name in ("depth 3", "long training")
+        dataset[f"risk, {name}"].sel(shots=config.judged).values[-1] for name in ("depth 3", LONG)
     )
     return about_the_mean(
         "heads_per_layer.long_enough",
         "a check of this experiment",
         "Four times the training lowers the full model's risk by little (3 layers)",
-        f"mean over seeds of the risk after it over the risk before >= {settings.longer:g}",
+        f"mean over seeds of the risk after it over the risk before >= {config.longer:g}",
         longer / full,
-        at_least=settings.longer,
+        at_least=config.longer,
     )

@@ -6,15 +6,19 @@ first run test prompts were halved for time; no verdict moved.
 
 from dataclasses import dataclass
 
-from experiments.models.specs import FAMILIES
+from experiments.models.named import Named, named
 from lsa_lab.harness import checks
+
+LONG = "long training"  # of the same model as the first, if a tier has it
+
+_MODELS = named("laptop", ("depth 3", "depth 5", LONG))
 
 
 @dataclass(frozen=True)
 class Config:
     """Architectures that differ in where their heads sit, at two depths."""
 
-    families: str = "laptop"  # whose models: a tier
+    models: Named = _MODELS
     retrain: bool = False  # train again instead of reading committed weights
     shots: tuple[int, ...] = (8, 16, 32, 64)
     judged: int = 16  # the number of demonstrations at which claims are judged
@@ -29,7 +33,9 @@ class Config:
     level: float = 0.98  # the last sixth of a training's loss, over the sixth before it
 
     def __post_init__(self):
-        checks.one_of(self, "families", tuple(FAMILIES))
+        tasks = {spec.task for _, spec in self.models}
+        if len(tasks) != 1 or not depths(self):
+            raise ValueError("models: choose at least one besides the long training, of one task")
         checks.each_between(self, "shots", 2, None)
         checks.one_of(self, "judged", self.shots)
         checks.between(self, "test_prompts", 2, None)
@@ -38,10 +44,18 @@ class Config:
         checks.seed(self, "seed")
 
 
+def depths(config) -> list:
+    """The models that differ in depth alone: (name, Spec) pairs."""
+    return [(name, spec) for name, spec in config.models if name != LONG]
+
+
+_DEPTHS = tuple(f"depth {depth}" for depth in (3, 4, 5, 6))
 TIERS = {
-    "smoke": Config(families="smoke", shots=(4, 8), judged=8, test_prompts=32),
+    "smoke": Config(models=named("smoke", _DEPTHS), shots=(4, 8), judged=8, test_prompts=32),
     "laptop": Config(),
-    "paper": Config(families="paper", shots=(16, 32, 64, 128), judged=32, test_prompts=2048),
+    "paper": Config(
+        models=named("paper", _DEPTHS), shots=(16, 32, 64, 128), judged=32, test_prompts=2048
+    ),
 }
 
 _CHEN = "Chen et al. 2408.04532"
@@ -101,4 +115,4 @@ CLAIMS = {
     ),
 }
 
-_STYLES = {"ridge": "-", "rotation-equivariant Bayes": "--", "Lasso": "-.", "sparse Bayes": ":"}
+STYLES = {"ridge": "-", "rotation-equivariant Bayes": "--", "Lasso": "-.", "sparse Bayes": ":"}

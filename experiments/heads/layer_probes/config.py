@@ -6,10 +6,13 @@ architectures of which every training has finished.
 
 from dataclasses import dataclass
 
-from experiments.models.specs import FAMILIES
+from experiments.models.named import Named, named
 from lsa_lab.harness import checks
 
 PER_WIDTH = 20  # prompts for each coordinate of a token, at least, as analyses.probes asks
+
+_PANELS, _DISSECTED = ("little noise", "depth 3", "much noise", "depth 5"), ("depth 3", "depth 5")
+_MODELS = named("laptop", _PANELS)
 
 
 @dataclass(frozen=True)
@@ -22,10 +25,10 @@ class Config:
     are left out of the fit. They are not left out of the judgement, where predictions are cut.
     """
 
-    families: str = "laptop"  # a tier of configs.sparse_models
+    models: Named = _MODELS
     retrain: bool = False
-    panels: tuple[str, ...] = ("little noise", "depth 3", "much noise", "depth 5")
-    dissected: tuple[str, ...] = ("depth 3", "depth 5")  # whose first layer is looked at
+    panels: tuple[str, ...] = _PANELS
+    dissected: tuple[str, ...] = _DISSECTED  # whose first layer is looked at
     n: int = 16
     prompts: int = 1536  # to learn from, and as many others to judge on, for each run
     left_out: float = 0.02  # of the prompts to learn from; for R², of those to judge on too
@@ -43,7 +46,6 @@ class Config:
     nothing: float = 0.05  # R² of a control task, at most
 
     def __post_init__(self):
-        checks.one_of(self, "families", list(FAMILIES))
         for name in ("n", "descents", "steps"):
             checks.between(self, name, 2, None)
         checks.between(self, "left_out", 0.0, 0.5)
@@ -52,12 +54,12 @@ class Config:
             checks.positive(self, name)
         checks.positive(self, "nothing")
         checks.seed(self, "seed")
-        families = FAMILIES[self.families]
+        models = dict(self.models)
         for name in ("panels", "dissected"):
-            if not self.present(getattr(self, name)):
-                chosen = getattr(self, name)
-                raise ValueError(f"{name} = {chosen!r}: choose from {list(families)}")
-        width = max(f.d + f.scratch + 1 for f in map(families.get, self.present(self.panels)))
+            chosen = getattr(self, name)
+            if not chosen or {*chosen} - {*models}:
+                raise ValueError(f"{name} = {chosen!r}: choose from {list(models)}")
+        width = max(spec.token_width for spec in models.values())
         least = PER_WIDTH * width
         if self.learned < least:
             needed = int(least / (1 - self.left_out)) + 1
@@ -70,9 +72,6 @@ class Config:
     def learned(self) -> int:
         """The prompts that are not left out."""
         return self.prompts - int(self.left_out * self.prompts)
-
-    def present(self, names: tuple[str, ...]) -> list[str]:
-        return [name for name in names if name in FAMILIES[self.families]]
 
 
 _A4 = "modelled on Chen et al. 2408.04532"
@@ -161,9 +160,10 @@ CLAIMS = {  # name: source, statement, what is measured, {side: criterion}
     ),
 }
 
+_DEPTHS = ("depth 3", "depth 4", "depth 5", "depth 6")
 TIERS = {
     "smoke": Config(
-        families="smoke",
+        models=named("smoke", ("depth 3",)),
         panels=("depth 3",),
         dissected=("depth 3",),
         n=8,
@@ -173,8 +173,8 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(
-        families="paper",
-        panels=("depth 3", "depth 4", "depth 5", "depth 6"),
+        models=named("paper", _DEPTHS),
+        panels=_DEPTHS,
         dissected=("depth 3", "depth 5"),
         n=32,
         prompts=8192,

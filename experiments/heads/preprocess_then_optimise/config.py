@@ -1,14 +1,16 @@
 """Settings, criteria and texts of `preprocess_then_optimise`, fixed before its first run.
 
 Before it, figures for few steps and for d = 64 were known from smaller trials (docs/theory, "Trials
-before the experiments"). The trained models are those of ``configs.sparse_models``; our setting,
-modelled on Chen et al. 2408.04532.
+before the experiments"). The trained models are our setting, modelled on Chen et al. 2408.04532.
 """
 
 from dataclasses import dataclass
 
-from experiments.models.specs import FAMILIES, Family
+from experiments.models.named import Named, named
+from experiments.models.specs import Spec
 from lsa_lab.harness import checks
+
+_MODELS = named("laptop", ("depth 3",))
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,7 @@ class Config:
     wide_noise_var: float = 0.5
     wide_runs: int = 16
     wide_prompts: int = 128
-    families: str = "laptop"
-    family: str = "depth 3"
+    models: Named = _MODELS  # one
     retrain: bool = False  # train again instead of reading committed weights
     trained_n: int = 16
     trained_steps: int = 64
@@ -87,19 +88,19 @@ class Config:
             )
         checks.each_positive(self, "step_sizes")
         checks.between(self, "share", 0.01, 0.99)
-        checks.one_of(self, "families", tuple(FAMILIES))
-        names = [name for name, one in FAMILIES[self.families].items() if _is_compared(one)]
-        checks.one_of(self, "family", names)
+        if [_is_compared(spec) for _, spec in self.models] != [True]:
+            raise ValueError(
+                "models: choose one of sparse regression, with variants of one head a layer, "
+                "of all heads in the first layer alone, and of all"
+            )
         for name in ("noise_var", "wide_noise_var", *_CRITERIA):
             checks.positive(self, name)
         checks.seed(self, "seed")
 
 
-def _is_compared(family: Family) -> bool:
-    """Sparse, with a single-head model, one with all heads in layer 1 only, and one with all."""
-    full = family.architectures[-1]
-    wanted = {(1,) * family.depth, (full[0],) + (1,) * (family.depth - 1), full}
-    return family.task == "sparse" and wanted <= {*family.architectures}
+def _is_compared(spec: Spec) -> bool:
+    sparse = spec.task.sparsity is not None and spec.task.degree == 1
+    return sparse and {"single", "first", "full"} <= {*spec.architecture.places}
 
 
 _CRITERIA = (
@@ -267,7 +268,7 @@ TIERS = {
         wide_n=8,
         wide_runs=2,
         wide_prompts=4,
-        families="smoke",
+        models=named("smoke", ("depth 3",)),
         trained_n=8,
         trained_steps=4,
         trained_prompts=4,
@@ -283,7 +284,7 @@ TIERS = {
         wide_n=1024,
         wide_runs=32,
         wide_prompts=512,
-        families="paper",
+        models=named("paper", ("depth 3",)),
         trained_n=32,
         trained_steps=2048,
         trained_prompts=4096,

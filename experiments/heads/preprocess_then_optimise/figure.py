@@ -32,7 +32,7 @@ def plot(dataset):
         "covariates lose against plain descent, and only very many win; with R normalised in each "
         "prompt they win at once. Sizes are chosen on other prompts: in a one for each step (α I + "
         "β R² explodes on rare prompts), in b and c one for each number of steps; in d and e half "
-        f"the largest that converges in the prompt. e, f: family {settings.family!r}, n = "
+        f"the largest that converges in the prompt. e, f: {settings.models[0][0]}, n = "
         f"{settings.trained_n}; the models do more than descend on what their first layer writes. "
         f"Median of {settings.runs} runs of {settings.prompts} prompts (c: {settings.wide_runs} of "
         f"{settings.wide_prompts}; e, f: {dataset.sizes['seed']} seeds, {int(dataset.diverged)} "

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.models.sparse_models import cut
+from experiments.models.model import cut
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, transformer
 from lsa_lab.models.trace import layer_predictions

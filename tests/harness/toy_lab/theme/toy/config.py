@@ -7,6 +7,11 @@ from lsa_lab.harness import checks
 
 
 @dataclass(frozen=True)
+class Model:
+    width: int = 3
+
+
+@dataclass(frozen=True)
 class Config:
     n: int = 40
     d: int = 5
@@ -17,6 +22,7 @@ class Config:
     kind: str = "normal"
     bold: bool = False
     seed: int = 0
+    models: tuple[tuple[str, Model], ...] = (("small", Model()),)
 
     def __post_init__(self):
         checks.between(self, "n", 1)

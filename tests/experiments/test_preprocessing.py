@@ -1,15 +1,13 @@
 """Descent in closed form is descent, and features are what they are said to be."""
 
-from functools import partial
-
 import jax
 import numpy as np
 import pytest
 
 from experiments.heads.preprocess_then_optimise import learned_features, preprocessing
 from experiments.heads.preprocess_then_optimise.config import Config
-from experiments.models import sparse_models
-from experiments.models.specs import FAMILIES
+from experiments.models.model import Model, init
+from experiments.models.named import MODELS, named
 from lsa_lab import estimators, prompts
 from lsa_lab.prompts import Prompt
 
@@ -63,18 +61,17 @@ def test_what_is_best_is_chosen_on_first_halves_and_judged_on_second_ones():
 
 @pytest.mark.parametrize("name", ["depth 3", "softmax"])  # merged weights, factored ones
 def test_tokens_are_those_of_the_whole_model(prompt, name):
-    family = FAMILIES["smoke"][name]
-    params = sparse_models.init(family, jax.random.key(0))
-    params = jax.tree.map(lambda leaf: 3 * np.asarray(leaf, float), params)
-    mask = np.array([[1.0, 1.0], [1.0, 0.0]])
+    spec = MODELS["smoke"][name]
+    params = jax.tree.map(lambda leaf: 3 * np.asarray(leaf, float), init(spec, jax.random.key(0)))
+    model = Model(spec, params, np.array([[1.0, 1.0], [1.0, 0.0]]))
     own = prompts.normalised(prompt.replace(x=prompt.x[:, :2], x_query=prompt.x_query[:2]))[0]
-    tokens = partial(learned_features.tokens_after, family)
-    whole = sparse_models.forward(family, params, own, mask).stream
-    for layer in (1, 2):
-        found = tokens(layer, params, mask, own)
-        np.testing.assert_allclose(found[-1], whole[layer, -1], rtol=1e-10)
-        assert np.abs(found[:-1] - whole[layer, :-1]).max() > 1e-2  # these know their own labels
-    assert np.abs(tokens(2, params, 1 + 0 * mask, own)[-1] - whole[2, -1]).max() > 1e-6
+    whole = model.forward(own).stream
+    for layers in (1, 2):
+        rows = learned_features.tokens_after(model.first(layers), own)
+        np.testing.assert_allclose(rows[-1], whole[layers, -1], rtol=1e-10)
+        assert np.abs(rows[:-1] - whole[layers, :-1]).max() > 1e-2  # these know their own labels
+    other = model.replace(gates=np.ones((2, 2)))
+    assert np.abs(learned_features.tokens_after(other, own)[-1] - whole[2, -1]).max() > 1e-6
 
 
 def test_white_tokens_are_white_and_have_no_more_directions():
@@ -86,9 +83,9 @@ def test_white_tokens_are_white_and_have_no_more_directions():
     np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(moment)), [0, 1, 1], atol=1e-10)
 
 
-def test_settings_that_do_not_fit_are_refused():
+def test_sizes_and_models_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="the last of them d = 8"):
         Config(heads=(1, 4))
-    for family in ("depth 4", "polynomial", "two of four"):  # unknown, no linear task, one model
-        with pytest.raises(ValueError, match="choose 'depth 3', 'depth 5'"):
-            Config(family=family)
+    for names in (("polynomial",), ("two of four",), ("depth 3", "depth 5"), ()):
+        with pytest.raises(ValueError, match="choose one of sparse regression"):
+            Config(models=named("laptop", names))

@@ -1,5 +1,6 @@
 """Models without some of their heads are judged as they are, and their heads chosen well."""
 
+import dataclasses
 import itertools
 
 import jax
@@ -8,34 +9,38 @@ import pytest
 
 from experiments.heads.head_pruning import pruning
 from experiments.heads.head_pruning import search as head_search
-from experiments.heads.head_pruning.config import Config
-from experiments.models import sparse_models
-from experiments.models.specs import Family
+from experiments.heads.head_pruning.config import TIERS
+from experiments.models.model import Model
+from experiments.models.specs import Architecture, Spec, Task, Training
 from lsa_lab.analyses import head_subsets
 from lsa_lab.models import linear_attention
 
-FAMILY = Family(((2, 2, 2),), d=2, scratch=0)
-CONFIG = Config(families="smoke", deep=("depth 3",), n=4, lengths=(2, 4, 6), prompts=8, search=8)
+SPEC = Spec(
+    Task(2, (8,), sparsity=1, noise_std=0.5),
+    Architecture(3, 2, ((2, 2, 2),), own_units=True),
+    Training(steps=1, batch=1, learning_rate=1.0, seeds=2),
+)
+CONFIG = dataclasses.replace(TIERS["smoke"], n=4, lengths=(2, 4, 6), prompts=8, search=8)
 
 
 @pytest.fixture(scope="module")
 def case():
     rng = np.random.default_rng(0)
     leaves = (rng.normal(scale=0.3, size=(2, 3, 2, 3, 3)) for _ in range(2))
-    return pruning.Case(FAMILY, linear_attention.Params(*leaves), np.ones((3, 2)), None, 0)
+    models = Model(SPEC, linear_attention.Params(*leaves), np.ones((2, 3, 2)))
+    return pruning.Case(models, None, 0)
 
 
 def test_portions_of_masks_on_repeated_prompts_give_each_mask_its_risk(case):
     masks = np.array([[[1, 0], [1, 1], [0, 1]], [[1, 1], [1, 0], [1, 0]], [[0, 1], [1, 1], [1, 1]]])
     masks = np.stack([masks, masks[::-1]]).astype(float)
     batch = pruning.batches(CONFIG, case, pruning.JUDGE, 4, 8)
-    found = pruning.judged(CONFIG, case, batch, masks)
-    one = jax.jit(lambda params, prompts, mask: sparse_models.risk(FAMILY, params, prompts, mask))
+    risks = pruning.judged(CONFIG, case, batch, masks)
+    risk = jax.jit(Model.risk)
     for r, m in itertools.product(range(2), range(3)):
-        params, prompts = (
-            jax.tree.map(lambda leaf, r=r: leaf[r], some) for some in (case.params, batch)
-        )
-        assert found[r, m] == pytest.approx(float(one(params, prompts, masks[r, m])), rel=1e-9)
+        model, prompts = jax.tree.map(lambda leaf, r=r: leaf[r], (case.models, batch))
+        expected = float(risk(model.replace(gates=masks[r, m]), prompts))
+        assert risks[r, m] == pytest.approx(expected, rel=1e-9)
 
 
 def test_short_prompts_are_the_beginnings_of_long_ones(case):

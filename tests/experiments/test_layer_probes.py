@@ -1,16 +1,23 @@
 """Linear readers of trained models: what they are called, what they are refused, what they find."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from experiments.heads import dissected
 from experiments.heads.layer_probes import probing
-from experiments.heads.layer_probes.config import Config
-from experiments.models.specs import Family
+from experiments.heads.layer_probes.config import TIERS, Config
+from experiments.models.model import Model
+from experiments.models.specs import Architecture, Spec, Task, Training
 from lsa_lab.models import linear_attention
 
-FAMILY = Family(((1, 1), (2, 2)), d=2, scratch=2)
-CONFIG = Config(families="smoke", panels=("depth 3",), dissected=("depth 3",), n=4, prompts=512)
+SPEC = Spec(
+    Task(2, (8,), sparsity=1, noise_std=0.5),
+    Architecture(2, 2, ((1, 1), (2, 2)), scratch=2, own_units=True),
+    Training(steps=1, batch=1, learning_rate=1.0, seeds=1),
+)
+CONFIG = dataclasses.replace(TIERS["smoke"], n=4, prompts=512, descents=1024)
 
 
 def preprocessing():
@@ -21,26 +28,28 @@ def preprocessing():
     return linear_attention.Params(w_kq, w_pv)
 
 
-def found(masks):
+def variant(mask, whole=True):
+    models = Model(SPEC, preprocessing(), np.array([mask], float))
+    return probing.Variant(models, np.full(1, whole))
+
+
+def numbers_of(masks):
     """Risks of reader and read-out, R² and its control [4, L+1], of one run for each mask."""
-    models = {
-        name: probing.Model(preprocessing(), np.array([mask], float), np.ones(1, bool))
-        for name, mask in masks.items()
-    }
-    case = probing.Case(FAMILY, models, 0)
-    return dict(zip(models, probing.readers(CONFIG, case)[:, 0], strict=True))
+    variants = {name: variant(mask) for name, mask in masks.items()}
+    case = probing.Case(SPEC, variants, 0)
+    return dict(zip(variants, probing.readers(CONFIG, case)[:, 0], strict=True))
 
 
 def test_a_reader_finds_one_preprocessed_covariate_for_each_head_of_layer_one():
-    numbers = found({"full": [[1, 1], [1, 1]], "one": [[1, 0], [1, 1]]})
+    numbers = numbers_of({"full": [[1, 1], [1, 1]], "one": [[1, 0], [1, 1]]})
     assert numbers["full"][2] == pytest.approx([0, 1, 1], abs=0.03)
     assert numbers["one"][2] == pytest.approx([0, 0.5, 0.5], abs=0.1)
     assert numbers["full"][3].max() < 0.03  # of other prompts': nothing
 
 
 def test_what_is_read_is_scored_in_the_units_of_the_labels():
-    reader, own = found({"full": [[1, 1], [1, 1]]})["full"][:2]
-    batch = dissected.drawn(FAMILY, CONFIG.seed, probing.FRESH, 4, 1024, 1)
+    reader, own = numbers_of({"full": [[1, 1], [1, 1]]})["full"][:2]
+    batch = dissected.prompts_of(SPEC.task, CONFIG.seed, probing.FRESH, 4, 1024, 1)
     zero = (batch.y_query[0, :512] ** 2).mean()
     assert own == pytest.approx(zero, rel=1e-9)  # nothing is written to the label slot
     assert reader[0] == pytest.approx(zero, rel=0.05)
@@ -48,8 +57,7 @@ def test_what_is_read_is_scored_in_the_units_of_the_labels():
 
 
 def test_a_training_that_has_not_ended_has_no_numbers():
-    model = probing.Model(preprocessing(), np.ones((1, 2, 2)), np.zeros(1, bool))
-    case = probing.Case(FAMILY, {"full": model}, 1)
+    case = probing.Case(SPEC, {"full": variant(np.ones((2, 2)), whole=False)}, 1)
     assert np.isnan(probing.readers(CONFIG, case)).all()
 
 
@@ -58,7 +66,7 @@ def test_a_training_that_has_not_ended_has_no_numbers():
     [((4, 4, 4), "full"), ((1, 1, 1), "single head"), ((4, 1, 1), "4 1…"), ((1, 4, 2), "1 4 2…")],
 )
 def test_architectures_have_short_names(architecture, name):
-    assert probing.short(Family((architecture, (4, 4, 4))), architecture) == name
+    assert probing.short(architecture, (4, 4, 4)) == name
 
 
 def test_too_few_prompts_for_a_probe_are_refused_with_the_number_needed():

@@ -1,0 +1,104 @@
+"""The models of sparse regression by tier and name, and what they are in numbers. No jax.
+
+Our setting, modelled on Chen et al. 2408.04532, whose sizes are not published.
+"""
+
+from collections.abc import Sequence
+
+from experiments.models.specs import Architecture, Spec, Task, Training
+
+Named = tuple[tuple[str, Spec], ...]  # as a config holds them; dict(...) finds one by its name
+
+
+def named(tier: str, names: Sequence[str] | None = None) -> Named:
+    """The models of a tier, or those of ``names`` that it has, in that order."""
+    models = MODELS[tier]
+    names = models if names is None else names
+    return tuple((name, models[name]) for name in names if name in models)
+
+
+def _sparse(
+    variants,
+    *,
+    d=4,
+    degree=1,
+    sparsity=1,
+    noise_std=0.5,
+    lengths=(8, 16, 32),
+    kernel="linear",
+    key_width=None,
+    scratch=4,
+    **training,
+) -> Spec:
+    """E |w|² = 1, and prompts are read in their own units."""
+    weights = sparsity or Task(d, lengths, degree).width
+    scale = 0.1 if key_width is None else 1.0
+    recipe = dict(steps=30_000, batch=128, learning_rate=0.005, seeds=5, clip=0.1)
+    return Spec(
+        Task(d, lengths, degree, sparsity, noise_std, weights**-0.5),
+        Architecture(
+            len(variants[0]),
+            max(map(max, variants)),
+            variants,
+            kernel,
+            key_width,
+            scratch=scratch,
+            own_units=True,
+            init_scale=scale,
+        ),
+        Training(**recipe | {"beta_2": 0.99, "checkpoints": 5} | training),
+    )
+
+
+_DENSE = dict(sparsity=None)
+_POLYNOMIAL = dict(sparsity=None, d=2, degree=2)
+
+
+def _smoke() -> dict[str, Spec]:
+    tiny = dict(d=2, lengths=(4, 8), scratch=2, seeds=2, steps=4, batch=4, checkpoints=2)
+    three, five = ((1, 1), (2, 1), (2, 2)), ((1, 1, 1), (2, 2, 2))
+    return {
+        "depth 3": _sparse(three, **tiny),
+        "depth 5": _sparse(five, **tiny),
+        "polynomial": _sparse(three, **tiny | _POLYNOMIAL),
+        "softmax": _sparse(three, kernel="softmax", key_width=2, **tiny),
+    }
+
+
+def _laptop() -> dict[str, Spec]:
+    single, all4 = (1, 1, 1), (4, 4, 4)
+    slow = dict(learning_rate=0.003, batch=32, clip=1.0, steps=9000)
+    deep = ((1,) * 5, (2,) * 5, (4, 1, 1, 1, 1), (1, 4, 4, 4, 4), (4, 4, 1, 1, 1), (4,) * 5)
+    return {
+        "depth 3": _sparse((single, (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 1), all4)),
+        "depth 5": _sparse(deep, learning_rate=0.002),  # at 0.005 runs of five layers overflow
+        "dense": _sparse((single, all4), **_DENSE),
+        "two of four": _sparse((all4,), sparsity=2),
+        "polynomial": _sparse((all4,), **_POLYNOMIAL),
+        "narrow keys": _sparse(((4, 1, 1), all4), key_width=4),
+        "little noise": _sparse((single, all4), noise_std=0.25),
+        "much noise": _sparse((single, all4), noise_std=1.0),
+        "no scratch": _sparse((all4,), scratch=0),
+        "more scratch": _sparse((all4,), scratch=8),
+        "long training": _sparse((all4,), steps=120_000),
+        "softmax": _sparse((single, all4), kernel="softmax", key_width=9, **slow),
+    }
+
+
+def _paper() -> dict[str, Spec]:
+    """d = 16, s = 4, tokens of width 256, 1 to 8 heads, 3 to 6 layers; for a GPU."""
+    sizes = dict(d=16, scratch=239, lengths=(16, 32, 64), key_width=32)
+    sizes |= dict(steps=200_000, batch=256, learning_rate=1e-3)
+    models = {}
+    for depth in (3, 4, 5, 6):
+        later = (1,) * (depth - 1), (8,) * (depth - 1)
+        grid = tuple((heads, *rest) for rest in later for heads in (1, 2, 4, 8))
+        models[f"depth {depth}"] = _sparse(grid, sparsity=4, **sizes)
+        models[f"softmax, depth {depth}"] = _sparse(grid, sparsity=4, kernel="softmax", **sizes)
+    all8 = ((1, 1, 1), (8, 8, 8))
+    models["dense"] = _sparse(all8, **_DENSE, **sizes)
+    models["softmax"] = _sparse(all8, sparsity=4, kernel="softmax", **sizes)
+    return models
+
+
+MODELS = {"smoke": _smoke(), "laptop": _laptop(), "paper": _paper()}

@@ -1,0 +1,144 @@
+"""What a training of a Spec leaves, in memory and on disk."""
+
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from experiments.models.model import Model, gates_of, init
+from experiments.models.specs import Spec
+from lsa_lab import results
+from lsa_lab.status import Status
+from lsa_lab.training import Run
+
+_BLOCKS = 60  # of a training: the median loss of each is kept
+_OF_HEADS = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The A S runs of a Spec, in float32.
+
+    What was kept on the way is that of the last variant. Weights that were read from a file have
+    no ``initial`` and no ``status``.
+    """
+
+    spec: Spec
+    params: Any  # leaves [A, S, ...]; heads that a variant lacks are zero
+    checkpoints: Any | None  # leaves [S, C, ...], after each equal part of the training
+    loss: np.ndarray  # [A, S, blocks]  medians over the batches of a block
+    taken: np.ndarray  # [A, S]  steps before a run diverged, all of them if it did not
+    initial: Any | None = None  # leaves [S, ...], before the first step
+    status: tuple[Status, ...] = ()  # [A S]
+
+    @property
+    def finished(self) -> np.ndarray:  # [A, S] bool
+        """Which runs did not diverge."""
+        return self.taken == self.spec.training.steps
+
+    @property
+    def every(self) -> Model:  # leaves [A, S, ...]
+        gates = gates_of(self.spec.architecture)
+        if gates is not None:
+            gates = np.repeat(gates[:, None], self.spec.training.seeds, axis=1)
+        return Model(self.spec, self.params, gates)
+
+    def models(self, variant: int = -1, seeds=slice(None)) -> Model:  # leaves [S', ...]
+        """Some seeds of a variant, by default all of the last one."""
+        return jax.tree.map(lambda leaf: leaf[variant][seeds], self.every)
+
+
+def collect(spec: Spec, run: Run) -> Runs:
+    """The R = A S runs that ``training.train`` has made of a Spec."""
+    grid = (len(spec.architecture.rows), spec.training.seeds)
+
+    def split(leaf):
+        return np.asarray(leaf).reshape(*grid, *np.shape(leaf)[1:])
+
+    def part(which):  # of what was kept of the last row
+        return jax.tree.map(lambda leaf: split(leaf)[-1, :, which], run.history.get("watch"))
+
+    blocks = min(_BLOCKS, spec.training.steps)
+    losses = np.array_split(split(run.history["loss"]), blocks, axis=-1)
+    way = {"initial": part(0), "checkpoints": part(slice(1, None))}
+    return Runs(
+        spec,
+        _without_absent(spec, jax.tree.map(split, run.params)),
+        loss=np.stack([np.median(block, axis=-1) for block in losses], axis=-1),
+        taken=np.array([status.step for status in run.status]).reshape(grid),
+        status=run.status,
+        **way,
+    )
+
+
+def _without_absent(spec: Spec, params: Any) -> Any:
+    """Leaves [A, S, ...] with zeros for the heads that a variant lacks."""
+    gates = gates_of(spec.architecture)
+    if gates is None:
+        return params
+    gates = gates.astype(np.float32)[:, None, :, :, None, None]
+    heads = {name: getattr(params, name, None) for name in _OF_HEADS}
+    return params.replace(**{k: gates * leaf for k, leaf in heads.items() if leaf is not None})
+
+
+def write(file: Path, runs: Runs, *, with_checkpoints: bool) -> None:
+    """An npz file with the Spec in JSON; a kill leaves the old file or the new one."""
+    arrays = {"spec": np.array(json.dumps(results.plain(runs.spec)))}
+    arrays |= {"loss": runs.loss.astype(np.float32), "taken": runs.taken}
+    for group in ("params", "checkpoints")[: 1 + with_checkpoints]:
+        leaves = jax.tree.leaves_with_path(getattr(runs, group))
+        arrays |= {f"{group}{jax.tree_util.keystr(path)}": leaf for path, leaf in leaves}
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    results.write(file, content.getvalue())
+
+
+def read(file: Path, spec: Spec) -> Runs:
+    """The runs of ``spec`` in a file that ``write`` has left; any other file is refused."""
+    try:
+        with np.load(file) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        saved = json.loads(str(arrays.pop("spec")))
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{file.name} is damaged: {error!r}") from None
+    changes = results.differences(saved, results.plain(spec))
+    if changes:
+        raise ValueError(f"{file.name} holds the weights of another Spec: {changes}")
+    on_the_way = any(name.startswith("checkpoints") for name in arrays)
+    like, layout = _layout(spec, on_the_way)
+    for name in sorted(layout.keys() | arrays.keys()):
+        array, expected = arrays.get(name), layout.get(name, "not there")
+        if array is None or f"{array.dtype} {array.shape}" != expected:
+            raise ValueError(f"{file.name} is damaged: {name} ought to be {expected}")
+        if name[:4] in ("para", "chec") and not np.isfinite(array).all():
+            raise ValueError(f"{file.name} is damaged: {name} is not finite")
+
+    def tree(group):
+        return jax.tree.unflatten(like, [arrays[name] for name in layout if group in name])
+
+    checkpoints = tree("checkpoints") if on_the_way else None
+    return Runs(spec, tree("params"), checkpoints, arrays["loss"].astype(float), arrays["taken"])
+
+
+def _layout(spec: Spec, on_the_way: bool) -> tuple[Any, dict[str, str]]:
+    """The structure of params, and what the arrays of a file are by name."""
+    like = jax.eval_shape(partial(init, spec), jax.random.key(0))
+    training, rows = spec.training, len(spec.architecture.rows)
+    groups = {"params": (rows, training.seeds)}
+    if on_the_way:
+        groups["checkpoints"] = (training.seeds, training.checkpoints)
+    layout = {
+        f"{group}{jax.tree_util.keystr(path)}": f"float32 {(*axes, *leaf.shape)}"
+        for group, axes in groups.items()
+        for path, leaf in jax.tree.leaves_with_path(like)
+    }
+    layout["loss"] = f"float32 {(*groups['params'], min(_BLOCKS, training.steps))}"
+    layout["taken"] = f"int64 {groups['params']}"
+    return jax.tree.structure(like), layout

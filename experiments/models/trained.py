@@ -1,0 +1,26 @@
+"""``trained``: the runs of a Spec, from committed weights, the cache, or a training here and now.
+
+Several experiments ask different questions about the same weights: the first that needs them pays.
+"""
+
+from experiments.models import runs, training
+from experiments.models.named import MODELS
+from experiments.models.runs import Runs
+from experiments.models.specs import Spec
+
+
+def trained(spec: Spec, label: str, *, retrain: bool = False, progress=None) -> Runs:
+    """Committed weights if the Spec is a named one of the laptop tier, unless ``retrain``; else
+    those that the cache has of this Spec and this code; else new ones."""
+    for name, committed in MODELS["laptop"].items():
+        file = training.file_of(name)
+        if spec == committed and file.exists() and not retrain:
+            try:
+                return runs.read(file, spec)
+            except ValueError as error:
+                raise ValueError(
+                    f"{error}: restore it, renew it with python -m experiments.models.training "
+                    f"{name!r}, or train here with retrain=True (--config.retrain True)"
+                ) from None
+    files = training.cached(spec)
+    return runs.collect(spec, training.train(spec, label, files=files, progress=progress))

@@ -1,0 +1,134 @@
+"""``train``: the one training of all models here, and the program that writes committed weights.
+
+``python -m experiments.models.training [NAME...]`` trains the named models of the laptop tier, all
+if none is named, on as many cores as there are; it can be killed and resumed. It writes
+``experiments/weights``: the weights, the log, and where they come from.
+"""
+
+import functools
+import hashlib
+import json
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import jax
+import numpy as np
+import optax
+
+import lsa_lab
+import lsa_lab.training
+from experiments.models.model import Model, gates_of, init
+from experiments.models.named import MODELS
+from experiments.models.runs import collect, write
+from experiments.models.specs import Spec, Training
+from experiments.models.tasks import training_batch
+from lsa_lab import provenance, results
+from lsa_lab.harness import process
+from lsa_lab.harness.checks import nearest
+from lsa_lab.training import Files, Run, fit
+
+WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
+ON_THE_WAY = ("depth 3", "depth 5", "long training")  # whose checkpoints are committed too
+
+
+def train(
+    spec: Spec, label: str, *, key=None, noise_std=None, files: Files | None = None, progress=None
+) -> Run:
+    """The A S runs of a Spec in float32: least squared errors against targets without noise.
+
+    ``key`` stands in for that of the training's seed; ``noise_std``, a number for each seed, for
+    the task's, where there are no variants. The params are kept at every checkpoint.
+    """
+    training, per_run = spec.training, _per_run(spec, noise_std)
+    count = len(jax.tree.leaves(per_run)[0])
+    key_init, key_data = jax.random.split(jax.random.key(training.seed) if key is None else key)
+
+    def loss(params, batch, own):
+        return Model(spec, params, own.get("gates")).errors(batch).mean()
+
+    def sample(key, own):
+        return training_batch(key, spec.task, training.batch, own.get("noise_std"))
+
+    parts, keep = training.checkpoints, lambda params: params
+    return fit(
+        lsa_lab.training.Training(loss, sample, _optimizer(training), training.steps, label=label),
+        jax.jit(jax.vmap(partial(init, spec)))(jax.random.split(key_init, count)),
+        jax.random.split(key_data, count),
+        per_run=per_run,
+        files=files,
+        progress=progress,
+        **{"watch": keep, "chunk": training.steps // parts} if parts else {},
+    )
+
+
+def _per_run(spec: Spec, noise_std) -> dict[str, np.ndarray]:  # [R, ...]
+    """The gates, or without variants the noise: arguments of the program, as whose constants they
+    would lead to other last bits."""
+    gates, seeds = gates_of(spec.architecture), spec.training.seeds
+    if gates is not None:
+        return {"gates": np.repeat(gates, seeds, axis=0).astype(np.float32)}
+    noise_std = spec.task.noise_std if noise_std is None else noise_std
+    return {"noise_std": np.full(seeds, noise_std, np.float32)}
+
+
+def _optimizer(training: Training):
+    """Adam with a linear rise and a cosine fall of the step size, and gradients cut short."""
+    rate, steps = training.learning_rate, training.steps
+    schedule = optax.warmup_cosine_decay_schedule(
+        0.0, rate, steps // training.rise, steps, rate / training.fall
+    )
+    adam = optax.adam(schedule, b2=training.beta_2)
+    chain = optax.chain(optax.clip_by_global_norm(training.clip), adam)
+    return lambda own: chain
+
+
+def cached(spec: Spec, log: Path | None = None) -> Files:
+    """Where the training of a Spec by this code is kept, finished or not."""
+    identity = json.dumps(results.plain(spec), sort_keys=True) + f" code={_code()}"
+    name = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    checkpoint = process.cache() / "trained" / f"{name}.ckpt"
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    return Files(checkpoint, log, identity)
+
+
+@functools.cache
+def _code() -> str:
+    """A digest of the code that draws, runs and trains: weights of other code are not ours."""
+    library, here = Path(lsa_lab.__file__).parent, Path(__file__).parent
+    files = [library / name for name in ("prompts.py", "training.py", "runs.py")]
+    files += [here / name for name in ("model.py", "tasks.py", "training.py")]
+    files += [*sorted(library.glob("tasks/*.py")), *sorted(library.glob("models/*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def file_of(name: str) -> Path:
+    return WEIGHTS / f"{name.replace(' ', '_')}.npz"
+
+
+def main(names: list[str]) -> int:
+    """Train the models of these names, all if there is none, and write them down."""
+    models = MODELS["laptop"]
+    for name in names:
+        if name not in models:
+            print(f"error: no model {name!r}: nearest {nearest(name, list(models))!r}; there are "
+                  f"{', '.join(models)}", file=sys.stderr)  # fmt: skip
+            return 2
+    process.configure()
+    WEIGHTS.mkdir(exist_ok=True)
+    origin = provenance.facts()  # of the code that is loaded
+    for name in names or models:
+        spec, start = models[name], time.monotonic()
+        run = train(spec, name, files=cached(spec, WEIGHTS / "log.jsonl"))
+        write(file_of(name), collect(spec, run), with_checkpoints=name in ON_THE_WAY)
+        facts = {"name": name, "spec": results.plain(spec)}
+        facts |= {"seconds": round(time.monotonic() - start, 1)} | origin
+        with (WEIGHTS / "provenance.jsonl").open("a") as out:
+            out.write(json.dumps(facts, sort_keys=True) + "\n")
+        print(name, f"{facts['seconds']} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,241 @@
+"""Models are what their Specs say, and their weights those of the Spec that is asked for."""
+
+import dataclasses
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.models import model, named, runs, tasks, trained, training
+from experiments.models.model import Model
+from experiments.models.regression import dense
+from experiments.models.specs import Architecture, Spec, Task, Training, restored
+from lsa_lab import prompts, results
+from lsa_lab.models.trace import predict
+
+TINY = named.MODELS["smoke"]["depth 3"]
+SHORT = dict(steps=4, batch=4, learning_rate=0.01, seeds=2)
+MERGED = dense("linear", 2, 4, 2, training=SHORT)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """One small model in place of the committed ones, and a folder of its own."""
+    monkeypatch.setattr(training, "WEIGHTS", tmp_path / "weights")
+    monkeypatch.setitem(named.MODELS, "laptop", {"tiny one": TINY})
+    monkeypatch.setattr(training, "ON_THE_WAY", ("tiny one",))
+    monkeypatch.setattr(training.process, "configure", lambda: None)
+    return tmp_path / "weights"
+
+
+def changed(spec: Spec, group: str, **changes) -> Spec:
+    values = dataclasses.replace(getattr(spec, group), **changes)
+    return dataclasses.replace(spec, **{group: values})
+
+
+def same(a, b, rtol=1e-6):
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=rtol), a, b)
+
+
+def weights(spec: Spec) -> np.ndarray:
+    leaves = jax.tree.leaves(trained.trained(spec, "test").params)
+    return np.concatenate([np.ravel(leaf) for leaf in leaves])
+
+
+def kept(tmp_path) -> dict:
+    files = (tmp_path / "cache" / "trained").iterdir()
+    return {file.name: file.stat().st_mtime_ns for file in files}
+
+
+def test_weights_are_written_once_and_read_back(store, monkeypatch, capsys):
+    assert training.main([]) == 0
+    assert "tiny one" in capsys.readouterr().out
+    names = sorted(file.name for file in store.iterdir())
+    assert names == ["log.jsonl", "provenance.jsonl", "tiny_one.npz"]
+    line = json.loads((store / "provenance.jsonl").read_text())
+    assert line["spec"] == results.plain(TINY)
+    assert "git_commit" in line
+    fresh = trained.trained(TINY, "test", retrain=True)
+    monkeypatch.setattr(training, "train", None)  # nobody trains from here on
+    read = trained.trained(TINY, "test")
+    same((read.params, read.checkpoints, read.loss), (fresh.params, fresh.checkpoints, fresh.loss))
+    assert read.finished.all()
+    last = jax.tree.map(lambda leaf: leaf[:, -1], read.checkpoints)
+    same(last, read.models().params)
+
+
+def test_the_second_who_asks_gets_the_same_weights_untrained(tmp_path):
+    first = weights(MERGED)
+    before = kept(tmp_path)
+    np.testing.assert_array_equal(first, weights(MERGED))
+    assert kept(tmp_path) == before
+
+
+def test_another_number_or_other_code_has_other_weights(tmp_path, monkeypatch):
+    base = weights(MERGED)
+    assert not np.array_equal(base, weights(changed(MERGED, "training", seed=1)))
+    assert not np.array_equal(base, weights(changed(MERGED, "task", noise_std=0.5)))
+    count = len(kept(tmp_path))
+    monkeypatch.setattr(training, "_code", lambda: "edited")
+    weights(MERGED)
+    assert len(kept(tmp_path)) == count + 1
+
+
+def test_committed_weights_of_another_spec_are_refused_by_the_number(store, monkeypatch):
+    training.main(["tiny one"])
+    noisier = changed(TINY, "task", noise_std=0.75)
+    assert trained.trained(noisier, "test").status, "a Spec that nobody committed is trained"
+    monkeypatch.setitem(named.MODELS, "laptop", {"tiny one": noisier})
+    with pytest.raises(ValueError, match=r"task.noise_std = 0.5 in the file.*retrain True"):
+        trained.trained(noisier, "test")
+
+
+def spoilt(file, **changes):
+    """The file with other arrays; None takes one out."""
+    with np.load(file) as stored:
+        arrays = {name: stored[name] for name in stored.files} | changes
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    np.savez_compressed(file, **arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda a: {"params.w_kq": None}, r"params.w_kq ought to be float32 \(3, 2, 2, 2, 5, 5\)"),
+        (lambda a: {"params.w_kq": a["params.w_kq"][:, :1]}, "params.w_kq ought to be"),
+        (lambda a: {"params.w_pv": a["params.w_pv"].astype(float)}, "ought to be float32"),
+        (lambda a: {"params.w_q": a["params.w_kq"]}, "params.w_q ought to be not there"),
+        (lambda a: {"checkpoints.w_pv": np.nan * a["checkpoints.w_pv"]}, "is not finite"),
+        (lambda a: {"spec": None}, "damaged"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_advice(store, change, words):
+    training.main([])
+    file = store / "tiny_one.npz"
+    with np.load(file) as stored:
+        changes = change({name: stored[name] for name in stored.files})
+    spoilt(file, **changes)
+    with pytest.raises(ValueError, match=f"tiny_one.npz is damaged: .*{words}") as caught:
+        trained.trained(TINY, "test")
+    assert "python -m experiments.models.training 'tiny one'" in str(caught.value)
+
+
+def test_a_file_with_other_bytes_is_refused(store):
+    training.main([])
+    file = store / "tiny_one.npz"
+    good = file.read_bytes()
+    for bad in (good[:-30], good[:500] + bytes(100) + good[600:], b"", b"PK"):
+        file.write_bytes(bad)
+        with pytest.raises(ValueError, match=r"tiny_one.npz is damaged"):
+            trained.trained(TINY, "test")
+
+
+def test_an_unknown_name_is_refused_before_anything_is_trained(store, capsys):
+    assert training.main(["tiny won"]) == 2
+    assert "nearest 'tiny one'" in capsys.readouterr().err
+    assert not store.exists()
+
+
+def test_every_named_model_of_the_laptop_tier_has_its_weights_in_two_megabytes():
+    for name, spec in named.MODELS["laptop"].items():
+        read = runs.read(training.file_of(name), spec)
+        assert (read.checkpoints is not None) == (name in training.ON_THE_WAY)
+        assert read.loss.shape[:2] == (len(spec.architecture.variants), spec.training.seeds)
+    assert sum(file.stat().st_size for file in training.WEIGHTS.iterdir()) < 2 << 20
+
+
+def test_heads_that_a_variant_lacks_are_zero_and_unheard():
+    every = trained.trained(TINY, "test")
+    gates = model.gates_of(TINY.architecture)[0]
+    alone = jax.tree.map(lambda leaf: leaf[0], every.models(0).in_float64())
+    np.testing.assert_array_equal(alone.gates, gates)
+    np.testing.assert_array_equal(np.abs(alone.params.w_kq).max((2, 3)) > 0, gates > 0)
+    batch = tasks.draw(jax.random.key(1), tasks.distribution(TINY.task), 3)
+    params = jax.tree.map(
+        lambda leaf: np.where(gates[:, :, None, None] > 0, leaf, 1e3), alone.params
+    )
+    loud = alone.replace(params=params)
+    np.testing.assert_array_equal(alone.predict(batch), loud.predict(batch))
+
+
+@pytest.mark.parametrize("name", ["depth 3", "softmax"])
+def test_predictions_are_those_of_the_trace(name):
+    spec = named.MODELS["smoke"][name]
+    params = model.init(spec, jax.random.key(2))
+    one_variant = Model(spec, params, model.gates_of(spec.architecture)[1]).in_float64()
+    batch = tasks.draw(jax.random.key(3), tasks.distribution(spec.task), 3)
+
+    def of_trace(prompt):
+        return prompts.normalised(prompt)[1] * predict(one_variant.forward(prompt))
+
+    expected = jax.jit(jax.vmap(of_trace))(batch)
+    np.testing.assert_allclose(one_variant.predict(batch), expected, atol=1e-12)
+    merged = one_variant.plain()
+    assert merged.spec.architecture.merged == (name != "softmax")
+    np.testing.assert_allclose(merged.predict(batch), expected, atol=1e-12)
+
+
+def test_narrow_keys_merge_to_the_same_function():
+    spec = changed(TINY, "architecture", key_width=3, variants=())
+    narrow = Model(spec, model.init(spec, jax.random.key(2))).in_float64()
+    batch = tasks.draw(jax.random.key(3), tasks.distribution(spec.task), 3)
+    expected = jax.jit(jax.vmap(lambda prompt: predict(narrow.forward(prompt))))(batch)
+    expected = expected * jax.vmap(prompts.normalised)(batch)[1]
+    for same_model in (narrow, narrow.merged(), narrow.plain()):
+        np.testing.assert_allclose(same_model.predict(batch), expected, atol=1e-12)
+
+
+def test_a_risk_is_finite_where_a_model_explodes():
+    params = model.init(TINY, jax.random.key(0))
+    exploding = Model(TINY, jax.tree.map(lambda leaf: jnp.full(leaf.shape, 1e30), params))
+    batch = tasks.draw(jax.random.key(4), tasks.distribution(TINY.task, 4), 8)
+    largest = 2 * jnp.abs(batch.y).max(1)
+    assert 0 < exploding.risk(batch) <= ((largest + jnp.abs(batch.y_query)) ** 2).mean()
+
+
+def test_both_kernels_of_factored_heads_train_with_any_mask():
+    for kernel in ("linear", "softmax"):
+        spec = dense(kernel, 2, 4, 2, heads=2, key_width=3, keys="causal", training=SHORT)
+        assert np.isfinite(weights(spec)).all()
+
+
+def test_noise_may_differ_from_seed_to_seed():
+    noisy = training.train(MERGED, "test", noise_std=np.array([0.0, 0.5]))
+    alike = training.train(MERGED, "test")
+    np.testing.assert_array_equal(noisy.params.w_kq[0], alike.params.w_kq[0])
+    assert not np.array_equal(noisy.params.w_kq[1], alike.params.w_kq[1])
+
+
+def test_a_spec_is_saved_whole_and_restored(tmp_path):
+    import xarray as xr
+
+    for spec in (*named.MODELS["paper"].values(), MERGED):
+        file = tmp_path / "result.nc"
+        results.save(xr.Dataset({"x": 1.0}), file, config={"model": results.plain(spec)})
+        assert restored(results.config_of(results.load(file)).model) == spec
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda: Architecture(2, 2, ((1, 1), (1, 1, 1))), "each has 2 layers"),
+        (lambda: Architecture(2, 2, ((0, 1),)), "1 to 2 heads"),
+        (lambda: Architecture(2, 2, ((3, 1),)), "1 to 2 heads"),
+        (lambda: Architecture(2, norm=True), "choose a key_width"),
+        (lambda: Architecture(2, kernel="softmax"), "choose a key_width"),
+        (lambda: Architecture(2, kernel="softmaks"), "nearest softmax"),
+        (lambda: Task(4, (6, 8)), "multiple"),
+        (lambda: Task(4, (8,), sparsity=9), "sparsity"),
+        (lambda: Training(10, 4, 0.1, seeds=2, checkpoints=3), "divisor of steps = 10"),
+    ],
+)
+def test_specs_that_make_no_sense_are_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        change()
