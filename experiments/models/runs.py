@@ -103,7 +103,7 @@ def write(file: Path, runs: Runs, *, with_checkpoints: bool) -> None:
 def read(file: Path, spec: Spec) -> Runs:
     """The runs of ``spec`` in a file that ``write`` has left; any other file is refused."""
     try:
-        with np.load(file) as stored:
+        with file.open("rb") as opened, np.load(opened) as stored:
             arrays = {name: stored[name] for name in stored.files}
         saved = json.loads(str(arrays.pop("spec")))
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
