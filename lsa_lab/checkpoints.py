@@ -70,10 +70,10 @@ def _named(tree: Any) -> dict[str, Any]:
     return {jax.tree_util.keystr(path): x for path, x in jax.tree.leaves_with_path(tree)}
 
 
-def _expect(path: str | Path, found: dict, wanted: dict) -> None:
-    for name in wanted | found:
-        if found.get(name) != wanted.get(name):
+def _expect(path: str | Path, saved: dict, wanted: dict) -> None:
+    for name in wanted | saved:
+        if saved.get(name) != wanted.get(name):
             raise ValueError(
-                f"checkpoint {path} has {name} = {found.get(name, 'nothing')}, and this call has "
+                f"checkpoint {path} has {name} = {saved.get(name, 'nothing')}, and this call has "
                 f"{wanted.get(name, 'nothing')}: delete the file or restore the arguments"
             )

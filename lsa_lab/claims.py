@@ -41,8 +41,8 @@ class Statement:
 
     def __post_init__(self):
         if self.statistic not in get_args(Statistic):
-            known = ", ".join(get_args(Statistic))
-            raise ValueError(f"statement {self.id}: statistic {self.statistic!r}: choose {known}")
+            choices = ", ".join(get_args(Statistic))
+            raise ValueError(f"statement {self.id}: statistic {self.statistic!r}: choose {choices}")
         if (self.margin is None) == (self.at_least is None and self.at_most is None):
             raise ValueError(f"statement {self.id}: give at_least, at_most or both, or a margin")
         low, high = self.bounds
@@ -51,7 +51,7 @@ class Statement:
 
     @property
     def bounds(self) -> Interval:
-        """[low, high], infinite where nothing is asked."""
+        """[low, high], infinite where nothing is required."""
         if self.margin is not None:
             ratio = self.statistic == "ratio"
             return (1 / (1 + self.margin) if ratio else -self.margin), ratio + self.margin
@@ -60,7 +60,7 @@ class Statement:
 
     @property
     def criterion(self) -> str:
-        """As "median over runs of the share of pairs >= 0.95"."""
+        """The criterion in words: "median over runs of the share of pairs >= 0.95"."""
         words = {"ratio": "geometric mean"}.get(self.statistic, self.statistic)
         what = self.measured
         if self.statistic not in ("value", "estimate"):
@@ -85,8 +85,8 @@ class Claim:
 
     def __post_init__(self):
         if self.verdict not in get_args(Verdict):
-            known = ", ".join(get_args(Verdict))
-            raise ValueError(f"claim {self.id}: verdict {self.verdict!r}: choose one of {known}")
+            choices = ", ".join(get_args(Verdict))
+            raise ValueError(f"claim {self.id}: verdict {self.verdict!r}: choose one of {choices}")
         low, high = _checked(self.interval)
         object.__setattr__(self, "interval", (low, high))
         object.__setattr__(self, "value", float(self.value))

@@ -24,7 +24,7 @@ _DATA = 0x64617461  # "data": the child of a run's key from which its batches ar
 
 
 class State(flax.struct.PyTreeNode):
-    """Where a run stands. ``finite`` tells of the loss, each gradient leaf and each new leaf of
+    """Where a run stands. ``finite`` stands for the loss, each gradient leaf and each new leaf of
     params at the last step tried; one False and the run rests at its last finite params."""
 
     params: Any

@@ -52,7 +52,7 @@ class Files:
     """Where a training leaves its checkpoint and its log.
 
     With ``checkpoint`` the same call, repeated after any end, resumes to the same bits, and returns
-    at once when nothing is left to do: the caller deletes the file. ``identity`` tells apart what
+    at once when nothing is left to do: the caller deletes the file. ``identity`` separates what
     the arrays cannot, the loss for one. ``log`` gains one JSON line a chunk; resuming repeats none
     of them, a start from nothing begins to count again.
     """
@@ -67,7 +67,7 @@ class Run:
     """The last finite params, a record of every step, and how it ended; leading axis R for many.
 
     ``history`` has "loss" and "grad_norm", both before the step's update, in float64 whatever the
-    model's precision, NaN from the step on at which a run diverged; and "watch", if asked for, of
+    model's precision, NaN from the step on at which a run diverged; and "watch", if given, of
     the params before the first step and after every chunk (those of a diverged run stand still).
     """
 
@@ -176,7 +176,7 @@ def _plan(
 
 
 def _facts(plan: _Plan, identity: str) -> checkpoints.Facts:
-    """What tells the checkpoint of this call from that of another."""
+    """What must agree for a checkpoint to be of this call."""
     steps, curriculum = plan.training.steps, plan.training.curriculum
     facts = checkpoints.Facts(identity=identity, steps=steps, width=plan.width, runs=plan.num_runs)
     if plan.watch is not None:

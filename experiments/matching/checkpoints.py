@@ -14,8 +14,8 @@ def sample_pools(task, queries, keys):  # -> Pool [R, m, ...], queries [R, K·qu
     def sample(key):
         key_pool, key_queries = jax.random.split(key)
         pool = pools.sample(key_pool, task)
-        query_pool = pools.queries(key_queries, task, pool.law, queries)
-        return pool.replace(law=None), query_pool.replace(law=None)
+        query_pool = pools.queries(key_queries, task, pool.population, queries)
+        return pool.replace(population=None), query_pool.replace(population=None)
 
     return jax.jit(jax.vmap(sample))(keys)
 

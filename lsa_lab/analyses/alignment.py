@@ -3,7 +3,7 @@
 A path is weights [S, d], one row for each step of an algorithm on one prompt. The measures are
 those of von Oswald et al. (2212.07677): the difference of predictions, and the difference and the
 angle of sensitivities ∂ŷ/∂x_query, every layer against every step. ``estimators.gradient_descent``
-is a path; the others are below, each a function of (prompt, settings). Fit the settings on prompts
+is a path; the others are below, each a function of (prompt, parameters). Fit these on prompts
 of their own with ``training.fit``, ``mismatch`` as the loss, and measure on others.
 """
 
@@ -20,7 +20,7 @@ from lsa_lab import estimators
 from lsa_lab.arguments import Real, check_at_least
 from lsa_lab.prompts import Prompt
 
-Path = Callable[[Prompt, Any], Array]  # (prompt, settings) -> [S, d]
+Path = Callable[[Prompt, Any], Array]  # (prompt, parameters) -> [S, d]
 
 
 class Distances(flax.struct.PyTreeNode):
@@ -55,24 +55,24 @@ def distances(
     )
 
 
-def mismatch(path: Path, settings: Any, batch: Prompt, targets: Array) -> Array:  # []
+def mismatch(path: Path, parameters: Any, batch: Prompt, targets: Array) -> Array:  # []
     """Mean over prompts [B] of (w_S·x_query - target)², w_S the last weights of the path.
 
-    The objective for fitting settings: against y_query it gives the best algorithm of its kind,
-    against a model's predictions the one most like the model. Neither looks at the steps between.
+    The objective for fitting parameters: against y_query it gives the best algorithm of its kind,
+    against a model's predictions the one most like the model. Neither reads the steps between.
     Fit what must be positive through its logarithm.
     """
     chex.assert_equal_shape([targets, batch.y_query], custom_message="one target for each prompt")
 
     def error(prompt: Prompt, target: Array) -> Array:
-        return (path(prompt, settings)[-1] @ prompt.x_query - target) ** 2
+        return (path(prompt, parameters)[-1] @ prompt.x_query - target) ** 2
 
     return jax.vmap(error)(batch, targets).mean()
 
 
-def descent_plus_plus(prompt: Prompt, settings: tuple[Array, Array]) -> Array:  # [S, d]
-    """GD++ with settings (step_sizes, gammas), each [S-1] (docs/theory, "GD++")."""
-    return estimators.gradient_descent_plus_plus(prompt, *settings)
+def descent_plus_plus(prompt: Prompt, parameters: tuple[Array, Array]) -> Array:  # [S, d]
+    """GD++ with parameters (step_sizes, gammas), each [S-1] (docs/theory, "GD++")."""
+    return estimators.gradient_descent_plus_plus(prompt, *parameters)
 
 
 def preconditioned_descent(prompt: Prompt, preconditioners: Array) -> Array:  # [S, d]

@@ -8,7 +8,7 @@ to look at, not a theorem. Shares of the total, and fractions over many prompts,
 
 Everywhere ``forward(params, tokens)`` takes the merged tokens of ``prompts.tokens``: a model with a
 config comes as ``functools.partial(transformer.forward, config=config)``, a mask likewise, and a
-model of interleaved tokens behind a function that interleaves them.
+model of interleaved tokens after a function that interleaves them.
 """
 
 from collections.abc import Callable
@@ -149,7 +149,7 @@ def _through_the_moment(
 
 
 def _jacobian(function: Callable[[Array], Array], point: Array) -> Array:  # outputs first
-    """By whichever mode needs fewer passes."""
+    """The derivative, outputs first, by whichever mode needs fewer passes."""
     outputs = jax.eval_shape(function, point).size
     return (jax.jacfwd if point.size < outputs else jax.jacrev)(function)(point)
 

@@ -35,7 +35,7 @@ def best_common_map(
 ) -> CommonMap:
     """W_t = argmin Σ_tokens |h_t - W_t e|², by SVD, the shortest where several are best.
 
-    A read-in is part of the map. At most e tokens always have a map, so more are asked for; tokens
+    A read-in is part of the map. At most e tokens always have a map, so more are needed; tokens
     in a subspace (labels without noise, queries) need only exceed its dimension.
     """
     _check(tokens, stream)
@@ -57,7 +57,7 @@ def best_common_query_map(
     prompt: Prompt,
     queries: Array,  # [m, d]
 ) -> CommonMap:
-    """The map common to many queries behind the same demonstrations, each asked alone.
+    """The map common to many queries after the same demonstrations, each in a prompt of its own.
 
     This is the map that a prediction uses; the prompt's own query is not among them.
     """

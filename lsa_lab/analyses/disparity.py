@@ -54,7 +54,7 @@ class Summary(flax.struct.PyTreeNode):
     growth: Array  # []  fraction whose ratio never falls and ends larger
     larger: Array  # []  fraction whose ratio is larger at the last layer than at the first
     smaller: Array  # []  fraction whose ratio is smaller at the last layer than at the first
-    flips: Array  # []  fraction where the one behind at the first layer is ahead at the last
+    flips: Array  # []  fraction where the smaller at the first layer is ahead at the last
     dropped: Array  # []  number of prompts with a zero flow or an overflow in any layer
 
 

@@ -77,7 +77,7 @@ def attention_similarity(first: Array, second: Array) -> Array:  # [B, H, T, T] 
     chex.assert_rank([first, second], 4, custom_message="attention is [B, H, T, T], of one layer")
     rows = [a.swapaxes(0, 1).reshape(a.shape[1], -1) for a in (first, second)]
     chex.assert_equal_shape_suffix(
-        rows, 1, custom_message="both models must have seen the same prompts"
+        rows, 1, custom_message="both models must have read the same prompts"
     )
     return _cosines(*(row - row.mean(1, keepdims=True) for row in rows))
 

@@ -41,8 +41,7 @@ def subsets(num_heads: int) -> Array:  # [2^H, H]
 
 
 def best_subsets(losses: Array) -> Array:  # [2^H] -> [H+1]
-    """For each number of heads kept, from none to all, the subset with the smallest loss: the
-    indices of rows of ``subsets``."""
+    """Rows of ``subsets``: the smallest loss for each number of heads kept, from none to all."""
     sizes = subsets(_num_heads(losses)).sum(1)
     by_size = sizes[None] == jnp.arange(_num_heads(losses) + 1, dtype=sizes.dtype)[:, None]
     return jnp.where(by_size, losses[None], jnp.inf).argmin(1)

@@ -155,8 +155,8 @@ def implied_weights(
     prompts.check(prompt)
 
     def predictions(x_query: Array) -> Array:  # [L+1]
-        asked = prompts.tokens(prompt.replace(x_query=x_query))
-        return layer_predictions(forward(params, asked))
+        tokens = prompts.tokens(prompt.replace(x_query=x_query))
+        return layer_predictions(forward(params, tokens))
 
     return jax.jacrev(predictions)(prompt.x_query)
 

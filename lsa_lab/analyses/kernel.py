@@ -37,7 +37,7 @@ def softmax_update(
     w_v: Array,  # [e, e]  W_O W_V where they are factored
     w_k: Array,  # [k, e]
     w_q: Array,  # [k, e]
-    demonstrations: Array,  # [n, e]  of the stream before the layer, behind its norm if it has one
+    demonstrations: Array,  # [n, e]  of the stream before the layer, after its norm if it has one
     query: Array,  # [e]  likewise
 ) -> SoftmaxUpdate:
     """The weighted demonstrations and the normaliser with which one head reads one query.

@@ -103,7 +103,7 @@ def project_out(features: Array, directions: Array) -> Array:  # [T, D], [m, D] 
 
     The label enters the stream along ``read_in[:, -1]`` and is read along ``read_out``. Left in,
     descent would fit y_i with y_i itself. What layer 1 writes because of a token's own label, in
-    any direction, stays: ``asked`` is free of it.
+    any direction, stays: ``as_queries`` is free of it.
     """
     chex.assert_shape(
         directions, (None, features.shape[-1]), custom_message="directions [m, D], D as features"
@@ -114,19 +114,19 @@ def project_out(features: Array, directions: Array) -> Array:  # [T, D], [m, D] 
     return features - (features @ basis) @ basis.T
 
 
-def asked(
+def as_queries(
     forward: Callable[..., Trace], params: chex.ArrayTree, prompt: Prompt, layer: int = 1
 ) -> Array:  # [n+1, D]
-    """The tokens after ``layer`` of all covariates x_1, ..., x_n, x_query, each asked as the query.
+    """The tokens after ``layer`` of all covariates x_1, ..., x_n, x_query, each as the query.
 
     No token then knows its own label, but through its place among the demonstrations, as r does.
     """
 
-    def ask(x_query: Array) -> Array:  # [D]
+    def token(x_query: Array) -> Array:  # [D]
         tokens = prompts.tokens(prompt.replace(x_query=x_query))
         return forward(params, tokens).stream[layer, -1]
 
-    return jax.vmap(ask)(jnp.concatenate([prompt.x, prompt.x_query[None]]))
+    return jax.vmap(token)(jnp.concatenate([prompt.x, prompt.x_query[None]]))
 
 
 def contributions(trace: Trace, sign: float = -1.0) -> Array:  # [L, H]

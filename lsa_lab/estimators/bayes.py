@@ -1,4 +1,4 @@
-"""The best rules there are, given the law of the weights: posterior means.
+"""The best rules there are, given the prior of the weights: posterior means.
 
 Labels are y_i = w·x_i + N(0, noise_var) throughout. Without noise the posterior sits on the
 solutions of Xw = y and the formulas divide by zero: those prompts are for ``ols``.
@@ -89,10 +89,10 @@ def sparse_posterior_mean(
 def spike_and_slab_posterior_mean(
     prompt: Prompt, inclusion: Real, signal_var: Real, noise_var: Real
 ) -> Array:  # [d]
-    """E(w | demonstrations) if each weight is N(0, signal_var) with chance ``inclusion``, else 0.
+    """E(w | demonstrations) if each weight is N(0, signal_var) with probability ``inclusion``.
 
     For designs with XᵀX = nI only, where weights do not interact. With v = σ²/n and z = Xᵀy/n,
-    w_j = p_j τ²/(τ² + v) z_j, p_j the chance that z_j ~ N(0, τ² + v) rather than N(0, v)
+    w_j = p_j τ²/(τ² + v) z_j, p_j the probability that z_j ~ N(0, τ² + v) rather than N(0, v)
     (docs/theory, "Spikes and slabs").
     """
     prompt, signal_var, noise_var = _admit(prompt, signal_var, noise_var)

@@ -63,16 +63,16 @@ def predictions(params: Params, batch: prompts.Prompt, sign: float = -1.0) -> Ar
 
         return jax.vmap(from_moment)(batch)
 
-    def one(prompt: prompts.Prompt) -> Array:
+    def from_tokens(prompt: prompts.Prompt) -> Array:
         return predict(linear_attention.forward(params, prompts.tokens(prompt)), sign)
 
-    return jax.vmap(one)(batch)
+    return jax.vmap(from_tokens)(batch)
 
 
 def compiler_options() -> dict[str, str] | None:
-    """For the jit around ``predictions`` or its gradient: on CPU 5 times faster, the same numbers.
+    """Options of the jit around ``predictions`` or its gradient: 5 times faster, the same numbers.
 
-    XLA drops optimisation barriers there before it fuses, and would compute each small product
+    On CPU XLA drops optimisation barriers before it fuses, and would compute each small product
     again in each of its readers. Other platforms' code generators know no barriers.
     """
     on_cpu = jax.default_backend() == "cpu"

@@ -1,4 +1,4 @@
-"""What a forward pass leaves behind, and the prediction read from it."""
+"""What a forward pass leaves, and the prediction read from it."""
 
 import flax.struct
 import jax.numpy as jnp

@@ -17,7 +17,7 @@ from lsa_lab.models.blocks import Kernel, Keys, check_keys
 class Config:
     """What a transformer is made of. jit and vmap take it as a constant, wherever it stands.
 
-    ``heads``: one count, or one for each layer such as (8, 1, 1). ``width``: of the stream behind a
+    ``heads``: one count, or one for each layer such as (8, 1, 1). ``width``: of the stream after a
     read-in; None, no read-in, the stream is the token itself. ``keys`` and ``normalise`` (linear
     kernel: divide by n) are those of ``linear_attention.forward``. In the interleaved layout x_1,
     y_1, ..., x_query the keys are "causal", token t reads tokens 1..t, itself included, and

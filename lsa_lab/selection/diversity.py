@@ -1,4 +1,4 @@
-"""Demonstrations unlike each other: rivals that look at the pool and not at the query.
+"""Demonstrations unlike each other: rivals that read the pool and not the query.
 
 Points [m, p] are covariates, whole tokens, flows or gradients, one row for each demonstration. To
 weigh diversity by quality, hand ``determinantal`` the points times a score [m, 1] (Kulesza and
@@ -129,11 +129,11 @@ def _lloyd(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
 
 
 def _seeds(points: Array, size: int, key: Array) -> Array:  # [size, p]
-    """k-means++: each next seed with a chance in proportion to its squared distance to the rest."""
+    """k-means++: the next seed is each point in proportion to its squared distance to the rest."""
 
     def draw(gaps: Array, key: Array) -> tuple[Array, Array]:  # gaps [m]
-        drawn = points[jax.random.categorical(key, jnp.log(gaps))]
-        return jnp.minimum(gaps, _squares(points - drawn[None])), drawn
+        seed = points[jax.random.categorical(key, jnp.log(gaps))]
+        return jnp.minimum(gaps, _squares(points - seed[None])), seed
 
     equal = jnp.ones_like(points[:, 0])
     first = points[jax.random.categorical(key, jnp.zeros_like(equal))]

@@ -1,4 +1,4 @@
-"""Choices that look at what is chosen already, or at the outcome itself.
+"""Choices that depend on what is chosen already, or on the outcome itself.
 
 ``chosen`` [m] marks the demonstrations of the prompt by 1, all others by 0. As weights of a second
 moment, S_0 = Σ_i c_i e_i e_iᵀ / Σ_i c_i, they give masked linear attention a prompt of fixed shape,

@@ -38,12 +38,12 @@ class Recipe:
     The text asks for the gradients of every epoch; the code saves after the first step and then ten
     times, evenly, and leaves out the last: ten checkpoints, whatever the epochs. The text's swaps
     are 32; the code's 1000 at most, 3 where it selects for one query, and they stop at a gain below
-    1e-6. Betas of 0.9 and 0.95 are asked of the trainer; its DeepSpeed section names AdamW and a
+    1e-6. Betas of 0.9 and 0.95 are given to the trainer; its DeepSpeed section names AdamW and a
     learning rate only, so the optimizer's own betas may have been in force. The loss is the sum
     over the answer's tokens, in three tasks the mean; half precision; examples that are too long
     are dropped, and at most 50 000 used.
 
-    Here: the warm-up is linear, ``fit`` looks before the first step and not behind it, batches are
+    Here: the warm-up is linear, ``fit`` watches before the first step and not after it, batches are
     drawn with replacement, and the steps are rounded down to a multiple of the saves.
     """
 
@@ -52,7 +52,7 @@ class Recipe:
     batch: int = 64
     learning_rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.95)
-    warm_up: float = 0.1  # of the steps; constant behind it
+    warm_up: float = 0.1  # of the steps; constant after it
     saves: int = 10
 
     def steps(self, m: int) -> int:
@@ -99,7 +99,7 @@ def example_loss(
     y: Array,  # []
     demonstrations: Array | None = None,  # [n, e]
 ) -> Array:  # []
-    """ℓ(z) = ½ (ŷ - y)², ŷ the model's answer to x behind the prefix."""
+    """ℓ(z) = ½ (ŷ - y)², ŷ the model's answer to x after the prefix."""
     predicted = predict(forward(params, tokens(prefix, x, demonstrations)))
     return (predicted - y) ** 2 / 2
 
@@ -111,7 +111,7 @@ def batch_loss(
     batch: Pool,
     demonstrations: Array | None = None,  # [n, e]
 ) -> Array:  # []
-    """The mean loss of a batch's examples, each asked alone: what ``fit`` minimises."""
+    """The mean loss of a batch's examples, each in a prompt of its own: what ``fit`` minimises."""
 
     def loss(x: Array, y: Array) -> Array:
         return example_loss(forward, params, prefix, x, y, demonstrations)

@@ -46,18 +46,18 @@ def project(blocks: Iterable[ArrayLike], key: Array, width: int) -> Array:  # [m
 def gap(blocks: Iterable[ArrayLike], indices: ArrayLike) -> Array:  # []
     """|mean_S g - ḡ|₂ of the rows themselves, in one walk; indices count through the blocks."""
     indices = np.asarray(indices)
-    origin, seen = None, 0
+    origin, count = None, 0
     for block in _admitted(blocks):
         if origin is None:
             origin = block.mean(0)  # sums of differences from it lose fewer digits
             total = chosen = jnp.zeros_like(origin)
         rows = block - origin[None]
-        here = indices[(indices >= seen) & (indices < seen + len(block))] - seen
+        here = indices[(indices >= count) & (indices < count + len(block))] - count
         total, chosen = total + rows.sum(0), chosen + rows[here].sum(0)
-        seen += len(block)
-    if origin is None or indices.min() < 0 or indices.max() >= seen:
-        raise ValueError(f"indices up to {indices.max()} of {seen} rows: has the iterator ended?")
-    return jnp.linalg.norm(chosen / len(indices) - total / seen)
+        count += len(block)
+    if origin is None or indices.min() < 0 or indices.max() >= count:
+        raise ValueError(f"indices up to {indices.max()} of {count} rows: has the iterator ended?")
+    return jnp.linalg.norm(chosen / len(indices) - total / count)
 
 
 def _admitted(blocks: Iterable[ArrayLike]) -> Iterable[Array]:

@@ -34,7 +34,7 @@ def best_of(error: Callable[[Array], Array], subsets: Array) -> tuple[Array, Arr
 
 
 def stratified(key: Array, labels: np.ndarray, size: int) -> Array:  # [m] integers -> [size]
-    """At random, but with the pool's own shares of the labels, up to whole numbers.
+    """A random choice with the pool's own shares of the labels, up to whole numbers.
 
     The largest remainders round up, ties to the lower label: a group below 1/(2·size) of the pool
     may be left out. The labels are concrete; the key may be traced.

@@ -48,7 +48,7 @@ def label_slot_flow(flow: Array) -> Array:  # [m, e] -> [m]
 
 
 def contribution(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]
-    """|s_i r_i|, s_i = x_i·x_query and r_i = y_i - w0·x_i: relevant and not yet known.
+    """|s_i r_i|, s_i = x_i·x_query and r_i = y_i - w0·x_i: relevant and not yet learned.
 
     What prior attention writes into the query's slot, up to its step size; w0 [d] is 0 unless
     given (derived here; docs/theory, "Attention with a prior").
@@ -103,7 +103,7 @@ def select(scores: Array, size: int) -> Array:  # [m] -> [size]
 def score_queries(score: Callable[[Array], Array], queries: Array, chunk: int) -> Array:  # [Q, ...]
     """score(query) for each of ``queries`` [Q, ...], in the memory of ``chunk`` queries.
 
-    A score that ends in ``select`` leaves [Q, size] behind instead of [Q, m]. Call it under jit.
+    A score that ends in ``select`` leaves [Q, size] instead of [Q, m]. Call it under jit.
     """
     check_at_least(chunk, "chunk")
     return jax.lax.map(score, queries, batch_size=chunk)
@@ -136,7 +136,7 @@ def grads(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m]
     s²|P|² + 2s uᵀPᵀPe + |Pe|²|u|² with u = Kq, s = e·u, whether or not the query is a key (A1
     2508.00385, Eq. 2, its norm derived here; docs/theory, "The one-shot flow").
     """
-    u, s = _asked(encoding, query_token)
+    u, s = _queried(encoding, query_token)
     joint = 2 * s * (encoding.pulled @ u)
     square = s**2 * encoding.weight_square + joint + encoding.written_square * (u @ u)
     return jnp.maximum(square, 0)
@@ -147,7 +147,7 @@ def grads_of_slot(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m
 
     ``grads`` with the last row p of P in its place (derived here).
     """
-    u, s = _asked(encoding, query_token)
+    u, s = _queried(encoding, query_token)
     row, written = encoding.w_pv[-1], encoding.written[:, -1]
     square = s**2 * (row @ row) + 2 * s * (row @ u) * written + written**2 * (u @ u)
     return jnp.maximum(square, 0)
@@ -173,17 +173,17 @@ def _read_row(params: Params, token: Array) -> Array:  # [L, e]
     product of two matrices is ever formed.
     """
     num_layers, _, e, _ = params.w_kq.shape
-    written = asked = jnp.zeros((0, e), token.dtype)  # b, a
+    written = queried = jnp.zeros((0, e), token.dtype)  # b, a
     for w_kq, w_pv in zip(params.w_kq, params.w_pv, strict=True):
-        now = token + (asked @ token) @ written
+        now = token + (queried @ token) @ written
         read = now @ w_kq  # [H, e]
-        asked = jnp.concatenate([asked, read + read @ written.T @ asked])
+        queried = jnp.concatenate([queried, read + read @ written.T @ queried])
         written = jnp.concatenate([written, w_pv @ now])
-    terms = (written[:, -1:] * asked).reshape(num_layers, -1, e).sum(1)
+    terms = (written[:, -1:] * queried).reshape(num_layers, -1, e).sum(1)
     return -(jnp.zeros_like(token).at[-1].set(1)[None] + jnp.cumsum(terms, axis=0))
 
 
-def _asked(encoding: Encoding, query_token: Array) -> tuple[Array, Array]:  # u [e], s [m]
+def _queried(encoding: Encoding, query_token: Array) -> tuple[Array, Array]:  # u [e], s [m]
     e = encoding.w_kq.shape[0]
     chex.assert_shape(query_token, (e,), custom_message="the token [x_query, 0], not x_query")
     return encoding.w_kq @ query_token, encoding.keys @ query_token

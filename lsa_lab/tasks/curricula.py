@@ -1,4 +1,4 @@
-"""From easy prompts to the task itself, in arrays of one shape: a training compiles once.
+"""Easy prompts first, the task itself last, in arrays of one shape: a training compiles once.
 
 A schedule is a function step -> value, as in optax; the value, traced, goes to a sampler:
 ``linear.sample(key, task, active=...)`` for coordinates, ``repeated`` for demonstrations (the

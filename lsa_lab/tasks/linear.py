@@ -1,4 +1,4 @@
-"""Dense and sparse linear regression: the law of a prompt."""
+"""Dense and sparse linear regression as a distribution of prompts."""
 
 from typing import Literal
 

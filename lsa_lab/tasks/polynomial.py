@@ -53,12 +53,11 @@ def sample(key: Array, task: PolynomialTask) -> Prompt:
     n, d = task.n, task.d
     normal = jax.random.normal(key_normal, ((n + 1) * d + n,), task.dtype)
     covariates = normal[: (n + 1) * d].reshape(n + 1, d)
-    shown = features(covariates, task.degree)
-    labels = shown @ sample_weights(key_weights, task)
+    phi = features(covariates, task.degree)
+    labels = phi @ sample_weights(key_weights, task)
     noise = jnp.asarray(task.noise_std, normal.dtype) * normal[(n + 1) * d :]
-    if task.raw:
-        shown = covariates
-    return Prompt(shown[:-1], labels[:-1] + noise, shown[-1], labels[-1])
+    x = covariates if task.raw else phi
+    return Prompt(x[:-1], labels[:-1] + noise, x[-1], labels[-1])
 
 
 def sample_weights(key: Array, task: PolynomialTask) -> Array:  # [F]

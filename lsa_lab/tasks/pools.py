@@ -13,23 +13,23 @@ from lsa_lab.arguments import Real, check_at_least
 from lsa_lab.prompts import Prompt
 
 
-class Law(flax.struct.PyTreeNode):
-    """What one pool and its queries share."""
+class Population(flax.struct.PyTreeNode):
+    """The clusters and the tasks that one pool and its queries are drawn from."""
 
     centres: Array  # [K, d]
     weights: Array  # [W, d]
 
 
 class Pool(flax.struct.PyTreeNode):
-    """m demonstrations and what is known of them; a pool of one's own needs x and y alone."""
+    """m demonstrations and where they come from; a pool of one's own needs x and y alone."""
 
     x: Array  # [m, d]
     y: Array  # [m]
     clean: Array | None = None  # [m]  the label before noise and flips
     cluster: Array | None = None  # [m]
-    weights: Array | None = None  # [m]  which of the law's weights made the label
+    weights: Array | None = None  # [m]  which of the population's weights gave the label
     source: Array | None = None  # [m]  the demonstration that this is a copy of, or itself
-    law: Law | None = None
+    population: Population | None = None
 
 
 class PoolTask(flax.struct.PyTreeNode):
@@ -67,21 +67,21 @@ class PoolTask(flax.struct.PyTreeNode):
 
 def sample(key: Array, task: PoolTask) -> Pool:
     """One pool, in random order."""
-    key_law, key_rows, key_copies, key_order = jax.random.split(key, 4)
+    key_population, key_rows, key_copies, key_order = jax.random.split(key, 4)
     num_copies = min(round(task.copies * task.m), task.m - 1)
     originals = task.m - num_copies
     source = jnp.arange(task.m)
     copied = jax.random.randint(key_copies, (num_copies,), 0, originals)
     source = source.at[originals:].set(copied)
     cluster = jnp.asarray(np.repeat(np.arange(len(task.shares)), counts(task.shares, originals)))
-    law = sample_law(key_law, task)
-    pool = _draw(key_rows, task, law, cluster[copied], cluster, source)
+    population = sample_population(key_population, task)
+    pool = _draw(key_rows, task, population, cluster[copied], cluster, source)
     order = jax.random.permutation(key_order, task.m)
     places = jnp.zeros_like(order).at[order].set(jnp.arange(task.m))
-    return take(pool, order).replace(source=places[source[order]], law=law)
+    return take(pool, order).replace(source=places[source[order]], population=population)
 
 
-def sample_law(key: Array, task: PoolTask) -> Law:
+def sample_population(key: Array, task: PoolTask) -> Population:
     """Cluster centres, uniform on the sphere of radius ``separation``, and regression weights."""
     key_centres, key_weights = jax.random.split(key)
     num_clusters = len(task.shares)
@@ -89,18 +89,18 @@ def sample_law(key: Array, task: PoolTask) -> Law:
     ways = ways / jnp.linalg.norm(ways, axis=1, keepdims=True)
     count = num_clusters if task.num_weights == "cluster" else task.num_weights
     weights = jax.random.normal(key_weights, (count, task.d), task.dtype)
-    return Law(jnp.asarray(task.separation, ways.dtype) * ways, weights)
+    return Population(jnp.asarray(task.separation, ways.dtype) * ways, weights)
 
 
-def queries(key: Array, task: PoolTask, law: Law, count: int) -> Pool:  # m = K·count
+def queries(key: Array, task: PoolTask, population: Population, count: int) -> Pool:  # m = K·count
     """``count`` queries of every cluster, cluster after cluster, with targets free of noise.
 
-    Clusters are weighted by whoever averages: Σ_c share_c error_c is the error on the pool's law.
+    Clusters are weighted by whoever averages: Σ_c share_c error_c is the error on the population.
     """
     cluster = jnp.repeat(jnp.arange(len(task.shares)), count)
     source = jnp.arange(len(cluster))
-    pool = _draw(key, task, law, cluster[:0], cluster, source)
-    return pool.replace(y=pool.clean, source=source, law=law)
+    pool = _draw(key, task, population, cluster[:0], cluster, source)
+    return pool.replace(y=pool.clean, source=source, population=population)
 
 
 def tokens(pool: Pool) -> Array:  # [m, e]
@@ -116,8 +116,8 @@ def prompt(pool: Pool, indices: Array, x_query: Array, y_query: Array) -> Prompt
 
 def take(pool: Pool, indices: Array) -> Pool:
     """The chosen demonstrations as a pool; their sources still count in the whole pool."""
-    rows = jax.tree.map(lambda leaf: leaf[indices], pool.replace(law=None))
-    return rows.replace(law=pool.law)
+    rows = jax.tree.map(lambda leaf: leaf[indices], pool.replace(population=None))
+    return rows.replace(population=pool.population)
 
 
 def counts(shares: tuple[float, ...], m: int) -> np.ndarray:  # [K]
@@ -129,9 +129,9 @@ def counts(shares: tuple[float, ...], m: int) -> np.ndarray:  # [K]
 
 
 def _draw(
-    key: Array, task: PoolTask, law: Law, copied: Array, cluster: Array, source: Array
+    key: Array, task: PoolTask, population: Population, copied: Array, cluster: Array, source: Array
 ) -> Pool:
-    """Originals of the given clusters and, behind them, copies in the ``copied`` clusters."""
+    """Originals of the given clusters and, after them, copies in the ``copied`` clusters."""
     key_normal, key_chi, key_weights, key_flips = jax.random.split(key, 4)
     m, d, cluster = len(source), task.d, jnp.concatenate([cluster, copied])
     normal = jax.random.normal(key_normal, (m * (d + 1),), task.dtype)
@@ -145,11 +145,11 @@ def _draw(
     if task.covariances is not None:
         roots = jnp.linalg.cholesky(task.covariances).astype(dtype)
         z = jnp.einsum("mij,mj->mi", roots[cluster], z)
-    x = law.centres[cluster] + z
+    x = population.centres[cluster] + z
     which = cluster
     if task.num_weights != "cluster":
         which = jax.random.randint(key_weights, (m,), 0, task.num_weights)[source]
-    clean = jnp.einsum("md,md->m", law.weights[which], x)
+    clean = jnp.einsum("md,md->m", population.weights[which], x)
     if task.labels == "cluster":
         clean = 2 * cluster.astype(dtype) / (len(task.shares) - 1) - 1
     y = clean + jnp.asarray(task.noise_std, dtype) * noise

@@ -45,8 +45,8 @@ def one_shot_jacobian(
     A1, Eq. 2, as we read it (docs/theory, "The one-shot flow").
     """
     _check(w_kq, w_pv, demonstration, query)
-    asked = w_kq @ query
-    return (demonstration @ asked) * w_pv + jnp.outer(w_pv @ demonstration, asked)
+    queried = w_kq @ query
+    return (demonstration @ queried) * w_pv + jnp.outer(w_pv @ demonstration, queried)
 
 
 def one_shot_flow_norm_sq(
@@ -57,10 +57,10 @@ def one_shot_flow_norm_sq(
     For orthogonal P it is (e + 2) s² + |d|² |Kq|².
     """
     _check(w_kq, w_pv, demonstration, query)
-    asked, written = w_kq @ query, w_pv @ demonstration
-    score = demonstration @ asked
-    joint = 2 * score * ((w_pv @ asked) @ written)
-    return score**2 * (w_pv**2).sum() + joint + (written @ written) * (asked @ asked)
+    queried, written = w_kq @ query, w_pv @ demonstration
+    score = demonstration @ queried
+    joint = 2 * score * ((w_pv @ queried) @ written)
+    return score**2 * (w_pv**2).sum() + joint + (written @ written) * (queried @ queried)
 
 
 class Degeneracy(flax.struct.PyTreeNode):
@@ -78,12 +78,12 @@ def degeneracy(w_kq: Array, w_pv: Array, demonstration: Array, query: Array) -> 
     """What is zero in Eq. 2: a product is, below 10 e units of rounding of its factors' sizes."""
     _check(w_kq, w_pv, demonstration, query)
     rounding = 10 * len(query) * jnp.finfo(query.dtype).eps
-    asked, written = w_kq @ query, w_pv @ demonstration
+    queried, written = w_kq @ query, w_pv @ demonstration
     size_d, size_p = jnp.linalg.norm(demonstration), jnp.linalg.norm(w_pv)
     smallest = rounding * jnp.linalg.norm(w_kq) * jnp.linalg.norm(query)
-    irrelevant = jnp.abs(demonstration @ asked) <= smallest * size_d
+    irrelevant = jnp.abs(demonstration @ queried) <= smallest * size_d
     learned = jnp.linalg.norm(written) <= rounding * size_p * size_d
-    both = irrelevant & (learned | (jnp.linalg.norm(asked) <= smallest))
+    both = irrelevant & (learned | (jnp.linalg.norm(queried) <= smallest))
     return Degeneracy(irrelevant, learned, irrelevant | learned, both | (size_p == 0))
 
 

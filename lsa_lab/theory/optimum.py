@@ -1,4 +1,4 @@
-"""The best single layer of linear attention, its risk, and its risk when the test law is another.
+"""The best single layer of linear attention, its risk, and its risk when the test task is another.
 
 Everywhere the prediction is ŷ = bᵀ A x_query with b = Xᵀy/n, which is what
 ``constructions.preconditioned(A[None])`` computes; x ~ N(0, Λ), y_i = w·x_i + ε_i, and of w and ε
@@ -58,7 +58,7 @@ def shifted_risk(
     n: int,
     noise_var: Real,
 ) -> Array:  # []
-    """The risk of a map A, trained anywhere, on prompts of another law and another length.
+    """The risk of a map A, trained anywhere, on prompts of another task and another length.
 
     R = tr(Λ_q Aᵀ S A) - 2 tr(Λ_q Aᵀ Λ'W) + tr(Λ_q W) with S of (Λ', W, n, σ²): demonstrations from
     Λ' (``covariance``), query from Λ_q, task second moment W (aaᵀ for one task a), n demonstrations

@@ -183,7 +183,7 @@ def _growth(t: Real, sizes: Array, arguments: tuple[Array, Real]) -> Array:
 def _integrate(
     field: Callable, times: Array, initial: Any, arguments: Any, rtol: float, atol: float
 ) -> Any:
-    """Dormand and Prince's method of order 8 with adaptive steps that end at every asked time."""
+    """Dormand and Prince's method of order 8 with adaptive steps that end at every time given."""
     import diffrax
 
     _check_times(times, rtol)

@@ -139,7 +139,7 @@ def test_features_that_vanish_predict_nothing():
 
 def test_a_token_that_is_asked_does_not_know_its_own_label():
     prompt, trace = one()
-    asked = jax.jit(lambda prompt: probes.asked(forward, PARAMS, prompt))(prompt)
+    asked = jax.jit(lambda prompt: probes.as_queries(forward, PARAMS, prompt))(prompt)
     np.testing.assert_allclose(asked[:, X], np.vstack([prompt.x, prompt.x_query]), atol=1e-12)
     np.testing.assert_allclose(asked[:, X_TILDE], probes.preprocessed(prompt), atol=1e-12)
     np.testing.assert_allclose(asked[:, -1], 0, atol=1e-12)

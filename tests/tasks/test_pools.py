@@ -38,8 +38,8 @@ def test_clusters_have_exactly_their_shares_and_lie_apart():
     assert (pool.cluster.sum(1) == 2).all()
     assert len(np.unique(pool.cluster.argmax(1))) > 10  # in random order
     np.testing.assert_array_equal(pool.weights, pool.cluster)
-    np.testing.assert_allclose(np.linalg.norm(pool.law.centres, axis=-1), 3)
-    deviations = pool.x - np.take_along_axis(pool.law.centres, pool.cluster[..., None], 1)
+    np.testing.assert_allclose(np.linalg.norm(pool.population.centres, axis=-1), 3)
+    deviations = pool.x - np.take_along_axis(pool.population.centres, pool.cluster[..., None], 1)
     outer = np.einsum("bmi,bmj->bmij", deviations, deviations)
     for c in range(2):
         assert within(outer[pool.cluster == c], covariances[c])
@@ -66,7 +66,7 @@ def test_copies_are_as_close_as_they_should_be(closeness):
     assert not is_copy[ROWS, pool.source].any()
     for same in (pool.cluster, pool.weights):
         np.testing.assert_array_equal(same[ROWS, pool.source], same)
-    centres = np.take_along_axis(pool.law.centres, pool.cluster[..., None], 1)
+    centres = np.take_along_axis(pool.population.centres, pool.cluster[..., None], 1)
     deviations = pool.x - centres
     assert within((deviations * deviations[ROWS, pool.source])[is_copy], closeness)
     assert within((deviations**2)[is_copy], 1.0)
@@ -77,7 +77,7 @@ def test_copies_are_as_close_as_they_should_be(closeness):
 
 def test_labels_are_linear_in_the_weights_of_their_task():
     pool = draw(COPIES, flips=0.0, closeness=0.0)
-    weights = np.take_along_axis(pool.law.weights, pool.weights[..., None], 1)
+    weights = np.take_along_axis(pool.population.weights, pool.weights[..., None], 1)
     np.testing.assert_allclose(pool.clean, (weights * pool.x).sum(-1), rtol=1e-10, atol=1e-12)
     originals = pool.source == np.arange(40)
     assert within(((pool.y - pool.clean) ** 2)[originals], 0.25)
@@ -91,7 +91,7 @@ def test_labels_may_be_signs_and_tails_heavy():
     tail = 5.0
     pool = draw(PoolTask(30, 2, labels="sign", noise_std=0.5, flips=0.1, tail=tail))
     assert set(np.unique(pool.y)) == {-1.0, 1.0}
-    scores = (pool.law.weights * pool.x).sum(-1)
+    scores = (pool.population.weights * pool.x).sum(-1)
     np.testing.assert_array_equal(pool.clean, np.where(scores < 0, -1, 1))
     sure = np.abs(scores) > 3
     assert within((pool.y != pool.clean)[sure].astype(float), 0.1)
@@ -112,13 +112,15 @@ def test_queries_share_the_law_and_have_targets_without_noise():
     @jax.jit
     def both(key):
         pool = pools.sample(key, task)
-        return pool, pools.queries(jax.random.fold_in(key, 1), task, pool.law, 500)
+        return pool, pools.queries(jax.random.fold_in(key, 1), task, pool.population, 500)
 
     pool, asked = both(jax.random.key(0))
     np.testing.assert_array_equal(asked.cluster, np.repeat([0, 1], 500))
-    np.testing.assert_allclose(asked.y, asked.x @ pool.law.weights[0], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        asked.y, asked.x @ pool.population.weights[0], rtol=1e-10, atol=1e-12
+    )
     for c in range(2):
-        assert within(np.asarray(asked.x[500 * c : 500 * (c + 1)]), pool.law.centres[c])
+        assert within(np.asarray(asked.x[500 * c : 500 * (c + 1)]), pool.population.centres[c])
     assert len(np.unique(asked.x[:, 0])) == 1000
 
 
@@ -137,7 +139,7 @@ def test_task_fields_may_be_traced_and_the_dtype_follows_the_task():
 
     pool = jax.jit(jax.vmap(one, (0, None)))(jnp.array([0.0, 1.0]), jax.random.key(0))
     np.testing.assert_array_equal(pool.y[0], pool.clean[0])
-    assert pool.x.dtype == pool.y.dtype == pool.law.weights.dtype == jnp.float32
+    assert pool.x.dtype == pool.y.dtype == pool.population.weights.dtype == jnp.float32
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def _features(models, prompt: Prompt, key) -> list:  # of [n+1, D]
     slot = jnp.eye(wide.x.shape[1] + 1)[-1:]
 
     def after(model, prompt):
-        return probes.project_out(probes.asked(_forward, model, prompt), slot)
+        return probes.project_out(probes.as_queries(_forward, model, prompt), slot)
 
     stream = _forward(full, prompts.tokens(wide)).stream[1]
     return [

@@ -47,7 +47,7 @@ def tokens_after(model: Model, prompt: Prompt):  # -> [n+1, D]
     units."""
     run = partial(forward(model.spec), head_mask=model.gates)
     own = prompts.with_scratch(prompt, model.spec.architecture.scratch)
-    return probes.asked(run, model.params, own, model.spec.architecture.depth)
+    return probes.as_queries(run, model.params, own, model.spec.architecture.depth)
 
 
 def whitened(features):  # [2 B, T, D] -> [2 B, T, D]

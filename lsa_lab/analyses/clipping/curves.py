@@ -135,7 +135,7 @@ def _averages(errors: Array) -> Averages:  # [S, B] -> [S]
 
 
 def _mesh(num_runs: int) -> Mesh:
-    """As many devices as share the runs evenly: one program, in which each takes its runs."""
+    """The devices, as many as share the runs evenly: one program, in which each takes its runs."""
     devices = jax.local_devices()
     count = max(count for count in range(1, len(devices) + 1) if num_runs % count == 0)
     return Mesh(np.array(devices[:count]), ("runs",))

@@ -118,7 +118,7 @@ def checked(matrix: Array) -> Array:  # [..., p, q]
 
 
 def check_rate(rate: Any) -> None:
-    """Refuse what is not in [0, 1), unless it is not known yet."""
+    """Refuse what is not in [0, 1), unless it is still traced."""
     if isinstance(rate, str):
         raise ValueError(f"rate is {rate!r}: a number in [0, 1) was expected here")
     if not is_concrete(rate):
