@@ -1,4 +1,4 @@
-"""The law of a pool: shares, copies, tails, noise, labels, and its queries."""
+"""What a pool is drawn from: shares, copies, tails, noise, labels, and its queries."""
 
 import jax
 import jax.numpy as jnp
@@ -106,7 +106,7 @@ def test_labels_may_be_clusters():
     np.testing.assert_array_equal(pool.y, pool.cluster - 1.0)
 
 
-def test_queries_share_the_law_and_have_targets_without_noise():
+def test_queries_share_the_population_and_have_targets_without_noise():
     task = PoolTask(20, 2, shares=(0.9, 0.1), separation=4.0, noise_std=1.0, flips=0.2, copies=0.5)
 
     @jax.jit
@@ -114,14 +114,14 @@ def test_queries_share_the_law_and_have_targets_without_noise():
         pool = pools.sample(key, task)
         return pool, pools.queries(jax.random.fold_in(key, 1), task, pool.population, 500)
 
-    pool, asked = both(jax.random.key(0))
-    np.testing.assert_array_equal(asked.cluster, np.repeat([0, 1], 500))
+    pool, queries = both(jax.random.key(0))
+    np.testing.assert_array_equal(queries.cluster, np.repeat([0, 1], 500))
     np.testing.assert_allclose(
-        asked.y, asked.x @ pool.population.weights[0], rtol=1e-10, atol=1e-12
+        queries.y, queries.x @ pool.population.weights[0], rtol=1e-10, atol=1e-12
     )
     for c in range(2):
-        assert within(np.asarray(asked.x[500 * c : 500 * (c + 1)]), pool.population.centres[c])
-    assert len(np.unique(asked.x[:, 0])) == 1000
+        assert within(np.asarray(queries.x[500 * c : 500 * (c + 1)]), pool.population.centres[c])
+    assert len(np.unique(queries.x[:, 0])) == 1000
 
 
 def test_a_pool_becomes_tokens_and_prompts():
