@@ -9,9 +9,14 @@ from experiments.heads.preprocess_then_optimise import (
     learned_features,
     preprocessing,
 )
-from experiments.heads.preprocess_then_optimise.config import Config
-from experiments.heads.preprocess_then_optimise.learned_features import FEATURES, FITTED, MODELS
-from experiments.heads.preprocess_then_optimise.preprocessing import RULES, TUNED
+from experiments.heads.preprocess_then_optimise.config import (
+    FEATURES,
+    FITTED,
+    MODELS,
+    RULES,
+    TUNED,
+    Config,
+)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):

@@ -1,4 +1,4 @@
-"""Settings, criteria and texts of `preprocess_then_optimise`, fixed before its first run.
+"""The sizes and the statements of `preprocess_then_optimise`, fixed before its first run.
 
 Before it, figures for few steps and for d = 64 were known from smaller trials (docs/theory, "Trials
 before the experiments"). The trained models are our setting, modelled on Chen et al. 2408.04532.
@@ -6,11 +6,26 @@ before the experiments"). The trained models are our setting, modelled on Chen e
 
 from dataclasses import dataclass
 
+from experiments.heads.preprocess_then_optimise.statements import statements as statements
 from experiments.models.named import Named, named
 from experiments.models.specs import Spec
 from lsa_lab.harness import checks
 
-_MODELS = named("laptop", ("depth 3",))
+# Rules by their step size: the same for all prompts, on raw and on preprocessed covariates; over
+# |r|², that is with R/|R|; a share of the largest that converges in the prompt.
+RULES = ("raw", "preprocessed", "normalised", "own step")
+TUNED = ("raw", "preprocessed", "normalised", "mixed", "mixed, normalised")
+FITTED = ("raw", "mixed")  # those of TUNED with as many layers as the models
+MODELS = ("single head", "first layer only", "all heads")  # with h heads in which layers
+READ = ("", ", white", ", before the last layer")  # what is descended on: layer 1, if not said
+FEATURES = (
+    "raw",
+    "preprocessed",
+    *(name + how for how in READ for name in MODELS),
+    *("shuffled labels" + how for how in READ),
+)
+
+_TRAINED = named("laptop", ("depth 3",))
 
 
 @dataclass(frozen=True)
@@ -43,7 +58,7 @@ class Config:
     wide_noise_var: float = 0.5
     wide_runs: int = 16
     wide_prompts: int = 128
-    models: Named = _MODELS  # one
+    models: Named = _TRAINED  # one
     retrain: bool = False  # train again instead of reading committed weights
     trained_n: int = 16
     trained_steps: int = 64
@@ -107,148 +122,6 @@ _CRITERIA = (
     "exact", "broken", "slow", "no_worse", "gain", "layer", "best", "heads_gain", "plateau",
     "dense", "learned", "unlearned", "nothing", "like_descent", "sparse",
 )  # fmt: skip
-
-_A4 = "modelled on Chen et al. 2408.04532"
-_HERE = "derived here"
-_RUNS = "median over runs of the risk"
-_SEEDS = "mean over seeds of the risk of descent on"
-_BEST = "each at its best step"
-
-CLAIMS = {  # name: source, statement, what is measured, {side: criterion}
-    "exact": (
-        _HERE,
-        "Heads that preprocess, then one head a step, are the algorithm, with d heads or fewer",
-        "largest deviation over prompts, layers and numbers of heads",
-        {"at_most": "exact"},
-    ),
-    "broken": (
-        _HERE,
-        "Control: without one of its first heads the construction is another algorithm",
-        "largest deviation, for the number of heads where it is least,",
-        {"at_least": "broken"},
-    ),
-    "slow": (
-        _HERE,
-        "A few steps on preprocessed covariates, of one size for all prompts, are worse than raw",
-        f"{_RUNS} over that of raw descent, at the number of steps where it is least,",
-        {"at_least": "slow"},
-    ),
-    "mixed": (
-        _HERE,
-        "The mixed preconditioner is at no number of steps worse than plain descent",
-        f"{_RUNS} over that of raw descent, at the number of steps where it is most (0.99, and it "
-        "held, in a first run with another start of the search),",
-        {"at_most": "no_worse"},
-    ),
-    "mixed_gain": (
-        _HERE,
-        "After {depth} steps the mixed preconditioner is clearly better than plain descent",
-        f"{_RUNS} over that of raw descent",
-        {"at_most": "gain"},
-    ),
-    "layer_for_layer": (
-        _HERE,
-        "It is better even if the layer that preprocesses costs a step, {fewer} against {depth}",
-        f"{_RUNS} over that of raw descent",
-        {"at_most": "layer"},
-    ),
-    "mixed_normalised": (
-        _HERE,
-        "With R/|R| the mixed preconditioner is clearly better after {depth} steps",
-        f"{_RUNS} over that of raw descent (rule and criterion added after a first run)",
-        {"at_most": "gain"},
-    ),
-    "normalised_layer_for_layer": (
-        _HERE,
-        "With R/|R| it is better even if the layer that preprocesses costs a step",
-        f"{_RUNS} after {{fewer}} steps over that of raw descent after {{depth}} (added after a "
-        "first run)",
-        {"at_most": "layer"},
-    ),
-    "best_step": (
-        f"{_HERE}; {_A4}",
-        "At its best step descent on x̃ beats every rotation-invariant rule linear in the labels",
-        f"{_RUNS} over that of ridge, which reaches the bound,",
-        {"at_most": "best"},
-    ),
-    "best_step_for_all": (
-        f"{_HERE}; {_A4}",
-        "It does so even with one step size for all prompts, if the steps are many enough",
-        f"{_RUNS} over that of ridge",
-        {"at_most": "best"},
-    ),
-    "heads": (
-        _A4,
-        "Fewer than d heads preprocess less well",
-        f"{_RUNS} with d heads over that with fewer, {_BEST}, where it is most,",
-        {"at_most": "heads_gain"},
-    ),
-    "plateau": (
-        f"{_HERE}; {_A4}",
-        "In a wide task with many demonstrations preprocessing pays for s coordinates",
-        "median over runs of n · excess / (σ² s) at the best step",
-        {"at_most": "plateau"},
-    ),
-    "dense": (
-        f"{_HERE}; {_A4}",
-        "There plain descent pays for all d coordinates",
-        "median over runs of n · excess / (σ² d) at the best step (four times the prompts of a "
-        "first, undecided run)",
-        {"at_least": "dense"},
-    ),
-    "learned": (
-        _A4,
-        "Descent on what the first layer of the model with all heads writes beats raw descent",
-        f"{_SEEDS} its tokens over that on raw covariates, {_BEST} (twice the prompts of first "
-        "runs, one of which was undecided)",
-        {"at_most": "learned"},
-    ),
-    "learned_white": (
-        f"{_HERE}; {_A4}",
-        "The same with the tokens made white over prompts: their scale is the model's own affair",
-        f"{_SEEDS} white tokens over that on raw covariates, {_BEST} (twice the prompts of first "
-        "runs, in which it held)",
-        {"at_most": "learned"},
-    ),
-    "pattern": (
-        _A4,
-        "So does descent on those of a model with all heads in its first layer only",
-        f"{_SEEDS} its tokens over that on raw covariates, {_BEST} (twice the prompts of first "
-        "runs, one of which was undecided)",
-        {"at_most": "learned"},
-    ),
-    "single": (
-        _A4,
-        "Descent on those of the single-head model does not",
-        f"{_SEEDS} its tokens over that on raw covariates, {_BEST}",
-        {"at_least": "unlearned"},
-    ),
-    "more_heads": (
-        _A4,
-        "All heads write better features than a single one",
-        f"{_SEEDS} tokens of all heads over that on those of one, {_BEST} (twice the prompts of "
-        "first, undecided runs)",
-        {"at_most": "learned"},
-    ),
-    "shuffled": (
-        _HERE,
-        "Control: features that the model makes of shuffled labels do not help",
-        f"{_SEEDS} them over that on raw covariates, {_BEST}",
-        {"at_least": "nothing"},
-    ),
-    "later_layers": (
-        _A4,
-        "The later layers of the model with all heads do what descent on its features does",
-        "mean over seeds of the model's risk over that of descent on its tokens at the best step",
-        {"at_least": "1/like_descent", "at_most": "like_descent"},
-    ),
-    "model": (
-        _A4,
-        "The model with all heads beats every rule that commutes with rotations",
-        "mean over seeds of its risk over that of the best such rule",
-        {"at_most": "sparse"},
-    ),
-}
 
 TIERS = {
     "smoke": Config(  # shapes that agree, so that there is less to compile

@@ -7,8 +7,8 @@ import numpy as np
 
 from experiments.heads import sparse_rules
 from experiments.heads.preprocess_then_optimise import preprocessing
-from experiments.heads.preprocess_then_optimise.config import Config
-from experiments.heads.preprocess_then_optimise.preprocessing import TUNED, descents, judged
+from experiments.heads.preprocess_then_optimise.config import TUNED, Config
+from experiments.heads.preprocess_then_optimise.preprocessing import descents, judged
 from experiments.heads.sparse_judging import rule_errors
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample

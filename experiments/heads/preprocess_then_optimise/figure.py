@@ -1,41 +1,162 @@
-"""The figure of `preprocess_then_optimise`, drawn from its result alone."""
+"""Risks of descent on raw, preprocessed and learned covariates, beside rules that know the task."""
 
-from experiments.heads.preprocess_then_optimise import panels
+import numpy as np
+
+from experiments.heads.preprocess_then_optimise.claims import in_units_of_noise, steps_to_win
+from experiments.heads.preprocess_then_optimise.config import READ
+from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab import results
 from lsa_lab.harness import style
 
+BLUE, RED, GREEN, PINK, ORANGE, SKY = style.COLOURS
+PALE = "#B0B0B0"
+LOOKS = {  # of a rule, in every panel
+    "preprocessed": (RED, "s", "x̃ = Rx, one size for all prompts"),
+    "raw": (style.BLACK, "o", "raw covariates"),
+    "mixed": (ORANGE, "v", "α I + β R²"),
+    "own step": (GREEN, "D", "x̃, each prompt its own size"),
+    "normalised": (BLUE, "^", "R / |R|"),
+    "mixed, normalised": (PINK, "P", "α I + β R² / |R|²"),
+}
+
 
 def plot(dataset):
-    settings = results.config_of(dataset)
-    drawn, axes = style.figure(10.5, 6.8, (2, 3))
-    lost = panels.few_steps(axes[0], dataset)
-    lost += panels.many_steps(axes[1], dataset.by_step, dataset.t)
-    panels.levels(axes[1], dataset.of_rule, ("ridge", "Lasso", "sparse Bayes"), 0.01)
-    axes[1].set(ylabel="excess risk")
-    axes[1].set_title("many steps of one size")
+    config = results.config_of(dataset)
+    figure, axes = style.figure(10.5, 6.8, (2, 3))
+    plot_a_few_steps(axes[0], dataset)
+    plot_many_steps(axes[1], dataset.by_step, dataset.t.values)
+    mark_all(axes[1], dataset.of_rule, (RIDGE, LASSO, SPARSE_BAYES), 0.01)
+    axes[1].set(ylabel="excess risk", title="many steps of one size")
     axes[1].legend()
-    units = settings.wide_n / settings.wide_noise_var
-    lost += panels.many_steps(axes[2], units * dataset.wide_by_step, dataset.t)
-    for value, text in ((settings.wide_d, "d"), (settings.wide_sparsity, "s")):
-        panels.level(axes[2], value, text)
-    axes[2].set(ylabel="n · excess risk / σ²")
-    axes[2].set_title(
-        f"as b: d = {settings.wide_d}, s = {settings.wide_sparsity}, n = {settings.wide_n}"
+    units = in_units_of_noise(config)
+    plot_many_steps(axes[2], units * dataset.wide_by_step, dataset.t.values)
+    mark(axes[2], config.wide_d, "d")
+    mark(axes[2], config.wide_sparsity, "s")
+    wide = f"d = {config.wide_d}, s = {config.wide_sparsity}, n = {config.wide_n}"
+    axes[2].set(ylabel="n · excess risk / σ²", title=f"as b: {wide}")
+    plot_heads(axes[3], dataset)
+    plot_learned(axes[4], dataset)
+    plot_best(axes[5], dataset)
+    return figure
+
+
+def caption(dataset) -> str:
+    config = results.config_of(dataset)
+    own, shared = (_from(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
+    lines = ("fitted", "by_step", "wide_by_step", "by_heads", "learned")
+    lost = sum(style.missing(dataset[name]) for name in lines)
+    return (
+        f"When each prompt has its own step size, {own}; with one size for all prompts, {shared}. "
+        "R = diag(Xᵀy/n); with R normalised in each prompt a few steps suffice. a, b, d: "
+        f"d = {config.d}, s = {config.sparsity}, n = {config.n}, σ² = {config.noise_var:g}. Sizes "
+        "are chosen on other prompts: in a one for each step (α I + β R² explodes on rare prompts),"
+        " in b and c one for each number of steps; in d and e half the largest that converges in "
+        f"the prompt. e, f: {config.models[0][0]}, n = {config.trained_n}; they do more than "
+        f"descend on what their first layer writes. Median of {config.runs} runs of "
+        f"{config.prompts} prompts (c: {config.wide_runs} of {config.wide_prompts}; e, f: "
+        f"{dataset.sizes['seed']} seeds, {int(dataset.diverged)} left out as diverged) and the "
+        f"middle 80 %; {lost} numbers left out as not finite."
     )
-    lost += panels.by_heads(axes[3], dataset)
-    lost += panels.learned(axes[4], dataset)
-    lost += panels.reached(axes[5], dataset)
-    style.caption(
-        drawn,
-        f"a, b, d: d = {settings.d}, s = {settings.sparsity}, n = {settings.n}, σ² = "
-        f"{settings.noise_var:g}. With one step size for all prompts, a few steps on preprocessed "
-        "covariates lose against plain descent, and only very many win; with R normalised in each "
-        "prompt they win at once. Sizes are chosen on other prompts: in a one for each step (α I + "
-        "β R² explodes on rare prompts), in b and c one for each number of steps; in d and e half "
-        f"the largest that converges in the prompt. e, f: {settings.models[0][0]}, n = "
-        f"{settings.trained_n}; the models do more than descend on what their first layer writes. "
-        f"Median of {settings.runs} runs of {settings.prompts} prompts (c: {settings.wide_runs} of "
-        f"{settings.wide_prompts}; e, f: {dataset.sizes['seed']} seeds, {int(dataset.diverged)} "
-        f"left out as diverged) and the middle 80 %; {lost} numbers left out as not finite.",
+
+
+def _from(steps: int | None) -> str:
+    return "at no number of steps" if steps is None else f"from {_counted(steps, 'step')} on"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def plot_a_few_steps(ax, dataset):
+    """Rules with a size for each step, against the number of steps."""
+    depths = dataset.depth.values
+    for i, rule in enumerate(rule for rule in LOOKS if rule in dataset.tuned.values):
+        color, marker, label = LOOKS[rule]
+        x, runs = depths + 0.1 * (i - 2), dataset.fitted.sel(tuned=rule)
+        style.band(ax, x, runs.transpose("run", "depth"), label, color, marker)
+    mark_all(ax, dataset.of_rule, [RIDGE])
+    style.log_axes(ax, y=True)
+    ax.set(xlabel="steps", ylabel="excess risk", xticks=depths, xlim=(0.5, depths[-1] + 0.9))
+    ax.set_ylim(0.25 * float(dataset.of_rule.sel(reference=RIDGE).median()), None)
+    ax.set_title("a few steps, each of its own size")
+    ax.legend(loc="lower left")
+
+
+def plot_many_steps(ax, risks, t):
+    rules = [rule for rule in LOOKS if rule in risks.rule.values]
+    colors, _, labels = zip(*(LOOKS[rule] for rule in rules), strict=True)
+    curves(ax, t, risks.sel(rule=rules), labels, colors)
+
+
+def plot_heads(ax, dataset):
+    """Preprocessed by d heads and by fewer, which share the coordinates."""
+    fewer = ((PALE, SKY, BLUE) * len(dataset.heads))[: len(dataset.heads) - 1]
+    names = [f"x̃ of {_counted(heads, 'head')}" for heads in dataset.heads.values]
+    labels, colors = (LOOKS["raw"][2], *names), (style.BLACK, *fewer, GREEN)
+    curves(ax, dataset.t.values, dataset.by_heads, labels, colors)
+    mark_all(ax, dataset.of_rule, [RIDGE], 0.01)
+    ax.set(ylabel="excess risk", title="fewer heads than covariates")
+    ax.set_ylim(None, 4 * float(dataset.by_heads.isel(t=0).median("run").max()))
+    ax.legend(loc="upper center", ncols=2)
+
+
+def plot_learned(ax, dataset):
+    """Descent on what first layers write."""
+    steps, heads = dataset.step[1:], dataset.architecture.values
+    features = ("shuffled labels", "raw", *dataset.model.values, "preprocessed")
+    names = (f"tokens of {counts}" for counts in heads)
+    labels = (f"{heads[-1]}, labels shuffled", LOOKS["raw"][2], *names, "x̃ = Rx")
+    risks = dataset.learned.sel(features=list(features), step=steps)
+    curves(ax, steps.values, risks, labels, (PALE, style.BLACK, PINK, ORANGE, SKY, GREEN))
+    mark_all(ax, dataset.of_reference, (RIDGE, LASSO, SPARSE_BAYES))
+    ax.set(ylabel="excess risk", title="layer 1 of trained models")
+    ax.legend(loc="upper right")
+
+
+def plot_best(ax, dataset):
+    """Descent on features, models, and rules that know the task, each at its best."""
+    best, models = dataset.learned_best, list(dataset.model.values)
+    rows = ["raw", "preprocessed", *models]
+    last = best.sel(features=[f"{name}{READ[2]}" for name in models])
+    kinds = (
+        ("step sizes fitted, as many layers", rows[:2], dataset.of_fitted, "D", PINK),
+        ("descent, best step; tokens: of layer 1", rows, best.sel(features=rows), "o", style.BLACK),
+        ("descent on what the last layer reads", models, last, "^", BLUE),
+        ("the model itself", models, dataset.of_model, "s", RED),
     )
-    return drawn
+    for i, (label, names, runs, marker, color) in enumerate(kinds):
+        y = np.array([rows.index(name) for name in names]) + 0.17 * (i - 1.5)
+        values = runs.transpose("seed", ...).values
+        low, mid, high = np.quantile(values, [*style.QUANTILES, 0.5], axis=0)[[0, 2, 1]]
+        ax.errorbar(mid, y, xerr=[mid - low, high - mid], fmt=marker, color=color, label=label)
+    for rule in dataset.reference.values:
+        value = float(dataset.of_reference.sel(reference=rule).median())
+        ax.axvline(value, color="grey", lw=0.8, ls=":", zorder=0)
+        look = dict(rotation=90, fontsize=6, color="dimgrey", ha="right", va="bottom")
+        ax.text(value, len(rows) + 0.95, rule.removeprefix("rotation-"), **look)
+    texts = ["raw", "x̃ = Rx", *(f"model {heads}" for heads in dataset.architecture.values)]
+    ax.set_yticks(np.arange(len(rows)), texts)
+    ax.set_ylim(len(rows) + 1.1, -2.6)
+    style.log_axes(ax, x=True, ticks=(0.02, 0.05, 0.1))
+    ax.set(xlabel="excess risk", title="what is reached")
+    ax.legend(loc="upper left")
+
+
+def curves(ax, t, risks, labels, colors):  # [R, labels, len(t)]
+    for runs, label, color in zip(risks.values.swapaxes(0, 1), labels, colors, strict=True):
+        style.band(ax, t, runs, label, color, None)
+    style.log_axes(ax, x=True, y=True, ticks=[steps for steps in t if steps in 4 ** np.arange(9)])
+    ax.set(xlabel="steps")
+
+
+def mark_all(ax, risks, rules, where=1.0):
+    for rule in rules:
+        mark(ax, risks.sel(reference=rule), rule, where)
+
+
+def mark(ax, samples, text, where=1.0):
+    """A reference at the median of its runs, named at the right end or, at 0, the left one."""
+    value, side = float(np.median(samples)), "left" if where < 0.5 else "right"
+    ax.axhline(value, color="grey", lw=0.8, ls=":", zorder=0)
+    look = dict(fontsize=6, color="dimgrey", ha=side, va="bottom")
+    ax.text(where, value, text, transform=ax.get_yaxis_transform(), **look)

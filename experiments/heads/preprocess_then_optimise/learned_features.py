@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.heads.preprocess_then_optimise.config import FITTED, MODELS
 from experiments.heads.preprocess_then_optimise.descent_risks import (
     draw,
     draw_flat,
@@ -30,16 +31,6 @@ from lsa_lab import prompts
 from lsa_lab.analyses import probes
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
-
-MODELS = ("single head", "first layer only", "all heads")  # with h heads in which layers
-READ = ("", ", white", ", before the last layer")  # what is descended on: layer 1, if not said
-FEATURES = (
-    "raw",
-    "preprocessed",
-    *(name + how for how in READ for name in MODELS),
-    *("shuffled labels" + how for how in READ),
-)
-FITTED = ("raw", "mixed")
 
 
 def tokens_after(model: Model, prompt: Prompt):  # -> [n+1, D]

@@ -1,12 +1,4 @@
-"""Descent on raw and preprocessed covariates, for many step sizes and numbers of steps at once.
-
-With features F of the demonstrations and f of the query, descent from 0 with step size η predicts
-
-    ŷ_t = Σ_k c_k (1 - (1 - ηκ_k)^t) / κ_k,    c_k = (v_k·f) (v_k·Fᵀy/n),
-
-κ_k and v_k the eigenvalues and eigenvectors of FᵀF/n (derived here; docs/theory, "Preprocess then
-optimise").
-"""
+"""Descent on raw and preprocessed covariates, for many step sizes and numbers of steps at once."""
 
 from functools import partial
 
@@ -17,40 +9,14 @@ import numpy as np
 from experiments.models.model import cut
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, transformer
+from lsa_lab.models.sparse_constructions import coordinate_groups
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import Prompt
-
-# Of the step size: the same for all prompts, for raw and preprocessed covariates; over |r|², that
-# is with R/|R|; a share of the largest that converges.
-RULES = ("raw", "preprocessed", "normalised", "own step")
-
-TUNED = ("raw", "preprocessed", "normalised", "mixed", "mixed, normalised")
-
-_TINY = 1e-200  # in place of a zero curvature, in which descent is linear in t
 
 
 def steps(most: int) -> np.ndarray:  # [T]
     """1, 2, 4, ... up to ``most``."""
     return 2 ** np.arange(int(np.log2(most)) + 1)
-
-
-def modes(features, labels, query):  # [n, D], [n], [D] -> [D], [D]
-    """The κ_k and c_k."""
-    curvature, basis = jnp.linalg.eigh(features.T @ features / len(labels))
-    moment = features.T @ labels / len(labels)
-    return jnp.maximum(curvature, _TINY), (basis.T @ query) * (basis.T @ moment)
-
-
-def predictions(curvature, weights, step_sizes, counts):  # [D], [D], [E], [T] -> [E, T]
-    """ŷ_t, not finite where it outgrows float64."""
-    left = step_sizes[:, None] * curvature[None]  # [E, D]
-    odd = (counts % 2 == 1)[None, :, None]
-    rate = jnp.log(jnp.abs(1 - left))
-    rate = jnp.where(left < 0.5, jnp.log1p(-jnp.minimum(left, 0.5)), rate)[:, None]  # [E, 1, D]
-    power = counts.astype(curvature.dtype)[None, :, None] * rate
-    grown = jnp.expm1(power)  # |1 - ηκ|^t - 1
-    gained = jnp.where(odd & (left > 1)[:, None], 2 + grown, -grown)
-    return (gained / curvature[None, None]) @ weights
 
 
 def squares(predicted: jax.Array, prompt: Prompt) -> jax.Array:
@@ -62,13 +28,13 @@ def squares(predicted: jax.Array, prompt: Prompt) -> jax.Array:
 def by_rule(prompt: Prompt, step_sizes, counts):  # -> [rules, E, T]
     """The squared errors of every rule. Shares of the largest step are step sizes, up to 0.95."""
     r = prompt.x.T @ prompt.y / len(prompt.y)
-    raw = modes(prompt.x, prompt.y, prompt.x_query)
-    made = modes(prompt.x * r[None], prompt.y, prompt.x_query * r)
+    weighed = prompt.replace(x=prompt.x * r[None], x_query=prompt.x_query * r)
+    raw, preprocessed = (estimators.descent_modes(each) for each in (prompt, weighed))
     shares = 0.95 * step_sizes / jnp.max(step_sizes)
-    sizes = [step_sizes, step_sizes / (r @ r), 2 * shares / jnp.max(made[0])]
-    found = [predictions(*raw, step_sizes, counts)]
-    found += [predictions(*made, each, counts) for each in sizes]
-    return squares(jnp.stack(found), prompt)
+    sizes = [step_sizes, step_sizes / (r @ r), 2 * shares / jnp.max(preprocessed[0])]
+    paths = [estimators.descent_predictions(*raw, step_sizes, counts)]
+    paths += [estimators.descent_predictions(*preprocessed, each, counts) for each in sizes]
+    return squares(jnp.stack(paths), prompt)
 
 
 def by_heads(prompt: Prompt, groups, share, counts):  # [H, d, d] -> [H+1, T]
@@ -76,18 +42,21 @@ def by_heads(prompt: Prompt, groups, share, counts):  # [H, d, d] -> [H+1, T]
     r = prompt.x.T @ prompt.y / len(prompt.y)
     turns = jnp.concatenate([jnp.eye(len(r))[None], r[None, :, None] * groups])  # [H+1, d, d]
 
-    def one(turn):
-        curvature, weights = modes(prompt.x @ turn, prompt.y, prompt.x_query @ turn)
-        return predictions(curvature, weights, 2 * share / jnp.max(curvature)[None], counts)[0]
+    def on_features(turn):  # -> [T]
+        features = prompt.replace(x=prompt.x @ turn, x_query=prompt.x_query @ turn)
+        modes = estimators.descent_modes(features)
+        largest = 2 / jnp.max(modes[0])
+        return estimators.descent_predictions(*modes, share * largest[None], counts)[0]
 
-    return squares(jax.vmap(one)(turns), prompt)
+    return squares(jax.vmap(on_features)(turns), prompt)
 
 
 def groups(d: int, heads: tuple[int, ...]) -> np.ndarray:  # [H, d, d]
     """Which coordinates (rows) each feature (column) sums; features that heads lack are 0."""
-    parts = [np.array_split(np.arange(d), count) for count in heads]
-    owner = [np.repeat(np.arange(len(some)), [len(part) for part in some]) for some in parts]
-    return np.array([one[:, None] == np.arange(d) for one in owner]).astype(float)
+    sums = np.zeros((len(heads), d, d))
+    for columns, count in zip(sums, heads, strict=True):
+        columns[:, :count] = coordinate_groups(d, count).T
+    return sums
 
 
 def halves(errors):  # [2 B, ...] -> [2, ...]
