@@ -1,10 +1,10 @@
-"""Descent in closed form is descent, and features are what they are said to be."""
+"""Descent on the features of heads, choices on other prompts, and tokens of trained models."""
 
 import jax
 import numpy as np
 import pytest
 
-from experiments.heads.preprocess_then_optimise import learned_features, preprocessing
+from experiments.heads.preprocess_then_optimise import descents, learned_features
 from experiments.heads.preprocess_then_optimise.config import Config
 from experiments.models.model import Model, init
 from experiments.models.named import MODELS, named
@@ -18,35 +18,16 @@ def prompt():
     return Prompt(x, y, x_query, np.zeros(()))
 
 
-def closed(prompt, features, query, step_size, counts):
-    modes = preprocessing.modes(features, prompt.y, query)
-    return preprocessing.predictions(*modes, np.array([step_size]), counts)[0]
-
-
-@pytest.mark.parametrize("step_size", [0.05, 0.9])  # the second one oscillates in some directions
-def test_descent_in_closed_form_is_descent(prompt, step_size):
-    counts = np.arange(1, 9)
-    found = closed(prompt, prompt.x, prompt.x_query, step_size, counts)
-    path = estimators.gradient_descent(prompt, np.full(8, step_size)) @ prompt.x_query
-    np.testing.assert_allclose(found, path[1:], rtol=1e-10)
-    r = prompt.x.T @ prompt.y / 6
-    found = closed(prompt, prompt.x * r, prompt.x_query * r, step_size, counts)
-    path = estimators.preprocessed_gradient_descent(prompt, step_size, 8)[1:]
-    np.testing.assert_allclose(found, path, rtol=1e-10)
-    assert np.abs(closed(prompt, prompt.x, prompt.x_query, step_size, counts) - path).max() > 1e-3
-
-
 def test_with_as_many_heads_as_covariates_each_has_one(prompt):
-    shared = preprocessing.groups(4, (1, 3, 4))
-    np.testing.assert_array_equal(shared[0], np.eye(4)[[0, 0, 0, 0]])
-    np.testing.assert_array_equal(shared[1], np.eye(4)[[0, 0, 1, 2]])
-    np.testing.assert_array_equal(shared[2], np.eye(4))
-    counts, share = np.array([1, 4]), 0.5
-    on_heads = preprocessing.by_heads(prompt, shared, share, counts)
-    r = prompt.x.T @ prompt.y / 6
-    limit = estimators.preprocessed_step_limit(prompt)
-    found = closed(prompt, prompt.x * r, prompt.x_query * r, share * limit, counts)
-    np.testing.assert_allclose(on_heads[-1], preprocessing.squares(found, prompt), rtol=1e-10)
+    sums = descents.sums(4, (1, 3, 4))
+    np.testing.assert_array_equal(sums[0], np.eye(4)[[0, 0, 0, 0]])
+    np.testing.assert_array_equal(sums[1], np.eye(4)[[0, 0, 1, 2]])
+    np.testing.assert_array_equal(sums[2], np.eye(4))
+    raw, *_, on_heads = descents.by_heads(prompt, sums, 0.5, np.array([1, 4]))
+    size = 0.5 * estimators.preprocessed_step_limit(prompt)
+    path = estimators.preprocessed_gradient_descent(prompt, size, 4)[np.array([1, 4])]
+    np.testing.assert_allclose(on_heads, descents.squares(path, prompt), rtol=1e-10)
+    assert np.abs(raw - on_heads).max() > 1e-3
 
 
 def test_what_is_best_is_chosen_on_first_halves_and_judged_on_second_ones():
@@ -54,7 +35,7 @@ def test_what_is_best_is_chosen_on_first_halves_and_judged_on_second_ones():
     risks[:, 0] = [[1, 4], [2, 3]]
     risks[:, 1] = [[5, 6], [7, 8]]
     risks[1, 1, 0, 0] = np.inf
-    by_step, best = preprocessing.judged(risks)
+    by_step, best = descents.chosen(risks)
     np.testing.assert_array_equal(by_step, [[5, 8], [np.inf, 8], [5, 8]])
     np.testing.assert_array_equal(best, [5, np.inf, 5])
 

@@ -1,14 +1,13 @@
-"""When does descent on preprocessed covariates beat descent, and do trained models do it?"""
+"""Risks of descent on covariates by rules, by heads and by trained models, in one Dataset."""
+
+from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from experiments.heads import sparse_rules
-from experiments.heads.preprocess_then_optimise import (
-    descent_risks,
-    learned_features,
-    preprocessing,
-)
+from experiments.heads import rule_names
+from experiments.heads.preprocess_then_optimise import descents, learned_features
 from experiments.heads.preprocess_then_optimise.config import (
     FEATURES,
     FITTED,
@@ -17,31 +16,106 @@ from experiments.heads.preprocess_then_optimise.config import (
     TUNED,
     Config,
 )
+from lsa_lab import estimators, prompts
+from lsa_lab.models import constructions, transformer
+from lsa_lab.models.trace import layer_predictions
+from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
     keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in range(3)]
-    law, wide = descent_risks.laws(config)
+    counts = 2 ** np.arange(int(np.log2(config.steps)) + 1)
     return xr.Dataset(
         {
-            **descent_risks.of_first_task(config, law, keys[0]),
-            **descent_risks.of_wide_task(config, wide, keys[1]),
-            **learned_features.compute(config, keys[2], progress),
+            **of_first_task(config, counts, keys[0]),
+            **of_wide_task(config, counts, keys[1]),
+            **learned_features.variables(config, keys[2], progress),
         },
         {
             "heads": list(config.heads),
             "heads_missing": [0, 1],
             "rule": list(RULES),
-            "t": preprocessing.steps(config.steps),
+            "t": counts,
             "used": ["raw", *map(str, config.heads)],
             "tuned": list(TUNED),
             "depth": np.arange(1, config.depth + 1),
-            "reference": list(sparse_rules.RULES),
+            "reference": list(rule_names.RULES),
             "features": list(FEATURES),
             "step": np.arange(config.trained_steps + 1),
             "model": list(MODELS),
             "fitted_rule": list(FITTED),
         },
     )
+
+
+def of_first_task(config: Config, counts, key) -> dict:
+    """Variables of the Dataset."""
+    s, d, sizes = config.sparsity, config.d, np.array(config.step_sizes)
+    task = LinearTask(config.n, d, s, config.noise_var**0.5, weight_std=s**-0.5)
+    key_runs, key_tuning = (jax.random.fold_in(key, tag) for tag in range(2))
+    runs = list(descents.draw(task, key_runs, config.runs, config.prompts))
+    tuning = descents.draw_flat(task, key_tuning, config.tuning_prompts, config.prompts)
+    by_step, best = descents.chosen([descents.of_rules(run, sizes, counts) for run in runs])
+    parameters = descents.sums(d, config.heads), config.share, counts
+    by_heads, of_heads = descents.chosen([descents.of_heads(run, *parameters) for run in runs])
+    few = jax.tree.map(lambda leaf: leaf[: config.exact_prompts], runs[0])
+    batch = descents.judged_on(runs)
+    return {
+        "by_step": (("run", "rule", "t"), by_step),
+        "best": (("run", "rule"), best),
+        "by_heads": (("run", "used", "t"), by_heads),
+        "of_heads": (("run", "used"), of_heads),
+        "fitted": (("run", "tuned", "depth"), with_fitted_steps(config, batch, tuning)),
+        "of_rule": (("run", "reference"), descents.references(task, batch)),
+        "deviation": (("heads", "heads_missing"), deviations(few, config.heads, config.depth)),
+    }
+
+
+def of_wide_task(config: Config, counts, key) -> dict:
+    """Variables of the Dataset; with many demonstrations only one run is kept at a time."""
+    s, sizes = config.wide_sparsity, np.array(config.step_sizes)
+    task = LinearTask(config.wide_n, config.wide_d, s, config.wide_noise_var**0.5)
+    task = task.replace(weight_std=s**-0.5, signal="flat")
+    runs = descents.draw(task, key, config.wide_runs, config.wide_prompts)
+    by_step, best = descents.chosen([np.asarray(descents.of_rules(r, sizes, counts)) for r in runs])
+    return {
+        "wide_by_step": (("wide_run", "rule", "t"), by_step),
+        "wide_best": (("wide_run", "rule"), best),
+    }
+
+
+def with_fitted_steps(config: Config, batch: Prompt, tuning: Prompt) -> np.ndarray:
+    """Risks after 1, 2, ... steps, each of a size of its own: [R, TUNED, depths]."""
+    depths = range(1, config.depth + 1)
+    thetas = descents.tune(tuning, np.ones(len(tuning.y)), TUNED, depths)
+    kinds = descents.normalised(TUNED)
+    errors = np.asarray(descents.tuned_errors(thetas, kinds, descents.flat(batch)))
+    by_run = errors.reshape(*errors.shape[:2], *batch.y_query.shape)
+    return np.moveaxis(by_run.mean(-1), 2, 0)
+
+
+def deviations(batch: Prompt, heads: tuple[int, ...], depth: int) -> np.ndarray:  # [H, 2]
+    """Construction against algorithm: the largest |Δŷ| over prompts and steps, for every number of
+    heads, with all of them and without the first."""
+    n, d = batch.x.shape[1:]
+    alphas, betas = np.linspace(0.1, 0.3, depth), np.linspace(0.2, 0.1, depth)
+
+    def compare(prompt: Prompt, number: int, sums):  # -> [2]
+        params, config = constructions.preprocess_then_optimise(d, number, betas, alphas)
+        masks = np.ones((2, config.num_layers, config.num_heads))
+        masks[1, 0, 0] = 0
+        turn = sums * (prompt.x.T @ prompt.y / n)[:, None]  # [d, d]
+        metrics = alphas[:, None, None] * np.eye(d) + betas[:, None, None] * (turn @ turn.T)[None]
+        path = estimators.gradient_descent(prompt, np.ones(depth), metrics) @ prompt.x_query
+        run = partial(transformer.forward, params, prompts.tokens(prompt), config)
+        by_layer = jax.vmap(lambda mask: layer_predictions(run(mask))[1:])(masks)
+        return jnp.abs(by_layer - path[None]).max(1)
+
+    @jax.jit
+    def compare_all(prompt: Prompt):
+        return jnp.stack(list(map(partial(compare, prompt), heads, descents.sums(d, heads))))
+
+    return np.asarray(jax.vmap(compare_all)(batch)).max(0)

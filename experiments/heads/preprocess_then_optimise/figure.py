@@ -21,17 +21,15 @@ LOOKS = {  # of a rule, in every panel
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
+    config, t = results.config_of(dataset), dataset.t.values
     figure, axes = style.figure(10.5, 6.8, (2, 3))
     plot_a_few_steps(axes[0], dataset)
-    plot_many_steps(axes[1], dataset.by_step, dataset.t.values)
-    mark_all(axes[1], dataset.of_rule, (RIDGE, LASSO, SPARSE_BAYES), 0.01)
+    plot_many_steps(axes[1], dataset.by_step, t)
+    mark(axes[1], medians(dataset.of_rule, RIDGE, LASSO, SPARSE_BAYES), 0.01)
     axes[1].set(ylabel="excess risk", title="many steps of one size")
     axes[1].legend()
-    units = in_units_of_noise(config)
-    plot_many_steps(axes[2], units * dataset.wide_by_step, dataset.t.values)
-    mark(axes[2], config.wide_d, "d")
-    mark(axes[2], config.wide_sparsity, "s")
+    plot_many_steps(axes[2], in_units_of_noise(config) * dataset.wide_by_step, t)
+    mark(axes[2], {"d": config.wide_d, "s": config.wide_sparsity})
     wide = f"d = {config.wide_d}, s = {config.wide_sparsity}, n = {config.wide_n}"
     axes[2].set(ylabel="n · excess risk / σ²", title=f"as b: {wide}")
     plot_heads(axes[3], dataset)
@@ -46,12 +44,13 @@ def caption(dataset) -> str:
     lines = ("fitted", "by_step", "wide_by_step", "by_heads", "learned")
     lost = sum(style.missing(dataset[name]) for name in lines)
     return (
-        f"When each prompt has its own step size, {own}; with one size for all prompts, {shared}. "
-        "R = diag(Xᵀy/n); with R normalised in each prompt a few steps suffice. a, b, d: "
-        f"d = {config.d}, s = {config.sparsity}, n = {config.n}, σ² = {config.noise_var:g}. Sizes "
-        "are chosen on other prompts: in a one for each step (α I + β R² explodes on rare prompts),"
-        " in b and c one for each number of steps; in d and e half the largest that converges in "
-        f"the prompt. e, f: {config.models[0][0]}, n = {config.trained_n}; they do more than "
+        f"With a step size for each prompt {own}, with one size for all prompts {shared}. "
+        "R = diag(Xᵀy/n); with R normalised in each prompt, and plain descent mixed in, few steps "
+        f"suffice. a, b, d: d = {config.d}, s = {config.sparsity}, n = {config.n}, σ² = "
+        f"{config.noise_var:g}. Sizes are chosen on other prompts: in a one for each step (α I + "
+        "β R² explodes on rare prompts), in b and c one for each number of steps; in d and e half "
+        "the largest that converges in the prompt. d: H heads share the coordinates. e, f: models "
+        f"of {config.models[0][0]}, n = {config.trained_n}; they do more than "
         f"descend on what their first layer writes. Median of {config.runs} runs of "
         f"{config.prompts} prompts (c: {config.wide_runs} of {config.wide_prompts}; e, f: "
         f"{dataset.sizes['seed']} seeds, {int(dataset.diverged)} left out as diverged) and the "
@@ -59,12 +58,8 @@ def caption(dataset) -> str:
     )
 
 
-def _from(steps: int | None) -> str:
-    return "at no number of steps" if steps is None else f"from {_counted(steps, 'step')} on"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def _from(step: int | None) -> str:
+    return "at no number of steps" if step is None else f"from step {step} on"
 
 
 def plot_a_few_steps(ax, dataset):
@@ -74,10 +69,10 @@ def plot_a_few_steps(ax, dataset):
         color, marker, label = LOOKS[rule]
         x, runs = depths + 0.1 * (i - 2), dataset.fitted.sel(tuned=rule)
         style.band(ax, x, runs.transpose("run", "depth"), label, color, marker)
-    mark_all(ax, dataset.of_rule, [RIDGE])
+    mark(ax, medians(dataset.of_rule, RIDGE))
     style.log_axes(ax, y=True)
     ax.set(xlabel="steps", ylabel="excess risk", xticks=depths, xlim=(0.5, depths[-1] + 0.9))
-    ax.set_ylim(0.25 * float(dataset.of_rule.sel(reference=RIDGE).median()), None)
+    ax.set_ylim(0.25 * medians(dataset.of_rule, RIDGE)[RIDGE], None)
     ax.set_title("a few steps, each of its own size")
     ax.legend(loc="lower left")
 
@@ -91,10 +86,10 @@ def plot_many_steps(ax, risks, t):
 def plot_heads(ax, dataset):
     """Preprocessed by d heads and by fewer, which share the coordinates."""
     fewer = ((PALE, SKY, BLUE) * len(dataset.heads))[: len(dataset.heads) - 1]
-    names = [f"x̃ of {_counted(heads, 'head')}" for heads in dataset.heads.values]
+    names = [f"x̃, H = {heads}" for heads in dataset.heads.values]
     labels, colors = (LOOKS["raw"][2], *names), (style.BLACK, *fewer, GREEN)
     curves(ax, dataset.t.values, dataset.by_heads, labels, colors)
-    mark_all(ax, dataset.of_rule, [RIDGE], 0.01)
+    mark(ax, medians(dataset.of_rule, RIDGE), 0.01)
     ax.set(ylabel="excess risk", title="fewer heads than covariates")
     ax.set_ylim(None, 4 * float(dataset.by_heads.isel(t=0).median("run").max()))
     ax.legend(loc="upper center", ncols=2)
@@ -108,7 +103,7 @@ def plot_learned(ax, dataset):
     labels = (f"{heads[-1]}, labels shuffled", LOOKS["raw"][2], *names, "x̃ = Rx")
     risks = dataset.learned.sel(features=list(features), step=steps)
     curves(ax, steps.values, risks, labels, (PALE, style.BLACK, PINK, ORANGE, SKY, GREEN))
-    mark_all(ax, dataset.of_reference, (RIDGE, LASSO, SPARSE_BAYES))
+    mark(ax, medians(dataset.of_reference, RIDGE, LASSO, SPARSE_BAYES))
     ax.set(ylabel="excess risk", title="layer 1 of trained models")
     ax.legend(loc="upper right")
 
@@ -129,8 +124,7 @@ def plot_best(ax, dataset):
         values = runs.transpose("seed", ...).values
         low, mid, high = np.quantile(values, [*style.QUANTILES, 0.5], axis=0)[[0, 2, 1]]
         ax.errorbar(mid, y, xerr=[mid - low, high - mid], fmt=marker, color=color, label=label)
-    for rule in dataset.reference.values:
-        value = float(dataset.of_reference.sel(reference=rule).median())
+    for rule, value in medians(dataset.of_reference, *dataset.reference.values).items():
         ax.axvline(value, color="grey", lw=0.8, ls=":", zorder=0)
         look = dict(rotation=90, fontsize=6, color="dimgrey", ha="right", va="bottom")
         ax.text(value, len(rows) + 0.95, rule.removeprefix("rotation-"), **look)
@@ -149,14 +143,14 @@ def curves(ax, t, risks, labels, colors):  # [R, labels, len(t)]
     ax.set(xlabel="steps")
 
 
-def mark_all(ax, risks, rules, where=1.0):
-    for rule in rules:
-        mark(ax, risks.sel(reference=rule), rule, where)
+def medians(risks, *rules) -> dict[str, float]:
+    return {rule: float(risks.sel(reference=rule).median()) for rule in rules}
 
 
-def mark(ax, samples, text, where=1.0):
-    """A reference at the median of its runs, named at the right end or, at 0, the left one."""
-    value, side = float(np.median(samples)), "left" if where < 0.5 else "right"
-    ax.axhline(value, color="grey", lw=0.8, ls=":", zorder=0)
+def mark(ax, levels: dict[str, float], where=1.0):
+    """References, named at the right end or, at 0, at the left one."""
+    side = "left" if where < 0.5 else "right"
     look = dict(fontsize=6, color="dimgrey", ha=side, va="bottom")
-    ax.text(where, value, text, transform=ax.get_yaxis_transform(), **look)
+    for name, level in levels.items():
+        ax.axhline(level, color="grey", lw=0.8, ls=":", zorder=0)
+        ax.text(where, level, name, transform=ax.get_yaxis_transform(), **look)
