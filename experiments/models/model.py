@@ -17,8 +17,7 @@ from lsa_lab.models.trace import Trace
 from lsa_lab.prompts import Prompt
 
 
-@flax.struct.dataclass
-class Model:
+class Model(flax.struct.PyTreeNode):
     """One model, or many along leading axes of ``params`` and ``gates``.
 
     The functions are for one; map over the others. ``spec`` is a constant of compiled programs.

@@ -19,8 +19,7 @@ from jax import Array
 from lsa_lab.models.blocks import scores
 
 
-@flax.struct.dataclass
-class SoftmaxUpdate:
+class SoftmaxUpdate(flax.struct.PyTreeNode):
     """One head's reading of one query: Σ_i weights_i values_i is what it writes."""
 
     values: Array  # [n, e]  W_V h_i

@@ -1,7 +1,7 @@
 """What the models share: gates, masks, scores, causal reads, norm, MLP, the walk through layers."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import chex
 import jax
@@ -10,6 +10,7 @@ from jax import Array
 
 Kernel = Literal["softmax", "linear"]
 Keys = Literal["demonstrations", "all", "causal"]
+Out = TypeVar("Out")  # a pytree of arrays
 
 _SHALLOW = 8  # a rolled scan costs a shallow network three quarters of its speed on CPU
 _LONG = 2048  # more tokens than this: memory counts before speed
@@ -18,13 +19,13 @@ _EPSILON = 1e-5  # layer norm: added to the variance
 
 
 def run_layers(
-    layer: Callable[[Array, Any], tuple[Array, tuple]],
+    layer: Callable[[Array, Any], tuple[Array, Out]],
     stream: Array,  # [T, D]
     weights: Any,  # every leaf [L, ...]
     *,
     heavy: bool,
-) -> tuple[Array, Array]:  # [L, T, D], [L, H, T, D]
-    """The stream after each layer, and the heads' writes, of L layers of one shape.
+) -> Out:  # every leaf [L, ...]
+    """What each of L layers of one shape gives beside the stream that the next one takes.
 
     ``heavy`` layers form several arrays [H, T, k]. For a long prompt the backward pass keeps only
     the stream and forms them again, one layer at a time.

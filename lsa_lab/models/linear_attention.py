@@ -28,8 +28,7 @@ from lsa_lab.models.blocks import (
 from lsa_lab.models.trace import Trace, collect
 
 
-@flax.struct.dataclass
-class Params:
+class Params(flax.struct.PyTreeNode):
     """Key-query and projection-value products, w_kq = W_Kᵀ W_Q and w_pv = W_O W_V, per head."""
 
     w_kq: Array  # [L, H, e, e]
@@ -64,7 +63,8 @@ def forward(
     """
     _check(params, tokens, keys)
     scale = 1.0 / (tokens.shape[0] - 1) if normalise else 1.0
-    gates = head_gates(head_mask, *params.w_kq.shape[:2], tokens.dtype)
+    num_layers, num_heads = params.w_kq.shape[:2]
+    gates = head_gates(head_mask, num_layers, num_heads, tokens.dtype)
 
     def layer(stream: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, tuple]:
         w_kq, w_pv, gate = weights

@@ -93,7 +93,7 @@ def predictions_from_moments(
     num_layers, _, e, _ = params.w_kq.shape
     chex.assert_shape(second_moments, (e, e, None))
     chex.assert_shape(x_queries, (e - 1, second_moments.shape[-1]))
-    maps = []  # W of the last layer reached; none stands for the identity
+    maps: list[Array] = []  # W of the last layer reached; none stands for the identity
     for t in range(num_layers - 1):
         maps = [_next_map(maps, second_moments, params.w_kq[t], params.w_pv[t])]
     query = jnp.pad(x_queries, ((0, 1), (0, 0)))[:, None]  # [e, 1, B]
@@ -146,7 +146,7 @@ def _left(matrix: Array, b: Array) -> Array:  # [i, k], [k, j, B] -> [i, j, B]
     return (matrix @ b.reshape(b.shape[0], -1)).reshape(-1, *b.shape[1:])  # no einsum: it turns b
 
 
-def _check(params: Params, second_moment: Array) -> tuple[int, int, int, int]:
+def _check(params: Params, second_moment: Array) -> tuple[int, ...]:
     if not isinstance(params, Params):
         raise TypeError(
             f"the moment form exists for linear_attention.Params, not {type(params).__name__}: "

@@ -5,8 +5,7 @@ import jax.numpy as jnp
 from jax import Array
 
 
-@flax.struct.dataclass
-class Trace:
+class Trace(flax.struct.PyTreeNode):
     """The residual stream before the first layer and after each, and what every head wrote to it.
 
     ``read_out`` turns a token of the stream into its label slot; None stands for the stream's last

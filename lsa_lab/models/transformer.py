@@ -134,10 +134,11 @@ def _layer(
     if config.mlp_width is not None:
         rows = stream
         if config.norm:
-            rows = layer_norm(stream, layer.mlp_norm_scale, layer.mlp_norm_offset)
-        stream = stream + mlp(
-            rows, layer.mlp_in, layer.mlp_in_bias, layer.mlp_out, layer.mlp_out_bias
+            rows = layer_norm(stream, *_given(layer.mlp_norm_scale, layer.mlp_norm_offset))
+        weights_and_biases = _given(
+            layer.mlp_in, layer.mlp_in_bias, layer.mlp_out, layer.mlp_out_bias
         )
+        stream = stream + mlp(rows, *weights_and_biases)
     return stream, (stream, heads)
 
 
@@ -198,7 +199,12 @@ def _scaled_queries(layer: Params, rows: Array, config: Config) -> Array:  # [H,
 def _normed(layer: Params, stream: Array, config: Config) -> Array:  # [T, D]
     if not config.norm:
         return stream
-    return layer_norm(stream, layer.attention_norm_scale, layer.attention_norm_offset)
+    return layer_norm(stream, *_given(layer.attention_norm_scale, layer.attention_norm_offset))
+
+
+def _given(*leaves: Array | None) -> list[Array]:
+    """The leaves that are not None: all of them where the config has their part."""
+    return [leaf for leaf in leaves if leaf is not None]
 
 
 def _project(weights: Array, rows: Array) -> Array:  # [H, k, D], [T, D] -> [H, T, k]

@@ -90,8 +90,7 @@ class Config:
         return self.token_width if self.width is None else self.width
 
 
-@flax.struct.dataclass
-class Params:
+class Params(flax.struct.PyTreeNode):
     """Weights per layer and head; what the Config leaves out is None, absent heads are zero."""
 
     w_q: Array  # [L, H, k, D]

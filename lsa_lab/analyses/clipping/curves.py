@@ -13,7 +13,15 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from lsa_lab.analyses.clipping import splits
-from lsa_lab.analyses.clipping.edits import Edit, Layers, Risk, distinct, keep_masks, rebuild
+from lsa_lab.analyses.clipping.edits import (
+    Edit,
+    Layers,
+    Risk,
+    distinct,
+    keep_masks,
+    rebuild,
+    several,
+)
 from lsa_lab.analyses.clipping.ranks import RATES, Rate
 from lsa_lab.analyses.clipping.splits import Split, by_singular_value
 from lsa_lab.prompts import Prompt
@@ -21,17 +29,15 @@ from lsa_lab.prompts import Prompt
 _RUNS, _ALL = PartitionSpec("runs"), PartitionSpec()
 
 
-@flax.struct.dataclass
-class Averages:
+class Averages(flax.struct.PyTreeNode):
     """The mean and the median over prompts. Stacks of linear layers explode on rare prompts, where
     the median alone says something."""
 
-    mean: np.ndarray
-    median: np.ndarray
+    mean: Array | np.ndarray
+    median: Array | np.ndarray
 
 
-@flax.struct.dataclass
-class Curve:
+class Curve(flax.struct.PyTreeNode):
     """R runs, S shots, K choices of layers, M of modules, Q rates.
 
     ``change`` is the average of clipped - unclipped over the same prompts: below 0, clipping helps.
@@ -67,12 +73,12 @@ def curve(
     num_runs = _num_runs(params)
     shots = _shots(batch, shots)
     model = jax.tree.map(lambda leaf: leaf[0], params)
-    together = [module if isinstance(module, tuple) else (module,) for module in modules]
+    together = [several(module) for module in modules]
     pieces = split(params, tuple(itertools.chain(*together)), per_head=heads is not None)
     first = jax.tree.map(lambda leaf: leaf[0], pieces)
     if layers is None:
         layers = range(next(iter(first.values())).places[0])
-    grid = list(itertools.product(layers, together, rates))
+    grid = itertools.product(map(several, layers), together, rates)
     masks = [keep_masks(model, first, Edit(*edit), heads) for edit in grid]
     table, place = distinct(masks)
     table = {

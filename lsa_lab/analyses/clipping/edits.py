@@ -31,8 +31,8 @@ class Edit:
     rate: Rate
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "layers", _several(self.layers))
-        object.__setattr__(self, "modules", _several(self.modules))
+        object.__setattr__(self, "layers", several(self.layers))
+        object.__setattr__(self, "modules", several(self.modules))
         if self.rate != DROP:
             check_rate(self.rate)
 
@@ -88,7 +88,7 @@ def clip(
     The heads of a projection are stacked into one matrix, unless ``heads`` names those whose own
     matrices are cut (see ``splits``). ``split``: another way to cut to the same size.
     """
-    edit = Edit(_several(layers), _several(modules), rate)
+    edit = Edit(several(layers), several(modules), rate)
     pieces = split(params, edit.modules, per_head=heads is not None)
     return rebuild(params, pieces, keep_masks(params, pieces, edit, heads))
 
@@ -120,7 +120,8 @@ def _check_indices(name: str, indices: Sequence[int], count: int) -> None:
         raise ValueError(f"{name}s {tuple(indices)}: this model has 0 to {count - 1}")
 
 
-def _several(values: Any) -> tuple:
+def several(values: Any) -> tuple:
+    """Values as a tuple, one value too."""
     if isinstance(values, str | int | np.integer):
         return (values,)
     return tuple(values)

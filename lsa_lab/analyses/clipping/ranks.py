@@ -98,8 +98,8 @@ def svd(matrix: Array) -> tuple[Array, Array, Array]:  # [..., p, r], [..., r], 
 @jax.jit
 def _svd(matrix: Array) -> tuple[Array, Array, Array]:
     precise = matrix.astype(jax.dtypes.canonicalize_dtype(jnp.float64))
-    parts = jnp.linalg.svd(precise, full_matrices=False)
-    return tuple(part.astype(matrix.dtype) for part in parts)
+    left, values, right = jnp.linalg.svd(precise, full_matrices=False)
+    return left.astype(matrix.dtype), values.astype(matrix.dtype), right.astype(matrix.dtype)
 
 
 def checked(matrix: Array) -> Array:  # [..., p, q]
@@ -131,8 +131,7 @@ def check_rate(rate: Any) -> None:
         )
 
 
-@flax.struct.dataclass
-class Factored:
+class Factored(flax.struct.PyTreeNode):
     """W = (U s) Vᵀ of the r largest singular values, applied without forming W."""
 
     left: Array  # [..., p, r]  U s

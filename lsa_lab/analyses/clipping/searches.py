@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lsa_lab.analyses.clipping import splits
-from lsa_lab.analyses.clipping.edits import Edit, Risk
+from lsa_lab.analyses.clipping.edits import Edit, Risk, several
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition
 from lsa_lab.analyses.clipping.splits import Split, by_singular_value
 from lsa_lab.analyses.clipping.trials import Average, Search, Trial
@@ -42,8 +42,8 @@ def search(
         raise ValueError(f"top_k is {top_k}: this model has {len(conditions)} layers")
     order = sorted(range(len(conditions)), key=lambda layer: (conditions[layer], layer))
     deepest = max(order[-top_k:])
-    together = modules if isinstance(modules, tuple) else (modules,)
-    return _best_of(risk, params, validation, test, [((deepest,), together)], rates, average, split)
+    places = [((deepest,), several(modules))]
+    return _best_of(risk, params, validation, test, places, rates, average, split)
 
 
 def search_everywhere(
@@ -124,12 +124,11 @@ def _best_of(risk, params, validation, test, places, rates, average, split) -> S
 def _places(params: Any, modules: Sequence) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
     """Each layer by itself with each of ``modules``, the first layer first."""
     num_layers = next(iter(splits.matrices(params, _flat(modules)).values())).shape[0]
-    together = [several if isinstance(several, tuple) else (several,) for several in modules]
-    return [((layer,), several) for layer in range(num_layers) for several in together]
+    return [((layer,), several(module)) for layer in range(num_layers) for module in modules]
 
 
 def _flat(modules: Sequence[str | tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(itertools.chain(*(n if isinstance(n, tuple) else (n,) for n in modules)))
+    return tuple(itertools.chain(*map(several, modules)))
 
 
 def _ascending(rates: Sequence[Rate]) -> list[Rate]:

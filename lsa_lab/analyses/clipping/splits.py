@@ -13,7 +13,7 @@ Three ways to take a matrix apart, of the same size: the terms of the SVD, terms
 directions, and the entries by their magnitude. An edit keeps r of the min(p, q) places of each.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import flax.struct
@@ -32,12 +32,11 @@ _HEADS: dict[str, _Heads] = {
     "w_kq": "apart",
     "w_pv": "apart",
 }
-_GROUPS = {"attention": tuple(_HEADS), "mlp": ("mlp_in", "mlp_out")}
+_GROUPS: dict[str, tuple[str, ...]] = {"attention": tuple(_HEADS), "mlp": ("mlp_in", "mlp_out")}
 _MATRICES = _GROUPS["attention"] + _GROUPS["mlp"]
 
 
-@flax.struct.dataclass
-class Terms:
+class Terms(flax.struct.PyTreeNode):
     """A matrix as Σ_i values_i left_i right_i, r = min(p, q) terms; an edit keeps some of them."""
 
     left: Array  # [..., p, r]
@@ -53,8 +52,7 @@ class Terms:
         return self.values.shape
 
 
-@flax.struct.dataclass
-class Magnitudes:
+class Magnitudes(flax.struct.PyTreeNode):
     """The place of each entry in the order of |w|, the largest 0.
 
     With r of min(p, q) places kept, the r (p + q - r) largest entries stay: ``free_numbers``.
@@ -63,7 +61,8 @@ class Magnitudes:
     order: Array  # [..., p, q]
 
     def kept(self, matrix: Array, keep: Array) -> Array:  # [..., p, q], [..., r] bool
-        count = free_numbers(*matrix.shape[-2:], keep.sum(-1))
+        p, q = matrix.shape[-2:]
+        count = free_numbers(p, q, keep.sum(-1))
         return jnp.where(self.order < count[..., None, None], matrix, 0)
 
     @property
@@ -71,14 +70,14 @@ class Magnitudes:
         return (*self.order.shape[:-2], min(self.order.shape[-2:]))
 
 
-Pieces = dict[str, Terms | Magnitudes]  # by the name of the leaf
+Pieces = Mapping[str, Terms | Magnitudes]  # by the name of the leaf
 Split = Callable[..., Pieces]  # (params, modules, *, per_head=False)
 
 
 def resolve(params: Any, modules: str | Iterable[str]) -> tuple[str, ...]:
     """The names of the matrices that modules such as "w_q", "attention" or "mlp" stand for."""
     present = by_name(params)
-    members = {name: (name,) for name in present}
+    members: dict[str, tuple[str, ...]] = {name: (name,) for name in present}
     for group, names in _GROUPS.items():
         if any(name in present for name in names):
             members[group] = tuple(name for name in names if name in present)
@@ -134,7 +133,7 @@ def num_axes(name: str) -> int:
 
 def by_singular_value(
     params: Any, modules: str | Iterable[str], *, per_head: bool = False
-) -> Pieces:  # left [..., L, p, r], values [..., L, r], right [..., L, r, q]
+) -> dict[str, Terms]:  # left [..., L, p, r], values [..., L, r], right [..., L, r, q]
     """U, s and Vᵀ of each matrix of some modules. ``values`` is their spectrum."""
     whole = matrices(params, modules, per_head=per_head)
     return {name: Terms(*ranks.svd(matrix)) for name, matrix in whole.items()}
@@ -142,7 +141,7 @@ def by_singular_value(
 
 def by_random_direction(
     key: Array, params: Any, modules: str | Iterable[str], *, per_head: bool = False
-) -> Pieces:
+) -> dict[str, Terms]:
     """W = Σ_i (W o_i) o_iᵀ along a random orthonormal basis o_i, drawn for each matrix.
 
     Keeping r of them is W O_r O_rᵀ, a random projection to the rank that clipping keeps. The basis
@@ -156,7 +155,9 @@ def by_random_direction(
     }
 
 
-def by_magnitude(params: Any, modules: str | Iterable[str], *, per_head: bool = False) -> Pieces:
+def by_magnitude(
+    params: Any, modules: str | Iterable[str], *, per_head: bool = False
+) -> dict[str, Magnitudes]:
     """The entries of each matrix in the order of their magnitude, the earlier first if equal."""
 
     def order(matrix: Array) -> Array:
