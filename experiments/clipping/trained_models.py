@@ -1,39 +1,44 @@
 """The trained models that the experiments on clipping share, each trained once."""
 
-from dataclasses import replace
-
 import jax
-import numpy as np
 
-from experiments.models import stacks
-
-
-def transformers(config, label, progress=None):  # -> Stack, params [R', looks+1, ...], statuses [R]
-    """The models of a ``TransformerConfig`` at every checkpoint; those that diverged left out."""
-    stack = stacks.clipped_stack(config)
-    run = stacks.trained(
-        stack, config.runs, config.training_seed, label, progress, looks=config.looks
-    )
-    well = np.array([status.kind != "diverged" for status in run.status])
-    watched = jax.tree.map(lambda leaf: np.asarray(leaf)[well], run.history["watch"])
-    return stack, watched, [str(status) for status in run.status]
+from experiments.models.model import Model
+from experiments.models.regression import dense, of_kernel
+from experiments.models.specs import Spec
+from experiments.models.trained import trained
 
 
-def final(watched):  # [R', looks+1, ...] -> [R', ...]
+def transformer_spec(config) -> Spec:
+    """The models of a ``TransformerConfig``: softmax, a norm and an MLP, after a read-in."""
+    training = {name: getattr(config, name) for name in ("steps", "batch", "learning_rate")}
+    training |= dict(seeds=config.runs, seed=config.training_seed, checkpoints=config.looks)
+    shape = dict(heads=config.heads, key_width=config.width // config.heads, width=config.width)
+    shape |= dict(mlp_width=config.mlp_width, norm=True, init_scale=0.5)
+    sizes = (config.d, config.n, config.depth)
+    return dense("softmax", *sizes, noise_std=config.noise_std, training=training, **shape)
+
+
+def transformers(config, label, progress=None):  # -> Spec, params [R', looks+1, ...], statuses [R]
+    """Those models at every checkpoint; the runs that diverged are left out."""
+    runs = trained(transformer_spec(config), label, progress=progress)
+    path = jax.tree.map(lambda leaf: leaf[runs.finished[0]], runs.path)
+    return runs.spec, path, [str(status) for status in runs.status]
+
+
+def final(path):  # [R', looks+1, ...] -> [R', ...]
     """The params after the last step."""
-    return jax.tree.map(lambda leaf: leaf[:, -1], watched)
+    return jax.tree.map(lambda leaf: leaf[:, -1], path)
 
 
-def squared_error(stack):
+def squared_error(spec):
     """(params, prompts [B]) -> the excess error of each [B]; built once, it is compiled once."""
-    predicted = stacks.predictions(stack)
-    return lambda params, batch: (predicted(params, batch) - batch.y_query) ** 2
+    return lambda params, batch: Model(spec, params).errors(batch)
 
 
-def linear_stacks(config, progress=None):  # -> Stack, params [R', ...], statuses [R]
-    """The models of a ``LinearConfig`` in float64; those that diverged left out."""
-    stack = replace(stacks.stack_of("linear", config), noise_std=config.noise_std, clip=config.clip)
-    run = stacks.trained(stack, config.runs, config.training_seed, "linear stacks", progress)
-    well = np.array([status.kind != "diverged" for status in run.status])
-    params = jax.tree.map(lambda leaf: np.asarray(leaf, float)[well], run.params)
-    return stack, params, [str(status) for status in run.status]
+def linear_stacks(config, progress=None):  # -> Spec, params [R', ...], statuses [R]
+    """The models of a ``LinearConfig`` in float64; the runs that diverged are left out."""
+    noise = dict(noise_std=config.noise_std, clip=config.clip)
+    spec = of_kernel("linear", config, config.runs, config.training_seed, **noise)
+    runs = trained(spec, "linear stacks", progress=progress)
+    params = runs.models(seeds=runs.finished[0]).in_float64().params
+    return spec, params, [str(status) for status in runs.status]

@@ -44,6 +44,12 @@ class Runs:
         return self.taken == self.spec.training.steps
 
     @property
+    def path(self) -> Any:  # leaves [S, C+1, ...]
+        """The params of the last variant before the first step and at every checkpoint."""
+        both = self.initial, self.checkpoints
+        return jax.tree.map(lambda x, rest: np.concatenate([x[:, None], rest], axis=1), *both)
+
+    @property
     def every(self) -> Model:  # leaves [A, S, ...]
         gates = gates_of(self.spec.architecture)
         if gates is not None:

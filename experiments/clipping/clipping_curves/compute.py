@@ -3,23 +3,24 @@
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipping_curves.config import DROPPED, MODULES, Config
 from experiments.clipping.transformer_config import PARTS
-from experiments.models import stacks
+from experiments.models.tasks import distribution, draw
 from lsa_lab.analyses.clipping import DROP, curve
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    stack, watched, statuses = trained_models.transformers(config, "clipping_curves", progress)
-    params, risk = trained_models.final(watched), trained_models.squared_error(stack)
-    task = stacks.task(stack, n=max(config.shots))
-    draw = jax.jit(partial(stacks.draw, law=task, size=config.prompts))
-    batch = draw(jax.random.fold_in(jax.random.key(config.seed), 1))
+    spec, path, statuses = trained_models.transformers(config, "clipping_curves", progress)
+    params, risk = trained_models.final(path), trained_models.squared_error(spec)
+    task = distribution(spec.task, max(config.shots), dtype=jnp.float32)
+    sample = jax.jit(partial(draw, task=task, size=config.prompts))
+    batch = sample(jax.random.fold_in(jax.random.key(config.seed), 1))
     measure = partial(curve, risk, params, batch, rates=(*config.rates, DROP))
     as_trained = measure(modules=list(MODULES.values()), shots=(config.n,))
     others = measure(modules=list(PARTS.values()), shots=config.shots)

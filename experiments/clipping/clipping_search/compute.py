@@ -9,7 +9,7 @@ import numpy as np
 from experiments.clipping import trained_models
 from experiments.clipping.clipping_search.config import SEARCHES, TRAINED, Config
 from experiments.clipping.transformer_config import PARTS
-from experiments.models import stacks
+from experiments.models import tasks
 from lsa_lab.analyses import clipping
 
 
@@ -26,9 +26,10 @@ def searches(config):  # {name: (risk, params, validation, test) -> Search}
     return dict(zip(SEARCHES, ways, strict=True))
 
 
-def tasks(config, stack):
+def shifted(config, spec):
     """The tasks by name; all have prompts as large as w ~ N(0, I) gives but for the scale of x."""
-    task = stacks.task(stack).replace(covariance=jnp.eye(config.d, dtype=jnp.float32))
+    task = tasks.distribution(spec.task, dtype=jnp.float32)
+    task = task.replace(covariance=jnp.eye(config.d, dtype=jnp.float32))
     return {
         TRAINED: task,
         "no noise": task.replace(noise_std=0.0),
@@ -46,7 +47,7 @@ def tasks(config, stack):
 def draw(keys, task, size, n):  # -> Prompt [R, B]
     """Prompts of n demonstrations, each as often as it takes: softmax reads a demonstration given
     k times as it reads it once, if all are given k times."""
-    batch = jax.vmap(partial(stacks.draw, law=task, size=size))(keys)
+    batch = jax.vmap(partial(tasks.draw, task=task, size=size))(keys)
     repeats = n // task.n
     return batch.replace(x=jnp.tile(batch.x, (1, 1, repeats, 1)), y=jnp.tile(batch.y, repeats))
 
@@ -65,10 +66,10 @@ def search_runs(ways, risk, params, prompts, config):
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    stack, watched, statuses = trained_models.transformers(config, "clipping_search", progress)
-    params, risk = trained_models.final(watched), trained_models.squared_error(stack)
+    spec, path, statuses = trained_models.transformers(config, "clipping_search", progress)
+    params, risk = trained_models.final(path), trained_models.squared_error(spec)
     root, runs = jax.random.fold_in(jax.random.key(config.seed), 3), len(params.w_q)
-    named, ways = tasks(config, stack), list(searches(config).values())
+    named, ways = shifted(config, spec), list(searches(config).values())
     in_turn = list(named.values())
     if progress is not None:
         in_turn = progress.track(in_turn, description="clipping_search: tasks")

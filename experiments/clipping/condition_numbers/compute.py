@@ -3,11 +3,12 @@
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
 from experiments.clipping.condition_numbers.config import MODULES, Config
-from experiments.models import stacks
+from experiments.models.tasks import distribution, draw
 from lsa_lab.analyses import clipping
 
 
@@ -15,18 +16,19 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     """The heads of a projection are one matrix, as they are in A2."""
     import xarray as xr
 
-    stack, watched, statuses = trained_models.transformers(config, "condition_numbers", progress)
+    spec, path, statuses = trained_models.transformers(config, "condition_numbers", progress)
     modules = list(MODULES.values())
-    matrices = clipping.matrices(watched, modules)  # each [R', looks+1, L, p, q]
+    matrices = clipping.matrices(path, modules)  # each [R', looks+1, L, p, q]
     conditions, ranks = (
         np.stack([measure(matrices[name]) for name in modules], axis=-1)
         for measure in (clipping.condition_number, clipping.stable_rank)
     )
-    draw = jax.jit(partial(stacks.draw, law=stacks.task(stack), size=config.prompts))
+    task = distribution(spec.task, dtype=jnp.float32)
+    sample = jax.jit(partial(draw, task=task, size=config.prompts))
     clipped_alone = clipping.curve(
-        trained_models.squared_error(stack),
-        trained_models.final(watched),
-        draw(jax.random.fold_in(jax.random.key(config.seed), 2)),
+        trained_models.squared_error(spec),
+        trained_models.final(path),
+        sample(jax.random.fold_in(jax.random.key(config.seed), 2)),
         modules=modules,
         rates=(config.rate,),
     )

@@ -21,7 +21,7 @@ from experiments.clipping.truncation_norms.norm_growth import (
     mlp_growth,
     summarise,
 )
-from experiments.models import stacks
+from experiments.models.tasks import distribution, draw
 from lsa_lab.analyses import clipping
 
 
@@ -36,7 +36,7 @@ def measure(key, params, config, task):
     after_mlps = jax.vmap(jax.vmap(lambda *row: mlp_growth(*row, rates, config)))
     after_mlps = after_mlps(jax.random.split(key_mlp, each), weights, prompts)
 
-    sample = partial(stacks.draw, law=task, size=config.draws)
+    sample = partial(draw, task=task, size=config.draws)
     trained_prompts = jax.vmap(sample)(jax.random.split(key_prompts, len(params.w_pv)))
     trained = as_weights(params.w_pv[:, :, 0], params.w_kq[:, :, 0])[:, None]
     trained = jnp.broadcast_to(trained, (len(trained), config.draws, *trained.shape[2:]))
@@ -56,8 +56,9 @@ def measure(key, params, config, task):
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    stack, params, statuses = trained_models.linear_stacks(config, progress)
-    measured = jax.jit(partial(measure, config=config, task=stacks.task(stack)))
+    spec, params, statuses = trained_models.linear_stacks(config, progress)
+    task = distribution(spec.task, dtype=jnp.float32)
+    measured = jax.jit(partial(measure, config=config, task=task))
     key = jax.random.key(config.seed)
     on_random, on_trained, mlp_rises, example = measured(key, params)
     data = {

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.clipping.trained_models import transformer_spec
 from experiments.clipping.why_a_rate.config import CONDITIONS, RIVALS, Config
 from experiments.clipping.why_a_rate.edited_risks import batches, curves, gains
 from experiments.clipping.why_a_rate.rate_rules import (
@@ -16,7 +17,7 @@ from experiments.clipping.why_a_rate.rate_rules import (
     best_edits,
     predicted_ranks,
 )
-from experiments.models import stacks
+from experiments.models.trained import trained
 from lsa_lab.analyses import clipping
 
 AXES = {
@@ -33,15 +34,15 @@ def spectra(params):  # -> [R, L, M, p]
     return np.stack([np.asarray(pieces[name].values) for name in MATRICES], axis=2)
 
 
-def measure(stack, params, prompts, splits, matched, config):
+def measure(spec, params, prompts, splits, matched, config):
     """The variables of AXES in one condition, and the edits that were searched there; ``matched``
     are those of the matched condition, None in it."""
     validation, test, judges = prompts
     rates = (*config.rates, clipping.DROP)
     risks, changes = zip(
-        *(curves(stack, params, batch, rates) for batch in (validation, test)), strict=True
+        *(curves(spec, params, batch, rates) for batch in (validation, test)), strict=True
     )
-    rivals = [curves(stack, params, test, config.rival_rates, split)[1] for split in splits]
+    rivals = [curves(spec, params, test, config.rival_rates, split)[1] for split in splits]
     searched = {name: best_edits(changes[0], modules) for name, modules in SEARCHES.items()}
     edits = (*searched.values(), matched or searched["of all"])
     return {
@@ -49,23 +50,21 @@ def measure(stack, params, prompts, splits, matched, config):
         "risk": risks,
         "rival": rivals,
         "predicted": predicted_ranks(spectra(params), config.energy),
-        "gain": [gains(stack, params, judges, edit, rates) for edit in edits],
+        "gain": [gains(spec, params, judges, edit, rates) for edit in edits],
     }, searched["of all"]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    stack, key = stacks.clipped_stack(config), jax.random.key(config.seed)
-    many = (config.runs, config.training_seed, "models to clip", progress)
-    run = stacks.trained(stack, *many, looks=config.looks)
-    key_prompts, key_directions = jax.random.split(key)
+    runs = trained(transformer_spec(config), "models to clip", progress=progress)
+    key_prompts, key_directions = jax.random.split(jax.random.key(config.seed))
     splits = (clipping.by_magnitude, partial(clipping.by_random_direction, key_directions))
     measured, matched = [], None
-    for condition, prompts in batches(key_prompts, stack, config).items():
+    for condition, prompts in batches(key_prompts, runs.spec, config).items():
         at = config.early if condition == "under-trained" else -1
-        params = jax.tree.map(lambda leaf, at=at: jnp.asarray(leaf[:, at]), run.history["watch"])
-        values, edits = measure(stack, params, prompts, splits, matched, config)
+        params = jax.tree.map(lambda leaf, at=at: jnp.asarray(leaf[:, at]), runs.path)
+        values, edits = measure(runs.spec, params, prompts, splits, matched, config)
         matched = matched or edits  # the first condition
         measured.append(values)
     data = {
@@ -74,7 +73,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     }
     kept = [clipping.kept_rank(config.width, rate) for rate in config.rates]
     data["kept"] = (("rate",), [*kept, 0])
-    data["status"] = (("run",), [str(status) for status in run.status])
+    data["status"] = (("run",), [str(status) for status in runs.status])
     coordinates = {
         "condition": list(CONDITIONS),
         "prompts": ["validation", "test"],
