@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.heads.dissected import run
+from experiments.heads.each_run import run
 from experiments.models.model import Model, as_read, cut
 from lsa_lab.analyses import heads
 from lsa_lab.models import moments

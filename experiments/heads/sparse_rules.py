@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 
 from experiments.heads.rule_names import EQUIVARIANT, LASSO, RIDGE, RULES, SPARSE_BAYES
+from experiments.models.model import cut
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
@@ -29,6 +30,12 @@ def predictions(rule: str, batch: Prompt, task: LinearTask) -> Array:  # [B]
     call. "sparse Bayes" is exact for Gaussian non-zeros and for flat ones.
     """
     return jnp.sum(weights(rule, batch, task) * batch.x_query, axis=1)
+
+
+@partial(jax.jit, static_argnums=0)
+def errors(rule: str, batch: Prompt, task: LinearTask) -> Array:  # [B]
+    """Squared errors, the predictions cut as those of models are."""
+    return (cut(predictions(rule, batch, task), batch) - batch.y_query) ** 2
 
 
 def weights(rule: str, batch: Prompt, task: LinearTask) -> Array:  # [B, d]

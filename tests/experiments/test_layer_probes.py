@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from experiments.heads import dissected
+from experiments.heads.each_run import prompts_of
 from experiments.heads.layer_probes import probing
 from experiments.heads.layer_probes.config import TIERS, Config
 from experiments.models.model import Model
@@ -20,36 +20,32 @@ SPEC = Spec(
 CONFIG = dataclasses.replace(TIERS["smoke"], n=4, prompts=512, descents=1024)
 
 
-def preprocessing():
-    """Layer 1 writes r_j x_j to scratch slot j with head j, layer 2 nothing: leaves [1, ...]."""
+def preprocessing(mask, finished=True):
+    """Layer 1 writes r_j x_j to scratch slot j with head j, layer 2 nothing."""
     w_kq, w_pv = np.zeros((2, 1, 2, 2, 5, 5))
     for j in range(2):
         w_kq[0, 0, j, j, j] = w_pv[0, 0, j, 2 + j, 4] = 1
-    return linear_attention.Params(w_kq, w_pv)
+    models = Model(SPEC, linear_attention.Params(w_kq, w_pv), np.array([mask], float))
+    return probing.Variant(models, np.array([finished]))
 
 
-def variant(mask, whole=True):
-    models = Model(SPEC, preprocessing(), np.array([mask], float))
-    return probing.Variant(models, np.full(1, whole))
-
-
-def numbers_of(masks):
+def read(masks):
     """Risks of reader and read-out, R² and its control [4, L+1], of one run for each mask."""
-    variants = {name: variant(mask) for name, mask in masks.items()}
-    case = probing.Case(SPEC, variants, 0)
-    return dict(zip(variants, probing.readers(CONFIG, case)[:, 0], strict=True))
+    variants = {name: preprocessing(mask) for name, mask in masks.items()}
+    numbers = probing.readers(CONFIG, probing.Case(SPEC, variants, 0))[:, 0]
+    return dict(zip(variants, numbers, strict=True))
 
 
 def test_a_reader_finds_one_preprocessed_covariate_for_each_head_of_layer_one():
-    numbers = numbers_of({"full": [[1, 1], [1, 1]], "one": [[1, 0], [1, 1]]})
+    numbers = read({"full": [[1, 1], [1, 1]], "one": [[1, 0], [1, 1]]})
     assert numbers["full"][2] == pytest.approx([0, 1, 1], abs=0.03)
     assert numbers["one"][2] == pytest.approx([0, 0.5, 0.5], abs=0.1)
     assert numbers["full"][3].max() < 0.03  # of other prompts': nothing
 
 
 def test_what_is_read_is_scored_in_the_units_of_the_labels():
-    reader, own = numbers_of({"full": [[1, 1], [1, 1]]})["full"][:2]
-    batch = dissected.prompts_of(SPEC.task, CONFIG.seed, probing.FRESH, 4, 1024, 1)
+    reader, own = read({"full": [[1, 1], [1, 1]]})["full"][:2]
+    batch = prompts_of(SPEC.task, CONFIG.seed, probing.FRESH, 4, 1024, 1)
     zero = (batch.y_query[0, :512] ** 2).mean()
     assert own == pytest.approx(zero, rel=1e-9)  # nothing is written to the label slot
     assert reader[0] == pytest.approx(zero, rel=0.05)
@@ -57,16 +53,16 @@ def test_what_is_read_is_scored_in_the_units_of_the_labels():
 
 
 def test_a_training_that_has_not_ended_has_no_numbers():
-    case = probing.Case(SPEC, {"full": variant(np.ones((2, 2)), whole=False)}, 1)
-    assert np.isnan(probing.readers(CONFIG, case)).all()
+    variants = {"full": preprocessing(np.ones((2, 2)), finished=False)}
+    assert np.isnan(probing.readers(CONFIG, probing.Case(SPEC, variants, 1))).all()
 
 
 @pytest.mark.parametrize(
-    ("architecture", "name"),
+    ("variant", "name"),
     [((4, 4, 4), "full"), ((1, 1, 1), "single head"), ((4, 1, 1), "4 1…"), ((1, 4, 2), "1 4 2…")],
 )
-def test_architectures_have_short_names(architecture, name):
-    assert probing.short(architecture, (4, 4, 4)) == name
+def test_variants_have_short_names(variant, name):
+    assert probing.short(variant, (4, 4, 4)) == name
 
 
 def test_too_few_prompts_for_a_probe_are_refused_with_the_number_needed():

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.heads.dissected import run
+from experiments.heads.each_run import run
 from experiments.models.model import Model, shape
 from experiments.models.specs import Spec
 from lsa_lab.analyses import head_gauge, head_similarity

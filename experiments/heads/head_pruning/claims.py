@@ -1,58 +1,60 @@
-"""What the statements of `head_pruning` are judged by."""
+"""Ratios of risks, and where greedy pruning leaves heads, as `head_pruning` judges them."""
 
 import numpy as np
 
-from experiments.heads.head_pruning import panels
-from experiments.heads.head_pruning.config import CLAIMS, CLAIMS_OF_EACH
+from experiments.heads.cases import of_case
+from experiments.heads.head_pruning.statements import CONTROLS, FULL, PRUNED, beside, ways
 from lsa_lab import results
-from lsa_lab.claims import about_the_mean, about_the_ratio
 
 
-def at_the_end(dataset, case, settings):  # -> [R], [R]
-    """Share of layer 1's heads, and mean heads of later layers, that greedy pruning leaves before
-    the risk exceeds ``unchanged`` times that of the full model."""
-    risk = panels.there(dataset.greedy, case).sortby("kept", ascending=False)
-    left = panels.there(dataset.left, case).sel(kept=risk.kept)
-    over = (risk / risk.isel(kept=0)).values > settings.unchanged
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    config = results.config_of(dataset)
+    values = {
+        id: ratios(dataset, case, treatment)
+        for case in config.deep
+        for id, treatment in ways(config, case).items()
+    }
+    for id, treatment in CONTROLS.items():
+        over_pruned = [ratios(dataset, case, treatment, PRUNED) for case in config.deep]
+        values[id] = min(over_pruned, key=geometric_mean)
+    for id, case in beside(config).items():
+        values[id] = ratios(dataset, case, PRUNED)
+    first, later = zip(*(left_by_greed(dataset, case) for case in config.deep), strict=True)
+    values["greedy_first"] = min(first, key=np.mean)
+    values["greedy_later"] = max(later, key=np.mean)
+    return values
+
+
+def ratios(dataset, case: str, treatment: str, over: str = FULL) -> np.ndarray:  # [R]
+    """A treatment's risk over another's at n; runs without either are left out."""
+    risk = of_case(dataset.risk.sel(n=results.config_of(dataset).n), case)
+    quotient = (risk.sel(treatment=treatment) / risk.sel(treatment=over)).values
+    return quotient[np.isfinite(quotient)]
+
+
+def geometric_mean(quotients) -> float:
+    return float(np.exp(np.log(quotients).mean()))
+
+
+def left_by_greed(dataset, case: str) -> tuple[np.ndarray, np.ndarray]:  # [R] twice
+    """The share of layer 1's heads, and the mean number in later layers, that are left before the
+    risk exceeds ``unchanged`` times that of the full model."""
+    unchanged = results.config_of(dataset).unchanged
+    risk = of_case(dataset.greedy, case).sortby("kept", ascending=False).transpose("run", "kept")
+    left = of_case(dataset.left, case).sel(kept=risk.kept).transpose("run", "kept", "layer").values
+    over = (risk / risk.isel(kept=0)).values > unchanged
     last = np.where(over.any(1), over.argmax(1), over.shape[1]) - 1
-    held = left.transpose("run", "kept", "layer").values[np.arange(len(last)), last]
-    whole = left.isel(kept=0, run=0).sel(layer=1).item()
-    return held[:, 0] / whole, held[:, 1:].mean(1)
+    at_the_end = left[np.arange(len(last)), last]
+    return at_the_end[:, 0] / left[0, 0, 0], at_the_end[:, 1:].mean(1)
 
 
-def claims(dataset):
-    settings = results.config_of(dataset)
-    deep = [name for name in settings.deep if name in dataset.case.values]
-    rows = []
-    for case in deep:
-        for name, treatment in (
-            ("pruned", "pruned"), ("best", "best later heads"), ("trained", "trained so")
-        ):  # fmt: skip
-            text, *rest = CLAIMS_OF_EACH[name][1:]
-            source = CLAIMS_OF_EACH[name][0]
-            label = f"{name}_{case.replace(' ', '_').replace(',', '')}"
-            row = (source, text.format(case=case.capitalize()), *rest)
-            rows.append((label, row, panels.ratios(dataset, case, treatment)))
-    for name, treatment in (
-        ("first_layer", "top head of layer 1"),
-        ("random_heads", "random later heads"),
-        ("at_random", "as many at random"),
-    ):
-        over = [panels.ratios(dataset, case, treatment, "pruned") for case in deep]
-        rows.append((name, CLAIMS[name], min(over, key=lambda some: np.log(some).mean())))
-    for name, case in (("dense", "dense"), ("narrow", "narrow keys"), ("softmax", "softmax")):
-        if case in dataset.case.values:
-            rows.append((name, CLAIMS[name], panels.ratios(dataset, case, "pruned")))
-    ends = [at_the_end(dataset, case, settings) for case in deep]
-    rows.append(("greedy_first", CLAIMS["greedy_first"], min((e[0] for e in ends), key=np.mean)))
-    rows.append(("greedy_later", CLAIMS["greedy_later"], max((e[1] for e in ends), key=np.mean)))
-    made = []
-    for name, (source, statement, measured, bounds), samples in rows:
-        if len(samples):
-            ((side, bound),) = bounds.items()
-            bound = getattr(settings, bound)
-            criterion = f"{measured} {'<=' if side == 'at_most' else '>='} {bound:g}"
-            kind = about_the_mean if name.startswith("greedy") else about_the_ratio
-            row = (f"head_pruning.{name}", source, statement, criterion)
-            made.append(kind(*row, samples, **{side: bound}))
-    return made
+def agreement(dataset, cases) -> float:
+    """The share of later layers in which importance and Shapley's value have the same top head."""
+    same = []
+    for case in cases:
+        tops = [
+            of_case(scores, case).sel(layer=slice(2, None)).argmax("head").values
+            for scores in (dataset.importance, dataset.shapley)
+        ]
+        same.append((tops[0] == tops[1]).ravel())
+    return float(np.concatenate(same).mean())

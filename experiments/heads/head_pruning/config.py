@@ -1,4 +1,4 @@
-"""Settings, criteria and texts of `head_pruning`, fixed before its first run on trained models.
+"""The sizes and the statements of `head_pruning`, fixed before its first run on trained models.
 
 After it only the numbers of prompts were lowered, for time.
 """
@@ -6,8 +6,12 @@ After it only the numbers of prompts were lowered, for time.
 import math
 from dataclasses import dataclass
 
+from experiments.heads.head_pruning.statements import statements as statements
+from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
 from experiments.models.named import Named, named
 from lsa_lab.harness import checks
+
+RULES = (RIDGE, SPARSE_BAYES)  # that the deep models are compared with
 
 _DEEP = ("depth 3", "depth 5")
 _BESIDE = ("narrow keys", "softmax", "long training", "two of four")
@@ -56,85 +60,6 @@ class Config:
         """Every prompt is repeated up to it, which no model can tell: one program serves all n."""
         return math.lcm(*self.lengths)
 
-
-_A4 = "modelled on Chen et al. 2408.04532"
-_HERE = "derived here"
-_MEAN = "geometric mean over seeds of the risk"
-_FULL = f"{_MEAN} over that of the full model"
-
-# name: source, statement, what is measured, {side: criterion}; the first for each deep family.
-CLAIMS_OF_EACH = {
-    "pruned": (
-        _A4,
-        "{case}: all heads but the most important one of each later layer can be removed",
-        f"{_FULL}",
-        {"at_most": "unchanged"},
-    ),
-    "best": (
-        _HERE,
-        "{case}: with the best choice of one head for each later layer, whatever its importance",
-        f"{_FULL}, the choice being the best of all on other prompts,",
-        {"at_most": "unchanged"},
-    ),
-    "trained": (
-        _A4,
-        "{case}: a model trained with one head in later layers is as good as the full one",
-        f"{_FULL}",
-        {"at_most": "unchanged"},
-    ),
-}
-
-CLAIMS = {
-    "first_layer": (
-        _A4,
-        "To keep only the top head of the first layer costs more than pruning the later layers",
-        f"{_MEAN} over that of the pruned model, at the depth where it is least,",
-        {"at_least": "worse"},
-    ),
-    "random_heads": (
-        _A4,
-        "To keep other heads of the later layers than the top ones costs more",
-        f"{_MEAN} over that of the pruned model, at the depth where it is least,",
-        {"at_least": "worse"},
-    ),
-    "at_random": (
-        _A4,
-        "To remove as many heads at random costs more",
-        f"{_MEAN} over that of the pruned model, at the depth where it is least,",
-        {"at_least": "worse"},
-    ),
-    "dense": (
-        _HERE,
-        "Control: on the dense task, which needs no preprocessing, pruning costs nothing",
-        f"{_FULL}",
-        {"at_most": "unchanged"},
-    ),
-    "narrow": (
-        _A4,
-        "With keys too narrow for heads to be mixed, later layers can be pruned",
-        f"{_FULL}",
-        {"at_most": "unchanged"},
-    ),
-    "softmax": (
-        _A4,
-        "Later layers of softmax attention can be pruned",
-        f"{_FULL}",
-        {"at_most": "unchanged"},
-    ),
-    "greedy_first": (
-        _A4,
-        "Greedy pruning, free to choose any layer, keeps the heads of the first one",
-        "mean over seeds of the share of layer 1's heads that are left when one more removal would "
-        "make the risk more than 1.1 of the full model's, at the worst depth,",
-        {"at_least": "all_first"},
-    ),
-    "greedy_later": (
-        _A4,
-        "Greedy pruning, free to choose any layer, leaves one head in each later one",
-        "mean over seeds and later layers of the heads that are left then, at the worst depth,",
-        {"at_most": "one_later"},
-    ),
-}
 
 _DEPTHS = ("depth 3", "depth 4", "depth 5", "depth 6")
 TIERS = {

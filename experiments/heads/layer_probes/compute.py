@@ -1,11 +1,10 @@
-"""In which layer is the answer readable, and are layer 1's tokens preprocessed covariates?"""
+"""What readers find after each layer of every model, and descent on the first layer's tokens."""
 
 import numpy as np
 
 from experiments.heads.layer_probes import probing
-from experiments.heads.layer_probes.config import Config
-from experiments.heads.layer_probes.first_layer_descent import FEATURES, descents
-from experiments.heads.layer_probes.probing import RULES
+from experiments.heads.layer_probes.config import FEATURES, RULES, Config
+from experiments.heads.layer_probes.first_layer_descent import descents
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -32,7 +31,7 @@ def measure(config, case, dissected: bool):
     arrays = {name: (axes, numbers[:, :, i]) for i, name in enumerate(names)}
     heads = [int(variant.models.gates[0, 0].sum()) for variant in case.variants.values()]
     arrays["share"] = ("model", np.minimum(np.array(heads) / spec.task.width, 1.0))
-    arrays["known"] = ("rule", probing.of_rules(config, case))
+    arrays["known"] = ("rule", probing.risks_of_rules(config, case))
     arrays["noise"] = ((), spec.task.noise_std)
     arrays["lost"] = ((), case.lost)
     if dissected:

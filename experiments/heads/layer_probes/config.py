@@ -1,14 +1,25 @@
-"""Settings, criteria and texts of `layer_probes`, fixed before its first run on trained models.
+"""The sizes and the statements of `layer_probes`, fixed before its first run on trained models.
 
 After it the number of prompts was lowered, for time, and the control of R² was restricted to
-architectures of which every training has finished.
+variants of which every training has finished.
 """
 
 from dataclasses import dataclass
 
+from experiments.heads.layer_probes.statements import statements as statements
+from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
 from experiments.models.named import Named, named
 from lsa_lab.harness import checks
 
+RULES = (RIDGE, SPARSE_BAYES)  # whose risks are beside those of readers
+FEATURES = OF_FULL, OF_SINGLE, RAW, FORMULA, SHUFFLED, OWN_LABELS = (  # that descent is on
+    "layer 1, full",
+    "layer 1, single head",
+    "raw covariates",
+    "r_j x_j",
+    "layer 1 with shuffled labels",
+    "layer 1 with own labels",
+)
 PER_WIDTH = 20  # prompts for each coordinate of a token, at least, as analyses.probes asks
 
 _PANELS, _DISSECTED = ("little noise", "depth 3", "much noise", "depth 5"), ("depth 3", "depth 5")
@@ -73,92 +84,6 @@ class Config:
         """The prompts that are not left out."""
         return self.prompts - int(self.left_out * self.prompts)
 
-
-_A4 = "modelled on Chen et al. 2408.04532"
-_HERE = "derived here"
-_READER = "geometric mean over seeds of the risk of the best linear reader"
-_DESCENT = "geometric mean over seeds of the risk of descent on layer 1's tokens at its best step"
-_WORST = "at the worst family,"
-_R2 = "mean over seeds of R² of r_j x_j, read linearly from the query's token after layer 1"
-
-CLAIMS = {  # name: source, statement, what is measured, {side: criterion}
-    "steady": (
-        _A4,
-        "Every layer of the full model makes the answer more readable",
-        f"{_READER} after a layer over that before it, at the worst layer of any family,",
-        {"at_most": "readable"},
-    ),
-    "not_yet": (
-        _A4,
-        "The first layer prepares and does not answer: after it ridge is better",
-        f"{_READER} after layer 1 of the full model over that of ridge, at the family where it is "
-        "least,",
-        {"at_least": "readable"},
-    ),
-    "at_last": (
-        _A4,
-        "After the last layer the answer is more readable than ridge knows it, at any noise",
-        f"{_READER} after the last layer of the full model over that of ridge, {_WORST}",
-        {"at_most": "readable"},
-    ),
-    "pruned": (
-        _A4,
-        "Without all but one head of each later layer the answer is still there to be read",
-        f"{_READER} after the last layer of the pruned model over that of the full one, {_WORST}",
-        {"at_most": "unchanged"},
-    ),
-    "single": (
-        _A4,
-        "In a model with a single head in every layer the answer is less readable",
-        f"{_READER} after its last layer over that of the full model, at the family where it is "
-        "least,",
-        {"at_least": "worse"},
-    ),
-    "descent_raw": (
-        _A4,
-        "Descent on the full model's first-layer tokens learns more than on raw covariates",
-        f"{_DESCENT} over that on raw covariates, {_WORST}",
-        {"at_most": "faster"},
-    ),
-    "descent_single": (
-        _A4,
-        "Descent on the full model's first-layer tokens learns more than on the single-head one's",
-        f"{_DESCENT} over that on the single-head model's, {_WORST}",
-        {"at_most": "faster"},
-    ),
-    "descent_formula": (
-        _A4,
-        "Descent on the full model's first-layer tokens does as well as on r_j x_j themselves",
-        f"{_DESCENT} over that on r_j x_j, {_WORST}",
-        {"at_most": "unchanged"},
-    ),
-    "descent_control": (
-        _HERE,
-        "Control: where layer 1 has read shuffled labels, nothing is gained over raw covariates",
-        f"{_DESCENT} over that on raw covariates, layer 1 having read shuffled labels, at the "
-        "family where it is least,",
-        {"at_least": "readable"},
-    ),
-    "held": (
-        _A4,
-        "The full model's first layer holds the preprocessed covariates",
-        f"{_R2}, {_WORST}",
-        {"at_least": "held"},
-    ),
-    "held_by_more": (
-        _A4,
-        "The full model's first layer holds more of them than the single-head one's",
-        f"{_R2}, full minus single head, {_WORST}",
-        {"at_least": "more"},
-    ),
-    "control": (
-        _HERE,
-        "Control: of other prompts' preprocessed covariates the first layer holds nothing",
-        "mean over seeds of R² of r_j x_j of other prompts, at the family and architecture where "
-        "it is most,",
-        {"at_most": "nothing"},
-    ),
-}
 
 _DEPTHS = ("depth 3", "depth 4", "depth 5", "depth 6")
 TIERS = {

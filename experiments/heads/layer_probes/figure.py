@@ -1,44 +1,125 @@
-"""The figure of `layer_probes`, drawn from its result alone."""
+"""What can be read after each layer, and what descent makes of the first layer's tokens."""
 
 import numpy as np
 
-from experiments.heads.layer_probes import panels
-from experiments.heads.layer_probes.claims import last
+from experiments.heads.cases import of_case
+from experiments.heads.layer_probes.claims import held_by_the_first, over_full, over_ridge
+from experiments.heads.layer_probes.config import FEATURES, RULES
 from lsa_lab import results
 from lsa_lab.harness import style
 
+LOOKS = {  # model: colour, marker
+    "full": (style.BLACK, "o"),
+    "pruned": (style.COLOURS[1], "s"),
+    "single head": (style.COLOURS[0], "^"),
+}
+COLOURS = (style.BLACK, *(style.COLOURS[i] for i in (0, 4, 2, 3, 5)))  # of FEATURES
+
 
 def plot(dataset):
-    settings = results.config_of(dataset)
-    names = list(dataset.case.values)
-    shown = [name for name in settings.panels if name in names][:4]
-    looked = [name for name in settings.dissected if name in names]
-    drawn, axes = style.figure(12.0, 6.6, (2, 4))
-    for ax, case in zip(axes, shown, strict=False):
-        panels.readers(ax, dataset, case)
-    ends = np.array([ax.get_ylim() for ax, _ in zip(axes, shown, strict=False)])
-    for ax in axes[: len(shown)]:
+    config = results.config_of(dataset)
+    panels, dissected = config.panels[:4], config.dissected
+    figure, axes = style.figure(12.0, 6.2, (2, 4))
+    for ax, case in zip(axes, panels, strict=False):
+        readers(ax, dataset, case)
+    ends = np.array([ax.get_ylim() for ax in axes[: len(panels)]])
+    for ax in axes[: len(panels)]:
         ax.set_ylim(ends[:, 0].min(), ends[:, 1].max())
-    for ax, case in zip(axes[4:6], (looked[0], looked[-1]), strict=True):
-        panels.descent(ax, dataset, case)
-    panels.first_layers(axes[6], dataset, looked)
-    panels.held(axes[7], dataset, looked[0])
+    for ax, case in zip(axes[4:6], (dissected[0], dissected[-1]), strict=True):
+        descent(ax, dataset, case)
+    first_layers(axes[6], dataset, dissected)
+    held(axes[7], dataset, dissected[0])
     axes[0].legend(loc="upper right")
     handles, labels = axes[4].get_legend_handles_labels()
     for ax, part in zip(axes[4:6], (slice(4), slice(4, None)), strict=True):  # one for both
         ax.legend(handles[part], labels[part], loc="upper right")
-    pruned = [last(dataset, case) for case in shown]
-    ratio = [np.log(r.sel(model="pruned") / r.sel(model="full")).mean() for r in pruned]
-    style.caption(
-        drawn,
-        f"a to d: excess risk of the best linear reader of the query's token after each layer "
-        f"(filled) and of the model's own read-out (hollow), n = {settings.n}. After the last "
-        f"layer of the pruned model the reader's risk is {np.exp(min(ratio)):.2g} to "
-        f"{np.exp(max(ratio)):.2g} times that of the full one. e, f: descent inside each prompt on "
-        f"features without the label slot, each token asked as a query (own labels: tokens as they "
-        f"stand). g: by the heads of each layer; dashes: one of the d coordinates for each head of "
-        f"layer 1; crosses: r_j x_j of other prompts; random: untrained weights. Medians of seeds "
-        f"and the middle 80 % of them; trainings that have not finished are left out: "
-        f"{int(dataset.lost.sum())}. Our setting, modelled on Chen et al. 2408.04532.",
+    return figure
+
+
+def rules(ax, dataset, case: str):
+    for rule, dash in zip(RULES, ("--", ":"), strict=True):
+        level = float(dataset.known.sel(case=case, rule=rule))
+        ax.axhline(level, color=style.BLACK, lw=1.0, ls=dash, label=rule)
+
+
+def by_layer(ax, values, model: str):  # [run, layer]
+    """Points with bars, joined by a line, the models a little apart."""
+    color, marker = LOOKS[model]
+    x = values.layer.values + 0.08 * (list(LOOKS).index(model) - 1)
+    ax.plot(x, values.median("run"), "-", color=color, lw=0.8)
+    style.band(ax, x, values.transpose("run", "layer"), model, color, marker)
+    ax.set(xlabel="layer", xticks=values.layer.values)
+
+
+def readers(ax, dataset, case: str):
+    for model, (color, marker) in LOOKS.items():
+        by_layer(ax, of_case(dataset.reader.sel(model=model), case), model)
+        own = of_case(dataset.own.sel(model=model), case).median("run")[1:]
+        ax.plot(own.layer, own, marker, color=color, mfc="none", ms=6, lw=0)
+    rules(ax, dataset, case)
+    style.log_axes(ax, y=True)
+    ax.set(ylabel="excess risk")
+    ax.set_title(f"{case}, σ = {float(dataset.noise.sel(case=case)):g}")
+
+
+def descent(ax, dataset, case: str):
+    risks = of_case(dataset.descent, case).mean("half")
+    steps = np.arange(1, risks.sizes["step"])
+    for feature, color in zip(FEATURES, COLOURS, strict=True):
+        runs = risks.sel(feature=feature).isel(step=steps).transpose("run", "step")
+        style.band(ax, steps, runs, feature, color, None)
+    rules(ax, dataset, case)
+    style.log_axes(ax, x=True, y=True, ticks=[4**k for k in range(6) if 4**k <= steps[-1]])
+    ax.set(xlabel="steps of descent", ylabel="excess risk", ylim=(None, 4))
+    ax.set_title(f"descent on layer 1, {case}")
+
+
+def first_layers(ax, dataset, cases: list[str]):
+    first = dataset.sel(layer=1)
+    measured = first.held.sel(case=cases).notnull().any(["case", "run"])
+    order = [name for name in dataset.model.values if measured.sel(model=name)]
+    order = [name for name in order if name not in ("full", "pruned", "random")]
+    order += ["full", "random"]
+    places = np.arange(len(order))
+    for i, case in enumerate(cases):
+        color, x = style.COLOURS[i], places + 0.2 * (i - (len(cases) - 1) / 2)
+        runs = of_case(first.held, case).reindex(model=order).transpose("run", "model")
+        style.band(ax, x, runs, case, color, style.MARKERS[i])
+        ax.plot(x, first.control.sel(case=case, model=order).mean("run"), "x", color=color, ms=4)
+        share = first.share.sel(case=case, model=order[:-1])
+        ax.plot(places[:-1], share, "_", color=style.BLACK, ms=14, mew=0.8)
+    ax.set_xticks(places, order, rotation=35, ha="right")
+    ax.set(ylabel="R² of r_j x_j", ylim=(-0.05, 1.05))
+    ax.set_title("what layer 1 holds")
+    ax.legend(loc="center right")
+
+
+def held(ax, dataset, case: str):
+    for model in LOOKS:
+        by_layer(ax, of_case(dataset.held.sel(model=model), case), model)
+    ax.set(ylabel="R² of r_j x_j", ylim=(-0.05, 1.05))
+    ax.set_title(f"and later layers, {case}")
+
+
+def caption(dataset) -> str:
+    config = results.config_of(dataset)
+    first, last = (
+        [np.exp(np.log(over_ridge(dataset, case, layer)).mean()) for case in config.panels]
+        for layer in (1, -1)
     )
-    return drawn
+    shares = [held_by_the_first(dataset, case)[0].mean() for case in config.dissected]
+    pruned = [np.log(over_full(dataset, case, "pruned")).mean() for case in config.panels]
+    return (
+        f"Better from layer to layer, at least {min(first):.2g} times ridge's risk after layer 1 "
+        f"and at most {max(last):.2g} times after the last; layer 1 holds {min(shares):.0%} to "
+        f"{max(shares):.0%} of the variance of r_j x_j. "
+        "a to d: excess risk of the best linear reader of the query's token after each layer "
+        f"(filled) and of the model's own read-out (hollow), n = {config.n}. After the last layer "
+        f"of the pruned model the reader's risk is {np.exp(min(pruned)):.2g} to "
+        f"{np.exp(max(pruned)):.2g} times that of the full one. e, f: descent inside each prompt "
+        "on features without the label slot, each token asked as a query (own labels: tokens as "
+        "they stand). g: by the heads of each layer; dashes: one of the d coordinates for each "
+        "head of layer 1; crosses: r_j x_j of other prompts; random: untrained weights. Medians "
+        "of seeds and the middle 80 % of them; trainings that have not finished are left out: "
+        f"{int(dataset.lost.sum())}. Our setting, modelled on Chen et al. 2408.04532."
+    )

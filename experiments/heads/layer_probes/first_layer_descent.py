@@ -6,32 +6,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.heads.layer_probes.probing import DESCENT, SHUFFLE, Case, draw, keys, over_runs
+from experiments.heads.each_run import over_runs
+from experiments.heads.layer_probes.probing import (
+    DESCENT,
+    SHUFFLE,
+    Case,
+    batch_of,
+    first_prompts,
+    keys_of,
+)
 from experiments.models.model import Model, cut, shape, skeleton
 from lsa_lab import prompts
 from lsa_lab.analyses import probes
 from lsa_lab.models import transformer
 from lsa_lab.prompts import Prompt
 
-FEATURES = (
-    "layer 1, full",
-    "layer 1, single head",
-    "raw covariates",
-    "r_j x_j",
-    "layer 1 with shuffled labels",
-    "layer 1 with own labels",
-)
 _TOGETHER = 64  # prompts that are in memory at once, each asked n + 1 times
 
 
 def descents(config, case: Case) -> np.ndarray:  # [R, features, 2, steps+1]
     """Excess risks of descent on FEATURES, step after step, on each half of the prompts."""
-    batch = draw(config, case.spec, DESCENT, case.runs)
-    batch = jax.tree.map(lambda leaf: leaf[:, : config.descents], batch)
+    batch = first_prompts(batch_of(config, case.spec, DESCENT, case.runs), config.descents)
     variants = [case.variants[name].models for name in ("full", "single head")]
     first = [jax.vmap(functools.partial(_first, skeleton(case.spec)))(each) for each in variants]
     program = _descend(config.steps, config.share)
-    return over_runs(program, first, batch, keys(config, SHUFFLE, case.runs))
+    return over_runs(program, first, batch, keys_of(config, SHUFFLE, case.runs))
 
 
 def _first(spec, model: Model) -> Model:
@@ -63,8 +62,8 @@ def _descend(steps: int, share: float):
 
 
 def _features(models, prompt: Prompt, key) -> list:  # of [n+1, D]
-    """FEATURES of a prompt in its own units. The label slot is taken out of all of them; but for
-    the last, no token has seen its own label otherwise than as one of many."""
+    """The features of the config, in their order, of a prompt in its own units. The label slot is
+    taken out of all; but for the last, no token has seen its own label except as one of many."""
     full, single = models
     wide = prompts.with_scratch(prompt, full.spec.architecture.scratch)
     slot = jnp.eye(wide.x.shape[1] + 1)[-1:]

@@ -1,4 +1,4 @@
-"""Linear readers of the query's token after each layer of trained models."""
+"""Variants of trained models, and linear readers of the query's token after each layer."""
 
 import functools
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.heads import importance
-from experiments.heads.dissected import prompts_of, run
-from experiments.heads.sparse_judging import rule_errors
+from experiments.heads import importance, sparse_rules
+from experiments.heads.each_run import over_runs, prompts_of, run
+from experiments.heads.layer_probes.config import RULES
 from experiments.models.model import Model, cut, skeleton
 from experiments.models.specs import Spec
 from experiments.models.tasks import distribution
@@ -18,7 +18,6 @@ from lsa_lab import prompts
 from lsa_lab.analyses import heads, probes
 from lsa_lab.prompts import Prompt
 
-RULES = ("ridge", "sparse Bayes")
 _SCALE = 0.1  # of random weights; a reader does not depend on it as long as it is small
 _TOGETHER = 512  # prompts that are in memory at once
 
@@ -30,7 +29,7 @@ class Variant:
     """R runs of a variant, of what is left of it, or of random weights."""
 
     models: Model  # leaves [R, ...]
-    whole: np.ndarray  # [R]  which of them have been trained to the end
+    finished: np.ndarray  # [R]  which of them have been trained to the end
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Case:
 
     @property
     def runs(self) -> int:
-        return len(self.variants["full"].whole)
+        return len(self.variants["full"].finished)
 
 
 def short(variant: tuple[int, ...], full: tuple[int, ...]) -> str:
@@ -65,31 +64,40 @@ def load(config, name: str, spec: Spec, progress=None) -> Case:
     for i, row in enumerate(rows):
         models = runs.models(i, seeds).in_float64()
         variants[short(row, rows[-1])] = Variant(models, runs.finished[i, seeds])
-    full, whole = variants["full"].models, variants["full"].whole
-    left = full.replace(gates=pruned(config, full, rows[-1]))
-    variants["pruned"] = Variant(left, whole)
+    full, finished = variants["full"].models, variants["full"].finished
+    variants["pruned"] = Variant(full.replace(gates=pruned(config, full, rows[-1])), finished)
     rng = np.random.default_rng(config.seed)
     random = jax.tree.map(lambda leaf: rng.normal(0.0, _SCALE, leaf.shape), full.params)
-    variants["random"] = Variant(full.replace(params=random), whole)
+    variants["random"] = Variant(full.replace(params=random), finished)
     return Case(spec, variants, int((~runs.finished).sum()))
 
 
 def pruned(config, models: Model, counts: tuple[int, ...]) -> np.ndarray:  # [R, L, H]
     """Importance is measured on prompts that nothing is judged on."""
-    batch = run(draw(config, models.spec, IMPORTANCE, len(models.gates)), 0)
+    batch = run(batch_of(config, models.spec, IMPORTANCE, len(models.gates)), 0)
     scores = importance.importances(models, batch, "zero")
     return np.asarray(jax.jit(jax.vmap(lambda scores: heads.prune(scores, counts)))(scores))
 
 
-def draw(config, spec: Spec, tag: int, runs: int) -> Prompt:  # leaves [R, B, ...]
+def batch_of(config, spec: Spec, tag: int, runs: int) -> Prompt:  # leaves [R, B, ...]
     size = max(config.prompts, config.descents)
     return prompts_of(spec.task, config.seed, tag, config.n, size, runs)
 
 
-def both(config, case: Case) -> tuple[Prompt, Prompt]:
-    """Prompts to learn from and fresh ones to judge on, leaves [R, B, ...]."""
-    batches = (draw(config, case.spec, tag, case.runs) for tag in (LEARN, FRESH))
-    return tuple(jax.tree.map(lambda leaf: leaf[:, : config.prompts], batch) for batch in batches)
+def first_prompts(batch: Prompt, count: int) -> Prompt:  # leaves [R, B, ...] -> [R, count, ...]
+    return jax.tree.map(lambda leaf: leaf[:, :count], batch)
+
+
+def keys_of(config, tag: int, runs: int):
+    return jax.random.split(jax.random.fold_in(jax.random.key(config.seed), tag), runs)
+
+
+def risks_of_rules(config, case: Case) -> np.ndarray:  # [rules]
+    """Excess risks of RULES on the fresh prompts of all runs."""
+    fresh = first_prompts(batch_of(config, case.spec, FRESH, case.runs), config.prompts)
+    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), fresh)
+    task = distribution(case.spec.task, config.n)
+    return np.array([sparse_rules.errors(rule, flat, task).mean() for rule in RULES])
 
 
 def readers(config, case: Case) -> np.ndarray:  # [variants, R, 4, L+1]
@@ -97,12 +105,15 @@ def readers(config, case: Case) -> np.ndarray:  # [variants, R, 4, L+1]
 
     A reader of one shape of models is compiled once.
     """
-    given = (*both(config, case), keys(config, CONTROL, case.runs))
+    learn, fresh = (
+        first_prompts(batch_of(config, case.spec, tag, case.runs), config.prompts)
+        for tag in (LEARN, FRESH)
+    )
     program, like = _reader(config.learned), skeleton(case.spec)
-    rows = []
+    keys, rows = keys_of(config, CONTROL, case.runs), []
     for variant in case.variants.values():
-        numbers = over_runs(program, variant.models.replace(spec=like), *given)
-        rows.append(np.where(variant.whole[:, None, None], numbers, np.nan))
+        numbers = over_runs(program, variant.models.replace(spec=like), learn, fresh, keys)
+        rows.append(np.where(variant.finished[:, None, None], numbers, np.nan))
     return np.stack(rows)
 
 
@@ -113,58 +124,42 @@ def _reader(learned: int):
     r_j x_j and that of the control task."""
 
     def of_run(model, learn, fresh, key):
-        def look(batch):
-            return jax.lax.map(
-                functools.partial(_look, model), batch, batch_size=min(_TOGETHER, len(batch.y))
+        tokens, scale, targets = _tokens(model, learn)
+        fresh_tokens, fresh_scale, fresh_targets = _tokens(model, fresh)
+        kept, fresh_kept = _shortest(tokens, learned), _shortest(fresh_tokens, learned)
+        others = probes.control_targets(key, targets[kept])
+
+        def after(layer):
+            states, fresh_states = layer  # [B, D]
+            reader = probes.fit((scale[:, None] * states)[kept], learn.y_query[kept, None])
+            answers = (
+                fresh_scale * (fresh_states @ reader)[:, 0],
+                -fresh_scale * fresh_states[:, -1],
             )
-
-        (states, scale, held), (others, units, targets) = look(learn), look(fresh)
-        short, brief = _shortest(states, learned), _shortest(others, learned)
-        wrong = probes.control_targets(key, held[short])
-
-        def layer(pair):
-            mine, theirs = pair
-            reader = probes.fit((scale[:, None] * mine)[short], learn.y_query[short, None])
-            answers = (units * (theirs @ reader)[:, 0], -units * theirs[:, -1])
             risks = [((cut(answer, fresh) - fresh.y_query) ** 2).mean() for answer in answers]
-            shares = [
-                probes.explained(
-                    probes.fit(mine[short], goal), theirs[brief], targets[brief]
-                ).mean()
-                for goal in (held[short], wrong)
-            ]
+            shares = []
+            for goals in (targets[kept], others):
+                probe = probes.fit(states[kept], goals)
+                judged = fresh_states[fresh_kept], fresh_targets[fresh_kept]
+                shares.append(probes.explained(probe, *judged).mean())
             return jnp.stack(risks + shares)
 
-        pair = states.swapaxes(0, 1), others.swapaxes(0, 1)
-        return jax.lax.map(layer, pair).T
+        return jax.lax.map(after, (tokens.swapaxes(0, 1), fresh_tokens.swapaxes(0, 1))).T
 
     return jax.jit(of_run)
 
 
-def _look(model: Model, prompt: Prompt):
-    """The query's token after each layer [L+1, D], c, and the r_j x_j that it may hold [d]."""
-    own, scale = prompts.normalised(prompt)
-    stream = model.forward(prompt).stream
-    return stream[:, -1], scale, probes.preprocessed(own)[-1]
+def _tokens(model: Model, batch: Prompt):
+    """The query's token after each layer [B, L+1, D], what its units are to be multiplied by [B],
+    and the r_j x_j that it may hold [B, d]."""
+
+    def of_prompt(prompt: Prompt):
+        own, scale = prompts.normalised(prompt)
+        return model.forward(prompt).stream[:, -1], scale, probes.preprocessed(own)[-1]
+
+    return jax.lax.map(of_prompt, batch, batch_size=min(_TOGETHER, len(batch.y)))
 
 
-def _shortest(states, count: int):  # [B, L+1, D] -> [count]
+def _shortest(tokens, count: int):  # [B, L+1, D] -> [count]
     """The prompts whose tokens are shortest after the last layer."""
-    return jnp.argsort(jnp.linalg.norm(states[:, -1], axis=-1))[:count]
-
-
-def of_rules(config, case: Case) -> np.ndarray:  # [rules]
-    """Excess risks of RULES on the fresh prompts of all runs."""
-    fresh = both(config, case)[1]
-    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), fresh)
-    task = distribution(case.spec.task, config.n)
-    return np.array([rule_errors(rule, task, flat).mean() for rule in RULES])
-
-
-def over_runs(program, *trees) -> np.ndarray:  # leaves [R, ...] -> [R, ...]
-    runs = len(jax.tree.leaves(trees)[0])
-    return np.stack([program(*(run(tree, r) for tree in trees)) for r in range(runs)])
-
-
-def keys(config, tag: int, runs: int):
-    return jax.random.split(jax.random.fold_in(jax.random.key(config.seed), tag), runs)
+    return jnp.argsort(jnp.linalg.norm(tokens[:, -1], axis=-1))[:count]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.heads.dissected import run
+from experiments.heads.each_run import run
 from experiments.heads.preprocess_then_optimise import descents
 from experiments.heads.preprocess_then_optimise.config import FITTED, MODELS
 from experiments.models.model import Model, forward

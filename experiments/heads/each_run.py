@@ -1,4 +1,4 @@
-"""What experiments that look into trained models share: prompts for each run, and single runs."""
+"""Trained models run by run: prompts of its own for each, and programs that take one at a time."""
 
 import dataclasses
 import functools
@@ -19,6 +19,12 @@ def prompts_of(task: Task, seed: int, tag: int, n: int, size: int, runs: int) ->
 def run(tree, r: int):
     """One run of arrays [R, ...]."""
     return jax.tree.map(lambda leaf: leaf[r], tree)
+
+
+def over_runs(program, *trees) -> np.ndarray:  # leaves [R, ...] -> [R, ...]
+    """The program's answer for one run after the other."""
+    runs = len(jax.tree.leaves(trees)[0])
+    return np.stack([program(*run(trees, r)) for r in range(runs)])
 
 
 @functools.lru_cache(maxsize=16)

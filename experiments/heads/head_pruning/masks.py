@@ -1,16 +1,37 @@
-"""The best heads to keep: one in each later layer, so many of one layer, and greedily."""
+"""Which heads to keep: by importance, at random, the best of all choices, and greedily."""
 
 import itertools
 
 import jax
 import numpy as np
 
-from experiments.heads.dissected import run
-from experiments.heads.head_pruning.pruning import Case, judged, repeated
+from experiments.heads.each_run import over_runs
+from experiments.heads.head_pruning.masked_models import MASKS, Case, repeated, risks
+from experiments.heads.head_pruning.statements import all_are_tried
 from experiments.models.model import Model
-from lsa_lab.analyses import head_subsets
+from lsa_lab.analyses import head_subsets, heads
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
+
+
+def of_treatments(config, case: Case, scores: np.ndarray, best: np.ndarray | None) -> np.ndarray:
+    """Masks [R, len(CHOSEN) + 2 draws, L, H]: CHOSEN, then the draws of each of RANDOM."""
+    counts = case.counts
+    key = jax.random.fold_in(jax.random.key(config.seed), MASKS)
+    keys = jax.random.split(key, (case.runs, 2, config.draws))
+    best = np.tile(case.gates, (case.runs, 1, 1)) if best is None else best
+
+    def of_run(r):
+        chosen = [case.gates, heads.prune(scores[r], counts), best[r]]
+        chosen.append(heads.prune_first_layer(scores[r], counts))
+        controls = (heads.prune_to_random_heads, heads.remove_at_random)
+        return chosen + [
+            control(key, scores[r], counts)
+            for control, own in zip(controls, keys[r], strict=True)
+            for key in own
+        ]
+
+    return np.array([of_run(r) for r in range(case.runs)], float)
 
 
 def choices(case: Case) -> np.ndarray:  # [C, L, H]
@@ -23,16 +44,16 @@ def choices(case: Case) -> np.ndarray:  # [C, L, H]
 
 def best_choices(config, case: Case, searched: Prompt) -> np.ndarray | None:  # [R, L, H]
     """The choice with the least risk on the prompts of the search; None if there are too many."""
-    if np.prod(case.counts[1:]) > config.most_choices:
+    if not all_are_tried(config, case.counts):
         return None
     every = choices(case)
-    risks = judged(config, case, searched, np.tile(every, (case.runs, 1, 1, 1)))
-    if not np.isfinite(risks).all():
+    losses = risks(config, case, searched, np.tile(every, (case.runs, 1, 1, 1)))
+    if not np.isfinite(losses).all():
         raise ValueError("a risk is not finite, though predictions are cut: which is least?")
-    return every[risks.argmin(1)]
+    return every[losses.argmin(1)]
 
 
-def layer_masks(case: Case) -> list[np.ndarray]:  # L of [2^H, L, H]
+def subsets_of_layers(case: Case) -> list[np.ndarray]:  # L of [2^H, L, H]
     """Every subset of the heads of one layer, the others whole, layer by layer."""
     by_layer = []
     for layer, count in enumerate(case.counts):
@@ -46,16 +67,15 @@ def layer_masks(case: Case) -> list[np.ndarray]:  # L of [2^H, L, H]
 def best_subsets(config, case: Case, searched: Prompt) -> tuple[np.ndarray, np.ndarray]:
     """Masks [R, L, H+1, L, H] of the best subset of each size of each layer, and what each head
     is worth among its layer's (Shapley) [R, L, H]."""
-    masks = layer_masks(case)
+    masks, most = subsets_of_layers(case), case.gates.shape[1]
     ends = np.cumsum([len(rows) for rows in masks])[:-1]
     every = np.tile(np.concatenate(masks), (case.runs, 1, 1, 1))
-    risks = np.split(judged(config, case, searched, every), ends, axis=1)
-    most = case.gates.shape[1]
+    by_layer = np.split(risks(config, case, searched, every), ends, axis=1)
     best_of, worth_of = (
         jax.jit(jax.vmap(rule)) for rule in (head_subsets.best_subsets, head_subsets.shapley)
     )
     best, worth = [], []
-    for rows, losses, count in zip(masks, risks, case.counts, strict=True):
+    for rows, losses, count in zip(masks, by_layer, case.counts, strict=True):
         chosen = np.asarray(best_of(losses))
         best.append(rows[np.pad(chosen, ((0, 0), (0, most - count)), mode="edge")])
         worth.append(np.pad(worth_of(losses), ((0, 0), (0, most - count))))
@@ -65,17 +85,16 @@ def best_subsets(config, case: Case, searched: Prompt) -> tuple[np.ndarray, np.n
 def greedy(config, case: Case, searched: Prompt) -> np.ndarray:  # [R, K, L, H]
     """Masks along the greedy order, from all K heads down to one."""
     num_layers, num_heads = case.gates.shape
-    searched = repeated(config, case, searched)
 
     def order_of(model: Model, batch: Prompt):
-        loss = lambda mask: model.replace(gates=mask).risk(batch)  # noqa: E731
+        def loss(mask):
+            return model.replace(gates=mask).risk(batch)
+
         path = head_subsets.greedy(loss, num_layers, num_heads, case.counts)
         return path.layers * num_heads + path.heads
 
     program = jax.jit(order_of, compiler_options=moments.compiler_options())
-    rows = []
-    for r in range(case.runs):
-        order = np.asarray(program(run(case.models, r), run(searched, r)))
-        removed = np.eye(case.gates.size)[order].cumsum(0).reshape(-1, *case.gates.shape)
-        rows.append(np.concatenate([case.gates[None], case.gates - removed]))
-    return np.stack(rows)
+    orders = over_runs(program, case.models, repeated(config, case, searched))  # [R, K-1]
+    removed = np.eye(case.gates.size)[orders].cumsum(1).reshape(case.runs, -1, *case.gates.shape)
+    whole = np.broadcast_to(case.gates, (case.runs, 1, *case.gates.shape))
+    return np.concatenate([whole, whole - removed], axis=1)
