@@ -5,10 +5,9 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments.heads import importance
+from experiments.heads import importance, sparse_rules
 from experiments.heads.head_importance import patterns as head_patterns
 from experiments.heads.head_importance.config import COMPARED, ON_THE_WAY, REPRESENTED, Config
-from experiments.heads.sparse_judging import rule_errors
 from experiments.models import tasks
 from experiments.models.model import Model
 from experiments.models.runs import Runs
@@ -195,7 +194,7 @@ def _prompts(config: Config, spec: Spec):
     kept = config.softmax_prompts if softmax else config.prompts
     batch = jax.tree.map(lambda leaf: leaf[:kept], _draw(key, task, size))
     linear = spec.task.degree == 1
-    return batch, rule_errors("ridge", task, batch).mean() if linear else np.nan
+    return batch, sparse_rules.errors("ridge", batch, task).mean() if linear else np.nan
 
 
 _draw = jax.jit(tasks.draw, static_argnums=2)

@@ -1,61 +1,43 @@
-"""What the statements of `heads_per_layer` are judged by."""
+"""Ratios of risks, and of losses at the end of the training, as `heads_per_layer` judges them."""
 
 import numpy as np
 
-from experiments.heads.heads_per_layer.config import CLAIMS, LONG, STYLES, depths
-from experiments.models.specs import Spec, restored
+from experiments.heads.heads_per_layer.statements import LONG, depths, pairs
+from experiments.heads.rule_names import RULES
 from lsa_lab import results
-from lsa_lab.claims import about_the_mean
 
 
-def claims(dataset):
-    config, rows = results.config_of(dataset), []
-    for name, saved in depths(config):
-        spec = restored(saved)
-        depth, seeds = spec.architecture.depth, spec.training.seeds
-        measured = dataset[f"risk, {name}"].sel(shots=config.judged).values  # [A, S]
-        of_rules = dataset.rule_risk.sel(shots=config.judged)
-        risks = {kind: measured[i] for kind, i in spec.architecture.places.items()}
-        risks |= {rule: np.full(seeds, float(of_rules.sel(rule=rule))) for rule in STYLES}
-        for what, (source, statement, criterion, (over, under), bounds) in CLAIMS.items():
-            if over not in risks or under not in risks:
-                continue
-            limits = {side: getattr(config, bound) for side, bound in bounds.items()}
-            texts = (source, f"{statement} ({depth} layers)")
-            criterion = "mean over seeds, " + criterion.format(**vars(config))
-            id = f"heads_per_layer.{what}_{depth}"
-            rows.append(about_the_mean(id, *texts, criterion, risks[over] / risks[under], **limits))
-        rows.append(_level(dataset, config, name, spec))
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [S]}
+    config, values = results.config_of(dataset), {}
+    for name, spec in depths(config):
+        depth, risks = spec.architecture.depth, risks_of(dataset, name, spec)
+        for id, (over, under) in pairs(spec).items():
+            values[f"{id}_{depth}"] = risks[over] / risks[under]
+        values[f"stopped_falling_{depth}"] = falls(dataset, name)
     if LONG in dict(config.models):
-        rows.append(_longer(dataset, config))
-    return rows
+        first = depths(config)[0][0]
+        full, longer = (judged(dataset, name).values[-1] for name in (first, LONG))
+        values["long_enough"] = longer / full
+    return values
 
 
-def _level(dataset, config, name, spec: Spec):
-    """Whether the training loss has stopped falling."""
+def judged(dataset, name: str):  # [variants, S]
+    """The risks of a model at the number of demonstrations at which it is judged."""
+    return dataset[f"risk, {name}"].sel(shots=results.config_of(dataset).judged)
+
+
+def risks_of(dataset, name: str, spec) -> dict[str, np.ndarray]:  # [S]
+    """Risks there by variant, and those of the rules, which have no seed."""
+    values, shots = judged(dataset, name).values, results.config_of(dataset).judged
+    rules = {rule: float(dataset.rule_risk.sel(rule=rule, shots=shots)) for rule in RULES}
+    variants = {kind: values[place] for kind, place in spec.architecture.places.items()}
+    return variants | {rule: np.full(values.shape[1], risk) for rule, risk in rules.items()}
+
+
+def falls(dataset, name: str) -> np.ndarray:  # [S]
+    """The full model's loss in the last sixth of the training over that in the sixth before; runs
+    that diverged are left out."""
     losses = dataset[f"loss, {name}"].values[-1]  # [S, blocks]
     sixth = max(losses.shape[-1] // 6, 1)
     ratios = losses[:, -sixth:].mean(1) / losses[:, -2 * sixth : -sixth].mean(1)
-    return about_the_mean(
-        f"heads_per_layer.stopped_falling_{spec.architecture.depth}",
-        "a check of this experiment",
-        f"The full model's loss has stopped falling ({spec.architecture.depth} layers)",
-        "mean over seeds of the loss in the last sixth of the training over the sixth before >= "
-        f"{config.level:g}",
-        ratios[np.isfinite(ratios)],
-        at_least=config.level,
-    )
-
-
-def _longer(dataset, config):
-    full, longer = (
-        dataset[f"risk, {name}"].sel(shots=config.judged).values[-1] for name in ("depth 3", LONG)
-    )
-    return about_the_mean(
-        "heads_per_layer.long_enough",
-        "a check of this experiment",
-        "Four times the training lowers the full model's risk by little (3 layers)",
-        f"mean over seeds of the risk after it over the risk before >= {config.longer:g}",
-        longer / full,
-        at_least=config.longer,
-    )
+    return ratios[np.isfinite(ratios)]

@@ -1,37 +1,59 @@
-"""Risks of every architecture, and of the rules that know the task, on the same prompts."""
+"""Risks of every variant, and of the rules that know the task, on the same prompts."""
 
+from functools import partial
+
+import jax
 import numpy as np
 
-from experiments.heads.heads_per_layer.config import STYLES, Config, depths
-from experiments.heads.sparse_judging import prompts_of, risks, rule_errors
-from experiments.models.tasks import distribution
+from experiments.heads import sparse_rules
+from experiments.heads.heads_per_layer.config import Config
+from experiments.heads.heads_per_layer.statements import depths
+from experiments.heads.rule_names import RULES
+from experiments.models import tasks
+from experiments.models.model import Model
 from experiments.models.trained import trained
-from lsa_lab.theory import risk
+from lsa_lab.models import moments
+from lsa_lab.prompts import Prompt
+from lsa_lab.theory.wishart import rotation_invariant_bound
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    arrays, task = {}, depths(config)[0][1].task
-    tests = [prompts_of(config, task, n) for n in config.shots]
+    task, arrays = depths(config)[0][1].task, {}
+    of_length = [tasks.distribution(task, n) for n in config.shots]
+    batches = [prompts_of(config, distribution) for distribution in of_length]
     for name, spec in config.models:
         label = f"sparse models: {name}"
         runs = trained(spec, label, retrain=config.retrain, progress=progress)
-        every = runs.every.in_float64()
-        arrays[f"risk, {name}"] = (
-            (f"heads, {name}", "seed", "shots"),
-            np.stack([risks(every, batch) for batch in tests], axis=-1),
-        )
-        arrays[f"loss, {name}"] = ((f"heads, {name}", "seed", f"block, {name}"), runs.loss)
-        arrays[f"taken, {name}"] = ((f"heads, {name}", "seed"), runs.taken)
-    pairs = [(distribution(task, n), batch) for n, batch in zip(config.shots, tests, strict=True)]
-    rules = [[float(rule_errors(rule, *pair).mean()) for pair in pairs] for rule in STYLES]
+        every, axes = runs.every.in_float64(), (f"heads, {name}", "seed")
+        risks = np.stack([risks_of(every, batch) for batch in batches], axis=-1)
+        arrays[f"risk, {name}"] = ((*axes, "shots"), risks)
+        arrays[f"loss, {name}"] = ((*axes, f"block, {name}"), runs.loss)
+        arrays[f"taken, {name}"] = (axes, runs.taken)
+    pairs = list(zip(batches, of_length, strict=True))
+    rules = [[float(sparse_rules.errors(rule, *pair).mean()) for pair in pairs] for rule in RULES]
     arrays["rule_risk"] = (("rule", "shots"), np.array(rules))
-    noise = task.noise_std**2
-    bound = [float(risk.rotation_invariant_bound(n, task.d, noise)) for n in config.shots]
+    bound = [float(rotation_invariant_bound(n, task.d, task.noise_std**2)) for n in config.shots]
     arrays["bound"] = ("shots", np.array(bound))
-    coords = {"shots": list(config.shots), "rule": list(STYLES)}
+    coords = {"shots": list(config.shots), "rule": list(RULES)}
     for name, spec in depths(config):
         variants = spec.architecture.variants
         coords[f"heads, {name}"] = [",".join(map(str, heads)) for heads in variants]
     return xr.Dataset(arrays, coords)
+
+
+def prompts_of(config, task) -> Prompt:  # [B]
+    key = jax.random.fold_in(jax.random.key(config.seed), task.n)
+    return tasks.draw(key, task, config.test_prompts)
+
+
+def risks_of(models: Model, batch: Prompt) -> np.ndarray:  # leaves [A, S, ...] -> [A, S]
+    """The mean excess risk of every run, one after the other in one program."""
+
+    @partial(jax.jit, compiler_options=moments.compiler_options())
+    def over(models, batch):
+        by_seed = partial(jax.lax.map, lambda model: model.risk(batch))
+        return jax.lax.map(by_seed, models)
+
+    return np.asarray(over(models, batch))

@@ -1,15 +1,15 @@
-"""Settings and criteria of `heads_per_layer`, fixed before its first run.
+"""The sizes and the statements of `heads_per_layer`, fixed before its first run.
 
-One seed of some architectures had been looked at before, in a trial of the training. After the
+One seed of some variants had been looked at before, in a trial of the training. After the
 first run test prompts were halved for time; no verdict moved.
 """
 
 from dataclasses import dataclass
 
+from experiments.heads.heads_per_layer.statements import LONG, depths
+from experiments.heads.heads_per_layer.statements import statements as statements
 from experiments.models.named import Named, named
 from lsa_lab.harness import checks
-
-LONG = "long training"  # of the same model as the first, if a tier has it
 
 _MODELS = named("laptop", ("depth 3", "depth 5", LONG))
 
@@ -44,11 +44,6 @@ class Config:
         checks.seed(self, "seed")
 
 
-def depths(config) -> list:
-    """The models that differ in depth alone: (name, Spec) pairs."""
-    return [(name, spec) for name, spec in config.models if name != LONG]
-
-
 _DEPTHS = tuple(f"depth {depth}" for depth in (3, 4, 5, 6))
 TIERS = {
     "smoke": Config(models=named("smoke", _DEPTHS), shots=(4, 8), judged=8, test_prompts=32),
@@ -57,62 +52,3 @@ TIERS = {
         models=named("paper", _DEPTHS), shots=(16, 32, 64, 128), judged=32, test_prompts=2048
     ),
 }
-
-_CHEN = "Chen et al. 2408.04532"
-_AT = "at n = {judged}, risk of"
-# For every depth: source, statement, criterion, the two whose risks are divided, and the bound, a
-# field of Config. "rule" names a known rule; "single", "full", "first" (all heads in layer 1, one
-# in each later layer), "later" (the reverse) and "even" (two in each) name architectures.
-CLAIMS = {
-    "beats_bound": (
-        f'{_CHEN} (their sparse task); docs/theory, "The rotation-equivariant Bayes rule"',
-        "With all heads everywhere, a trained model beats every rule that ignores directions",
-        f"{_AT} the full model over the best such rule's <= {{beats:g}}",
-        ("full", "rotation-equivariant Bayes"),
-        {"at_most": "beats"},
-    ),
-    "single_beats_bound": (
-        'open before: docs/theory, "Trials before the experiments"',
-        "One head in each layer is enough to beat every rule that ignores directions",
-        f"{_AT} the single-head model over the best such rule's <= {{beats:g}}",
-        ("single", "rotation-equivariant Bayes"),
-        {"at_most": "beats"},
-    ),
-    "near_bayes": (
-        "modelled on 2408.04532's comparison with Lasso",
-        "With all heads everywhere, a trained model comes near the sparse Bayes rule",
-        f"{_AT} the full model over the sparse Bayes rule's <= {{near:g}}",
-        ("full", "sparse Bayes"),
-        {"at_most": "near"},
-    ),
-    "more_heads": (
-        f"{_CHEN}, Fig. 1b",
-        "Many heads do better than one in each layer",
-        f"{_AT} the full model over the single-head one's <= {{helps:g}}",
-        ("full", "single"),
-        {"at_most": "helps"},
-    ),
-    "first_layer_helps": (
-        f"{_CHEN}, their mechanism",
-        "More heads in the first layer alone help",
-        f"{_AT} (H, 1, ..., 1) over the single-head model's <= {{helps:g}}",
-        ("first", "single"),
-        {"at_most": "helps"},
-    ),
-    "first_layer_suffices": (
-        f"{_CHEN}, one head later",
-        "One head in each later layer is enough",
-        f"{_AT} (H, 1, ..., 1) over the full model's <= {{suffices:g}}",
-        ("first", "full"),
-        {"at_most": "suffices"},
-    ),
-    "first_before_later": (
-        f"derived from {_CHEN}'s mechanism",
-        "Heads do more in the first layer than in all later ones",
-        f"{_AT} (H, 1, ..., 1) over (1, H, ..., H) <= {{beats:g}}",
-        ("first", "later"),
-        {"at_most": "beats"},
-    ),
-}
-
-STYLES = {"ridge": "-", "rotation-equivariant Bayes": "--", "Lasso": "-.", "sparse Bayes": ":"}

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.heads import sparse_rules
 from experiments.heads.rule_names import RULES
-from experiments.heads.sparse_judging import rule_errors
 from experiments.models.model import cut
 from lsa_lab import estimators
 from lsa_lab.models.sparse_constructions import coordinate_groups
@@ -118,7 +118,7 @@ def sums(d: int, heads: tuple[int, ...]) -> np.ndarray:  # [H, d, d]
 
 def references(task: LinearTask, batch: Prompt) -> np.ndarray:  # [R, B] -> [R, rules]
     """The risks of the rules that know the task."""
-    errors = [np.asarray(rule_errors(rule, task, flat(batch))) for rule in RULES]
+    errors = [np.asarray(sparse_rules.errors(rule, flat(batch), task)) for rule in RULES]
     return np.stack([each.reshape(batch.y_query.shape).mean(1) for each in errors], axis=1)
 
 
