@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MARK = b"\nsha256 "
 _TAIL = len(_MARK) + 64
+_MOST_DIFFERENCES = 8  # of two configurations, in a sentence
 
 
 def save(
@@ -97,17 +98,17 @@ def plain(config: Any) -> dict:
 
 
 def differences(saved: Any, here: Any) -> str:
-    """The values in which two plain configurations differ, as "task.d = 4 in the file, task.d = 5
-    here; ..."; empty if they agree."""
+    """The first values in which two plain configurations differ, as "task.d = 4 in the file,
+    task.d = 5 here; and 3 values more"; empty if they agree."""
     saved, here = (dict(_values(config)) for config in (saved, here))
 
     def value(values: dict, name: str) -> str:
         return f"{name} = {values[name]}" if name in values else f"no {name}"
 
     names = [name for name in saved | here if saved.get(name, ...) != here.get(name, ...)]
-    return "; ".join(
-        f"{value(saved, name)} in the file, {value(here, name)} here" for name in names
-    )
+    clauses = [f"{value(saved, name)} in the file, {value(here, name)} here" for name in names]
+    more = len(clauses) - _MOST_DIFFERENCES
+    return "; ".join(clauses[:_MOST_DIFFERENCES] + [f"and {more} values more"] * (more > 0))
 
 
 def contents_sha256(dataset: "xr.Dataset") -> str:

@@ -105,6 +105,8 @@ def test_the_result_of_another_config_is_refused_with_the_keys_that_differ(path)
     assert "lengths" not in str(caught.value)
     with pytest.raises(ValueError, match="no seed in the file, seed = 0 here"):
         results.load(path, config={"n": 3, "lengths": (1, 2), "seed": 0})
+    with pytest.raises(ValueError, match=r"no a0 in the file.*; and 4 values more$"):
+        results.load(path, config={f"a{i}": i for i in range(10)})
 
 
 def test_a_number_inside_a_group_of_fields_is_named_with_its_group(tmp_path):
