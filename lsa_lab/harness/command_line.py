@@ -18,16 +18,16 @@ from lsa_lab.harness.overrides import RefusalError
 _LONGEST_NAME, _LONGEST_PATH = 255, 3500  # bytes that file systems take; room for what is inside
 COMMANDS = ("list", "run", "draw", "report")
 
-USAGE = """\
-{program}                        list the experiments and their last verdicts  [list]
-{program} run NAME...            compute, save and draw; NAME may be all
-    --tier smoke|laptop|paper          seconds, minutes, or the sizes of the papers
-    --config.KEY VALUE                 another value, for one NAME: a folder of its own
-    --out DIR                          a folder to write to instead of figures/
-{program} draw [NAME...]         draw again from the files  [--out DIR]
-{program} report                 the tables of claims and figures/index.html  [--out DIR]
-    --package PACKAGE                  the package of experiments, here {package}
-"""
+USAGE = (
+    ("{program} [list]", "the experiments and their last verdicts  [--out DIR]"),
+    ("{program} run NAME...", "compute, save and draw; NAME may be all"),
+    ("    --tier smoke|laptop|paper", "seconds, minutes, or the sizes of the papers"),
+    ("    --config.KEY VALUE...", "another value, for one NAME: a folder of its own"),
+    ("    --out DIR", "write there; else to figures/, smoke to .cache/smoke/"),
+    ("{program} draw [NAME...]", "draw again from the files  [--out DIR]"),
+    ("{program} report", "the tables of claims and index.html  [--out DIR]"),
+    ("    --package PACKAGE", "the package of experiments, here {package}"),
+)
 
 
 def main(
@@ -43,7 +43,12 @@ def main(
         options = _parse(rest)
         options.program, options.changes = program, changes
         options.package = options.package or package
-        return _obey(options)
+        status = _obey(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader, ``head`` for one, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except RefusalError as refusal:
         print(f"error: {refusal}", file=sys.stderr)
         return 2
@@ -72,7 +77,8 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
 
 def _obey(options: argparse.Namespace) -> int:
-    usage = USAGE.format(program=options.program, package=options.package)
+    rows = [[cell.format_map(vars(options)) for cell in row] for row in USAGE]
+    usage = "".join(f"{words:39}{what}\n" for words, what in rows)
     if options.help:
         print(usage, end="")
         return 0
@@ -86,7 +92,7 @@ def _obey(options: argparse.Namespace) -> int:
     known = experiments_of(options.package)
     _check_words(options, known)
     if options.command in (None, "list"):
-        _list(known)
+        _list(known, options.out)
         print(f"\n{usage}", end="")
         return 0
     if options.changes and options.command != "run":
@@ -129,7 +135,10 @@ def _check_words(options: argparse.Namespace, known: dict[str, Experiment]) -> N
     for name in options.names:
         if name not in names:
             best, listed = nearest(name, names), ", ".join(names)
-            raise RefusalError(f"unknown experiment {name!r}: nearest {best!r}; there are {listed}")
+            raise RefusalError(
+                f"unknown experiment {name!r} in the package {options.package}: nearest {best!r}; "
+                f"there are {listed}"
+            )
 
 
 def _keys(experiment: Experiment) -> list[str]:
@@ -150,24 +159,31 @@ def _run(chosen: list[Experiment], options: argparse.Namespace) -> int:
         raise RefusalError(f"{options.changes[0]} is for one experiment: run {names} without it")
     jobs = []
     for experiment in chosen:
+        if options.tier not in experiment.tiers:
+            listed = ", ".join(experiment.tiers)
+            raise RefusalError(f"{experiment.name} has no tier {options.tier!r}: it has {listed}")
         config = experiment.tiers[options.tier]
         if options.changes:
             config = overrides.apply(config, options.changes)
+        runner.check_statements(experiment, config)
         folder = runner.folder_of(experiment, options.tier, options.out, config)
         jobs.append(runner.Job(experiment, options.tier, config, folder))
     process.configure()
     return 1 if runner.run(jobs) else 0
 
 
-def _list(known: dict[str, Experiment]) -> None:
+def _list(known: dict[str, Experiment], out: Path | None) -> None:
     from lsa_lab.harness import runner
 
     for name, experiment in known.items():
         print(f"{name}: {experiment.question}")
         for tier in experiment.tiers:
-            facts = runner.last_run(runner.folder_of(experiment, tier))
-            print(f"    {tier:8} {runner.describe(facts) if facts else 'not run yet'}")
-        for folder in runner.changed_folders(experiment):
+            facts = runner.last_run(runner.folder_of(experiment, tier, out))
+            if facts is None or facts["tier"] != tier:  # in ``out`` two tiers share a folder
+                print(f"    {tier:8} not run yet")
+            else:
+                print(f"    {tier:8} {runner.describe(facts)}")
+        for folder in runner.changed_folders(experiment, out):
             facts = runner.last_run(folder)
             if facts:
                 print(f"    {facts['tier']} changed, {folder.name}: {runner.describe(facts)}")
@@ -188,7 +204,8 @@ def _draw(chosen: list[Experiment], options: argparse.Namespace) -> int:
     process.configure()
     for experiment, folder, tier in places:
         if tier is not None:
-            runner.load(experiment, tier, folder)  # or refused
+            facts = runner.last_run(folder) or {}
+            runner.load(experiment, facts.get("tier", tier), folder)  # or refused
         runner.draw(experiment, folder)
         print(folder / "figure.pdf")
     return 0
@@ -197,8 +214,11 @@ def _draw(chosen: list[Experiment], options: argparse.Namespace) -> int:
 def _report(chosen: list[Experiment], options: argparse.Namespace) -> int:
     from lsa_lab.harness import report, runner
 
-    process.configure()
     root = options.out or runner.FIGURES
+    folders = [runner.folder_of(each, tier, root) for each in chosen for tier in TIERS[1:]]
+    if not any((folder / "result.nc").exists() for folder in folders):
+        raise RefusalError(f"no result of the laptop or the paper tier under {root}: run all first")
+    process.configure()
     broken = report.write(chosen, root, None if options.out else Path("README.md"))
     for name, text in broken.items():
         print(f"error: {name} is left out of the report: {text}", file=sys.stderr)

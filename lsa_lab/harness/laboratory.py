@@ -17,6 +17,7 @@ from typing import Any
 from lsa_lab.harness.overrides import RefusalError
 
 TIERS = ("smoke", "laptop", "paper")
+DOORS = ("config", "compute", "claims", "figure")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def experiments_of(package: str) -> dict[str, Experiment]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        names: Sequence[str] = importlib.import_module(package).EXPERIMENTS
+        module = importlib.import_module(package)
+        names: Sequence[str] = module.EXPERIMENTS
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
@@ -58,5 +60,15 @@ def experiments_of(package: str) -> dict[str, Experiment]:
         raise RefusalError(
             f"{package}/__init__.py has no EXPERIMENTS: write EXPERIMENTS = ('name', ...) there"
         ) from None
+    if isinstance(names, str):
+        raise RefusalError(
+            f"EXPERIMENTS of {package} is one word: write ({names!r},), with a comma"
+        )
+    for name in names:
+        folder = Path(module.__path__[0]).joinpath(*name.split("."))
+        files = [f"{part}.py" for part in ("__init__", *DOORS)]
+        lacking = [file for file in files if not (folder / file).exists()]
+        if lacking:
+            raise RefusalError(f"{package} names {name!r}, and {folder} lacks {', '.join(lacking)}")
     listed = [Experiment(f"{package}.{name}") for name in names]
     return {experiment.name: experiment for experiment in listed}

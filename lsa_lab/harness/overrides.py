@@ -76,7 +76,7 @@ def _check(words: list[str], default: Any) -> None:
                     f"unknown key {word}{value}: nearest {PREFIX}{best}; the keys are {listed}"
                 )
             if not value:
-                raise RefusalError(f"{word} lacks a value; nearest {getattr(default, key)}")
+                raise RefusalError(f"{word} lacks a value; nearest {_words(getattr(default, key))}")
         elif declared(default, key) in (int, float):
             _check_number(key, word, declared(default, key), getattr(default, key))
 
@@ -93,9 +93,16 @@ def _check_number(key: str, word: str, kind: type, default: Any) -> None:
         number = math.nan
     if math.isfinite(number) and (kind is float or _is_integer(word)):
         return
-    best = round(number) if math.isfinite(number) else default
+    best = round(number) if math.isfinite(number) else _words(default)
     wanted = "a whole number" if kind is int else "a finite number"
+    if isinstance(default, tuple):
+        wanted += ", and a space before the next"
     raise RefusalError(f"{PREFIX}{key} {word}: choose {wanted}; nearest {best}")
+
+
+def _words(default: Any) -> str:
+    """A value as a command line has it."""
+    return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
 def _is_integer(word: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from lsa_lab import results
 from lsa_lab.claims import Claim
 from lsa_lab.harness.laboratory import Experiment
+from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.harness.runner import counts, folder_of, judged, load
 
 BEGIN = "<!-- findings: begin -->"
@@ -72,7 +73,12 @@ def collect(experiments: Iterable[Experiment], root: Path) -> tuple[list[Result]
             try:
                 whole.append(_read(root, folder, experiment, tier))
             except Exception as error:  # one broken folder does not stop the others
-                broken[folder.relative_to(root).as_posix()] = f"{error}"
+                why = f"{error}"
+                if not isinstance(error, RefusalError):
+                    why = (
+                        f"{type(error).__name__}: {error}; if its doors have changed, run it again"
+                    )
+                broken[folder.relative_to(root).as_posix()] = why
     return whole, broken
 
 

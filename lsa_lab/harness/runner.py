@@ -135,7 +135,8 @@ def run(jobs: list[Job]) -> int:
                 progress.advance(overall)
             told = describe(outcomes[name].facts)
             say(f"{name} ({job.tier}): {told}; {job.folder / 'figure.pdf'}")
-    say(comparison(outcomes))
+    if outcomes:
+        say(comparison(outcomes))
     return failed
 
 
@@ -185,6 +186,16 @@ def judged(experiment: Experiment, dataset) -> list[Claim]:
     return judge(statements, doors[1].samples(dataset))
 
 
+def check_statements(experiment: Experiment, config: Any) -> None:
+    """Refuse statements that cannot be judged before anything is computed for them."""
+    door = experiment.door("config")
+    try:
+        if hasattr(door, "statements"):
+            door.statements(config)
+    except ValueError as error:
+        raise RefusalError(f"{experiment.name}: {error}") from None
+
+
 def _short(claim: Claim, name: str) -> Claim:
     return dataclasses.replace(claim, id=claim.id.removeprefix(f"{name}."))
 
@@ -199,6 +210,9 @@ def draw(experiment: Experiment, folder: Path) -> None:
 
 def load(experiment: Experiment, tier: str, folder: Path):
     """The Dataset of a tier's result; refused if it is another configuration's, key by key."""
+    other = (last_run(folder) or {}).get("tier", tier)
+    if other != tier:
+        raise RefusalError(f"{folder} holds the {other} tier: run {experiment.name} --tier {tier}")
     try:
         return results.load(folder / "result.nc", config=experiment.tiers[tier])
     except ValueError as error:
@@ -222,7 +236,7 @@ def comparison(outcomes: dict[str, Outcome]) -> str:
     """How the new results stand to those that lay there before, in a few lines."""
     again = {name: outcome for name, outcome in outcomes.items() if outcome.same is not None}
     if not again:
-        return f"{len(outcomes)} results, none to compare with."
+        return "There was no earlier result to compare with."
     other = [name for name, outcome in again.items() if not outcome.same]
     moved = [f"{name}.{text}" for name, outcome in again.items() for text in outcome.moved]
     same = len(again) - len(other)

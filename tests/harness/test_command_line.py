@@ -1,5 +1,6 @@
 """What a command line is refused for, and how a person is told to go on."""
 
+import importlib
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import pytest
 
 from lsa_lab import results
 from lsa_lab.harness import checks
+from lsa_lab.harness.command_line import main
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -18,7 +20,7 @@ HERE = Path(__file__).parent
 REFUSED = {
     "run": ("run needs a NAME", "toy"),
     "runn toy": ("'runn'", "nearest 'run'"),
-    "run toi": ("'toi'", "nearest 'toy'"),
+    "run toi": ("'toi'", "package toy_lab", "nearest 'toy'"),
     "run toy --tier laptob": ("'laptob'", "nearest 'laptop'"),
     "run toy --teir smoke": ("--teir smoke", "nearest --tier"),
     "run toy --nn 3": ("--nn 3", "nearest --config.n"),
@@ -34,6 +36,7 @@ REFUSED = {
     "run toy --config.scale 7": ("--config.scale = 7.0", "nearest 2"),
     "run toy --config.lengths 3 0": ("--config.lengths[1] = 0", "nearest 1"),
     "run toy --config.lengths 3 b": ("--config.lengths b", "whole number"),
+    "run toy --config.lengths 3,4": ("a space before the next; nearest 4 8",),
     "run toy --config.kind nomal": ("--config.kind = 'nomal'", "nearest normal"),
     "run toy --config.seed -1": ("--config.seed = -1", "nearest 0"),
     f"run toy --config.seed {2**63}": (f"nearest {2**63 - 1}",),
@@ -43,6 +46,7 @@ REFUSED = {
     "run --config.n=3": ("run needs a NAME",),
     "draw --config.n 3": ("--config.n is for run",),
     "draw toy": ("no result of toy",),
+    "report": ("no result of the laptop or the paper tier", "run all first"),
     "report toy": ("leave out toy",),
     "list toy": ("leave out toy",),
     f"run toy --out {'x' * 300}": ("the name is too long", "name another folder"),
@@ -138,6 +142,64 @@ def test_the_list_tells_the_last_verdicts_and_changed_configurations(toy, progra
     assert text.count("1 hold, 1 fail, 1 undecided") == 2
     assert "laptop changed, n=7: " in text
     assert text.count("not run yet") == 2
+
+
+def test_the_list_of_another_folder_tells_what_ran_there(toy, program, capsys):
+    program("run", "toy", "--tier", "smoke", "--out", "out")
+    capsys.readouterr()
+    assert program("list", "--out", "out") == 0
+    smoke, laptop, paper = capsys.readouterr().out.splitlines()[1:4]
+    assert "1 hold" in smoke
+    assert "not run yet" in laptop
+    assert "not run yet" in paper
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    program = "from lsa_lab.harness.command_line import main; raise SystemExit(main())"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", program, "list", "--package", "toy_lab"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)])},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_package_that_is_not_whole_is_refused(toy, capsys):
+    folder = toy / "half_lab" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "config.py").touch()
+    names = toy / "half_lab" / "__init__.py"
+    for text, words in (
+        ('EXPERIMENTS = ("toy")', "write ('toy',), with a comma"),
+        ('EXPERIMENTS = ("toy",)', "toy lacks __init__.py, compute.py, claims.py, figure.py"),
+    ):
+        names.write_text(text, encoding="utf-8")
+        sys.modules.pop("half_lab", None)
+        importlib.invalidate_caches()
+        assert main(["list"], package="half_lab") == 2
+        assert words in capsys.readouterr().err
+    del sys.modules["half_lab"]
+
+
+def test_a_statement_or_a_tier_that_cannot_be_is_refused_before_the_run(
+    toy, program, capsys, monkeypatch
+):
+    config = importlib.import_module("toy_lab.theme.toy.config")
+    monkeypatch.delitem(config.TIERS, "paper")
+    assert program("run", "toy", "--tier", "paper") == 2
+    assert "toy has no tier 'paper': it has smoke, laptop" in capsys.readouterr().err
+    statement = config.Statement
+    monkeypatch.setattr(config, "statements", lambda _: (statement("mean", "here", "It is", "it"),))
+    assert program("run", "toy") == 2
+    assert "toy: statement mean: give at_least" in capsys.readouterr().err
+    assert not list(toy.iterdir())
 
 
 @pytest.mark.parametrize("value", [True, "3", None, math.nan, math.inf])
