@@ -25,7 +25,7 @@ from lsa_lab.models.blocks import (
     key_mask,
     run_layers,
 )
-from lsa_lab.models.trace import Trace, collect
+from lsa_lab.models.trace import Trace, Walk, collect
 
 
 class Params(flax.struct.PyTreeNode):
@@ -84,7 +84,7 @@ def forward(
 
 
 def attention(
-    params: Params, trace: Trace, *, keys: Keys = "demonstrations", normalise: bool = True
+    params: Params, trace: Walk, *, keys: Keys = "demonstrations", normalise: bool = True
 ) -> Array:  # [L, H, T, T]
     """The scores (1/n) e_i · w_kq e_t with which token t (third axis) reads token i (fourth)."""
     before = trace.stream[:-1]

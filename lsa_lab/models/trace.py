@@ -5,16 +5,21 @@ import jax.numpy as jnp
 from jax import Array
 
 
-class Trace(flax.struct.PyTreeNode):
-    """The residual stream before the first layer and after each, and what every head wrote to it.
+class Walk(flax.struct.PyTreeNode):
+    """The residual stream before the first layer and after each, and what every head wrote."""
+
+    stream: Array  # [L+1, T, D]
+    heads: Array  # [L, H, T, D]
+
+
+class Trace(Walk):
+    """The walk of a model that has a label slot: D = e without a read-in.
 
     ``read_out`` turns a token of the stream into its label slot; None stands for the stream's last
     coordinate, which is the label slot wherever there is no read-in.
     """
 
-    stream: Array  # [L+1, T, e]
-    heads: Array  # [L, H, T, e]
-    read_out: Array | None = None  # [e]
+    read_out: Array | None = None  # [D]
 
 
 def label_slots(trace: Trace) -> Array:  # [L+1, T]

@@ -32,7 +32,7 @@ from lsa_lab.models.blocks import (
     mlp,
     run_layers,
 )
-from lsa_lab.models.trace import Trace
+from lsa_lab.models.trace import Trace, Walk
 from lsa_lab.models.transformer_weights import (
     Config,
     Params,
@@ -89,7 +89,7 @@ def predict_prefixes(
     return -traces.label_slots(forward(params, tokens, config, head_mask))[-1, ::2]
 
 
-def attention(params: Params, trace: Trace, config: Config) -> Array:  # [L, H, T, T]
+def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
     """The a_ti with which token t (third axis) reads token i (fourth), from the stream."""
     layers = params.replace(read_in=None, read_out=None)
     scores = jax.vmap(functools.partial(_weights, config=config))(layers, trace.stream[:-1])
