@@ -96,7 +96,7 @@ class Claim:
 
 def judge(statements: Sequence[Statement], samples: Mapping[str, Any]) -> list[Claim]:
     """A claim for each statement, in their order, from its samples [R] (a number
-    for "value", a pair for "estimate").
+    for "value", a pair for "estimate"); none from None, where there is nothing to judge.
 
     Raises ValueError if an id is there twice, lacks samples, has samples and no statement, or if
     its samples are not finite.
@@ -108,7 +108,8 @@ def judge(statements: Sequence[Statement], samples: Mapping[str, Any]) -> list[C
     strays = [id for id in samples if id not in ids]
     if lacking or strays:
         raise ValueError(f"no samples of {lacking}; samples without a statement: {strays}")
-    return [_judged(statement, samples[statement.id]) for statement in statements]
+    rows = [(statement, samples[statement.id]) for statement in statements]
+    return [_judged(statement, sample) for statement, sample in rows if sample is not None]
 
 
 def _judged(statement: Statement, samples: Any) -> Claim:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lsa_lab.claims import Claim, about_the_mean, about_the_ratio, verdict_of
+from lsa_lab.claims import Claim, Statement, about_the_mean, about_the_ratio, judge, verdict_of
 from lsa_lab.statistics import UNKNOWN, mean_interval, median_interval
 
 
@@ -47,6 +47,21 @@ def test_a_judgement_without_a_criterion_is_refused():
         verdict_of((0.0, 1.0), at_least=2, at_most=1)
     with pytest.raises(ValueError, match="expected two numbers"):
         verdict_of((math.nan, 1.0), at_least=2)
+
+
+def test_each_statement_is_judged_by_its_samples_unless_there_is_nothing_to_judge():
+    falls, rises = (
+        Statement(id, "derived here", f"It {id}", "the change", **bounds)
+        for id, bounds in (("falls", {"at_most": 0.0}), ("rises", {"at_least": 0.0}))
+    )
+    samples = [-1.0, -1.1, -0.9]
+    claims = judge([falls, rises], {"falls": samples, "rises": samples})
+    assert [(c.id, c.verdict) for c in claims] == [("falls", "holds"), ("rises", "fails")]
+    assert [c.id for c in judge([falls, rises], {"falls": samples, "rises": None})] == ["falls"]
+    with pytest.raises(ValueError, match=r"no samples of \['rises'\]"):
+        judge([falls, rises], {"falls": samples})
+    with pytest.raises(ValueError, match=r"samples without a statement: \['rises'\]"):
+        judge([falls], {"falls": samples, "rises": None})
 
 
 def test_the_mean_has_the_interval_of_student():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from experiments.heads import importance
-from experiments.heads.head_importance import patterns as head_patterns
+from experiments.heads.head_importance import measures
 from experiments.models.model import Model, gates_of
 from experiments.models.specs import Architecture, Spec, Task, Training
 from lsa_lab.analyses import heads
@@ -52,7 +52,7 @@ def test_importances_are_those_of_one_run_after_the_other(variant):
 
 def test_other_representatives_are_the_same_model():
     every = models(1)
-    written = head_patterns.represented(every, seed=0)
+    written = measures.represented(every, seed=0)
     for others in written.values():
         np.testing.assert_allclose(predicted(others), predicted(every), atol=1e-10)
         change = np.abs(others.params.w_pv - every.params.w_pv).max()

@@ -1,94 +1,122 @@
-"""What the statements of `head_importance` are judged by."""
+"""Effective heads of every model, and how models, ablations and weights compare."""
 
 import numpy as np
 
-from experiments.heads.head_importance import numbers
-from experiments.heads.head_importance.config import ABOUT_MODELS, CLAIMS, SUBJECTS
+from experiments.heads.head_importance.config import subjects
+from experiments.heads.head_importance.statements import id_of
 from lsa_lab import results
-from lsa_lab.claims import about_the_mean
 
 
-def claims(dataset):
-    settings = results.config_of(dataset)
-    made = []
-    for subject in SUBJECTS:
-        model = numbers.one_model(dataset, *subject)
-        if model is None or not len(numbers.counts(model)):
-            continue
-        for name, samples in about(model, settings, subject[1]).items():
-            key = f"{name}.{'_'.join(subject).replace(' ', '_')}"
-            which = str(model.model.values)
-            if name == "later_that_matter" and not numbers.matters(model, settings)[1:].any():
-                continue  # a claim about layers of which there are none says nothing
-            made.append(_claim(settings, key, ABOUT_MODELS[name], samples, which))
-    for name, (samples, which) in others(dataset).items():
-        made.append(_claim(settings, name, CLAIMS[name], samples, which))
-    return made
+def samples(dataset) -> dict:  # {id: [R]}, None where there is nothing to judge
+    config, rows = results.config_of(dataset), {}
+    for name, form, _ in subjects(config):
+        of_model = of_one_model(one_model(dataset, name, form), config, form)
+        rows |= {id_of(statement, name, form): runs for statement, runs in of_model.items()}
+    return rows | of_all_models(dataset, config)
 
 
-def about(model, settings, form):
-    """Samples of the claims about one model."""
-    count, alive = numbers.counts(model), numbers.matters(model, settings)
-    h, typical = float(model.heads.values[0]), numbers.counts(model, "effective_of_median")
-    found = {"first": count[:, 0] / h, "first_of_median": typical[:, 0] / h}
+def of_one_model(model, config, form: str) -> dict:  # {statement: [R]}
+    count, typical = counts(model), counts(model, "effective_of_median")
+    kinds = ("first", "first_of_median", "later", "later_that_matter")
+    if not len(count):  # every run diverged
+        return dict.fromkeys(kinds if form == "full" else kinds[:2])
+    heads = float(model.heads.values[0])
+    rows = {"first": count[:, 0] / heads, "first_of_median": typical[:, 0] / heads}
     if form == "full":
-        found["later"] = _largest(count[:, 1:])
-        found["later_that_matter"] = _largest(count[:, 1:] * alive[1:])
-    return found
+        alive = matters(model, config)[1:]
+        rows["later"] = most(count[:, 1:])
+        rows["later_that_matter"] = most(count[:, 1:] * alive) if alive.any() else None
+    return rows
 
 
-def _largest(count):  # [R, L] -> [R]
+def of_all_models(dataset, config) -> dict:  # {statement: [R]}
+    judged = [one_model(dataset, name, form) for name, form, _ in subjects(config)]
+    over_ridge = [finite(model.risk.values) / float(model.ridge) for model in judged]
+    agree = agreement(dataset.sel(ablation=["zero", "mean", "resample"]))
+    rows = {
+        "found": max(over_ridge, key=np.mean),
+        "settled": last_change(dataset),
+        "ablations": min(agree[1:], key=np.mean),
+        "representative": min(first_of_representatives(dataset), key=np.mean),
+        "construction": min(beyond_random(dataset.built), key=np.mean),
+        "seeds": min(beyond_random(dataset.across.isel(layer=0)), key=np.mean),
+    }
+    sparse, dense = (one_model(dataset, name, "full") for name in ("depth 3", "dense"))
+    if dense is not None:
+        pairs = zip(counts(dense)[:, 0], counts(sparse)[:, 0], strict=False)
+        rows["dense"] = np.array([few - many for few, many in pairs])
+    return rows
+
+
+def one_model(dataset, name: str, form: str):
+    """The model of that name and variant, or None."""
+    wanted = (dataset.family.values == name) & (dataset.form.values == form)
+    return dataset.isel(model=int(np.flatnonzero(wanted)[0])) if wanted.any() else None
+
+
+def full_heads(dataset, name: str) -> float:
+    """h, the heads of a layer of the full model."""
+    return float(one_model(dataset, name, "full").heads.values[0])
+
+
+def depth_of(model) -> int:
+    return int(np.isfinite(model.heads.values).sum())
+
+
+def counts(model, kind: str = "effective") -> np.ndarray:  # [R, L]
+    """Effective heads of the runs that did not diverge."""
+    return finite(model[kind].transpose("run", "layer").values[:, : depth_of(model)])
+
+
+def matters(model, config) -> np.ndarray:  # [L] bool
+    """Layers whose rises sum to the declared share of the first layer's, on average over seeds."""
+    rise = model.rise.transpose("run", "layer", "head").values[:, : depth_of(model)]
+    total = np.where(np.isfinite(rise).any(-1), np.nansum(np.maximum(rise, 0), axis=-1), np.nan)
+    total = np.nanmean(total, axis=0)
+    return total >= config.dead * total[0]
+
+
+def most(count):  # [R, L] -> [R]
+    """The layer with the most effective heads on average."""
     return count[:, count.mean(0).argmax()]
 
 
-def others(dataset):
-    """Samples of the other claims, and which model they are about; those that can be judged."""
-    judged = [model for s in SUBJECTS if (model := numbers.one_model(dataset, *s)) is not None]
-    ratios = {str(m.model.values): _finite(m.risk.values) / float(m.ridge) for m in judged}
-    worst = max(ratios, key=lambda name: ratios[name].mean())
-    found = {"found": (ratios[worst], worst)}
-    sparse, dense = (numbers.one_model(dataset, name, "full") for name in ("depth 3", "dense"))
-    if dense is not None:
-        some = zip(numbers.counts(dense)[:, 0], numbers.counts(sparse)[:, 0], strict=False)
-        found["dense"] = (np.array([few - many for few, many in some]), "dense")
+def last_change(dataset) -> np.ndarray:  # [R]
+    """|ΔN_1| over the last part of the longest training."""
     way = dataset.isel(way=-1)
-    looks = way.effective_on_the_way.transpose("run", "look", "layer").values[..., 0]
-    looks = _finite(looks[:, np.isfinite(looks).any(0)])
-    found["settled"] = (np.abs(looks[:, -1] - looks[:, -2]), str(way.way.values))
-    agree = numbers.agreement(dataset.sel(ablation=["zero", "mean", "resample"]))[1:]
-    found["ablations"] = (agree[agree.mean(1).argmin()], "depth 3")
+    first = way.effective_on_the_way.transpose("run", "look", "layer").values[..., 0]
+    first = finite(first[:, np.isfinite(first).any(0)])
+    return np.abs(first[:, -1] - first[:, -2])
+
+
+def agreement(dataset) -> np.ndarray:  # [ablation, R]
+    """Rank correlation of rises with those of the first ablation, averaged over layers."""
+    rise = dataset.rise_ablated.transpose("ablation", "run", "layer", "head").values
+    present = np.isfinite(rise).any((0, 1))  # [L, H]
+    rise = rise[:, :, present.any(1)][..., present.any(0)]
+    rise = rise[:, np.isfinite(rise).all((0, 2, 3))]
+    ranks = rise.argsort(-1).argsort(-1) - (rise.shape[-1] - 1) / 2
+    return ((ranks * ranks[:1]).sum(-1) / (ranks**2).sum(-1)).mean(-1)
+
+
+def first_of_representatives(dataset) -> list[np.ndarray]:  # of [R], a model each
+    """N_1 / h in the orthogonal representative."""
     first = dataset.effective_represented.sel(representative="orthogonal").isel(layer=0)
-    shares = {
-        str(name): _finite(first.sel(again=name).values)
-        / float(numbers.one_model(dataset, str(name), "full").heads.values[0])
-        for name in dataset.again.values
-    }
-    found["representative"] = _least(shares)
-    for name, values in (("construction", dataset.built), ("seeds", dataset.across.isel(layer=0))):
-        more = values.sel(state="trained") - values.sel(state="random")
-        found[name] = _least({str(p): _finite(more.sel(pair=p).values) for p in more.pair.values})
-    return found
+    names = [str(name) for name in dataset.again.values]
+    return [finite(first.sel(again=name).values) / full_heads(dataset, name) for name in names]
 
 
-def _least(samples):
-    """The model with the smallest mean."""
-    name = min(samples, key=lambda name: samples[name].mean())
-    return samples[name], name
+def beyond_random(similarity) -> list[np.ndarray]:  # of [R], a model each
+    """How much more alike trained heads are than random ones of their size."""
+    more = similarity.sel(state="trained") - similarity.sel(state="random")
+    return [finite(more.sel(pair=name).values) for name in more.pair.values]
 
 
-def _finite(values):  # [R, ...] -> the runs that are finite
+def diverged(dataset) -> int:
+    """Runs of all models that diverged: they have no risk."""
+    models = [dataset.isel(model=i) for i in range(dataset.sizes["model"])]
+    return sum(int(np.isnan(m.risk.values[: int(m.seeds)]).sum()) for m in models)
+
+
+def finite(values):  # [R, ...] -> the runs that are finite
     return values[np.isfinite(values).all(tuple(range(1, values.ndim)))]
-
-
-def _claim(settings, key, texts, samples, model):
-    source, statement, measured, bounds = texts
-    limits = {side: getattr(settings, bound) for side, bound in bounds.items()}
-    ((side, limit),) = limits.items()
-    return about_the_mean(
-        f"head_importance.{key}",
-        source,
-        statement.format(model=model),
-        f"{measured} {'<=' if side == 'at_most' else '>='} {limit:g}; {len(samples)} seeds",
-        samples,
-        **limits,
-    )

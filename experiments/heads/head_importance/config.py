@@ -1,7 +1,7 @@
-"""Settings, criteria and texts of `head_importance`, fixed before its first run on trained weights.
+"""The sizes and the statements of `head_importance`, fixed before its first run on trained weights.
 
-One seed of some families had been looked at before, with other programs: at n = 16 the full model
-of depth 3 counted about (3.0, 3.1, 3.5) effective heads a layer, that of depth 5 (1.7, 3.3, 1.06,
+One seed of some models had been looked at before, with other programs: at n = 16 the full model of
+depth 3 counted about (3.0, 3.1, 3.5) effective heads a layer, that of depth 5 (1.7, 3.3, 1.06,
 1.04, 2.5), that of the dense task one in each layer. The first two bounds are older than that.
 After the first run on trained weights (depth 3) prompts went from 2048 to 1024, for time, and
 `first_of_median` was added. `later_that_matter` is no longer judged where no later layer matters,
@@ -9,9 +9,29 @@ as in "narrow keys", where it held vacuously. The other criteria are as they wer
 """
 
 from dataclasses import dataclass
+from itertools import chain
 
+from experiments.heads.head_importance.statements import about_a_model, about_all_models
 from experiments.models.named import Named, named
+from experiments.models.specs import restored
+from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
+
+# Of which models the statements are, where a config has them: the name, and which variant,
+# "full" (as many heads in every layer) or "first" (one head in the later layers).
+SUBJECTS = (
+    ("depth 3", "full"),
+    ("depth 5", "full"),
+    ("depth 5", "first"),
+    ("long training", "full"),
+    ("narrow keys", "full"),
+    ("softmax", "full"),
+)
+ON_THE_WAY = ("depth 3", "depth 5", "long training")  # looked at during training too
+REPRESENTED = ("depth 3", "depth 5")  # of which other representatives are looked at
+COMPARED = ("depth 3", "depth 5", "narrow keys", "softmax")  # across seeds
+STATES = ("trained", "random")
+REPRESENTATIVES = ("as trained", "orthogonal", "turned")  # ways to write the same model
 
 _MODELS = named("laptop")
 
@@ -79,101 +99,19 @@ TIERS = {
     ),
 }
 
-# Of which models the claims are made, where a tier has them: family, and which architecture of it,
-# "full" (as many heads in every layer) or "first" (one head in the later layers).
-SUBJECTS = (
-    ("depth 3", "full"),
-    ("depth 5", "full"),
-    ("depth 5", "first"),
-    ("long training", "full"),
-    ("narrow keys", "full"),
-    ("softmax", "full"),
-)
-ON_THE_WAY = ("depth 3", "depth 5", "long training")  # looked at during training too
-REPRESENTED = ("depth 3", "depth 5")  # of which other representatives are looked at
-COMPARED = ("depth 3", "depth 5", "narrow keys", "softmax")  # across seeds
 
-_A4 = "Chen et al. 2408.04532, in our setting, modelled on theirs"
-_HERE = "derived here"
-_MEAN = "mean over seeds of"
-_RANDOM = "random heads of their size, matched alike, for the model where it is least,"
-_LATER = "the later layer with the most effective heads on average"
+def statements(config) -> tuple[Statement, ...]:
+    names = [name for name, _ in config.models]
+    longest = [name for name in ON_THE_WAY if name in names][-1]
+    each = [about_a_model(config, *subject) for subject in subjects(config)]
+    return tuple(chain(*each, about_all_models(config, names, longest)))
 
-# Source, statement, what is measured, {side: criterion}. {model} is one of SUBJECTS.
-ABOUT_MODELS = {
-    "first": (
-        _A4,
-        "All heads of the first layer matter: {model}",
-        f"{_MEAN} N_1 / h",
-        {"at_least": "all_matter"},
-    ),
-    "first_of_median": (
-        _HERE,
-        "All heads of the first layer matter to the median prompt: {model}",
-        f"{_MEAN} N_1 / h, importance being the rise of the median squared error (added after a "
-        "first run, in which prompts that explode without a head ruled the mean),",
-        {"at_least": "all_matter"},
-    ),
-    "later": (
-        _A4,
-        "One head of each later layer is enough: {model}",
-        f"{_MEAN} N_l in {_LATER}",
-        {"at_most": "one_later"},
-    ),
-    "later_that_matter": (
-        _A4,
-        "One head of each later layer that matters is enough: {model}",
-        f"{_MEAN} N_l in {_LATER}, among those whose rises sum to the share `dead` of the first "
-        "layer's or more on average (not judged if there is none, declared as 0 heads before),",
-        {"at_most": "one_later"},
-    ),
-}
 
-CLAIMS = {
-    "found": (
-        _A4,
-        "The models have found an algorithm that knows of sparsity: they beat ridge",
-        f"{_MEAN} risk over ridge's on the same prompts, for the worst of the models judged here,",
-        {"at_most": "found"},
-    ),
-    "dense": (
-        _HERE,
-        "Control: a dense task needs fewer heads in the first layer",
-        f"{_MEAN} N_1 of the dense task minus that of the sparse one (depth 3, all heads, seeds "
-        "paired in order, trained independently)",
-        {"at_most": "fewer"},
-    ),
-    "settled": (
-        _HERE,
-        "The count of first-layer heads has settled at the end of the training: {model}",
-        f"{_MEAN} |N_1 at the end - N_1 at the look before|, the last part of its training,",
-        {"at_most": "settled"},
-    ),
-    "ablations": (
-        _HERE,
-        "Zero, mean and resample ablation rank the heads of a layer alike (depth 3, all heads)",
-        f"{_MEAN} the rank correlation with zero ablation, over the heads of a layer, averaged "
-        "over layers; the other ablation that agrees less",
-        {"at_least": "agree"},
-    ),
-    "representative": (
-        _HERE,
-        "All heads of the first layer matter in the orthogonal representative of the same model "
-        "too: {model}",
-        f"{_MEAN} N_1 / h, the model where it is least,",
-        {"at_least": "all_matter"},
-    ),
-    "construction": (
-        _A4,
-        "Heads of the first layer resemble those of preprocess_then_optimise: {model}",
-        f"{_MEAN} the similarity to its matched head, minus that of {_RANDOM}",
-        {"at_least": "alike"},
-    ),
-    "seeds": (
-        _HERE,
-        "Attention patterns of the first layer are alike from seed to seed: {model}",
-        f"{_MEAN} the correlation of matched heads' attention with other seeds' (they share pairs: "
-        f"the interval is too narrow), minus that of {_RANDOM}",
-        {"at_least": "alike"},
-    ),
-}
+def subjects(config) -> list[tuple[str, str, str]]:
+    """The SUBJECTS that a config has, with their heads of each layer, as "4 1 1"."""
+    rows, models = [], {name: restored(spec).architecture for name, spec in config.models}
+    for name, form in SUBJECTS:
+        if name in models and form in models[name].places:
+            heads = models[name].rows[models[name].places[form]]
+            rows.append((name, form, " ".join(map(str, heads))))
+    return rows
