@@ -4,7 +4,8 @@
 # Without make:
 #   python3 -m venv .venv && .venv/bin/pip install -e ".[dev]"
 #   .venv/bin/python -m experiments run all && .venv/bin/python -m experiments report
-#   .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/python -m pytest -n 2
+#   .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && \
+#       .venv/bin/python -m pytest -n 2
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -18,7 +19,7 @@ help:
 	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
-	@echo "make lint      ruff alone"
+	@echo "make lint      ruff and mypy alone"
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
 	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.13"
 
@@ -31,6 +32,7 @@ soak: .venv/installed
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 figures: .venv/installed
 	$(BIN)/python -m experiments run all --tier laptop
@@ -40,7 +42,7 @@ smoke: .venv/installed
 	$(BIN)/python -m experiments run all --tier smoke
 
 clean:
-	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The versions are those of the lock file for this Python. To renew it:
 #   uv pip compile --no-header --no-annotate --extra dev --python-version 3.11 \
