@@ -18,12 +18,8 @@ TUNED = ("raw", "preprocessed", "normalised", "mixed", "mixed, normalised")
 FITTED = ("raw", "mixed")  # those of TUNED with as many layers as the models
 MODELS = ("single head", "first layer only", "all heads")  # with h heads in which layers
 READ = ("", ", white", ", before the last layer")  # what is descended on: layer 1, if not said
-FEATURES = (
-    "raw",
-    "preprocessed",
-    *(name + how for how in READ for name in MODELS),
-    *("shuffled labels" + how for how in READ),
-)
+_OF_MODELS = tuple(f"{name}{how}" for how in READ for name in MODELS)
+FEATURES = ("raw", "preprocessed", *_OF_MODELS, *(f"shuffled labels{how}" for how in READ))
 
 _TRAINED = named("laptop", ("depth 3",))
 

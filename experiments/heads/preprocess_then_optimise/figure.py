@@ -8,8 +8,7 @@ from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab import results
 from lsa_lab.harness import style
 
-BLUE, RED, GREEN, PINK, ORANGE, SKY = style.COLOURS
-PALE = "#B0B0B0"
+PALE, (BLUE, RED, GREEN, PINK, ORANGE, SKY) = "#B0B0B0", style.COLOURS
 LOOKS = {  # of a rule, in every panel
     "preprocessed": (RED, "s", "x̃ = Rx, one size for all prompts"),
     "raw": (style.BLACK, "o", "raw covariates"),
@@ -41,8 +40,8 @@ def plot(dataset):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     own, shared = (_from(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
-    lines = ("fitted", "by_step", "wide_by_step", "by_heads", "learned")
-    lost = sum(style.missing(dataset[name]) for name in lines)
+    lines = dataset[["fitted", "by_step", "wide_by_step", "by_heads", "learned"]]
+    lost = sum(map(style.missing, lines.values()))
     return (
         f"With a step size for each prompt {own}, with one size for all prompts {shared}. "
         "R = diag(Xᵀy/n); with R normalised in each prompt, and plain descent mixed in, few steps "
@@ -67,13 +66,13 @@ def plot_a_few_steps(ax, dataset):
     depths = dataset.depth.values
     for i, rule in enumerate(rule for rule in LOOKS if rule in dataset.tuned.values):
         color, marker, label = LOOKS[rule]
-        x, runs = depths + 0.1 * (i - 2), dataset.fitted.sel(tuned=rule)
-        style.band(ax, x, runs.transpose("run", "depth"), label, color, marker)
+        runs = dataset.fitted.sel(tuned=rule).transpose("run", "depth")
+        style.band(ax, depths + 0.1 * (i - 2), runs, label, color, marker)
     mark(ax, medians(dataset.of_rule, RIDGE))
     style.log_axes(ax, y=True)
     ax.set(xlabel="steps", ylabel="excess risk", xticks=depths, xlim=(0.5, depths[-1] + 0.9))
     ax.set_ylim(0.25 * medians(dataset.of_rule, RIDGE)[RIDGE], None)
-    ax.set_title("a few steps, each of its own size")
+    ax.set(title="a few steps, each of its own size")
     ax.legend(loc="lower left")
 
 
@@ -99,8 +98,8 @@ def plot_learned(ax, dataset):
     """Descent on what first layers write."""
     steps, heads = dataset.step[1:], dataset.architecture.values
     features = ("shuffled labels", "raw", *dataset.model.values, "preprocessed")
-    names = (f"tokens of {counts}" for counts in heads)
-    labels = (f"{heads[-1]}, labels shuffled", LOOKS["raw"][2], *names, "x̃ = Rx")
+    labels = [f"tokens of {counts}" for counts in heads]
+    labels = (f"{heads[-1]}, labels shuffled", LOOKS["raw"][2], *labels, "x̃ = Rx")
     risks = dataset.learned.sel(features=list(features), step=steps)
     curves(ax, steps.values, risks, labels, (PALE, style.BLACK, PINK, ORANGE, SKY, GREEN))
     mark(ax, medians(dataset.of_reference, RIDGE, LASSO, SPARSE_BAYES))
@@ -121,8 +120,7 @@ def plot_best(ax, dataset):
     )
     for i, (label, names, runs, marker, color) in enumerate(kinds):
         y = np.array([rows.index(name) for name in names]) + 0.17 * (i - 1.5)
-        values = runs.transpose("seed", ...).values
-        low, mid, high = np.quantile(values, [*style.QUANTILES, 0.5], axis=0)[[0, 2, 1]]
+        low, mid, high = runs.quantile(sorted((*style.QUANTILES, 0.5)), "seed").values
         ax.errorbar(mid, y, xerr=[mid - low, high - mid], fmt=marker, color=color, label=label)
     for rule, value in medians(dataset.of_reference, *dataset.reference.values).items():
         ax.axvline(value, color="grey", lw=0.8, ls=":", zorder=0)
@@ -130,9 +128,8 @@ def plot_best(ax, dataset):
         ax.text(value, len(rows) + 0.95, rule.removeprefix("rotation-"), **look)
     texts = ["raw", "x̃ = Rx", *(f"model {heads}" for heads in dataset.architecture.values)]
     ax.set_yticks(np.arange(len(rows)), texts)
-    ax.set_ylim(len(rows) + 1.1, -2.6)
     style.log_axes(ax, x=True, ticks=(0.02, 0.05, 0.1))
-    ax.set(xlabel="excess risk", title="what is reached")
+    ax.set(xlabel="excess risk", title="what is reached", ylim=(len(rows) + 1.1, -2.6))
     ax.legend(loc="upper left")
 
 
@@ -149,8 +146,7 @@ def medians(risks, *rules) -> dict[str, float]:
 
 def mark(ax, levels: dict[str, float], where=1.0):
     """References, named at the right end or, at 0, at the left one."""
-    side = "left" if where < 0.5 else "right"
-    look = dict(fontsize=6, color="dimgrey", ha=side, va="bottom")
+    look = dict(fontsize=6, color="dimgrey", va="bottom", ha="left" if where < 0.5 else "right")
     for name, level in levels.items():
         ax.axhline(level, color="grey", lw=0.8, ls=":", zorder=0)
         ax.text(where, level, name, transform=ax.get_yaxis_transform(), **look)
