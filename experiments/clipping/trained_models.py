@@ -37,8 +37,8 @@ def squared_error(spec):
 
 def linear_stacks(config, progress=None):  # -> Spec, params [R', ...], statuses [R]
     """The models of a ``LinearConfig`` in float64; the runs that diverged are left out."""
-    noise = dict(noise_std=config.noise_std, clip=config.clip)
-    spec = of_kernel("linear", config, config.runs, config.training_seed, **noise)
+    training = dict(seeds=config.runs, seed=config.training_seed, clip=config.clip)
+    spec = of_kernel("linear", config, noise_std=config.noise_std, **training)
     runs = trained(spec, "linear stacks", progress=progress)
     params = runs.models(seeds=runs.finished[0]).in_float64().params
     return spec, params, [str(status) for status in runs.status]

@@ -22,12 +22,11 @@ def dense(
     return Spec(task, Architecture(depth, heads, **shape), Training(**training))
 
 
-def of_kernel(kernel: str, config, seeds: int, seed: int, *, noise_std=0.0, clip=1.0) -> Spec:
+def of_kernel(kernel: str, config, *, noise_std: float = 0.0, **training) -> Spec:
     """Merged linear attention or softmax heads as wide as a token, from a config with d, n, depth,
     learning_rate, {kernel}_steps, {kernel}_batch and, for softmax, heads."""
     steps, batch = (getattr(config, f"{kernel}_{what}") for what in ("steps", "batch"))
-    training = dict(steps=steps, batch=batch, learning_rate=config.learning_rate, clip=clip)
-    training |= dict(seeds=seeds, seed=seed)
+    training |= dict(steps=steps, batch=batch, learning_rate=config.learning_rate)
     wide = {} if kernel == "linear" else dict(heads=config.heads, key_width=config.d + 1)
     sizes = (config.d, config.n, config.depth)
     return dense(kernel, *sizes, noise_std=noise_std, training=training, **wide)

@@ -8,22 +8,26 @@ import numpy as np
 
 from experiments.descent.implicit_trajectories.algorithms import compare, tune
 from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS, Config
-from experiments.models.stacks import draw, forward, stack_of, task, train
+from experiments.models.model import forward
+from experiments.models.regression import of_kernel
+from experiments.models.tasks import distribution, draw
+from experiments.models.training import train
 from lsa_lab.analyses.implicit_gd import implied_weights
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import tokens
+from lsa_lab.training import Files
 
 
-def answers_of(stack, config, params, key):
+def answers_of(spec, config, params, key):
     """Prompts of each run [R, P], and its ŷ_t [R, P, L+1] and ∂ŷ_t/∂x_query [R, P, L+1, d]."""
-    model = forward(stack)
+    model, task = forward(spec), distribution(spec.task, dtype=jnp.float32)
 
     def answer(prompt, params):
         predictions = layer_predictions(model(params, tokens(prompt)))
         return prompt, predictions, implied_weights(model, params, prompt)
 
     def run(row):
-        batch = draw(row[1], task(stack), config.fitting_prompts + config.test_prompts)
+        batch = draw(row[1], task, config.fitting_prompts + config.test_prompts)
         return jax.vmap(answer, (0, None))(batch, row[0])
 
     return jax.jit(partial(jax.lax.map, run))((params, jax.random.split(key, config.runs)))
@@ -33,13 +37,14 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
     root = jax.random.key(config.seed)
-    answers, status, noise = [], [], jnp.zeros(config.runs, jnp.float32)
+    answers, status = [], []
     for i, name in enumerate(MODELS):
         key_training, key_test = jax.random.split(jax.random.fold_in(root, i))
-        stack, label = stack_of(name, config), f"implicit_trajectories: {name}"
-        kept = checkpoints and checkpoints / f"{name}.ckpt"
-        run = train(stack, noise, key_training, label, progress, kept, repr(config))
-        answers.append(answers_of(stack, config, run.params, key_test))
+        spec = of_kernel(name, config, seeds=config.runs, checkpoints=0)
+        files = Files(checkpoints and checkpoints / f"{name}.ckpt", identity=repr(config))
+        label = f"implicit_trajectories: {name}"
+        run = train(spec, label, key=key_training, files=files, progress=progress)
+        answers.append(answers_of(spec, config, run.params, key_test))
         status.append([str(end) for end in run.status])
     answers = jax.tree.map(lambda *models: jnp.concatenate(models), *answers)
     fitting = jax.tree.map(lambda rows: rows[:, : config.fitting_prompts], answers)

@@ -7,8 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.descent.shots_and_steps.config import MODELS, Config
-from experiments.models.stacks import draw, predictions, stack_of, task, train
+from experiments.models.model import Model
+from experiments.models.regression import of_kernel
+from experiments.models.tasks import distribution, draw
+from experiments.models.training import train
 from lsa_lab import estimators
+from lsa_lab.training import Files
 
 
 def errors_of_rules(config, prompts, noise):  # -> [2, 2R, shots]
@@ -32,14 +36,10 @@ def errors_of_rules(config, prompts, noise):  # -> [2, 2R, shots]
     return jnp.moveaxis(by_run, 2, 0)
 
 
-def risks(predicted, row):  # -> [C]
+def risks(spec, row):  # -> [C]
     """The excess risk on one batch of every params [C, ...]."""
-
-    def risk(params):
-        return ((predicted(params, batch) - batch.y_query) ** 2).mean()
-
-    watched, batch = row
-    return jax.lax.map(risk, watched)
+    path, batch = row
+    return jax.lax.map(lambda params: Model(spec, params).errors(batch).mean(), path)
 
 
 def _in_float64(tree):
@@ -47,14 +47,14 @@ def _in_float64(tree):
     return jax.tree.map(lambda leaf: leaf.astype(float), tree)
 
 
-def curves(stack, watched, prompts, config):  # -> [2, R, shots], [2, R, C]
+def curves(spec, path, prompts, config):  # -> [2, R, shots], [2, R, C]
     """Excess risks of the last checkpoint at all numbers of shots, of all at that of training."""
-    evaluate = jax.jit(partial(jax.lax.map, partial(risks, predictions(stack))))
-    last = jax.tree.map(lambda leaf: leaf[:, -1:], watched)
+    evaluate = jax.jit(partial(jax.lax.map, partial(risks, spec)))
+    last = jax.tree.map(lambda leaf: leaf[:, -1:], path)
     by_shots = {}
     for n in config.shots:
         fewer = prompts.replace(x=prompts.x[:, :, :n], y=prompts.y[:, :, :n])
-        measured = evaluate((watched if n == config.n else last, fewer))
+        measured = evaluate((path if n == config.n else last, fewer))
         by_shots[n] = np.asarray(measured).reshape(2, config.runs, -1)
     return np.stack([risk[..., -1] for risk in by_shots.values()], axis=-1), by_shots[config.n]
 
@@ -66,28 +66,28 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     levels = np.array([0.0, config.noise_std])
     noise = jnp.repeat(jnp.asarray(levels, jnp.float32), config.runs)
     keys = jnp.tile(jax.random.split(jax.random.fold_in(root, 0), config.runs), 2)
-    stacks = {name: stack_of(name, config) for name in MODELS}
+    training = dict(seeds=len(noise), checkpoints=config.looks)
+    specs = {name: of_kernel(name, config, **training) for name in MODELS}
 
     def longest(key, noise_std):
-        at_most = task(stacks["linear"], max(config.shots), noise_std)
-        return draw(key, at_most, config.test_prompts)
+        most = dict(n=max(config.shots), noise_std=noise_std, dtype=jnp.float32)
+        return draw(key, distribution(specs["linear"].task, **most), config.test_prompts)
 
     prompts = _in_float64(jax.jit(jax.vmap(longest))(keys, noise))
     errors, learning, status = [], [], []
-    for tag, (name, stack) in enumerate(stacks.items(), start=1):
-        looking = {"chunk": stack.steps // config.looks, "watch": lambda p: p}
-        key, label = jax.random.fold_in(root, tag), f"shots_and_steps: {name}"
-        kept = checkpoints and checkpoints / f"{name}.ckpt"
-        run = train(stack, noise, key, label, progress, kept, repr(config), **looking)
-        watched = _in_float64(run.history["watch"])
-        by_shots, by_checkpoint = curves(stack, watched, prompts, config)
+    for tag, (name, spec) in enumerate(specs.items(), start=1):
+        files = Files(checkpoints and checkpoints / f"{name}.ckpt", identity=repr(config))
+        own = dict(key=jax.random.fold_in(root, tag), noise_std=noise)
+        run = train(spec, f"shots_and_steps: {name}", **own, files=files, progress=progress)
+        path = _in_float64(run.history["watch"])
+        by_shots, by_checkpoint = curves(spec, path, prompts, config)
         errors.append(by_shots)
         learning.append(by_checkpoint)
         status.append(np.reshape([str(end) for end in run.status], (2, config.runs)))
     rules = np.asarray(jax.jit(partial(errors_of_rules, config))(prompts, noise))
     axes = ("model", "noise", "run")
     share = np.arange(config.looks + 1) / config.looks
-    steps = np.stack([stack.steps * share for stack in stacks.values()])
+    steps = np.stack([spec.training.steps * share for spec in specs.values()])
     return xr.Dataset(
         {
             "error": ((*axes, "shots"), np.stack(errors)),

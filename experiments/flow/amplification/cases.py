@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flow import pair_stacks, pairs
-from experiments.models import stacks
+from experiments.models.regression import dense
 from lsa_lab.models import constructions, linear_attention, transformer
 
 
@@ -82,15 +82,18 @@ def masked(base, prior, config):  # -> {name: Params [R, L, ...]}
 
 
 def to_train(config):
-    """The trained ones, {kind: Stack}; `many_shot_flow` has the first two as well."""
-    sizes = (config.d, config.shots, config.trained_depth)
-    rate = config.learning_rate
-    with_norm = (config.norm_steps, config.softmax_batch, config.norm_learning_rate, 1)
-    rows = {
-        "linear": ("linear", *sizes, config.linear_steps, config.linear_batch, rate),
-        "softmax": ("softmax", *sizes, config.softmax_steps, config.softmax_batch, rate),
-        "norm": ("softmax", *sizes, *with_norm, config.width, True),
-        "MLP": ("softmax", *sizes, *with_norm, config.width, True, config.mlp_width),
+    """The trained ones, {kind: Spec}; `many_shot_flow` has the first two as well."""
+    sizes, seeds = (config.d, config.shots, config.trained_depth), config.trained_runs
+    training = dict(learning_rate=config.learning_rate, seeds=seeds, seed=config.seed)
+    linear = training | dict(steps=config.linear_steps, batch=config.linear_batch)
+    softmax = training | dict(steps=config.softmax_steps, batch=config.softmax_batch)
+    with_norm = softmax | dict(steps=config.norm_steps, learning_rate=config.norm_learning_rate)
+    wide = dict(training=with_norm, key_width=config.width, width=config.width, norm=True)
+    heads = dict(heads=config.heads, key_width=config.d + 1)
+    specs = {
+        "linear": dense("linear", *sizes, training=linear),
+        "softmax": dense("softmax", *sizes, training=softmax, **heads),
+        "norm": dense("softmax", *sizes, **wide),
+        "MLP": dense("softmax", *sizes, **wide, mlp_width=config.mlp_width),
     }
-    heads = {"softmax": {"heads": config.heads}}
-    return {kind: stacks.Stack(*rows[kind], **heads.get(kind, {})) for kind in config.trained_kinds}
+    return {kind: specs[kind] for kind in config.trained_kinds}

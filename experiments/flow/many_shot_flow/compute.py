@@ -8,21 +8,23 @@ import numpy as np
 from experiments.flow.many_shot_flow import duplicates, flows
 from experiments.flow.many_shot_flow.config import Config
 from experiments.flow.many_shot_flow.statements import KINDS
-from experiments.models import stacks
+from experiments.models.model import forward
+from experiments.models.regression import of_kernel
+from experiments.models.specs import KERNELS
+from experiments.models.trained import trained
 from lsa_lab.models import constructions
 
 
 def models(config: Config, progress=None) -> dict:  # {model: (forward, count -> Params [V, R])}
     """Together they are KINDS: descent with the step that is best for one layer, or with a part of
     it, and stacks before and after training."""
-    trained = {}
-    for model in stacks.MODELS:
-        stack = stacks.stack_of(model, config)
-        label = f"many_shot_flow: {model}"
-        run = stacks.trained(stack, config.runs, config.seed, label, progress)
-        watched = jax.tree.map(lambda leaf: np.asarray(leaf, float), run.history["watch"])
-        trained[model] = (stacks.forward(stack), watched)  # [R, V, ...]
-    forward, linear = trained["linear"]
+    by_kernel = {}
+    for kernel in KERNELS:
+        spec = of_kernel(kernel, config, seeds=config.runs, seed=config.seed)
+        path = trained(spec, f"many_shot_flow: {kernel}", progress=progress).path
+        path = jax.tree.map(lambda leaf: np.asarray(leaf, float), path)
+        by_kernel[kernel] = (forward(spec), path)  # [R, V, ...]
+    run_linear, linear = by_kernel["linear"]
     gains = np.array([config.gain, 1])  # before and after training
     descent = jax.jit(partial(constructions.gradient_descent, d=config.d))
 
@@ -35,9 +37,12 @@ def models(config: Config, progress=None) -> dict:  # {model: (forward, count ->
 
         return jax.tree.map(together, linear, descent(best), descent(best * config.short))
 
-    run, softmax = trained["softmax"]
+    run_softmax, softmax = by_kernel["softmax"]
     softmax = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), softmax)
-    return {"linear": (forward, with_descent), "softmax": (run, lambda count: softmax)}
+    return {
+        "linear": (run_linear, with_descent),
+        "softmax": (run_softmax, lambda count: softmax),
+    }
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):

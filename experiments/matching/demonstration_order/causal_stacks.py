@@ -1,27 +1,25 @@
 """The stacks that `demonstration_order` asks, random, constructed and trained, under two masks."""
 
+import dataclasses
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 
-from experiments.models import stacks
+from experiments.models import model
+from experiments.models.regression import dense
+from experiments.models.trained import trained
 from lsa_lab.models import constructions, linear_attention, transformer
 
 MASKS = ("causal", "demonstrations")  # in the second, every token reads all demonstrations
 
 
-def stack_of(config, kernel):
-    sizes = (config.d, config.n, config.depth, config.steps, config.batch)
-    return stacks.Stack(
-        "softmax" if kernel == "softmax" else "linear heads",
-        *sizes,
-        config.learning_rate,
-        heads=config.heads,
-        noise_std=config.noise_std,
-        init_scale=0.5,
-        keys="causal",
-    )
+def spec_of(config, kernel):
+    training = {name: getattr(config, name) for name in ("steps", "batch", "learning_rate")}
+    training |= dict(seeds=config.runs, seed=config.seed)
+    heads = dict(heads=config.heads, key_width=config.d + 1, keys="causal", init_scale=0.5)
+    sizes = (config.d, config.n, config.depth)
+    return dense(kernel, *sizes, noise_std=config.noise_std, training=training, **heads)
 
 
 def by_name(
@@ -31,17 +29,15 @@ def by_name(
     key = jax.random.fold_in(jax.random.key(config.seed), 1)
     models, status = {"descent": descent(config)}, {}
     for kernel in config.kernels:
-        stack = stack_of(config, kernel)
-        label = f"demonstration_order: {kernel}"
-        run = stacks.trained(stack, config.runs, config.seed, label, progress)
-        shapes = {mask: shape(stack, keys=mask) for mask in MASKS}
+        spec = spec_of(config, kernel)
+        runs = trained(spec, f"demonstration_order: {kernel}", progress=progress)
+        shapes = {mask: shape(spec, keys=mask) for mask in MASKS}
         forward = {mask: partial(transformer.forward, config=shapes[mask]) for mask in MASKS}
-        scaled = shape(stack, keys="causal", init_scale=config.random_scale)
+        scaled = shape(spec, keys="causal", init_scale=config.random_scale)
         init = jax.jit(jax.vmap(partial(transformer.init, config=scaled)))
         models[f"random {kernel}"] = forward, init(jax.random.split(key, config.runs))
-        params = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), run.params)
-        models[f"trained {kernel}"] = forward, params
-        status[f"trained {kernel}"] = [end.kind for end in run.status]
+        models[f"trained {kernel}"] = forward, runs.models().in_float64().params
+        status[f"trained {kernel}"] = [end.kind for end in runs.status]
     return models, status
 
 
@@ -53,5 +49,5 @@ def descent(config):  # -> {mask: forward}, params [R, ...]
     return {mask: partial(linear_attention.forward, keys=mask) for mask in MASKS}, params
 
 
-def shape(stack, **changes):
-    return transformer.Config(**(vars(stacks.shape(stack)) | changes))
+def shape(spec, **changes):
+    return dataclasses.replace(model.shape(spec), **changes)

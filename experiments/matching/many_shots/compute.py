@@ -11,22 +11,19 @@ from experiments.matching.many_shots.long_prompts import (
     softmax_errors,
     step_size,
 )
-from experiments.models import stacks
+from experiments.models.regression import of_kernel
+from experiments.models.specs import KERNELS
+from experiments.models.trained import trained
 from lsa_lab.models import constructions
 
 
-def trained_stacks(config, progress):  # -> {name: (Stack, Run)}
-    by_name = {}
-    for name in stacks.MODELS:
-        sizes = (config.d, config.n, config.depth)
-        training = [getattr(config, f"{name}_{what}") for what in ("steps", "batch")]
-        heads = config.heads if name == "softmax" else 1
-        stack = stacks.Stack(
-            name, *sizes, *training, config.learning_rate, heads=heads, noise_std=config.noise_std
-        )
-        label = f"many_shots: {name}"
-        by_name[name] = stack, stacks.trained(stack, config.runs, config.seed, label, progress)
-    return by_name
+def trained_stacks(config, progress):  # -> {kernel: Runs}
+    training = dict(seeds=config.runs, seed=config.seed)
+    specs = {k: of_kernel(k, config, noise_std=config.noise_std, **training) for k in KERNELS}
+    return {
+        kernel: trained(spec, f"many_shots: {kernel}", progress=progress)
+        for kernel, spec in specs.items()
+    }
 
 
 def descent(config):  # -> Params [R, ...], the same for all runs
@@ -38,9 +35,9 @@ def descent(config):  # -> Params [R, ...], the same for all runs
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    trained = trained_stacks(config, progress)
+    runs = trained_stacks(config, progress)
     # Twenty-seventh powers of long prompts outgrow float32, in which the training runs.
-    linear = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), trained["linear"][1].params)
+    linear = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), runs["linear"].models().params)
     root = jax.random.fold_in(jax.random.key(config.seed), 1)
     keys = jax.random.split(root, config.runs)
     prompts = sample_moments(config, keys)
@@ -48,18 +45,18 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         np.moveaxis(np.asarray(part), 0, 2)  # [noise, shots, R, ...]
         for part in linear_errors(config, (descent(config), linear), prompts)
     )
-    stack, run = trained["softmax"]
+    softmax = runs["softmax"].models()
     few = [n for n in config.shots if n <= config.softmax_most]
     noises = jnp.asarray(config.noises, jnp.float32)
-    softmax = [softmax_errors(config, stack, n, run.params, keys, noises) for n in few]
-    status = [[end.kind for end in run.status] for _, run in trained.values()]
+    medians = [softmax_errors(config, softmax, n, keys, noises) for n in few]
+    status = [[end.kind for end in each.status] for each in runs.values()]
     axes = ("noise", "shots", "run")
     return xr.Dataset(
         {
             "error": ((*axes, "model", "scaling"), error),
             "bayes": (axes, bayes),
             "largest": (axes[1:], largest[config.noises.index(0.0)]),
-            "softmax": (("few", "run", "noise"), np.array(softmax, float)),
+            "softmax": (("few", "run", "noise"), np.array(medians, float)),
             "status": (("trained", "run"), np.array(status)),
         },
         {
@@ -68,6 +65,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "few": few,
             "model": list(LINEAR),
             "scaling": list(SCALINGS),
-            "trained": list(stacks.MODELS),
+            "trained": list(runs),
         },
     )

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.models import stacks
+from experiments.models.model import Model, forward
 from lsa_lab.models import moments
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
@@ -75,19 +75,20 @@ def linear_errors(config, params, prompts):  # -> [R, noise, shots, 2, 2], ...
     return jax.lax.map(run, (params, prompts))
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def softmax_errors(config, stack, n, params, keys, noises):  # -> [R, noises], median over prompts
-    """One prompt at a time: its T² scores per head are the memory. Noise levels share the rest."""
-    forward = stacks.forward(stack)
+@partial(jax.jit, static_argnums=(0, 2))
+def softmax_errors(config, models: Model, n, keys, noises):  # leaves [R, ...] -> [R, noises]
+    """Medians over prompts, one at a time: its T² scores per head are the memory. Noise levels
+    share the rest."""
+    trace = forward(models.spec)
 
     def squared(params, key, noise_std):
         task = LinearTask(n, config.d, noise_std=noise_std, dtype=jnp.float32)
         prompt = sample(key, task)
-        return (predict(forward(params, tokens(prompt))) - prompt.y_query) ** 2
+        return (predict(trace(params, tokens(prompt))) - prompt.y_query) ** 2
 
     def run(params, key):
         keys = jax.random.split(key, config.softmax_prompts)
         by_noise = jax.vmap(squared, (None, None, 0))
         return jnp.median(jax.lax.map(lambda k: by_noise(params, k, noises), keys), axis=0)
 
-    return jax.lax.map(lambda row: run(*row), (params, keys))
+    return jax.lax.map(lambda row: run(*row), (models.params, keys))

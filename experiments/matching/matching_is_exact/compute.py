@@ -11,7 +11,9 @@ from experiments.matching import checkpoints as matching
 from experiments.matching.matching_is_exact.config import PATHS, SQUARES, Config
 from experiments.matching.matching_is_exact.gaps import gaps, one_layer_gaps
 from experiments.matching.matching_is_exact.twins import subsets, twins
-from experiments.models import stacks
+from experiments.models.model import forward
+from experiments.models.regression import of_kernel
+from experiments.models.trained import trained
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix
@@ -39,13 +41,14 @@ def linear_stacks(config, key):  # -> Params [R, L, 1, e, e] by name
     return by_name | {f"random, {depth}": cut(random, depth) for depth in config.random_depths}
 
 
-def softmax_stacks(config, progress):  # -> Params [R, ...] twice
+def softmax_stacks(config, progress):  # -> forward, Params [R, ...] twice
     """Weights before and after training, a few of them in turn."""
-    stack, label = stacks.stack_of("softmax", config), "matching_is_exact: softmax"
-    run = stacks.trained(stack, config.trained, config.seed, label, progress)
+    spec = of_kernel("softmax", config, seeds=config.trained, seed=config.seed)
+    runs = trained(spec, "matching_is_exact: softmax", progress=progress)
     turns = np.arange(config.runs) % config.trained
-    watched = jax.tree.map(lambda leaf: np.asarray(leaf[turns], float), run.history["watch"])
-    return [jax.tree.map(operator.itemgetter((slice(None), end)), watched) for end in (0, -1)]
+    path = jax.tree.map(lambda leaf: np.asarray(leaf[turns], float), runs.path)
+    ends = [jax.tree.map(operator.itemgetter((slice(None), end)), path) for end in (0, -1)]
+    return forward(spec), ends
 
 
 @partial(jax.jit, static_argnums=0)
@@ -81,9 +84,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     linear = linear_stacks(config, keys[3][0])
     chosen = jax.vmap(partial(subsets, config))(pool, proxy, keys[4])
     one_layer = jax.vmap(partial(one_layer_gaps, config, covariance))(pool, chosen, queries.x)
-    forward, deepest = linear_attention.forward, linear[f"descent, {max(config.depths)}"]
+    deepest = linear[f"descent, {max(config.depths)}"]
     picked = jax.vmap(lambda rows, indices: rows[indices])(rows, chosen)
-    subset = gaps(forward, deepest, picked, rows, queries.x)
+    subset = gaps(linear_attention.forward, deepest, picked, rows, queries.x)
     dims = ("run", "pick")
     data = {
         "linear": of_linear(config, linear, sets, rows, queries.x),
@@ -98,17 +101,14 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
 def of_linear(config, linear, sets, rows, x_queries):
     flat = sets.reshape(config.runs, -1, *sets.shape[-2:])
-    forward = linear_attention.forward
-    values = [gaps(forward, params, flat, rows, x_queries) for params in linear.values()]
+    run = linear_attention.forward
+    values = [gaps(run, params, flat, rows, x_queries) for params in linear.values()]
     shape = (len(linear), config.runs, len(PATHS), config.most + 1, len(SQUARES))
     return ("model", "run", "path", "matched", "square"), np.stack(values).reshape(shape)
 
 
 def of_softmax(config, sets, rows, x_queries, progress):
     """Along the proxy's path, with y² matched."""
-    forward, matched = stacks.forward(stacks.stack_of("softmax", config)), sets[:, 0, :, 1]
-    values = [
-        gaps(forward, params, matched, rows, x_queries)
-        for params in softmax_stacks(config, progress)
-    ]
+    run, ends = softmax_stacks(config, progress)
+    values = [gaps(run, params, sets[:, 0, :, 1], rows, x_queries) for params in ends]
     return ("weights", "run", "matched"), np.stack(values)

@@ -68,7 +68,7 @@ class Config:
 
     @property
     def depth(self) -> int:
-        """The softmax stacks' own, for which ``stacks.stack_of`` asks."""
+        """The softmax stacks' own, for which ``models.regression.of_kernel`` asks."""
         return self.softmax_depth
 
 

@@ -10,9 +10,9 @@ from experiments.matching.matching_transfer.config import RULES, SUBSETS, Config
 from experiments.matching.matching_transfer.targets import (
     constructed_errors,
     errors,
-    trained_stacks,
+    specs,
 )
-from experiments.models import stacks
+from experiments.models.trained import trained
 from lsa_lab.tasks import pools
 
 
@@ -25,12 +25,10 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     by_target = [*np.asarray(constructed_errors(config, x, y, queries))]
     x, y, *queries = (jnp.asarray(part, jnp.float32) for part in (x, y, *queries))
     status = {}
-    for name, stack in trained_stacks(config).items():
-        label = f"matching_transfer: {name}"
-        run = stacks.trained(stack, config.runs, config.seed, label, progress)
-        predictions = stacks.predictions(stack)
-        by_target.append(np.asarray(errors(predictions, run.params, x, y, queries), float))
-        status[name] = [end.kind for end in run.status]
+    for name, spec in specs(config).items():
+        runs = trained(spec, f"matching_transfer: {name}", progress=progress)
+        by_target.append(np.asarray(errors(runs.models(), x, y, queries), float))
+        status[name] = [end.kind for end in runs.status]
     error = np.stack(by_target)  # [targets, R, P, S]
     correlation = [rank_correlation(error), rank_correlation(error[..., len(RULES) :])]
     axes = ("target", "run", "pool")

@@ -5,23 +5,26 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from experiments.models import stacks
+from experiments.models.model import Model
+from experiments.models.regression import dense
 from lsa_lab import prompts
 from lsa_lab.models import constructions, moments
 
 
-def trained_stacks(config):
-    """The stacks that are trained, by name."""
-    sizes, steps = (config.d, config.n), (config.steps, config.batch)
-    noise, rate, slow = {"noise_std": config.noise_std}, config.learning_rate, config.wide_rate
-    heads = noise | {"heads": config.heads}
-    mlp = {"width": config.width, "norm": True, "mlp_width": config.mlp_width, "init_scale": 0.5}
-    deep = (*sizes, config.deep, *steps, slow)
+def specs(config):
+    """The models that are trained, by name."""
+    sizes, heads = (config.d, config.n), dict(heads=config.heads, key_width=config.d + 1)
+    training = dict(steps=config.steps, batch=config.batch, seeds=config.runs, seed=config.seed)
+    fast = dict(noise_std=config.noise_std)
+    fast["training"] = training | dict(learning_rate=config.learning_rate)
+    slow = fast | dict(training=training | dict(learning_rate=config.wide_rate))
+    slow |= dict(heads=config.heads, key_width=config.width // config.heads, width=config.width)
+    slow |= dict(norm=True, mlp_width=config.mlp_width, init_scale=0.5)
     by_name = {
-        "linear": stacks.Stack("linear", *sizes, config.linear_depth, *steps, rate, **noise),
-        "linear, MLP": stacks.Stack("linear heads", *deep, **heads, **mlp),
-        "softmax": stacks.Stack("softmax", *sizes, config.depth, *steps, rate, **heads),
-        "softmax, MLP": stacks.Stack("softmax", *deep, **heads, **mlp),
+        "linear": dense("linear", *sizes, config.linear_depth, **fast),
+        "linear, MLP": dense("linear", *sizes, config.deep, **slow),
+        "softmax": dense("softmax", *sizes, config.depth, **fast, **heads),
+        "softmax, MLP": dense("softmax", *sizes, config.deep, **slow),
     }
     return {name: by_name[name] for name in config.trained}
 
@@ -54,20 +57,20 @@ def constructed_errors(config, x, y, queries):
     return jnp.moveaxis(jax.lax.map(lambda row: over_pools(*row), (x, y, *queries)), -1, 0)
 
 
-@partial(jax.jit, static_argnums=0)
-def errors(predictions, params, x, y, queries):  # -> [R, P, S]
+@jax.jit
+def errors(models: Model, x, y, queries):  # leaves [R, ...] -> [R, P, S]
     """Mean squared error on the queries of each pool, after every subset, with each run's weights;
     the shapes are those of ``constructed_errors``."""
 
-    def after_subset(params, x, y, x_queries, y_queries):
+    def after_subset(model, x, y, x_queries, y_queries):
         batch = prompts.Prompt(
             jnp.broadcast_to(x, (len(x_queries), *x.shape)),
             jnp.broadcast_to(y, (len(x_queries), *y.shape)),
             x_queries,
             y_queries,
         )
-        return ((predictions(params, batch) - y_queries) ** 2).mean()
+        return model.errors(batch).mean()
 
     over_subsets = jax.vmap(after_subset, (None, 0, 0, None, None))
     over_pools = jax.vmap(over_subsets, (None, 0, 0, 0, 0))
-    return jax.lax.map(lambda row: over_pools(*row), (params, x, y, *queries))
+    return jax.lax.map(lambda row: over_pools(*row), (models, x, y, *queries))
