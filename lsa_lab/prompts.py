@@ -1,4 +1,15 @@
-"""A prompt, its tokens, and its second moment."""
+"""A prompt, its tokens, and its second moment.
+
+>>> prompt = Prompt(x=jnp.eye(2), y=jnp.array([3.0, 4.0]), x_query=jnp.ones(2), y_query=7.0)
+>>> print(tokens(prompt))
+[[1. 0. 3.]
+ [0. 1. 4.]
+ [1. 1. 0.]]
+>>> print(second_moment(prompt))
+[[ 0.5  0.   1.5]
+ [ 0.   0.5  2. ]
+ [ 1.5  2.  12.5]]
+"""
 
 import chex
 import flax.struct

@@ -2,6 +2,19 @@
 
 A run's bits depend on its own params, key and ``per_run`` leaves, and on ``width``: not on the
 other runs, on ``chunk``, on the number of devices, or on where it was interrupted.
+
+    >>> training = Training(
+    ...     loss=lambda w, batch: ((w - batch) ** 2).mean(),
+    ...     sample=lambda key: 3 + jax.random.normal(key, (1000,)),
+    ...     optimizer=optax.sgd(0.25),
+    ...     steps=40,
+    ... )
+    >>> run = fit(training, jnp.zeros(()), jax.random.key(0))
+    >>> print(run.params.round(1), run.history["loss"].shape, run.status)
+    3.0 (40,) finished after 40 steps
+    >>> five = fit(training, jnp.zeros(5), jax.random.split(jax.random.key(0), 5))
+    >>> print(five.params.shape, five.history["loss"].shape)
+    (5,) (5, 40)
 """
 
 import time

@@ -11,6 +11,13 @@ Layers with fewer heads than H are told by ``head_counts`` (transformer.Config.h
 stacks can explode when a head is missing: take the median over prompts as the loss, or over runs.
 Modelled on the head assessment and pruning of Chen et al. 2408.04532 (docs/theory, "Head
 importance", "Pruning").
+
+    >>> rises = jnp.array([[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, -1.0]])  # Δ of two layers
+    >>> print(effective_heads(rises))
+    [4. 1.]
+    >>> print(prune(rises))
+    [[1. 1. 1. 1.]
+     [1. 0. 0. 0.]]
 """
 
 from collections.abc import Callable

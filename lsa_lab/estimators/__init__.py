@@ -1,6 +1,17 @@
 """What a learner in context is compared with: from least squares to the exact sparse Bayes rule.
 
 Every estimator takes one prompt and returns weights [d], or its whole path; callers vmap.
+
+    >>> import jax.numpy as jnp
+    >>> from lsa_lab.prompts import Prompt
+    >>> prompt = Prompt(x=jnp.eye(2), y=jnp.array([4.0, 1.0]), x_query=jnp.ones(2), y_query=5.0)
+    >>> for weights in (ols(prompt), ridge(prompt, 0.5), lasso(prompt, 0.5)):
+    ...     print(weights.round(1))
+    [4. 1.]
+    [2.  0.5]
+    [3. 0.]
+    >>> print(gradient_descent(prompt, [1.0, 1.0]) @ prompt.x_query)  # after 0, 1 and 2 steps
+    [0.   2.5  3.75]
 """
 
 from lsa_lab.estimators.bayes import (

@@ -7,6 +7,15 @@ One layer adds to token t
 with i running over the keys that t may read (von Oswald et al. 2212.07677, Ahn et al. 2306.00297,
 Zhang et al. 2306.09927; docs/theory, "Linear attention"). The right-hand side never forms the
 attention matrix, so time and memory are linear in n.
+
+    >>> from lsa_lab.models import constructions, trace
+    >>> tokens = jnp.array([[1.0, 2.0], [-1.0, -2.0], [3.0, 0.0]])  # y = 2x, and the query x = 3
+    >>> two_steps = constructions.gradient_descent(jnp.full(2, 0.5), d=1)
+    >>> layers = forward(two_steps, tokens)
+    >>> print(trace.layer_predictions(layers)[1:])  # w = 1, then w = 1.5
+    [3.  4.5]
+    >>> print(attention(two_steps, layers)[0, 0, -1])  # whom the query reads, and how much
+    [ 0.75 -0.75  0.  ]
 """
 
 import chex

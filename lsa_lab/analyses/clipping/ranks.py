@@ -2,6 +2,12 @@
 
 The decomposition is exact, deterministic and in float64 (float32 without x64); what comes back has
 the dtype that went in. Its derivative is not defined where singular values are equal.
+
+    >>> matrix = jnp.diag(jnp.array([4.0, 2.0, 1.0]))
+    >>> print(condition_number(matrix), kept_rank(3, 0.3))
+    4.0 2
+    >>> print(singular_values(truncate(matrix, 0.3)).round(3))
+    [4. 2. 0.]
 """
 
 import math
