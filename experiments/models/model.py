@@ -32,7 +32,7 @@ class Model(flax.struct.PyTreeNode):
         own, scale = jax.vmap(partial(as_read, self.spec.architecture))(batch)
         if not _mergeable(self.spec.architecture):
             run = partial(transformer.predict, config=shape(self.spec), head_mask=self.gates)
-            return scale * jax.vmap(lambda one: run(self.params, prompts.tokens(one)))(own)
+            return scale * jax.vmap(lambda prompt: run(self.params, prompts.tokens(prompt)))(own)
         params = self.merged().params
         if self.gates is not None:
             gates = jnp.asarray(self.gates, params.w_pv.dtype)[:, :, None, None]
@@ -74,7 +74,7 @@ class Model(flax.struct.PyTreeNode):
         return Model(spec, transformer.merge(self.params, shape(self.spec)), self.gates)
 
     def plain(self) -> "Model":
-        """The same function, as what the most models share: merged, and of the ``skeleton``."""
+        """The same function, merged if it can be, and of the Spec that most models share."""
         model = self.merged()
         return model.replace(spec=skeleton(model.spec))
 

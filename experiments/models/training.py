@@ -68,6 +68,8 @@ def _per_run(spec: Spec, noise_std) -> dict[str, np.ndarray]:  # [R, ...]
     would lead to other last bits."""
     gates, seeds = gates_of(spec.architecture), spec.training.seeds
     if gates is not None:
+        if noise_std is not None:
+            raise ValueError("noise_std differs from seed to seed only where there are no variants")
         return {"gates": np.repeat(gates, seeds, axis=0).astype(np.float32)}
     noise_std = spec.task.noise_std if noise_std is None else noise_std
     return {"noise_std": np.full(seeds, noise_std, np.float32)}
@@ -112,8 +114,9 @@ def main(names: list[str]) -> int:
     models = MODELS["laptop"]
     for name in names:
         if name not in models:
-            print(f"error: no model {name!r}: nearest {nearest(name, list(models))!r}; there are "
-                  f"{', '.join(models)}", file=sys.stderr)  # fmt: skip
+            best, listed = nearest(name, list(models)), ", ".join(models)
+            text = f"error: no model {name!r}: nearest {best!r}; there are {listed}"
+            print(text, file=sys.stderr)
             return 2
     process.configure()
     WEIGHTS.mkdir(exist_ok=True)

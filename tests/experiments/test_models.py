@@ -211,6 +211,8 @@ def test_noise_may_differ_from_seed_to_seed():
     alike = training.train(MERGED, "test")
     np.testing.assert_array_equal(noisy.params.w_kq[0], alike.params.w_kq[0])
     assert not np.array_equal(noisy.params.w_kq[1], alike.params.w_kq[1])
+    with pytest.raises(ValueError, match="no variants"):
+        training.train(TINY, "test", noise_std=0.5)
 
 
 def test_a_spec_is_saved_whole_and_restored(tmp_path):
