@@ -32,7 +32,7 @@ def status_of(
     finite: np.ndarray, taken: np.ndarray, losses: np.ndarray, names: list[str]
 ) -> Status:
     if not finite.all():
-        return Status("diverged", int(taken), ["loss", *names, *names][int(finite.argmin())])
+        return Status("diverged", int(taken), ["loss", *names, *names][int(np.argmin(finite))])
     return Status("converged" if _is_level(losses) else "finished", int(taken))
 
 

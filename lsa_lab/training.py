@@ -121,7 +121,8 @@ def fit(
     if done < training.steps:
         snapshot = _train(plan, snapshot, report, lambda now: _save(files.checkpoint, now, facts))
     names = [runs.name(path) or "params" for path, _ in jax.tree.leaves_with_path(params)]
-    ends = zip(snapshot.state.finite, snapshot.state.taken, snapshot.history["loss"], strict=True)
+    finite, taken = np.asarray(snapshot.state.finite), np.asarray(snapshot.state.taken)
+    ends = zip(finite, taken, snapshot.history["loss"], strict=True)
     status = tuple(status_of(*end, names) for end in ends)
     trained = jax.tree.map(jnp.asarray, snapshot.state.params)
     if many:

@@ -95,7 +95,7 @@ def newton(prompt: Prompt, num_steps: int, scale: Real = 1.0) -> Array:  # [num_
     n = prompt.x.shape[0]
     hessian, moment = prompt.x.T @ prompt.x / n, prompt.x.T @ prompt.y / n
 
-    def step(inverse: Array, _) -> tuple[Array, Array]:
+    def step(inverse: Array, _: None) -> tuple[Array, Array]:
         return 2 * inverse - inverse @ hessian @ inverse, inverse @ moment
 
     first = jnp.asarray(scale, hessian.dtype) * hessian / (hessian**2).sum()

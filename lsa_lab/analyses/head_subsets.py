@@ -85,7 +85,7 @@ def greedy(
     def shaped(flat: Array) -> Array:
         return loss(flat.reshape(num_layers, num_heads))
 
-    def remove(mask: Array, _) -> tuple[Array, tuple[Array, Array]]:
+    def remove(mask: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
         candidates = jnp.maximum(mask[None] - every, 0)
         risks = jax.lax.map(shaped, candidates, batch_size=_TOGETHER)
         worst = float(jnp.finfo(risks.dtype).max)

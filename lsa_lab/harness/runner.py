@@ -12,7 +12,7 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import Progress
@@ -23,6 +23,9 @@ from lsa_lab.harness import process, style
 from lsa_lab.harness.laboratory import TIERS, Experiment
 from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.harness.progress import Clock, bars
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FIGURES = Path("figures")  # in the working folder
 _LONGEST_NAME = 80  # of the folder of a changed configuration
@@ -71,7 +74,9 @@ class NotJudgedError(Exception):
     """A new result that cannot be judged or drawn; the message says where it lies."""
 
 
-def folder_of(experiment: Experiment, tier: str, out: Path | None = None, config=None) -> Path:
+def folder_of(
+    experiment: Experiment, tier: str, out: Path | None = None, config: Any = None
+) -> Path:
     """figures/NAME, figures/NAME/paper; smoke goes to the cache unless ``out`` is given.
 
     A ``config`` that is not the tier's has a folder of its own in there, named for what differs.
@@ -177,7 +182,7 @@ def run_one(job: Job, progress: Progress | None = None) -> Outcome:
     return outcome
 
 
-def judged(experiment: Experiment, dataset) -> list[Claim]:
+def judged(experiment: Experiment, dataset: "xr.Dataset") -> list[Claim]:
     """Every statement of the configuration that was run, judged by the samples of the Dataset."""
     doors = experiment.door("config"), experiment.door("claims")
     if hasattr(doors[1], "claims"):
@@ -208,7 +213,7 @@ def draw(experiment: Experiment, folder: Path) -> None:
         style.save(door.plot(dataset), folder)
 
 
-def load(experiment: Experiment, tier: str, folder: Path):
+def load(experiment: Experiment, tier: str, folder: Path) -> "xr.Dataset":
     """The Dataset of a tier's result; refused if it is another configuration's, key by key."""
     other = (last_run(folder) or {}).get("tier", tier)
     if other != tier:

@@ -8,9 +8,10 @@ import io
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lsa_lab.results import write
 from lsa_lab.statistics import mean_interval
@@ -71,7 +72,14 @@ def figure(
     return drawn, axes
 
 
-def line(ax: "Axes", x, y, label: str | None = None, color: str = BLACK, style: str = "-") -> None:
+def line(
+    ax: "Axes",
+    x: ArrayLike,
+    y: ArrayLike,
+    label: str | None = None,
+    color: str = BLACK,
+    style: str = "-",
+) -> None:
     """A closed form: a line, cut where the value is not finite."""
     y = np.ma.masked_invalid(np.asarray(y, float))
     ax.plot(np.asarray(x), y, style, color=color, label=label)
@@ -79,8 +87,8 @@ def line(ax: "Axes", x, y, label: str | None = None, color: str = BLACK, style: 
 
 def band(
     ax: "Axes",
-    x,
-    samples,
+    x: ArrayLike,
+    samples: ArrayLike,
     label: str | None = None,
     color: str = COLOURS[0],
     marker: str | None = "o",
@@ -90,13 +98,12 @@ def band(
     Points with bars or, without a marker, a line in a shaded band. Returns how many of the numbers
     are not finite: these are left out, as is an x at which nothing remains. Tell the reader.
     """
-    samples = np.asarray(samples, float)
+    x, samples = np.asarray(x), np.asarray(samples, float)
     if samples.ndim != 2 or samples.shape[1] != len(x):
         raise ValueError(f"samples of shape {samples.shape}: expected [R, {len(x)}], runs first")
     columns = [column[np.isfinite(column)] for column in samples.T]
     kept = [i for i, column in enumerate(columns) if len(column)]
-    x = np.asarray(x)[kept]
-    middle = np.array([np.median(columns[i]) for i in kept])
+    x, middle = x[kept], np.array([np.median(columns[i]) for i in kept])
     low, high = np.array([np.quantile(columns[i], QUANTILES) for i in kept]).reshape(-1, 2).T
     if marker is None:
         ax.plot(x, middle, color=color, label=label)
@@ -109,15 +116,15 @@ def band(
     return int(np.sum(~np.isfinite(samples)))
 
 
-def missing(samples) -> int:
+def missing(samples: ArrayLike) -> int:
     """How many of the numbers are not finite and so not drawn: for a caption."""
     return int(np.sum(~np.isfinite(np.asarray(samples, float))))
 
 
 def mean_band(
     ax: "Axes",
-    x,
-    samples,
+    x: ArrayLike,
+    samples: ArrayLike,
     label: str | None = None,
     color: str | None = None,
     marker: str | None = "o",
@@ -131,7 +138,9 @@ def mean_band(
         ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
 
 
-def mean_points(ax: "Axes", x, samples, label: str | None = None, **look) -> None:
+def mean_points(
+    ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
+) -> None:
     """Runs ``samples`` [R, len(x)]: their mean as points, with Student's 95 % interval as bars."""
     samples = np.asarray(samples)
     middle, (low, high) = samples.mean(0), mean_ends(samples)
@@ -140,7 +149,7 @@ def mean_points(ax: "Axes", x, samples, label: str | None = None, **look) -> Non
     ax.errorbar(x, middle, bars, label=label, **look)
 
 
-def mean_ends(samples) -> tuple[np.ndarray, np.ndarray]:
+def mean_ends(samples: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The ends [len(x)] of Student's 95 % interval for the mean of each column of [R, len(x)]."""
     low, high = np.transpose([mean_interval(column) for column in np.asarray(samples).T])
     return low, high

@@ -23,6 +23,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import DTypeLike
 
 from lsa_lab.models.blocks import (
     Keys,
@@ -45,7 +46,12 @@ class Params(flax.struct.PyTreeNode):
 
 
 def init(
-    key: Array, num_layers: int, num_heads: int, d: int, scale: float = 0.02, dtype=None
+    key: Array,
+    num_layers: int,
+    num_heads: int,
+    d: int,
+    scale: float = 0.02,
+    dtype: DTypeLike | None = None,
 ) -> Params:
     """Gaussian weights of standard deviation ``scale``."""
     key_kq, key_pv = jax.random.split(key)

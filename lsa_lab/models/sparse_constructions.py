@@ -7,6 +7,7 @@ import chex
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import DTypeLike
 
 from lsa_lab.models.transformer_weights import Config, Params
 
@@ -78,7 +79,7 @@ def coordinate_groups(d: int, num_heads: int) -> np.ndarray:  # [H, d] bool
     return groups
 
 
-def _keys(config: Config, groups: np.ndarray, dtype) -> Array:  # [L, H, k, D]
+def _keys(config: Config, groups: np.ndarray, dtype: DTypeLike) -> Array:  # [L, H, k, D]
     """Layer 1: each head its coordinates, one in each key dimension. Later: x̃, and x if it fits."""
     num_heads, d = groups.shape
     shape = (config.num_layers, num_heads, config.key_width, config.stream_width)

@@ -8,6 +8,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import DTypeLike
 
 from lsa_lab.models.blocks import Kernel, Keys, check_keys
 
@@ -109,7 +110,7 @@ class Params(flax.struct.PyTreeNode):
     mlp_out_bias: Array | None = None  # [L, D]
 
 
-def init(key: Array, config: Config, dtype=None) -> Params:
+def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
     """Gaussian weights: entries of variance init_scale² / (number of inputs), biases zero.
 
     W_Q and W_K share a further 1/√k, which makes a score's variance independent of k.

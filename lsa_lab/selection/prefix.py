@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
+from jax.typing import DTypeLike
 
 from lsa_lab.models.trace import Trace, predict
 from lsa_lab.tasks.pools import Pool
@@ -74,7 +75,9 @@ class Recipe:
         return optax.adamw(rate, *self.betas, weight_decay=0.0)
 
 
-def init(key: Array, prefix_length: int, e: int, scale: float = 0.3, dtype=None) -> Array:  # [k, e]
+def init(
+    key: Array, prefix_length: int, e: int, scale: float = 0.3, dtype: DTypeLike | None = None
+) -> Array:  # [k, e]
     """Gaussian tokens. Not zero: linear attention is quadratic in its prefix, and stays there."""
     return scale * jax.random.normal(key, (prefix_length, e), dtype)
 

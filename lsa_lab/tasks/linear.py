@@ -6,7 +6,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
+from jax.typing import ArrayLike, DTypeLike
 
 from lsa_lab.arguments import Real, check_at_least, check_spread
 from lsa_lab.prompts import Prompt
@@ -31,7 +31,7 @@ class LinearTask(flax.struct.PyTreeNode):
     prior_mean: Array | None = None  # [d]  w0, what the model is supposed to know
     weight_std: Real = 1.0
     signal: Literal["gaussian", "flat"] = flax.struct.field(default="gaussian", pytree_node=False)
-    dtype: jnp.dtype | None = flax.struct.field(default=None, pytree_node=False)
+    dtype: DTypeLike | None = flax.struct.field(default=None, pytree_node=False)
 
     def __post_init__(self):
         _check(self)

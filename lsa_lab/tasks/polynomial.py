@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import DTypeLike
 
 from lsa_lab.arguments import Real, check_at_least, check_spread
 from lsa_lab.prompts import Prompt
@@ -31,7 +32,7 @@ class PolynomialTask(flax.struct.PyTreeNode):
     noise_std: Real = 0.0
     weight_std: Real = 1.0
     raw: bool = flax.struct.field(default=False, pytree_node=False)
-    dtype: jnp.dtype | None = flax.struct.field(default=None, pytree_node=False)
+    dtype: DTypeLike | None = flax.struct.field(default=None, pytree_node=False)
 
     def __post_init__(self):
         _check(self)

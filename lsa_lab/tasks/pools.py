@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import DTypeLike
 
 from lsa_lab.arguments import Real, check_at_least
 from lsa_lab.prompts import Prompt
@@ -59,7 +60,7 @@ class PoolTask(flax.struct.PyTreeNode):
     flips: Real = 0.0
     copies: float = flax.struct.field(default=0.0, pytree_node=False)
     closeness: Real = 1.0
-    dtype: jnp.dtype | None = flax.struct.field(default=None, pytree_node=False)
+    dtype: DTypeLike | None = flax.struct.field(default=None, pytree_node=False)
 
     def __post_init__(self):
         _check(self)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import DTypeLike
 
 from lsa_lab.prompts import Prompt
 
@@ -19,7 +20,7 @@ class Table(flax.struct.PyTreeNode):
     y: Array  # [rows]
 
 
-def load_diabetes(dtype=None) -> Table:
+def load_diabetes(dtype: DTypeLike | None = None) -> Table:
     """442 patients, d = 10 (Efron et al. 2004), bundled with scikit-learn; nothing is fetched."""
     from sklearn.datasets import load_diabetes as bundled
 
@@ -28,7 +29,7 @@ def load_diabetes(dtype=None) -> Table:
     return standardise(np.column_stack([x, y]), names, dtype)
 
 
-def load_csv(path: str | Path, dtype=None) -> Table:
+def load_csv(path: str | Path, dtype: DTypeLike | None = None) -> Table:
     """A comma-separated file with one header line; its last column is the label.
 
     Raises ValueError for a missing or non-numeric value (with its line and column), a constant
@@ -53,7 +54,7 @@ def load_csv(path: str | Path, dtype=None) -> Table:
     return standardise(values, names, dtype)
 
 
-def standardise(values: np.ndarray, names: list[str], dtype=None) -> Table:
+def standardise(values: np.ndarray, names: list[str], dtype: DTypeLike | None = None) -> Table:
     """Centre every column and divide by its standard deviation; the last one is the label."""
     if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] < 2:
         raise ValueError(f"a table of shape {values.shape}: it needs two rows and two columns")
@@ -68,7 +69,7 @@ def standardise(values: np.ndarray, names: list[str], dtype=None) -> Table:
     # A column of equal decimals has a spread of rounding errors, not of zero.
     constant = spread <= 1e-12 * np.abs(values).max(axis=0)
     if constant.any():
-        raise ValueError(f"column {names[int(constant.argmax())]!r} is constant: leave it out")
+        raise ValueError(f"column {names[int(np.argmax(constant))]!r} is constant: leave it out")
     scaled = jnp.asarray((values - values.mean(axis=0)) / spread, dtype)
     return Table(x=scaled[:, :-1], y=scaled[:, -1])
 

@@ -19,6 +19,8 @@ from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition
 from lsa_lab.analyses.clipping.splits import Split, by_singular_value
 from lsa_lab.analyses.clipping.trials import Average, Search, Trial
 
+Place = tuple[tuple[int, ...], tuple[str, ...]]  # layers, and modules cut together in each
+
 
 def search(
     risk: Risk,
@@ -42,7 +44,7 @@ def search(
         raise ValueError(f"top_k is {top_k}: this model has {len(conditions)} layers")
     order = sorted(range(len(conditions)), key=lambda layer: (conditions[layer], layer))
     deepest = max(order[-top_k:])
-    places = [((deepest,), several(modules))]
+    places: list[Place] = [((deepest,), several(modules))]
     return _best_of(risk, params, validation, test, places, rates, average, split)
 
 
@@ -107,7 +109,16 @@ def condition_numbers(params: Any, modules: str | Sequence[str]) -> np.ndarray: 
     return np.stack([c.reshape(len(c), -1).max(-1) for c in every]).max(0)
 
 
-def _best_of(risk, params, validation, test, places, rates, average, split) -> Search:
+def _best_of(
+    risk: Risk,
+    params: Any,
+    validation: Any,
+    test: Any,
+    places: list[Place],
+    rates: Sequence[Rate],
+    average: Average,
+    split: Split,
+) -> Search:
     """The best single edit, candidates standing in the order in which ties are settled."""
     pieces = split(params, _flat([together for _, together in places]))
     trial = Trial(risk, params, validation, pieces, average)
@@ -121,7 +132,7 @@ def _best_of(risk, params, validation, test, places, rates, average, split) -> S
     return trial.verdict((), 0.0, test)
 
 
-def _places(params: Any, modules: Sequence) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
+def _places(params: Any, modules: Sequence) -> list[Place]:
     """Each layer by itself with each of ``modules``, the first layer first."""
     num_layers = next(iter(splits.matrices(params, _flat(modules)).values())).shape[0]
     return [((layer,), several(module)) for layer in range(num_layers) for module in modules]
