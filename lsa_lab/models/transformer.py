@@ -167,7 +167,7 @@ def _read(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, k]
     values = _project(layer.w_v, rows)
     if config.kernel == "softmax":
         return _weights(layer, stream, config) @ values
-    queries, keys = _scaled_queries(layer, rows, config), _project(layer.w_k, rows)
+    queries, keys = _queries_and_keys(layer, rows, config)
     if config.layout == "merged" and config.keys != "all":
         keys = keys.at[:, -1].set(0)  # nobody reads the query
     if config.keys == "causal":
@@ -181,19 +181,24 @@ def _weights(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, T
     mask = key_mask(config.keys, rows.shape[0])[0]
     if config.layout == "interleaved":
         mask = jnp.tril(jnp.ones_like(mask))
-    queries, keys = _scaled_queries(layer, rows, config), _project(layer.w_k, rows)
+    queries, keys = _queries_and_keys(layer, rows, config)
     return attention_weights(queries, keys, mask, config.kernel)
 
 
-def _scaled_queries(layer: Params, rows: Array, config: Config) -> Array:  # [H, T, k]
-    """W_Q u_t, for the linear kernel divided by n, or by t in the interleaved layout."""
-    queries = _project(layer.w_q, rows)
+def _queries_and_keys(
+    layer: Params, rows: Array, config: Config
+) -> tuple[Array, Array]:  # [H, T, k] x 2
+    """W_Q u_t, for the linear kernel divided by n, or by t in the interleaved layout; and W_K u_i.
+
+    Every score is a product of the two.
+    """
+    queries, keys = _project(layer.w_q, rows), _project(layer.w_k, rows)
     if config.kernel == "softmax" or not config.normalise:
-        return queries
+        return queries, keys
     num_tokens = rows.shape[0]
     if config.layout == "merged":
-        return queries / (num_tokens - 1)
-    return queries / jnp.arange(1, num_tokens + 1, dtype=rows.dtype)[None, :, None]
+        return queries / (num_tokens - 1), keys
+    return queries / jnp.arange(1, num_tokens + 1, dtype=rows.dtype)[None, :, None], keys
 
 
 def _normed(layer: Params, stream: Array, config: Config) -> Array:  # [T, D]
