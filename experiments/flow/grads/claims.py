@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.flow.grads.config import PROMPTS, RIVALS, TASKS
+from experiments.flow.grads.config import FLOWS, PROMPTS, RECOMPUTED, TASKS
 from lsa_lab import results
 
 
@@ -12,10 +12,11 @@ def gain(over, of):  # [R] -> [R]
 
 
 def against_rivals(dataset, task, shots):  # -> name, gains [R]
-    """GradS over the rival that is strongest on other queries, those of the validation."""
+    """GradS over the rival that is strongest on other queries, those of the validation. A rival is
+    a rule that knows no flow."""
     place = {"setting": task, "pool": results.config_of(dataset).pool, "shots": shots}
-    others = dataset.validation.sel(**place, rule=list(RIVALS)).mean("other")
-    name = RIVALS[int(others.argmin("rule"))]
+    rivals = dataset.validation.sel(place).drop_sel(rule=[*FLOWS, *RECOMPUTED])
+    name = rivals.mean("other").idxmin("rule").item()
     errors = dataset.error.sel(**place)
     return name, gain(errors.sel(rule=name), errors.sel(rule="GradS"))
 

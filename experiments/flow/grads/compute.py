@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.flow.grads import rules
 from experiments.flow.grads.cases import draw, measured
-from experiments.flow.grads.config import PROMPTS, RULES, TASKS, Config
+from experiments.flow.grads.config import PROMPTS, TASKS, Config
 from experiments.flow.grads.learner import errors_after, squared_error
 from lsa_lab.selection import oracles, scores
 from lsa_lab.tasks import tables
@@ -21,19 +21,19 @@ def by_rules(case, key, config):
     m, depth = len(case.pool), config.depth
     shots = tuple(k for k in config.shots if k <= m)
     picks = rules.rankings(case, key, config, max(shots))
-    orders = [picks[rule].astype(int) for rule in RULES]
+    orders = [picks[rule].astype(int) for rule in rules.RULES]
     if m == config.pool:
         flows = rules.layer_flows(case, depth).reshape(-1, m)
         orders += list(jax.vmap(lambda flow: scores.select(flow, max(shots)))(flows).astype(int))
     orders = jnp.stack(orders)
     errors = errors_after(case, orders, shots, depth)
     values = {
-        "error": errors[: len(RULES)],
+        "error": errors[: len(rules.RULES)],
         "end": errors_after(case, jnp.arange(m)[None], (0, m), depth)[0],
         "refused": (orders >= m).any(),
     }
     if m == config.pool:
-        values["layer"] = errors[len(RULES) :].reshape(len(PROMPTS), depth, -1)
+        values["layer"] = errors[len(rules.RULES) :].reshape(len(PROMPTS), depth, -1)
     if m == config.small:
         values["best"] = oracles.best_subset(_error_of_subset(case, config), m, config.judged)[1]
     return values
@@ -99,7 +99,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         {
             "setting": list(TASKS),
             "pool": list(config.pools),
-            "rule": list(RULES),
+            "rule": list(rules.RULES),
             "shots": list(config.shots),
             "prompt": list(PROMPTS),
             "layer": np.arange(1, config.depth + 1),

@@ -7,11 +7,8 @@ from lsa_lab.harness import checks
 
 TASKS = ("prior", "duplicates", "table")  # the axis "setting"
 FLOWS = ("GradS", "slot's flow", "label's flow", "flow × input", "contribution")
-# Rules that ask for no derivative, nor for the product that flow × input is, by Euler.
-RIVALS = ("relevance", "similarity", "residual", "random")
-RIVALS += ("determinantal", "farthest point", "relevance × determinantal")
+DIVERSE = ("determinantal", "farthest point", "relevance × determinantal")
 RECOMPUTED = ("GradS, recomputed", "contribution, recomputed")
-RULES = (*FLOWS, *RIVALS, *RECOMPUTED)
 PROMPTS = ("alone", "pool")  # in which the flow of a demonstration is taken
 
 

@@ -8,12 +8,23 @@ import jax.numpy as jnp
 from jax import Array
 
 from experiments.flow.grads.cases import Case
+from experiments.flow.grads.config import DIVERSE, FLOWS, RECOMPUTED
 from experiments.flow.grads.learner import fair_step, learn, squared_error
 from lsa_lab.analyses.amplification import moment_flow
 from lsa_lab.models.constructions import prior_attention
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import diversity, oracles, scores
 from lsa_lab.theory.amplification import one_shot_descent_flow
+
+# Scores [m] that ask for no derivative, nor for the product that flow × input is, by Euler. A rival
+# to GradS is one more row, and a run of the laptop tier.
+RIVALS: dict[str, Callable[[Case, Array], Array]] = {
+    "relevance": lambda case, key: scores.relevance(case.pool, case.x_query),
+    "similarity": lambda case, key: scores.similarity(case.pool, case.x_query),
+    "residual": lambda case, key: scores.residual(case.pool, case.x_query, case.prior),
+    "random": lambda case, key: scores.random(case.pool, case.x_query, key),
+}
+RULES = (*FLOWS, *RIVALS, *DIVERSE, *RECOMPUTED)
 
 
 def static_scores(case: Case, key: Array) -> dict[str, Array]:  # {rule: [m]}
@@ -27,10 +38,7 @@ def static_scores(case: Case, key: Array) -> dict[str, Array]:  # {rule: [m]}
         "label's flow": scores.label_slot_flow(flow),
         "flow × input": scores.flow_times_input(flow, pool),
         "contribution": scores.contribution(pool, query, case.prior),
-        "relevance": scores.relevance(pool, query),
-        "similarity": scores.similarity(pool, query),
-        "residual": scores.residual(pool, query, case.prior),
-        "random": scores.random(pool, query, key),
+        **{rule: score(case, key) for rule, score in RIVALS.items()},
     }
 
 
