@@ -24,15 +24,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import Array
 
-from lsa_lab import checkpoints, console, runs
+from lsa_lab import checkpoints, console, runs, snapshots
 from lsa_lab.arguments import check_at_least
+from lsa_lab.snapshots import Snapshot
 from lsa_lab.status import Status, status_of
 
 if TYPE_CHECKING:
@@ -114,12 +114,15 @@ def fit(
     many = runs.count(params, key, per_run)
     files = files or Files()
     plan = _plan(training, (params, key, per_run), many, watch, width, chunk)
-    facts = _facts(plan, files.identity) if files.checkpoint else {}
-    snapshot = _resume(plan, files.checkpoint, facts)
+    facts = snapshots.facts(plan, files.identity) if files.checkpoint else {}
+    snapshot = snapshots.resume(plan, files.checkpoint, facts)
     done = snapshot.done()
     report = console.reporter(training.label, files.log, progress, many or 1, training.steps, done)
     if done < training.steps:
-        snapshot = _train(plan, snapshot, report, lambda now: _save(files.checkpoint, now, facts))
+        save = None
+        if files.checkpoint:
+            save = partial(checkpoints.save, files.checkpoint, facts=facts)
+        snapshot = _train(plan, snapshot, report, save)
     names = [runs.name(path) or "params" for path, _ in jax.tree.leaves_with_path(params)]
     finite, taken = np.asarray(snapshot.state.finite), np.asarray(snapshot.state.taken)
     ends = zip(finite, taken, snapshot.history["loss"], strict=True)
@@ -132,7 +135,7 @@ def fit(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """R runs as the loop needs them: functions that take ``per_run``, arrays with the axis R."""
 
     training: Training
@@ -147,19 +150,6 @@ class _Plan:
         return len(self.inputs[1])
 
 
-class _Snapshot(flax.struct.PyTreeNode):
-    """What a checkpoint holds of R runs."""
-
-    step: np.int64 | np.ndarray  # []  steps tried
-    state: runs.State  # every leaf [R, ...]
-    history: dict[str, Any]  # [R, steps], "watch" [R, C+1, ...]
-
-    def done(self) -> int:
-        """The steps already tried; all of them if every run has diverged."""
-        alive = np.all(self.state.finite, 1).any()
-        return int(self.step) if alive else self.history["loss"].shape[1]
-
-
 def _plan(
     training: Training,
     inputs: tuple,
@@ -167,7 +157,7 @@ def _plan(
     watch: Callable | None,
     width: int,
     chunk: int,
-) -> _Plan:
+) -> Plan:
     params, key, per_run = inputs
     if per_run is None:
         loss, sample, optimizer = training.loss, training.sample, training.optimizer
@@ -179,7 +169,7 @@ def _plan(
         )
         per_run = ()
     inputs = optax.tree.unwrap_random_key_data((params, key, per_run))
-    return _Plan(
+    return Plan(
         training=training,
         impl=runs.impl(key),
         inputs=jax.tree.map(lambda x: np.asarray(x if many else jnp.asarray(x)[None]), inputs),
@@ -189,46 +179,7 @@ def _plan(
     )
 
 
-def _facts(plan: _Plan, identity: str) -> checkpoints.Facts:
-    """What must agree for a checkpoint to be of this call."""
-    steps, curriculum = plan.training.steps, plan.training.curriculum
-    facts = checkpoints.Facts(identity=identity, steps=steps, width=plan.width, runs=plan.num_runs)
-    if plan.watch is not None:
-        facts["chunk"] = plan.chunk
-    trees = dict(zip(("initial params", "keys", "per_run"), plan.inputs, strict=True))
-    if curriculum is not None:
-        stages = jax.jit(jax.vmap(curriculum))(jnp.arange(steps, dtype=jnp.int32))
-        trees["curriculum"] = jax.device_get(stages)
-    return facts | {name: checkpoints.digest(tree) for name, tree in trees.items()}
-
-
-def _save(checkpoint: str | Path | None, snapshot: _Snapshot, facts: checkpoints.Facts) -> None:
-    if checkpoint:
-        checkpoints.save(checkpoint, snapshot, facts)
-
-
-def _resume(plan: _Plan, checkpoint: str | Path | None, facts: checkpoints.Facts) -> _Snapshot:
-    """What the checkpoint holds, or the runs before their first step."""
-    params, _, per_run = plan.inputs
-
-    def start(params: Any, per_run: Any) -> runs.State:
-        return jax.lax.map(lambda own: runs.start(plan.training, *own), (params, per_run))
-
-    shape = (plan.num_runs, plan.training.steps)
-    history = {name: np.full(shape, np.nan) for name in ("loss", "grad_norm")}
-    if plan.watch is not None:
-        times = 1 + -(-plan.training.steps // plan.chunk)
-        first = jax.tree.map(np.asarray, plan.watch(params))
-        history["watch"] = jax.tree.map(lambda x: np.repeat(x[:, None], times, axis=1), first)
-    start = jax.jit(start)
-    if not checkpoint or not Path(checkpoint).exists():
-        return _Snapshot(np.int64(0), jax.device_get(start(params, per_run)), history)
-    like = _Snapshot(np.int64(0), jax.eval_shape(start, params, per_run), history)
-    snapshot = checkpoints.load(checkpoint, like, facts)
-    return snapshot.replace(history=jax.tree.map(np.array, snapshot.history))  # to be written to
-
-
-def _train(plan: _Plan, snapshot: _Snapshot, report: Callable, save: Callable) -> _Snapshot:
+def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable | None) -> Snapshot:
     """Chunk after chunk, until all is over or Ctrl-C asks to stop."""
     steps, chunk = plan.training.steps, plan.chunk
     alive, history, step = np.all(snapshot.state.finite, 1), snapshot.history, int(snapshot.step)
@@ -253,11 +204,12 @@ def _train(plan: _Plan, snapshot: _Snapshot, report: Callable, save: Callable) -
                 watched = plan.watch(groups.rows([state.params for state in states]))
                 _keep(history["watch"], watched, -(-step // chunk))
             report(step, history["loss"][alive, first:step], time.monotonic() - began)
-            if time.monotonic() > due:
-                save(_Snapshot(np.int64(step), groups.rows(states), history))
+            if save is not None and time.monotonic() > due:
+                save(Snapshot(np.int64(step), groups.rows(states), history))
                 due = time.monotonic() + _SAVE_EVERY
-        snapshot = _Snapshot(np.int64(step), groups.rows(states), history)
-        save(snapshot)
+        snapshot = Snapshot(np.int64(step), groups.rows(states), history)
+        if save is not None:
+            save(snapshot)
     return snapshot
 
 

@@ -25,6 +25,7 @@ ANNEXES = {
     "checkpoints": "training",
     "console": "training",
     "runs": "training",
+    "snapshots": "training",
     "status": "training",
 }
 # Rooms whose files may import each other, as those of one package always may; elsewhere they meet
