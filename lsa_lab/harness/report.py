@@ -123,13 +123,13 @@ def page(result: Result) -> str:
 
 def findings(whole: Sequence[Result], root: Path) -> str:
     """The front page's table, a row an experiment."""
-    rows = [("Question", "Answer", "Hold / fail / undecided", "Figure")]
+    rows = [("Question", "Answer", "Hold/fail/undecided", "Figure")]
     rows.append(("---",) * 4)
     for result in whole:
         verdicts = [claim.verdict for claim in result.claims]
-        tally = " / ".join(str(verdicts.count(v)) for v in ("holds", "fails", "undecided"))
+        tally = "/".join(str(verdicts.count(v)) for v in ("holds", "fails", "undecided"))
         place = (root / result.folder).as_posix()
-        link = f"[{result.title}]({place}/README.md)"
+        link = f"[{result.title}]({place})"  # a forge shows the README of a folder
         rows.append((result.question, result.answer, tally, link))
     return _rows(rows)
 

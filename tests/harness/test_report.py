@@ -32,7 +32,7 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     assert front.startswith("before\n")
     assert front.endswith("after\n")
     assert "yesterday" not in front
-    assert "| It does \\| nearly. | 1 / 1 / 1 | [toy](figures/toy/README.md) |" in front
+    assert "| It does \\| nearly. | 1/1/1 | [toy](figures/toy) |" in front
 
 
 def test_a_report_of_the_same_results_writes_nothing(toy, program, capsys):

@@ -129,7 +129,7 @@ def caption(dataset) -> str:
     lost = sum(style.missing(dataset[name]) for name in ("change", "gain", "rival", "predicted"))
     return (
         f"On unseen prompts a searched edit gains {gains[least]:+.1%} ({least}) to "
-        f"{gains[most]:+.1%} ({most}) of the risk; ranks that spectra predict correlate by "
+        f"{gains[most]:+.1%} ({most}); ranks that spectra predict correlate by "
         f"{min(rules.values()):.2f} to {max(rules.values()):.2f} with searched ones. "
         f"b: layer, module and rate are chosen on {config.prompts} prompts and judged on "
         f"{config.more_prompts} others. Elsewhere every edit stands for itself. Rank "

@@ -29,7 +29,7 @@ def caption(dataset) -> str:
     diverged = int(dataset.status.str.startswith("diverged").sum())
     return (
         "Clearly in linear stacks alone, if weights are large or feedback is positive, and only "
-        "where each demonstration has a prompt of its own. "
+        "where each demonstration is alone in its prompt. "
         f"A curve rises above the grey band in {'; '.join(ends['rises']) or 'no panel'}, and falls "
         f"below it in {'; '.join(ends['falls']) or 'no panel'}; the others are not clear of it. "
         "Weights that blow tokens up amplify demonstrations that are alone with them; in one "

@@ -62,7 +62,7 @@ def caption(dataset) -> str:
     lost = style.missing(share.sel(pool=config.pool)) + style.missing(of_pools)
     return (
         f"Against its strongest rival GradS {prior[0]} where weights know half the task "
-        f"({prior[1]}), {duplicates[0]} with duplicates in the pool ({duplicates[1]}) and "
+        f"({prior[1]}), {duplicates[0]} with duplicates ({duplicates[1]}) and "
         f"{table[0]} on a real table ({table[1]}). "
         f"Gains in squared error at {config.judged} shots, GradS being the norm of Eq. 2, over the "
         f"rival that is strongest on other queries ({names}); A1's {config.headline:.1%} "

@@ -127,9 +127,9 @@ def caption(dataset) -> str:
     if max(pruned) <= config.unchanged:
         answer = "Yes"
     return (
-        f"{answer}: with only the most important head of each later layer the risk is "
-        f"{' and '.join(costs)} times the full model's, with others at least {others:.2g} times "
-        f"that. Pruned: all heads of layer 1 and the most important of each later layer, "
+        f"{answer}: with only the top head of each later layer the risk is {' and '.join(costs)} "
+        f"times the full model's, with other heads at least {others:.2g} times that. "
+        "Pruned: all heads of layer 1 and the most important of each later layer, "
         f"n = {config.n}. Dashed: {config.unchanged:g}, what counts as unchanged. c: geometric "
         "means of seeds and their 95 % intervals, colours as in a; "
         "elsewhere medians and the middle 80 %. d: hollow, as many heads chosen by that rule "

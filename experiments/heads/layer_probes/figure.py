@@ -110,9 +110,9 @@ def caption(dataset) -> str:
     shares = [held_by_the_first(dataset, case)[0].mean() for case in config.dissected]
     pruned = [np.log(over_full(dataset, case, "pruned")).mean() for case in config.panels]
     return (
-        f"Better from layer to layer, at least {min(first):.2g} times ridge's risk after layer 1 "
-        f"and at most {max(last):.2g} times after the last; layer 1 holds {min(shares):.0%} to "
-        f"{max(shares):.0%} of the variance of r_j x_j. "
+        f"It gets better from layer to layer, from {min(first):.2g} times ridge's risk or more to "
+        f"{max(last):.2g} or less; layer 1 holds {min(shares):.0%} to {max(shares):.0%} of the "
+        "variance of r_j x_j. "
         "a to d: excess risk of the best linear reader of the query's token after each layer "
         f"(filled) and of the model's own read-out (hollow), n = {config.n}. After the last layer "
         f"of the pruned model the reader's risk is {np.exp(min(pruned)):.2g} to "

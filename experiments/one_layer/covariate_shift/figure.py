@@ -61,9 +61,9 @@ def caption(dataset) -> str:
     table = dataset.table_error.astype(float).mean("prompt").sel(table_length=config.n)
     trained, descent = (table.sel(learner=name).item() for name in LEARNERS[:2])
     return (
-        f"It keeps its training's step: at scale {SHIFTS[-1]:g} even {config.lengths[-1]} "
-        f"demonstrations leave its risk {loss:.2f} times that of predicting zero; descent with "
-        f"each prompt's own step is unmoved. One layer trained on N(0, I) covariates with "
+        f"It keeps its training's step: at scale {SHIFTS[-1]:g} its risk is {loss:.2f} times that "
+        f"of predicting zero; descent with each prompt's own step is unmoved. That is with "
+        f"{config.lengths[-1]} demonstrations. One layer trained on N(0, I) covariates with "
         f"n = {config.n}. a, b: d = {config.d}; lines are theory, dashes its floor with unlimited "
         f"demonstrations ({dataset.length_floor[-1].item():.2g} at c = {SHIFTS[-1]:g}); points the "
         f"median of {config.runs} runs and the middle 80 % of them; {missing} left out as not "
