@@ -62,6 +62,9 @@ def test_the_index_lists_every_statement():
         (heading, f"{name}.md#{anchor(heading)}")
         for heading, name in zip(STATEMENTS, files, strict=True)
     ]
+    lines = [f"- [{heading}]({target})" for heading, target in expected]
+    lacking = [line for line, pair in zip(lines, expected, strict=True) if pair not in links]
+    assert not lacking, "docs/theory/README.md lacks these lines"
     assert links == expected
 
 
@@ -83,7 +86,7 @@ def test_every_statement_names_what_asserts_it():
 def test_every_theorem_has_its_statement():
     named = {test for text in STATEMENTS.values() for test in marks(text).get("Test", [])}
     theorems = {str(path.relative_to(ROOT)) for path in ROOT.glob("tests/theorems/test_*.py")}
-    assert theorems - named == set()
+    assert theorems - named == set(), "name each under - **Test.** of its statement"
 
 
 def test_statements_refer_to_statements():
