@@ -89,15 +89,15 @@ def _obey(options: argparse.Namespace) -> int:
         best, listed = nearest(options.tier, TIERS), ", ".join(TIERS)
         raise RefusalError(f"unknown tier {options.tier!r}: nearest {best!r}; there are {listed}")
     _check_folder(options.out)
-    known = experiments_of(options.package)
-    _check_words(options, known)
+    experiments = experiments_of(options.package)
+    _check_words(options, experiments)
     if options.command in (None, "list"):
-        _list(known, options.out)
+        _list(experiments, options.out)
         print(f"\n{usage}", end="")
         return 0
     if options.changes and options.command != "run":
         raise RefusalError(f"{options.changes[0]} is for run: leave it out of {options.command}")
-    chosen = _chosen(options, known)
+    chosen = _chosen(options, experiments)
     if options.command == "run":
         return _run(chosen, options)
     if options.command == "draw":
@@ -119,14 +119,16 @@ def _check_folder(out: Path | None) -> None:
         raise RefusalError(f"--out {out}: {above} cannot be written to: name another folder")
 
 
-def _check_words(options: argparse.Namespace, known: dict[str, Experiment]) -> None:
+def _check_words(options: argparse.Namespace, experiments: dict[str, Experiment]) -> None:
     """Refuse an unknown option or experiment, with the nearest that there is."""
     if options.unknown:
-        keys = [key for name in options.names if name in known for key in _keys(known[name])]
+        keys = [
+            key for name in options.names if name in experiments for key in _keys(experiments[name])
+        ]
         words = ["--tier", "--out", "--package", *(f"{overrides.PREFIX}{key}" for key in keys)]
         best = nearest(options.unknown[0], words)
         raise RefusalError(f"unknown option {' '.join(options.unknown)}: nearest {best}")
-    names = [*known, "all"]
+    names = [*experiments, "all"]
     if options.command == "run" and not options.names:
         raise RefusalError(f"run needs a NAME: {', '.join(names)}")
     if options.command in (None, "list", "report") and options.names:
@@ -145,10 +147,10 @@ def _keys(experiment: Experiment) -> list[str]:
     return list(vars(experiment.tiers["laptop"]))
 
 
-def _chosen(options: argparse.Namespace, known: dict[str, Experiment]) -> list[Experiment]:
+def _chosen(options: argparse.Namespace, experiments: dict[str, Experiment]) -> list[Experiment]:
     """The experiments meant, each once, in the order given."""
-    names = known if "all" in options.names or not options.names else options.names
-    return [known[name] for name in dict.fromkeys(names)]
+    names = experiments if "all" in options.names or not options.names else options.names
+    return [experiments[name] for name in dict.fromkeys(names)]
 
 
 def _run(chosen: list[Experiment], options: argparse.Namespace) -> int:
@@ -172,10 +174,10 @@ def _run(chosen: list[Experiment], options: argparse.Namespace) -> int:
     return 1 if runner.run(jobs) else 0
 
 
-def _list(known: dict[str, Experiment], out: Path | None) -> None:
+def _list(experiments: dict[str, Experiment], out: Path | None) -> None:
     from lsa_lab.harness import runner
 
-    for name, experiment in known.items():
+    for name, experiment in experiments.items():
         print(f"{name}: {experiment.question}")
         for tier in experiment.tiers:
             facts = runner.last_run(runner.folder_of(experiment, tier, out))

@@ -26,8 +26,8 @@ class Clock:
     """
 
     def __init__(self, seconds: list[float | None]):
-        known = [s for s in seconds if s]
-        usual = sum(known) / len(known) if known else None
+        measured = [s for s in seconds if s]
+        usual = sum(measured) / len(measured) if measured else None
         self.waiting = [s or usual for s in seconds]
         self.current: float | None = 0.0
         self.since = time.monotonic()
@@ -60,13 +60,13 @@ def bars(console: Console) -> Iterator[Progress]:
             yield progress
             return
         over = threading.Event()
-        teller = threading.Thread(target=_tell, args=(progress, over), daemon=True)
-        teller.start()
+        reporter = threading.Thread(target=_report, args=(progress, over), daemon=True)
+        reporter.start()
         try:
             yield progress
         finally:
             over.set()
-            teller.join()
+            reporter.join()
 
 
 class _Left(TimeRemainingColumn):
@@ -79,7 +79,7 @@ def _left(task: Task) -> float | None:
     return task.time_remaining if clock is None else clock.left()
 
 
-def _tell(progress: Progress, over: threading.Event) -> None:
+def _report(progress: Progress, over: threading.Event) -> None:
     while not over.wait(EVERY):
         for task in progress.tasks:
             if not task.finished:

@@ -138,8 +138,8 @@ def run(jobs: list[Job]) -> int:
                         progress.remove_task(task)
             if overall is not None:
                 progress.advance(overall)
-            told = describe(outcomes[name].facts)
-            say(f"{name} ({job.tier}): {told}; {job.folder / 'figure.pdf'}")
+            summary = describe(outcomes[name].facts)
+            say(f"{name} ({job.tier}): {summary}; {job.folder / 'figure.pdf'}")
     if outcomes:
         say(comparison(outcomes))
     return failed

@@ -5,7 +5,6 @@ Figures are made without pyplot: no window, no global state, and the same bytes 
 
 import contextlib
 import io
-import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,12 +63,12 @@ def figure(
     from matplotlib.figure import Figure
 
     with context():
-        drawn = Figure(figsize=(width, height), layout="constrained")
-        axes = list(drawn.subplots(*panels, squeeze=False).flat)
+        picture = Figure(figsize=(width, height), layout="constrained")
+        axes = list(picture.subplots(*panels, squeeze=False).flat)
         for ax, letter in zip(axes, "abcdefghijklmnopqrstuvwxyz", strict=False):
             if len(axes) > 1:
                 ax.set_title(letter, loc="left", fontweight="bold")
-    return drawn, axes
+    return picture, axes
 
 
 def line(
@@ -169,18 +168,10 @@ def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | Non
         ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def caption(drawn: "Figure", text: str) -> None:
-    """A sentence under the figure, wrapped to its width: what is shown, and how many runs."""
-    characters = int(drawn.get_figwidth() * 19)
-    text = " ".join(text.split()).replace(" = ", "\u00a0=\u00a0")  # a line never ends in "n ="
-    lines = "\n".join(textwrap.wrap(text, characters))
-    drawn.supxlabel(lines, x=0.01, ha="left", fontsize=7)
-
-
-def save(drawn: "Figure", folder: Path) -> None:
+def save(picture: "Figure", folder: Path) -> None:
     """figure.pdf and figure.png, without a date, so that the same data give the same bytes."""
     for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
         content = io.BytesIO()
         with context():
-            drawn.savefig(content, format=kind, metadata=metadata)
+            picture.savefig(content, format=kind, metadata=metadata)
         write(folder / f"figure.{kind}", content.getvalue())
