@@ -25,7 +25,9 @@ def test_there_are_theorems():
 def test_its_docstring_names_the_theorem_and_its_two_sides(path):
     docstring = ast.get_docstring(ast.parse(path.read_text()))
     assert docstring
-    assert "Sides:" in docstring, 'docs/theory, "Name". Sides: the network; the mathematics.'
+    assert "Sides:" in docstring, (
+        "write, after the statement's name, Sides: the network's; the mathematics'."
+    )
 
 
 @files
