@@ -1,0 +1,1 @@
+"""Which penalty of ridge regression predicts what one trained layer predicts?"""
