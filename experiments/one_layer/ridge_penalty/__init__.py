@@ -1,1 +1,0 @@
-"""Which penalty of ridge regression predicts what one trained layer predicts?"""
