@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness import report
-
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
