@@ -156,59 +156,6 @@ def verdict_of(
     return "fails" if high < floor or ceiling < low else "undecided"
 
 
-def about_the_mean(
-    id: str,
-    source: str,
-    statement: str,
-    criterion: str,
-    samples: Any,  # [R]
-    *,
-    at_least: float | None = None,
-    at_most: float | None = None,
-) -> Claim:
-    """The claim whose value is the mean over R runs, judged by its ``mean_interval``."""
-    interval = mean_interval(samples)
-    verdict = verdict_of(interval, at_least=at_least, at_most=at_most)
-    return Claim(id, source, statement, criterion, float(np.mean(samples)), interval, verdict)
-
-
-def about_the_median(
-    id: str,
-    source: str,
-    statement: str,
-    criterion: str,
-    samples: Any,  # [R]
-    *,
-    at_least: float | None = None,
-    at_most: float | None = None,
-) -> Claim:
-    """The claim whose value is the median of R runs, judged by its ``median_interval``."""
-    interval = median_interval(samples)
-    verdict = verdict_of(interval, at_least=at_least, at_most=at_most)
-    return Claim(id, source, statement, criterion, float(np.median(samples)), interval, verdict)
-
-
-def about_the_ratio(
-    id: str,
-    source: str,
-    statement: str,
-    criterion: str,
-    ratios: Any,  # [R], positive
-    *,
-    at_least: float | None = None,
-    at_most: float | None = None,
-) -> Claim:
-    """exp of the mean of log ratios, between exp of the ends of Student's interval for it.
-
-    A ratio and its inverse then lead to the same verdict, and one bad run does not decide alone.
-    """
-    logs = np.log(np.asarray(ratios, float))
-    low, high = mean_interval(logs)
-    interval = (math.exp(low), math.exp(high) if high < 700 else math.inf)
-    verdict = verdict_of(interval, at_least=at_least, at_most=at_most)
-    return Claim(id, source, statement, criterion, math.exp(logs.mean()), interval, verdict)
-
-
 def _checked(interval: Interval) -> Interval:
     low, high = (float(end) for end in interval)
     if not low <= high:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lsa_lab.claims import Claim, Statement, about_the_mean, about_the_ratio, judge, verdict_of
+from lsa_lab.claims import Claim, Statement, judge, verdict_of
 from lsa_lab.statistics import UNKNOWN, mean_interval, median_interval
 
 
@@ -103,12 +103,64 @@ def test_a_run_that_diverged_is_never_averaged_away(interval, bad):
         interval([])
 
 
-def test_a_claim_about_the_mean_has_the_interval_of_the_mean():
-    x = [0.1, 0.2, 0.3]
-    made = about_the_mean("a", "b", "c", "d", x, at_most=0.1)
-    assert made.interval == mean_interval(x)
-    assert made.value == pytest.approx(0.2)
-    assert made.verdict == "undecided"
+def statement(**changes):
+    fields = {"id": "x", "source": "derived here", "says": "It is", "measured": "the risk"}
+    return Statement(**(fields | changes))
+
+
+def judged(samples, **changes):
+    (claim,) = judge([statement(**changes)], {"x": samples})
+    return claim
+
+
+@pytest.mark.parametrize(
+    ("statistic", "samples", "value", "interval"),
+    [
+        ("mean", [0.1, 0.2, 0.3], 0.2, mean_interval([0.1, 0.2, 0.3])),
+        ("median", [0.1, 0.2, 0.9], 0.2, UNKNOWN),
+        ("value", 0.2, 0.2, (0.2, 0.2)),
+        ("estimate", (0.2, 0.1), 0.2, (0.2 - 0.196, 0.2 + 0.196)),
+    ],
+)
+def test_every_statistic_has_its_interval(statistic, samples, value, interval):
+    claim = judged(samples, statistic=statistic, at_most=1.0)
+    assert claim.value == pytest.approx(value)
+    assert claim.interval == pytest.approx(interval)
+
+
+def test_a_criterion_says_statistic_measure_bounds_and_what_was_changed():
+    change = {"note": "the median at first"}
+    assert statement(at_most=0.5).criterion == "mean over runs of the risk <= 0.5"
+    both = statement(statistic="median", at_least=0.1, at_most=0.5, over="seeds", **change)
+    assert both.criterion == (
+        "median over seeds of the risk >= 0.1 and <= 0.5 (the median at first)"
+    )
+    assert statement(statistic="value", at_least=0.1).criterion == "the risk >= 0.1"
+    assert statement(margin=0.1).criterion == "mean over runs of the risk >= -0.1 and <= 0.1"
+
+
+def test_equivalence_takes_a_margin_in_either_direction():
+    assert judged([0.01, -0.01, 0.0], margin=0.1).verdict == "holds"
+    assert judged([0.01, -0.01, 0.0], margin=0.001).verdict == "undecided"
+    near = statement(statistic="ratio", margin=0.25)
+    assert near.bounds == (0.8, 1.25)
+
+
+def test_a_statement_that_nothing_can_judge_is_refused():
+    with pytest.raises(ValueError, match="give at_least, at_most or both, or a margin"):
+        statement()
+    with pytest.raises(ValueError, match="give at_least, at_most or both, or a margin"):
+        statement(at_most=1.0, margin=0.1)
+    with pytest.raises(ValueError, match="no number is >= 2 and <= 1"):
+        statement(at_least=2.0, at_most=1.0)
+    with pytest.raises(ValueError, match="statistic 'mode': choose mean, median"):
+        statement(statistic="mode", at_most=1.0)
+    with pytest.raises(ValueError, match="two statements have the same id"):
+        judge([statement(at_most=1.0)] * 2, {"x": [0.0]})
+    with pytest.raises(ValueError, match="x: 1 of 2 samples are NaN"):
+        judged([0.0, math.nan], at_most=1.0)
+    with pytest.raises(ValueError, match="expected one finite number"):
+        judged([0.0, 1.0], statistic="value", at_most=1.0)
 
 
 def test_a_claim_that_makes_no_sense_is_refused():
@@ -123,10 +175,9 @@ def test_a_claim_that_makes_no_sense_is_refused():
 
 def test_a_ratio_and_its_inverse_lead_to_the_same_verdict():
     ratios = np.array([0.5, 0.6, 0.9, 0.7])
-    texts = ("x.ratio", "derived here", "a is less than b", "a / b <= 1")
-    claim = about_the_ratio(*texts, ratios, at_most=1.0)
-    inverse = about_the_ratio(*texts, 1 / ratios, at_least=1.0)
+    claim = judged(ratios, statistic="ratio", at_most=1.0)
+    inverse = judged(1 / ratios, statistic="ratio", at_least=1.0)
     assert claim.verdict == inverse.verdict == "holds"
     assert claim.value == pytest.approx(np.prod(ratios) ** 0.25)
     assert claim.interval == pytest.approx(tuple(1 / end for end in inverse.interval[::-1]))
-    assert about_the_ratio(*texts, ratios[:1], at_most=1.0).interval == (0, math.inf)
+    assert judged(ratios[:1], statistic="ratio", at_most=1.0).interval == (0, math.inf)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from lsa_lab.harness import overrides, process
 from lsa_lab.harness.checks import nearest
+from lsa_lab.harness.folders import FIGURES, changed_folders, folder_of, last_run
 from lsa_lab.harness.laboratory import TIERS, Experiment, experiments_of
+from lsa_lab.harness.outcomes import describe
 from lsa_lab.harness.overrides import RefusalError
 
 _LONGEST_NAME, _LONGEST_PATH = 255, 3500  # bytes that file systems take; room for what is inside
@@ -168,37 +170,35 @@ def _run(chosen: list[Experiment], options: argparse.Namespace) -> int:
         if options.changes:
             config = overrides.apply(config, options.changes)
         runner.check_statements(experiment, config)
-        folder = runner.folder_of(experiment, options.tier, options.out, config)
+        folder = folder_of(experiment, options.tier, options.out, config)
         jobs.append(runner.Job(experiment, options.tier, config, folder))
     process.configure()
     return 1 if runner.run(jobs) else 0
 
 
 def _list(experiments: dict[str, Experiment], out: Path | None) -> None:
-    from lsa_lab.harness import runner
-
     for name, experiment in experiments.items():
         print(f"{name}: {experiment.question}")
         for tier in experiment.tiers:
-            facts = runner.last_run(runner.folder_of(experiment, tier, out))
+            facts = last_run(folder_of(experiment, tier, out))
             if facts is None or facts["tier"] != tier:  # in ``out`` two tiers share a folder
                 print(f"    {tier:8} not run yet")
             else:
-                print(f"    {tier:8} {runner.describe(facts)}")
-        for folder in runner.changed_folders(experiment, out):
-            facts = runner.last_run(folder)
+                print(f"    {tier:8} {describe(facts)}")
+        for folder in changed_folders(experiment, out):
+            facts = last_run(folder)
             if facts:
-                print(f"    {facts['tier']} changed, {folder.name}: {runner.describe(facts)}")
+                print(f"    {facts['tier']} changed, {folder.name}: {describe(facts)}")
 
 
 def _draw(chosen: list[Experiment], options: argparse.Namespace) -> int:
     from lsa_lab.harness import runner
 
-    root = options.out or runner.FIGURES
+    root = options.out or FIGURES
     places = []
     for experiment in chosen:
-        tiers = {runner.folder_of(experiment, tier, root): tier for tier in TIERS[1:]}
-        folders = [*tiers, *runner.changed_folders(experiment, root)]
+        tiers = {folder_of(experiment, tier, root): tier for tier in TIERS[1:]}
+        folders = [*tiers, *changed_folders(experiment, root)]
         folders = [folder for folder in folders if (folder / "result.nc").exists()]
         if experiment.name in options.names and not folders:
             raise RefusalError(f"no result of {experiment.name} under {root}: run it first")
@@ -206,7 +206,7 @@ def _draw(chosen: list[Experiment], options: argparse.Namespace) -> int:
     process.configure()
     for experiment, folder, tier in places:
         if tier is not None:
-            facts = runner.last_run(folder) or {}
+            facts = last_run(folder) or {}
             runner.load(experiment, facts.get("tier", tier), folder)  # or refused
         runner.draw(experiment, folder)
         print(folder / "figure.pdf")
@@ -214,10 +214,10 @@ def _draw(chosen: list[Experiment], options: argparse.Namespace) -> int:
 
 
 def _report(chosen: list[Experiment], options: argparse.Namespace) -> int:
-    from lsa_lab.harness import report, runner
+    from lsa_lab.harness import report
 
-    root = options.out or runner.FIGURES
-    folders = [runner.folder_of(each, tier, root) for each in chosen for tier in TIERS[1:]]
+    root = options.out or FIGURES
+    folders = [folder_of(each, tier, root) for each in chosen for tier in TIERS[1:]]
     if not any((folder / "result.nc").exists() for folder in folders):
         raise RefusalError(f"no result of the laptop or the paper tier under {root}: run all first")
     process.configure()

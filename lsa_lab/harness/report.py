@@ -8,9 +8,11 @@ from pathlib import Path
 
 from lsa_lab import results
 from lsa_lab.claims import Claim
+from lsa_lab.harness.folders import folder_of
 from lsa_lab.harness.laboratory import Experiment
+from lsa_lab.harness.outcomes import counts
 from lsa_lab.harness.overrides import RefusalError
-from lsa_lab.harness.runner import counts, folder_of, judged, load
+from lsa_lab.harness.runner import judged, load
 
 BEGIN = "<!-- findings: begin -->"
 END = "<!-- findings: end -->"
@@ -201,7 +203,7 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str) -> Result
         "contents": f"sha256 {facts['contents_sha256']}",
     }
     door = experiment.door("figure")
-    caption = " ".join(door.caption(dataset).split()) if hasattr(door, "caption") else ""
+    caption = " ".join(door.caption(dataset).split())
     relative = folder.relative_to(root).as_posix()
     claims = judged(experiment, dataset)
     return Result(experiment, tier, relative, caption, claims, provenance)

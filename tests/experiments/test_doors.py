@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lsa_lab import results
-from lsa_lab.harness import runner
+from lsa_lab.harness import folders, runner
 from lsa_lab.harness.laboratory import TIERS, experiments_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,10 +51,10 @@ def test_every_experiment_has_three_tiers_a_question_and_an_answer(name):
 def test_committed_results_are_small_and_of_the_declared_configuration(name):
     experiment = EXPERIMENTS[name]
     for tier in ("laptop", "paper"):
-        folder = runner.folder_of(experiment, tier, ROOT / "figures")
+        folder = folders.folder_of(experiment, tier, ROOT / "figures")
         if (folder / "result.nc").exists():
             dataset = runner.load(experiment, tier, folder)
-            facts = runner.last_run(folder)
+            facts = folders.last_run(folder)
             verdicts = {f"{name}.{c.id}": c.verdict for c in runner.judged(experiment, dataset)}
             assert verdicts == facts["verdicts"]
             assert max(f.stat().st_size for f in folder.iterdir() if f.is_file()) < 1 << 20

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from lsa_lab import results
-from lsa_lab.harness import runner
+from lsa_lab.harness import folders
 from lsa_lab.harness.laboratory import experiments_of
 
 FILES = ["config.json", "figure.pdf", "figure.png", "result.nc"]
@@ -57,7 +57,7 @@ def test_a_folder_for_many_changes_has_a_name_that_a_file_system_takes(toy):
     (experiment,) = experiments_of("toy_lab").values()
     kind = type(experiment.tiers["laptop"])
     names = {
-        runner.folder_of(experiment, "laptop", config=kind(lengths=tuple(range(1, end)))).name
+        folders.folder_of(experiment, "laptop", config=kind(lengths=tuple(range(1, end)))).name
         for end in (200, 201)
     }
     assert len(names) == 2

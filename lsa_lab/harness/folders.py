@@ -1,0 +1,56 @@
+"""Where results lie: a folder an experiment, in it one for the paper tier and for each change."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from lsa_lab import results
+from lsa_lab.harness import process
+from lsa_lab.harness.laboratory import TIERS, Experiment
+
+FIGURES = Path("figures")  # in the working folder
+_LONGEST_NAME = 80  # of the folder of a changed configuration
+
+
+def folder_of(
+    experiment: Experiment, tier: str, out: Path | None = None, config: Any = None
+) -> Path:
+    """figures/NAME, figures/NAME/paper; smoke goes to the cache unless ``out`` is given.
+
+    A ``config`` that is not the tier's has a folder of its own in there, named for what differs.
+    """
+    root = out or (process.cache() / "smoke" if tier == "smoke" else FIGURES)
+    folder = root / experiment.name
+    folder = folder / "paper" if tier == "paper" else folder
+    if config is None or config == experiment.tiers[tier]:
+        return folder
+    here, declared = results.plain(config), results.plain(experiment.tiers[tier])
+    changes = [f"{key}={_word(here[key])}" for key in here if here[key] != declared[key]]
+    name = ",".join(changes)
+    if len(name) > _LONGEST_NAME:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+        name = f"{name[: _LONGEST_NAME - 9]}-{digest}"
+    return folder / name
+
+
+def changed_folders(experiment: Experiment, root: Path | None = None) -> list[Path]:
+    """The folders of results whose configuration is no tier's, in ``folder_of``'s places."""
+    tops = [folder_of(experiment, tier, root) for tier in TIERS]
+    inside = {path.parent for top in tops for path in top.glob("*/config.json")}
+    return sorted(inside - set(tops))
+
+
+def last_run(folder: Path) -> dict | None:
+    """What config.json tells, without opening the result."""
+    try:
+        return json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _word(value: Any) -> str:
+    """A value as part of a folder's name, [1, 2] as "1_2"."""
+    text = json.dumps(value).strip('[]"').replace(", ", "_")
+    return re.sub(r"[^\w.+-]+", "-", text)
