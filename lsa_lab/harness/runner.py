@@ -168,8 +168,11 @@ def load(experiment: Experiment, tier: str, folder: Path) -> "xr.Dataset":
 
 
 def _put(staging: Path, folder: Path, leave: set[str]) -> None:
-    """Every file in its place, one atomic step each; the same bytes are not written again."""
-    for new in sorted(staging.iterdir()):
+    """Every file in its place, one atomic step each; the same bytes are not written again.
+
+    config.json is last: verdicts never stand beside the numbers of an earlier run.
+    """
+    for new in sorted(staging.iterdir(), key=lambda path: (path.name == "config.json", path.name)):
         old = folder / new.name
         if new.name in leave and old.exists():
             continue
