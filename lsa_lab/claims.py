@@ -7,11 +7,12 @@ interval of their difference: ``mean_interval(errors_a - errors_b)``.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from lsa_lab.statistics import Interval, finite, mean_interval, median_interval
+from lsa_lab.statistics import CONFIDENCE, Interval, finite, mean_interval, median_interval
 
 Verdict = Literal["holds", "fails", "undecided"]
 Statistic = Literal["mean", "median", "ratio", "value", "estimate"]
@@ -37,7 +38,8 @@ class Statement:
     margin: float | None = None
     over: str = "runs"  # what a sample is one of
     standard_errors: float = 1.96  # half the width of the interval of an "estimate"
-    note: str = ""  # what was changed or added after a look at results
+    note: str = ""  # a reading of the source, or a limit of the criterion
+    revision: str = ""  # what was changed or added after a look at results
 
     def __post_init__(self):
         if self.statistic not in get_args(Statistic):
@@ -82,6 +84,9 @@ class Claim:
     value: float
     interval: Interval  # 95 %
     verdict: Verdict
+    revision: str = ""  # what was changed or added after a look at results
+    thin: bool = False  # decided, by less than a tenth of the interval's width
+    runs_factor: float = math.nan  # where undecided: about how many times the runs would decide
 
     def __post_init__(self):
         if self.verdict not in get_args(Verdict):
@@ -94,9 +99,13 @@ class Claim:
             raise ValueError(f"claim {self.id}: its value is NaN: claim nothing about it")
 
 
-def judge(statements: Sequence[Statement], samples: Mapping[str, Any]) -> list[Claim]:
+def judge(
+    statements: Sequence[Statement], samples: Mapping[str, Any], confidence: float = CONFIDENCE
+) -> list[Claim]:
     """A claim for each statement, in their order, from its samples [R] (a number
     for "value", a pair for "estimate"); none from None, where there is nothing to judge.
+
+    ``confidence`` is that of one interval: 1 - 0.05 / m gives m verdicts the family-wise level.
 
     Raises ValueError if an id is there twice, lacks samples, has samples and no statement, or if
     its samples are not finite.
@@ -109,35 +118,69 @@ def judge(statements: Sequence[Statement], samples: Mapping[str, Any]) -> list[C
     if lacking or strays:
         raise ValueError(f"no samples of {lacking}; samples without a statement: {strays}")
     rows = [(statement, samples[statement.id]) for statement in statements]
-    return [_judged(statement, sample) for statement, sample in rows if sample is not None]
+    return [_judged(*row, confidence) for row in rows if row[1] is not None]
 
 
-def _judged(statement: Statement, samples: Any) -> Claim:
+def _judged(statement: Statement, samples: Any, confidence: float) -> Claim:
     try:
-        value, interval = _measured(statement, samples)
+        value, interval = _measured(statement, samples, confidence)
     except ValueError as error:
         raise ValueError(f"{statement.id}: {error}") from None
     verdict = verdict_of(interval, *statement.bounds)
     row = (statement.id, statement.source, statement.says, statement.criterion)
-    return Claim(*row, value, interval, verdict)
+    scale = _log if statement.statistic == "ratio" else float
+    ends, bounds = ((scale(low), scale(high)) for low, high in (interval, statement.bounds))
+    decided = verdict != "undecided"
+    return Claim(
+        *row,
+        value,
+        interval,
+        verdict,
+        statement.revision,
+        thin=decided and _thin(ends, bounds),
+        runs_factor=math.nan if decided else _runs_factor(scale(value), ends, bounds),
+    )
 
 
-def _measured(statement: Statement, samples: Any) -> tuple[float, Interval]:
+def _measured(statement: Statement, samples: Any, confidence: float) -> tuple[float, Interval]:
     if statement.statistic == "value":
         if np.ndim(samples) or not np.isfinite(samples):
             raise ValueError(f"{samples}: expected one finite number, without a spread")
         return float(samples), (float(samples), float(samples))
     if statement.statistic == "median":
-        return float(np.median(samples)), median_interval(samples)
+        return float(np.median(samples)), median_interval(samples, confidence)
     if statement.statistic == "ratio":
         logs = np.log(finite(samples))
-        low, high = mean_interval(logs)
+        low, high = mean_interval(logs, confidence)
         return math.exp(logs.mean()), (math.exp(low), math.exp(high) if high < 700 else math.inf)
     x = finite(samples)
     if statement.statistic == "estimate":
-        value, half = float(x[0]), statement.standard_errors * float(x[1])
+        errors = max(statement.standard_errors, NormalDist().inv_cdf((1 + confidence) / 2))
+        value, half = float(x[0]), errors * float(x[1])
         return value, (value - half, value + half)
-    return float(np.asarray(samples).mean()), mean_interval(x)
+    return float(np.asarray(samples).mean()), mean_interval(x, confidence)
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else -math.inf
+
+
+def _thin(interval: Interval, bounds: Interval) -> bool:
+    """Whether an end of the interval is nearer to a bound than a tenth of the interval's width."""
+    width = interval[1] - interval[0]
+    gap = min(abs(end - bound) for end in interval for bound in bounds)
+    return math.isfinite(width) and gap < width / 10
+
+
+def _runs_factor(value: float, interval: Interval, bounds: Interval) -> float:
+    """Intervals shrink as 1/√R: (how far one reaches / how far a bound that it crosses is)²."""
+    low, high = interval
+    factors = [
+        ((value - low if bound < value else high - value) / abs(value - bound)) ** 2
+        for bound in bounds
+        if low < bound < high and bound != value
+    ]
+    return math.inf if value in bounds else max(factors)
 
 
 def verdict_of(

@@ -12,8 +12,8 @@ CONFIDENCE = 0.95
 UNKNOWN: Interval = (-math.inf, math.inf)  # too few runs to know a spread
 
 
-def mean_interval(samples: Any) -> Interval:
-    """95 % of Student's t for the mean of R runs: x̄ ± t_{R-1}(0.975) s / √R."""
+def mean_interval(samples: Any, confidence: float = CONFIDENCE) -> Interval:
+    """Student's interval for the mean of R runs: x̄ ± t_{R-1}((1 + confidence) / 2) s / √R."""
     x = finite(samples)
     if x.ndim != 1:
         raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
@@ -22,20 +22,21 @@ def mean_interval(samples: Any) -> Interval:
     from scipy.special import stdtrit
 
     mean = float(x.mean())
-    half = float(stdtrit(len(x) - 1, (1 + CONFIDENCE) / 2) * x.std(ddof=1) / math.sqrt(len(x)))
+    half = float(stdtrit(len(x) - 1, (1 + confidence) / 2) * x.std(ddof=1) / math.sqrt(len(x)))
     return mean - half, mean + half
 
 
-def median_interval(samples: Any) -> Interval:
-    """95 % or more for the median of R runs, whatever their distribution: [x_(k), x_(R+1-k)].
+def median_interval(samples: Any, confidence: float = CONFIDENCE) -> Interval:
+    """An interval for the median of R runs, whatever their distribution: [x_(k), x_(R+1-k)].
 
-    k is the largest rank with 2 P(Binomial(R, 1/2) < k) <= 5 %; below six runs there is none.
+    k is the largest rank with 2 P(Binomial(R, 1/2) < k) <= 1 - confidence; for 95 % and fewer than
+    six runs there is none.
     """
     x = np.sort(finite(samples))
     if x.ndim != 1:
         raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
     tails = np.cumsum([math.comb(len(x), k) / 2 ** len(x) for k in range(len(x) + 1)])
-    rank = int(np.sum(2 * tails <= 1 - CONFIDENCE))
+    rank = int(np.sum(2 * tails <= 1 - confidence))
     return UNKNOWN if rank == 0 else (float(x[rank - 1]), float(x[-rank]))
 
 

@@ -181,3 +181,56 @@ def test_a_ratio_and_its_inverse_lead_to_the_same_verdict():
     assert claim.value == pytest.approx(np.prod(ratios) ** 0.25)
     assert claim.interval == pytest.approx(tuple(1 / end for end in inverse.interval[::-1]))
     assert judged(ratios[:1], statistic="ratio", at_most=1.0).interval == (0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("interval", "bounds", "thin"),
+    [
+        ((0.0, 1.0), {"at_least": -0.05}, True),
+        ((0.0, 1.0), {"at_least": -0.2}, False),
+        ((0.0, 1.0), {"at_most": -0.05}, True),
+        ((0.0, 1.0), {"at_most": -0.2}, False),
+        ((0.0, 1.0), {"at_least": 0.05}, False),  # undecided
+    ],
+)
+def test_a_verdict_is_thin_if_its_interval_ends_beside_the_bound(interval, bounds, thin):
+    middle = sum(interval) / 2
+    error = (interval[1] - middle) / 1.96
+    claim = judged((middle, error), statistic="estimate", **bounds)
+    assert claim.thin == thin
+
+
+def test_a_ratio_is_thin_on_the_scale_of_logarithms():
+    samples = np.exp([0.2, 0.4, 0.6])
+    low, high = (math.log(end) for end in judged(samples, statistic="ratio", at_most=9).interval)
+    beside, away = (math.exp(high + share * (high - low)) for share in (0.09, 0.11))
+    assert judged(samples, statistic="ratio", at_most=beside).thin
+    assert not judged(samples, statistic="ratio", at_most=away).thin
+
+
+def test_what_an_undecided_claim_says_would_decide_it():
+    claim = judged((0.1, 0.1), statistic="estimate", at_least=0)
+    assert claim.verdict == "undecided"
+    assert claim.runs_factor == pytest.approx(1.96**2)
+    enough, few = (
+        judged((0.1, 0.1 / math.sqrt(share * claim.runs_factor)), statistic="estimate", at_least=0)
+        for share in (1.01, 0.99)
+    )
+    assert (enough.verdict, few.verdict) == ("holds", "undecided")
+    assert math.isnan(enough.runs_factor)
+    assert judged([1.0], at_least=0).runs_factor == math.inf
+
+
+def test_intervals_at_a_family_wise_level_cover_together():
+    rng = np.random.default_rng(1)
+    alone = together = 0
+    statements = [statement(at_most=9.0)]
+    for _ in range(400):
+        claims = [
+            [judge(statements, {"x": row}, level)[0].interval for level in (0.95, 1 - 0.05 / 20)]
+            for row in rng.normal(0.0, 1.0, (20, 12))
+        ]
+        alone += all(low <= 0 <= high for (low, high), _ in claims)
+        together += all(low <= 0 <= high for _, (low, high) in claims)
+    assert together / 400 > 0.95 - 4 * math.sqrt(0.05 * 0.95 / 400)
+    assert alone / 400 < 0.6  # Control: 0.95²⁰ = 0.36

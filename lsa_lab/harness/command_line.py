@@ -215,13 +215,15 @@ def _draw(chosen: list[Experiment], options: argparse.Namespace) -> int:
 
 def _report(chosen: list[Experiment], options: argparse.Namespace) -> int:
     from lsa_lab.harness import report
+    from lsa_lab.harness.headlines import headlines_of
 
     root = options.out or FIGURES
     folders = [folder_of(each, tier, root) for each in chosen for tier in TIERS[1:]]
     if not any((folder / "result.nc").exists() for folder in folders):
         raise RefusalError(f"no result of the laptop or the paper tier under {root}: run all first")
     process.configure()
-    broken = report.write(chosen, root, None if options.out else Path("README.md"))
+    readme = None if options.out else Path("README.md")
+    broken = report.write(chosen, root, readme, headlines_of(options.package))
     for name, text in broken.items():
         print(f"error: {name} is left out of the report: {text}", file=sys.stderr)
     return 1 if broken else 0

@@ -1,30 +1,23 @@
 """What the results say: a page and a ledger for all, a README for each, the front page's table."""
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lsa_lab import results
-from lsa_lab.claims import Claim
+from lsa_lab.claims import Claim, judge
+from lsa_lab.harness import pages
 from lsa_lab.harness.folders import folder_of
+from lsa_lab.harness.headlines import Headline, confidence_of
 from lsa_lab.harness.laboratory import Experiment
 from lsa_lab.harness.outcomes import counts
 from lsa_lab.harness.overrides import RefusalError
-from lsa_lab.harness.runner import judged, load
+from lsa_lab.harness.runner import evidence, load
+from lsa_lab.statistics import CONFIDENCE
 
 BEGIN = "<!-- findings: begin -->"
 END = "<!-- findings: end -->"
-
-_INTRODUCTION = """\
-# Claims
-
-The bounds were fixed in the configurations before the first runs. Where the statistic was
-changed after a result had been seen, the criterion says so. A claim holds if the whole interval
-keeps the bound, fails if none of it does, and is undecided otherwise.
-"""
-_COLUMNS = ("Claim", "Source", "Criterion", "Measured", "95 % interval", "Verdict")
 
 
 @dataclass(frozen=True)
@@ -36,6 +29,7 @@ class Result:
     folder: str  # relative to the report
     caption: str
     claims: list[Claim]
+    family: dict[str, Claim]  # the same by id, at the confidence that all headlines share
     provenance: dict[str, str]
 
     @property
@@ -61,19 +55,22 @@ class Result:
         return counts([claim.verdict for claim in self.claims])
 
 
-def collect(experiments: Iterable[Experiment], root: Path) -> tuple[list[Result], dict[str, str]]:
+def collect(
+    experiments: Iterable[Experiment], root: Path, headlines: Sequence[Headline] = ()
+) -> tuple[list[Result], dict[str, str]]:
     """Every result of a tier under ``root``, and {name: why} of those that cannot be read.
 
     Results of a changed configuration have folders of their own and are not looked at.
     """
     whole, broken = [], {}
+    confidence = confidence_of(headlines, CONFIDENCE)
     for experiment in experiments:
         for tier in ("laptop", "paper"):
             folder = folder_of(experiment, tier, root)
             if not (folder / "result.nc").exists():
                 continue
             try:
-                whole.append(_read(root, folder, experiment, tier))
+                whole.append(_read(root, folder, experiment, tier, confidence))
             except Exception as error:  # one broken folder does not stop the others
                 why = f"{error}"
                 if not isinstance(error, RefusalError):
@@ -85,81 +82,26 @@ def collect(experiments: Iterable[Experiment], root: Path) -> tuple[list[Result]
 
 
 def write(
-    experiments: Iterable[Experiment], root: Path, readme: Path | None = None
+    experiments: Iterable[Experiment],
+    root: Path,
+    readme: Path | None = None,
+    headlines: Sequence[Headline] = (),
 ) -> dict[str, str]:
     """CLAIMS.md, index.html and a README.md in each folder under ``root``, and the table between
     the markers of ``readme``; what could not be read, by folder."""
-    whole, broken = collect(experiments, root)
-    pages = {root / result.folder / "README.md": page(result) for result in whole}
-    pages |= {root / "CLAIMS.md": ledger(whole, broken), root / "index.html": html(whole, broken)}
+    whole, broken = collect(experiments, root, headlines)
+    front = pages.headline_rows(headlines, whole)
+    texts = {root / result.folder / "README.md": pages.page(result) for result in whole}
+    texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, front)
+    texts[root / "index.html"] = pages.html(whole, broken, front)
     if readme is not None and readme.exists():
         old = readme.read_text(encoding="utf-8")
-        pages[readme] = between_markers(old, findings(whole, root))
-    for path, text in pages.items():
+        texts[readme] = between_markers(old, pages.findings(whole, root))
+    for path, text in texts.items():
         if not path.exists() or path.read_bytes() != text.encode():
             results.write(path, text.encode())
             print(path)
     return broken
-
-
-def ledger(whole: Sequence[Result], broken: dict[str, str]) -> str:
-    """CLAIMS.md: the claims of every result, one table a result."""
-    parts = [_INTRODUCTION]
-    parts += [f"\n- **{name} cannot be read**: {text}\n" for name, text in broken.items()]
-    for result in whole:
-        link = f"[{result.title}]({result.folder}/README.md)"
-        parts.append(f"\n## {link}: {result.counts}\n\n{result.question}\n\n{table(result.claims)}")
-    return "".join(parts)
-
-
-def page(result: Result) -> str:
-    """README.md of one result: question, answer, figure, claims, and where the numbers are from."""
-    facts = "".join(f"- {key}: {value}\n" for key, value in result.provenance.items())
-    return (
-        f"# {result.title}\n\n**{result.question}**\n\n![{result.question}](figure.png)\n\n"
-        f"{result.caption}\n\n[Vector figure](figure.pdf), [data](result.nc), "
-        f"[configuration](config.json)\n\n## Claims: {result.counts}\n\n{table(result.claims)}\n"
-        f"## Where the numbers come from\n\n{facts}"
-    )
-
-
-def findings(whole: Sequence[Result], root: Path) -> str:
-    """The front page's table, a row an experiment."""
-    rows = [("Question", "Answer", "Hold/fail/undecided", "Figure")]
-    rows.append(("---",) * 4)
-    for result in whole:
-        verdicts = [claim.verdict for claim in result.claims]
-        tally = "/".join(str(verdicts.count(v)) for v in ("holds", "fails", "undecided"))
-        place = (root / result.folder).as_posix()
-        link = f"[{result.title}]({place})"  # a forge shows the README of a folder
-        rows.append((result.question, result.answer, tally, link))
-    return _rows(rows)
-
-
-def table(claims: Sequence[Claim]) -> str:
-    """A Markdown table with one row for each claim."""
-    rows = [_COLUMNS, ("---",) * len(_COLUMNS)]
-    for claim in claims:
-        measured = number(claim.value), interval(claim.interval), f"**{claim.verdict}**"
-        rows.append((claim.statement, claim.source, claim.criterion, *measured))
-    return _rows(rows)
-
-
-def html(whole: Sequence[Result], broken: dict[str, str]) -> str:
-    """One page without scripts, links to elsewhere or fonts of its own; figures lie beside it."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    loader = FileSystemLoader(Path(__file__).parent / "templates")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"number": number, "interval": interval}
-    return environment.get_template("index.html").render(results=whole, broken=broken)
 
 
 def between_markers(text: str, new: str) -> str:
@@ -171,22 +113,7 @@ def between_markers(text: str, new: str) -> str:
     return f"{before}{BEGIN}\n\n{new}\n{END}{after}"
 
 
-def number(value: float) -> str:
-    return f"{value:.3g}"
-
-
-def interval(ends: tuple[float, float]) -> str:
-    if ends == (-math.inf, math.inf):
-        return "unknown"
-    return f"[{number(ends[0])}, {number(ends[1])}]"
-
-
-def _rows(rows: Sequence[Sequence[str]]) -> str:
-    escaped = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
-    return "".join(f"| {' | '.join(row)} |\n" for row in escaped)
-
-
-def _read(root: Path, folder: Path, experiment: Experiment, tier: str) -> Result:
+def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidence: float) -> Result:
     dataset = load(experiment, tier, folder)
     facts = dataset.attrs
     commit = facts.get("git_commit", "unknown")
@@ -205,5 +132,7 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str) -> Result
     door = experiment.door("figure")
     caption = " ".join(door.caption(dataset).split())
     relative = folder.relative_to(root).as_posix()
-    claims = judged(experiment, dataset)
-    return Result(experiment, tier, relative, caption, claims, provenance)
+    statements, samples = evidence(experiment, dataset)
+    family = {claim.id: claim for claim in judge(statements, samples, confidence)}
+    claims = judge(statements, samples)
+    return Result(experiment, tier, relative, caption, claims, family, provenance)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from lsa_lab import results
-from lsa_lab.claims import Claim, judge
+from lsa_lab.claims import Claim, Statement, judge
 from lsa_lab.harness import process, style
 from lsa_lab.harness.folders import last_run
 from lsa_lab.harness.laboratory import Experiment
@@ -134,10 +135,15 @@ def run_one(job: Job, progress: Progress | None = None) -> Outcome:
     return outcome
 
 
+def evidence(experiment: Experiment, dataset: "xr.Dataset") -> tuple[Sequence[Statement], dict]:
+    """The statements of the configuration that was run, and the Dataset's samples for each."""
+    statements = experiment.door("config").statements(results.config_of(dataset))
+    return statements, experiment.door("claims").samples(dataset)
+
+
 def judged(experiment: Experiment, dataset: "xr.Dataset") -> list[Claim]:
     """Every statement of the configuration that was run, judged by the samples of the Dataset."""
-    statements = experiment.door("config").statements(results.config_of(dataset))
-    return judge(statements, experiment.door("claims").samples(dataset))
+    return judge(*evidence(experiment, dataset))
 
 
 def check_statements(experiment: Experiment, config: Any) -> None:

@@ -1,8 +1,12 @@
 """The report is complete, needs no network, and one broken folder does not stop it."""
 
+import dataclasses
 import importlib
 
+import pytest
+
 from lsa_lab.harness import report
+from lsa_lab.harness.headlines import Headline
 
 
 def test_the_report_is_complete_and_needs_no_network(toy, program):
@@ -20,8 +24,8 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
     own = (toy / "figures" / "toy" / "README.md").read_text(encoding="utf-8")
     for verdict in ("holds", "fails", "undecided"):
-        assert f"**{verdict}** |" in ledger
-        assert f"**{verdict}** |" in own
+        assert f"**{verdict}**" in ledger
+        assert f"**{verdict}**" in own
         assert f'class="verdict {verdict}"' in page
     for text in (ledger, own):
         assert "a \\| b" in text
@@ -88,3 +92,50 @@ def test_claims_that_have_changed_since_are_named_with_what_to_do(
     assert program("report") == 1
     assert "KeyError: " in (error := capsys.readouterr().err)
     assert "run it again" in error
+
+
+def test_headlines_stand_first_with_their_verdicts_alone_and_all_at_once(toy, program):
+    program("run", "toy")
+    program("report")
+    ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
+    page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
+    front = ledger.split("## Headlines")[1].split("## [toy]")[0]
+    assert "1 of these verdicts rest on samples" in front
+    assert "| T1, section 2 | The mean is small | toy |" in front
+    assert "[toy.mean](toy/README.md)" in front
+    assert "**fails**, proved | fails | [theorem](../tests/large.py)" in front
+    assert "T1, Theorem 1" in page
+
+
+def test_a_headline_without_its_row_is_an_error(toy, program, monkeypatch):
+    program("run", "toy")
+    headlines = importlib.import_module("toy_lab.headlines")
+    lost = dataclasses.replace(headlines.HEADLINES[0], row="toy.median")
+    monkeypatch.setattr(headlines, "HEADLINES", (lost,))
+    with pytest.raises(ValueError, match="toy has no row 'median'"):
+        program("report")
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"row": "toy.mean", "theorem": "t.py"}, {"theorem": "t.py"}, {"proved": "fails"}]
+)
+def test_a_headline_is_decided_by_a_row_or_by_a_theorem(words):
+    with pytest.raises(ValueError, match="give a row, or a theorem and what it proves"):
+        Headline("T1", "It is", "toy", **words)
+    with pytest.raises(ValueError, match="badge 'proof'"):
+        Headline("T1", "It is", "proof", row="toy.mean")
+
+
+def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeypatch):
+    program("run", "toy")
+    config = importlib.import_module("toy_lab.theme.toy.config")
+    first, *others = config.statements(config.Config())
+    revised = dataclasses.replace(first, revision="it was the median")
+    monkeypatch.setattr(config, "statements", lambda _: (revised, *others))
+    program("report")
+    for name in ("CLAIMS.md", "index.html", "toy/README.md"):
+        text = (toy / "figures" / name).read_text(encoding="utf-8")
+        assert "After a look at results: it was the median" in text
+        if name != "toy/README.md":
+            assert "1 were changed or added after a look at results" in text
+            assert "too few samples for an interval" in text
