@@ -1,8 +1,11 @@
 """A2's Theorem 1, and more: masked linear attention sees only the second moment of its prompt.
 
-Sides: the forward pass over n tokens; the recursion on one e x e matrix. docs/theory, "Moments
-suffice", "The common map".
+Sides: the forward pass over n tokens; the recursion on one e x e matrix, for the query as a key on
+the moment of n + 1 tokens, for a causal mask by superposition. docs/theory, "Moments suffice", "The
+common map".
 """
+
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -26,9 +29,9 @@ def draw(seed, num_layers, num_heads, d, n, scale=0.1):
     return prompt, linear_attention.init(key_params, num_layers, num_heads, d, scale)
 
 
-@jax.jit
-def run(params, prompt):
-    return linear_attention.forward(params, prompts.tokens(prompt))
+@partial(jax.jit, static_argnames="keys")
+def run(params, prompt, keys="demonstrations"):
+    return linear_attention.forward(params, prompts.tokens(prompt), keys=keys)
 
 
 @jax.jit
@@ -59,6 +62,42 @@ def test_rotated_demonstrations_are_indistinguishable(shape, seed):
     before = trace.predict(run(params, prompt))
     after = trace.predict(run(params, rotated(prompt, seed)))
     np.testing.assert_allclose(after, before, rtol=1e-10, atol=1e-10)
+
+
+@jax.jit
+def maps_with_the_query(params, prompt):
+    """The recursion on S_0 + q qᵀ/n."""
+    query = prompts.tokens(prompt)[-1]
+    moment = prompts.second_moment(prompt) + jnp.outer(query, query) / len(prompt.y)
+    return moments.layer_maps(params, moment)
+
+
+@pytest.mark.parametrize("shape", SHAPES[1:])
+@given(seed=seeds)
+def test_a_query_that_is_a_key_shares_a_map_with_the_other_tokens(shape, seed):
+    prompt, params = draw(seed, *shape)
+    stream = np.asarray(run(params, prompt, "all").stream)
+    mapped = np.einsum("lij,tj->lti", maps_with_the_query(params, prompt), prompts.tokens(prompt))
+    np.testing.assert_allclose(mapped, stream, rtol=1e-10, atol=1e-10)
+
+
+def from_superposition(seed, shape, keys):
+    """The query 2a - 3b at every layer, less 2 times that of a and -3 times that of b."""
+    prompt, params = draw(seed, *shape)
+    a, b = prompt.x_query, prompt.x[0]
+    asked = [prompt.replace(x_query=x) for x in (2 * a - 3 * b, a, b)]
+    both, first, second = (run(params, each, keys).stream[:, -1] for each in asked)
+    return float(jnp.max(jnp.abs(both - 2 * first + 3 * second)) / (1 + jnp.max(jnp.abs(both))))
+
+
+@pytest.mark.parametrize("shape", SHAPES[1:])
+@given(seed=seeds)
+def test_one_map_takes_every_query_after_a_causal_mask(shape, seed):
+    assert from_superposition(seed, shape, "causal") < 1e-10
+
+
+def test_control_a_query_that_is_a_key_has_a_map_of_its_own():
+    assert from_superposition(0, SHAPES[1], "all") > 1e-3
 
 
 @pytest.mark.parametrize("keys", ["all", "causal"])

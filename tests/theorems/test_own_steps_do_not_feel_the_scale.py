@@ -1,0 +1,44 @@
+"""Descent with a step size of its own for each prompt does not feel the scale of the covariates.
+
+docs/theory, "Symmetries of predictions". Sides: descent with steps a/λ_max(H) on demonstrations
+(cx, cy); the same on (x, y). With a step that is fixed it does feel it.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab import estimators
+from lsa_lab.tasks.linear import LinearTask, sample
+
+SHAPES = [(3, 2, 4), (5, 6, 3)]  # L, d, n
+
+
+@partial(jax.jit, static_argnames=("shape", "own_step"))
+def difference(seed, shape, factor, share, own_step=True):
+    """Largest change of any weight, after any step, relative to the largest weight or 1."""
+    num_steps, d, n = shape
+    prompt = sample(jax.random.key(seed), LinearTask(n, d, noise_std=0.3))
+    scaled = prompt.replace(x=factor * prompt.x, y=factor * prompt.y)
+    step = estimators.largest_step(prompt.x)
+    own = estimators.largest_step(scaled.x) if own_step else step
+    before, after = (
+        estimators.gradient_descent(demonstrations, jnp.full(num_steps, share * size))
+        for demonstrations, size in ((prompt, step), (scaled, own))
+    )
+    return jnp.max(jnp.abs(after - before)) / (1 + jnp.max(jnp.abs(before)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(seed=st.integers(0, 2**32 - 1), factor=st.floats(0.2, 5.0), share=st.floats(0.1, 1.9))
+def test_weights_are_the_same_at_every_scale(shape, seed, factor, share):
+    assert difference(seed, shape, factor, share) < 1e-10
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_control_a_fixed_step_feels_the_scale(shape):
+    assert min(difference(seed, shape, 1.3, 0.5, own_step=False) for seed in range(9)) > 1e-3
