@@ -9,6 +9,7 @@ import numpy as np
 import optax
 
 from experiments.descent.depth.config import ALGORITHMS, COVARIANCES, Config
+from experiments.descent.depth.settled import left_to_gain
 from experiments.descent.depth.tuned import (
     algorithm_errors,
     covariance,
@@ -88,7 +89,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
     sigmas = jnp.stack([jnp.asarray(covariance(name, config.d)) for name in COVARIANCES])
     tests = [draw(key_test, sigma, config.n, config.test_prompts) for sigma in sigmas]
     squared = np.empty((len(ALGORITHMS), 2, depths, config.test_prompts))
-    trained = np.empty((2, depths, runs))
+    trained, left = np.empty((2, 2, depths, runs))
     distances = np.full((2, 2, depths, runs, depths), np.nan)
     status = []
     for depth in range(1, depths + 1):
@@ -99,6 +100,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
             squared[:, c, depth - 1] = algorithm_errors(tuned, c, test)
             ours = jax.tree.map(lambda leaf, c=c: leaf[c * runs : (c + 1) * runs], params)
             trained[c, depth - 1] = errors_of_each(ours, test).mean(1)
+            left[c, depth - 1] = left_to_gain(ours, test)
         both = shape_distances(params, jnp.repeat(sigmas, runs, axis=0))
         distances[:, :, depth - 1, :, :depth] = both.reshape(2, 2, runs, depth)
         status.append(np.reshape([str(end) for end in run.status], (2, runs)))
@@ -106,6 +108,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
     return xr.Dataset(
         {
             "trained_risk": ((*axes, "run"), trained),
+            "left_to_gain": ((*axes, "run"), left),
             "algorithm_risk": (("algorithm", *axes), squared.mean(-1)),
             "cost_of_dropping": (axes, lost.mean(-1)),
             "cost_of_dropping_se": (axes, lost.std(-1) / np.sqrt(config.test_prompts)),

@@ -1,20 +1,28 @@
-"""Risks of trained layers beside tuned algorithms, and the shapes of what they learn."""
+"""Risks of trained layers beside tuned algorithms, the shapes they learn, and what is judged."""
 
-from experiments.descent.depth.claims import predicted_shapes
-from experiments.descent.depth.config import COVARIANCES
+from experiments.descent.depth.claims import risk_ratios, samples, settled, shape_distances
+from experiments.descent.depth.config import COVARIANCES, statements
 from lsa_lab import results
 from lsa_lab.harness import style
 
 DASHES = {"gradient descent": "-", "preconditioned": "--", "GD++": ":"}
+JUDGED = {
+    "descent": "risk / tuned GD's",
+    "plus_plus": "risk / tuned GD++'s",
+    "plus_plus_settled": "the same, settled runs",
+    "shapes": "distance to the shape",
+    "shapes_settled": "the same, settled runs",
+}
 
 
 def plot(dataset):
-    figure, axes = style.figure(9.0, 3.4, (1, 3))
+    figure, axes = style.figure(6.75, 5.4, (2, 2))
     for ax, name in zip(axes, COVARIANCES, strict=False):
         risks(ax, dataset.sel(covariance=name))
         ax.set_title(f"{name} covariance")
-        ax.legend()
+    axes[0].legend()
     shapes(axes[2], dataset)
+    judged(axes[3], dataset)
     return figure
 
 
@@ -23,7 +31,14 @@ def risks(ax, dataset):
     for algorithm, dash in DASHES.items():
         risk = dataset.algorithm_risk.sel(algorithm=algorithm)
         style.line(ax, depth, risk, label=f"{algorithm}, tuned", style=dash)
-    style.band(ax, depth, dataset.trained_risk.transpose("run", "depth"), label="trained layers")
+    runs = dataset.trained_risk.transpose("run", "depth").values
+    at_rest = settled(dataset).transpose("run", "depth").values
+    for row, kept in zip(runs, at_rest, strict=True):
+        look = {"ls": "", "marker": "o", "color": style.COLOURS[0], "ms": 3}
+        ax.plot(depth[kept] + 0.06, row[kept], **look)
+        ax.plot(depth[~kept] - 0.06, row[~kept], **look | {"mfc": "white"})
+    ax.plot([], [], **look, label="trained, settled")
+    ax.plot([], [], **look | {"mfc": "white"}, label="trained, not settled")
     style.log_axes(ax, y=True)
     # A stack that explodes on one rare prompt would press all the others into a line.
     ax.set_ylim(top=3 * float(dataset.algorithm_risk.max()))
@@ -35,26 +50,53 @@ def shapes(ax, dataset):
     for name, marker, aside in zip(COVARIANCES, style.MARKERS, (-0.1, 0.1), strict=False):
         for matrix, color in zip("AB", style.COLOURS, strict=False):
             x = depth + aside + (0.05 if matrix == "B" else -0.05)  # side by side
-            distances = predicted_shapes(dataset, name, matrix)
-            style.band(ax, x, distances, f"{matrix}, {name}", color=color, marker=marker)
+            distances = shape_distances(dataset).sel(matrix=matrix, covariance=name)
+            kept = (
+                slice(1, None) if matrix == "B" else slice(None)
+            )  # one layer has none to speak of
+            runs = distances.transpose("run", "depth").values[:, kept]
+            look = dict(label=f"{matrix}, {name}", color=color, fmt=marker, capsize=2)
+            style.median_points(ax, x[kept], runs, **look)
     criterion = results.config_of(dataset).distance
-    ax.axhline(criterion, color="grey", lw=0.8, ls="--", label="criterion")
+    ax.axhline(criterion, color=style.COLOURS[1], lw=0.8, ls="--", label="bound")
     style.log_axes(ax, y=True)
     ax.set(xlabel="layers", ylabel="distance to the predicted shape", xticks=depth)
     ax.set_title("worst learned matrix")
     ax.legend()
 
 
+def judged(ax, dataset):
+    measured = samples(dataset)
+    rows = [each for each in statements(results.config_of(dataset)) if each.id in JUDGED]
+    rows = [each for each in rows if measured[each.id] is not None]
+    style.judged(ax, rows, measured, [JUDGED[each.id] for each in rows])
+    style.log_axes(ax, x=True)
+    ax.set(xlim=(1e-2, 1e5))
+    ax.set_title("what is judged, at the worst place")
+
+
 def caption(dataset) -> str:
-    config, names = results.config_of(dataset), ["gradient descent", "GD++"]
-    deepest = dataset.isel(depth=-1).sel(covariance="identity")
-    ratios = deepest.trained_risk.median() / deepest.algorithm_risk.sel(algorithm=names)
-    descent, plus_plus = ratios.values
+    config, at_rest = results.config_of(dataset), settled(dataset)
+    ratios = risk_ratios(dataset, "GD++")
+    descent = risk_ratios(dataset, "gradient descent").median("run").max().item()
+    level = ratios.where(at_rest).median("run").where(at_rest.sum("run") >= config.settled_runs)
+    counts = "; ".join(
+        f"{name} {', '.join(str(int(n)) for n in at_rest.sel(covariance=name).sum('run'))}"
+        for name in COVARIANCES
+    )
+    far = ", ".join(
+        f"{ratios.sel(covariance=c).median('run').max():.2g} ({c})" for c in COVARIANCES
+    )
+    diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
+    between = f"{level.min():.2f} to {level.max():.2f}" if level.notnull().any() else "unknown"
     return (
-        f"At {config.max_depth} layers and identity covariance the median trained stack has "
-        f"{descent:.2g} times the risk of tuned gradient descent and {plus_plus:.2g} times that of "
-        f"tuned GD++. Lines: algorithms with tuned steps. Points: median of {config.runs} trained "
-        f"stacks and the middle 80 % of them; {style.missing(dataset.trained_risk)} left out as "
-        f"not finite; a bar that leaves the panel is a stack that explodes on a rare prompt. "
-        f"d = {config.d}, n = {config.n}."
+        f"Better than tuned descent (at worst {descent:.2f} times its risk); where training has "
+        f"settled, {between} times the risk of tuned GD++. Elsewhere training has not ended: the "
+        f"median ratio is up to {far}. Lines: algorithms with tuned steps, GD++ the best known. "
+        f"Points: {config.runs} trained stacks a place, filled where settled, that is, where a "
+        f"Gauss-Newton step fitted on half of the prompts changes the risk on the other half by "
+        f"less than {100 * config.settled:g} %; of {config.runs} at each depth: {counts}; "
+        f"{diverged} diverged and count with their last weights. c: medians with 95 % intervals. "
+        f"{style.missing(dataset.trained_risk)} numbers not finite; points above the panels are "
+        f"stacks that explode on a rare prompt. d = {config.d}, n = {config.n}."
     )

@@ -8,12 +8,16 @@ from lsa_lab import results
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     d, n = (getattr(results.config_of(dataset), name) for name in "dn")
+    first = -(-(dataset.sizes["look"] - 1) // 10)  # the checkpoint after a tenth of the training
     by_model = {}
     for name in MODELS:
         error = dataset.error.sel(model=name).transpose("run", "noise", "shots")
         up_to_n = error.sel(shots=error.shots <= n).values
+        learning = dataset.learning.sel(model=name).transpose("run", "noise", "look").values
         by_model |= {
             f"{name}_shots": (up_to_n[..., 1:] / up_to_n[..., :-1]).max((1, 2)),
+            f"{name}_fewest": (up_to_n[..., -1] / up_to_n[..., 0]).max(1),
+            f"{name}_steps": (learning[..., -1] / learning[..., first]).max(1),
             f"{name}_bayes": over_bayes(dataset, name).values,
             f"{name}_zero_d": left_over(dataset, name, d).values,
             f"{name}_zero_2d": left_over(dataset, name, 2 * d).values,
