@@ -53,6 +53,20 @@ def worst(samples: Any, badness: Callable = np.median) -> np.ndarray:  # [R, ...
     return columns[int(np.argmax(values))]
 
 
+def best_elsewhere(samples: Any) -> np.ndarray:  # [R, ..., C] -> [R, ...]
+    """Each run at the choice whose mean over the other runs is largest: made without the run.
+
+    For the smallest pass ``-samples``, and turn the sign of the result. Raises if a mean is NaN.
+    """
+    x = np.asarray(samples, float)
+    if len(x) < 2:
+        raise ValueError(f"samples of shape {x.shape}: expected two runs or more, [R, ..., C]")
+    elsewhere = np.stack([np.delete(x, r, axis=0).mean(0) for r in range(len(x))])
+    if np.isnan(elsewhere).any():
+        raise ValueError("the mean of the other runs is NaN at some choice: say what counts there")
+    return np.take_along_axis(x, elsewhere.argmax(-1)[..., None], -1)[..., 0]
+
+
 def spearman(left: Any, right: Any) -> float:
     """Spearman's rank correlation of two rows of numbers, 0 where either does not change."""
     from scipy.stats import spearmanr

@@ -38,12 +38,13 @@ def divide(x, y, n, largest):  # -> Prompt, x [m, d], y [m]
     return Prompt(x[which], y[which], x[-1], y[-1]), x[largest:], y[largest:]
 
 
-def noisy_map(params, second_moment, noise):  # [L, e, e] -> [e, e]
-    """W_t = W_{t-1} + G_t(W_{t-1}) + noise_t, Eq. 4 of A2 with C = cI."""
-    w = jnp.eye(len(second_moment))
+def noisy_descent(params, second_moment, noise):  # [L, e, e] -> [e, e], [L, e, e]
+    """W_L and the G_t of W_t = W_{t-1} + G_t(W_{t-1}) + noise_t, Eq. 4 of A2 with C = cI."""
+    w, updates = jnp.eye(len(second_moment)), []
     for w_kq, w_pv, noise_t in zip(params.w_kq[:, 0], params.w_pv[:, 0], noise, strict=True):
-        w = w + w_pv @ w @ second_moment @ w.T @ w_kq @ w + noise_t
-    return w
+        updates.append(w_pv @ w @ second_moment @ w.T @ w_kq @ w)
+        w = w + updates[-1] + noise_t
+    return w, jnp.stack(updates)
 
 
 def best_step(noise, n, active, tuning, config):  # -> []
@@ -58,32 +59,53 @@ def best_step(noise, n, active, tuning, config):  # -> []
     return steps[jnp.argmin(jax.lax.map(lambda step: risks(step, *tuning).mean(), steps))]
 
 
-def measure(noise, n, depth, tuning, data, normal, config):  # -> [G, 2], [2, 1 + c, G]
-    """Gaps of each group without and with noise in the updates; bounds with g = 0 and g the mean,
-    for every c."""
+def spread_bound(updates, subgaussian, n):  # [B, L, e, e] -> []
+    """The bound at c_t = tr Cov(G_t)/e², the spread over prompts; idle layers add nothing."""
+    entries = updates.shape[-1] ** 2
+    size = (updates**2).sum((2, 3)).mean(0)
+    spread = ((updates - updates.mean(0, keepdims=True)) ** 2).sum((0, 2, 3)) / (len(updates) - 1)
+    ratio = jnp.where(spread > 0, size / jnp.where(spread > 0, spread, 1.0), 0.0)
+    return subgaussian * jnp.sqrt(entries * jnp.log1p(ratio).sum() / n)
+
+
+def measure(noise, n, depth, tuning, data, normal, config):  # -> {name: [G] or [c, G]}
+    """Gaps and bounds of each group, without noise in the updates and with, for every c."""
     # Steps of size zero, layers that do nothing, fill up the deepest stack.
     active = jnp.where(jnp.arange(max(config.depths), dtype=float) < depth, 1.0, 0.0)
     step, b = best_step(noise, n, active, tuning, config), config.largest_loss
     params = constructions.gradient_descent(step * active, config.d)
+    levels = jnp.asarray(config.update_noises)
 
-    def gaps_and_updates(x, y, eps, normal):  # -> [2], [L, e, e]
+    def on_prompt(x, y, eps, normal):
         prompt, x, y = divide(x, y + noise * eps, n, max(config.shots))
+        moment = prompts.second_moment(prompt)
+
+        def risks(w):  # [2]: population, demonstrations
+            losses = [(y + x @ w[-1, :-1]) ** 2 for x, y in ((x, y), (prompt.x, prompt.y))]
+            gap = measured_gap(*losses, 0.0, b)
+            return jnp.stack([gap.population, gap.empirical])
+
+        def with_noise(c):
+            w, updates = noisy_descent(params, moment, c**0.5 * active[:, None, None] * normal)
+            return risks(w), updates
+
         path = trajectory(params, prompt)
-        extra = config.update_noise**0.5 * active[:, None, None] * normal
-        last = (path.maps[-1], noisy_map(params, prompts.second_moment(prompt), extra))
-        pairs = ((x, y), (prompt.x, prompt.y))
-        losses = [[(y + x @ w[-1, :-1]) ** 2 for x, y in pairs] for w in last]
-        return jnp.stack([measured_gap(*both, 0.0, b).gap for both in losses]), path.updates
+        return (risks(path.maps[-1]), path.updates), jax.vmap(with_noise, out_axes=1)(levels)
 
-    gaps, updates = jax.vmap(jax.vmap(gaps_and_updates))(*data, normal)  # [G, B, ...]
+    exact, noisy = jax.vmap(jax.vmap(on_prompt))(*data, normal)
+    updates, noisy_updates = exact[1], jnp.moveaxis(noisy[1], 3, 1)  # [G, B, ...], [G, c, B, ...]
+    risks, noisy_risks = exact[0].mean(1), noisy[0].mean(1)  # [G, 2], [G, 2, c]
 
-    def bounds(noise_cov, centred):  # [G]
-        bound = partial(trajectory_bound, subgaussian=b / 2, n=n, centred=centred)
-        return jax.vmap(partial(bound, noise_cov=noise_cov))(updates)
-
-    levels = jnp.asarray((config.update_noise, *config.other_noises))
-    both = [jax.vmap(partial(bounds, centred=centred))(levels) for centred in (False, True)]
-    return gaps.mean(1), jnp.stack(both)
+    bound = partial(trajectory_bound, subgaussian=b / 2, n=n)
+    over_c, over_groups = partial(jax.vmap, in_axes=(None, 0)), partial(jax.vmap, in_axes=(0, None))
+    return {
+        "gap": risks[:, 0] - risks[:, 1],
+        "spread_bound": jax.vmap(lambda group: spread_bound(group, b / 2, n))(updates),
+        "bound": over_groups(over_c(bound))(updates, levels).T,
+        "noisy_gap": (noisy_risks[:, 0] - noisy_risks[:, 1]).T,
+        "noisy_bound": over_groups(jax.vmap(bound))(noisy_updates, levels).T,
+        "noise_cost": jnp.abs(noisy_risks - risks[:, :, None]).sum(1).T,
+    }
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -101,16 +123,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     grid = (config.noises, config.shots, config.depths)
     places = jnp.asarray(list(itertools.product(*grid)), float)
-    measured = everywhere(jax.random.key(config.seed), places)
-    gaps, bounds = (leaf.reshape(*map(len, grid), *leaf.shape[1:]) for leaf in measured)
-    axes = (*GRID, "group")
-    return xr.Dataset(
-        {
-            "gap": (axes, gaps[..., 0]),
-            "noisy_gap": (axes, gaps[..., 1]),
-            "bound": (axes, bounds[..., 0, 0, :]),
-            "centred_bound": (axes, bounds[..., 1, 0, :]),
-            "other_bound": ((*GRID, "update_noise", "group"), bounds[..., 0, 1:, :]),
-        },
-        dict(zip((*GRID, "update_noise"), map(list, (*grid, config.other_noises)), strict=True)),
-    )
+    data = {}
+    for name, values in everywhere(jax.random.key(config.seed), places).items():
+        axes = (*GRID, "update_noise", "group") if values.ndim == 3 else (*GRID, "group")
+        data[name] = (axes, values.reshape(*map(len, grid), *values.shape[1:]))
+    coordinates = (*grid, config.update_noises)
+    return xr.Dataset(data, dict(zip((*GRID, "update_noise"), map(list, coordinates), strict=True)))
