@@ -1,7 +1,8 @@
 """A2's Theorem 2: every term is twice the least KL of a Gaussian prior, and never negative.
 
 Sides: the closed form; a numerical search over σ² for the least KL(N(-G, C) ‖ N(0, σ²I)), averaged
-over prompts. docs/theory, "The trajectory bound".
+over prompts. Over the noise c of C = cI the sum has no least value but 0. docs/theory, "The
+trajectory bound".
 """
 
 import hypothesis
@@ -64,6 +65,17 @@ def test_isotropic_noise_has_a_closed_form_below_its_linearisation(shape, seed):
     for noise_cov in (noise_var, noise_var * np.eye(entries)):
         np.testing.assert_allclose(summands(updates, noise_cov), closed, rtol=1e-10, atol=1e-10)
     assert (closed <= mean_square / noise_var).all()
+
+
+@shapes
+@seeds
+def test_over_isotropic_noise_the_least_bound_is_zero(shape, seed):
+    """So without that noise in the model no bound follows from the theorem: any gap is larger."""
+    updates, _ = draw(seed, shape)
+    levels = np.geomspace(1e-3, 1e6, 10)
+    terms = np.array([summands(updates, c).sum() for c in levels])
+    assert (np.diff(terms) < 0).all()
+    assert terms[-1] <= (updates**2).sum((1, 2, 3)).mean() / levels[-1]
 
 
 def test_control_leaving_the_noise_out_of_h1_or_d_out_of_the_prior_misses_the_least_kl():

@@ -107,7 +107,7 @@ def _about_the_height(config):
         ),
         Statement(
             "says_something",
-            f"{_THEOREM}, our reading",
+            f"modelled on {_THEOREM}",
             f"The least bound over c on the gap of descent without noise is below {vacuous}",
             "largest loss - least of (bound + what the noise changes in the two risks), where that "
             "is smallest",
