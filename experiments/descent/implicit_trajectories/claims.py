@@ -10,11 +10,12 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     softmax = {name: distances(dataset, "softmax", name)[:, -1] for name in ALGORITHMS}
     return {
         "plus_plus": last["GD++"] / last["GD"],
-        "not_preconditioning": last["preconditioned GD"] - last["GD++"],
+        "not_preconditioning": np.minimum(last["preconditioned GD"], last["GD"]) - last["GD++"],
+        "not_ridge": last["ridge"] - last["GD++"],
         "linear": last["GD++"],
         "direction": cosines(dataset, "linear", "GD++").min(1),
         "own_step": own_steps(dataset, "linear", "GD++").mean(1),
-        "softmax": softmax[nearest(dataset, "softmax")],
+        "softmax": nearest_to_others(np.stack([*softmax.values()])),
         "newton": softmax["GD"] - softmax["Newton"],
     }
 
@@ -35,6 +36,12 @@ def own_steps(dataset, model, algorithm) -> np.ndarray:  # [R, L]
     apart = dataset.sensitivity.sel(model=model, algorithm=algorithm)
     closest = apart.transpose("run", "layer", "step").values[:, 1:].argmin(2)
     return closest == dataset.layer.values[None, 1:]
+
+
+def nearest_to_others(apart) -> np.ndarray:  # [A, R] -> [R]
+    """Each run's distance from the algorithm with the least mean distance to the other runs."""
+    others = apart.sum(1, keepdims=True) - apart
+    return np.take_along_axis(apart, others.argmin(0)[None], axis=0)[0]
 
 
 def nearest(dataset, model) -> str:
