@@ -1,12 +1,14 @@
-"""Heads of linear attention are not unique: a layer is the sum of their products alone.
+"""Heads of linear attention are not unique: what a layer computes is one symmetrised tensor.
 
-A layer sees its heads through Σ_h w_pv_h ⊗ w_kq_h. For any invertible A [H, H],
+A layer adds Σ_h w_pv_h S w_kq_h e_t to token t, with a symmetric S for every key mask. So it is
 
-    w_pv'_h = Σ_k A_hk w_pv_k,    w_kq'_h = Σ_k (A⁻ᵀ)_hk w_kq_k
+    update_a = Σ_{βγc} M_{aβγc} S_{βγ} e_c,    M_{aβγc} = (N_{aβγc} + N_{aγβc})/2,
+    N_{aβγc} = Σ_h w_pv_h[a, β] w_kq_h[γ, c],
 
-is the same layer with other heads (derived here). What a head is worth is then a property of the
-weights that training happened to find, unless narrow keys or the softmax forbid the mixing; what
-the layer itself has is a spectrum.
+and what is antisymmetric in N's two indices of S never shows. Heads can be mixed, which leaves N;
+w_pv = a bᵀ, w_kq = c dᵀ can become w_pv = a cᵀ, w_kq = b dᵀ, which leaves M alone. What a head is
+worth, and how many there are, is then a property of the weights that training happened to find
+(derived here; docs/theory, "Heads are not unique"; for the fewest heads: ``least_heads``).
 """
 
 import chex
@@ -17,7 +19,10 @@ from lsa_lab.models.linear_attention import Params
 
 
 def mixed(params: Params, mixing: Array) -> Params:  # mixing [L, H, H]
-    """The same stack with its heads mixed by the invertible matrices A, one for each layer."""
+    """The same stack with its heads mixed by an invertible A for each layer.
+
+    w_pv'_h = Σ_k A_hk w_pv_k and w_kq'_h = Σ_k (A⁻ᵀ)_hk w_kq_k (derived here).
+    """
     num_layers, num_heads = params.w_pv.shape[:2]
     chex.assert_shape(
         mixing,
@@ -31,24 +36,64 @@ def mixed(params: Params, mixing: Array) -> Params:  # mixing [L, H, H]
     )
 
 
-def canonical(params: Params) -> tuple[Params, Array]:  # Params, [L, H]
-    """The same stack with orthogonal heads, and the singular values σ of its layers.
+def layer_tensor(params: Params) -> Array:  # [L, e, e, e, e]
+    """M_{aβγc} of every layer: two layers compute the same if and only if theirs are equal.
+
+    e⁴ numbers a layer; heads of separate W_K, W_Q, W_V, W_O are merged first
+    (``transformer.merge``).
+    """
+    _check(params)
+    tensor = jnp.einsum("lhab,lhgc->labgc", params.w_pv, params.w_kq)
+    return (tensor + tensor.swapaxes(2, 3)) / 2
+
+
+def orthogonal(params: Params) -> tuple[Params, Array]:  # Params, [L, H]
+    """The same N written with orthogonal heads, and its singular values σ.
 
     Σ_h vec(w_pv_h) vec(w_kq_h)ᵀ = Σ_h σ_h u_h v_hᵀ, σ falling: head h gets √σ_h u_h and √σ_h v_h.
-    σ does not depend on the mixing, and a layer needs as many heads as it has σ_h > 0. In float64:
-    where two σ are equal, their heads can still be turned into one another.
+    No mixing changes it, but layers that compute the same can differ in N, hence here and in the
+    number of σ_h > 0: ``canonical`` does not.
     """
-    num_layers, num_heads, e, _ = params.w_pv.shape
-    chex.assert_equal_shape([params.w_kq, params.w_pv])
+    num_layers, num_heads, e, _ = _check(params)
     writes, asks = (w.reshape(num_layers, num_heads, e * e) for w in (params.w_pv, params.w_kq))
     # The two sides have H columns each: the SVD is that of a product of their triangles.
     (q_writes, r_writes), (q_asks, r_asks) = (
         jnp.linalg.qr(side.swapaxes(1, 2)) for side in (writes, asks)
     )
     left, values, right = jnp.linalg.svd(r_writes @ r_asks.swapaxes(1, 2))
-    sizes = jnp.sqrt(values)[:, None]
+    return _heads(q_writes @ left, values, q_asks @ right.swapaxes(1, 2)), values
 
-    def heads(basis: Array, turn: Array) -> Array:  # [L, H, e, e]
-        return ((basis @ turn) * sizes).swapaxes(1, 2).reshape(num_layers, num_heads, e, e)
 
-    return Params(w_kq=heads(q_asks, right.swapaxes(1, 2)), w_pv=heads(q_writes, left)), values
+def canonical(params: Params) -> tuple[Params, Array]:  # Params of e² heads, [L, e²]
+    """The same stack written with the orthogonal heads of M, and the singular values of M.
+
+    As ``orthogonal``, but of N = M: the same for all layers that compute the same, up to a sign of
+    both sides of a head and a rotation among heads with equal σ. It has the least Σ N² of all, for
+    M is orthogonal to what is antisymmetric, but seldom the fewest heads: w_pv = a bᵀ,
+    w_kq = c dᵀ has two in it.
+    """
+    num_layers, _, e, _ = _check(params)
+    left, values, right = jnp.linalg.svd(layer_tensor(params).reshape(num_layers, e * e, e * e))
+    return _heads(left, values, right.swapaxes(1, 2)), values
+
+
+def _heads(left: Array, values: Array, right: Array) -> Params:  # [L, e², H], [L, H], [L, e², H]
+    """Head h has √σ_h u_h as w_pv and √σ_h v_h as w_kq."""
+    num_layers, squared, num_heads = left.shape
+    e = round(squared**0.5)
+
+    def side(vectors: Array) -> Array:
+        scaled = vectors * jnp.sqrt(values)[:, None]
+        return scaled.swapaxes(1, 2).reshape(num_layers, num_heads, e, e)
+
+    return Params(w_kq=side(right), w_pv=side(left))
+
+
+def _check(params: Params) -> tuple[int, ...]:  # L, H, e, e
+    chex.assert_rank(
+        [params.w_kq, params.w_pv],
+        4,
+        custom_message="weights are [L, H, e, e]; use jax.vmap for several models",
+    )
+    chex.assert_equal_shape([params.w_kq, params.w_pv])
+    return params.w_pv.shape

@@ -1,7 +1,7 @@
 """Mixing the heads of a layer of linear attention changes each of them and nothing else.
 
 W_pv^h ↦ Σ_g A_hg W_pv^g with W_kq^h ↦ Σ_g (A⁻ᵀ)_hg W_kq^g leaves the layer, for any invertible A.
-Derived here. Sides: the forward pass of mixed or canonical heads; that of the heads as they were.
+Derived here. Sides: the forward pass of mixed or orthogonal heads; that of the heads as they were.
 """
 
 import jax
@@ -50,9 +50,9 @@ def test_control_mixing_one_side_alone_is_another_stack():
 
 
 @given(seed=st.integers(0, 2**31))
-def test_canonical_heads_are_orthogonal_and_know_no_mixing(seed):
+def test_orthogonal_heads_know_no_mixing(seed):
     prompt, params, mixing = draw(seed)
-    orthogonal, values = head_gauge.canonical(params)
+    orthogonal, values = head_gauge.orthogonal(params)
     np.testing.assert_allclose(
         stream(orthogonal, prompt), stream(params, prompt), rtol=0, atol=1e-10
     )
@@ -60,7 +60,7 @@ def test_canonical_heads_are_orthogonal_and_know_no_mixing(seed):
         rows = side.reshape(L, H, -1)
         products = rows @ rows.swapaxes(1, 2)
         np.testing.assert_allclose(products, jax.vmap(jnp.diag)(values), rtol=0, atol=1e-10)
-    again, same = head_gauge.canonical(head_gauge.mixed(params, mixing))
+    again, same = head_gauge.orthogonal(head_gauge.mixed(params, mixing))
     np.testing.assert_allclose(same, values, rtol=0, atol=1e-10)
     assert (jnp.diff(values) <= 0).all()
     # Heads come with a sign of their own, which their product has not.

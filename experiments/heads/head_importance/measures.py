@@ -122,18 +122,18 @@ def _random_like(rng, leaf: np.ndarray) -> np.ndarray:  # [R, L, ...]
 def represented(models: Model, seed: int) -> dict[str, Model]:  # leaves [R, ...]
     """Models of merged heads, all of them present, written as the other REPRESENTATIVES.
 
-    "orthogonal": canonical heads (analyses.head_gauge); "turned": these, mixed by random rotations.
+    "orthogonal": those of analyses.head_gauge; "turned": these, mixed by random rotations.
     The first layer is restricted to what prompts fill: no scratch.
     """
     filled, models = _filled(models.spec), jax.vmap(Model.plain)(models)
     params = jax.tree.map(np.array, models.params)
     params.w_kq[:, 0] *= np.outer(filled, filled)
     params.w_pv[:, 0] *= filled
-    canonical = jax.jit(jax.vmap(lambda params: head_gauge.canonical(params)[0]))(params)
+    orthogonal = jax.jit(jax.vmap(lambda params: head_gauge.orthogonal(params)[0]))(params)
     heads = params.w_pv.shape[:3]  # [R, L, H]
     turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((*heads, heads[-1])))[0]
-    turned = jax.jit(jax.vmap(head_gauge.mixed))(canonical, turn)
-    others = zip(REPRESENTATIVES[1:], (canonical, turned), strict=True)
+    turned = jax.jit(jax.vmap(head_gauge.mixed))(orthogonal, turn)
+    others = zip(REPRESENTATIVES[1:], (orthogonal, turned), strict=True)
     return {name: models.replace(params=params) for name, params in others}
 
 

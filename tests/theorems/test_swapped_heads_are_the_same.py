@@ -1,0 +1,78 @@
+"""w_pv = a bᵀ, w_kq = c dᵀ and w_pv = a cᵀ, w_kq = b dᵀ are one head; half of each are two.
+
+S is symmetric, so b·Sc = c·Sb; docs/theory, "Heads are not unique". Sides: the forward pass of a
+head under every key mask; that of other heads with its symmetrised tensor.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.analyses import head_gauge
+from lsa_lab.models import linear_attention
+
+MASKS = ("demonstrations", "all", "causal")
+SEEDS = st.integers(0, 2**31)
+E, N = 4, 3
+canonical, orthogonal = jax.jit(head_gauge.canonical), jax.jit(head_gauge.orthogonal)
+
+
+@partial(jax.jit, static_argnames="keys")
+def stream(params, tokens, keys="demonstrations"):
+    return linear_attention.forward(params, tokens, keys=keys).stream
+
+
+@jax.jit
+def swap(seed):
+    """A head of width one, and half of it beside half of its swap; tokens without any zero."""
+    key, key_tokens = jax.random.split(jax.random.key(seed))
+    a, b, c, d = jax.random.normal(key, (4, E))
+    writes = jnp.stack([jnp.outer(a, b), jnp.outer(a, c)])
+    asks = jnp.stack([jnp.outer(c, d), jnp.outer(b, d)])
+    one_head = linear_attention.Params(w_kq=asks[None, :1], w_pv=writes[None, :1])
+    halves = linear_attention.Params(w_kq=asks[None], w_pv=writes[None] / 2)
+    return one_head, halves, jax.random.normal(key_tokens, (N + 1, E))
+
+
+@pytest.mark.parametrize("keys", MASKS)
+@given(seed=SEEDS)
+def test_half_a_head_and_half_its_swap_are_the_head(keys, seed):
+    one_head, halves, tokens = swap(seed)
+    expected = stream(one_head, tokens, keys)
+    size = 1 + jnp.abs(expected).max()
+    np.testing.assert_allclose(stream(halves, tokens, keys), expected, rtol=0, atol=1e-13 * size)
+
+
+def test_control_half_a_head_and_half_of_another_are_not():
+    one_head, halves, tokens = swap(0)
+    other = halves.replace(w_kq=halves.w_kq.swapaxes(2, 3))  # d cᵀ for c dᵀ
+    assert jnp.abs(stream(other, tokens) - stream(one_head, tokens)).max() > 0.1
+
+
+@given(seed=SEEDS)
+def test_the_spectrum_tells_them_apart_and_the_canonical_heads_do_not(seed):
+    one_head, halves, _ = swap(seed)
+    assert (orthogonal(halves)[1] > 1e-6).sum() == 2
+    (heads, values), (again, same) = canonical(one_head), canonical(halves)
+    size = values.max()
+    assert (values > 1e-6 * size).sum() == 2  # one head would do: canonical is not fewest
+    np.testing.assert_allclose(same, values, rtol=0, atol=1e-12 * size)
+    ours, theirs = (np.multiply.outer(p.w_pv[0, 0], p.w_kq[0, 0]) for p in (heads, again))
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * size)  # their signs cancel
+
+
+@pytest.mark.parametrize("keys", MASKS)
+@given(seed=SEEDS)
+def test_canonical_heads_compute_the_same(keys, seed):
+    key, key_tokens = jax.random.split(jax.random.key(seed))
+    params = linear_attention.init(key, 2, 3, E - 1, scale=0.2)
+    tokens = jax.random.normal(key_tokens, (N + 1, E))
+    heads, _ = canonical(params)
+    expected = stream(params, tokens, keys)
+    size = 1 + jnp.abs(expected).max()
+    np.testing.assert_allclose(stream(heads, tokens, keys), expected, rtol=0, atol=1e-12 * size)
