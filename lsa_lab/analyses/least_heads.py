@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.analyses import head_gauge
 from lsa_lab.arguments import check_at_least
+from lsa_lab.models import head_gauge
 from lsa_lab.models.linear_attention import Params
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsa_lab.analyses import head_gauge, least_heads
-from lsa_lab.models import linear_attention
+from lsa_lab.analyses import least_heads
+from lsa_lab.models import head_gauge, linear_attention
 
 E, H = 4, 3
 KEY = jax.random.key(0)

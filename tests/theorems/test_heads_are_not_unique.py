@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lsa_lab import prompts
-from lsa_lab.analyses import head_gauge, heads
-from lsa_lab.models import linear_attention
+from lsa_lab.analyses import heads
+from lsa_lab.models import head_gauge, linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.tasks.linear import LinearTask, sample
 

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsa_lab.analyses import head_gauge
-from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models import constructions, head_gauge, linear_attention
 
 E = 3
 SEEDS = st.integers(0, 2**31)

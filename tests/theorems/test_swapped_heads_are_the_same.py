@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsa_lab.analyses import head_gauge
-from lsa_lab.models import linear_attention
+from lsa_lab.models import head_gauge, linear_attention
 
 MASKS = ("demonstrations", "all", "causal")
 SEEDS = st.integers(0, 2**31)

@@ -15,9 +15,9 @@ from experiments.models import tasks
 from experiments.models.model import Model, shape
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
-from lsa_lab.analyses import head_gauge, head_similarity
+from lsa_lab.analyses import head_similarity
 from lsa_lab.analyses.head_similarity import HeadMaps
-from lsa_lab.models import constructions, transformer
+from lsa_lab.models import constructions, head_gauge, transformer
 from lsa_lab.prompts import Prompt
 
 ABLATIONS = {  # what a head is taken away by, and what is made of the errors of all prompts
@@ -122,7 +122,7 @@ def _random_like(rng, leaf: np.ndarray) -> np.ndarray:  # [R, L, ...]
 def represented(models: Model, seed: int) -> dict[str, Model]:  # leaves [R, ...]
     """Models of merged heads, all of them present, written as the other REPRESENTATIVES.
 
-    "orthogonal": those of analyses.head_gauge; "turned": these, mixed by random rotations.
+    "orthogonal": those of models.head_gauge; "turned": these, mixed by random rotations.
     The first layer is restricted to what prompts fill: no scratch.
     """
     filled, models = _filled(models.spec), jax.vmap(Model.plain)(models)

@@ -4,8 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from lsa_lab.analyses import head_gauge
-from lsa_lab.models import linear_attention
+from lsa_lab.models import head_gauge, linear_attention
 
 
 def test_a_mixing_of_another_shape_is_refused():
