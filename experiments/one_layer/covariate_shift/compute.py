@@ -60,12 +60,21 @@ def over_runs(layers, key, config):  # -> [R, cases], [R], [R, scales]
     return tuple(np.stack(risks) for risks in zip(*by_run, strict=True))
 
 
-def on_the_table(layers, table, key, config):  # -> lengths, [learners, lengths, B]
-    """Squared errors on prompts that are rows of the table, at their common lengths."""
+def on_the_table(layers, table, key, config):  # -> lengths, [learners, lengths, G]
+    """Squared errors on a real table, averaged over prompts from the rows of each group.
+
+    Prompts of one group share rows; the groups, disjoint samples of patients, are independent.
+    """
     lengths = tuple(sorted({config.n, *config.table_lengths}))
-    draw = partial(tables.sample, table=table, n=max(lengths))
-    prompts = jax.vmap(draw)(jax.random.split(key, config.table_prompts))
-    return lengths, np.float32(table_errors(layers, prompts, lengths, config.descent_steps))
+    key_groups, key_prompts = jax.random.split(key)
+    grid = (config.table_groups, len(table.y) // config.table_groups)
+    rows = jax.random.permutation(key_groups, len(table.y))[: grid[0] * grid[1]].reshape(grid)
+    groups = jax.tree.map(lambda column: column[rows], table)
+    draw = jax.vmap(partial(tables.sample, n=max(lengths)), (0, None))
+    prompts = jax.vmap(draw)(jax.random.split(key_prompts, (grid[0], config.table_prompts)), groups)
+    prompts = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), prompts)
+    errors = table_errors(layers, prompts, lengths, config.descent_steps)
+    return lengths, errors.reshape(*errors.shape[:2], grid[0], -1).mean(-1)
 
 
 def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
@@ -93,7 +102,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
             "scale_floor": ("c", theory(config, scales, np.inf)),
             "length_theory": (("shift", "m"), [theory(config, c, m) for c in SHIFTS]),
             "length_floor": ("shift", theory(config, SHIFTS, np.inf)),
-            "table_error": (("learner", "table_length", "prompt"), table_error),
+            "table_error": (("learner", "table_length", "group"), table_error),
             "status": (("layer", "run"), np.array(status)),
         },
         {

@@ -1,6 +1,7 @@
 """Risks at other scales and other lengths beside theory, and errors on a real table."""
 
-from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS
+from experiments.one_layer.covariate_shift.claims import samples
+from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS, statements
 from lsa_lab import results
 from lsa_lab.harness import style
 
@@ -8,11 +9,12 @@ BLUE, RED, GREEN = style.COLOURS[:3]  # the trained layer, descent, ridge or the
 
 
 def plot(dataset):
-    figure, axes = style.figure(9.0, 3.5, (1, 3))
-    for ax, panel in zip(axes, (scales, lengths, table), strict=True):
+    figure, axes = style.figure(6.75, 5.4, (2, 2))
+    for ax, panel in zip(axes, (scales, lengths, table), strict=False):
         panel(ax, dataset)
         ax.axhline(1.0, color="grey", lw=0.8, ls=":", label="predicting zero")
         ax.legend()
+    judged(axes[3], dataset)
     return figure
 
 
@@ -21,8 +23,10 @@ def scales(ax, dataset):
     style.line(ax, dataset.c, dataset.scale_theory, f"theory, m = n = {config.n}")
     style.line(ax, dataset.c, dataset.scale_floor, "theory, m = ∞", style="--")
     risk = dataset.risk.isel(case=slice(len(config.scales)))
-    style.band(ax, config.scales, risk.transpose("run", ...), "trained layer", BLUE)
-    style.band(ax, config.scales, dataset.descent.transpose("run", ...), "descent", RED, "s")
+    runs = {"trained layer": (risk, BLUE, "o"), "descent": (dataset.descent, RED, "s")}
+    for label, (values, color, marker) in runs.items():
+        look = {"fmt": marker, "color": color, "capsize": 2}
+        style.mean_points(ax, config.scales, values.transpose("run", ...), label, **look)
     ax.set(xlabel="scale c of the covariates", ylabel="risk / tr Λ'")
     style.log_axes(ax, x=True, y=True, ticks=config.scales)
     ax.set_ylim(bottom=float(dataset.descent.min()) / 2)  # the floor has a zero
@@ -37,7 +41,8 @@ def lengths(ax, dataset):
         style.line(ax, dataset.m, lines.length_theory, None, color)
         ax.axhline(lines.length_floor.item(), color=color, ls="--", lw=0.8)
         risk = dataset.risk.isel(case=slice(start, start + count)).transpose("run", ...)
-        style.band(ax, config.lengths, risk, f"trained layer, c = {c:g}", color)
+        look = {"fmt": "o", "color": color, "capsize": 2}
+        style.mean_points(ax, config.lengths, risk, f"trained layer, c = {c:g}", **look)
         start += count
     ax.set(xlabel="demonstrations m at the test", ylabel="risk / tr Λ'")
     style.log_axes(ax, x=True, y=True, ticks=config.lengths)
@@ -45,7 +50,7 @@ def lengths(ax, dataset):
 
 
 def table(ax, dataset):
-    errors = dataset.table_error.astype(float).transpose("prompt", "table_length", "learner")
+    errors = dataset.table_error.astype(float).transpose("group", "table_length", "learner")
     for learner, color, marker in zip(LEARNERS, (BLUE, RED, GREEN), style.MARKERS, strict=False):
         look = {"fmt": f"{marker}-", "color": color, "capsize": 2}
         style.mean_points(ax, errors.table_length, errors.sel(learner=learner), learner, **look)
@@ -54,20 +59,28 @@ def table(ax, dataset):
     ax.set_title("a real table")
 
 
+def judged(ax, dataset):
+    labels = ("risk / theory's", "risk less zero's, c = 3", "table: less mean's", "less descent's")
+    style.judged(ax, statements(results.config_of(dataset)), samples(dataset), labels)
+    ax.set_title("what is judged")
+
+
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     missing = style.missing(dataset.risk) + style.missing(dataset.descent)
     loss = float(dataset.risk.isel(case=-1).mean() / dataset.zero.mean())
-    table = dataset.table_error.astype(float).mean("prompt").sel(table_length=config.n)
+    table = dataset.table_error.astype(float).mean("group").sel(table_length=config.n)
     trained, descent = (table.sel(learner=name).item() for name in LEARNERS[:2])
     return (
         f"It keeps its training's step: at scale {SHIFTS[-1]:g} its risk is {loss:.2f} times that "
-        f"of predicting zero; descent with each prompt's own step is unmoved. That is with "
-        f"{config.lengths[-1]} demonstrations. One layer trained on N(0, I) covariates with "
-        f"n = {config.n}. a, b: d = {config.d}; lines are theory, dashes its floor with unlimited "
-        f"demonstrations ({dataset.length_floor[-1].item():.2g} at c = {SHIFTS[-1]:g}); points the "
-        f"median of {config.runs} runs and the middle 80 % of them; {missing} left out as not "
-        f"finite. c: diabetes table, means with 95 % intervals over {config.table_prompts} "
-        f"prompts; at m = n the layer's error is {trained:.3g}, that of descent {descent:.3g}. "
-        f"Descent: {config.descent_steps} steps of each prompt's own 1/λ_max."
+        f"of predicting zero, and on a real table its error is {trained:.2g} times the variance. "
+        f"The former is with {config.lengths[-1]} demonstrations; on the table, at m = n, descent "
+        f"with each prompt's own step has {descent:.2g}. One layer trained on N(0, I) covariates "
+        f"with n = {config.n}. a, b: d = {config.d}; lines are theory, dashes its floor with "
+        f"unlimited demonstrations ({dataset.length_floor[-1].item():.2g} at c = {SHIFTS[-1]:g}); "
+        f"points are means of {config.runs} runs with 95 % intervals; {missing} left out as not "
+        f"finite. That descent is unmoved by the scale is a theorem (docs/theory, Symmetries of "
+        f"predictions). c: diabetes table, means with 95 % intervals over {config.table_groups} "
+        f"disjoint groups of patients. d: red ticks are bounds. Descent: {config.descent_steps} "
+        f"steps of each prompt's own 1/λ_max."
     )
