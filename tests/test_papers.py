@@ -1,0 +1,93 @@
+"""docs/papers and the rows agree: what a page names exists, and each row is on its paper's page."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from experiments.headlines import HEADLINES
+from lsa_lab.harness.laboratory import experiments_of
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs" / "papers"
+PAPERS = {"A1": "2508.00385", "A2": "2406.03768", "A3": "2506.04579", "A4": "2408.04532"}
+READINGS = ("as stated", "our reading", "in our setting", "modelled on", "open question")
+READINGS += ("limitation",)
+OPEN = ("nothing yet", "cannot be decided here")
+
+
+def entries(paper: str) -> dict[str, str]:
+    """The places of a paper's page, "Theorem 1", and what decides each."""
+    text = (DOCS / f"{paper.lower()}.md").read_text(encoding="utf-8")
+    rows = [re.split(r" (?<!\\)\| ", line.strip("| ")) for line in text.splitlines()]
+    rows = [row for row in rows if len(row) == 3 and row[0] not in ("place", "---")]
+    places = [row[0] for row in rows]
+    assert len(set(places)) == len(places), f"two rows of {paper} are called alike"
+    return {place: decided for place, _, decided in rows}
+
+
+PAGES = {paper: entries(paper) for paper in PAPERS}
+NAMED = {paper: re.findall(r"`([^`]+)`", " ".join(page.values())) for paper, page in PAGES.items()}
+
+
+def judged_rows() -> set[str]:
+    files = (ROOT / "figures").glob("*/config.json")
+    return {row for path in files for row in json.loads(path.read_text("utf-8"))["verdicts"]}
+
+
+def statements() -> dict[str, str]:
+    """The source of every statement at the laptop tier, by its row."""
+    experiments = experiments_of("experiments").values()
+    return {
+        f"{experiment.name}.{statement.id}": statement.source
+        for experiment in experiments
+        for statement in experiment.door("config").statements(experiment.tiers["laptop"])
+    }
+
+
+SOURCES = statements()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_row_and_file_that_a_page_names_exists(paper):
+    rows = judged_rows()
+    lost = [name for name in NAMED[paper] if not (name in rows or (ROOT / name).is_file())]
+    assert lost == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_entry_names_what_decides_it_or_says_why_nothing_does(paper):
+    bare = [
+        place
+        for place, decided in PAGES[paper].items()
+        if "`" not in decided and not any(f"*{words}*" in decided for words in OPEN)
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_row_that_names_a_paper_is_on_its_page(paper):
+    rows = [row for row, source in SOURCES.items() if PAPERS[paper] in source]
+    assert [row for row in rows if row not in NAMED[paper]] == []
+
+
+def test_a_source_that_names_a_paper_says_how_it_was_read():
+    wrong = [
+        f"{row}: {source}"
+        for row, source in SOURCES.items()
+        for name, number in PAPERS.items()
+        if number in source or re.search(rf"\b{name}\b", source)
+        if f"{name} ({number})" not in source or not any(words in source for words in READINGS)
+    ]
+    assert wrong == []
+
+
+def test_headlines_are_entries_of_the_pages_and_rows_that_exist():
+    rows = judged_rows()
+    for headline in HEADLINES:
+        paper, _, place = headline.place.partition(", ")
+        decided = PAGES[paper][place]
+        assert f"`{headline.row or headline.theorem}`" in decided, headline.place
+        assert headline.row in rows or (ROOT / headline.theorem).is_file(), headline.place
+    assert len({headline.place for headline in HEADLINES}) == len(HEADLINES)
