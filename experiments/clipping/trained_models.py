@@ -1,31 +1,38 @@
 """The trained models that the experiments on clipping share, each trained once."""
 
-import jax
+import functools
+from functools import partial
 
+import jax
+import jax.numpy as jnp
+
+from experiments.models import tasks
 from experiments.models.model import Model
 from experiments.models.regression import dense, of_kernel
 from experiments.models.specs import Spec
 from experiments.models.trained import trained
+from lsa_lab import estimators
+from lsa_lab.analyses import clipping
 
 
 def transformer_spec(config) -> Spec:
     """The models of a ``TransformerConfig``: softmax, a norm and an MLP, after a read-in."""
     training = {name: getattr(config, name) for name in ("steps", "batch", "learning_rate")}
-    training |= dict(seeds=config.runs, seed=config.training_seed, checkpoints=config.looks)
+    training |= dict(seeds=config.runs, seed=config.training_seed, checkpoints=config.checkpoints)
     shape = dict(heads=config.heads, key_width=config.width // config.heads, width=config.width)
     shape |= dict(mlp_width=config.mlp_width, norm=True, init_scale=0.5)
     sizes = (config.d, config.n, config.depth)
     return dense("softmax", *sizes, noise_std=config.noise_std, training=training, **shape)
 
 
-def transformers(config, label, progress=None):  # -> Spec, params [R', looks+1, ...], statuses [R]
+def transformers(config, label, progress=None):  # -> Spec, params [R', C+1, ...], statuses [R]
     """Those models at every checkpoint; the runs that diverged are left out."""
     runs = trained(transformer_spec(config), label, progress=progress)
-    path = jax.tree.map(lambda leaf: leaf[runs.finished[0]], runs.path)
+    path = jax.tree.map(lambda leaf: jnp.asarray(leaf[runs.finished[0]]), runs.path)
     return runs.spec, path, [str(status) for status in runs.status]
 
 
-def final(path):  # [R', looks+1, ...] -> [R', ...]
+def final(path):  # [R', C+1, ...] -> [R', ...]
     """The params after the last step."""
     return jax.tree.map(lambda leaf: leaf[:, -1], path)
 
@@ -33,6 +40,50 @@ def final(path):  # [R', looks+1, ...] -> [R', ...]
 def squared_error(spec):
     """(params, prompts [B]) -> the excess error of each [B]; built once, it is compiled once."""
     return lambda params, batch: Model(spec, params).errors(batch)
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def own_prompts(key, task, runs, size):  # -> Prompt [R, B]
+    """Prompts of its own for each run, so that an interval over runs is one over prompts too."""
+    return jax.vmap(partial(tasks.draw, task=task, size=size))(jax.random.split(key, runs))
+
+
+@functools.cache
+def _own_risk(spec):
+    """The errors of a model on its own prompts, cut to the shots of others. One function for each
+    Spec: ``curve``, which would give one batch to all runs, compiles each function it meets."""
+
+    def risk(pair, shape):
+        params, batch = pair
+        n = shape.x.shape[1]
+        return Model(spec, params).errors(batch.replace(x=batch.x[:, :n], y=batch.y[:, :n]))
+
+    return risk
+
+
+def own_curve(spec, params, batch, **grid):  # params, prompts [R, B] -> Curve
+    """``clipping.curve`` with prompts of its own for each run."""
+    shape = jax.tree.map(lambda leaf: leaf[0], batch)
+    return clipping.curve(_own_risk(spec), (params, batch), shape, **grid)
+
+
+@functools.cache
+def own_risks(spec):  # (params, batch), both [R, ...] -> [R]
+    """The mean over its prompts of each run's errors; compiled once for each Spec."""
+    risk = _own_risk(spec)
+    return jax.jit(lambda *pair: jax.lax.map(lambda run: risk(run, run[1]).mean(), pair))
+
+
+@partial(jax.jit, static_argnums=1)
+def ridge_risks(batch, noise_std):  # Prompt [R, B] -> [R]
+    """The mean excess risk of ridge regression, the best of all predictors: for w ~ N(0, I) its
+    penalty σ²/n gives the posterior mean."""
+
+    def error(prompt):
+        weights = estimators.ridge(prompt, noise_std**2 / len(prompt.y))
+        return (weights @ prompt.x_query - prompt.y_query) ** 2
+
+    return jax.vmap(jax.vmap(error))(batch).mean(-1)
 
 
 def linear_stacks(config, progress=None):  # -> Spec, params [R', ...], statuses [R]

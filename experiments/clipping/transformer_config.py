@@ -16,12 +16,12 @@ class TransformerConfig:
     heads: int = 2
     width: int = 32
     mlp_width: int = 64
-    runs: int = 8
+    runs: int = 12
     steps: int = 1500
     batch: int = 64
     learning_rate: float = 3e-3
-    looks: int = 5  # equal parts of the training, after each of which the weights are kept
-    training_seed: int = 0
+    checkpoints: int = 5  # equal parts of the training, after each of which weights are kept
+    training_seed: int = 1
 
     def __post_init__(self):
         checks.between(self, "d", 1, 64)
@@ -29,7 +29,7 @@ class TransformerConfig:
         checks.between(self, "depth", 2, 16)
         checks.between(self, "runs", 2, None)
         checks.divides(self, "heads", "width")
-        checks.divides(self, "looks", "steps")
+        checks.divides(self, "checkpoints", "steps")
         for name in ("mlp_width", "batch"):
             checks.between(self, name, 1, None)
         for name in ("noise_std", "learning_rate"):
@@ -37,7 +37,10 @@ class TransformerConfig:
         checks.seed(self, "training_seed")
 
 
-SMOKE = dict(d=2, n=4, depth=2, width=4, mlp_width=4, runs=2, steps=10, batch=8, looks=2)
+SMOKE = dict(d=2, n=4, depth=2, width=4, mlp_width=4, runs=2, steps=10, batch=8, checkpoints=2)
 PAPER = dict(d=10, n=40, depth=6, heads=4, width=64, mlp_width=256, steps=50_000, batch=256)
 
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
+
+# Of every row: since the look that all experiments on these models have had.
+FRESH = "12 fresh runs since a look at 8"

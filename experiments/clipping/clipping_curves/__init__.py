@@ -1,1 +1,1 @@
-"""Which layers and modules of a trained model tolerate clipping, and at which shots?"""
+"""Which layers and parts of a trained model tolerate clipping, and at which shots?"""

@@ -9,11 +9,9 @@ from lsa_lab import results
 from lsa_lab.statistics import mean_interval
 
 
-def relative(dataset):  # -> (run, layer, module, rate), (run, shots, layer, part, rate)
+def relative(dataset):  # -> (run, shots, layer, part, rate)
     """Changes over the risk of the same run unclipped, at as many shots."""
-    n = results.config_of(dataset).n
-    unclipped = dataset.unclipped
-    return dataset.change / unclipped.sel(shots=n), dataset.by_shots / unclipped
+    return dataset.change / dataset.unclipped
 
 
 def drastic(values, high):
@@ -21,10 +19,9 @@ def drastic(values, high):
     return values.sel(rate=slice(high, DROPPED - 1e-9)).mean("rate")
 
 
-def shallow_less_deep(by_shots, config):  # -> (run, shots, part)
-    """log10 of the risk after clipping shallow layers over that after clipping deep ones."""
-    shallow, deep = shallow_and_deep(drastic(np.log10(1 + by_shots), config.high), config.ends)
-    return shallow - deep
+def over_ends(values, config):  # -> two of (run, shots, part)
+    """Drastic clipping of the shallow layers, and of the deep ones, one at a time."""
+    return shallow_and_deep(drastic(values, config.high), config.ends)
 
 
 def gains_by_others(changes):  # (run, layer, part, rate) -> [R]
@@ -42,34 +39,27 @@ def sides(changes):  # (run, ...) -> (...): -1, 0 or 1
     return changes.isel(run=0, drop=True).copy(data=np.reshape(signs, table.shape[1:]))
 
 
-def improvements(changes):  # (run, layer, part, rate) -> "3 (attention 1 at 0.5, ...)"
-    """How many edits improve the model by the interval over runs, and the first three of them."""
-    better = (sides(changes) < 0).transpose("part", "layer", "rate")
-    stacked = better.stack(place=better.dims)
-    places = [
-        place for place, holds in zip(stacked.place.values, stacked.values, strict=True) if holds
-    ]
-    names = [f"{part} {layer} at {rate:g}" for part, layer, rate in places[:3]]
-    return f"{len(places)}" + f" ({', '.join(names)})" * bool(names)
-
-
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     config = results.config_of(dataset)
-    change, by_shots = relative(dataset)
-    few, many = int(dataset.shots.min()), int(dataset.shots.max())
-    apart = shallow_less_deep(by_shots, config).sel(shots=config.n)
-    _, deep = shallow_and_deep(drastic(by_shots.sel(shots=config.n), config.high), config.ends)
-    rises = drastic(dataset.by_shots, config.high) / config.d
-    collapse, _ = shallow_and_deep(rises, config.ends)
-    less = collapse.sel(shots=few) - collapse.sel(shots=config.n)
+    few, n, many = int(dataset.shots.min()), config.n, int(dataset.shots.max())
+    change = relative(dataset)
+    factors, rises = np.log10(1 + change), dataset.change / config.d
+    shallow, deep = over_ends(factors, config)
+    raised, _ = over_ends(rises, config)
+    _, degraded = over_ends(change, config)
+    clipped = (dataset.change + dataset.unclipped).sel(rate=max(config.rates)) / config.d
+    guessed, _ = shallow_and_deep(clipped, config.ends)
     values = {}
     for part in PARTS:
-        name = part.lower()
-        values[f"{name}_deep_bears_more"] = apart.sel(part=part).values
-        values[f"{name}_deep_is_flat"] = deep.sel(part=part).values
-        values[f"{name}_few_shots_collapse_less"] = less.sel(part=part).values
-    for name, shots in {"few": few, "trained": config.n, "many": many}.items():
-        values[f"helps_{name}"] = gains_by_others(by_shots.sel(shots=shots))
-    keys = drastic(change.sel(module="W_k"), config.high)
-    values["keys_alone"] = shallow_and_deep(keys, config.ends)[0].values
+        rows = {
+            "deep_bears_more": (shallow - deep).sel(shots=n),
+            "deep_is_flat": degraded.sel(shots=n),
+            "shallow_collapses": guessed.sel(shots=n),
+            "few_shots_collapse_less": shallow.sel(shots=few) - shallow.sel(shots=n),
+            "few_shots_rise_less": raised.sel(shots=few) - raised.sel(shots=n),
+        }
+        values |= {f"{part.lower()}_{id}": row.sel(part=part).values for id, row in rows.items()}
+    for name, shots in {"few": few, "trained": n, "many": many}.items():
+        values[f"helps_{name}"] = gains_by_others(change.sel(shots=shots))
+    values["as_good_as_ridge"] = (dataset.unclipped / dataset.ridge).sel(shots=n).values
     return values

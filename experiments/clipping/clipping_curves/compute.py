@@ -1,46 +1,39 @@
-"""Which layers and modules of a trained model tolerate clipping, and at which shots?"""
-
-from functools import partial
+"""Which layers and parts of a trained model tolerate clipping, and at which shots?"""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipping_curves.config import DROPPED, MODULES, Config
+from experiments.clipping.clipping_curves.config import DROPPED, Config
 from experiments.clipping.transformer_config import PARTS
-from experiments.models.tasks import distribution, draw
-from lsa_lab.analyses.clipping import DROP, curve
+from experiments.models.tasks import distribution
+from lsa_lab.analyses.clipping import DROP
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
     spec, path, statuses = trained_models.transformers(config, "clipping_curves", progress)
-    params, risk = trained_models.final(path), trained_models.squared_error(spec)
-    task = distribution(spec.task, max(config.shots), dtype=jnp.float32)
-    sample = jax.jit(partial(draw, task=task, size=config.prompts))
-    batch = sample(jax.random.fold_in(jax.random.key(config.seed), 1))
-    measure = partial(curve, risk, params, batch, rates=(*config.rates, DROP))
-    as_trained = measure(modules=list(MODULES.values()), shots=(config.n,))
-    others = measure(modules=list(PARTS.values()), shots=config.shots)
-    parts = [list(MODULES).index(part) for part in PARTS]
-    shots = np.array([*config.shots, config.n])
-    order = np.argsort(shots)
-    unclipped = np.concatenate([others.unclipped.mean, as_trained.unclipped.mean], axis=1)
-    changes = as_trained.change.mean  # [R, 1, L, M, Q]
-    by_shots = np.concatenate([others.change.mean, changes[:, :, :, parts]], axis=1)
+    params = trained_models.final(path)
+    shots = sorted({*config.shots, config.n})
+    task = distribution(spec.task, max(shots), dtype=jnp.float32)
+    key = jax.random.fold_in(jax.random.key(config.seed), 1)
+    batch = trained_models.own_prompts(key, task, len(params.w_q), config.prompts)
+    grid = dict(modules=list(PARTS.values()), rates=(*config.rates, DROP), shots=shots)
+    curve = trained_models.own_curve(spec, params, batch, **grid)
+    cuts = [batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n]) for n in shots]
+    ridge = [trained_models.ridge_risks(cut, config.noise_std) for cut in cuts]
     return xr.Dataset(
         {
-            "unclipped": (("run", "shots"), unclipped[:, order]),
-            "change": (("run", "layer", "module", "rate"), changes[:, 0]),
-            "by_shots": (("run", "shots", "layer", "part", "rate"), by_shots[:, order]),
+            "unclipped": (("run", "shots"), curve.unclipped.mean),
+            "ridge": (("run", "shots"), np.stack(ridge, axis=1)),
+            "change": (("run", "shots", "layer", "part", "rate"), curve.change.mean),
             "status": ("trained", statuses),
         },
         {
-            "shots": shots[order],
+            "shots": shots,
             "layer": np.arange(config.depth) + 1,
-            "module": list(MODULES),
             "part": list(PARTS),
             "rate": [*config.rates, DROPPED],
         },

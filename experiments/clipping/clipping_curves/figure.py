@@ -1,42 +1,57 @@
-"""The change of the risk by the rate at which a part of a layer is clipped."""
+"""The change of the risk by the rate at which a part of a layer is clipped, and what is judged."""
 
 import numpy as np
 
-from experiments.clipping.clipping_curves.claims import (
-    drastic,
-    improvements,
-    relative,
-    samples,
-    shallow_less_deep,
-    sides,
-)
-from experiments.clipping.clipping_curves.config import DROPPED
+from experiments.clipping.clipping_curves.claims import over_ends, relative, samples, sides
+from experiments.clipping.clipping_curves.config import DROPPED, statements
 from experiments.clipping.diverged_runs import left_out
+from experiments.clipping.judged_rows import judged_rows
 from experiments.clipping.layer_ends import shallow_and_deep
 from experiments.clipping.transformer_config import PARTS
 from lsa_lab import results
 from lsa_lab.harness import style
 from lsa_lab.statistics import CONFIDENCE
 
+FACTORS = {"deep_bears_more": "shallow over deep", "few_shots_collapse_less": "few over n shots"}
+SHARES = {
+    "deep_is_flat": "deep: rise",
+    "shallow_collapses": "shallow: risk / guess",
+    "few_shots_rise_less": "few less n shots",
+}
+
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(10.0, 5.8, (2, 3))
+    figure, axes = style.figure(6.75, 8.0, (3, 2))
     for i, part in enumerate(PARTS):
         plot_layers(axes[i], dataset, part, config)
-        plot_shots(axes[3 + i], dataset, part, config)
-    plot_heat(axes[2], dataset, config)
-    plot_ends(axes[5], dataset, config)
+        plot_shots(axes[2 + i], dataset, part, config)
+    judged, bounds = samples(dataset), statements(config)
+    factors = {
+        f"{part.lower()}_{id}": f"{part}:\n{text}" for part in PARTS for id, text in FACTORS.items()
+    }
+    judged_rows(axes[4], bounds, judged, factors)
+    axes[4].set(xlabel="log₁₀ risk ratio", title="judged factors")
+    shares = {
+        f"{part.lower()}_{id}": f"{part}, {text}" for part in PARTS for id, text in SHARES.items()
+    }
+    names = {"few": min(config.shots), "trained": config.n, "many": max(config.shots)}
+    shares |= {f"helps_{name}": f"best edit, {shots} shots" for name, shots in names.items()}
+    judged_rows(axes[5], bounds, judged, shares, scale=dict(value="symlog", linthresh=0.01))
+    ticks = (-0.1, 0, 0.1, 1, 10)
+    axes[5].set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes[5].set(xlabel="share of the risk", title="judged shares")
     return figure
 
 
 def plot_layers(ax, dataset, part, config):
     """One curve a layer, with as many shots as in training."""
-    change, _ = relative(dataset)
+    change = relative(dataset).sel(shots=config.n, part=part)
     places = np.arange(dataset.sizes["rate"])
-    looks = zip(dataset.layer.values, style.COLOURS, style.MARKERS, strict=False)
-    for layer, color, marker in looks:
-        runs = change.sel(module=part, layer=layer).transpose("run", "rate")
+    for layer, color, marker in zip(
+        dataset.layer.values, style.COLOURS, style.MARKERS, strict=False
+    ):
+        runs = change.sel(layer=layer).transpose("run", "rate")
         style.mean_band(ax, places, runs, f"layer {layer}", color, marker)
     ax.set_title(f"{part}, {config.n} shots")
     rate_axis(ax, dataset.rate.values)
@@ -44,14 +59,13 @@ def plot_layers(ax, dataset, part, config):
 
 def plot_shots(ax, dataset, part, config):
     """The first layers and the last ones, one curve for each number of shots."""
-    _, by_shots = relative(dataset)
+    change = relative(dataset).sel(part=part)
     places = np.arange(dataset.sizes["rate"])
     for shots, color in zip(dataset.shots.values, style.COLOURS, strict=False):
-        ends = shallow_and_deep(by_shots.sel(part=part, shots=shots), config.ends)
-        looks = zip(ends, (f"{shots} shots", None), ("o", "s"), ("-", ":"), strict=True)
-        for changes, label, marker, dash in looks:
-            runs = changes.transpose("run", "rate")
-            style.mean_band(ax, places, runs, label, color, marker, dash)
+        shallow, deep = shallow_and_deep(change.sel(shots=shots), config.ends)
+        runs = shallow.transpose("run", "rate"), deep.transpose("run", "rate")
+        style.mean_band(ax, places, runs[0], f"{shots} shots", color, "o", "-")
+        style.mean_band(ax, places, runs[1], None, color, "s", ":")
     ax.set_title(f"{part}, shallow and deep")
     ax.plot([], [], "k-", label=f"first {config.ends} layers")
     ax.plot([], [], "k:", label=f"last {config.ends} layers")
@@ -71,53 +85,41 @@ def rate_axis(ax, rates):
     ax.legend(ncols=2, loc="upper left")
 
 
-def plot_heat(ax, dataset, config):
-    """log10 of the risk ratio at high rates by module and layer."""
-    change, _ = relative(dataset)
-    logs = drastic(np.log10(1 + change), config.high).mean("run").transpose("module", "layer")
-    top = float(abs(logs).max())
-    ax.imshow(logs, cmap="PuOr_r", vmin=-top, vmax=top, aspect="auto")
-    for (row, column), value in np.ndenumerate(logs.values):
-        color = "white" if abs(value) > 0.6 * top else "black"
-        ax.text(column, row, f"×{10**value:.3g}", ha="center", va="center", color=color)
-    ax.set_yticks(np.arange(len(dataset.module)), list(dataset.module.values))
-    ax.set_xticks(np.arange(len(dataset.layer)), dataset.layer.values)
-    ax.set(xlabel="layer")
-    ax.set_title(f"risk ratio, mean over rates ≥ {config.high:g}")
-
-
-def plot_ends(ax, dataset, config):
-    """Clipping the first layers against clipping the last ones, by the number of shots."""
-    apart = shallow_less_deep(relative(dataset)[1], config)
-    for part, color, marker in zip(PARTS, style.COLOURS, style.MARKERS, strict=False):
-        runs = apart.sel(part=part).transpose("run", "shots")
-        style.mean_band(ax, dataset.shots.values, runs, part, color, marker)
-    ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
-    style.log_axes(ax, x=True, ticks=dataset.shots.values)
-    ax.set(xlabel="shots", ylabel="log₁₀ (risk, shallow / risk, deep)")
-    ax.set_title("clipped shallow against deep")
-    ax.legend()
-
-
 def caption(dataset) -> str:
-    config, judged = results.config_of(dataset), samples(dataset)
-    change, by_shots = relative(dataset)
+    config, judged, change = results.config_of(dataset), samples(dataset), relative(dataset)
     flat = [judged[f"{part.lower()}_deep_is_flat"].mean() for part in PARTS]
     apart = [10 ** judged[f"{part.lower()}_deep_bears_more"].mean() for part in PARTS]
-    side, tail, edits = sides(change), (1 - CONFIDENCE) / 2, by_shots[0, 0].size
+    side, tail, edits = sides(change), (1 - CONFIDENCE) / 2, change[0, 0].size
     shots = dataset.shots.values
-    better = ", ".join(f"{improvements(by_shots.sel(shots=s))} at {s}" for s in shots)
-    risks = ", ".join(f"{float(risk):.2g}" for risk in dataset.unclipped.mean("run"))
+    better = ", ".join(f"{int((side.sel(shots=s) < 0).sum())} at {s}" for s in shots)
+    far = np.exp(np.log(dataset.unclipped / dataset.ridge).mean("run"))
+    ratios = ", ".join(f"{float(ratio):.2g} at {s}" for s, ratio in zip(shots, far, strict=True))
     return (
-        f"Drastic clipping of the last {config.ends} layers raises the risk by {flat[0]:.0%} "
-        f"(attention) and {flat[1]:.0%} (MLP); with the first {config.ends} the risk is "
+        f"Drastic clipping of the last {config.ends} layers raises our models' risk by "
+        f"{flat[0]:.0%} (attention) and {flat[1]:.0%} (MLP); with the first {config.ends} it is "
         f"{apart[0]:.2f} and {apart[1]:.2f} times as high. "
-        f"Means over {config.prompts} prompts, the same for all; bands: 95 % intervals over "
-        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out); drastic: rates "
-        f">= {config.high:g}, at {config.n} shots. There the intervals exclude zero at "
-        f"{int((side != 0).sum())} of {side.size} places (modules of c, layers, rates and drop): "
-        f"{int((side > 0).sum())} above, where clipping hurts, {int((side < 0).sum())} below, "
-        f"where luck alone puts {tail * side.size:.0f}. Below, among the {edits} places of "
-        f"attention and MLP, by shots: {better}; luck alone {tail * edits:.0f} each. Unclipped "
-        f"risk {risks} at {', '.join(map(str, shots))} shots; d = {config.d}."
+        f"Our models are far from the best predictor: unclipped, their risk is that of ridge "
+        f"regression times {ratios} shots, and they were trained at {config.n} alone. "
+        f"{two_readings(dataset, config)} a to d: means over runs and 95 % intervals; e, f: what "
+        f"is judged (green holds, orange fails, grey undecided), shaded the values that keep the "
+        f"bound. {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), each "
+        f"with {config.prompts} prompts of its own; drastic: rates >= {config.high:g}. Of "
+        f"{edits} edits the interval of a change lies below zero for {better} shots; luck alone "
+        f"puts {tail * edits:.0f} there. d = {config.d}."
+    )
+
+
+def two_readings(dataset, config):
+    """What fewer shots do to the collapse, as a factor and as a share of the risk of a guess."""
+    shots = [min(config.shots), config.n]
+    factors, _ = over_ends(np.log10(1 + relative(dataset)), config)
+    rises, _ = over_ends(dataset.change / config.d, config)
+    factors, rises = (each.sel(part="attention").mean("run") for each in (factors, rises))
+    room = config.d / dataset.unclipped.mean("run")
+    factors, rises, room = (each.sel(shots=shots).values for each in (10**factors, rises, room))
+    return (
+        f"Few shots, two readings: clipping shallow attention multiplies the risk by "
+        f"{factors[0]:.2f} at {shots[0]} shots and {factors[1]:.2f} at {shots[1]}, and adds "
+        f"{rises[0]:.1%} and {rises[1]:.1%} of the risk of predicting 0, which is {room[0]:.1f} "
+        f"and {room[1]:.0f} times the risk unclipped: a factor has less room at few shots."
     )

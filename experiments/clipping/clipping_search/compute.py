@@ -73,11 +73,12 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     in_turn = list(named.values())
     if progress is not None:
         in_turn = progress.track(in_turn, description="clipping_search: tasks")
-    outcomes = []
+    outcomes, tests = [], []
     for tag, task in enumerate(in_turn):
         keys = jax.random.split(jax.random.fold_in(root, tag), runs)
         prompts = draw(keys, task, config.validation + config.test, config.n)
         outcomes += search_runs(ways, risk, params, prompts, config)
+        tests.append(jax.tree.map(lambda leaf: leaf[:, config.validation :], prompts))
 
     def table(read):
         numbers = np.array([read(outcome) for outcome in outcomes])
@@ -95,6 +96,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             # Of the last edit; layer 0, rate 0: none.
             "layer": table(lambda outcome: outcome.edits[-1].layers[0] + 1 if outcome.edits else 0),
             "rate": table(lambda outcome: outcome.edits[-1].rate if outcome.edits else 0.0),
+            "ridge": ("run", trained_models.ridge_risks(tests[0], config.noise_std)),
             "status": ("trained", statuses),
         },
         {"task": list(named), "search": list(SEARCHES)},

@@ -1,8 +1,8 @@
-"""The sizes and the statements of `clipping_search`, fixed before its first run."""
+"""The sizes and the statements of `clipping_search`."""
 
 from dataclasses import dataclass
 
-from experiments.clipping.transformer_config import PAPER, SMOKE, TransformerConfig
+from experiments.clipping.transformer_config import FRESH, PAPER, SMOKE, TransformerConfig
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
@@ -27,12 +27,12 @@ class Config(TransformerConfig):
     small: float = 0.5  # scale of its covariates
     large: float = 2.0
     sparsity: int = 2
-    validation: int = 100  # prompts to search with
-    test: int = 250  # others, for the one test
-    seed: int = 0
+    validation: int = 200  # prompts to search with; A2's sets have 200 to 8000
+    test: int = 500  # others, for the one test
+    seed: int = 1
     # Criteria.
     gain: float = 0.01  # of the risk; at least this is an improvement
-    margin: float = 0.1  # wins less losses, as a share of the searches; A2's logs have less
+    margin: float = 0.1  # wins less losses, as a share of the searches
 
     def __post_init__(self):
         super().__post_init__()
@@ -56,24 +56,29 @@ TIERS = {
 
 
 def statements(config) -> tuple[Statement, ...]:
-    paper, derived = "A2 (2406.03768), figure 4 and table C.5", "derived here"
+    paper, derived = "A2 (2406.03768), figure 4 and appendix C.5, in our setting", "derived here"
     gain = "the gain on test, relative to the unclipped risk"
     averaged = "averaged over tasks,"
     optimism = "the gain on validation less that on test"
+    revision = f"{FRESH}; twice the prompts to search and to test with"
     return (
         Statement(
             "algorithm_gains",
             paper,
-            "A2's Algorithm 1 improves the model",
+            "A2's Algorithm 1 improves our models",
             f"{gain}, {averaged}",
             at_least=config.gain,
+            note="table C.5: +.019 of score on average",
+            revision=revision,
         ),
         Statement(
             "algorithm_wins",
             paper,
-            "Algorithm 1 improves the model more often than it harms it",
+            "Algorithm 1 improves our models more often than it harms them",
             "wins less losses on test, as a share of the searches,",
             at_least=config.margin,
+            note="table C.5: 20 wins, 3 losses, 5 ties",
+            revision=revision,
         ),
         Statement(
             "selection",
@@ -81,6 +86,7 @@ def statements(config) -> tuple[Statement, ...]:
             "Algorithm 1's gain on validation is in part won by selection",
             f"{optimism}, {averaged}",
             at_least=0.0,
+            revision=revision,
         ),
         Statement(
             "wider_is_more_optimistic",
@@ -88,6 +94,7 @@ def statements(config) -> tuple[Statement, ...]:
             "The more edits are tried, the more of the gain on validation is selection",
             f"{optimism}, for {WIDE} less for Algorithm 1, {averaged}",
             at_least=0.0,
+            revision=revision,
         ),
         Statement(
             "wider_gains_more",
@@ -95,6 +102,7 @@ def statements(config) -> tuple[Statement, ...]:
             "A search of all layers and modules finds better edits than Algorithm 1",
             f"{gain}, of {WIDE} less that of Algorithm 1, {averaged}",
             at_least=0.0,
+            revision=revision,
         ),
         Statement(
             "composition_gains_more",
@@ -102,19 +110,23 @@ def statements(config) -> tuple[Statement, ...]:
             "Edits, one after the other, improve on the best single one",
             f"{gain}, of the composition less that of the best edit of {WIDE}, {averaged}",
             at_least=0.0,
+            revision=revision,
         ),
         Statement(
             "mismatch",
             derived,
-            "Clipping gains more on tasks the model was not trained for",
+            "Clipping gains more on tasks our models were not trained for",
             f"{gain}, of {WIDE} on the other tasks less that on the trained one,",
             at_least=0.0,
+            revision=revision,
         ),
         Statement(
             "matched",
             derived,
-            "On the task of training there is nothing to gain",
+            "On the task of training a search gains nothing to speak of",
             f"{gain}, of {WIDE},",
             at_most=config.gain,
+            note="a loss is no gain either",
+            revision=revision,
         ),
     )

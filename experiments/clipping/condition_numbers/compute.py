@@ -1,14 +1,12 @@
 """Are deep layers worse conditioned, and do they tolerate more clipping?"""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
 from experiments.clipping.condition_numbers.config import MODULES, Config
-from experiments.models.tasks import distribution, draw
+from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 
 
@@ -17,33 +15,31 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
     spec, path, statuses = trained_models.transformers(config, "condition_numbers", progress)
-    modules = list(MODULES.values())
-    matrices = clipping.matrices(path, modules)  # each [R', looks+1, L, p, q]
+    params, modules = trained_models.final(path), list(MODULES.values())
+    matrices = clipping.matrices(path, modules)  # each [R', C+1, L, p, q]
     conditions, ranks = (
         np.stack([measure(matrices[name]) for name in modules], axis=-1)
         for measure in (clipping.condition_number, clipping.stable_rank)
     )
     task = distribution(spec.task, dtype=jnp.float32)
-    sample = jax.jit(partial(draw, task=task, size=config.prompts))
-    clipped_alone = clipping.curve(
-        trained_models.squared_error(spec),
-        trained_models.final(path),
-        sample(jax.random.fold_in(jax.random.key(config.seed), 2)),
-        modules=modules,
-        rates=(config.rate,),
-    )
-    unclipped = clipped_alone.unclipped.mean[:, 0, None, None]
-    ratio = 1 + clipped_alone.change.mean[:, 0, :, :, 0] / unclipped
+    key = jax.random.fold_in(jax.random.key(config.seed), 2)
+    batch = trained_models.own_prompts(key, task, len(params.w_q), config.prompts)
+    grid = dict(modules=modules, rates=(config.rate,))
+    clipped_alone = trained_models.own_curve(spec, params, batch, **grid)
+    unclipped = clipped_alone.unclipped.mean[:, 0]
+    ratio = 1 + clipped_alone.change.mean[:, 0, :, :, 0] / unclipped[:, None, None]
     axes = ("run", "steps", "layer", "module")
     return xr.Dataset(
         {
             "condition": (axes, conditions),
             "stable_rank": (axes, ranks),
             "ratio": (("run", "layer", "module"), ratio),
+            "unclipped": (("run",), unclipped),
+            "ridge": (("run",), trained_models.ridge_risks(batch, config.noise_std)),
             "status": ("trained", statuses),
         },
         {
-            "steps": np.arange(config.looks + 1) * (config.steps // config.looks),
+            "steps": np.arange(config.checkpoints + 1) * (config.steps // config.checkpoints),
             "layer": np.arange(config.depth) + 1,
             "module": list(MODULES),
         },

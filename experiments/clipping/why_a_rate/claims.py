@@ -9,9 +9,9 @@ from experiments.clipping.why_a_rate.rate_rules import (
     best_rates,
     rank_correlations,
     regrets,
+    repeats,
 )
 from lsa_lab import results
-from lsa_lab.statistics import worst
 
 CELLS = ("layer", "module")
 OTHERS = [name for name in CONDITIONS if name != "matched"]
@@ -26,7 +26,7 @@ def gain_samples(dataset):
     values = {
         f"gain_{name.replace('-', '_')}": searched.sel(condition=name).values for name in CONDITIONS
     }
-    values["single_module"] = worst(single.transpose("run", "condition"), np.mean)
+    values["single_module"] = single.mean("condition").values
     values["rate_varies"] = other_ranks(dataset).sel(condition=OTHERS).mean("condition").values
     values["same_rate"] = -transferred.sel(condition=OTHERS).mean("condition").values
     return values
@@ -48,10 +48,10 @@ def other_edit_samples(dataset):
     dropped = test.isel(rate=-1)
     whole = abs(dropped.sel(module="layer")).median("layer")
     clipped = test.isel(rate=best_rates(dataset, modules=tuple(MODULES)))
-    difference = np.log1p(dropped) - np.log1p(clipped)
+    spared = (np.log1p(dropped) - np.log1p(clipped)).sel(module="layer")
     values = {
         "dropping_is_harmless": whole.mean("condition").values,
-        "clip_or_drop": difference.mean(("condition", *CELLS)).values,
+        "clip_or_drop": spared.mean(("condition", "layer")).values,
     }
     rates = list(results.config_of(dataset).rival_rates)
     same = test.sel(rate=rates).rename(rate="rival_rate")
@@ -63,7 +63,7 @@ def other_edit_samples(dataset):
 
 def rule_samples(dataset):
     correlations, extra = rank_correlations(dataset).mean(0), regrets(dataset).mean(0)  # [R, ...]
-    values = {"no_search_regret": extra[:, -1]}
+    values = {"no_search_regret": extra[:, -1], "search_repeats": repeats(dataset).mean(0)}
     for i, name in enumerate(PREDICTORS):
         key = name.replace(" ", "_")
         values[f"{key}_ranks"] = correlations[:, i]

@@ -3,12 +3,11 @@
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from experiments.clipping.trained_models import transformer_spec
+from experiments.clipping.trained_models import ridge_risks, transformers
 from experiments.clipping.why_a_rate.config import CONDITIONS, RIVALS, Config
-from experiments.clipping.why_a_rate.edited_risks import batches, curves, gains
+from experiments.clipping.why_a_rate.edited_risks import batches, curves, gains, noise_of
 from experiments.clipping.why_a_rate.rate_rules import (
     MATRICES,
     MODULES,
@@ -17,7 +16,6 @@ from experiments.clipping.why_a_rate.rate_rules import (
     best_edits,
     predicted_ranks,
 )
-from experiments.models.trained import trained
 from lsa_lab.analyses import clipping
 
 AXES = {
@@ -26,6 +24,7 @@ AXES = {
     "rival": ("condition", "way", "run", "layer", "module", "rival_rate"),
     "predicted": ("condition", "run", "layer", "matrix", "predictor"),
     "gain": ("condition", "search", "run"),
+    "ridge": ("condition", "run"),
 }
 
 
@@ -35,8 +34,8 @@ def spectra(params):  # -> [R, L, M, p]
 
 
 def measure(spec, params, prompts, splits, matched, config):
-    """The variables of AXES in one condition, and the edits that were searched there; ``matched``
-    are those of the matched condition, None in it."""
+    """The variables of AXES in one condition but for ridge's, and the edits that were searched
+    there; ``matched`` are those of the matched condition, None in it."""
     validation, test, judges = prompts
     rates = (*config.rates, clipping.DROP)
     risks, changes = zip(
@@ -50,21 +49,22 @@ def measure(spec, params, prompts, splits, matched, config):
         "risk": risks,
         "rival": rivals,
         "predicted": predicted_ranks(spectra(params), config.energy),
-        "gain": [gains(spec, params, judges, edit, rates) for edit in edits],
+        "gain": gains(spec, params, judges, edits, rates),
     }, searched["of all"]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    runs = trained(transformer_spec(config), "models to clip", progress=progress)
+    spec, path, statuses = transformers(config, "models to clip", progress)
     key_prompts, key_directions = jax.random.split(jax.random.key(config.seed))
     splits = (clipping.by_magnitude, partial(clipping.by_random_direction, key_directions))
     measured, matched = [], None
-    for condition, prompts in batches(key_prompts, runs.spec, config).items():
+    for condition, prompts in batches(key_prompts, spec, len(path.w_q), config).items():
         at = config.early if condition == "under-trained" else -1
-        params = jax.tree.map(lambda leaf, at=at: jnp.asarray(leaf[:, at]), runs.path)
-        values, edits = measure(runs.spec, params, prompts, splits, matched, config)
+        params = jax.tree.map(lambda leaf, at=at: leaf[:, at], path)
+        values, edits = measure(spec, params, prompts, splits, matched, config)
+        values["ridge"] = ridge_risks(prompts[-1], noise_of(condition, config))
         matched = matched or edits  # the first condition
         measured.append(values)
     data = {
@@ -73,7 +73,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     }
     kept = [clipping.kept_rank(config.width, rate) for rate in config.rates]
     data["kept"] = (("rate",), [*kept, 0])
-    data["status"] = (("run",), [str(status) for status in runs.status])
+    data["status"] = (("trained",), statuses)
     coordinates = {
         "condition": list(CONDITIONS),
         "prompts": ["validation", "test"],

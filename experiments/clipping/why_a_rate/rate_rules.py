@@ -54,11 +54,22 @@ def predicted_rates(dataset):  # indices [C, R, L, M, P]
 
 def rank_correlations(dataset):  # -> [C, R, P]
     """Spearman's, of predicted and searched ranks over layers and modules; 0 if either is flat."""
-    searched = dataset.kept.isel(rate=best_rates(dataset)).stack(cell=("layer", "module"))
     predicted = dataset.predicted.rename(matrix="module").stack(cell=("layer", "module"))
     predicted = predicted.transpose("condition", "run", "predictor", "cell").values
-    over_cells = np.vectorize(spearman, signature="(m),(m)->()", otypes=[float])
-    return over_cells(searched.transpose("condition", "run", "cell").values[:, :, None], predicted)
+    return _over_cells(_searched_ranks(dataset, "validation")[:, :, None], predicted)
+
+
+def repeats(dataset):  # -> [C, R]
+    """The same of the ranks that are best on validation and on test prompts."""
+    return _over_cells(*(_searched_ranks(dataset, prompts) for prompts in ("validation", "test")))
+
+
+def _searched_ranks(dataset, prompts):  # [C, R, cells]
+    ranks = dataset.kept.isel(rate=best_rates(dataset, prompts)).stack(cell=("layer", "module"))
+    return ranks.transpose("condition", "run", "cell").values
+
+
+_over_cells = np.vectorize(spearman, signature="(m),(m)->()", otypes=[float])
 
 
 def regrets(dataset):  # -> [C, R, P + 1]

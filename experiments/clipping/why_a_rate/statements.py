@@ -1,19 +1,27 @@
-"""What `why_a_rate` judges, by the criteria in its Config; fixed before its first run."""
+"""What `why_a_rate` judges, by the criteria in its Config."""
 
+from experiments.clipping.transformer_config import FRESH
 from experiments.clipping.why_a_rate.rate_rules import PREDICTORS
 from lsa_lab.claims import Statement
 
+PAPER = "A2 (2406.03768)"
 CONDITIONS = {
-    "matched": "trained models, prompts as in training",
+    "matched": "prompts as in training",
     "under-trained": "under-trained models",
-    "noisy": "trained models, noisier labels than in training",
-    "shifted": "trained models, longer covariates than in training",
+    "noisy": "noisier labels than in training",
+    "shifted": "longer covariates than in training",
 }
-APPENDIX = "A2 (2406.03768), appendix"
+NOISE_SOURCES = {  # as A2 names them, and as we carry them on
+    "matched": f"{PAPER}, section 3.4, in our setting",
+    "under-trained": f"{PAPER}, section 3.4 and appendix C.4, in our setting",
+    "noisy": f"modelled on {PAPER}, section 3.4 and appendix B.4",
+    "shifted": f"modelled on {PAPER}, section 3.4 and appendix B.4",
+}
 REGRET = (
     "(its risk - risk at the searched rank) / risk unclipped, on test prompts, averaged over "
     "conditions, layers and modules,"
 )
+REVISION = f"{FRESH}, and more prompts"
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -22,40 +30,43 @@ def statements(config) -> tuple[Statement, ...]:
 
 def _about_gains(config):
     gain = "the test gain of the layer, module and rate that validation chose"
-    note = "prompts of its own for each run since a first one"
     listed = [
         Statement(
             f"gain_{name.replace('-', '_')}",
-            f"{APPENDIX} B.4",
-            f"Searched clipping lowers the risk: {words}",
+            NOISE_SOURCES[name],
+            f"Searched clipping lowers the risk of our models: {words}",
             gain,
             at_least=config.worthwhile,
-            note=note,
+            revision=f"{REVISION}; before that prompts of its own for each run",
         )
         for name, words in CONDITIONS.items()
     ]
     single_module = Statement(
         "single_module",
-        f"{APPENDIX} B.3",
+        f"{PAPER}, appendix B.3, in our setting",
         "Clipping W_K alone, at its best layer and rate, gains nothing to speak of",
-        f"{gain}, of W_K alone, in the condition where it is largest,",
+        f"{gain}, of W_K alone, averaged over conditions,",
         at_most=config.worthwhile,
-        note=note,
+        note="A2's W_K of one layer: +0, +0 and +.01 of score",
+        revision=f"{REVISION}; averaged over conditions: it was the one where it is largest",
     )
     rate_varies = Statement(
         "rate_varies",
-        f"{APPENDIX} B.4 and B.5",
+        f"{PAPER}, appendix B.4, in our setting",
         "The best rate changes with the noise of model and prompts, not by luck alone",
         "the share of matrices with another best rank than matched, less the share that differ "
         "between two sets of prompts of one condition, averaged over the other conditions,",
         at_least=config.varies,
+        revision=REVISION,
     )
     same_rate = Statement(
         "same_rate",
-        f"{APPENDIX} B.5",
-        "The edit that is best for matched prompts costs nothing in the other conditions",
-        "its test loss, averaged over these,",
-        at_most=0.0,
+        f"modelled on {PAPER}, appendix B.5",
+        "The edit that is best for matched prompts costs and gains next to nothing elsewhere",
+        "its test loss as a share of the risk, averaged over the other conditions,",
+        margin=config.worthwhile,
+        note="A2: elsewhere it can either improve or deteriorate",
+        revision=f"{REVISION}; a margin: it was at most 0",
     )
     return (*listed, single_module, rate_varies, same_rate)
 
@@ -65,24 +76,30 @@ def _about_other_edits(config):
     return (
         Statement(
             "dropping_is_harmless",
-            f"{APPENDIX} B.6",
-            "Dropping a layer neither harms nor improves",
+            f"{PAPER}, appendix B.6, in our setting",
+            "Dropping a layer of our models neither harms nor improves",
             "the median over layers of |risk without it / risk - 1|, averaged over conditions,",
             at_most=config.harmless,
+            revision=REVISION,
         ),
         Statement(
             "clip_or_drop",
-            f"{APPENDIX} B.6",
-            "Clipping at the searched rate predicts better than dropping",
-            "log(risk dropped / risk clipped), averaged over conditions, layers and modules,",
+            f"{PAPER}, appendix B.6, in our setting",
+            "Clipping a layer at the searched rate predicts better than dropping it",
+            "log(risk dropped / risk clipped), averaged over conditions and layers,",
             at_least=0.0,
+            note="the search may choose not to cut",
+            revision=f"{REVISION}; of whole layers, of which B.6 speaks: it was of single matrices "
+            f"too",
         ),
         Statement(
             "clip_or_prune",
-            "A2 (2406.03768), Remark 6",
+            f"modelled on {PAPER}, Remark 6",
             "Clipping harms no more than pruning by magnitude to equally many numbers",
             rival,
             at_least=0.0,
+            note="A2 names that pruning, and compares nothing with it",
+            revision=REVISION,
         ),
         Statement(
             "clip_or_project",
@@ -90,20 +107,31 @@ def _about_other_edits(config):
             "Clipping harms no more than a random projection to the same rank",
             rival,
             at_least=0.0,
+            revision=REVISION,
         ),
         Statement(
             "no_search_regret",
             "derived here",
-            "The whole matrix does as well as the searched rank, matrix by matrix",
+            "Without any cut the risk is at most 1 % above that at the searched ranks, matrix by "
+            "matrix",
             REGRET,
             at_most=config.regret,
-            note="added after a first run",
+            revision=f"added after a first run; {REVISION}",
+        ),
+        Statement(
+            "search_repeats",
+            "derived here",
+            "A second search, with other prompts, orders matrices alike by their best rank",
+            "Spearman's correlation over layers and modules, averaged over conditions,",
+            at_least=config.rank_correlation,
+            note="no rule can be expected to agree better with a search than another search does",
+            revision=f"added after a look; {REVISION}",
         ),
     )
 
 
 def _about_rules(config):
-    source, listed = "derived here; A2's open question on the search", []
+    source, listed = f"{PAPER}, section 4 (iii), open question", []
     for name in PREDICTORS:
         key = name.replace(" ", "_")
         ranks = Statement(
@@ -112,6 +140,8 @@ def _about_rules(config):
             f"The spectrum's {name} orders matrices by their best rank",
             "Spearman's correlation over layers and modules, averaged over conditions,",
             at_least=config.rank_correlation,
+            note="to be read beside search_repeats",
+            revision=REVISION,
         )
         regret = Statement(
             f"{key}_regret",
@@ -119,6 +149,8 @@ def _about_rules(config):
             f"The rank that the spectrum's {name} predicts does as well as the searched one",
             REGRET,
             at_most=config.regret,
+            note="to be read beside no_search_regret",
+            revision=REVISION,
         )
         listed += [ranks, regret]
     return listed
