@@ -1,56 +1,59 @@
-"""Condition numbers and stable ranks by layer, during training, and beside what clipping does."""
+"""Condition numbers and stable ranks by layer, and beside what clipping does."""
 
 import numpy as np
 
 from experiments.clipping.condition_numbers.claims import samples, tilt
-from experiments.clipping.condition_numbers.config import MODULES
+from experiments.clipping.condition_numbers.config import MODULES, statements
 from experiments.clipping.diverged_runs import left_out
+from experiments.clipping.judged_rows import judged_rows
 from lsa_lab import results
 from lsa_lab.harness import style
 from lsa_lab.statistics import mean_interval
 
 MEASURES = {"condition": "condition number", "stable_rank": "stable rank"}
+JUDGED = {
+    "deep_is_larger": "deep less shallow",
+    "last_is_largest": "last less others",
+    "random_is_level": "deep less shallow,\nbefore training",
+    "training_tilts": "deep less shallow,\nby training",
+    "training_raises": "all, by training",
+    "stable_rank_falls": "stable rank,\nby training",
+}
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(11.0, 6.0, (2, 3))
+    config, judged = results.config_of(dataset), samples(dataset)
+    figure, axes = style.figure(6.75, 8.0, (3, 2))
     for ax, (name, label) in zip(axes, MEASURES.items(), strict=False):
         plot_layers(ax, dataset, name, label)
     style.line(axes[0], [], [], "before training", "grey", ":")
     axes[0].legend(ncols=2)
     style.log_axes(axes[0], y=True)
-    axes[0].set_ylim(top=30 * axes[0].get_ylim()[1])
-    plot_training(axes[2], dataset)
-    plot_tilt(axes[3], dataset, config)
+    axes[0].set_ylim(top=100 * axes[0].get_ylim()[1])
+    plot_tilt(axes[2], dataset, config)
+    judged_rows(axes[3], statements(config), judged, JUDGED)
+    axes[3].set(xlabel="log₁₀ of a ratio", title="judged, mean over matrices")
     for ax, (name, label) in zip(axes[4:], MEASURES.items(), strict=True):
         plot_tolerance(ax, dataset, name, label, config)
+        correlations = judged[f"{name}_tells"]
+        low, high = mean_interval(correlations)
+        sign = "≤" if name == "condition" else "≥"
+        ax.set_title(f"ρ = {correlations.mean():.2f} [{low:.2f}, {high:.2f}], bound {sign} 0")
     return figure
 
 
 def plot_layers(ax, dataset, name, label):
     """One measure of every matrix by its layer, after training and before."""
     layers = dataset.layer.values
-    looks = zip(MODULES, style.COLOURS, style.MARKERS, strict=True)
-    for i, (module, color, marker) in enumerate(looks):
+    for i, (module, color, marker) in enumerate(
+        zip(MODULES, style.COLOURS, style.MARKERS, strict=True)
+    ):
         x, values = layers + 0.07 * (i - (len(MODULES) - 1) / 2), dataset[name].sel(module=module)
         runs = values.isel(steps=-1).transpose("run", "layer")
         style.band(ax, x, runs, module, color, marker)
         style.line(ax, layers, values.isel(steps=0).median("run"), color=color, style=":")
     ax.set(xlabel="layer", ylabel=label, xticks=layers)
     ax.set_title(f"{label} after training")
-
-
-def plot_training(ax, dataset):
-    """The condition number of each layer at every checkpoint."""
-    logs = np.log10(dataset.condition).mean("module")
-    looks = zip(dataset.layer.values, style.COLOURS, style.MARKERS, strict=False)
-    for layer, color, marker in looks:
-        runs = logs.sel(layer=layer).transpose("run", "steps")
-        style.mean_band(ax, dataset.steps.values, runs, f"layer {layer}", color, marker)
-    ax.set(xlabel="training steps", ylabel="log₁₀ condition number, mean over modules")
-    ax.set_title("during training")
-    ax.legend(ncols=2)
 
 
 def plot_tilt(ax, dataset, config):
@@ -61,8 +64,8 @@ def plot_tilt(ax, dataset, config):
         look = dict(fmt=style.MARKERS[i], color=color, capsize=2)
         style.mean_points(ax, x, runs.isel(steps=-i), when, **look)
     ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
-    ax.set_xticks(np.arange(len(MODULES)), list(MODULES))
-    ax.set(ylabel="log₁₀ condition number, deep less shallow")
+    ax.set_xticks(np.arange(len(MODULES)), list(MODULES), rotation=20)
+    ax.set(ylabel="log₁₀ condition number")
     ax.set_title(f"last {config.ends} layers less first {config.ends}")
     ax.legend()
 
@@ -80,7 +83,6 @@ def plot_tolerance(ax, dataset, name, label, config):
     ax.set_yticks(ticks, [f"{tick}" for tick in ticks])
     ax.axhline(1, color="grey", lw=0.8, ls="--")
     ax.set(xlabel=label, ylabel=f"risk after clipping {config.rate:g} / before")
-    ax.set_title(f"{label} and tolerance")
 
 
 def caption(dataset) -> str:
@@ -89,15 +91,18 @@ def caption(dataset) -> str:
     factor, low, high = (10**x for x in (larger.mean(), *mean_interval(larger)))
     condition, stable = (judged[id].mean() for id in ("condition_tells", "stable_rank_tells"))
     lost = sum(style.missing(dataset[name].isel(steps=-1)) for name in MEASURES)
+    far = float(np.exp(np.log(dataset.unclipped / dataset.ridge).mean()))
     return (
-        f"Deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition number of "
-        f"shallow ones; with the harm by clipping it correlates by {condition:.2f}, the stable "
-        f"rank by {stable:.2f}. "
-        f"Median of {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out) and "
-        f"the middle 80 % of them (a, b); dotted: the same matrices before training. c, d: mean "
-        f"and its 95 % interval. e, f: one matrix clipped at {config.rate:g}, the number at a "
-        f"point is its layer, colours as in a; medians over runs. The correlations are "
-        f"Spearman's, over layers within a module and run, with the risk after clipping over that "
-        f"before. {lost} numbers left out as not finite. d = {config.d}, width {config.width}; "
-        f"the heads of a projection are one matrix."
+        f"Our models' deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition "
+        f"number of shallow ones; with the harm by clipping it correlates by {condition:.2f}, the "
+        f"stable rank by {stable:.2f}. "
+        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), whose risk is "
+        f"{far:.2g} times that of ridge regression: they are far from the best predictor. a, b: "
+        f"median and middle 80 % of the runs; dotted: the same matrices before training. c: mean "
+        f"and its 95 % interval. d: what is judged (green holds, orange fails, grey undecided), "
+        f"shaded the values that keep the bound. e, f: one matrix clipped at {config.rate:g}, the "
+        f"number at a point is its layer, colours as in a; medians over runs. ρ: Spearman's "
+        f"correlation of the two over the layers of a module and run, averaged. {lost} numbers "
+        f"left out as not finite. d = {config.d}, width {config.width}; the heads of a projection "
+        f"are one matrix."
     )
