@@ -1,0 +1,54 @@
+"""What experiments on clipping share: a run's own prompts, ridge's risk, a choice by the others."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from experiments.clipping import trained_models
+from experiments.clipping.clipping_curves.claims import gains_by_others
+from experiments.clipping.transformer_config import SMOKE, TransformerConfig
+from experiments.models.model import init
+from experiments.models.tasks import distribution
+from lsa_lab.analyses import clipping
+
+CONFIG = TransformerConfig(**SMOKE)
+SPEC = trained_models.transformer_spec(CONFIG)
+TASK = distribution(SPEC.task, dtype=jnp.float32)
+
+
+def test_prompts_of_ones_own_change_nothing_where_all_have_the_same():
+    keys = jax.random.split(jax.random.key(0), 2)
+    params = jax.vmap(partial(init, SPEC))(keys)
+    one = trained_models.own_prompts(jax.random.key(1), TASK, 1, 3)
+    shared = jax.tree.map(lambda leaf: leaf[0], one)
+    both = jax.tree.map(lambda leaf: jnp.repeat(leaf, 2, axis=0), one)
+    grid = dict(modules=("attention", "mlp"), rates=(0.5, "drop"), shots=(2, 4))
+    risk = trained_models.squared_error(SPEC)
+    expected = clipping.curve(risk, params, shared, **grid)
+    own = trained_models.own_curve(SPEC, params, both, **grid)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), own, expected)
+    means = trained_models.own_risks(SPEC)(params, both)
+    np.testing.assert_allclose(means, expected.unclipped.mean[:, 1], rtol=1e-5)
+
+
+def test_ridge_is_the_posterior_mean():
+    batch = trained_models.own_prompts(jax.random.key(2), TASK, 1, 4)
+    x, y, x_query, y_query = (
+        np.asarray(leaf[0], float) for leaf in (batch.x, batch.y, batch.x_query, batch.y_query)
+    )
+    noise = CONFIG.noise_std**2
+    errors = []
+    for i in range(4):
+        precision = x[i].T @ x[i] / noise + np.eye(CONFIG.d)
+        weights = np.linalg.solve(precision, x[i].T @ y[i] / noise)
+        errors.append((weights @ x_query[i] - y_query[i]) ** 2)
+    risk = trained_models.ridge_risks(batch, CONFIG.noise_std)
+    np.testing.assert_allclose(risk, [np.mean(errors)], rtol=1e-3)
+
+
+def test_no_edit_is_chosen_by_the_run_it_is_judged_on():
+    changes = xr.DataArray([[-9.0, -1.0], [1.0, -1.0], [1.0, -2.0]], dims=("run", "rate"))
+    assert gains_by_others(changes).tolist() == [-1.0, 1.0, 1.0]
