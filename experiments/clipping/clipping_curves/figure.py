@@ -12,23 +12,23 @@ from lsa_lab import results
 from lsa_lab.harness import style
 from lsa_lab.statistics import CONFIDENCE
 
-FACTORS = {"deep_bears_more": "shallow over deep", "few_shots_collapse_less": "few over n shots"}
+FACTORS = {"deep_bears_more": "shallow\nover deep", "few_shots_collapse_less": "few over\nn shots"}
 SHARES = {
-    "deep_is_flat": "deep: rise",
-    "shallow_collapses": "shallow: risk / guess",
-    "few_shots_rise_less": "few less n shots",
+    "deep_is_flat": "deep,\nrise",
+    "shallow_collapses": "shallow,\nrisk / guess",
+    "few_shots_rise_less": "rise,\nfew less n",
 }
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 8.0, (3, 2))
+    figure, axes = style.figure(6.75, 9.0, (3, 2))
     for i, part in enumerate(PARTS):
         plot_layers(axes[i], dataset, part, config)
         plot_shots(axes[2 + i], dataset, part, config)
     judged, bounds = samples(dataset), statements(config)
     factors = {
-        f"{part.lower()}_{id}": f"{part}:\n{text}" for part in PARTS for id, text in FACTORS.items()
+        f"{part.lower()}_{id}": f"{part}, {text}" for part in PARTS for id, text in FACTORS.items()
     }
     judged_rows(axes[4], bounds, judged, factors)
     axes[4].set(xlabel="log₁₀ risk ratio", title="judged factors")
@@ -36,8 +36,9 @@ def plot(dataset):
         f"{part.lower()}_{id}": f"{part}, {text}" for part in PARTS for id, text in SHARES.items()
     }
     names = {"few": min(config.shots), "trained": config.n, "many": max(config.shots)}
-    shares |= {f"helps_{name}": f"best edit, {shots} shots" for name, shots in names.items()}
-    judged_rows(axes[5], bounds, judged, shares, scale=dict(value="symlog", linthresh=0.01))
+    shares |= {f"helps_{name}": f"best edit,\n{shots} shots" for name, shots in names.items()}
+    judged_rows(axes[5], bounds, judged, shares)
+    axes[5].set_xscale("symlog", linthresh=0.01)
     ticks = (-0.1, 0, 0.1, 1, 10)
     axes[5].set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes[5].set(xlabel="share of the risk", title="judged shares")
@@ -100,13 +101,25 @@ def caption(dataset) -> str:
         f"{apart[0]:.2f} and {apart[1]:.2f} times as high. "
         f"Our models are far from the best predictor: unclipped, their risk is that of ridge "
         f"regression times {ratios} shots, and they were trained at {config.n} alone. "
-        f"{two_readings(dataset, config)} a to d: means over runs and 95 % intervals; e, f: what "
-        f"is judged (green holds, orange fails, grey undecided), shaded the values that keep the "
-        f"bound. {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), each "
-        f"with {config.prompts} prompts of its own; drastic: rates >= {config.high:g}. Of "
+        f"{by_rate(dataset, config)} {two_readings(dataset, config)} a to d: means over runs and "
+        f"95 % intervals; e, f: what is judged, its interval, and in red its bound. "
+        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), each with "
+        f"{config.prompts} prompts of its own; drastic: rates >= {config.high:g}, averaged. Of "
         f"{edits} edits the interval of a change lies below zero for {better} shots; luck alone "
         f"puts {tail * edits:.0f} there. d = {config.d}."
     )
+
+
+def by_rate(dataset, config):
+    """How shallow and deep attention compare at each drastic rate."""
+    logs = np.log10(1 + relative(dataset)).sel(shots=config.n, part="attention")
+    shallow, deep = shallow_and_deep(logs.sel(rate=slice(config.high, None)), config.ends)
+    ratios = 10 ** (shallow - deep).mean("run")
+    listed = ", ".join(
+        f"{float(ratios.sel(rate=rate)):.2f} at {'drop' if rate == DROPPED else f'{rate:g}'}"
+        for rate in ratios.rate.values
+    )
+    return f"Shallow over deep attention by rate: {listed}."
 
 
 def two_readings(dataset, config):

@@ -103,7 +103,7 @@ def caption(dataset) -> str:
         f"{far:.2g} times that of ridge regression: they are far from the best predictor. "
         f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), "
         f"{config.validation} validation and {config.test} test prompts of its own for each model "
-        f"and task; bars: 95 % intervals over runs. c: what is judged (green holds, orange fails, "
-        f"grey undecided), shaded the values that keep the bound. d, below: how many prompts pass "
+        f"and task; bars: 95 % intervals over runs. c: what is judged, its interval, "
+        f"and in red its bound. d, below: how many prompts pass "
         f"through a model. d = {config.d}, n = {config.n}."
     )

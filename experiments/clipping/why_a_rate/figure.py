@@ -37,8 +37,9 @@ def plot(dataset):
     )
     judged = samples(dataset)
     for ax, labels, linear, words, title in panels:
-        scale = None if linear is None else dict(value="symlog", linthresh=linear)
-        judged_rows(ax, statements(config), judged, labels, scale)
+        judged_rows(ax, statements(config), judged, labels)
+        if linear is not None:
+            ax.set_xscale("symlog", linthresh=linear)
         ax.set(xlabel=words, title=title)
     return figure
 
@@ -103,8 +104,8 @@ def caption(dataset) -> str:
         f"{config.more_prompts} others, means and 95 % intervals; dashes: a gain that counts. c: "
         f"median over runs and the middle 80 %. d: risks beside that after clipping, with whole "
         f"layers dropped, and with single matrices pruned by magnitude or projected to equally "
-        f"many numbers. b, d to f: what is judged (green holds, orange fails, grey undecided), "
-        f"shaded the values that keep the bound. {dataset.sizes['run']} trained models "
+        f"many numbers. b, d to f: what is judged, its interval, and in red its bound. "
+        f"{dataset.sizes['run']} trained models "
         f"({left_out(dataset)} diverged and left out), each with its own prompts; {lost} numbers "
         f"left out as not finite."
     )
