@@ -20,6 +20,16 @@ def softmax_growth(dataset):  # [run]
     return error.sel(few=max(dataset.few.values)) / error.sel(few=config.n)
 
 
+def over_bayes(dataset):  # of descent, linear and softmax
+    """How far from the best at the length of training: median errors over the Bayes rule's."""
+    config = results.config_of(dataset)
+    noisy = dataset.sel(noise=config.noise_std)
+    bayes = float(noisy.bayes.sel(shots=config.n).median("run"))
+    linear = noisy.error.sel(shots=config.n, scaling="by n").median("run")
+    softmax = float(noisy.softmax.sel(few=config.n).median("run"))
+    return [*(float(linear.sel(model=model)) / bayes for model in LINEAR), softmax / bayes]
+
+
 def predicted(dataset):  # [R]
     """The number of demonstrations from which η λ_max(XᵀX), divided by n of training, exceeds 2."""
     return _crossing(dataset.shots.values, dataset.largest.transpose("run", "shots"), 2.0)

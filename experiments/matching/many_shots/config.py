@@ -7,6 +7,7 @@ from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
 LINEAR = ("descent", "linear")  # constructed and trained
+NAMES = ("a constructed descent", "our briefly trained linear attention")
 SCALINGS = ("by n", "fixed")  # what linear attention divides by: its n, or that of training
 
 
@@ -22,7 +23,7 @@ class Config:
     noise_std: float = 0.5  # of the labels in training
     depth: int = 3
     heads: int = 2
-    runs: int = 8
+    runs: int = 12
     linear_steps: int = 800
     linear_batch: int = 64
     softmax_steps: int = 600
@@ -30,7 +31,7 @@ class Config:
     learning_rate: float = 0.02
     test_prompts: int = 200  # of each run
     softmax_prompts: int = 24
-    seed: int = 0
+    seed: int = 1
     # Criteria. Errors are medians over prompts, then over runs: linear stacks explode on rare ones.
     growth: float = 1.0  # error at the most demonstrations over that at the trained length
     overshoot: float = 10.0  # the same, with a fixed normalisation
@@ -101,31 +102,33 @@ TIERS = {
 
 
 def statements(config) -> tuple[Statement, ...]:
-    median = partial(Statement, statistic="median")
-    question, most = "A3, open question on many shots", max(config.shots)
+    fresh = "12 fresh runs since a first look at 8"
+    median = partial(Statement, statistic="median", revision=fresh)
+    question, most = "A3 (2506.04579), section 4.6, open question", max(config.shots)
+    error = "the error, median over prompts,"
     longest = max(count for count in config.shots if count <= config.softmax_most)
-    names, rows = {"descent": "a constructed descent", "linear": "trained linear attention"}, []
-    for model, name in names.items():
+    rows = []
+    for model, name in zip(LINEAR, NAMES, strict=True):
         rows += [
             median(
                 f"{model}_normalised",
                 question,
                 f"Divided by n, {name} gains from demonstrations beyond the trained length",
-                f"the error at {most} demonstrations over that at {config.n}",
+                f"{error} at {most} demonstrations over that at {config.n}",
                 at_most=config.growth,
             ),
             median(
                 f"{model}_fixed",
-                f"derived here; {question}",
+                f"derived here, on {question}",
                 f"Divided by the trained length, {name} overshoots",
-                f"the error at {most} demonstrations over that at {config.n}",
+                f"{error} at {most} demonstrations over that at {config.n}",
                 at_least=config.overshoot,
             ),
             median(
                 f"{model}_bayes",
-                "modelled on A3's shot scaling",
+                "modelled on A3 (2506.04579), section 4.6",
                 f"Divided by n, {name} uses many demonstrations almost as the Bayes rule does",
-                f"its error over the Bayes rule's at {most}",
+                f"{error} over the Bayes rule's at {most}",
                 at_most=config.bayes_factor,
             ),
         ]
@@ -134,8 +137,9 @@ def statements(config) -> tuple[Statement, ...]:
         median(
             "softmax",
             question,
-            "Trained softmax attention gains from demonstrations beyond the trained length",
-            f"the error at {longest} demonstrations over that at {config.n}",
+            "Our briefly trained softmax attention gains from demonstrations beyond the trained "
+            "length",
+            f"{error} at {longest} demonstrations over that at {config.n}",
             at_most=config.growth,
         ),
         median(

@@ -2,20 +2,46 @@
 
 import numpy as np
 
-from experiments.matching.many_shots.claims import growth, predicted, softmax_growth
-from experiments.matching.many_shots.config import LINEAR, SCALINGS
+from experiments.matching import judged
+from experiments.matching.many_shots.claims import (
+    growth,
+    over_bayes,
+    predicted,
+    samples,
+    softmax_growth,
+)
+from experiments.matching.many_shots.config import LINEAR, SCALINGS, statements
 from lsa_lab import results
 from lsa_lab.harness import style
 
 
 def plot(dataset):
     noises = dataset.noise.values
-    figure, axes = style.figure(3.2 * len(noises), 4.0, (1, len(noises)))
-    for ax, noise in zip(axes, noises, strict=True):
+    count = len(noises)
+    figure, axes = style.figure(9.6, 3.3 * (count // 2 + 1), (count // 2 + 1, 2))
+    for ax, noise in zip(axes, noises, strict=False):
         errors(ax, dataset, noise)
-    axes[0].set_ylabel("squared error, median over prompts")
-    axes[-1].legend(ncols=2, loc="lower right")
+        ax.set_ylabel("squared error, median over prompts")
+    axes[count - 1].legend(ncols=2, loc="lower right")
+    judged_rows(axes[count], dataset)
+    for ax in axes[count + 1 :]:
+        ax.set_axis_off()
     return figure
+
+
+def judged_rows(ax, dataset):
+    names = {
+        f"{model}_{row}": f"{model}, {name}"
+        for model in LINEAR
+        for row, name in (("normalised", "1/n"), ("fixed", "fixed"), ("bayes", "1/n, over Bayes"))
+    }
+    names |= {"softmax": "softmax", "threshold": "unsafe from / η λ_max = 2"}
+    style.log_axes(ax, x=True)
+    rows = statements(results.config_of(dataset))
+    judged.rows(ax, rows, samples(dataset), names, (1e-3, 1e3))
+    ax.axvline(1, color="grey", lw=0.8)
+    ax.set(xlabel="judged ratio of errors, or of numbers")
+    ax.set_title("what is judged")
 
 
 def caption(dataset) -> str:
@@ -25,16 +51,19 @@ def caption(dataset) -> str:
     left.append(float(softmax_growth(dataset).median("run")))
     finished = int((dataset.status != "diverged").sum())
     missing = style.missing(dataset.error) + style.missing(dataset.softmax)
+    far = [f"{ratio:.2g}" for ratio in over_bayes(dataset)]
     return (
         f"More demonstrations than in training leave {min(left):.2g} to {max(left):.2g} of the "
         "error if attention divides by their number; with a fixed divisor linear attention "
         f"overshoots. Those beyond the {config.n} of training (dashes) help the descent to the end "
         f"and trained stacks until their bias is left. Divided by {config.n} always, the same "
         "weights overshoot, off the top, soon after the descent's η λ_max(XᵀX) passes 2 "
-        f"(dash-dot). {config.depth} layers. Median of {config.runs} runs and the middle 80 % of "
-        f"them; {missing} left out as not finite; {finished} of {dataset.status.size} trainings "
-        f"finished. Softmax only up to {config.softmax_most}: its cost is quadratic. "
-        f"d = {config.d}."
+        f"(dash-dot). {config.depth} layers, trained briefly: at {config.n} descent, linear and "
+        f"softmax have {', '.join(far)} times the Bayes rule's median error. Median of "
+        f"{config.runs} runs and the middle 80 % of them; {missing} left out as not finite; "
+        f"{finished} of {dataset.status.size} trainings finished. Softmax only up to "
+        f"{config.softmax_most}: its cost is quadratic. d = {config.d}. Last panel: "
+        f"{judged.KEY}; what lies beyond the axis is drawn at its end."
     )
 
 
