@@ -1,4 +1,4 @@
-"""The stacks that `demonstration_order` asks, random, constructed and trained, under two masks."""
+"""The causal stacks that `demonstration_order` asks: random, constructed and trained."""
 
 import dataclasses
 from functools import partial
@@ -11,8 +11,6 @@ from experiments.models.regression import dense
 from experiments.models.trained import trained
 from lsa_lab.models import constructions, linear_attention, transformer
 
-MASKS = ("causal", "demonstrations")  # in the second, every token reads all demonstrations
-
 
 def spec_of(config, kernel):
     training = {name: getattr(config, name) for name in ("steps", "batch", "learning_rate")}
@@ -22,18 +20,16 @@ def spec_of(config, kernel):
     return dense(kernel, *sizes, noise_std=config.noise_std, training=training, **heads)
 
 
-def by_name(
-    config, progress
-):  # -> {model: ({mask: forward}, params [R, ...])}, {model: status [R]}
+def by_name(config, progress):  # -> {model: (forward, params [R, ...])}, {model: status [R]}
     """All models, and how the training of those that are trained ended."""
     key = jax.random.fold_in(jax.random.key(config.seed), 1)
     models, status = {"descent": descent(config)}, {}
     for kernel in config.kernels:
         spec = spec_of(config, kernel)
         runs = trained(spec, f"demonstration_order: {kernel}", progress=progress)
-        shapes = {mask: shape(spec, keys=mask) for mask in MASKS}
-        forward = {mask: partial(transformer.forward, config=shapes[mask]) for mask in MASKS}
-        scaled = shape(spec, keys="causal", init_scale=config.random_scale)
+        shape = model.shape(spec)
+        forward = partial(transformer.forward, config=shape)
+        scaled = dataclasses.replace(shape, init_scale=config.random_scale)
         init = jax.jit(jax.vmap(partial(transformer.init, config=scaled)))
         models[f"random {kernel}"] = forward, init(jax.random.split(key, config.runs))
         models[f"trained {kernel}"] = forward, runs.models().in_float64().params
@@ -41,13 +37,9 @@ def by_name(
     return models, status
 
 
-def descent(config):  # -> {mask: forward}, params [R, ...]
+def descent(config):  # -> forward, params [R, ...]
     """The best single step again and again, the same for all runs."""
     step = 1 / (1 + (1 + config.d + config.noise_std**2) / config.n)
     stack = constructions.gradient_descent(jnp.full(config.depth, step), config.d)
     params = jax.tree.map(lambda leaf: jnp.repeat(leaf[None], config.runs, 0), stack)
-    return {mask: partial(linear_attention.forward, keys=mask) for mask in MASKS}, params
-
-
-def shape(spec, **changes):
-    return dataclasses.replace(model.shape(spec), **changes)
+    return partial(linear_attention.forward, keys="causal"), params

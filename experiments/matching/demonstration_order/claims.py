@@ -4,7 +4,6 @@ import numpy as np
 
 from experiments.matching.demonstration_order.config import useful
 from lsa_lab import results
-from lsa_lab.statistics import worst
 
 
 def chosen(half):  # [R, 2, 6] -> [R]
@@ -15,7 +14,7 @@ def chosen(half):  # [R, 2, 6] -> [R]
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    by_id = {"control": worst(dataset.control.transpose("run", "model"), np.mean)}
+    by_id = {}
     for model in useful(results.config_of(dataset)):
         name, change = model.replace(" ", "_"), dataset.change.sel(model=model)
         half = dataset.half.sel(model=model).transpose("run", "half", "rule")

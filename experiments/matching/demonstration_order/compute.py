@@ -5,7 +5,11 @@ import numpy as np
 
 from experiments.matching.demonstration_order import causal_stacks
 from experiments.matching.demonstration_order.config import RULES, Config, models
-from experiments.matching.demonstration_order.orders import predictions, sample_orders
+from experiments.matching.demonstration_order.orders import (
+    bayes_errors,
+    predictions,
+    sample_orders,
+)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -14,19 +18,14 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     stacks, status = causal_stacks.by_name(config, progress)
     key = jax.random.fold_in(jax.random.key(config.seed), 0)
     batch, orders = sample_orders(config, key)
-    count = max(4, config.test_prompts // 20)
-    few, few_orders = jax.tree.map(lambda leaf: leaf[:, :count], (batch, orders))
     answers = np.asarray(batch.y_query)[:, :, None]
-    measured, effect, level = [], [], []
+    measured, level = [], []
     for name in models(config):
         forward, params = stacks[name]
-        predicted = np.asarray(predictions(forward["causal"], params, batch, orders))
+        predicted = np.asarray(predictions(forward, params, batch, orders))
         error = (predicted - answers) ** 2
         measured.append(changes(config, error))
         level.append(np.median(error[:, :, len(RULES) :], axis=(1, 2)))
-        free = np.asarray(predictions(forward["demonstrations"], params, few, few_orders))
-        size = np.sqrt((free**2).mean((1, 2)))
-        effect.append(np.abs(free - free[:, :, :1]).max((1, 2)) / size)
     half, whole, luck = (np.stack(part) for part in zip(*measured, strict=True))
     return xr.Dataset(
         {
@@ -34,7 +33,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "change": (("model", "run", "rule"), whole),
             "luck": (("model", "run"), luck),
             "level": (("model", "run"), np.stack(level)),
-            "control": (("model", "run"), np.stack(effect)),
+            "bayes": ("run", np.median(bayes_errors(config, batch), axis=1)),
             "status": (("trained", "run"), np.array(list(status.values()))),
         },
         {"model": models(config), "rule": list(RULES), "trained": list(status)},

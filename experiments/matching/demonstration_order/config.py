@@ -28,17 +28,16 @@ class Config:
     kernels: tuple[str, ...] = ("linear", "softmax")
     random_scale: float = 1.0  # of weights that are not trained
     random_orders: int = 16  # of each prompt, with whose mean a rule is compared
-    runs: int = 12
+    runs: int = 24
     steps: int = 500
     batch: int = 32
     learning_rate: float = 0.01
-    test_prompts: int = 400  # of each run; half choose the best rule, half judge it
+    test_prompts: int = 1600  # of each run; half choose the best rule, half judge it
     left_out: float = 0.02  # share of prompts with the largest error in any order
-    seed: int = 0
+    seed: int = 1
     # Criteria, on the change of the error against random orders, as a share of theirs; medians
     # over runs, for linear stacks explode on rare prompts.
-    none: float = 1e-10  # at most this much of a prediction's size is no effect
-    gain: float = 0.02  # the best rule helps if it lowers the error by this share
+    gain: float = 0.02  # a rule helps if it lowers the error by this share at least
 
     def __post_init__(self):
         checks.between(self, "d", 1, 32)
@@ -50,7 +49,7 @@ class Config:
         for name in ("steps", "batch"):
             checks.between(self, name, 1, None)
         checks.between(self, "test_prompts", 4, None)
-        for name in ("noise_std", "random_scale", "learning_rate", "none", "gain"):
+        for name in ("noise_std", "random_scale", "learning_rate", "gain"):
             checks.positive(self, name)
         checks.between(self, "left_out", 0, 0.5)
         if not self.kernels or {*self.kernels} - {"linear", "softmax"}:
@@ -98,26 +97,18 @@ def useful(config) -> list[str]:
 
 
 def statements(config) -> tuple[Statement, ...]:
-    median = partial(Statement, statistic="median")
-    question = "A3, open question on order"
+    fresh = "24 fresh runs of 1600 prompts since a look at 12 of 400"
+    median = partial(Statement, statistic="median", revision=fresh)
+    question = "A3 (2506.04579), limitations, open question"
     change = (
         "the change of the error against random orders, without the "
         f"{100 * config.left_out:g} % of prompts with the largest errors in any order"
     )
-    rows = [
-        Statement(
-            "control",
-            "derived here",
-            "Where all tokens read all demonstrations no order helps or harms",
-            "the largest change over the root mean square prediction, at the worst model,",
-            at_most=config.none,
-            note="statistic changed after a first run: it was over the median prediction, and the "
-            "rounding of exploded ones is larger",
-        )
-    ]
+    bound = "bound since a look what helps: it was 0, beside which no effect is never decided"
+    rows = []
     for model in useful(config):
         name = model.replace(" ", "_")
-        what = "a constructed descent" if model == "descent" else f"{model} attention"
+        what = "a constructed descent" if model == "descent" else f"our briefly {model} attention"
         rows += [
             median(
                 f"{name}_best",
@@ -131,15 +122,16 @@ def statements(config) -> tuple[Statement, ...]:
                 question,
                 f"Easy demonstrations first and hard ones last help {what}",
                 change,
-                at_most=0.0,
+                at_most=-config.gain,
+                revision=f"{bound}; {fresh}",
             ),
             median(
                 f"{name}_large_steps_first",
                 question,
                 f"Demonstrations with large gradient steps first help {what}",
                 change,
-                at_most=0.0,
-                note="added after a first run",
+                at_most=-config.gain,
+                revision=f"added after a first run; {bound}; {fresh}",
             ),
         ]
     return tuple(rows)

@@ -2,28 +2,49 @@
 
 import numpy as np
 
-from experiments.matching.demonstration_order.config import RULES, models, useful
+from experiments.matching import judged
+from experiments.matching.demonstration_order.claims import samples
+from experiments.matching.demonstration_order.config import RULES, models, statements, useful
 from lsa_lab import results
 from lsa_lab.harness import style
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(9.0, 4.0, (1, 2))
+    figure, axes = style.figure(9.6, 4.0, (1, 3))
     places = np.arange(len(RULES))
     for i, model in enumerate(models(config)):
         runs = 100 * dataset.change.sel(model=model).transpose("run", "rule")
         ax, middle = (axes[1], 3) if model in useful(config) else (axes[0], 0.5)
         x = places + 0.2 * (i - middle)
         style.band(ax, x, runs, model, style.COLOURS[i], style.MARKERS[i])
-    for ax, title in zip(axes, ("random weights", "constructed and trained"), strict=True):
+    for ax, title in zip(axes[:2], ("random weights", "constructed and trained"), strict=True):
         ax.axhline(0, color="grey", lw=0.8)
         ax.axhline(-100 * config.gain, color="grey", lw=0.8, ls="--")
         ax.set_xticks(places, RULES, rotation=35, ha="right", rotation_mode="anchor")
         ax.set_title(title)
         ax.legend()
     axes[0].set_ylabel("change of the error against random orders, %")
+    judged_rows(axes[2], dataset)
     return figure
+
+
+def judged_rows(ax, dataset):
+    rules = {
+        "best": "chosen rule",
+        "easy_to_hard": "easy first",
+        "large_steps_first": "large steps",
+    }
+    config = results.config_of(dataset)
+    names = {
+        f"{model.replace(' ', '_')}_{rule}": f"{model}, {name}"
+        for model in useful(config)
+        for rule, name in rules.items()
+    }
+    judged.rows(ax, statements(config), samples(dataset), names, (-0.4, 0.4))
+    ax.axvline(0, color="grey", lw=0.8)
+    ax.set(xlabel="judged change, as a share")
+    ax.set_title("what is judged")
 
 
 def caption(dataset) -> str:
@@ -37,6 +58,7 @@ def caption(dataset) -> str:
         for m in useful(config)
     )
     luck = 100 * dataset.luck.sel(model=useful(config)).median("run").values
+    far = (dataset.level / dataset.bayes).sel(model=useful(config)).median("run").values
     finished = int((dataset.status != "diverged").sum())
     return (
         f"Which order helps depends on the model: large gradient steps first change the error by "
@@ -45,7 +67,11 @@ def caption(dataset) -> str:
         f"orders. The rule that helps most: {best}. The luckiest of {config.random_orders} random "
         "orders of each prompt, known in hindsight, would give "
         + ", ".join(f"{change:.0f} %" for change in luck)
-        + ". Dashes: what counts as help. Without the causal mask every change is 0. Median of "
+        + ". Dashes: what counts as help. Without the causal mask no order changes anything, a "
+        'theorem (docs/theory, "The order of demonstrations"). The median error in random orders '
+        "is "
+        + ", ".join(f"{ratio:.2g}" for ratio in far)
+        + f" times the Bayes rule's. c: {judged.KEY}. a, b: median of "
         f"{config.runs} runs and the middle 80 % of them; {style.missing(dataset.change)} left out "
         f"as not finite; {finished} of {dataset.status.size} trainings finished; of each run's "
         f"prompts the {100 * config.left_out:.0f} % with the largest errors are left out. "

@@ -41,6 +41,17 @@ def sample_orders(config, key):  # -> Prompt, leaves [R, B, ...], and orders [R,
 
 
 @partial(jax.jit, static_argnums=0)
+def bayes_errors(config, batch):  # -> [R, B]
+    """Squared errors of the Bayes rule, which no order changes."""
+
+    def of_prompt(prompt):
+        weights = estimators.gaussian_posterior_mean(prompt, 1.0, config.noise_std**2)
+        return (weights @ prompt.x_query - prompt.y_query) ** 2
+
+    return jax.lax.map(jax.vmap(of_prompt), batch)
+
+
+@partial(jax.jit, static_argnums=0)
 def predictions(forward, params, batch, orders):  # -> [R, B, 6 + O]
     def after(params, prompt, order):
         prompt = prompt.replace(x=prompt.x[order], y=prompt.y[order])
