@@ -23,10 +23,22 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     return {
         "proxy": worst(proxy),
         "prefix": worst(prefix),
+        "proxy_on_average": on_average(proxy),
+        "prefix_on_average": on_average(prefix),
         "mismatching": worst(ratio.sel(rule="mismatched"), _least),
         "literal": worst(prefix / proxy),
         **{f"rank_{name}": worst(rank.sel(subsets=name), _least) for name in SUBSETS},
     }
+
+
+def on_average(ratio):  # [run, target] -> [R]
+    return np.exp(np.log(ratio).mean("target")).values
+
+
+def over_bayes(dataset):  # [target]
+    """How far from the best: the median error after random subsets over that of the Bayes rule."""
+    axes = ["run", "pool", "subset"]
+    return dataset.random.median(axes) / dataset.bayes.median(axes)
 
 
 def _least(runs):

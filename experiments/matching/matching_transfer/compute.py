@@ -8,6 +8,7 @@ from experiments.matching import checkpoints as matching
 from experiments.matching.matching_transfer.choices import choose, prefixes
 from experiments.matching.matching_transfer.config import RULES, SUBSETS, Config, targets
 from experiments.matching.matching_transfer.targets import (
+    bayes_errors,
     constructed_errors,
     errors,
     specs,
@@ -22,6 +23,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     root = jax.random.key(config.seed)
     keys = [jax.random.fold_in(root, tag) for tag in range(3)]
     x, y, *queries = taught(config, keys, progress)
+    random = bayes_errors(config, x[:, :, len(RULES) :], y[:, :, len(RULES) :], *queries)
     by_target = [*np.asarray(constructed_errors(config, x, y, queries))]
     x, y, *queries = (jnp.asarray(part, jnp.float32) for part in (x, y, *queries))
     status = {}
@@ -36,6 +38,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         {
             "chosen": ((*axes, "rule"), error[..., : len(RULES)]),
             "random": ((*axes, "subset"), error[..., len(RULES) :]),
+            "bayes": ((*axes[1:], "subset"), np.asarray(random)),
             "spearman": (("subsets", "target", "other", "run"), np.array(correlation).mean(-1)),
             "status": (("trained", "run"), np.array(list(status.values()))),
         },

@@ -2,17 +2,20 @@
 
 import numpy as np
 
-from experiments.matching.matching_transfer.claims import larger, ratios
-from experiments.matching.matching_transfer.config import RULES
+from experiments.matching import judged
+from experiments.matching.matching_transfer.claims import larger, over_bayes, ratios, samples
+from experiments.matching.matching_transfer.config import RULES, statements
 from lsa_lab import results
 from lsa_lab.harness import style
 
 
 def plot(dataset):
-    figure, axes = style.figure(9.6, 4.2, (1, 2))
+    figure, axes = style.figure(9.6, 7.0, (2, 2))
     errors(axes[0], dataset)
     image = rank_correlations(axes[1], dataset)
     figure.colorbar(image, ax=axes[1], shrink=0.8)
+    judged_ratios(axes[2], dataset)
+    judged_correlations(axes[3], dataset)
     return figure
 
 
@@ -24,15 +27,20 @@ def caption(dataset) -> str:
         for rule in ("prefix", "linear proxy")
     ]
     finished = int((dataset.status != "diverged").sum())
+    far = over_bayes(dataset).sel(target=larger(dataset)).values
     return (
         f"Subsets that match gradients of a one-layer prefix leave larger models {spans[0]} of a "
         f"random subset's error, those of a linear proxy {spans[1]}. "
-        f"Left: {config.n} of {config.m} noisy demonstrations, chosen on a small model, used on "
+        f"a: {config.n} of {config.m} noisy demonstrations, chosen on a small model, used on "
         f"others. Median of {config.runs} runs and the middle 80 % of them; "
         f"{style.missing(ratio)} left out as not finite; {finished} of {dataset.status.size} "
-        "trainings finished; arrows: off the top. Right: do subsets rank alike? Spearman's "
+        "trainings finished; arrows: off the top. After random subsets the targets, from left to "
+        "right, have "
+        + ", ".join(f"{ratio:.2g}" for ratio in far)
+        + " times the Bayes rule's median "
+        "error: some are far from trained. b: do subsets rank alike? Spearman's "
         "correlation in the median run, random subsets above the diagonal, all below. "
-        f"d = {config.d}, noise {config.noise_std:g}."
+        f"d = {config.d}, noise {config.noise_std:g}. c, d: {judged.KEY}."
     )
 
 
@@ -66,6 +74,28 @@ def rank_correlations(ax, dataset):
     ax.set_yticks(np.arange(len(both)), dataset.target.values)
     ax.set_title("rank correlation")
     return image
+
+
+def judged_ratios(ax, dataset):
+    names = {
+        "proxy": "proxy, worst target",
+        "prefix": "prefix, worst target",
+        "proxy_on_average": "proxy, on average",
+        "prefix_on_average": "prefix, on average",
+        "mismatching": "mismatched, least harm",
+        "literal": "prefix / proxy, worst",
+    }
+    style.log_axes(ax, x=True, ticks=(0.1, 0.2, 0.5, 1, 2, 5))
+    rows = statements(results.config_of(dataset))
+    judged.rows(ax, rows, samples(dataset), names, (0.1, 6.0))
+    ax.set(xlabel="judged ratio of errors")
+
+
+def judged_correlations(ax, dataset):
+    names = {"rank_all": "all subsets", "rank_random": "random ones"}
+    rows = statements(results.config_of(dataset))
+    judged.rows(ax, rows, samples(dataset), names, (-0.2, 1.0))
+    ax.set(xlabel="judged rank correlation, worst target")
 
 
 def name_targets(ax, dataset):

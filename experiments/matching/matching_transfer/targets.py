@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from experiments.models.model import Model
 from experiments.models.regression import dense
-from lsa_lab import prompts
+from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, moments
 
 
@@ -55,6 +55,19 @@ def constructed_errors(config, x, y, queries):
 
     over_pools = jax.vmap(jax.vmap(errors, (0, 0, None, None)))
     return jnp.moveaxis(jax.lax.map(lambda row: over_pools(*row), (x, y, *queries)), -1, 0)
+
+
+@partial(jax.jit, static_argnums=0)
+def bayes_errors(config, x, y, x_queries, y_queries):  # as for ``constructed_errors`` -> [R, P, S]
+    """Mean squared error of the Bayes rule on the queries of each pool, after every subset."""
+
+    def errors(x, y, x_queries, y_queries):
+        prompt = prompts.Prompt(x, y, x[0], y[0])
+        weights = estimators.gaussian_posterior_mean(prompt, 1.0, config.noise_std**2)
+        return ((x_queries @ weights - y_queries) ** 2).mean()
+
+    over_pools = jax.vmap(jax.vmap(errors, (0, 0, None, None)))
+    return jax.lax.map(lambda row: over_pools(*row), (x, y, x_queries, y_queries))
 
 
 @jax.jit
