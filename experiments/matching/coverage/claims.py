@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.matching.coverage.config import TAGS, shares
+from experiments.matching.coverage.config import CLASSES, PROXIES, TAGS, shares
 from lsa_lab import results
 from lsa_lab.statistics import worst
 
@@ -12,10 +12,9 @@ def relative(dataset):  # [kind, run, n, rule, group]
     return dataset.error / dataset.error.sel(rule="random")
 
 
-def relative_divergence(dataset):  # [kind, run, n]
-    """The KL of matching over the mean of random subsets over runs."""
-    random = dataset.divergence.sel(rule="random").mean("run")
-    return dataset.divergence.sel(rule="matching") / random
+def relative_divergence(dataset):  # [kind, run, n, rule]
+    """The KL over its expectation for random subsets."""
+    return dataset.divergence / dataset.expected
 
 
 def over_strata(dataset):  # [kind, run, n]
@@ -31,7 +30,11 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         pools = dataset.sel(kind=kind).transpose("run", "n", ...)
         error = relative(pools).sel(rule="matching")
         minority, majority = error.sel(group="minority"), error.sel(group="majority")
-        by_id[f"{tag}_shares"] = worst(relative_divergence(pools))
+        divergence = relative_divergence(pools)
+        if kind == CLASSES:
+            divergence = divergence.sel(n=[max(pools.n.values)])
+        for rule, name in zip(PROXIES, ("shares", "shares_intercept"), strict=True):
+            by_id[f"{tag}_{name}"] = worst(divergence.sel(rule=rule), np.mean)
         by_id[f"{tag}_minority"] = worst(minority)
         by_id[f"{tag}_favours"] = worst(minority / majority, lambda runs: -np.median(runs))
         by_id[f"{tag}_strata"] = worst(over_strata(pools))

@@ -8,22 +8,21 @@ import numpy as np
 
 from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
-from experiments.matching.coverage import rules
+from experiments.matching.coverage import learners, rules
 from experiments.matching.coverage.config import GROUPS, KINDS, RULES, Config, shares
 from lsa_lab.models import constructions
-from lsa_lab.selection import prefix, rivals
+from lsa_lab.selection import rivals
 from lsa_lab.tasks import pools
 
+SINGLE = len(RULES) - 2  # rules with one subset of each size
 AXES = ("kind", "run", "n", "rule")
 
 
 def sample(config, key):  # -> Pool, leaves [K·R, m, ...], and queries [K·R, 2 Q, ...]
     batches = []
     for tag, words in enumerate(KINDS.values()):
-        sizes, noise_std = (config.m, config.d), config.noise_std
-        task = pools.PoolTask(
-            *sizes, shares(config), config.separation, noise_std=noise_std, **words
-        )
+        words = {"noise_std": config.noise_std} | words
+        task = pools.PoolTask(config.m, config.d, shares(config), config.separation, **words)
         keys = jax.random.split(jax.random.fold_in(key, tag), config.runs)
         batches.append(matching.sample_pools(task, config.queries, keys))
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *batches)
@@ -48,10 +47,20 @@ def divergence(share, pool):
     return sum(p * np.log(np.where(p > 0, p, 1) / q) for p, q in both)
 
 
-def by_rule(config, values):  # [K·R, 4 + 2 S, ...] -> [K·R, 6, ...]
-    """The mean over random subsets and over stratified ones beside the four rules' values: each
+def expected_divergence(config, size):
+    """The mean KL of all subsets of a size, whose share of the minority is hypergeometric."""
+    from scipy.stats import hypergeom
+
+    minority = int(pools.counts(shares(config), config.m)[1])
+    numbers = np.arange(size + 1)
+    probabilities = hypergeom(config.m, minority, size).pmf(numbers)
+    return probabilities @ divergence(numbers / size, config.minority)
+
+
+def by_rule(config, values):  # [K·R, 5 + 2 S, ...] -> [K·R, 7, ...]
+    """The mean over random subsets and over stratified ones beside the other rules' values: each
     subset is judged before the mean is taken, for a mean of draws is no subset's own."""
-    parts = np.split(values, [4, 4 + config.random_draws], axis=1)
+    parts = np.split(values, [SINGLE, SINGLE + config.random_draws], axis=1)
     means = [part.mean(1, keepdims=True) for part in parts[1:]]
     return np.concatenate([parts[0], *means], axis=1)
 
@@ -63,10 +72,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     pool, queries = sample(config, jax.random.fold_in(root, 0))
     count, draws = len(pool.y), config.random_draws
     keys = [jax.random.split(jax.random.fold_in(root, tag), count) for tag in (1, 2, 3)]
-    training = {name: getattr(config, name) for name in ("epochs", "batch", "saves")}
-    recipe = prefix.Recipe(**training, learning_rate=config.learning_rate)
-    path = matching.linear_checkpoints(pool, recipe, keys[0], "coverage", progress)
-    features = rules.features(pool, path)
+    features = learners.features(config, pool, keys[0], progress)
     random = partial(rivals.random_subsets, m=config.m, size=config.m, count=draws)
     orders = jax.jit(jax.vmap(random))(keys[1])
     of_runs = jax.jit(jax.vmap(partial(judge, config)))
@@ -82,12 +88,11 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         values = np.stack([values[name] for values in by_size], axis=1)
         return values.reshape(len(KINDS), config.runs, *values.shape[1:])
 
-    everyone = judged(np.ones((count, 4 + 2 * draws, config.m)))["error"][:, 0]
     data = {
         "error": ((*AXES, "group"), stacked("error")),
         "divergence": (AXES, stacked("divergence")),
+        "expected": ("n", [expected_divergence(config, size) for size in config.sizes]),
         "gap": (AXES, stacked("gap")),
-        "pool_error": (("kind", "run", "group"), everyone.reshape(len(KINDS), config.runs, 2)),
     }
     sizes = {"kind": list(KINDS), "n": list(config.sizes)}
     return xr.Dataset(data, sizes | {"rule": list(RULES), "group": list(GROUPS)})

@@ -7,23 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching.coverage.config import shares
-from lsa_lab.selection import diversity, gradient_matching, prefix, rivals
+from lsa_lab.selection import diversity, gradient_matching, rivals
 from lsa_lab.tasks import pools
 
 
-@jax.jit
-def features(pool, path):  # -> [K·R, 2, m, p]
-    """Gradients of the linear proxy and moments, padded to one width: zeros change no distance."""
-    linear = jax.vmap(prefix.linear_gradients)(path, pool)
-    oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
-    width = max(linear.shape[2], oracle.shape[2])
-    padded = [jnp.pad(f, ((0, 0), (0, 0), (0, width - f.shape[2]))) for f in (linear, oracle)]
-    return jnp.stack(padded, axis=1)
-
-
 @partial(jax.jit, static_argnums=(0, 1))
-def choose(config, size, pool, features, random, keys):  # of K·R runs -> indices [.., 4 + 2 S, n]
-    """The choices of the four rules, then random subsets, then random ones within the clusters."""
+def choose(config, size, pool, features, random, keys):  # of K·R runs -> indices [.., 5 + 2 S, n]
+    """The choices of the first five rules, random subsets, and random ones within the clusters."""
     labels = np.repeat(np.arange(2), pools.counts(shares(config), config.m))
 
     def of_run(row):
