@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.matching.gradient_matching.config import RIVALS
+from experiments.matching.gradient_matching.config import RIVALS, tag
 from lsa_lab import results
 from lsa_lab.statistics import worst
 
@@ -12,28 +12,26 @@ def relative(dataset):  # [run, n, rule]
     return (dataset.error / dataset.error.sel(rule="random")).transpose("run", "n", "rule")
 
 
-def over_rival(dataset):  # [run, n]
-    """Errors of matching over those of ``best_rival``."""
+def over_rival(dataset, rival):  # [run, n]
+    """Errors of matching over those of a rival."""
     error = dataset.error.transpose("run", "n", "rule")
-    return error.sel(rule="matching") / error.sel(rule=best_rival(dataset))
-
-
-def best_rival(dataset) -> str:
-    """The rival whose median error over runs is least in the geometric mean over sizes."""
-    log = np.log(dataset.error.sel(rule=list(RIVALS))).mean("n").median("run")
-    return str(log.rule.values[int(np.argmin(log.values))])
+    return error.sel(rule="matching") / error.sel(rule=rival)
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    size = results.config_of(dataset).ablation_size
+    config = results.config_of(dataset)
+    size, most = config.ablation_size, max(config.sizes)
     dataset = dataset.transpose("run", ...)
     ratio = relative(dataset)
     matched = dataset.error.sel(rule="matching", n=size)
     swapped = dataset.gap_by_swaps / dataset.gap_by_swaps.isel(swaps=0)
+    rivals = [np.exp(np.log(over_rival(dataset, rival)).mean("n")) for rival in RIVALS]
     return {
         "random": worst(ratio.sel(rule="matching")),
+        "mismatched_at_most": ratio.sel(rule="mismatching", n=most).values,
         "mismatched": worst(ratio.sel(rule="mismatching"), lambda runs: -np.median(runs)),
-        "rivals": worst(over_rival(dataset)),
+        **{f"over_{tag(rival)}": worst(over_rival(dataset, rival)) for rival in RIVALS},
+        "rivals_on_average": worst(np.stack(rivals, axis=1)),
         "pool": (matched / dataset.pool_error).values,
         "prefix": worst(dataset.by_length / matched),
         "exact": worst(dataset.small.sel(how="swaps") / dataset.small.sel(how="exact")),

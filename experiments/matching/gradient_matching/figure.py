@@ -1,8 +1,10 @@
-"""Errors and objectives of every rule by size, small pools, and the three ablations."""
+"""Errors and objectives of every rule by size, small pools, the learners, and what is judged."""
 
 import numpy as np
 
-from experiments.matching.gradient_matching.claims import best_rival, over_rival, relative
+from experiments.matching import judged
+from experiments.matching.gradient_matching.claims import over_rival, relative, samples
+from experiments.matching.gradient_matching.config import RIVALS, statements, tag
 from lsa_lab import results
 from lsa_lab.harness import style
 
@@ -10,28 +12,28 @@ COMPARED = ("mismatching", "random", "best of 5", "matching", "matching, prefix"
 
 
 def plot(dataset):
-    figure, axes = style.figure(10.0, 6.2, (2, 3))
+    figure, axes = style.figure(10.0, 6.6, (2, 3))
     by_size(axes[:2], dataset)
     all_rules(axes[2], dataset)
     small_pools(axes[3], dataset)
     learners(axes[4], dataset)
-    swaps(axes[5], dataset)
+    judged_rows(axes[5], dataset)
     return figure
 
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     matched = relative(dataset).sel(rule="matching").median("run")
-    rival = over_rival(dataset).median("run")
-    names = ("error", "gap", "small", "by_used", "by_length", "by_swaps", "gap_by_swaps")
+    diverse = over_rival(dataset, "determinantal").median("run")
+    names = ("error", "gap", "small", "by_used", "by_length", "gap_by_swaps")
     return (
         f"Matched demonstrations leave {_span(matched)} of the error of random subsets, and "
-        f"{_span(rival)} of that of {best_rival(dataset)} selection, the best rival on average. "
+        f"{_span(diverse)} of that of determinantal ones, which are chosen without gradients. "
         f"A stack of {config.depth} steps of descent learns from n of {config.m} noisy "
         f"demonstrations (d = {config.d}, noise {config.noise_std:g}). "
-        f"Median of {config.runs} runs and the middle 80 % of them; random is the median of "
-        f"{config.random_draws} draws; {sum(style.missing(dataset[name]) for name in names)} "
-        f"numbers left out as not finite. e, f: n = {config.ablation_size}."
+        f"a to e: median of {config.runs} runs and the middle 80 % of them; random is the median "
+        f"of {config.random_draws} draws; {sum(style.missing(dataset[name]) for name in names)} "
+        f"numbers left out as not finite. e: n = {config.ablation_size}. f: {judged.KEY}."
     )
 
 
@@ -104,12 +106,23 @@ def learners(ax, dataset):
     ax.legend()
 
 
-def swaps(ax, dataset):
-    places = np.arange(len(dataset.swaps))
-    for i, (name, label) in enumerate((("gap_by_swaps", "objective"), ("by_swaps", "error"))):
-        runs = (dataset[name] / dataset[name].isel(swaps=0)).transpose("run", "swaps")
-        style.band(ax, places, runs, label, style.COLOURS[i], style.MARKERS[i])
-    ax.set_xticks(places, [str(count) for count in dataset.swaps.values])
-    ax.set(xlabel="swaps allowed", ylabel="over that of greedy choice")
-    ax.set_title("swaps")
-    ax.legend()
+def judged_rows(ax, dataset):
+    config = results.config_of(dataset)
+    most, size = max(config.sizes), config.ablation_size
+    names = {
+        "random": "matching / random, worst n",
+        "mismatched_at_most": f"mismatched / random, n = {most}",
+        "mismatched": "the same, least n",
+        **{f"over_{tag(rival)}": f"/ {rival}, worst n" for rival in RIVALS},
+        "rivals_on_average": "/ worst rival, all n",
+        "pool": f"/ the pool, n = {size}",
+        "prefix": "prefix / proxy, worst",
+        "exact": "swaps / best subset",
+        "swaps": "swaps / greedy",
+        "checkpoints": "one / all checkpoints",
+    }
+    style.log_axes(ax, x=True, ticks=(0.5, 1, 2, 5))
+    judged.rows(ax, statements(config), samples(dataset), names, (0.25, 8.0))
+    ax.axvline(1, color="grey", lw=0.8)
+    ax.set(xlabel="judged ratio")
+    ax.set_title("what is judged")

@@ -9,12 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from experiments.matching import checkpoints
+from experiments.matching.gradient_matching.config import LENGTH
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix, rivals
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
-
-LENGTH = 4  # of A3's prefix
 
 
 def gradients(config, pool, keys_linear, key_prefix, progress):
