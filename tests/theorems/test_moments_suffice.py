@@ -85,8 +85,8 @@ def from_superposition(seed, shape, keys):
     """The query 2a - 3b at every layer, less 2 times that of a and -3 times that of b."""
     prompt, params = draw(seed, *shape)
     a, b = prompt.x_query, prompt.x[0]
-    asked = [prompt.replace(x_query=x) for x in (2 * a - 3 * b, a, b)]
-    both, first, second = (run(params, each, keys).stream[:, -1] for each in asked)
+    queries = [prompt.replace(x_query=x) for x in (2 * a - 3 * b, a, b)]
+    both, first, second = (run(params, each, keys).stream[:, -1] for each in queries)
     return float(jnp.max(jnp.abs(both - 2 * first + 3 * second)) / (1 + jnp.max(jnp.abs(both))))
 
 

@@ -30,12 +30,12 @@ class Config:
     key_width: int = 4
     mlp_width: int = 16
     scales: tuple[float, ...] = (0.5, 1.0, 2.0)  # of the weights, times 1 / √inputs
-    runs: int = 8
+    runs: int = 12
     prompts: int = 4  # for each run, averaged
     queries: int = 12  # after the demonstrations of each prompt
-    seed: int = 0
+    seed: int = 1
     # Criteria, on |H - H_0 W^T| / |H|.
-    exact: float = 1e-10  # at most this is a common map
+    exact: float = 1e-10  # at most this is rounding
     clear: float = 1e-3  # at least this is none
 
     def __post_init__(self):
@@ -64,23 +64,24 @@ TIERS = {
 
 
 def statements(config) -> tuple[Statement, ...]:
+    # That masked linear attention has a map common to all tokens, that it still has one if the
+    # query is a key, and that a causal mask leaves one to all queries, are theorems.
     none = "has no map common to the tokens of a prompt"
 
-    def shared(name, says, source="derived here"):
-        measured = "|H - H_0 Wᵀ| / |H| at the worst layer and scale"
-        return Statement(name, source, says, measured, at_most=config.exact)
-
     def not_shared(name, says):
-        measured = "|H - H_0 Wᵀ| / |H| at the layer and scale with the least"
-        return Statement(name, "derived here", says, measured, at_least=config.clear)
+        return Statement(
+            name,
+            "modelled on A2 (2406.03768), Theorem 1",
+            says,
+            "|H - H_0 Wᵀ| / |H| at the layer and scale with the least",
+            at_least=config.clear,
+            note="the least is the hardest to hold for",
+            revision=f"{config.runs} fresh runs since a first look at 8",
+        )
 
-    theorem = "Masked linear attention: h_t = W_t h_0, one W_t for all tokens of a prompt"
     return (
-        shared("linear", theorem, "A2 (2406.03768), Theorem 1"),
-        shared("query_as_key", "If the query is a key too, the tokens still share one map"),
         not_shared("query_as_key_queries", "A query that is a key changes the map"),
         not_shared("causal", f"Causal linear attention {none}"),
-        shared("causal_queries", "A causal mask leaves one map that all queries share"),
         not_shared("norm", f"Linear attention with pre-norm {none}"),
         not_shared("mlp", f"Linear attention with an MLP {none}"),
         not_shared("softmax", f"Softmax attention {none}"),

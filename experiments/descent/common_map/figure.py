@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from experiments.descent.common_map.config import MODELS
+from experiments.descent.common_map.claims import samples
+from experiments.descent.common_map.config import MODELS, statements
 from lsa_lab import results
 from lsa_lab.harness import style
 
@@ -10,7 +11,7 @@ EXACT = ("linear", "linear, query a key")  # nothing of the tokens is left to ex
 
 
 def plot(dataset):
-    figure, axes = style.figure(9.0, 3.6, (1, 3))
+    figure, axes = style.figure(6.75, 6.0, (2, 2))
     last = dataset.isel(layer=-1)
     residuals(axes[0], dataset, last.residual)
     residuals(axes[1], dataset, last.query_residual)
@@ -18,6 +19,7 @@ def plot(dataset):
     axes[0].legend()
     axes[1].set_title("queries, same demonstrations")
     unexplained(axes[2], middle_scale(dataset))
+    judged(axes[3], dataset)
     return figure
 
 
@@ -30,8 +32,9 @@ def residuals(ax, dataset, residual):
         runs = np.maximum(runs, smallest)  # an exact zero has no logarithm
         x = places + 0.2 * (i - (len(config.scales) - 1) / 2)
         style.band(ax, x, runs, f"weights × {scale:g}", style.COLOURS[i], style.MARKERS[i])
-    for criterion in (config.exact, config.clear):
-        ax.axhline(criterion, color="grey", lw=0.8, ls="--")
+    ax.axhline(config.clear, color=style.COLOURS[1], lw=0.8, ls="--")
+    ax.axhspan(smallest, config.exact, color="grey", alpha=0.12, lw=0)
+    ax.set_ylim(bottom=smallest)
     style.log_axes(ax, y=True)
     ax.set_xticks(places, list(MODELS), rotation=40, ha="right", rotation_mode="anchor")
     ax.set_ylabel("|H - H₀Wᵀ| / |H|, last layer")
@@ -47,6 +50,14 @@ def unexplained(ax, dataset):
     ax.set_ylim(0, 1.55 * ax.get_ylim()[1])
     ax.set_title(f"tokens of a prompt, weights × {dataset.scale.item():g}")
     ax.legend(ncols=2)
+
+
+def judged(ax, dataset):
+    labels = ("queries, query a key", "causal", "norm", "MLP", "softmax")
+    style.judged(ax, statements(results.config_of(dataset)), samples(dataset), labels)
+    style.log_axes(ax, x=True)
+    ax.set(xlabel="|H - H₀Wᵀ| / |H|, where least")
+    ax.set_title("what is judged")
 
 
 def middle_scale(dataset):
@@ -66,6 +77,7 @@ def caption(dataset) -> str:
         f"causal mask, {norm:.2g} with norms, {mlp:.2g} with an MLP, and {linear:.0e} in masked "
         f"linear attention. The best matrix for each prompt and layer, at the same random weights; "
         f"median of {config.runs} runs and the middle 80 % of them; {missing} not finite. "
-        f"d = {config.d}, n = {config.n}. Dashed: at most {config.exact:g} counts as a common map, "
-        f"at least {config.clear:g} as none."
+        f"d = {config.d}, n = {config.n}. Shaded: below {config.exact:g}, rounding: these maps are "
+        f'theorems (docs/theory, "Moments suffice"). '
+        f"Dashed and red: at least {config.clear:g} counts as no map; d: means with 95 % intervals."
     )

@@ -3,6 +3,7 @@
 import numpy as np
 
 from experiments.descent.implicit_trajectories.config import ALGORITHMS
+from lsa_lab.statistics import best_elsewhere
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
@@ -15,7 +16,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "linear": last["GD++"],
         "direction": cosines(dataset, "linear", "GD++").min(1),
         "own_step": own_steps(dataset, "linear", "GD++").mean(1),
-        "softmax": nearest_to_others(np.stack([*softmax.values()])),
+        "softmax": -best_elsewhere(-np.stack([*softmax.values()], axis=1)),
         "newton": softmax["GD"] - softmax["Newton"],
     }
 
@@ -36,12 +37,6 @@ def own_steps(dataset, model, algorithm) -> np.ndarray:  # [R, L]
     apart = dataset.sensitivity.sel(model=model, algorithm=algorithm)
     closest = apart.transpose("run", "layer", "step").values[:, 1:].argmin(2)
     return closest == dataset.layer.values[None, 1:]
-
-
-def nearest_to_others(apart) -> np.ndarray:  # [A, R] -> [R]
-    """Each run's distance from the algorithm with the least mean distance to the other runs."""
-    others = apart.sum(1, keepdims=True) - apart
-    return np.take_along_axis(apart, others.argmin(0)[None], axis=0)[0]
 
 
 def nearest(dataset, model) -> str:

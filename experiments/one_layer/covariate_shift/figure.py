@@ -79,8 +79,9 @@ def caption(dataset) -> str:
         f"with n = {config.n}. a, b: d = {config.d}; lines are theory, dashes its floor with "
         f"unlimited demonstrations ({dataset.length_floor[-1].item():.2g} at c = {SHIFTS[-1]:g}); "
         f"points are means of {config.runs} runs with 95 % intervals; {missing} left out as not "
-        f"finite. That descent is unmoved by the scale is a theorem (docs/theory, Symmetries of "
-        f"predictions). c: diabetes table, means with 95 % intervals over {config.table_groups} "
+        f"finite. That descent is unmoved by the scale is a theorem "
+        f'(docs/theory, "Symmetries of predictions"). '
+        f"c: diabetes table, means with 95 % intervals over {config.table_groups} "
         f"disjoint groups of patients. d: red ticks are bounds. Descent: {config.descent_steps} "
         f"steps of each prompt's own 1/λ_max."
     )

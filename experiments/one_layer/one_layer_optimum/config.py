@@ -50,7 +50,7 @@ TIERS = {
 
 
 def statements(config) -> tuple[Statement, ...]:
-    source = "Zhang et al. 2306.09927; with label noise derived here"
+    source = "Zhang et al. 2306.09927, in our setting; with label noise derived here"
     worst = "at the worst task, n and number of heads"
     return (
         Statement(
@@ -70,8 +70,9 @@ def statements(config) -> tuple[Statement, ...]:
         Statement(
             "heads",
             "derived here",
-            "In one layer more heads change nothing: they merge into one matrix",
+            "Trained with more heads, one layer ends at the same risk: they merge into one matrix",
             f"the relative change of the risk from {config.heads[0]} to more heads, where largest",
             margin=config.head_ratio,
+            note="that they merge is a theorem; here that training is not led elsewhere",
         ),
     )

@@ -1,16 +1,16 @@
-"""Risks of trained layers on the closed form, what they exceed it by, and the learned matrix."""
+"""Risks of trained layers on the closed form, their excess, the learned matrix, what is judged."""
 
 import itertools
 
 from experiments.one_layer.one_layer_optimum.claims import samples
-from experiments.one_layer.one_layer_optimum.config import TASKS
+from experiments.one_layer.one_layer_optimum.config import TASKS, statements
 from lsa_lab import results
 from lsa_lab.harness import style
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(9.0, 3.4, (1, 3))
+    figure, axes = style.figure(6.75, 5.4, (2, 2))
     colors = zip(TASKS, style.COLOURS, strict=False)
     markers = zip(config.heads, style.MARKERS, strict=False)
     cells = list(itertools.product(colors, markers))
@@ -21,20 +21,33 @@ def plot(dataset):
         label = f"{heads} head" + "s" * (heads > 1) if task == TASKS[0] else None
         if heads == config.heads[0]:
             style.line(axes[0], dataset.n, runs.theory, task, color)
-        style.band(axes[0], length, runs.risk, None, color, marker)
-        style.band(axes[1], beside, 100 * runs.excess, None, color, marker)
-        style.band(axes[2], beside, 1 - runs.cosine, label, color, marker)
-    axes[1].axhline(100 * config.excess, color="grey", lw=0.8, ls="--", label="criterion")
-    axes[2].axhline(1 - config.cosine, color="grey", lw=0.8, ls="--", label="criterion")
+        look = {"fmt": marker, "color": color, "capsize": 2}
+        style.mean_points(axes[0], length, runs.risk, **look)
+        style.mean_points(axes[1], beside, 100 * runs.excess, **look)
+        style.mean_points(axes[2], beside, 1 - runs.cosine, label, **look)
+    bound = {"color": style.COLOURS[1], "lw": 0.8, "ls": "--", "label": "bound"}
+    axes[1].axhline(100 * config.excess, **bound)
+    axes[2].axhline(1 - config.cosine, **bound)
     axes[1].set_ylim(bottom=min(0, *axes[1].get_ylim()))
     names = ("risk", "excess over the optimum, %", "1 - cosine with A*")
     titles = ("theory and trained layers", "trained layers, paired", "the learned matrix")
-    for ax, name, title in zip(axes, names, titles, strict=True):
+    for ax, name, title in zip(axes, names, titles, strict=False):
         style.log_axes(ax, x=True, y=ax is not axes[1], ticks=dataset.length.values)
         ax.set(xlabel="demonstrations n", ylabel=name)
         ax.set_title(title)
         ax.legend()
+    judged(axes[3], dataset)
     return figure
+
+
+def judged(ax, dataset):
+    rows = [each for each in statements(results.config_of(dataset)) if each.id != "matrix"]
+    style.judged(
+        ax, rows, samples(dataset), ("excess over\nthe optimum", "change with\nmore heads")
+    )
+    ax.axvline(0, color="grey", lw=0.8)
+    ax.set(xlabel="share of the risk")
+    ax.set_title("what is judged, at the worst place")
 
 
 def caption(dataset) -> str:
@@ -44,6 +57,6 @@ def caption(dataset) -> str:
         f"At its worst task and length a trained layer's mean risk is "
         f"{100 * worst['risk'].mean():.2g} % above the optimum of theory, and its matrix has "
         f"cosine {worst['matrix'].mean():.4f} with the optimal one. Lines: the optimum in closed "
-        f"form; colours are tasks. Points: median of {config.runs} trained layers and the middle "
-        f"80 % of them; {missing} left out as not finite. d = {config.d}."
+        f"form; colours are tasks. Points: mean of {config.runs} trained layers with its 95 % "
+        f"interval; {missing} left out as not finite. d: red ticks are bounds. d = {config.d}."
     )

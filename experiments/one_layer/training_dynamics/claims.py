@@ -3,15 +3,14 @@
 import numpy as np
 
 
-def samples(dataset) -> dict[str, np.ndarray | float]:  # {id: [R]}, population one number
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     limit, half_time = dataset["limit"].item(), dataset.half_time.item()
     steps = dataset.step_stochastic.mean("step_entry").transpose("run", ...).values
     halves = crossings(dataset.step_stochastic_time.values, steps, np.array([limit / 2]))
     return {
-        "population": float(distance_from_law(dataset, "population").max()),
         "samples": distance_from_law(dataset, "stochastic").mean("step_stochastic_time").values,
         "half_time": np.abs(halves / half_time - 1),
-        "order": modes_in_order(dataset).astype(float),
+        "order": delays(dataset).min(1),
     }
 
 
@@ -21,16 +20,17 @@ def distance_from_law(dataset, kind):  # -> [(R,) t]
     return np.abs(path - law) / dataset["limit"].item()
 
 
-def modes_in_order(dataset) -> np.ndarray:  # [R]
-    """Whether modes reach half of their limits in the order of their eigenvalues, largest first.
+def delays(dataset) -> np.ndarray:  # [R, modes - 1]
+    """The time to half of its limit of each mode over that of the mode with the next larger λ.
 
-    One that never does is not in order: NaN compares as false.
+    One that never gets there is taken to do so at the end.
     """
+    times = dataset.mode_stochastic_time.values
     paths = dataset.mode_stochastic.transpose("run", "mode_entry", "mode_stochastic_time").values
-    halves = dataset.mode_limit.values[None, :, None] / 2
-    reached = crossings(dataset.mode_stochastic_time.values, paths, halves)
+    reached = crossings(times, paths, dataset.mode_limit.values[None, :, None] / 2)
+    reached = np.where(np.isfinite(reached), reached, times[-1])
     order = np.argsort(dataset.mode_entry.values)[::-1]
-    return (np.diff(reached[:, order], axis=1) > 0).all(1)
+    return reached[:, order][:, 1:] / reached[:, order][:, :-1]
 
 
 def crossings(times, paths, levels):  # [t], [..., t], [..., 1] -> [...]

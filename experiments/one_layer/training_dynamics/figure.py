@@ -1,13 +1,14 @@
-"""Paths of the effective step, of modes and of separate heads, beside their laws."""
+"""Paths of the effective step, of modes and separate heads beside their laws; what is judged."""
 
-from experiments.one_layer.training_dynamics.claims import samples
+from experiments.one_layer.training_dynamics.claims import distance_from_law, samples
+from experiments.one_layer.training_dynamics.config import statements
 from lsa_lab import results
 from lsa_lab.harness import style
 
 
 def plot(dataset):
-    figure, axes = style.figure(9.0, 3.4, (1, 3))
-    for ax, panel in zip(axes, (isotropic, modes, heads), strict=True):
+    figure, axes = style.figure(6.75, 5.4, (2, 2))
+    for ax, panel in zip(axes, (isotropic, modes, heads, judged), strict=True):
         panel(ax, dataset)
     return figure
 
@@ -55,16 +56,26 @@ def heads(ax, dataset):
     ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
 
 
+def judged(ax, dataset):
+    labels = ("distance from the law", "half-time, relative error", "delay of the next mode")
+    style.judged(ax, statements(results.config_of(dataset)), samples(dataset), labels)
+    style.log_axes(ax, x=True)
+    ax.set_title("what is judged")
+
+
 def caption(dataset) -> str:
     config, measured = results.config_of(dataset), samples(dataset)
     missing = style.missing(dataset.step_stochastic) + style.missing(dataset.mode_stochastic)
     eigenvalues = ", ".join(f"{value:g}" for value in config.eigenvalues)
+    population = 100 * float(distance_from_law(dataset, "population").max())
     return (
         f"Descent on fresh samples is off the logistic law by "
-        f"{100 * measured['samples'].mean():.2g} % of the limit on average, and "
-        f"{100 * measured['order'].mean():.3g} % of the runs learn modes in the order that theory "
-        f"gives. Lines and dashes: closed laws and the matrix ODE. Bands: the "
-        f"middle 80 % of {config.runs} runs of descent on fresh batches of {config.batch}, all "
-        f"entries free; {missing} numbers left out as not finite. a: d = {config.d}, "
-        f"n = {config.n}; b and c: eigenvalues {eigenvalues}."
+        f"{100 * measured['samples'].mean():.2g} % of the limit on average, and each mode takes "
+        f"{measured['order'].min():.2g} times as long as the one before it, or more. "
+        f"Lines and dashes: closed laws and the matrix ODE, whose agreement is a theorem "
+        f'(docs/theory, "The logistic law"); descent on the population loss is within '
+        f"{population:.2g} % of it. Bands: the middle 80 % of {config.runs} runs of descent on "
+        f"fresh batches of {config.batch}, all entries free; {missing} numbers left out as not "
+        f"finite. a: d = {config.d}, n = {config.n}; b and c: eigenvalues {eigenvalues}. d: means "
+        f"with 95 % intervals; red ticks are bounds."
     )
