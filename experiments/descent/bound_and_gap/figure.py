@@ -9,11 +9,11 @@ from lsa_lab import results
 from lsa_lab.harness import style
 
 WORDS = {"noise": "noise", "shots": "n", "depth": "layers"}
-PARTS = {"noisy_bound": "bound", "noise_cost": "cost of the noise"}
+PARTS = {"noisy_bound": "bound", "noise_cost": "cost"}
 RANKS = {
     "ranks": "whole grid",
     "ranks_at_equal_n": "equal n",
-    "better_than_counting": "less that of 1/√n",
+    "better_than_counting": "less 1/√n",
 }
 
 
@@ -21,7 +21,7 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 4.9, (2, 3))
     for ax, axis in zip(axes, WORDS, strict=False):
         along(ax, dataset, axis)
-    axes[0].legend(loc="lower right")
+    axes[2].legend(loc="center right")
     over_c(axes[3], dataset)
     whole_grid(axes[4], dataset)
     correlations(axes[5], dataset)
@@ -68,11 +68,11 @@ def over_c(ax, dataset):
     total = (at.noisy_bound + at.noise_cost).transpose("group", "update_noise").values
     style.mean_band(ax, c, total, "both", style.COLOURS[0], None)
     gap = np.abs(at.noisy_gap).transpose("group", "update_noise").values
-    style.mean_band(ax, c, gap, "|gap| with noise", style.COLOURS[2], None)
+    style.mean_band(ax, c, gap, "|gap|", style.COLOURS[2], None)
     ax.axhline(results.config_of(dataset).largest_loss, color="grey", lw=0.8, ls="--")
     style.log_axes(ax, x=True, y=True)
     ax.set(xlabel="c, the noise of an update", ylabel="bound, gap", ylim=(1e-5, None))
-    ax.set_title("the middle of the grid")
+    ax.set_title("its middle")
     ax.legend(loc="lower left")
 
 
@@ -93,20 +93,16 @@ def whole_grid(ax, dataset):
 
 
 def correlations(ax, dataset):
-    """The judged correlations with their intervals, and the bounds they were to keep."""
-    judged = samples(dataset)
-    bounds = {each.id: each.bounds[0] for each in statements(results.config_of(dataset))}
-    for i, (suffix, label) in enumerate((("", "best c"), ("_by_spread", "c the spread"))):
-        rows = np.transpose([judged[name + suffix] for name in RANKS])
-        beside = np.arange(len(RANKS)) + 0.24 * (i - 0.5)
-        look = {"color": style.COLOURS[i], "fmt": style.MARKERS[i], "capsize": 2}
-        style.mean_points(ax, beside, rows, label, **look)
-    for i, name in enumerate(RANKS):
-        ax.plot([i - 0.35, i + 0.35], [bounds[name]] * 2, color="grey", lw=0.8, ls="--")
-    ax.set_xticks(range(len(RANKS)), ["whole\ngrid", "equal n", "less that\nof 1/√n"])
-    ax.set(ylabel="rank correlation with the gap", ylim=(-1, 1))
+    """The judged rows that are correlations, at the best c and at the spread."""
+    rows = {each.id: each for each in statements(results.config_of(dataset))}
+    labels = {
+        f"{name}{suffix}": f"{words}{c}"
+        for name, words in RANKS.items()
+        for suffix, c in (("", ""), ("_by_spread", ", spread"))
+    }
+    style.judged(ax, [rows[id] for id in labels], samples(dataset), list(labels.values()))
+    ax.set(xlabel="rank correlation with the gap", xlim=(-1, 1))
     ax.set_title("judged")
-    ax.legend(loc="lower left")
 
 
 def caption(dataset) -> str:
@@ -123,13 +119,13 @@ def caption(dataset) -> str:
         f"where losses end at {config.largest_loss:g}; its rank correlation with the gap is "
         f"{ranks:.2f}, that of 1/√n {ranks - less:.2f}, and at equal n {equal:.2f}. "
         f"C = cI, and c is free: descent has no noise of its own. Least bound: over c, the bound "
-        f"with that noise and what the noise changes in the two risks (d), c chosen on the other "
-        f"tasks. Without that cost the bound is below the gap somewhere on the grid {below}, and "
+        f"with that noise and what the noise changes in the two risks (d: cost), c chosen on the "
+        f"other tasks. Without that cost the bound is below the gap somewhere on the grid {below}, and "
         f"falls to 0 as c grows. c the spread: as large as the spread of the updates over prompts, "
         f"of which Assumption 1 speaks; its correlations are "
         f"{', '.join(f'{x:.2f}' for x in spread)} (f). {config.groups} tasks of {config.prompts} "
         f"prompts. a to c: median and the middle 80 %; d to f: mean, d and f with its 95 % "
-        f"interval. Dashes: the largest loss and, in f, the bounds of the rows. {lost} gaps left "
+        f"interval. Dashes: the largest loss; red ticks: the bounds of the rows. {lost} gaps left "
         f"out as not positive. e: circles, squares, ... are growing label noise. Weights come from "
         f"pretraining, and 1/n with small n is loose."
     )
