@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lsa_lab.claims import Statement
 from lsa_lab.harness import style
-from lsa_lab.statistics import mean_interval
+from lsa_lab.statistics import mean_interval, median_interval
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,6 +34,31 @@ def test_a_mean_is_drawn_with_the_interval_that_judges_it():
     (band,) = [each for each in ax.collections if hasattr(each, "get_paths")][-1:]
     heights = band.get_paths()[0].vertices[:, 1]
     assert np.isclose(heights.min(), min(mean_interval(column)[0] for column in samples.T))
+
+
+def test_a_median_is_drawn_with_the_interval_that_judges_it():
+    ax = style.figure(3, 2)[1][0]
+    samples = np.random.default_rng(0).normal(size=(9, 2))
+    style.median_points(ax, [1, 2], samples)
+    (bars,) = ax.containers
+    ends = [segment[:, 1] for segment in bars.lines[2][0].get_segments()]
+    np.testing.assert_allclose(ends, [median_interval(column) for column in samples.T])
+
+
+def test_what_is_judged_is_drawn_with_its_interval_and_its_bounds():
+    ax = style.figure(3, 2)[1][0]
+    rows = (
+        Statement("near", "ours", "it is near 1", "a number", margin=0.5),
+        Statement("small", "ours", "it is small", "a number", "median", at_most=2.0),
+    )
+    samples = {"near": np.array([0.1, 0.2, 0.3]), "small": np.array([1.0, 3.0]), "other": None}
+    style.judged(ax, rows, samples, ["near", "small"])
+    lines = [line.get_xdata() for line in ax.lines]
+    np.testing.assert_allclose(lines[0], mean_interval(samples["near"]))
+    np.testing.assert_allclose(lines[2], [-0.5, 0.5])
+    np.testing.assert_allclose(lines[3], [2.0, 2.0])  # of two runs the median has no interval
+    np.testing.assert_allclose(lines[5], [2.0])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["near", "small"]
 
 
 def test_no_figure_is_made_with_pyplot():

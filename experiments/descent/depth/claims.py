@@ -9,25 +9,21 @@ from lsa_lab.statistics import worst
 
 
 def samples(dataset) -> dict[str, np.ndarray | tuple | None]:  # {id: [R]}
-    descent, ratios = (
-        by_place(risk_ratios(dataset, name)) for name in ("gradient descent", "GD++")
-    )
+    descent, ratios = (risk_ratios(dataset, name) for name in ("gradient descent", "GD++"))
     shapes = shape_distances(dataset)
-    at_rest = settled(dataset)
     clarity = dataset.cost_of_dropping / dataset.cost_of_dropping_se
     least_clear = clarity.argmin(...)
     return {
-        "descent": worst(descent),
+        "descent": worst(by_place(descent)),
+        "descent_settled": worst_settled(dataset, descent),
         "every_demonstration": (
             dataset.cost_of_dropping[least_clear].item(),
             dataset.cost_of_dropping_se[least_clear].item(),
         ),
-        "plus_plus": worst(ratios, disagreement),
-        "plus_plus_settled": worst_settled(dataset, ratios, by_place(at_rest), disagreement),
+        "plus_plus": worst(by_place(ratios), disagreement),
+        "plus_plus_settled": worst_settled(dataset, ratios, disagreement),
         "shapes": worst(by_place(shapes)),
-        "shapes_settled": worst_settled(
-            dataset, by_place(shapes), by_place(at_rest.where(shapes.notnull())).astype(bool)
-        ),
+        "shapes_settled": worst_settled(dataset, shapes),
     }
 
 
@@ -52,18 +48,20 @@ def settled(dataset):
 
 def by_place(values) -> np.ndarray:  # [R, places]
     """Runs first; places where a number is NaN are left out."""
-    rows = values.stack(place=[axis for axis in values.dims if axis != "run"])
-    return rows.dropna("place").transpose("run", "place").values
+    return stacked(values).dropna("place").transpose("run", "place").values
 
 
-def worst_settled(
-    dataset, samples: np.ndarray, at_rest: np.ndarray, badness: Callable = np.median
-) -> np.ndarray | None:  # [R, places] twice -> [R']
+def worst_settled(dataset, values, badness: Callable = np.median) -> np.ndarray | None:  # [R']
     """The settled runs at the place where ``badness`` of these is largest; None if too few are."""
-    least = results.config_of(dataset).settled_runs
-    columns = [runs[kept] for runs, kept in zip(samples.T, at_rest.T, strict=True)]
-    enough = [runs for runs in columns if len(runs) >= least]
+    rows = stacked(values.where(settled(dataset))).transpose("place", "run").values
+    columns = [runs[np.isfinite(runs)] for runs in rows]
+    enough = [runs for runs in columns if len(runs) >= results.config_of(dataset).settled_runs]
     return max(enough, key=badness) if enough else None
+
+
+def stacked(values):
+    """All axes but the runs as one."""
+    return values.stack(place=[axis for axis in values.dims if axis != "run"])
 
 
 def disagreement(ratios) -> float:  # [R] -> []

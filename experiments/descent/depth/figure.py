@@ -8,6 +8,7 @@ from lsa_lab.harness import style
 DASHES = {"gradient descent": "-", "preconditioned": "--", "GD++": ":"}
 JUDGED = {
     "descent": "risk / tuned GD's",
+    "descent_settled": "the same, settled runs",
     "plus_plus": "risk / tuned GD++'s",
     "plus_plus_settled": "the same, settled runs",
     "shapes": "distance to the shape",
