@@ -67,14 +67,20 @@ def on_the_table(layers, table, key, config):  # -> lengths, [learners, lengths,
     """
     lengths = tuple(sorted({config.n, *config.table_lengths}))
     key_groups, key_prompts = jax.random.split(key)
-    grid = (config.table_groups, len(table.y) // config.table_groups)
-    rows = jax.random.permutation(key_groups, len(table.y))[: grid[0] * grid[1]].reshape(grid)
-    groups = jax.tree.map(lambda column: column[rows], table)
+    groups = split(table, config.table_groups, key_groups)
+    grid = (config.table_groups, config.table_prompts)
     draw = jax.vmap(partial(tables.sample, n=max(lengths)), (0, None))
-    prompts = jax.vmap(draw)(jax.random.split(key_prompts, (grid[0], config.table_prompts)), groups)
+    prompts = jax.vmap(draw)(jax.random.split(key_prompts, grid), groups)
     prompts = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), prompts)
     errors = table_errors(layers, prompts, lengths, config.descent_steps)
-    return lengths, errors.reshape(*errors.shape[:2], grid[0], -1).mean(-1)
+    return lengths, errors.reshape(*errors.shape[:2], *grid).mean(-1)
+
+
+def split(table, count, key):  # -> Table [G, rows]
+    """Groups of equally many rows, none in two of them; what is left over is in none."""
+    size = len(table.y) // count
+    rows = jax.random.permutation(key, len(table.y))[: count * size].reshape(count, size)
+    return jax.tree.map(lambda column: column[rows], table)
 
 
 def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
