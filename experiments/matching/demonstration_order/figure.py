@@ -11,7 +11,7 @@ from lsa_lab.harness import style
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(9.6, 4.0, (1, 3))
+    figure, axes = style.figure(6.75, 6.0, (2, 2))
     places = np.arange(len(RULES))
     for i, model in enumerate(models(config)):
         runs = 100 * dataset.change.sel(model=model).transpose("run", "rule")
@@ -24,9 +24,21 @@ def plot(dataset):
         ax.set_xticks(places, RULES, rotation=35, ha="right", rotation_mode="anchor")
         ax.set_title(title)
         ax.legend()
-    axes[0].set_ylabel("change of the error against random orders, %")
+    axes[0].set_ylabel("change against random orders, %")
     judged_rows(axes[2], dataset)
+    lucky(axes[3], dataset)
     return figure
+
+
+def lucky(ax, dataset):
+    """The best of the random orders, known in hindsight."""
+    names = models(results.config_of(dataset))
+    runs = 100 * dataset.luck.sel(model=names).transpose("run", "model")
+    style.band(ax, np.arange(len(names)), runs)
+    ax.axhline(0, color="grey", lw=0.8)
+    ax.set_xticks(np.arange(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
+    ax.set(ylabel="change against random orders, %")
+    ax.set_title("luckiest order, in hindsight")
 
 
 def judged_rows(ax, dataset):
@@ -71,7 +83,7 @@ def caption(dataset) -> str:
         'theorem (docs/theory, "The order of demonstrations"). The median error in random orders '
         "is "
         + ", ".join(f"{ratio:.2g}" for ratio in far)
-        + f" times the Bayes rule's. c: {judged.KEY}. a, b: median of "
+        + f" times the Bayes rule's. c: {judged.KEY}. a, b, d: median of "
         f"{config.runs} runs and the middle 80 % of them; {style.missing(dataset.change)} left out "
         f"as not finite; {finished} of {dataset.status.size} trainings finished; of each run's "
         f"prompts the {100 * config.left_out:.0f} % with the largest errors are left out. "

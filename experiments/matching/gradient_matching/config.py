@@ -128,8 +128,8 @@ def statements(config) -> tuple[Statement, ...]:
         median(
             f"over_{tag(rival)}",
             f"{paper}, baselines, in our setting" if i < 2 else f"modelled on {paper}, baselines",
-            f"Matched demonstrations teach better than those by {rival} at every size",
-            f"the error over that by {rival}, at the worst size",
+            f"Matching teaches better than {rival} at every size",
+            f"the error over that of {rival}, at the worst size",
             at_most=config.best,
             revision=f"a row each since a first run, which judged the best on average; {fresh}",
         )
@@ -163,8 +163,8 @@ def statements(config) -> tuple[Statement, ...]:
         median(
             "rivals_on_average",
             f"modelled on {paper}, baselines",
-            "Matched demonstrations teach better than those by any rival, on average over sizes",
-            "the error over that by the rival, geometric mean of sizes, at the worst rival",
+            "Matching teaches better than any of these rivals, on average over sizes",
+            "the error over that of the rival, geometric mean of sizes, at the worst rival",
             at_most=config.best,
             revision=f"added after a look at these runs; {fresh}",
         ),

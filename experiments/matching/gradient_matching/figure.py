@@ -12,7 +12,7 @@ COMPARED = ("mismatching", "random", "best of 5", "matching", "matching, prefix"
 
 
 def plot(dataset):
-    figure, axes = style.figure(10.0, 6.6, (2, 3))
+    figure, axes = style.figure(6.75, 8.8, (3, 2))
     by_size(axes[:2], dataset)
     all_rules(axes[2], dataset)
     small_pools(axes[3], dataset)

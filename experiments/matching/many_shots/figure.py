@@ -18,11 +18,11 @@ from lsa_lab.harness import style
 def plot(dataset):
     noises = dataset.noise.values
     count = len(noises)
-    figure, axes = style.figure(9.6, 3.3 * (count // 2 + 1), (count // 2 + 1, 2))
+    figure, axes = style.figure(6.75, 2.9 * (count // 2 + 1), (count // 2 + 1, 2))
     for ax, noise in zip(axes, noises, strict=False):
         errors(ax, dataset, noise)
-        ax.set_ylabel("squared error, median over prompts")
-    axes[count - 1].legend(ncols=2, loc="lower right")
+        ax.set_ylabel("squared error, median")
+    axes[count - 1].legend(ncols=2, loc="lower right", columnspacing=0.8, handlelength=1.2)
     judged_rows(axes[count], dataset)
     for ax in axes[count + 1 :]:
         ax.set_axis_off()

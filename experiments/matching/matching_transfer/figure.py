@@ -10,10 +10,9 @@ from lsa_lab.harness import style
 
 
 def plot(dataset):
-    figure, axes = style.figure(9.6, 7.0, (2, 2))
+    figure, axes = style.figure(6.75, 6.6, (2, 2))
     errors(axes[0], dataset)
-    image = rank_correlations(axes[1], dataset)
-    figure.colorbar(image, ax=axes[1], shrink=0.8)
+    rank_correlations(axes[1], dataset)
     judged_ratios(axes[2], dataset)
     judged_correlations(axes[3], dataset)
     return figure
@@ -57,23 +56,22 @@ def errors(ax, dataset):
     ax.set_ylim(0.02, top)
     style.log_axes(ax, y=True)
     name_targets(ax, dataset)
-    ax.set(ylabel="error over that of the median random subset")
-    ax.set_title("below 1 the choice transfers")
-    ax.legend(loc="upper right")
+    ax.set(ylabel="error / median random subset's")
+    ax.set_title("error after the choice")
+    ax.legend(loc="upper right", fontsize=6, bbox_to_anchor=(1, 0.97), ncols=2, columnspacing=0.5)
 
 
 def rank_correlations(ax, dataset):
     """Random subsets above the diagonal, all below."""
     rank = dataset.spearman.transpose("subsets", "run", "target", "other").median("run")
     both = np.tril(rank.sel(subsets="all")) + np.triu(rank.sel(subsets="random"), 1)
-    image = ax.imshow(both, vmin=-1, vmax=1, cmap="RdBu_r")
+    ax.imshow(both, vmin=-1, vmax=1, cmap="RdBu_r")
     for i, j in np.ndindex(both.shape):
         ink = "white" if abs(both[i, j]) > 0.7 else "black"
-        ax.text(j, i, f"{both[i, j]:.2f}", ha="center", va="center", fontsize=6, color=ink)
+        ax.text(j, i, f"{both[i, j]:.2f}", ha="center", va="center", fontsize=5, color=ink)
     name_targets(ax, dataset)
     ax.set_yticks(np.arange(len(both)), dataset.target.values)
     ax.set_title("rank correlation")
-    return image
 
 
 def judged_ratios(ax, dataset):
