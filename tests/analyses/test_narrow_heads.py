@@ -1,0 +1,37 @@
+"""What the condition number of narrow heads is; that it tells who can move is a theorem."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.analyses import narrow_heads
+
+
+def heads(seed, shape, rank):  # [H, a, b]
+    left, right = (jax.random.normal(key, shape) for key in jax.random.split(jax.random.key(seed)))
+    return left[:, :, :rank] @ right[:, :rank]
+
+
+def test_one_head_is_its_own_layer():
+    one = heads(0, (1, 4, 4), 2), heads(1, (1, 4, 4), 2)
+    assert narrow_heads.condition_number(*one, 2) == pytest.approx(1)
+
+
+def test_it_is_the_same_for_all_ways_to_write_the_heads():
+    w_pv, w_kq = heads(0, (3, 2, 5), 2), heads(1, (3, 5, 4), 2)  # slots that are read, and filled
+    scales = jnp.array([1.0, -3.0, 0.2])[:, None, None]
+    value = narrow_heads.condition_number(w_pv, w_kq, 2)
+    other = narrow_heads.condition_number((w_pv * scales)[::-1], (w_kq / scales)[::-1], 2)
+    np.testing.assert_allclose(other, value, rtol=1e-8)
+
+
+def test_more_heads_than_the_tensor_has_numbers_can_move():
+    many = heads(0, (9, 2, 2), 1), heads(1, (9, 2, 2), 1)
+    assert narrow_heads.condition_number(*many, 1) == jnp.inf
+
+
+def test_a_stack_is_refused():
+    stack = heads(0, (1, 4, 4), 2)[None]
+    with pytest.raises(AssertionError, match=r"one layer: w_pv \[H, a, b\]"):
+        narrow_heads.condition_number(stack, stack, 2)

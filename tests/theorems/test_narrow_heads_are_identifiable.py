@@ -1,0 +1,94 @@
+"""What a layer computes determines its heads if their keys and values are narrow.
+
+Heads w_pv = A_h B_hᵀ, w_kq = C_h D_hᵀ of width k, with H k ≤ e independent columns of all A_h, as
+many of all D_h, and [B_h, C_h] of rank 2k; docs/theory, "Narrow heads are identifiable". Sides: the
+heads; an algorithm that sees the layer's tensor alone.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.analyses.narrow_heads import condition_number
+from lsa_lab.models import head_gauge, linear_attention
+
+SEEDS = st.integers(0, 2**32 - 1)
+condition_number = jax.jit(condition_number, static_argnames="width")
+
+
+def narrow_heads(seed, e, num_heads, k):  # w_pv, w_kq [H, e, e]
+    """Factors with singular values in [1, 2], so that nine digits are left."""
+    rng = np.random.default_rng(seed)
+
+    def factors(count, columns):
+        frames = np.linalg.qr(rng.normal(size=(count, e, e)))[0][:, :, :columns]
+        return frames @ (np.eye(columns) + rng.uniform(0, 1, (count, 1, columns)) * np.eye(columns))
+
+    outer = [np.moveaxis(f.reshape(e, num_heads, k), 1, 0) for f in factors(2, num_heads * k)]
+    inner = factors(num_heads, 2 * k)
+    return outer[0] @ inner[:, :, :k].swapaxes(1, 2), inner[:, :, k:] @ outer[1].swapaxes(1, 2)
+
+
+def tensor_of(w_pv, w_kq):  # [e, e, e, e]
+    params = linear_attention.Params(w_kq=jnp.array(w_kq)[None], w_pv=jnp.array(w_pv)[None])
+    return np.array(head_gauge.layer_tensor(params)[0])
+
+
+def recovered(tensor, rank, k, rng):  # [e, e, e, e] -> list of them
+    """The heads' own tensors: layers on three moments S have common invariant subspaces."""
+    S = rng.normal(size=(3, len(tensor), len(tensor)))
+    first, second, third = np.einsum("abgc,sbg->sac", tensor, S + S.swapaxes(1, 2))
+    inverse = np.linalg.pinv(second, rcond=1e-9)
+    values, vectors = np.linalg.eig(first @ inverse)
+    vectors = vectors[:, np.argsort(-np.abs(values))[:rank]]
+    dual = np.linalg.pinv(vectors)
+    linked = np.abs(dual @ third @ inverse @ vectors)
+    linked = linked > 1e-6 * linked.max()
+    blocks = {tuple(np.flatnonzero(row)) for row in linked}
+    assert all(len(block) == k for block in blocks)
+    projections = [vectors[:, block] @ dual[list(block)] for block in blocks]
+    return [np.einsum("ad,dbgc->abgc", p, tensor).real for p in projections]
+
+
+@pytest.mark.parametrize(("e", "num_heads", "k"), [(3, 3, 1), (4, 2, 2), (6, 3, 2)])
+@given(seed=SEEDS)
+def test_the_layer_tells_what_each_head_writes(e, num_heads, k, seed):
+    w_pv, w_kq = narrow_heads(seed, e, num_heads, k)
+    heads = [tensor_of(w_pv[h : h + 1], w_kq[h : h + 1]) for h in range(num_heads)]
+    again = recovered(sum(heads), num_heads * k, k, np.random.default_rng([seed, 1]))
+    assert len(again) == num_heads
+    for head in heads:
+        assert min(np.abs(head - other).max() for other in again) < 1e-6
+    assert condition_number(w_pv, w_kq, width=k) < 1e4
+
+
+@pytest.mark.parametrize(("e", "num_heads", "k"), [(5, 4, 2), (3, 4, 1), (6, 4, 4)])
+@given(seed=SEEDS)
+def test_heads_in_general_position_cannot_move(e, num_heads, k, seed):
+    """H k > e; nothing is free as long as 2 (e - k)² is H - 1 or more."""
+    factors = np.random.default_rng(seed).normal(size=(4, num_heads, e, k))
+    w_pv, w_kq = factors[0] @ factors[1].swapaxes(1, 2), factors[2] @ factors[3].swapaxes(1, 2)
+    assert condition_number(w_pv, w_kq, width=k) < 1e6
+
+
+@pytest.mark.parametrize("k", [5, 6])
+def test_control_wide_heads_can(k):
+    factors = np.random.default_rng(0).normal(size=(4, 4, 6, k))
+    w_pv, w_kq = factors[0] @ factors[1].swapaxes(1, 2), factors[2] @ factors[3].swapaxes(1, 2)
+    assert condition_number(w_pv, w_kq, width=k) > 1e10
+
+
+def test_control_heads_that_read_and_write_one_slot_can():
+    """Heads of descent: narrow, and the same layer with its heads mixed, which stay narrow."""
+    rng = np.random.default_rng(0)
+    w_pv, (c, d) = np.zeros((2, 4, 4)), rng.normal(size=(2, 2, 4, 1))
+    w_pv[:, -1, -1] = 1
+    turn = rng.normal(size=(2, 2))
+    turned = np.einsum("hg,gek->hek", turn, c), np.einsum("gh,gek->hek", np.linalg.inv(turn), d)
+    w_kq, other = (left @ right.swapaxes(1, 2) for left, right in ((c, d), turned))
+    np.testing.assert_allclose(tensor_of(w_pv, other), tensor_of(w_pv, w_kq), atol=1e-10)
+    assert min(np.abs(w_kq[0] - each).max() for each in other) > 0.1
+    assert condition_number(w_pv, w_kq, width=1) > 1e10

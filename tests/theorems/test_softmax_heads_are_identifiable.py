@@ -1,0 +1,67 @@
+"""What a softmax layer computes determines its heads, if no two have the same W_KᵀW_Q.
+
+Σ_h P_h Σ_i softmax_i(e_i·K_h q) e_i = 0 for every prompt and distinct K_h only if all P_h are zero,
+so that two layers differ if a head does; docs/theory, "Softmax heads are identifiable". Sides: what
+heads write to the query; how many of them there are.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.models import transformer
+
+E = 3
+MASKS = ("demonstrations", "all", "causal")
+SEEDS = st.integers(0, 2**31)
+
+
+def rank(key_query, n, keys="demonstrations", kernel="softmax"):
+    """How many of the H e functions Σ_i a_i e_i of a prompt, the query's, are independent."""
+    num_heads = len(key_query)
+    config = transformer.Config(E, 1, num_heads, E, kernel=kernel, keys=keys)
+    same = jnp.broadcast_to(jnp.eye(E), (1, num_heads, E, E))
+    params = transformer.Params(w_q=key_query[None], w_k=same, w_v=same, w_o=same)
+    tokens = 1.5 * jax.random.normal(jax.random.key(0), (400, n + 1, E))
+    read = jax.vmap(lambda each: transformer.forward(params, each, config).heads[0, :, -1])
+    values = np.linalg.svd(jax.jit(read)(tokens).reshape(len(tokens), -1), compute_uv=False)
+    return int(np.sum(values > 1e-9 * values[0]))
+
+
+def draw(seed, count):  # [count, e, e]
+    return jax.random.normal(jax.random.key(seed), (count, E, E))
+
+
+@pytest.mark.parametrize("keys", MASKS)
+@given(seed=SEEDS)
+def test_heads_of_distinct_keys_are_independent(keys, seed):
+    """Two layers of two heads each, side by side: none does what the other does."""
+    assert rank(draw(seed, 4), 3, keys) == 4 * E
+
+
+@given(seed=SEEDS)
+def test_neither_opposite_keys_nor_a_mixture_are_an_exception(seed):
+    first, second = draw(seed, 2)
+    heads = jnp.stack([first, -first, 0 * first, second, first + second])
+    assert rank(heads, 3) == 5 * E
+
+
+def test_two_demonstrations_do_not_tell_opposite_keys_from_none():
+    """softmax(s, -s) + softmax(-s, s) = (1, 1): a head K and a head -K are two that average."""
+    first = draw(0, 1)[0]
+    heads = jnp.stack([first, -first, 0 * first])
+    assert rank(heads, 2) == 2 * E
+    assert rank(heads, 2, "all") == 3 * E  # the query is a third key
+
+
+def test_control_the_same_keys_twice_are_one_head():
+    heads = draw(0, 2)
+    assert rank(heads[jnp.array([0, 1, 1])], 3) == 2 * E
+
+
+def test_control_linear_heads_are_mixtures_of_others():
+    first, second = draw(0, 2)
+    assert rank(jnp.stack([first, second, first + second]), 3, kernel="linear") == 2 * E
