@@ -16,15 +16,15 @@ from lsa_lab import results
 from lsa_lab.harness import style
 
 TICKS = (  # of the searches, in two lines
-    "Algorithm 1,\nattention",
-    "Algorithm 1,\nMLP",
-    "all layers\nand modules",
+    "Alg. 1,\nattention",
+    "Alg. 1,\nMLP",
+    "all\nlayers",
     "composition\n",
 )
 JUDGED = {
     "algorithm_gains": "Algorithm 1",
     "algorithm_wins": "wins less losses",
-    "matched": "all layers, as trained",
+    "matched": "all layers,\nas trained",
     "mismatch": "other tasks less\nas trained",
     "wider_gains_more": "all layers less\nAlgorithm 1",
     "composition_gains_more": "composition less\none edit",
@@ -40,8 +40,8 @@ def plot(dataset):
     algorithm = gains.sel(search=list(ALGORITHM)).mean("search")
     plot_gains(axes[0], algorithm, "task", dataset.task.values)
     plot_gains(axes[1], gains.sel(search=WIDE), "task", dataset.task.values)
-    axes[0].set_title("Algorithm 1, attention and MLP")
-    axes[1].set_title(f"best edit of {WIDE}")
+    axes[0].set_title("Algorithm 1")
+    axes[1].set_title("best edit of all layers")
     judged_rows(axes[2], statements(config), samples(dataset), JUDGED)
     axes[2].set(xlabel="gain / unclipped risk", title="judged, on test")
     costs = dataset.passes.mean(("task", "run")).values
