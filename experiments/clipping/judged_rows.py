@@ -14,6 +14,8 @@ def judged_rows(ax, statements, samples, labels):  # labels {id: text}, from the
 
 
 def _bound(statement):
+    if statement.margin is not None:
+        return f"(± {statement.margin:g})"
     signs = zip("≥≤", statement.bounds, strict=True)
     kept = [f"{sign} {bound:g}" for sign, bound in signs if np.isfinite(bound)]
     return f"({', '.join(kept)})"

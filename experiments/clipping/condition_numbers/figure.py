@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.clipping.condition_numbers.claims import samples, tilt
+from experiments.clipping.condition_numbers.claims import rank_correlation, samples, tilt
 from experiments.clipping.condition_numbers.config import MODULES, statements
 from experiments.clipping.diverged_runs import left_out
 from experiments.clipping.judged_rows import judged_rows
@@ -38,7 +38,8 @@ def plot(dataset):
         correlations = judged[f"{name}_tells"]
         low, high = mean_interval(correlations)
         sign = "≤" if name == "condition" else "≥"
-        ax.set_title(f"ρ = {correlations.mean():.2f} [{low:.2f}, {high:.2f}], bound {sign} 0")
+        words = f"ρ = {correlations.mean():.2f} [{low:.2f}, {high:.2f}] ({sign} 0)"
+        ax.set_title(words, loc="right")
     return figure
 
 
@@ -91,6 +92,8 @@ def caption(dataset) -> str:
     factor, low, high = (10**x for x in (larger.mean(), *mean_interval(larger)))
     condition, stable = (judged[id].mean() for id in ("condition_tells", "stable_rank_tells"))
     lost = sum(style.missing(dataset[name].isel(steps=-1)) for name in MEASURES)
+    early = rank_correlation(np.log10(dataset.condition.isel(steps=0)), dataset.ratio).mean()
+    depth = rank_correlation(dataset.layer.broadcast_like(dataset.ratio), dataset.ratio).mean()
     far = float(np.exp(np.log(dataset.unclipped / dataset.ridge).mean()))
     return (
         f"Our models' deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition "
@@ -102,7 +105,8 @@ def caption(dataset) -> str:
         f"and its 95 % interval. d: what is judged, its interval, and in red its bound. "
         f"e, f: one matrix clipped at {config.rate:g}, the "
         f"number at a point is its layer, colours as in a; medians over runs. ρ: Spearman's "
-        f"correlation of the two over the layers of a module and run, averaged. {lost} numbers "
-        f"left out as not finite. d = {config.d}, width {config.width}; the heads of a projection "
+        f"correlation of the two over the layers of a module and run, averaged; it is "
+        f"{early:.2f} with condition numbers before training and {depth:.2f} with depth. {lost} "
+        f"numbers left out as not finite. d = {config.d}, width {config.width}; the heads of a projection "
         f"are one matrix."
     )

@@ -33,7 +33,7 @@ def plot(dataset):
         (axes[1], GAINS, None, "gain / risk", "judged gains"),
         (axes[3], EDITS, 0.1, "log (risk / clipped), or change", "judged edits"),
         (axes[4], REGRETS, 0.01, "extra risk / risk", "judged regrets of rules"),
-        (axes[5], AGREEMENT, None, "rank correlation, or share", "judged agreement with a search"),
+        (axes[5], AGREEMENT, None, "rank correlation, or share", "judged agreement"),
     )
     judged = samples(dataset)
     for ax, labels, linear, words, title in panels:
@@ -61,6 +61,7 @@ def plot_best(ax, dataset, config):
     ax.axhline(config.worthwhile, color="grey", lw=0.8, ls="--")
     ax.set_xticks(range(len(CONDITIONS)), list(CONDITIONS), rotation=20)
     ax.set(ylabel="gain / risk", title="the best edit of all")
+    ax.set_ylim(top=1.5 * ax.get_ylim()[1])  # room for the legend
     ax.legend()
 
 
@@ -92,7 +93,7 @@ def caption(dataset) -> str:
     rules = [judged[f"{key}_ranks"].mean() for key in KEYS.values()]
     lost = sum(style.missing(dataset[name]) for name in ("change", "gain", "rival", "predicted"))
     far = np.exp(np.log(dataset.risk.sel(prompts="test") / dataset.ridge).mean("run"))
-    ratios = ", ".join(f"{float(far.sel(condition=name)):.2g} {name}" for name in CONDITIONS)
+    ratios = ", ".join(f"{float(far.sel(condition=name)):.3g} {name}" for name in CONDITIONS)
     return (
         f"On unseen prompts a searched edit gains our models {gains[least]:+.1%} ({least}) to "
         f"{gains[most]:+.1%} ({most}); ranks that spectra predict correlate by {min(rules):.2f} to "
