@@ -70,6 +70,7 @@ def statements(config) -> tuple[Statement, ...]:
             "Random weights are as well conditioned deep as shallow, within a factor 2",
             f"log10 of the condition number before training, {ends},",
             margin=config.same,
+            note="a control: before training layers are alike but for luck",
             revision=FRESH,
         ),
         Statement(
@@ -78,6 +79,7 @@ def statements(config) -> tuple[Statement, ...]:
             "It is training that makes deep layers worse conditioned",
             f"log10 of the condition number, {ends}, after training less before",
             at_least=0.0,
+            note="to be read beside deep_is_larger: what lies before training is luck",
             revision=FRESH,
         ),
         Statement(

@@ -107,6 +107,6 @@ def caption(dataset) -> str:
         f"number at a point is its layer, colours as in a; medians over runs. ρ: Spearman's "
         f"correlation of the two over the layers of a module and run, averaged; it is "
         f"{early:.2f} with condition numbers before training and {depth:.2f} with depth. {lost} "
-        f"numbers left out as not finite. d = {config.d}, width {config.width}; the heads of a projection "
-        f"are one matrix."
+        f"numbers left out as not finite. d = {config.d}, width {config.width}; the heads of a "
+        f"projection are one matrix."
     )
