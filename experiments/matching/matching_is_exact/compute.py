@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_is_exact.config import PATHS, SQUARES, Config
-from experiments.matching.matching_is_exact.gaps import gaps, one_layer_gaps
+from experiments.matching.matching_is_exact.gaps import errors, gaps, one_layer_gaps
 from experiments.matching.matching_is_exact.twins import subsets, twins
 from experiments.models.model import forward
 from experiments.models.regression import of_kernel
@@ -19,7 +19,7 @@ from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix
 from lsa_lab.tasks import pools
 
-ONE_LAYER = ("tight", "one_layer", "bound")  # as ``one_layer_gaps`` returns them
+ONE_LAYER = ("one_layer", "bound")  # as ``one_layer_gaps`` returns them
 
 
 def linear_stacks(config, key):  # -> Params [R, L, 1, e, e] by name
@@ -42,11 +42,10 @@ def linear_stacks(config, key):  # -> Params [R, L, 1, e, e] by name
 
 
 def softmax_stacks(config, progress):  # -> forward, Params [R, ...] twice
-    """Weights before and after training, a few of them in turn."""
+    """Weights before and after training, of the runs that have them."""
     spec = of_kernel("softmax", config, seeds=config.trained, seed=config.seed)
     runs = trained(spec, "matching_is_exact: softmax", progress=progress)
-    turns = np.arange(config.runs) % config.trained
-    path = jax.tree.map(lambda leaf: np.asarray(leaf[turns], float), runs.path)
+    path = jax.tree.map(lambda leaf: np.asarray(leaf, float), runs.path)
     ends = [jax.tree.map(operator.itemgetter((slice(None), end)), path) for end in (0, -1)]
     return forward(spec), ends
 
@@ -90,7 +89,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     dims = ("run", "pick")
     data = {
         "linear": of_linear(config, linear, sets, rows, queries.x),
-        "softmax": of_softmax(config, sets, rows, queries.x, progress),
+        **of_softmax(config, sets, rows, picked[:, config.most], queries, progress),
         "subset": (dims, np.asarray(subset)),
         **{name: (dims, np.asarray(part)) for name, part in zip(ONE_LAYER, one_layer, strict=True)},
     }
@@ -107,8 +106,25 @@ def of_linear(config, linear, sets, rows, x_queries):
     return ("model", "run", "path", "matched", "square"), np.stack(values).reshape(shape)
 
 
-def of_softmax(config, sets, rows, x_queries, progress):
-    """Along the proxy's path, with y² matched."""
+def of_softmax(config, sets, rows, random, queries, progress):
+    """Gaps along the proxy's path, with y² matched; errors after a random subset, and the best."""
     run, ends = softmax_stacks(config, progress)
-    values = [gaps(run, params, sets[:, 0, :, 1], rows, x_queries) for params in ends]
-    return ("weights", "run", "matched"), np.stack(values)
+    few = jax.tree.map(lambda leaf: leaf[: config.trained], (sets[:, 0, :, 1], rows, queries.x))
+    values = [gaps(run, params, *few) for params in ends]
+    test = jax.tree.map(lambda leaf: leaf[: config.trained], (random, queries.x, queries.clean))
+    return {
+        "softmax": (("weights", "pair", "matched"), np.stack(values)),
+        "error": (("weights", "pair"), np.stack([errors(run, p, *test) for p in ends])),
+        "bayes": ("pair", bayes_errors(config, *test)),
+    }
+
+
+def bayes_errors(config, sets, x_queries, clean):  # [R, n, e], [R, Q, d], [R, Q] -> [R]
+    """The mean squared error of the Bayes rule, ridge regression."""
+
+    def of_run(rows, x_queries, clean):
+        prompt = prompts.Prompt(rows[:, :-1], rows[:, -1], x_queries[0], clean[0])
+        weights = estimators.gaussian_posterior_mean(prompt, 1.0, config.noise_std**2)
+        return ((x_queries @ weights - clean) ** 2).mean()
+
+    return np.asarray(jax.vmap(of_run)(sets, x_queries, clean))
