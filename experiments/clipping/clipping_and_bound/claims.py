@@ -3,7 +3,7 @@
 import numpy as np
 
 from lsa_lab import results
-from lsa_lab.statistics import spearman
+from lsa_lab.statistics import best_elsewhere, spearman
 
 
 def agreement(first, second):  # two of (run, module, layer, rank) -> [R, M, L]
@@ -13,37 +13,37 @@ def agreement(first, second):  # two of (run, module, layer, rank) -> [R, M, L]
     return over_ranks(digits(first.values), digits(second.values))
 
 
-def changes(values):  # (..., rank) -> (..., rank but the full one)
+def agreements(bound, other):  # the first with update_noise -> [R, M, L, c]
+    at_each = [agreement(bound.sel(update_noise=c), other) for c in bound.update_noise.values]
+    return np.stack(at_each, axis=-1)
+
+
+def changes(values):  # (..., rank, ...) -> the same but for the full rank
     """What truncation changes, relative to the matrix whole."""
     return (values / values.isel(rank=0) - 1).isel(rank=slice(1, None))
 
 
-def descent_samples(dataset) -> dict[str, np.ndarray]:
-    measured = {name: dataset[f"descent_{name}"] for name in ("bound", "sum", "risk")}
-    kept = slice(None, -1)  # but the drop
-    moved = [changes(value.sel(module="w_pv")).isel(rank=kept) for value in measured.values()]
-    keys = (measured[name].sel(module="w_kq") for name in ("bound", "risk"))
-    return {
-        "descent_values": max(float(abs(change).max()) for change in moved),
-        "descent_bound": agreement(*keys).mean(1),
-    }
-
-
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    dataset = dataset.transpose("run", "prompts", "module", "layer", "rank", "update_noise", ...)
     exact = results.config_of(dataset).exact
     bound, risk, gap, total = (dataset[name] for name in ("bound", "risk", "gap", "sum"))
     places, cells = ("module", "layer"), ("module", "layer", "rank")
     lower = changes(bound) < -exact
+    both = (lower & (changes(risk) < 0)).sum(cells)
     best = bound.argmin("rank")
     at_best = np.log(risk.isel(rank=best) / risk.isel(rank=0))
+    dropped = (gap.isel(rank=-1) - gap.isel(rank=0)).mean("module")  # either drops the layer
+    keys = (dataset[f"descent_{name}"].sel(module=["w_kq"]) for name in ("bound", "risk"))
+    rises, elsewhere = (changes(bound) > exact).mean(cells), best < len(dataset["rank"]) - 1
     return {
-        "bound_falls": (changes(bound) > exact).mean(cells),
-        "risk_falls_with_it": (lower & (changes(risk) < 0)).sum(cells) / lower.sum(cells),
-        "ranks_risks": agreement(bound, risk).mean((1, 2)),
-        "ranks_gaps": agreement(bound, gap).mean((1, 2)),
+        "bound_falls": -best_elsewhere(-rises.values),
+        "risk_falls_with_it": best_elsewhere((both / lower.sum(cells).clip(1)).values),
+        "ranks_risks": best_elsewhere(agreements(bound, risk).mean((1, 2))),
+        "ranks_gaps": best_elsewhere(agreements(bound, gap).mean((1, 2))),
         "sum_ranks_gaps": agreement(total, gap).mean((1, 2)),
-        "least_when_dropped": (best < len(dataset["rank"]) - 1).mean(places),
-        "gap_least_when_dropped": (gap.isel(rank=-1) - gap.isel(rank=0)).mean(places),
-        "chosen_by_bound": at_best.mean(places),
-        **descent_samples(dataset),
+        "least_when_dropped": -best_elsewhere(-elsewhere.mean(places).values),
+        "gap_least_when_dropped": dropped.mean("layer").values,
+        "gap_falls_when_dropped": (dropped < 0).mean("layer").values,
+        "chosen_by_bound": -best_elsewhere(-at_best.mean(places).values),
+        "descent_bound": best_elsewhere(agreements(*keys).mean((1, 2))),
     }

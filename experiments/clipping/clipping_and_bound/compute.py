@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipping_and_bound.config import MEASURED, MODULES, Config
+from experiments.clipping.clipping_and_bound.config import MODULES, Config
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.implicit_gd import trajectory, upper_bounds
 from lsa_lab.models import constructions
@@ -23,7 +23,7 @@ def draw(key, config):  # -> x [B, n + m, d], y [B, n + m]
     return many.x, many.y
 
 
-def measure(params, x, y, config):  # -> [5], as MEASURED
+def measure(params, x, y, config):  # -> {name: []}, the bound [c]
     """Theorem 2's value over the prompts, medians of Σ|G|² and of Σ UB, mean clipped losses."""
     b, n = config.largest_loss, config.n
     w_v, w_q = params.w_pv[:, 0], params.w_kq[:, 0]
@@ -37,9 +37,14 @@ def measure(params, x, y, config):  # -> [5], as MEASURED
         return path.updates, gap, upper_bounds(path, w_v, w_k, w_q, tokens(prompt)[:-1]).sum()
 
     updates, gap, upper = jax.vmap(on_prompt)(x, y)
-    bound = trajectory_bound(updates, config.update_noise, b / 2, n)
-    total = jnp.median((updates**2).sum((1, 2, 3)))
-    return jnp.stack([bound, total, jnp.median(upper), gap.population.mean(), gap.gap.mean()])
+    levels = jnp.asarray(config.update_noises)
+    return {
+        "bound": jax.vmap(lambda c: trajectory_bound(updates, c, b / 2, n))(levels),
+        "sum": jnp.median((updates**2).sum((1, 2, 3))),
+        "upper": jnp.median(upper),
+        "risk": gap.population.mean(),
+        "gap": gap.gap.mean(),
+    }
 
 
 def edits(params, config, rates):  # one model -> masks, each [C, ...]
@@ -61,7 +66,7 @@ def descent(config):
 @partial(jax.jit, static_argnames="config")
 def measure_edits(
     key, params, pieces, masks, config
-):  # params [R, ...], masks [C, ...] -> [R, C, 5]
+):  # params [R, ...], masks [C, ...] -> {name: [R, C, ...]}
     def on_run(row):
         params, pieces, key = row
         x, y = draw(key, config)
@@ -75,7 +80,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     """The trained runs come first, then the stack that descends, on several sets of prompts."""
     import xarray as xr
 
-    _, trained, statuses = trained_models.linear_stacks(config, progress)
+    spec, trained, statuses = trained_models.linear_stacks(config, progress)
     constructed = descent(config)
 
     def together(runs, leaf):
@@ -86,19 +91,23 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     rates = (*clipping.every_rate(config.d + 1), clipping.DROP)
     masks = edits(constructed, config, rates)
     pieces = clipping.by_singular_value(params, MODULES)
-    values = np.asarray(measure_edits(jax.random.key(config.seed), params, pieces, masks, config))
-    values = values.reshape(len(values), len(MODULES), config.depth, len(rates), len(MEASURED))
-    count, axes = len(trained.w_kq), ("module", "layer", "rank")
-    data = {}
-    for i, name in enumerate(MEASURED):
-        data[name] = (("run", *axes), values[:count, ..., i])
-        data[f"descent_{name}"] = (("prompts", *axes), values[count:, ..., i])
-    data["status"] = (("start",), statuses)
+    key_edits, key_ridge = jax.random.split(jax.random.key(config.seed))
+    measured = measure_edits(key_edits, params, pieces, masks, config)
+    count, shape = len(trained.w_kq), (len(MODULES), config.depth, len(rates))
+    data = {"status": (("start",), statuses)}
+    for name, values in measured.items():
+        values = np.asarray(values).reshape(len(values), *shape, *values.shape[2:])
+        axes = ("module", "layer", "rank", "update_noise")[: values.ndim - 1]
+        data[name] = (("run", *axes), values[:count])
+        data[f"descent_{name}"] = (("prompts", *axes), values[count:])
+    over_ridge = trained_models.risk_over_ridge(key_ridge, spec, trained)
+    data["over_ridge"] = (("run",), np.asarray(over_ridge))
     return xr.Dataset(
         data,
         {
             "module": list(MODULES),
             "layer": np.arange(1, config.depth + 1),
             "rank": np.arange(config.d + 1, -1, -1),
+            "update_noise": list(config.update_noises),
         },
     )
