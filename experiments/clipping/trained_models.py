@@ -93,3 +93,9 @@ def linear_stacks(config, progress=None):  # -> Spec, params [R', ...], statuses
     runs = trained(spec, "linear stacks", progress=progress)
     params = runs.models(seeds=runs.finished[0]).in_float64().params
     return spec, params, [str(status) for status in runs.status]
+
+
+def risk_over_ridge(key, spec, params, size=4096):  # params [R, ...] -> [R]
+    """The mean excess risk of each run over that of ridge regression, on prompts of its own."""
+    batch = own_prompts(key, tasks.distribution(spec.task), len(params.w_kq), size)
+    return own_risks(spec)(params, batch) / ridge_risks(batch, spec.task.noise_std)
