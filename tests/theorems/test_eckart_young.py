@@ -1,7 +1,8 @@
 """Eckart and Young: no matrix of rank r is nearer than the truncated one (1936; A2's tool).
 
 Sides: ``truncate``; competitors of the same rank, each the best within a random row or column
-space, in the Frobenius and the spectral norm, and the leading terms of NumPy's decomposition.
+space, in the Frobenius and the spectral norm, and the leading terms of NumPy's decomposition. Where
+the values have rank 1, as in descent, the forward pass with them truncated; the one without.
 """
 
 import hypothesis
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from lsa_lab.analyses import clipping
+from lsa_lab.models import constructions, linear_attention
 
 SHAPES = [(6, 6), (4, 9), (9, 4), (12, 5)]
 shapes = pytest.mark.parametrize("shape", SHAPES)
@@ -68,6 +70,28 @@ def test_it_is_the_sum_of_the_leading_terms_of_another_library(shape, seed, shar
     expected = sum(s[i] * np.outer(u[:, i], v[i]) for i in range(rank))
     departure = np.abs(np.asarray(truncate(matrix, share)) - expected).max()
     assert departure < 1e-10 * s[0]
+
+
+forward = jax.jit(linear_attention.forward)
+
+
+def descent_with(name, seed, share):
+    """How far the stream of descent departs when one weight of every layer is truncated."""
+    rng = np.random.default_rng(seed)
+    params = constructions.gradient_descent(rng.uniform(0.1, 1, size=3), 4)
+    tokens = rng.normal(size=(9, 5))
+    cut = jax.vmap(jax.vmap(lambda w: clipping.truncate(w, share)))(getattr(params, name))
+    whole, edited = (forward(p, tokens).stream for p in (params, params.replace(**{name: cut})))
+    return np.abs(np.asarray(edited - whole)).max() / np.abs(np.asarray(whole)).max()
+
+
+@seeds
+def test_the_values_of_descent_have_rank_one_and_no_rate_changes_it(seed, share):
+    assert descent_with("w_pv", seed, share) < 1e-12
+
+
+def test_control_its_scores_have_full_rank_and_a_rate_changes_it():
+    assert descent_with("w_kq", 0, 0.5) > 1e-2
 
 
 @shapes

@@ -29,7 +29,10 @@ def rises_by_norm(dataset) -> dict[str, Rises]:
             trained = trained.isel(layer=layers).mean(("layer", "rank")).values
         return Rises(provable, shares.mean(("layer", "rank")).values, trained)
 
-    table = {f"UB, {name}": rises(True, "bound", name, slice(None)) for name in MODULES}
+    bounds = [rises(True, "bound", name, slice(None)) for name in MODULES]
+    trained_bounds = [row.trained for row in bounds if row.trained is not None]
+    random_bounds = np.max([row.random for row in bounds], axis=0)
+    table = {"UB_t, any matrix": Rises(True, random_bounds, np.max(trained_bounds, axis=0))}
     table["|G_t|, W_V, any t"] = rises(True, "own", "W_V", slice(None))
     table["|G_1|, W_Q"] = rises(True, "own", "W_Q", first)
     table["|G_1|, merged"] = rises(True, "own", "merged", first)
@@ -48,26 +51,32 @@ def rises_by_norm(dataset) -> dict[str, Rises]:
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [S] or [R]}
     table = rises_by_norm(dataset)
-    bounds = [row.random for label, row in table.items() if label.startswith("UB")]
-    own = [row for label, row in table.items() if label.startswith("|G")]
-    provable = [row.trained for row in table.values() if row.provable and row.trained is not None]
-    rising = np.transpose([row.random for row in own if not row.provable])
+    own = [
+        row.random for label, row in table.items() if label.startswith("|G") and not row.provable
+    ]
     factored = dataset.sel(module=list(MATRICES))
     overall = factored.random_rises.mean(("module", "layer", "rank"))
     trained = dataset.trained_rises.sel(norm="sum")
-    typical = dataset.random_typical.sel(norm="sum").transpose("seed", ...)
-    moved = abs(factored.random_typical.sel(norm="sum")).mean(("module", "rank"))
+    typical = dataset.random_typical.sel(norm="sum").mean("rank").transpose("seed", ...)
     return {
-        "bounds": np.max(bounds, axis=0),
-        "mlp": table[f"|{READINGS[0]}|"].random,
         "mlp_with_residuals": table[f"|{READINGS[1]}|"].random,
-        "provable": np.max([row.random for row in own if row.provable], axis=0),
-        "provable_when_trained": np.max(provable, axis=0),
-        "unprovable": worst(rising, lambda seeds: -seeds.mean()),
+        "unprovable": worst(np.transpose(own), lambda seeds: -seeds.mean()),
         "own": overall.sel(norm="own").values,
         "sum": overall.sel(norm="sum").values,
         "sum_when_trained": trained.mean(("trained_module", "layer", "rank")).values,
         "typical": worst(typical, np.mean),
-        "deep_is_steady": (moved.isel(layer=-1) - moved.isel(layer=0)).values,
-        "counterexample": np.abs(dataset.example.values - [0.1, 1.0]).max(),
+        "deep_is_steady": _last_less_first(factored.random_moves),
+        "deep_is_steady_when_trained": _last_less_first(dataset.trained_moves),
+        "deep_varies_less": _last_less_first(factored.random_spread),
+        "deep_varies_less_when_trained": _last_less_first(dataset.trained_spread),
     }
+
+
+def by_layer(values):  # (seed or run, a module, layer, rank) -> [R, L]
+    module = next(axis for axis in values.dims if axis.endswith("module"))
+    return values.mean((module, "rank")).values
+
+
+def _last_less_first(values) -> np.ndarray:  # [R]
+    rows = by_layer(values)
+    return rows[:, -1] - rows[:, 0]

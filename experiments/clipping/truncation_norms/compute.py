@@ -9,8 +9,10 @@ import numpy as np
 from experiments.clipping import trained_models
 from experiments.clipping.truncation_norms.config import (
     MODULES,
+    MOVEMENTS,
     NORMS,
     READINGS,
+    SUMMARIES,
     TRAINED_MODULES,
     Config,
 )
@@ -19,6 +21,7 @@ from experiments.clipping.truncation_norms.norm_growth import (
     counterexample_norms,
     growth,
     mlp_growth,
+    movement,
     summarise,
 )
 from experiments.models.tasks import distribution, draw
@@ -26,8 +29,9 @@ from lsa_lab.analyses import clipping
 
 
 def measure(key, params, config, task):
-    """Summaries [S, 4, 4, L, Q] of random stacks and [R, 4, 2, L, Q] of trained ones, the share in
-    which a norm after an MLP rises [S, 2, Q], and the counterexample's norms [2]."""
+    """Summaries [S, 4, 4, L, Q] of random stacks and [R, 4, 2, L, Q] of trained ones with the
+    movement of their sums, the share in which a norm after an MLP rises [S, 2, Q], and the
+    counterexample's norms [2]."""
     rates = jnp.asarray(clipping.every_rate(config.d + 1)[1:])
     key_random, key_mlp, key_prompts = jax.random.split(key, 3)
     each = (config.seeds, config.draws)
@@ -47,10 +51,16 @@ def measure(key, params, config, task):
     logs = jax.lax.map(lambda row: grown(*row), rows)  # [2S + R, B, 4, 3, L, Q]
     factored, merged, trained = jnp.split(logs, [config.seeds, 2 * config.seeds])
     both = jnp.concatenate([factored, merged[:, :, :, 2:]], axis=3)
-    on_random, on_trained, after_mlps = (
-        summarise(part, config.rounding) for part in (both, trained[:, :, :, ::2], after_mlps)
-    )
-    return on_random, on_trained, after_mlps[0], counterexample_norms()
+    own = trained[:, :, :, ::2]  # W_K = I is none of theirs
+    summaries = [
+        dict(zip(SUMMARIES, summarise(part, config.rounding), strict=True)) for part in (both, own)
+    ]
+    moved = [
+        dict(zip(MOVEMENTS, movement(part[:, :, NORMS.index("sum")]), strict=True))
+        for part in (both, own)
+    ]
+    rises_after_mlps, _, _ = summarise(after_mlps, config.rounding)
+    return summaries, moved, rises_after_mlps, counterexample_norms()
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -59,18 +69,22 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     spec, params, statuses = trained_models.linear_stacks(config, progress)
     task = distribution(spec.task, dtype=jnp.float32)
     measured = jax.jit(partial(measure, config=config, task=task))
-    key = jax.random.key(config.seed)
-    on_random, on_trained, mlp_rises, example = measured(key, params)
+    key, key_ridge = jax.random.split(jax.random.key(config.seed))
+    summaries, moved, mlp_rises, example = measured(key, params)
+    over_ridge = trained_models.risk_over_ridge(key_ridge, spec, params)
     data = {
+        "over_ridge": (("run",), np.asarray(over_ridge)),
         "mlp_rises": (("seed", "reading", "rank"), np.asarray(mlp_rises)),
         "example": (("weights",), np.asarray(example)),
         "status": (("start",), statuses),
     }
-    places = ("layer", "rank")
-    for i, name in enumerate(("rises", "typical", "largest")):
-        data[f"random_{name}"] = (("seed", "norm", "module", *places), np.asarray(on_random[i]))
-        axes = ("run", "norm", "trained_module", *places)
-        data[f"trained_{name}"] = (axes, np.asarray(on_trained[i]))
+    kinds = ("random", ("seed",), "module"), ("trained", ("run",), "trained_module")
+    for (kind, first, module), summary, sums in zip(kinds, summaries, moved, strict=True):
+        places = (module, "layer", "rank")
+        for name, values in summary.items():
+            data[f"{kind}_{name}"] = ((*first, "norm", *places), np.asarray(values))
+        for name, values in sums.items():
+            data[f"{kind}_{name}"] = ((*first, *places), np.asarray(values))
     coordinates = {
         "norm": list(NORMS),
         "module": list(MODULES),

@@ -3,18 +3,39 @@
 import numpy as np
 
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.truncation_norms.claims import rises_by_norm, samples
-from experiments.clipping.truncation_norms.config import MODULES
+from experiments.clipping.judged_rows import judged_rows
+from experiments.clipping.truncation_norms.claims import by_layer, rises_by_norm, samples
+from experiments.clipping.truncation_norms.config import MATRICES, MODULES, MOVEMENTS, statements
 from lsa_lab import results
 from lsa_lab.harness import style
 
+SHARES = {
+    "own": "own |G_t|",
+    "sum": "Σ|G|²",
+    "sum_when_trained": "Σ|G|², trained",
+    "mlp_with_residuals": "block with MLP",
+    "unprovable": "can rise (>=)",
+}
+LOGS = {
+    "typical": "typical",
+    "deep_is_steady": "moves",
+    "deep_is_steady_when_trained": "moves, trained",
+    "deep_varies_less": "varies",
+    "deep_varies_less_when_trained": "varies, trained",
+}
+
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(9.0, 4.0, (1, 3))
+    config, judged = results.config_of(dataset), samples(dataset)
+    figure, axes = style.figure(6.75, 6.6, (3, 2))
     plot_table(axes[0], dataset, config)
-    plot_sum(axes[1], dataset)
-    plot_sizes(axes[2], dataset)
+    plot_sizes(axes[1], dataset)
+    plot_sum(axes[2], dataset)
+    plot_movement(axes[3], dataset)
+    judged_rows(axes[4], statements(config), judged, SHARES)
+    axes[4].set(xlabel="share in which it rises", xlim=(0, 1))
+    judged_rows(axes[5], statements(config), judged, LOGS)
+    axes[5].set_xlabel("log ratio; last layer - first layer")
     return figure
 
 
@@ -23,8 +44,8 @@ def plot_table(ax, dataset, config):
     table = rises_by_norm(dataset)
     for i, row in enumerate(table.values()):
         color = style.COLOURS[0 if row.provable else 1]
-        looks = ((row.random, -0.15, "o", color), (row.trained, 0.15, "s", "white"))
-        for shares, aside, marker, face in looks:
+        kinds = ((row.random, -0.15, "o", color), (row.trained, 0.15, "s", "white"))
+        for shares, aside, marker, face in kinds:
             if shares is not None:
                 ax.plot(np.quantile(shares, style.QUANTILES), [i + aside] * 2, color=color, lw=0.8)
                 ax.plot(np.median(shares), i + aside, marker, color=color, mfc=face)
@@ -33,6 +54,20 @@ def plot_table(ax, dataset, config):
     ax.axvline(config.rarely, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="share in which it rises", xlim=(-0.04, 1.04))
     ax.set_title("norm, matrix truncated")
+
+
+def plot_movement(ax, dataset):
+    """How far Σ|G|² moves with the layer that is truncated: the mean |log| and its deviation."""
+    layers, factored = dataset.layer.values, dataset.sel(module=list(MATRICES))
+    kinds = (factored, "random", style.COLOURS[0]), (dataset, "trained", style.COLOURS[1])
+    for part, kind, color in kinds:
+        moves, spread = (by_layer(part[f"{kind}_{name}"]) for name in MOVEMENTS)
+        style.mean_band(ax, layers, moves, f"moves, {kind}", color)
+        style.mean_band(ax, layers, spread, f"varies, {kind}", color, "s", ":")
+    style.log_axes(ax, y=True)
+    ax.set(xlabel="layer truncated", xticks=layers, ylabel="|log(after / before)|")
+    ax.set_title("Σ|G|², how far it moves")
+    ax.legend()
 
 
 def plot_sum(ax, dataset):
@@ -74,14 +109,19 @@ def caption(dataset) -> str:
     config = results.config_of(dataset)
     shares = {id: float(np.mean(values)) for id, values in samples(dataset).items()}
     before, after = dataset.example.values
+    far = float(np.exp(np.log(dataset.over_ridge).mean()))
     return (
-        f"Truncation raises A2's upper bounds in {shares['bounds']:.0%} of all cases, and the sum "
-        f"Σ|G|² of its Theorem 2 in {shares['sum']:.0%} of random and "
-        f"{shares['sum_when_trained']:.0%} of trained ones. "
-        f"Blue: provable that it never rises. Orange: not provable. Dots: {config.seeds} seeds of "
-        f"{config.draws} random stacks; squares: {dataset.sizes['run']} trained stacks of merged "
-        f"weights on {config.draws} prompts each, {left_out(dataset)} diverged and left out; "
-        f"median and the middle 80 %. a: mean over ranks and layers, without the last layer where "
-        f"later |G| count. c: the median (lines) and the worst (dotted) of all random stacks; the "
-        f"star is {before:.2g} becoming {after:.2g}. Dashes: what counts as rare, and no change."
+        f"Truncation never raises A2's upper bounds (a theorem), but the sum Σ|G|² of its Theorem "
+        f"2 in {shares['sum']:.0%} of random and {shares['sum_when_trained']:.0%} of trained "
+        f"cases. "
+        f'Blue in a: never rises, a theorem (docs/theory, "Norms under truncation"); orange: it '
+        f"can. Dots: {config.seeds} seeds of {config.draws} random stacks; squares: "
+        f"{dataset.sizes['run']} trained stacks of merged weights on {config.draws} prompts each, "
+        f"{left_out(dataset)} diverged and left out, whose excess risk is {far:.2g} times that of "
+        f"ridge regression (geometric mean); median and the middle 80 %; mean over ranks and "
+        f"layers, without the last layer where later |G| count; dashes: what counts as rare. b: "
+        f"the median (lines) and the worst (dotted) of all random stacks; the star is "
+        f"{before:.2g} becoming {after:.2g}, written down. c: median and the middle 80 %. d: mean "
+        f"and its 95 % interval. e, f: the judged rows with 95 % intervals; grey keeps the "
+        f"criterion."
     )

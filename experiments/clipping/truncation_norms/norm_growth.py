@@ -63,3 +63,9 @@ def summarise(log_ratios, rounding):  # [R, B, ...] -> three of [R, ...]
     rises = (log_ratios > rounding).astype(log_ratios.dtype)
     rises = jnp.where(jnp.isnan(log_ratios), jnp.nan, rises).mean(1)  # NaN is not "never"
     return rises, jnp.median(log_ratios, axis=1), log_ratios.max(1)
+
+
+def movement(log_ratios):  # [R, B, ...] -> two of [R, ...]
+    """How far a norm moves over a run's draws, and how differently: the mean |log ratio| and the
+    standard deviation of the log ratio."""
+    return jnp.abs(log_ratios).mean(1), log_ratios.std(1)

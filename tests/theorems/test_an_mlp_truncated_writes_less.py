@@ -1,0 +1,47 @@
+"""Truncating W_MLP never enlarges |W_MLP ΔW|_F (A2, Example 4); a block with residuals it can.
+
+docs/theory, "Two readings of the MLP". Sides: the update read after the MLP whole; the same with it
+truncated.
+"""
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import numpy as np
+
+from lsa_lab.analyses import clipping, implicit_gd
+
+E, N = 6, 8
+cut = jax.jit(clipping.truncate)
+cases = hypothesis.given(
+    seed=st.integers(0, 2**32 - 1), scale=st.floats(0.01, 10), share=st.floats(0, 0.999)
+)
+
+
+def growth(seed, scale, share, read):
+    """The update's size after truncation over that before, less one."""
+    rng = np.random.default_rng(seed)
+    weights, rows = rng.normal(size=(3, E, E)) / 3, rng.normal(size=(N, E))
+    update = implicit_gd.implicit_update(*weights, rows)
+    mlp = scale * rng.normal(size=(E, E))
+    before, after = (np.linalg.norm(read(w, update)) for w in (mlp, np.asarray(cut(mlp, share))))
+    return after / before - 1
+
+
+@cases
+def test_what_an_mlp_makes_of_an_update_shrinks_with_it(seed, scale, share):
+    assert growth(seed, scale, share, implicit_gd.relaxed_mlp_update) < 1e-12
+
+
+def test_control_a_block_with_residuals_is_found_to_grow():
+    grown = [growth(seed, 0.2, 0.5, implicit_gd.block_mlp_update) for seed in range(50)]
+    assert max(grown) > 0.01
+
+
+def test_control_a_block_that_grows_by_hand():
+    mlp, update = np.diag([-1.0, -0.5]), np.diag([0.0, 1.0])
+    sizes = [
+        np.linalg.norm(implicit_gd.block_mlp_update(w, update))
+        for w in (mlp, np.asarray(cut(mlp, 0.5)))
+    ]
+    np.testing.assert_allclose(sizes, [1, 2**0.5], atol=1e-12)
