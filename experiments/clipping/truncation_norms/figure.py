@@ -122,6 +122,6 @@ def caption(dataset) -> str:
         f"layers, without the last layer where later |G| count; dashes: what counts as rare. b: "
         f"the median (lines) and the worst (dotted) of all random stacks; the star is "
         f"{before:.2g} becoming {after:.2g}, written down. c: median and the middle 80 %. d: mean "
-        f"and its 95 % interval. e, f: the judged rows with 95 % intervals; grey keeps the "
-        f"criterion."
+        f"and its 95 % interval. e, f: the judged rows with 95 % intervals; red ticks are their "
+        f"bounds."
     )
