@@ -78,6 +78,17 @@ def test_over_isotropic_noise_the_least_bound_is_zero(shape, seed):
     assert terms[-1] <= (updates**2).sum((1, 2, 3)).mean() / levels[-1]
 
 
+@seeds
+def test_noise_read_as_spread_is_no_larger_than_the_updates_and_the_mean_makes_summands_level(seed):
+    updates, _ = draw(seed, SHAPES[2])
+    count, entries = len(updates), SHAPES[2][2] ** 2
+    covariance = generalization.noise_covariance(updates, 1.0)  # [L, e², e²]
+    trace = np.trace(covariance, axis1=1, axis2=2)
+    assert ((count - 1) * trace <= (updates**2).sum((0, 2, 3)) * (1 + 1e-12)).all()
+    centred = generalization.summands(updates, covariance, centred=True)
+    np.testing.assert_allclose(centred, entries * np.log(2), rtol=1e-10)
+
+
 def test_control_leaving_the_noise_out_of_h1_or_d_out_of_the_prior_misses_the_least_kl():
     updates, covariance = draw(0, SHAPES[2])
     entries, layer = len(covariance), updates[:, 0]
