@@ -43,7 +43,7 @@ def curves(dataset, module, layer):  # -> {label: [R, ranks]}
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 5.0, (2, 3))
+    figure, axes = style.figure(6.75, 7.2, (3, 2))
     ranks = dataset["rank"].values
     for ax, (title, place) in zip(axes, columns(dataset).items(), strict=False):
         for k, (label, values) in enumerate(curves(dataset, *place).items()):
@@ -54,7 +54,7 @@ def plot(dataset):
         ax.set(xlabel="rank kept (0: dropped)", ylabel="of the unclipped", xticks=ranks)
         ax.invert_xaxis()
         ax.set_title(title)
-    axes[2].legend(loc="upper left")
+    axes[2].legend(ncols=2)
     over_c(axes[3], dataset)
     rows = statements(results.config_of(dataset)), samples(dataset)
     judged_rows(axes[4], *rows, JUDGED)

@@ -14,7 +14,7 @@ SHARES = {
     "sum": "Σ|G|²",
     "sum_when_trained": "Σ|G|², trained",
     "mlp_with_residuals": "block with MLP",
-    "unprovable": "can rise (>=)",
+    "unprovable": "where least",
 }
 LOGS = {
     "typical": "typical",
@@ -27,7 +27,7 @@ LOGS = {
 
 def plot(dataset):
     config, judged = results.config_of(dataset), samples(dataset)
-    figure, axes = style.figure(6.75, 6.6, (3, 2))
+    figure, axes = style.figure(6.75, 7.4, (3, 2))
     plot_table(axes[0], dataset, config)
     plot_sizes(axes[1], dataset)
     plot_sum(axes[2], dataset)
