@@ -35,7 +35,8 @@ def plot(dataset):
     judged_rows(axes[4], statements(config), judged, SHARES)
     axes[4].set(xlabel="share in which it rises", xlim=(0, 1))
     judged_rows(axes[5], statements(config), judged, LOGS)
-    axes[5].set_xlabel("log ratio; last layer - first layer")
+    axes[5].set_xscale("symlog", linthresh=0.01)
+    axes[5].set(xlabel="log ratio; last layer - first layer", xlim=(-5, 0.01))
     return figure
 
 
@@ -82,7 +83,7 @@ def plot_sum(ax, dataset):
     for i, (label, values) in enumerate(series.items()):
         x = layers + 0.1 * (i - (len(series) - 1) / 2)
         style.band(ax, x, values, label, style.COLOURS[i], style.MARKERS[i])
-    ax.set(xlabel="layer truncated", xticks=layers, ylim=(-0.04, 1.4))
+    ax.set(xlabel="layer truncated", xticks=layers, ylim=(-0.04, 1.7))
     ax.set(yticks=np.linspace(0, 1, 6), ylabel="share in which it rises")
     ax.set_title("Σ|G|², the sum in Theorem 2")
     ax.legend(loc="upper right", ncols=2)
