@@ -54,7 +54,7 @@ def plot(dataset):
         ax.set(xlabel="rank kept (0: dropped)", ylabel="of the unclipped", xticks=ranks)
         ax.invert_xaxis()
         ax.set_title(title)
-    axes[2].legend(loc="lower left", ncols=2)
+    axes[2].legend(loc="lower left")
     over_c(axes[3], dataset)
     rows = statements(results.config_of(dataset)), samples(dataset)
     judged_rows(axes[4], *rows, JUDGED)

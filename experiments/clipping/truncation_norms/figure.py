@@ -14,7 +14,7 @@ SHARES = {
     "sum": "Σ|G|²",
     "sum_when_trained": "Σ|G|², trained",
     "mlp_with_residuals": "block with MLP",
-    "unprovable": "where least",
+    "unprovable": "can rise, least",
 }
 LOGS = {
     "typical": "typical",
