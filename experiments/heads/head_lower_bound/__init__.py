@@ -1,1 +1,1 @@
-"""How many heads must the first layer have to preprocess d covariates?"""
+"""What does it cost to preprocess with fewer heads than there are covariates?"""
