@@ -97,7 +97,7 @@ def caption(dataset) -> str:
         f"as not positive. d: mean and 95 % interval over c of C = cI, which is free: these stacks "
         f"have no noise of their own. e, f: the judged rows with 95 % intervals, at the c that "
         f"suits each best on the other runs; red ticks are their bounds. Losses are clipped at "
-        f"{config.largest_loss:g}. The stacks' excess risk is {over_ridge(dataset):.2g} times that "
+        f"{config.largest_loss:g}. The stacks' excess risk is {over_ridge(dataset):.3g} times that "
         f"of ridge regression (geometric mean). n = {config.n} is small, and the weights come from "
         f"pretraining."
     )

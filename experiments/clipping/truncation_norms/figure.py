@@ -118,7 +118,7 @@ def caption(dataset) -> str:
         f'Blue in a: never rises, a theorem (docs/theory, "Norms under truncation"); orange: it '
         f"can. Dots: {config.seeds} seeds of {config.draws} random stacks; squares: "
         f"{dataset.sizes['run']} trained stacks of merged weights on {config.draws} prompts each, "
-        f"{left_out(dataset)} diverged and left out, whose excess risk is {far:.2g} times that of "
+        f"{left_out(dataset)} diverged and left out, whose excess risk is {far:.3g} times that of "
         f"ridge regression (geometric mean); median and the middle 80 %; mean over ranks and "
         f"layers, without the last layer where later |G| count; dashes: what counts as rare. b: "
         f"the median (lines) and the worst (dotted) of all random stacks; the star is "
