@@ -13,13 +13,14 @@ CONTROLS = 'A2 says "controls" of |G_t|, and "decreases" of its upper bound alon
 def statements(config) -> tuple[Statement, ...]:
     return (
         *_about_updates(config),
-        *_about_the_typical_draw(),
+        *_about_the_typical_draw(config),
         *_about_depth(),
     )
 
 
 def _about_updates(config):
     seeds = {"over": "seeds", "revision": FRESH}
+    scale = _scale(config)
     return (
         Statement(
             "own",
@@ -27,7 +28,7 @@ def _about_updates(config):
             "Truncating W_V, W_K or W_Q lowers the norm of its own G_t",
             OVERALL,
             at_most=config.rarely,
-            note=CONTROLS,
+            note=f"{CONTROLS}; {scale}",
             **seeds,
         ),
         Statement(
@@ -36,7 +37,7 @@ def _about_updates(config):
             "Truncating W_V, W_K or W_Q lowers Σ|G_t|², which the bound contains",
             OVERALL,
             at_most=config.rarely,
-            note=CONTROLS,
+            note=f"{CONTROLS}; {scale}",
             **seeds,
         ),
         Statement(
@@ -63,12 +64,13 @@ def _about_updates(config):
             "|G_t| does rise with W_K anywhere, with W_Q and W_Kᵀ W_Q at later layers",
             f"{SHARE}, at the one where it is least",
             at_least=config.visible,
+            note=scale,
             **seeds,
         ),
     )
 
 
-def _about_the_typical_draw():
+def _about_the_typical_draw(config):
     return (
         Statement(
             "typical",
@@ -77,9 +79,14 @@ def _about_the_typical_draw():
             "the median log(after / before), averaged over ranks, at the worst matrix and layer",
             at_most=0.0,
             over="seeds",
+            note=_scale(config),
             revision=f"{FRESH}; it was taken at the worst rank, where next to nothing is cut",
         ),
     )
+
+
+def _scale(config):
+    return f"random entries of variance {config.scale:g}²/e; the share depends on it"
 
 
 def _about_depth():
