@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from experiments.matching.coverage.config import CLASSES, PROXIES, TAGS, shares
+from experiments.matching.coverage.config import (
+    CLASSES,
+    PROXIES,
+    SHARES,
+    TAGS,
+    count_proxies,
+    shares,
+)
 from lsa_lab import results
 from lsa_lab.statistics import worst
 
@@ -33,7 +40,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         divergence = relative_divergence(pools)
         if kind == CLASSES:
             divergence = divergence.sel(n=[max(pools.n.values)])
-        for rule, name in zip(PROXIES, ("shares", "shares_intercept"), strict=True):
+        for rule, name in [*zip(PROXIES, SHARES, strict=True)][: count_proxies(kind)]:
             by_id[f"{tag}_{name}"] = worst(divergence.sel(rule=rule), np.mean)
         by_id[f"{tag}_minority"] = worst(minority)
         by_id[f"{tag}_favours"] = worst(minority / majority, lambda runs: -np.median(runs))

@@ -13,8 +13,10 @@ KINDS = {  # of the labels: PoolTask's own words
 }
 CLASSES = "a class each"  # labels that the proxy learns by the logistic loss, as ±1
 TAGS = dict(zip(KINDS, ("one_task", "own_tasks", "classes"), strict=True))  # in names of statements
-PROXIES = ("matching", "matching, intercept")  # gradients of w·x, and of w·x + c
+# Gradients of w·x, of w·x + c, and of that without those at w = 0, c = 0, before training.
+PROXIES = ("matching", "matching, intercept", "intercept, later")
 RULES = (*PROXIES, "moments", "k-means", "determinantal", "random", "stratified")
+SHARES = ("shares", "shares_intercept", "shares_later")  # of the proxies, in names of statements
 GROUPS = ("majority", "minority")
 
 
@@ -76,9 +78,16 @@ def shares(config) -> tuple[float, float]:
     return 1 - config.minority, config.minority
 
 
+def count_proxies(kind: str) -> int:
+    """How many of the proxies are judged by the shares that they keep."""
+    return 3 if kind == CLASSES else 2
+
+
 def statements(config) -> tuple[Statement, ...]:
     fresh = "24 fresh runs of other pools and sizes since a look at 16"
     median = partial(Statement, statistic="median", revision=fresh)
+    later = f"added after a look at these runs; {fresh}"
+    start = "before training its gradient is the share"
     paper, most = "A3 (2506.04579)", max(config.sizes)
     bias, rows = f"{paper}, limitations, open question", []
     for kind, tag in TAGS.items():
@@ -98,13 +107,10 @@ def statements(config) -> tuple[Statement, ...]:
             )
             for name, more, note, revision in (
                 ("shares", "", "", f"a mean since a look at a median of few values; {fresh}"),
-                (
-                    "shares_intercept",
-                    ", proxy with intercept",
-                    "whose gradient at w = 0 is the share",
-                    f"added after a look; {fresh}",
-                ),
+                ("shares_intercept", ", with intercept", start, f"added after a look; {fresh}"),
+                ("shares_later", ", with intercept, its start left out", "", later),
             )
+            if name in SHARES[: count_proxies(kind)]
         ]
         rows += [
             median(

@@ -1,7 +1,8 @@
 """The proxies that are trained on each pool of `coverage`, and its examples' gradients on the way.
 
-Both are linear in the covariates, the second with an intercept too. Labels of a task are regressed,
-classes get the logistic loss: with the score s = w·x and a target t
+Both are linear in the covariates, the second with an intercept too, which keeps classes' shares
+(docs/theory, "An intercept keeps the shares"). Labels of a task are regressed, classes get the
+logistic loss: with the score s = w·x and a target t
 
     loss = A(s) - t s,   A = s²/2 or log(1 + eˢ),   gradient = (A'(s) - t) x.
 """
@@ -15,8 +16,8 @@ from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
 
 
-def features(config, pool, keys, progress):  # of K·R pools -> [K·R, 3, m, p]
-    """The gradients of both proxies, and moments, padded to one width: zeros change no distance."""
+def features(config, pool, keys, progress):  # of K·R pools -> [K·R, 4, m, p]
+    """What ``PROXIES`` are, and moments, padded to one width: zeros change no distance."""
     examples = with_targets(config, pool)
     path = checkpoints(config, *examples, keys, progress)
 
@@ -25,7 +26,8 @@ def features(config, pool, keys, progress):  # of K·R pools -> [K·R, 3, m, p]
         both = jax.vmap(gradients)(path, *examples).reshape(2, len(pool.y), config.m, -1)
         oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
         most = max(both.shape[-1], oracle.shape[-1])
-        kinds = [*both, oracle]
+        later = both[1].at[..., : config.d + 1].set(0)
+        kinds = [*both, later, oracle]
         padded = [jnp.pad(f, ((0, 0), (0, 0), (0, most - f.shape[-1]))) for f in kinds]
         return jnp.stack(padded, axis=1)
 

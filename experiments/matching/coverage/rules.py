@@ -12,8 +12,8 @@ from lsa_lab.tasks import pools
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def choose(config, size, pool, features, random, keys):  # of K·R runs -> indices [.., 5 + 2 S, n]
-    """The choices of the first five rules, random subsets, and random ones within the clusters."""
+def choose(config, size, pool, features, random, keys):  # of K·R runs -> indices [.., 6 + 2 S, n]
+    """The choices of the first six rules, random subsets, and random ones within the clusters."""
     labels = np.repeat(np.arange(2), pools.counts(shares(config), config.m))
 
     def of_run(row):
