@@ -69,6 +69,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         data[name] = ((*axes, "layer"), _medians(values - values[:, :1]))
     for name, values in measured(flows.joint, config.count, config.count // 2).items():
         data[name] = (axes, _medians(values))
+    errors = measured(flows.squares, config.n, 0)  # without duplicates, equal for all c
+    risk = errors["error"][:, 0].mean(-1) / errors["label"][:, 0].mean(-1)
+    data["risk"] = (("kind", "run"), risk)
     data["lost"] = ((), lost)
     return xr.Dataset(
         data,

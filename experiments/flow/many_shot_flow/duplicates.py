@@ -10,7 +10,8 @@ def draw(config: Config) -> tuple:
     """Two independent halves of the longest prompt [R, B, n/2, d], w and x_query [R, B, d]."""
     rng = np.random.default_rng(config.seed)
     each = (config.runs, config.prompts)
-    halves = rng.standard_normal((2, *each, max(config.counts) // 2, config.d))
+    most = max(*config.counts, config.n)
+    halves = rng.standard_normal((2, *each, most - most // 2, config.d))
     return *halves, *rng.standard_normal((2, *each, config.d))
 
 
@@ -20,12 +21,13 @@ def prompts_of(config: Config, normals: tuple, count: int, pairs: int) -> Prompt
     Nothing but c differs along the first axis: every prompt is its own control.
     """
     first, second, w, x_query = normals
-    first, second = first[:, :, : count // 2], second[:, :, : count // 2]
-    c = np.array(config.correlations)[:, None] * (np.arange(count // 2) < pairs)  # [C, n/2]
+    half = count - count // 2
+    first, second = first[:, :, :half], second[:, :, :half]
+    c = np.array(config.correlations)[:, None] * (np.arange(half) < pairs)  # [C, n/2]
     c = c[:, None, None, :, None]
     partner = c * first + np.sqrt(1 - c**2) * second
     x = np.stack([np.broadcast_to(first, partner.shape), partner], axis=-2)
-    x = x.reshape(*x.shape[:3], count, config.d)
+    x = x.reshape(*x.shape[:3], 2 * half, config.d)[..., :count, :]
     y, y_query = np.einsum("crbnd,rbd->crbn", x, w), (w * x_query).sum(-1)
     again = [np.broadcast_to(part, (len(x), *part.shape)) for part in (x_query, y_query)]
     return Prompt(x, y, *again)

@@ -33,6 +33,9 @@ def caption(dataset) -> str:
     growth = {kind: float(grown(most.spread).sel(kind=kind).median()) for kind in KINDS}
     away = dataset.away.isel(layer=-1, correlation=-1).sel(kind=list(LEARNERS)).median("run")
     least, largest = (_percent(np.exp(float(end))) for end in (away.max(), away.min()))
+    left = dataset.risk.median("run")
+    risks = ", ".join(f"{float(left.sel(kind=kind)):.1%} ({kind})" for kind in LEARNERS)
+    blown = int((dataset.risk.sel(kind="linear") > 1).sum())
     return (
         f"Depth changes the disparity of many demonstrations by {_percent(min(growth.values()))} "
         f"to {_percent(max(growth.values()))} in {config.depth} layers, depending on the "
@@ -45,8 +48,10 @@ def caption(dataset) -> str:
         f"Filled: one demonstration of {config.count} has a near-duplicate, in place of another; "
         "open: all do, mean flow. (f) Filled: duplicates; open: other pairs. Below 0, two do less "
         f"together than apart. Median of {config.runs} runs, each of {config.prompts} prompts, "
-        f"and the middle 80 % of them; {int(dataset.lost)} numbers left out as not finite. "
-        f"d = {config.d}, trained with {config.n} shots."
+        f"and its 95 % interval; {int(dataset.lost)} numbers left out as not finite. "
+        f"d = {config.d}, trained with {config.n} shots, at which least squares leaves nothing of "
+        f"the error of predicting 0, and these stacks, in the median run, {risks}; "
+        f"in {blown} runs of trained linear attention a few prompts overshoot by more than that."
     )
 
 
@@ -103,12 +108,11 @@ def _draw_duplicates(axes, dataset):
 
 
 def _draw(ax, x, samples, look, label, face=None):
-    """Points with bars, joined by a thin line."""
+    """Medians with the intervals that are judged, joined by a thin line."""
     color, marker = look
-    samples = samples.transpose("run", ...).values
-    style.band(ax, x, samples, label, color, marker)
-    ax.lines[-1 if face is None else -3].set_markerfacecolor(face or color)
-    ax.plot(x, np.median(samples, axis=0), color=color, lw=0.6)
+    look = {"color": color, "mfc": face or color, "capsize": 2, "elinewidth": 0.8, "lw": 0.6}
+    samples = samples.transpose("run", ...)
+    style.median_points(ax, x, samples, label, fmt=f"{marker}-", **look)
 
 
 def _percent(ratio):

@@ -8,6 +8,7 @@ import numpy as np
 
 from lsa_lab.analyses import disparity
 from lsa_lab.analyses.amplification import demonstration_flow, interactions, log_sizes
+from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
 
 
@@ -36,9 +37,16 @@ def joint(forward, params, prompt):  # -> {name: []}
     return {name: jnp.median(matrix[i[which], j[which]]) for name, which in names.items()}
 
 
+def squares(forward, params, prompt):  # -> {name: []}
+    """The squared error of the prediction, and that of predicting zero."""
+    error = predict(forward(params, tokens(prompt))) - prompt.y_query
+    return {"error": error**2, "label": prompt.y_query**2}
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def measure(what, forward, params, batch):  # Params [V, R], Prompt [C, R, B] -> [V, C, R, B, ...]
-    """``sizes`` or ``joint`` of every prompt in every stack, one stack and one c at a time."""
+    """``what`` of every prompt in every stack: ``sizes``, ``joint`` or ``squares``, one stack and
+    one c at a time."""
     per_run = jax.vmap(jax.vmap(partial(what, forward), (None, 0)))
     return jax.lax.map(
         lambda weights: jax.lax.map(lambda prompts: per_run(weights, prompts), batch), params
