@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from lsa_lab.statistics import spearman
+
 
 def summary(effects: dict, count: int) -> dict:
     """The effects [M] of one run and one step size, in ``count`` classes of |s| and of |r|."""
@@ -21,13 +23,11 @@ def summary(effects: dict, count: int) -> dict:
         "grid": grids,
         "centre": np.stack([centre_s, centre_r]),
         "r2": np.array([[fits(grid) for grid in scaled] for scaled in (grids, roots)]),
-        "correlation": correlations(s, r, c, flow, reduction),
+        "correlation": correlations(s, r, c, flow, reduction, count),
         "of_kind": np.array(of_kind) / np.array(typical)[:, None],
         "share": np.bincount(zeros, minlength=4) / len(zeros),
         "helps": (reduction[inside] > 0).mean(),
         "gain": reduction.mean() / effects["zero_shot"].mean(),
-        "not_product": np.abs(c - s * r).max() / typical[1],
-        "not_equation_2": np.abs(flow - effects["equation_2"]).max() / typical[0],
     }
 
 
@@ -58,10 +58,15 @@ def fits(grid):  # [K, K] -> [2]
     return [1 - ((grid - fit) ** 2).sum() / grid.var() / grid.size for fit in (product, total)]
 
 
-def correlations(s, r, c, flow, reduction):  # [M] each -> [5]
-    """Rank correlations of the reduction with PREDICTORS, over all demonstrations."""
-    from scipy.stats import rankdata
-
+def correlations(s, r, c, flow, reduction, count):  # [M] each -> [2, 5]
+    """Rank correlations of the reduction with PREDICTORS: over all demonstrations, and of its mean
+    over ``count`` classes of a predictor that is not zero."""
     rms = [np.sqrt((v**2).mean()) for v in (s, r)]
     rivals = (flow, np.abs(c), np.abs(s), np.abs(r), np.abs(s) / rms[0] + np.abs(r) / rms[1])
-    return np.corrcoef(np.stack([rankdata(v) for v in (reduction, *rivals)]))[0, 1:]
+    single = [spearman(reduction, v) for v in rivals]
+    return [single, [spearman(class_means(reduction, v, count), range(count)) for v in rivals]]
+
+
+def class_means(values, sizes, count):  # [M], [M] -> [count]
+    of_size, _ = classes_of(sizes, count)
+    return (np.bincount(of_size, values, count + 1) / np.bincount(of_size, None, count + 1))[1:]

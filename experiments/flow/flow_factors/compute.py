@@ -7,6 +7,7 @@ from experiments.flow.flow_factors import cells, one_shot
 from experiments.flow.flow_factors.config import (
     FORMS,
     KINDS,
+    OVER,
     PREDICTORS,
     QUANTITIES,
     SCALES,
@@ -19,13 +20,11 @@ AXES = {
     "grid": ("quantity", "relevance", "novelty"),
     "centre": ("factor", "decile"),
     "r2": ("scale", "quantity", "form"),
-    "correlation": ("predictor",),
+    "correlation": ("over", "predictor"),
     "of_kind": ("measure", "kind"),
     "share": ("kind",),
     "helps": (),
     "gain": (),
-    "not_product": (),
-    "not_equation_2": (),
 }
 
 
@@ -60,6 +59,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "factor": ["relevance", "novelty"],
             "scale": list(SCALES),
             "form": list(FORMS),
+            "over": list(OVER),
             "predictor": list(PREDICTORS),
             "measure": ["flow", "contribution"],
             "kind": list(KINDS),

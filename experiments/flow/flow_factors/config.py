@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lsa_lab.claims import Statement
+from experiments.flow.flow_factors.statements import statements as statements
 from lsa_lab.harness import checks
 
 STEPS = ("best for the law", "1/|x|²", "1")  # the first is the model of the statements
@@ -10,6 +10,7 @@ QUANTITIES = ("contribution", "flow", "error reduction")
 FORMS = ("product", "sum")
 SCALES = ("squares", "sizes")  # of the quantities: c², |J|² and the reduction, or their roots
 PREDICTORS = ("flow", "contribution", "relevance", "novelty", "relevance + novelty")
+OVER = ("demonstrations", "classes")  # what a rank correlation is over: classes of the predictor
 # Demonstrations by what is zero: nothing, the relevance s, the novelty r, or both.
 KINDS = {"neither": "", "irrelevant": "s = 0", "learned": "r = 0", "both": "s = r = 0"}
 
@@ -27,12 +28,14 @@ class Config:
     query_density: float = 0.5
     draws: int = 40_000  # of task, demonstration and query, for each run
     runs: int = 16
-    classes: int = 10  # of relevance and of novelty: deciles of those that are not zero
+    classes: int = 10  # of each predictor: deciles of those that are not zero
     seed: int = 0
     # Criteria.
     exact: float = 1e-10  # at most this, relative to the typical size, is rounding
     predicts: float = 0.3  # a rank correlation of at least this is a prediction
+    rises: float = 0.9  # a rank correlation over classes of at least this is a rise
     helps: float = 0.9  # share of demonstrations that lower the error, if they do as a rule
+    less: float = 1 / 1.1  # a flow relative to another of at most this is less
 
     def __post_init__(self):
         checks.between(self, "d", 2, 256)
@@ -43,8 +46,8 @@ class Config:
         checks.between(self, "draws", 100, None)
         checks.between(self, "runs", 2, None)
         checks.between(self, "classes", 2, 50)
-        checks.between(self, "predicts", 0.0, 1.0)
-        checks.between(self, "helps", 0.0, 1.0)
+        for name in ("predicts", "rises", "helps", "less"):
+            checks.between(self, name, 0.0, 1.0)
         checks.positive(self, "exact")
         checks.seed(self, "seed")
 
@@ -62,89 +65,3 @@ def best_step(config) -> float:
     It removes the share (1/E|x|⁴)/d of the error without demonstrations (derived here).
     """
     return 1 / (3 / (config.density * config.d) + (config.d - 1) / config.d)
-
-
-def statements(config) -> tuple[Statement, ...]:
-    paper, own = "A1 (2508.00385)", "derived here"
-    relative = "relative to the median one,"
-    advantage = "R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r), of"
-    correlation = "the rank correlation with the error reduction"
-    return (
-        Statement(
-            "equation_2",
-            own,
-            "Where weights write to the label alone, the flow to the answer is all of Eq. 2",
-            f"the largest difference of the norms, {relative}",
-            at_most=config.exact,
-        ),
-        Statement(
-            "contribution",
-            own,
-            "What one demonstration adds to the answer is its relevance times its novelty",
-            f"the largest |c - s r|, {relative}",
-            at_most=config.exact,
-        ),
-        Statement(
-            "either_or_contribution",
-            own,
-            "A demonstration that is irrelevant or learned contributes nothing",
-            f"the larger of their two median contributions, {relative}",
-            at_most=config.exact,
-        ),
-        Statement(
-            "either_or_flow",
-            f"{paper}, on Eq. 2",
-            "From a demonstration that is irrelevant or learned no gradient flows",
-            f"the smaller of their two median flows, {relative}",
-            at_most=config.exact,
-        ),
-        Statement(
-            "flow_is_a_sum",
-            own,
-            "The flow is a sum of relevance and novelty rather than their product",
-            f"{advantage} squared flows",
-            at_most=0,
-        ),
-        Statement(
-            "reduction_is_a_product",
-            f"{paper}, its open question on the conflict of factors",
-            "What a demonstration takes off the error is a product rather than a sum",
-            f"{advantage} error reductions, as they are or as roots, whichever is less,",
-            at_least=0,
-        ),
-        Statement(
-            "flow_predicts",
-            paper,
-            "The size of a demonstration's flow predicts what it takes off the error",
-            correlation,
-            at_least=config.predicts,
-        ),
-        Statement(
-            "contribution_predicts",
-            own,
-            "The size of its contribution predicts what it takes off the error",
-            correlation,
-            at_least=config.predicts,
-        ),
-        Statement(
-            "contribution_or_flow",
-            own,
-            "The contribution predicts the error reduction better than the flow does",
-            f"{correlation} of the contribution less that of the flow",
-            at_least=0,
-        ),
-        Statement(
-            "helps",
-            f"{paper}, read literally",
-            "A demonstration that is relevant and new lowers the error",
-            "the share of those with s r ≠ 0 that do",
-            at_least=config.helps,
-        ),
-        Statement(
-            "unit_step",
-            own,
-            "One unit step overshoots: it raises the error",
-            "the error reduction with η = 1, relative to the error without demonstrations,",
-            at_most=0,
-        ),
-    )

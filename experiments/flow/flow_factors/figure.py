@@ -5,6 +5,7 @@ import numpy as np
 from experiments.flow.flow_factors.config import (
     FORMS,
     KINDS,
+    OVER,
     PREDICTORS,
     QUANTITIES,
     SCALES,
@@ -42,7 +43,8 @@ def caption(dataset) -> str:
         f"{irrelevant:.0%} is left where a demonstration is irrelevant, {learned:.0%} where it is "
         "learned, of its contribution nothing. The error reduction is a mean of gains and losses: "
         f"{1 - float(best.helps.mean()):.0%} of the demonstrations raise the error, and no size "
-        f"predicts well which (dashed in e: a rank correlation of {config.predicts:g}). (a-d): "
+        "predicts well which; on average over classes it rises with each (e; dashed: the bounds, "
+        f"{config.predicts:g} and {config.rises:g}). (a-d): "
         f"deciles of s and r that are not zero, {config.draws} draws a run. One step of {step:.2f} "
         f"takes {gains[0]:.1%} off the error (theory {step / config.d:.1%}), of 1/|x|² "
         f"{gains[1]:.1%}, a unit step {gains[2]:.1%}. d = {config.d}, {config.known} coordinates "
@@ -92,12 +94,16 @@ def _draw_forms(ax, best):
 
 def _draw_predictors(ax, best, config):
     x = np.arange(len(PREDICTORS))
-    style.mean_points(ax, x, best.correlation.transpose("run", "predictor"), **_look(0, 0))
-    ax.axhline(config.predicts, color="grey", lw=0.8, ls="--")
+    bounds = (config.predicts, config.rises)
+    for i, (over, bound) in enumerate(zip(OVER, bounds, strict=True)):
+        correlation = best.correlation.sel(over=over).transpose("run", "predictor")
+        style.mean_points(ax, x, correlation, f"over {over}", **_look(i, i))
+        ax.axhline(bound, color=style.COLOURS[i], lw=0.8, ls="--")
     names = [name.replace(" + ", "\n+ ") for name in PREDICTORS]
     ax.set_xticks(x, names, rotation=30, ha="right", rotation_mode="anchor")
-    ax.set(ylabel="rank correlation", ylim=(0, None))
+    ax.set(ylabel="rank correlation", ylim=(0, 1.05))
     ax.set_title("what predicts the reduction")
+    ax.legend(loc="center")
 
 
 def _draw_kinds(ax, best):

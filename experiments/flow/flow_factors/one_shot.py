@@ -28,20 +28,17 @@ def draw(config: Config, run: int) -> tuple[Prompt, np.ndarray]:  # prompts [M],
 
 
 def effects(prompt: Prompt, prior, step_size) -> dict:  # {name: []}
-    """What one demonstration does to ŷ in ``prior_attention``, and what theory says of it."""
+    """What one demonstration does to ŷ in ``prior_attention``, and its two factors."""
     params = constructions.prior_attention(step_size[None], prior)
     empty = prompt.replace(x=jnp.zeros_like(prompt.x), y=jnp.zeros_like(prompt.y))
     rows = tokens(prompt)
     after, before = (predict(linear_attention.forward(params, t)) for t in (rows, tokens(empty)))
-    matrices = params.w_kq[0, 0], params.w_pv[0, 0]
-    jacobian = amplification.one_shot_jacobian(*matrices, rows[0], rows[1])
     missing = prompt.y_query - prior @ prompt.x_query
     return {
-        "s": amplification.relevance(matrices[0], rows[0], rows[1]),
+        "s": amplification.relevance(params.w_kq[0, 0], rows[0], rows[1]),
         "r": prompt.y[0] - prior @ prompt.x[0],
         "contribution": after - before,
         "flow": jnp.linalg.norm(demonstration_flow(linear_attention.forward, params, prompt)),
-        "equation_2": jnp.linalg.norm(jacobian),
         "zero_shot": missing**2,
         "reduction": missing**2 - (missing - (after - before)) ** 2,
     }
