@@ -168,7 +168,7 @@ def judged(
     for row, (statement, claim) in enumerate(zip(statements, claims, strict=True)):
         ends = [end if np.isfinite(end) else claim.value for end in claim.interval]
         ax.plot(ends, [row, row], color=BLACK)
-        ax.plot([claim.value], [row], "o", color=BLACK)
+        ax.plot([claim.value], [row], "o", color=BLACK, ms=3)
         bounds = [bound for bound in statement.bounds if np.isfinite(bound)]
         ax.plot(bounds, [row] * len(bounds), "|", color=COLOURS[1], ms=12, mew=2)
     ax.set_yticks(range(len(statements)), list(labels))

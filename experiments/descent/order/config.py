@@ -71,7 +71,7 @@ def statements(config) -> tuple[Statement, ...]:
             "To two causal layers the order is at least a tenth of what the demonstrations are",
             f"the spread over orders over that over other demonstrations, {least}",
             at_least=config.share,
-            note=hardest,
+            note=f"{hardest}; less in deeper random linear stacks, whose predictions explode",
             revision=f"added after a first run; {fresh}",
         ),
     )

@@ -16,12 +16,15 @@ def plot(dataset):
             runs = dataset.sel(kind=kind, mask=mask).transpose("run", "depth")
             x = dataset.depth.values + 0.1 * (i - 1)
             effect = np.maximum(runs.effect, smallest)  # an exact zero has no logarithm
-            style.band(axes[0], x, effect, f"{kind}, {mask}", color, marker)
+            label = kind if mask == "non-causal" else None
+            style.band(axes[0], x, effect, label, color, marker)
             if mask == "causal":
                 look = {"fmt": marker, "color": color, "capsize": 2}
                 style.mean_points(axes[1], x, runs.share, kind, **look)
     axes[0].axhspan(smallest, config.exact, color="grey", alpha=0.12, lw=0)
     bound = {"color": style.BLACK, "lw": 0.8, "ls": "--", "label": "bound, at two layers"}
+    for mask, marker in zip(MASKS, style.MARKERS, strict=False):
+        axes[0].plot([], [], marker, color="grey", label=mask)
     axes[0].axhline(config.clear, **bound)
     axes[1].axhline(config.share, **bound)
     axes[0].set_ylim(smallest, None)
@@ -32,7 +35,7 @@ def plot(dataset):
     axes[1].set_title("causal: against other demonstrations")
     for ax in axes:
         ax.set(xlabel="layers", xticks=dataset.depth.values)
-    axes[0].legend(loc="center", bbox_to_anchor=(0.6, 0.48))
+    axes[0].legend(ncols=2, loc="center", bbox_to_anchor=(0.5, 0.44), columnspacing=1.0)
     axes[1].legend()
     return figure
 
@@ -45,7 +48,7 @@ def caption(dataset) -> str:
     single = dataset.effect.sel(mask="causal", depth=1).max().item()
     missing = style.missing(dataset.effect) + style.missing(dataset.share.sel(mask="causal"))
     return (
-        f"It matters only for causal models of two layers or more: there a new order spreads "
+        f"It matters only for causal models of two layers or more: at two a new order spreads "
         f"predictions {float(two.min()):.2g} to {float(two.max()):.2g} times as much as other "
         f"demonstrations do. At {config.depth} layers {float(last.min()):.2g} to "
         f"{float(last.max()):.2g} times. That the order has no effect without causal masks, or on "

@@ -1,5 +1,7 @@
 """Errors of trained models against shots and training steps, beside known rules; what counts."""
 
+import numpy as np
+
 from experiments.descent.shots_and_steps.claims import left_over, over_bayes, samples
 from experiments.descent.shots_and_steps.config import MODELS, statements
 from lsa_lab import results
@@ -13,7 +15,7 @@ def plot(dataset):
     axes[0].axhline(zero, color=style.COLOURS[1], lw=0.8, ls="--", label="bound: zero")
     against_shots(axes[1], dataset.isel(noise=1), ["least squares", "Bayes rule"])
     against_steps(axes[2], dataset.isel(noise=1))
-    for ax, place in zip(axes, ("lower left", "lower left", "upper right"), strict=False):
+    for ax, place in zip(axes, ("upper left", "lower left", "upper right"), strict=False):
         ax.legend(loc=place)
     judged(axes[3], dataset)
     return figure
@@ -46,10 +48,15 @@ def against_steps(ax, dataset):
 
 
 def judged(ax, dataset):
-    rows = statements(results.config_of(dataset))
-    style.judged(ax, rows, samples(dataset), [each.id.replace("_", " ") for each in rows])
+    rows, measured, low = statements(results.config_of(dataset)), samples(dataset), 1e-3
+    labels = []
+    for row in rows:
+        value = np.median(measured[row.id])
+        outside = f" ({value:.0e})" if value < low else ""
+        labels.append(row.id.replace("_", " ") + outside)
+    style.judged(ax, rows, measured, labels)
     style.log_axes(ax, x=True)
-    ax.set(xlabel="ratio, or share", xlim=(1e-3, 1e4))
+    ax.set(xlabel="ratio, or share", xlim=(low, 1e4))
     ax.set_title("what is judged")
 
 
@@ -73,7 +80,6 @@ def caption(dataset) -> str:
         f"our models, softmax above all, are far from it. Linear layers explode on single prompts "
         f"at lengths that they were not trained at: {above} medians lie above the axes. Medians of "
         f"{config.runs} runs with 95 % intervals; {missing} numbers left out as not finite, "
-        f"{diverged} of {dataset.status.size} trainings diverged and count with their last "
-        f"weights. Grey: the {config.n} shots of training. d: red ticks are bounds, above which "
-        f"all of these fail."
+        f"{diverged} of {dataset.status.size} trainings diverged. Grey: the {config.n} shots of "
+        f"training. d: red ticks are upper bounds."
     )
