@@ -62,6 +62,17 @@ def test_equal_couplings_leave_the_ratio_as_it_is(product, seed):
 
 
 @seeds
+def test_the_larger_of_two_positive_couplings_overtakes_in_the_end(seed):
+    w_kq, w_pv, demonstrations, query = draw(seed, 4, 1.0)
+    sizes = np.array([0.1, 0.5])
+    scale = np.sqrt(sizes / [coupling(w_kq, w_pv, d) for d in demonstrations])
+    path = log_ratio(w_kq, w_pv, scale[:, None] * demonstrations, query, num_layers=200)
+    assert np.all(np.diff(path) < 0)
+    assert path[-1] < 0
+    np.testing.assert_allclose(np.diff(path)[-1], np.log(1.1 / 1.5), atol=1e-6)
+
+
+@seeds
 def test_between_negative_couplings_the_ratio_only_tends_to_theirs(seed):
     w_kq, w_pv, demonstrations, query = draw(seed, 4, -1.0)
     sizes = np.array([0.9, 0.2])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.flow.amplification_limits.config import EXAMPLES, MAPS
+from experiments.flow.amplification_limits.config import MAPS
 from lsa_lab import results
 from lsa_lab.statistics import worst
 
@@ -27,17 +27,5 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [restarts] or [R] or []}
         "small_weights": np.abs(small).max("direction").values,
         "push": worst(alone.sel(feedback=1), lambda runs: -np.median(runs)),
         "pull": worst(alone.sel(feedback=-1)),
-        "kappa_frozen": right.sel(map=MAPS[0]).values,
         "kappa_moving": right.sel(map=MAPS[1]).values,
-        **_of_examples(dataset),
     }
-
-
-def _of_examples(dataset):
-    network, closed = (dataset.example.sel(side=side) for side in dataset.side.values)
-    apart = np.abs(network / closed - 1).max("layer")
-    numbers = {}
-    for id, which in zip(("width_1", "descent", "coupling"), EXAMPLES, strict=True):
-        numbers[id] = network.sel(which=which).values[-1]
-        numbers[f"{id}_law"] = apart.sel(which=which).values
-    return numbers

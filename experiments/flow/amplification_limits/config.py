@@ -1,4 +1,4 @@
-"""The sizes and the statements of `amplification_limits`, fixed before its first run."""
+"""The sizes and the statements of `amplification_limits`."""
 
 from dataclasses import dataclass
 
@@ -45,10 +45,7 @@ class Config:
     # Criteria.
     small: float = 0.5  # a change of the log ratio up to which it is left as it is
     generic: float = 0.95  # share of the pairs for which a generic theorem has to be true
-    exact: float = 0.99  # share of the pairs for which an exact law has to be true
     predicts: float = 0.8  # share of the pairs for which a rule of thumb has to be right
-    rounding: float = 1e-10  # relative distance of a network from its closed form
-    limit: float = 0.05  # the same where the closed form is that of many small layers
 
     def __post_init__(self):
         for name in ("search_d", "d"):
@@ -68,11 +65,9 @@ class Config:
             checks.between(self, name, 1, None)
         for name in ("restarts", "runs", "pairs"):
             checks.between(self, name, 2, None)
-        for name in ("lead", "cap", "learning_rate", "error", "gain"):
+        for name in ("lead", "cap", "learning_rate", "error", "gain", "small"):
             checks.positive(self, name)
-        for name in ("small", "rounding", "limit"):
-            checks.positive(self, name)
-        for name in ("generic", "exact", "predicts"):
+        for name in ("generic", "predicts"):
             checks.between(self, name, 0, 1)
         checks.seed(self, "seed")
 
