@@ -9,6 +9,7 @@ import numpy as np
 from lsa_lab import prompts
 from lsa_lab.analyses import disparity
 from lsa_lab.analyses.amplification import demonstration_flow, log_sizes, token_flow
+from lsa_lab.estimators import ols
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt
 from lsa_lab.theory.amplification import self_coupling
@@ -17,9 +18,9 @@ MODES = ("alone", "together")  # each demonstration in a prompt of its own, or b
 READINGS = ("token", "prediction")  # the flow to all of the query's token (A1, Eq. 2), or its label
 
 
-def draw(rng, runs, count, d):  # -> Prompt [R, B] of two demonstrations, w0 [R, d]
+def draw(rng, runs, count, d, prior=None):  # -> Prompt [R, B] of two demonstrations, w0 [R, d]
     """Tasks w ~ N(w0, I/2), w0 ~ N(0, I/2) the same for a run: w0 is what weights can know."""
-    prior = rng.normal(size=(runs, d)) / 2**0.5
+    prior = rng.normal(size=(runs, d)) / 2**0.5 if prior is None else prior
     weights = prior[:, None] + rng.normal(size=(runs, count, d)) / 2**0.5
     x = rng.normal(size=(runs, count, 3, d))
     y = np.einsum("rbid,rbd->rbi", x, weights)
@@ -27,17 +28,18 @@ def draw(rng, runs, count, d):  # -> Prompt [R, B] of two demonstrations, w0 [R,
 
 
 def _apart(prompt):
-    """The demonstrations in prompts of their own [n], and the axes to map over."""
-    return prompt.replace(x=prompt.x[:, None], y=prompt.y[:, None]), Prompt(0, 0, None, None)
+    """The first two demonstrations in prompts of their own [2], and the axes to map over."""
+    return prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None]), Prompt(0, 0, None, None)
 
 
 def log_ratios(forward, params, prompt):  # -> [2, 2, L]: modes, readings
-    """log |flow| of the first of two demonstrations less that of the second."""
+    """log |flow| of the first demonstration less that of the second: of each in a prompt of its
+    own, and among all of the prompt."""
 
     def sizes(prompt):  # -> [2, L, n]
-        flow = token_flow(forward, params, prompt)
-        whole = flow.reshape(*flow.shape[:2], -1)
-        return jnp.stack([log_sizes(whole), log_sizes(flow[..., -1])])
+        whole = token_flow(forward, params, prompt)
+        answer = demonstration_flow(forward, params, prompt)
+        return jnp.stack([log_sizes(whole.reshape(*whole.shape[:2], -1)), log_sizes(answer)])
 
     apart, axes = _apart(prompt)
     alone, together = jax.vmap(sizes, (axes,))(apart)[..., 0], sizes(prompt)
@@ -66,17 +68,35 @@ def measure(ratios, forward, params, batch):  # Params [R, ...], Prompt [R, B] -
 
 @partial(jax.jit, static_argnums=0)
 def before_and_after(forward, watched, batch):  # Params [R, 2, ...], Prompt [R, B]
-    """Log ratios [R, 2, B, L] for two of the shots of a prompt, of their flows to the prediction of
-    each layer, and median errors [R, 2] over that of predicting zero."""
+    """``log_ratios`` [R, 2, B, 2, 2, L] for two of the shots of a prompt, and errors [R, 2, 2] with
+    the first shot alone and with all: the median over that of predicting zero."""
 
     def look(params, prompt):
-        logs = log_sizes(demonstration_flow(forward, params, prompt))
-        error = predict(forward(params, prompts.tokens(prompt))) - prompt.y_query
-        return logs[:, 0] - logs[:, 1], error**2
+        guesses = [predict(forward(params, prompts.tokens(p))) for p in _one_and_all(prompt)]
+        return log_ratios(forward, params, prompt), jnp.stack(guesses)
 
     many = jax.vmap(jax.vmap(look, (None, 0)), (0, None))
-    logs, errors = jax.lax.map(lambda row: many(*row), (watched, batch))
-    return logs, jnp.median(errors, -1) / jnp.median(batch.y_query**2, 1, keepdims=True)
+    logs, guesses = jax.lax.map(lambda row: many(*row), (watched, batch))
+    return logs, _relative_errors(guesses, batch.y_query[:, None])
+
+
+@jax.jit
+def least_errors(batch):  # Prompt [R, B] -> [R, 2]
+    """The same of the shortest w that fits the shots: without noise, the posterior mean."""
+
+    def look(prompt):
+        return jnp.stack([ols(p) @ p.x_query for p in _one_and_all(prompt)])
+
+    return _relative_errors(jax.vmap(jax.vmap(look))(batch), batch.y_query)
+
+
+def _one_and_all(prompt):
+    return prompt.replace(x=prompt.x[:1], y=prompt.y[:1]), prompt
+
+
+def _relative_errors(guesses, targets):  # [..., B, 2], [..., B] -> [..., 2]
+    targets = targets[..., None]
+    return jnp.median((guesses - targets) ** 2, -2) / jnp.median(targets**2, -2)
 
 
 @jax.jit

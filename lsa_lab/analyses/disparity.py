@@ -61,7 +61,9 @@ class Summary(flax.struct.PyTreeNode):
 def summary(log_ratios: Array) -> Summary:  # [B, L]
     """The medians and fractions of log ratios, one prompt a row.
 
-    Each row is turned so that it starts at or above 0, hence a row may belong to any fixed pair.
+    Each row is turned so that it starts at or above 0, hence a row may belong to any fixed pair,
+    and the median falls by regression to the mean where layers only reshuffle: it is at most the
+    median of |log ratio|, which turns nothing (docs/theory, "The amplification theorem").
     Changes below √eps of the precision count as none: they are rounding. A prompt that overflows
     in one layer is left out of all of them, so that every layer counts the same prompts. Those that
     overflow are often those that grew: where ``dropped`` is not small, median and growth are biased

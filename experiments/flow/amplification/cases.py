@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flow import pair_stacks, pairs
+from experiments.flow.amplification.stacks import HALVED, QUERY_A_KEY
 from experiments.models.regression import dense
 from lsa_lab.models import constructions, linear_attention, transformer
 
@@ -19,8 +20,10 @@ def untrained(config):
     base = pair_stacks.linear(rng, config.runs, config.depth, config.d)
     for name, params in variants(base, config).items():
         yield f"linear: {name}", pair_stacks.UNMASKED, params, batch
-    for name, params in masked(base, prior, config).items():
-        yield f"masked: {name}", linear_attention.forward, params, batch
+    same = masked(base, prior, config)
+    many, _ = pairs.draw(rng, config.runs, config.many_pairs, config.d, prior)
+    for name, params in same.items():
+        yield f"masked: {name}", linear_attention.forward, params, many
     for tag, kind in enumerate(config.kinds[1:]):
         key, model = jax.random.fold_in(jax.random.key(config.seed), tag), shape(config, kind)
         forward = partial(transformer.forward, config=model)
@@ -67,7 +70,7 @@ def variants(base, config):  # -> {name: Params [R, L, ...]}
 
 def masked(base, prior, config):  # -> {name: Params [R, L, ...]}
     """Where nobody reads the query: constructions with the step of the best single layer for one
-    demonstration; random weights; and these with a demonstration that stays."""
+    demonstration; and random weights with which a demonstration that is alone stays."""
     steps = np.full(config.depth, 1 / (config.d + 2))
     best = constructions.one_step_optimum(jnp.eye(config.d), 1, 0.0)
     descent = jax.tree.map(lambda leaf: np.repeat(leaf, config.depth, axis=0), best)
@@ -78,22 +81,23 @@ def masked(base, prior, config):  # -> {name: Params [R, L, ...]}
     }
     priors = jax.vmap(partial(constructions.prior_attention, steps))(prior)
     tied = pair_stacks.tied(pair_stacks.amplified(base, config.gain))
-    return same | {"prior": priors, "tied": tied, "frozen": pair_stacks.frozen(tied)}
+    return same | {"prior": priors, "frozen": pair_stacks.frozen(tied)}
 
 
 def to_train(config):
-    """The trained ones, {kind: Spec}; `many_shot_flow` has the first two as well."""
+    """The trained ones, {kind: Spec}: the linear ones twice, to be shown other demonstrations, and
+    those of softmax without and with the query among the keys."""
     sizes, seeds = (config.d, config.shots, config.trained_depth), config.trained_runs
     training = dict(learning_rate=config.learning_rate, seeds=seeds, seed=config.seed)
     linear = training | dict(steps=config.linear_steps, batch=config.linear_batch)
     softmax = training | dict(steps=config.softmax_steps, batch=config.softmax_batch)
     with_norm = softmax | dict(steps=config.norm_steps, learning_rate=config.norm_learning_rate)
+    heads = dict(training=softmax, heads=config.heads, key_width=config.d + 1)
     wide = dict(training=with_norm, key_width=config.width, width=config.width, norm=True)
-    heads = dict(heads=config.heads, key_width=config.d + 1)
-    specs = {
-        "linear": dense("linear", *sizes, training=linear),
-        "softmax": dense("softmax", *sizes, training=softmax, **heads),
-        "norm": dense("softmax", *sizes, **wide),
-        "MLP": dense("softmax", *sizes, **wide, mlp_width=config.mlp_width),
-    }
-    return {kind: specs[kind] for kind in config.trained_kinds}
+    shapes = {"softmax": heads, "norm": wide, "MLP": wide | dict(mlp_width=config.mlp_width)}
+    merged = dense("linear", *sizes, training=linear)
+    specs = {"linear": merged, f"linear{HALVED}": merged}
+    for kind in config.trained_kinds[1:]:
+        specs[kind] = dense("softmax", *sizes, **shapes[kind])
+        specs[kind + QUERY_A_KEY] = dense("softmax", *sizes, **shapes[kind], keys="all")
+    return specs

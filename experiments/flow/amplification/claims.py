@@ -1,8 +1,8 @@
-"""The shares of pairs and the changes of median log ratios that `amplification` judges."""
+"""The shares of pairs, changes of the lead and growths of the disparity that are judged."""
 
 import numpy as np
 
-from experiments.flow.amplification.config import CONSTRUCTED
+from experiments.flow.amplification.stacks import stacks
 from lsa_lab import results
 from lsa_lab.statistics import worst
 
@@ -10,49 +10,68 @@ from lsa_lab.statistics import worst
 def runs_of(dataset, name, case, mode="alone", reading="token"):  # -> [R, ...]
     """A variable in a case, or in "trained: KIND" and "untrained: KIND" without the runs that
     diverged."""
-    stage, _, kind = case.partition(": ")
+    which, (stage, _, kind) = {"mode": mode, "reading": reading}, case.partition(": ")
     if stage not in dataset.stage.values:
-        values = dataset[name].sel(case=case, mode=mode, reading=reading)
-        return values.transpose("run", ...).values
-    values = dataset[f"trained_{name}"].sel(kind=kind, stage=stage).transpose("trained_run", ...)
+        return dataset[name].sel(case=case, **which).transpose("run", ...).values
+    values = dataset[f"trained_{name}"].sel(kind=kind, stage=stage, **which)
     diverged = dataset.status.sel(kind=kind).str.startswith("diverged")
-    return values.values[~diverged.values]
+    return values.transpose("trained_run", ...).values[~diverged.values]
 
 
-def changes(dataset, case, **which):  # -> [R, L]
-    """The median log ratio of each layer less that of the first."""
+def lead(dataset, case, **which):  # -> [R, L]
+    """The median log ratio of each layer less that of the first, whose larger flow is on top."""
     median = runs_of(dataset, "median", case, **which)
     return median - median[:, :1]
 
 
+def disparity(dataset, case, **which):  # -> [R, L]
+    """The median |log ratio| of each layer over that of the first."""
+    spread = runs_of(dataset, "spread", case, **which)
+    return spread / spread[:, :1]
+
+
+# How far the runs of a case are from what is said of its stack; 0 is no change.
+FROM = {
+    "amplify": lambda runs: -np.median(runs),
+    "equalise": np.median,
+    "leave": lambda runs: abs(np.median(runs)),
+}
+
+
+def of_stack(dataset, stack):  # -> {reading: [R]}
+    """The lead and the disparity at the last layer of a judged stack."""
+    which, far = {"mode": stack.mode, "reading": stack.reading}, FROM[stack.effect]
+    leads, disparities = (
+        np.stack([measure(dataset, case, **which)[:, -1] for case in stack.cases], axis=1)
+        for measure in (lead, disparity)
+    )
+    return {"lead": worst(leads, far), "disparity": np.exp(worst(np.log(disparities), far))}
+
+
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     config = results.config_of(dataset)
-    gain = f"gain {config.gain:g}"
+    gain, skip = f"gain {config.gain:g}", f"skip {config.skips[0]:g}"
     every = [f"linear: {tying}gain {g:g}" for g in config.gains for tying in ("", "tied, ")]
     rules = dataset.agreement.transpose("run", "rule")
 
-    def change(case, **which):
-        return changes(dataset, case, **which)[:, -1]
+    def shares(name):
+        return np.stack([runs_of(dataset, name, case) for case in every], axis=1)
 
-    growth = np.stack([runs_of(dataset, "growth", case) for case in every], axis=1)
-    flips = np.stack([runs_of(dataset, "flips", case) for case in every], axis=1)
-    small, large = (np.stack([change(c) for c in ways], 1) for ways in (every[:2], every[-2:]))
-    residual = f"skip {config.skips[0]:g}"
-    kinds = [kind for kind in ("linear", "softmax") if kind in config.kinds]
-    return {
-        "theorem_1": worst(growth),
-        "order": worst(flips, lambda runs: -np.median(runs)),
-        "large": worst(large, lambda runs: -np.median(runs)),
-        "small": worst(small, lambda runs: abs(np.median(runs))),
-        "shared_prompt": change(f"linear: {gain}", mode="together"),
-        **{f"{kind}_random": change(f"{kind}: {gain}") for kind in config.kinds[1:]},
-        **{f"{kind}_trained": change(f"trained: {kind}") for kind in config.trained_kinds},
-        **{c.split(": ")[1]: change(c, reading=reading) for c, reading in CONSTRUCTED.values()},
-        **{
-            f"{kind}_residual": change(f"{kind}: {residual}") - change(f"{kind}: {gain}")
-            for kind in kinds
-        },
-        "kappa_contribution": rules.sel(rule="contribution, masked: frozen").values,
+    numbers = {
+        "theorem_1": worst(shares("larger")),
+        "theorem_1_strict": worst(shares("growth")),
+        "order": worst(shares("flips"), lambda runs: -np.median(runs)),
         "kappa_frozen": rules.sel(rule="flow, masked: frozen").values,
         "kappa": rules.sel(rule=f"flow, linear: tied, {gain}").values,
     }
+    for stack in stacks(config):
+        ends = of_stack(dataset, stack)
+        numbers |= {f"{stack.id}_{reading}": runs for reading, runs in ends.items()}
+    for kind in ("linear", "softmax"):
+        if kind in config.kinds:
+            cases = [f"{kind}: {residual}" for residual in (skip, gain)]
+            weak, full = (lead(dataset, case)[:, -1] for case in cases)
+            numbers[f"{kind}_residual_lead"] = weak - full
+            weak, full = (disparity(dataset, case)[:, -1] for case in cases)
+            numbers[f"{kind}_residual_disparity"] = weak / full
+    return numbers

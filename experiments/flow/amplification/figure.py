@@ -1,89 +1,171 @@
-"""The ratio of two flows from layer to layer, and the shares of pairs that grow or turn."""
+"""What depth does to two flows in every stack that is judged, and layer by layer."""
 
 import numpy as np
 
-from experiments.flow.amplification.claims import changes, runs_of
-from experiments.flow.amplification.panels import panels, shares
+from experiments.flow.amplification.claims import disparity, runs_of, samples
+from experiments.flow.amplification.stacks import HALVED, KINDS, LABELS, alone, stacks
+from experiments.flow.amplification.statements import statements
 from lsa_lab import results
 from lsa_lab.harness import style
-from lsa_lab.statistics import median_interval
+
+COLOUR = dict(zip(KINDS, style.COLOURS, strict=False))
+SHARES = {"larger": "ends larger", "growth": "grows in every layer", "flips": "is turned"}
+LIMITS = {"disparity": (0.15, 35.0), "lead": (-2.2, 2.2)}  # of the axes
+RATIOS = (0.2, 0.5, 1, 2, 5, 10, 100)
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(11.0, 7.0, (2, 3))
-    for ax, (title, curves) in zip(axes, panels(config).items(), strict=False):
-        _draw_changes(ax, dataset, curves, config.clear)
-        ax.set_title(title)
-    _draw_shares(axes[-1], dataset, shares(config), config.generic)
+    figure, axes = style.figure(6.75, 7.4, (2, 3))
+    figure.set_layout_engine("none")  # labels of rows take room from the first column alone
+    for i, ax in enumerate(axes):
+        row, column = divmod(i, 3)
+        left, bottom = (0.08 + 0.315 * column, 0.05) if row else (0.25 + 0.25 * column, 0.42)
+        ax.set_position([left, bottom, 0.26 if row else 0.235, 0.21 if row else 0.55])
+    _draw_judged(axes[:2], dataset, config)
+    _draw_shares(axes[2], dataset, _rows(config), config.generic)
+    for ax in axes[1:3]:
+        ax.set_yticklabels([])
+    for ax, (title, curves) in zip(axes[3:], _panels(config).items(), strict=True):
+        _draw_layers(ax, dataset, curves, config.factor)
+        ax.set(title=title, xlabel="layers")
+    axes[3].set(ylabel="disparity over layer 1")
+    axes[3].legend(*axes[4].get_legend_handles_labels(), loc="upper left", handletextpad=0.1)
     return figure
 
 
-def caption(dataset) -> str:
-    config = results.config_of(dataset)
-    ends, lost = _directions(dataset, config)
-    dropped = int(dataset.dropped.sel(mode="alone", reading="token").sum())
-    total = config.runs * config.pairs * dataset.sizes["case"]
-    left = dataset.error.sel(stage="trained").median("trained_run").values
-    errors = ", ".join(f"{error:.1%}" for error in left)
-    diverged = int(dataset.status.str.startswith("diverged").sum())
-    return (
-        "Clearly in linear stacks alone, if weights are large or feedback is positive, and only "
-        "where each demonstration is alone in its prompt. "
-        f"A curve rises above the grey band in {'; '.join(ends['rises']) or 'no panel'}, and falls "
-        f"below it in {'; '.join(ends['falls']) or 'no panel'}; the others are not clear of it. "
-        "Weights that blow tokens up amplify demonstrations that are alone with them; in one "
-        "prompt both grow together (b). A median falls, too, where layers only turn the order "
-        f"(f; dashed: Theorem 1). Median of {config.runs} runs, in e {config.trained_runs}, "
-        f"and the middle 80 % of them; left out: {dropped} of {total} pairs in a, c and d, which "
-        f"overflow, {diverged} diverged trained runs, {lost} medians. d = {config.d}. Flows to "
-        "the query's token; in d, of descent, and in e to the prediction, whose median error "
-        f"training brings to {errors} of that of 0."
-    )
+def _draw_judged(axes, dataset, config):
+    numbers, labels = samples(dataset), [label for label, *_ in _rows(config)]
+    for ax, reading in zip(axes, ("disparity", "lead"), strict=True):
+        judged = [each for each in statements(config) if each.id.endswith(f"_{reading}")]
+        style.judged(ax, judged, numbers, labels)
+        _cut(ax, [np.median(numbers[each.id]) for each in judged], *LIMITS[reading])
+    axes[0].set(title="disparity", xlabel="last layer over first", xscale="log")
+    _name(axes[0].xaxis, LIMITS["disparity"])
+    axes[1].set(title="lead", xlabel="last layer less first")
 
 
-def _directions(dataset, config):
-    """As {"rises": ["a (gain 1, gain 3)"]}, by the interval of the median over runs at the last
-    layer, and how many medians are not finite."""
-    ends, lost = {"rises": [], "falls": [], "neither": []}, 0
-    for letter, curves in zip("abcde", panels(config).values(), strict=True):
-        labels = {end: [] for end in ends}
-        for label, case, which, *_ in curves:
-            change = changes(dataset, case, **which)
-            lost += style.missing(change)
-            low, high = median_interval(change[:, -1])
-            rises, falls = low >= config.clear, high <= -config.clear
-            end = "rises" if rises else "falls" if falls else "neither"
-            labels[end].append(label.replace(", ", " "))
-        for end, of_end in labels.items():
-            ends[end] += [f"{letter} ({', '.join(of_end)})"] * bool(of_end)
-    return ends, lost
+def _cut(ax, values, low, high):
+    """Numbers that lie beyond the axis stand at its end."""
+    for row, value in enumerate(values):
+        if not low < value < high:
+            end, side = (high, "right") if value > low else (low, "left")
+            words = f"{value:.3g} →" if value > low else f"← {value:.3g}"
+            ax.text(end, row, words.replace("-", "\u2212"), ha=side, va="center", fontsize=7)
+    ax.set_xlim(low, high)
 
 
-def _draw_changes(ax, dataset, curves, clear):
-    for i, (label, case, which, color, marker) in enumerate(curves):
-        change = changes(dataset, case, **which)
-        layers = np.arange(change.shape[1]) + 1
-        x = layers + 0.09 * (i - (len(curves) - 1) / 2)
-        style.band(ax, x, change, label, color, marker)
-        ax.plot(x, np.nanmedian(change, axis=0), color=color, lw=0.8, alpha=0.5)
-    ax.axhspan(-clear, clear, color="grey", alpha=0.2, lw=0)
-    ax.set_yscale("symlog", linthresh=0.3)
-    ax.set(ylim=(-4, 2e3), yticks=[-1, -0.1, 0.1, 1, 10, 100])
-    ax.set_yticklabels(["−1", "−0.1", "0.1", "1", "10", "100"])
-    ax.set(xlabel="layers", xticks=layers, ylabel="change of median log ratio")
-    columns = 2 if len(curves) > 5 else 1
-    ax.legend(loc="upper left", ncols=columns, columnspacing=0.5, handletextpad=0.2)
+def _name(axis, limits):
+    """Ticks of a logarithmic axis, as decimals."""
+    ticks = [tick for tick in RATIOS if limits[0] <= tick <= limits[1]]
+    axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_ticks([], minor=True)
+
+
+def _rows(config):
+    """Label, case, mode and reading of every stack that is judged; of several the first."""
+    kinds = [kind for kind in ("linear", "softmax") if kind in config.kinds]
+    weak = f"{config.skips[0]:g}"
+    return [
+        *[
+            (stack.label, stack.cases[0], {"mode": stack.mode, "reading": stack.reading})
+            for stack in stacks(config)
+        ],
+        *[(f"{kind}, residual × {weak}", f"{kind}: skip {weak}", {}) for kind in kinds],
+    ]
+
+
+def _panels(config):
+    """{title: [(label, case, mode and reading, colour, marker, face)]}"""
+    gain, shared = f"gain {config.gain:g}", {"mode": "together"}
+    answer = {"reading": "prediction"}
+    return {
+        "random, each alone": [
+            (None, f"{kind}: {tied}{gain}", {}, COLOUR[kind], marker, face)
+            for tied, marker, face in (("", "o", None), ("tied, ", "s", "white"))
+            for kind in config.kinds
+        ],
+        "random, shared": [
+            (LABELS[kind], f"{kind}: {gain}", shared, COLOUR[kind], "o", None)
+            for kind in config.kinds
+        ],
+        "trained": [
+            (None, case(kind), answer | where, COLOUR[kind], marker, face)
+            for case, where, marker, face in (
+                (alone, {}, "o", None),
+                ("trained: {}".format, shared, "s", "white"),
+            )
+            for kind in config.trained_kinds
+        ],
+    }
 
 
 def _draw_shares(ax, dataset, rows, generic):
-    for name, label, color, marker in (
-        ("growth", "grows in every layer", style.COLOURS[0], "o"),
-        ("flips", "order reversed", style.COLOURS[1], "s"),
-    ):
+    looks = zip(style.COLOURS[3:], style.MARKERS, strict=True)
+    for (name, label), (colour, marker) in zip(SHARES.items(), looks, strict=False):
         values = [np.median(runs_of(dataset, name, case, **which)) for _, case, which in rows]
-        ax.plot(values, -np.arange(len(rows)), marker, color=color, label=label)
+        ax.plot(values, np.arange(len(rows)), marker, color=colour, label=label)
     ax.axvline(generic, color="grey", lw=0.8, ls="--")
-    ax.set_yticks(-np.arange(len(rows)), [label for label, *_ in rows], fontsize=6)
-    ax.set(title="share of the pairs", xlim=(-0.03, 1.03))
-    ax.legend(loc="center right", bbox_to_anchor=(0.94, 0.12))
+    ax.set_yticks(range(len(rows)))
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(-0.03, 1.03), title="share of pairs")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.04), handletextpad=0.1)
+
+
+def _draw_layers(ax, dataset, curves, factor):
+    """Filled and open points: what the caption says of the panel."""
+    for i, (label, case, which, colour, marker, face) in enumerate(curves):
+        change = disparity(dataset, case, **which)
+        layers = np.arange(change.shape[1]) + 1
+        x = layers + 0.07 * (i - (len(curves) - 1) / 2)
+        look = dict(fmt=marker, color=colour, mfc=face or colour, capsize=1.5, elinewidth=0.8)
+        style.median_points(ax, x, change, label, **look)
+        ax.plot(x, np.median(change, axis=0), color=colour, lw=0.6)
+    ax.axhspan(1 / factor, factor, color="grey", alpha=0.2, lw=0)
+    ax.set(yscale="log", xticks=layers)
+    _name(ax.yaxis, ax.get_ylim())
+
+
+def caption(dataset) -> str:
+    config, numbers = results.config_of(dataset), samples(dataset)
+    ends = {s.id: np.median(numbers[f"{s.id}_disparity"]) for s in stacks(config)}
+    softmax = max(ends[s.id] for s in stacks(config) if s.id.endswith(("_random", "_tied")))
+    shared = " and ".join(
+        f"{ends[f'{kind}_shared']:.2f} times ({kind})"
+        for kind in ("linear", "softmax")
+        if kind in config.kinds
+    )
+    dropped = int(dataset.dropped.sel(reading="token").sum())
+    return (
+        f"Depth makes lone flows {ends['large']:.0f} times as unequal in random linear stacks of "
+        f"large weights, at most {softmax:.2g} times in softmax ones; in a shared prompt {shared}. "
+        "(a, b) What is judged: median over runs, 95 % interval, "
+        "red bounds. The disparity is the median |log ratio| over pairs; the lead is the median "
+        "log ratio, the larger flow of the first layer on top: it falls by regression to the mean "
+        'and rises no faster than the disparity (docs/theory, "The amplification theorem"). (c) '
+        f"Dashed: what a theorem on generic stacks asks for. (d) Gain {config.gain:g}; filled: "
+        "untied, open: tied. (f) Filled: alone, open: two "
+        f"of {config.shots} in a prompt. Grey: no change. Residual × {config.skips[0]:g}: over, or "
+        f"less, that with × 1. {_training(dataset)} Trained linear stacks, too, amplify lone "
+        f"demonstrations (× {ends['linear_trained']:.2g}) that overshoot, as the error says, and "
+        f"not those of half the length (× {ends['linear_trained_halved']:.2g}). "
+        f"d = {config.d}; {config.runs} runs of "
+        f"{config.pairs} pairs, {config.many_pairs} for descent, {config.trained_runs} trained "
+        f"ones of {config.trained_pairs}; left out: {dropped} pairs that overflow. Flows to the "
+        "query's token; of descent and trained stacks to the prediction."
+    )
+
+
+def _training(dataset):
+    """How far the trained stacks are from the best."""
+    errors = dataset.error.sel(stage="trained").median("trained_run")
+    named = [kind for kind in dataset.kind.values if not kind.endswith(HALVED)]
+    many, single = (errors.sel(kind=named).isel(shots=i).values for i in (-1, 0))
+    listed = ", ".join(f"{error:.2g} ({kind})" for kind, error in zip(named, many, strict=True))
+    least = float(dataset.least_error.median("trained_run")[0])
+    lost = int(dataset.status.sel(kind=named).str.startswith("diverged").sum())
+    return (
+        f"Trained stacks leave {listed} of the median error of predicting 0, where least squares "
+        f"leaves none; with a single shot, which they never saw in training, {single.min():.2g} to "
+        f"{single.max():.2g}, where it leaves {least:.2g}: as users of one demonstration all are "
+        f"far from trained. {lost} runs diverged and are left out."
+    )

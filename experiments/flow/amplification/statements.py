@@ -1,136 +1,140 @@
-"""What `amplification` judges, by the criteria in its Config; fixed before its first run."""
+"""What `amplification` judges, by the criteria in its Config.
 
+Two readings of A1's theorem are judged in every stack. The lead is A1's own: the demonstration with
+the larger flow after one layer is on top, and the median of the log ratios is followed. It falls
+by regression to the mean wherever layers reshuffle. The disparity has no orientation.
+"""
+
+from experiments.flow.amplification.stacks import AGAIN, OWN, THEOREM, stacks
 from lsa_lab.claims import Statement
 
-THEOREM = "A1 (2508.00385), Theorem 1"
-OWN = "derived here"
-CHANGE = "the change of the median log ratio from the first layer to the last"
-WITH_WHAT = {"softmax": "", "norm": " with norm", "MLP": " with norm and MLP"}
+LEAD = (
+    "the change of the median log ratio, the flow that is larger after one layer on top, from the "
+    "first layer to the last"
+)
+DISPARITY = "the median |log ratio| of two flows at the last layer over that at the first"
+AHEAD = "the lead of the demonstration ahead after one layer"
+DOES = {  # to the lead, to the disparity
+    "amplify": (f"widen {AHEAD}", "make two flows more unequal"),
+    "equalise": (f"narrow {AHEAD}", "make two flows less unequal"),
+    "leave": (f"leave {AHEAD} as it is", "leave two flows as unequal as they are"),
+}
+WORST = ", in the stack that is furthest from it,"
+ADDED = "added after a first look, at the lead alone"
 
 
 def statements(config) -> tuple[Statement, ...]:
     return (
-        *_about_random_linear_stacks(config),
-        *_about_nonlinear_and_trained_stacks(config),
-        *_about_constructions(config),
+        *_about_theorem_1(config),
+        *(each for stack in stacks(config) for each in _about_stack(stack, config)),
         *_about_residual_connections(config),
         *_about_self_coupling(config),
     )
 
 
-def _about_random_linear_stacks(config):
+def _about_theorem_1(config):
+    source, most = f"{THEOREM}, our reading", "at the gain and tying with the most,"
     return (
         Statement(
             "theorem_1",
-            THEOREM,
-            "In random linear stacks the ratio of two flows grows with every layer",
-            "the share of pairs for which it does, at the gain and tying with the most,",
+            source,
+            "In random linear stacks the ratio of two flows is larger at the last layer than at "
+            "the first",
+            f"the share of pairs, each alone, for which it is, {most}",
             "median",
             at_least=config.generic,
+            note="the fair reading of 'increases with L'",
+            revision="statistic changed after a first look: it was growth in every layer",
+        ),
+        Statement(
+            "theorem_1_strict",
+            source,
+            "In random linear stacks the ratio of two flows grows with every layer",
+            f"the share of pairs, each alone, for which it does, {most}",
+            "median",
+            at_least=config.generic,
+            note="the strict reading of 'increases with L'",
+            revision=f"it was theorem_1; {AGAIN}",
         ),
         Statement(
             "order",
-            f"modelled on {THEOREM}",
+            source,
             "In random linear stacks the demonstration ahead after one layer stays ahead",
-            "the share of pairs that turn, at the gain and tying with the fewest,",
+            "the share of pairs, each alone, that turn, at the gain and tying with the fewest,",
             "median",
             at_most=1 - config.generic,
-        ),
-        Statement(
-            "large",
-            OWN,
-            "Random linear stacks of the largest gain amplify, each demonstration alone",
-            f"{CHANGE}, tied or not, whichever is less,",
-            "median",
-            at_least=config.clear,
-        ),
-        Statement(
-            "small",
-            OWN,
-            "Random linear stacks of the smallest gain leave the ratio as it is",
-            f"{CHANGE}, tied or not, whichever is further from 0,",
-            "median",
-            margin=config.clear,
-        ),
-        Statement(
-            "shared_prompt",
-            "modelled on A1 (2508.00385), its third open question",
-            "Random linear stacks amplify when both demonstrations share a prompt",
-            CHANGE,
-            "median",
-            at_least=config.clear,
-            note="statement added after a first run",
+            revision=AGAIN,
         ),
     )
 
 
-def _about_nonlinear_and_trained_stacks(config):
-    source = "A1 (2508.00385), its second open question"
-    amplifies = {"statistic": "median", "at_least": config.clear}
-    for kind in config.kinds[1:]:
-        says = f"Random softmax stacks{WITH_WHAT[kind]} amplify"
-        yield Statement(f"{kind}_random", source, says, CHANGE, **amplifies)
-    for kind in config.trained_kinds:
-        if kind == "linear":
-            what, of_kind = "linear stacks", f"modelled on {THEOREM}"
-        else:
-            what, of_kind = f"softmax stacks{WITH_WHAT[kind]}", source
-        says = f"Trained {what} amplify"
-        yield Statement(f"{kind}_trained", of_kind, says, CHANGE, **amplifies)
-
-
-def _about_constructions(config):
-    equalise = {
-        "pull": "Negative feedback, w_kq = -w_pv = cI, equalises",
-        "descent": "Layers that are steps of gradient descent equalise",
-        "GD++": "Layers that are steps of GD++ equalise",
-        "prior": "Steps of descent from a prior in the weights equalise",
-    }
-    says = "Positive feedback, w_kq = w_pv = cI, amplifies"
-    yield Statement("push", OWN, says, CHANGE, "median", at_least=config.clear)
-    for name, says in equalise.items():
-        yield Statement(name, OWN, says, CHANGE, "median", at_most=-config.clear)
+def _about_stack(stack, config):
+    clear, factor = config.clear, config.factor
+    bounds = {
+        "amplify": ({"at_least": clear}, {"at_least": factor}),
+        "equalise": ({"at_most": -clear}, {"at_most": 1 / factor}),
+        "leave": ({"margin": clear}, {"at_least": 1 / factor, "at_most": factor}),
+    }[stack.effect]
+    readings = zip(
+        ("lead", "disparity"),
+        DOES[stack.effect],
+        (LEAD, DISPARITY),
+        bounds,
+        (stack.revision, ADDED),
+        strict=True,
+    )
+    which = WORST if len(stack.cases) > 1 else ""
+    for reading, does, measured, bound, revision in readings:
+        yield Statement(
+            f"{stack.id}_{reading}",
+            stack.source,
+            f"{stack.says} {does}",
+            f"{measured}{which}",
+            "median",
+            **bound,
+            note=stack.note,
+            revision=revision,
+        )
 
 
 def _about_residual_connections(config):
+    source = "A1 (2508.00385), on residual connections, limitation"
+    weaker = f"with a residual weight of {config.skips[0]:g}"
     for kind in ("linear", "softmax"):
         if kind in config.kinds:
+            says = f"The residual connection dampens amplification in random {kind} stacks"
             yield Statement(
-                f"{kind}_residual",
-                "A1 (2508.00385), its limitation on residual connections",
-                f"The residual connection dampens amplification in random {kind} stacks",
-                f"{CHANGE}, with a residual weight of {config.skips[0]:g} minus that with 1,",
+                f"{kind}_residual_lead",
+                source,
+                f"{says}: the lead",
+                f"{LEAD}, {weaker} minus that with 1,",
                 "median",
                 at_least=0,
+                revision=AGAIN,
+            )
+            yield Statement(
+                f"{kind}_residual_disparity",
+                source,
+                f"{says}: the disparity",
+                f"{DISPARITY}, {weaker} over that with 1,",
+                "median",
+                at_least=1,
+                revision=ADDED,
             )
 
 
 def _about_self_coupling(config):
-    order = "The order of self-couplings κ = d·K P d"
-    right = "the share of pairs with κ > -1 for which it is right"
-    return (
-        Statement(
-            "kappa_contribution",
+    says = "The order of self-couplings κ = d·K P d predicts which flow grows"
+    for id, where in (
+        ("kappa_frozen", "where demonstrations are frozen"),
+        ("kappa", "in tied stacks without a mask, as A1's"),
+    ):
+        yield Statement(
+            id,
             OWN,
-            f"{order} decides which contribution grows, where demonstrations are frozen",
-            right,
-            "median",
-            at_least=config.exact,
-        ),
-        Statement(
-            "kappa_frozen",
-            OWN,
-            f"{order} predicts which flow grows, where demonstrations are frozen",
-            right,
+            f"{says} {where}",
+            "the share of pairs with κ > -1 for which it is right",
             "median",
             at_least=config.predicts,
-        ),
-        Statement(
-            "kappa",
-            OWN,
-            f"{order} predicts which flow grows in tied stacks without a mask, as A1's",
-            right,
-            "median",
-            at_least=config.predicts,
-        ),
-    )
+            revision=AGAIN,
+        )

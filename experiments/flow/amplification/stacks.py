@@ -1,0 +1,167 @@
+"""The stacks that `amplification` judges, and what depth is said to do to two flows in each."""
+
+from typing import NamedTuple
+
+THEOREM = "A1 (2508.00385), Theorem 1"
+SECOND = "A1 (2508.00385), question 2, open question"
+THIRD = "A1 (2508.00385), question 3, open question"
+OWN = "derived here"
+
+KINDS = {"linear": "linear", "softmax": "softmax", "norm": "softmax + norm"}
+KINDS |= {"MLP": "softmax + norm + MLP"}
+AGAIN = "32 fresh runs since a first look at 16"
+NO_EFFECT = f"it said equalises; {AGAIN}, 256 pairs in each, not 64"
+QUERY_A_KEY = ", query a key"  # trained so, as A1's layer is
+HALVED = ", halved"  # shown demonstrations of half their length
+LABELS = KINDS | {"norm": "+ norm", "MLP": "+ norm, MLP"}
+
+
+class Stack(NamedTuple):
+    """A stack, or several of which the one counts that is furthest from what is said."""
+
+    id: str
+    label: str
+    says: str  # the subject of a sentence, a plural
+    source: str
+    cases: tuple[str, ...]
+    mode: str = "alone"
+    reading: str = "token"
+    effect: str = "amplify"  # or "equalise", or "leave" as it is
+    note: str = ""
+    revision: str = AGAIN  # of the lead; the disparity was judged nowhere
+
+
+def stacks(config) -> list[Stack]:
+    return [
+        *_random_linear(config),
+        *_random_softmax(config),
+        *_constructed(config),
+        *_trained(config),
+    ]
+
+
+def _random_linear(config):
+    low, gain, high = (
+        (f"linear: gain {g:g}", f"linear: tied, gain {g:g}")
+        for g in (config.gains[0], config.gain, config.gains[-1])
+    )
+    alone, shared = "each demonstration alone", "both demonstrations in one prompt"
+    return (
+        Stack(
+            "large",
+            f"linear, gain {config.gains[-1]:g}, tied or not",
+            f"Random linear stacks of the largest gain, tied or not, {alone},",
+            f"{THEOREM}, our reading",
+            high,
+        ),
+        Stack(
+            "small",
+            f"linear, gain {config.gains[0]:g}, tied or not",
+            f"Random linear stacks of the smallest gain, tied or not, {alone},",
+            OWN,
+            low,
+            effect="leave",
+        ),
+        Stack(
+            "linear_shared",
+            "linear, shared",
+            f"Random linear stacks, {shared},",
+            THIRD,
+            gain[:1],
+            "together",
+            revision=f"added after a first run; {AGAIN}",
+        ),
+    )
+
+
+def _random_softmax(config):
+    for kind in config.kinds[1:]:
+        gain, alone = f"gain {config.gain:g}", "each demonstration alone"
+        yield Stack(
+            f"{kind}_random",
+            LABELS[kind],
+            f"Random {KINDS[kind]} stacks, {alone},",
+            SECOND,
+            (f"{kind}: {gain}",),
+        )
+        yield Stack(
+            f"{kind}_tied",
+            f"{LABELS[kind]}, tied",
+            f"Random tied {KINDS[kind]} stacks, {alone},",
+            SECOND,
+            (f"{kind}: tied, {gain}",),
+            revision="added after a first look",
+        )
+    if "softmax" in config.kinds:
+        yield Stack(
+            "softmax_shared",
+            "softmax, shared",
+            "Random softmax stacks, both demonstrations in one prompt,",
+            THIRD,
+            (f"softmax: gain {config.gain:g}",),
+            "together",
+            revision="added after a first look",
+        )
+
+
+def _constructed(config):
+    feedback = {
+        "push": ("positive", "Stacks of positive feedback, w_kq = w_pv = cI,", "amplify"),
+        "pull": ("negative", "Stacks of negative feedback, w_kq = -w_pv = cI,", "equalise"),
+    }
+    for name, (sign, says, effect) in feedback.items():
+        label = f"{sign} feedback"
+        yield Stack(name, label, says, OWN, (f"linear: {name}",), effect=effect)
+    steps = {
+        "descent": "Layers that are steps of gradient descent",
+        "GD++": "Layers that are steps of GD++",
+        "prior": "Steps of descent from a prior in the weights",
+    }
+    for name, says in steps.items():
+        label = {"prior": "descent from a prior"}.get(name, name)
+        rest = dict(reading="prediction", effect="leave", revision=NO_EFFECT)
+        yield Stack(name, label, says, OWN, (f"masked: {name}",), **rest)
+
+
+def _trained(config):
+    note = f"trained with {config.shots} shots, and how far from the best the caption tells"
+    rest = {"reading": "prediction", "note": note}
+    yield Stack(
+        "linear_trained_halved",
+        "trained linear, half length",
+        "Our trained linear stacks, each demonstration alone and half as long,",
+        f"{THEOREM}, in our setting",
+        (f"trained: linear{HALVED}",),
+        **rest,
+        revision="added after a first look, at 0.3 to 0.7 of its length",
+    )
+    for kind in config.trained_kinds:
+        what, label = f"Our trained {KINDS[kind]} stacks", f"trained {LABELS[kind]}"
+        yield Stack(
+            f"{kind}_trained",
+            f"{label}, alone",
+            f"{what}, each demonstration alone,",
+            f"{THEOREM}, in our setting" if kind == "linear" else SECOND,
+            (alone(kind),),
+            **rest,
+            revision="added after a first look",
+        )
+        yield Stack(
+            f"{kind}_trained_shared",
+            f"{label}, shared",
+            f"{what}, two of {config.shots} in a prompt,",
+            THIRD,
+            (f"trained: {kind}",),
+            "together",
+            **rest,
+            revision="16 fresh runs since a first look at 8",
+        )
+
+
+def alone(kind):
+    """The trained stacks to which a demonstration is shown that is alone with the query.
+
+    To softmax without the query among the keys all weights are 1, and the ratio of any two flows
+    (docs/theory, "Softmax reads one key").
+    """
+    return f"trained: {kind}{QUERY_A_KEY * (kind != 'linear')}"
