@@ -181,9 +181,9 @@ HEADLINES = (
     ),
     Headline(
         "A3, Table 6, section 4.10",
-        "Matching keeps the shares of classes better than chance does",
+        "Matching keeps the shares of classes better than random choice does",
         "toy",
-        "coverage.labels_shares",
+        "coverage.classes_shares",
     ),
     Headline(
         "A3, Curriculum",
