@@ -32,10 +32,10 @@ HEADLINES = (
         "amplification.theorem_1",
     ),
     Headline(
-        "A1, Theorem 1, trained models",
-        "Depth amplifies in models that have learnt",
+        "A1, Figures on depth",
+        "The disparity of flows rises with the layers of a trained model",
         "trained",
-        "amplification.linear_trained",
+        "amplification.linear_trained_shared_disparity",
     ),
     Headline(
         "A1, Abstract",
@@ -53,7 +53,7 @@ HEADLINES = (
         "A1, Open question 2",
         "Softmax amplifies too",
         "toy",
-        "amplification.softmax_random",
+        "amplification.softmax_random_disparity",
     ),
     Headline(
         "A1, Open question 3",
@@ -98,7 +98,7 @@ HEADLINES = (
         "A2, Remark 5",
         "The deeper the clipped layer, the steadier Σ|G_t|²",
         "toy",
-        "truncation_norms.deep_is_steady",
+        "truncation_norms.deep_is_steady_when_trained",
     ),
     Headline(
         "A2, Figure 1 (i)",
