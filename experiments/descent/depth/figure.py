@@ -81,7 +81,7 @@ def caption(dataset) -> str:
     ratios = {name: risk_ratios(dataset, name) for name in ("gradient descent", "GD++")}
     enough = at_rest.sum("run") >= config.settled_runs
     level = {name: each.where(at_rest).median("run").where(enough) for name, each in ratios.items()}
-    best = level["GD++"]
+    best, worst = level["GD++"], level["gradient descent"].max()
     counts = "; ".join(
         f"{name} {', '.join(str(int(n)) for n in at_rest.sel(covariance=name).sum('run'))}"
         for name in COVARIANCES
@@ -89,7 +89,7 @@ def caption(dataset) -> str:
     exploded = int((ratios["gradient descent"].isel(depth=-1) > 100).sum())
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
-        f"Where training has settled, yes: at most {level['gradient descent'].max():.2f} times the "
+        f"Where training has settled, yes: at most {worst:.2f} times the "
         f"risk of tuned descent, and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. "
         f"Elsewhere our stacks judge nobody: the median ratio to GD++ is "
         f"{ratios['GD++'].median('run').min():.1g} to {ratios['GD++'].median('run').max():.1g}; "
