@@ -89,8 +89,8 @@ def caption(dataset) -> str:
     exploded = int((ratios["gradient descent"].isel(depth=-1) > 100).sum())
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
-        f"Where training has settled, yes: at most {worst:.2f} times the "
-        f"risk of tuned descent, and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. "
+        f"Where training has settled, yes: at most {worst:.2f} times the risk of tuned descent, "
+        f"and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. "
         f"Elsewhere our stacks judge nobody: the median ratio to GD++ is "
         f"{ratios['GD++'].median('run').min():.1g} to {ratios['GD++'].median('run').max():.1g}; "
         f"{exploded} of {2 * config.runs} stacks of "
