@@ -34,7 +34,7 @@ def residuals(ax, dataset, residual):
         style.band(ax, x, runs, f"weights × {scale:g}", style.COLOURS[i], style.MARKERS[i])
     ax.axhline(config.clear, color=style.COLOURS[1], lw=0.8, ls="--")
     ax.axhspan(smallest, config.exact, color="grey", alpha=0.12, lw=0)
-    ax.set_ylim(bottom=smallest)
+    ax.set_ylim(smallest, 10)
     style.log_axes(ax, y=True)
     ax.set_xticks(places, list(MODELS), rotation=40, ha="right", rotation_mode="anchor")
     ax.set_ylabel("|H - H₀Wᵀ| / |H|, last layer")
