@@ -41,18 +41,17 @@ def test_what_is_best_is_chosen_on_first_halves_and_judged_on_second_ones():
 
 
 @pytest.mark.parametrize("name", ["depth 3", "softmax"])  # merged weights, factored ones
-def test_tokens_are_those_of_the_whole_model(prompt, name):
+def test_tokens_are_those_of_the_whole_models_first_layer(prompt, name):
     spec = MODELS["smoke"][name]
     params = jax.tree.map(lambda leaf: 3 * np.asarray(leaf, float), init(spec, jax.random.key(0)))
     model = Model(spec, params, np.array([[1.0, 1.0], [1.0, 0.0]]))
     own = prompts.normalised(prompt.replace(x=prompt.x[:, :2], x_query=prompt.x_query[:2]))[0]
     whole = model.forward(own).stream
-    for layers in (1, 2):
-        rows = learned_features.tokens_after(model.first(layers), own)
-        np.testing.assert_allclose(rows[-1], whole[layers, -1], rtol=1e-10)
-        assert np.abs(rows[:-1] - whole[layers, :-1]).max() > 1e-2  # these know their own labels
-    other = model.replace(gates=np.ones((2, 2)))
-    assert np.abs(learned_features.tokens_after(other, own)[-1] - whole[2, -1]).max() > 1e-6
+    rows = learned_features.tokens_after(model, own)
+    np.testing.assert_allclose(rows[-1], whole[1, -1], rtol=1e-10)
+    assert np.abs(rows[:-1] - whole[1, :-1]).max() > 1e-2  # these know their own labels
+    other = model.replace(gates=np.array([[1.0, 0.0], [1.0, 1.0]]))
+    assert np.abs(learned_features.tokens_after(other, own)[-1] - whole[1, -1]).max() > 1e-6
 
 
 def test_white_tokens_are_white_and_have_no_more_directions():

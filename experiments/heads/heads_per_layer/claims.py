@@ -3,8 +3,9 @@
 import numpy as np
 
 from experiments.heads.heads_per_layer.statements import LONG, depths, pairs
-from experiments.heads.rule_names import RULES
+from experiments.heads.rule_names import RIDGE, RULES
 from lsa_lab import results
+from lsa_lab.statistics import worst
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [S]}
@@ -13,12 +14,27 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [S]}
         depth, risks = spec.architecture.depth, risks_of(dataset, name, spec)
         for id, (over, under) in pairs(spec).items():
             values[f"{id}_{depth}"] = risks[over] / risks[under]
+        values |= against_every_n(dataset, name, spec)
         values[f"stopped_falling_{depth}"] = falls(dataset, name)
     if LONG in dict(config.models):
         first = depths(config)[0][0]
         full, longer = (judged(dataset, name).values[-1] for name in (first, LONG))
         values["long_enough"] = longer / full
     return values
+
+
+def against_every_n(dataset, name: str, spec) -> dict[str, np.ndarray]:  # {id: [S]}
+    """The risk of many heads in layer 1 and one in each later layer over that of ridge, and of
+    descent of as many steps, at the n where it is most."""
+    place, depth = spec.architecture.places.get("first"), spec.architecture.depth
+    if place is None:
+        return {}
+    risks = dataset[f"risk, {name}"].isel({f"heads, {name}": place}).transpose("seed", "shots")
+    rivals = {
+        "ridge": dataset.rule_risk.sel(rule=RIDGE),
+        "descent": dataset[f"descent, {name}"],
+    }
+    return {f"beats_{id}_{depth}": worst(risks / rival, np.mean) for id, rival in rivals.items()}
 
 
 def judged(dataset, name: str):  # [variants, S]

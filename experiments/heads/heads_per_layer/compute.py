@@ -1,11 +1,11 @@
-"""Risks of every variant, and of the rules that know the task, on the same prompts."""
+"""Risks of every variant, of descent and of rules that know the task, on the same prompts."""
 
 from functools import partial
 
 import jax
 import numpy as np
 
-from experiments.heads import sparse_rules
+from experiments.heads import sparse_rules, tuned_descent
 from experiments.heads.heads_per_layer.config import Config
 from experiments.heads.heads_per_layer.statements import depths
 from experiments.heads.rule_names import RULES
@@ -32,6 +32,10 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         arrays[f"loss, {name}"] = ((*axes, f"block, {name}"), runs.loss)
         arrays[f"taken, {name}"] = (axes, runs.taken)
     pairs = list(zip(batches, of_length, strict=True))
+    for name, spec in depths(config):
+        parameters = spec.architecture.depth, config.tuning_prompts
+        risks = [tuned_descent.errors(*pair, *parameters).mean() for pair in pairs]
+        arrays[f"descent, {name}"] = ("shots", np.array(risks))
     rules = [[float(sparse_rules.errors(rule, *pair).mean()) for pair in pairs] for rule in RULES]
     arrays["rule_risk"] = (("rule", "shots"), np.array(rules))
     bound = [float(rotation_invariant_bound(n, task.d, task.noise_std**2)) for n in config.shots]

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from experiments.heads.heads_per_layer.claims import risks_of
-from experiments.heads.heads_per_layer.statements import depths
+from experiments.heads import judged
+from experiments.heads.heads_per_layer.claims import against_every_n, risks_of, samples
+from experiments.heads.heads_per_layer.statements import depths, statements
 from experiments.heads.rule_names import RULES, SPARSE_BAYES
 from lsa_lab import results
 from lsa_lab.harness import style
@@ -11,14 +12,42 @@ from lsa_lab.harness import style
 DASHES = dict(zip(RULES, ("-", "--", "-.", ":"), strict=True))
 
 
+JUDGED = {  # id without its depth
+    "beats_ridge": "(H, 1, …) / ridge, every n",
+    "beats_descent": "(H, 1, …) / descent, every n",
+    "beats_bound": "full / equivariant Bayes",
+    "single_beats_bound": "single / equivariant Bayes",
+    "near_bayes": "full / sparse Bayes",
+    "more_heads": "full / single",
+    "first_layer_helps": "(H, 1, …) / single",
+    "first_layer_suffices": "(H, 1, …) / full",
+    "first_before_later": "(H, 1, …) / (1, H, …)",
+    "stopped_falling": "loss, last sixth / before",
+}
+
+
 def plot(dataset):
     config = results.config_of(dataset)
-    models = depths(config)
-    figure, axes = style.figure(3.4 * (len(models) + 1), 3.8, (1, len(models) + 1))
-    for ax, (name, spec) in zip(axes, models, strict=False):
+    models = depths(config)[:2]
+    figure, axes = style.figure(3.4 * (len(models) + 1), 6.4, (2, len(models) + 1))
+    above, below = axes[: len(axes) // 2], axes[len(axes) // 2 :]
+    for ax, under, (name, spec) in zip(above, below, models, strict=False):
         against_n(ax, dataset, name, spec)
-    training(axes[-1], dataset, config)
+        of_depth(under, dataset, spec.architecture.depth)
+    training(above[-1], dataset, config)
+    below[-1].set_axis_off()
+    below[-1].set_title("")
+    below[-1].set_title("", loc="left")
+    below[-1].legend(*above[0].get_legend_handles_labels(), loc="upper left", title="a (b: alike)")
     return figure
+
+
+def of_depth(ax, dataset, depth: int):
+    """What is judged of the models of one depth."""
+    labels = {f"{id}_{depth}": label for id, label in JUDGED.items()}
+    judged.rows(ax, statements(results.config_of(dataset)), samples(dataset), labels, wide=1.3)
+    ax.set(xlabel="risk / the risk that is named")
+    ax.set_title(f"judged, {depth} layers")
 
 
 def against_n(ax, dataset, name: str, spec):
@@ -27,6 +56,8 @@ def against_n(ax, dataset, name: str, spec):
     scale = shots / spec.task.noise_std**2
     for rule, dashes in DASHES.items():
         style.line(ax, shots, scale * dataset.rule_risk.sel(rule=rule), rule, "grey", dashes)
+    descent = f"descent, {spec.architecture.depth} steps"
+    style.line(ax, shots, scale * dataset[f"descent, {name}"], descent, style.BLACK, "-")
     for i, heads in enumerate(variants):
         runs = dataset[f"risk, {name}"].sel({f"heads, {name}": heads}).transpose("seed", "shots")
         x = shots * 1.045 ** (i - (len(variants) - 1) / 2)
@@ -35,7 +66,6 @@ def against_n(ax, dataset, name: str, spec):
     style.log_axes(ax, x=True, ticks=shots)
     ax.set(xlabel="demonstrations n", ylabel="n × excess risk / σ²", ylim=(0, 2 * spec.task.d))
     ax.set_title(f"{spec.architecture.depth} layers")
-    ax.legend(ncols=2, loc="upper right")
 
 
 def training(ax, dataset, config):
@@ -66,14 +96,20 @@ def caption(dataset) -> str:
         int((dataset[f"taken, {name}"] < spec.training.steps).sum()) for name, spec in models
     )
     task, seeds = models[0][1].task, models[0][1].training.seeds
+    rows = [against_every_n(dataset, name, spec) for name, spec in models]
+    over = [runs.mean() for row in rows for id, runs in row.items() if id.startswith("beats_ridge")]
     return (
-        f"In {order}; models with all heads beat {' and '.join(beaten[-2:]) or 'no rule'}, at "
-        f"{min(over_bayes):.2f} to {max(over_bayes):.2f} times the sparse Bayes rule's risk. "
-        f"Heads in each layer, and excess risk; judged at n = {config.judged}. Rules that ignore "
-        "directions approach d on this scale, sparse ones s; none that ignores them can be below "
-        f"the dashed line. Points: means of {seeds} seeds and their 95 % intervals. Linear "
+        f"In {order}: with many in layer 1 and one in each later layer the risk is at every n at "
+        f"most {max(over, default=np.nan):.2f} of ridge's, with as many everywhere "
+        f"{min(over_bayes):.2f} to {max(over_bayes):.2f} times the sparse Bayes rule's. "
+        f"a, b: heads in each layer, and excess risk, n × excess / σ²; models with all heads beat "
+        f"{' and '.join(beaten[-2:]) or 'no rule'}. Rules that ignore directions approach d on "
+        "this scale, sparse ones s; none that ignores them can be below the dashed line. Descent "
+        "has a tuned size for each of as many steps as a model has layers. "
+        f"d, e: what is judged, at n = {config.judged} if not said, and the bounds it is to keep "
+        f"(green). Means of {seeds} seeds and their 95 % intervals. Linear "
         f"attention, d = {task.d}, s = {task.sparsity}, σ = {task.noise_std:g}, prompts in units "
         f"of their own, trained on n = {', '.join(map(str, task.lengths))}; {config.test_prompts} "
         f"prompts; predictions cut at twice the largest label. {lost} of the trainings diverged "
-        "and stand at their last finite weights."
+        "and stand at their last finite weights. Our setting, modelled on A4 (2408.04532)."
     )

@@ -19,10 +19,8 @@ PAIRS = {
     "first_before_later": ("first", "later"),
 }
 
-CHEN = "Chen et al. 2408.04532"
+A4 = "A4 (2408.04532)"
 CHECK = "a check of this experiment"
-
-_mean = partial(Statement, over="seeds")
 
 
 def depths(config) -> list[tuple[str, Spec]]:
@@ -39,35 +37,65 @@ def pairs(spec: Spec) -> dict[str, tuple[str, str]]:
 def statements(config) -> tuple[Statement, ...]:
     rows = []
     for _, spec in depths(config):
-        depth, ids = spec.architecture.depth, pairs(spec)
-        about = (*_against_rules(config, depth), *_against_variants(config, depth))
+        depth, ids = spec.architecture.depth, {*pairs(spec)}
+        if "first" in spec.architecture.places:
+            ids |= {"beats_ridge", "beats_descent"}
+        mean = partial(Statement, over=f"{spec.training.seeds} seeds")
+        kinds = (_at_every_n, _against_rules, _against_variants)
+        about = [row for rows_of in kinds for row in rows_of(config, depth, mean)]
         rows += [row for row in about if row.id.removesuffix(f"_{depth}") in ids]
-        rows.append(_stopped_falling(config, depth))
+        rows.append(_stopped_falling(config, depth, mean))
     if LONG in dict(config.models):
-        rows.append(_long_enough(config, depths(config)[0][1].architecture.depth))
+        rows.append(_long_enough(config, depths(config)[0][1].architecture.depth, mean))
     return tuple(rows)
 
 
-def _against_rules(config, depth: int):
+def _at_every_n(config, depth: int, mean):
+    model, layers = "Many heads in layer 1 and one in each later layer", f"({depth} layers)"
+    lengths = ", ".join(map(str, config.shots))
+    row = partial(
+        mean,
+        source=f"{A4}, abstract, in our setting",
+        at_most=config.beats,
+        note="no sign of the pattern: see single_beats_bound, with one head in each layer",
+        revision="added after a first run",
+    )
+    return (
+        row(
+            f"beats_ridge_{depth}",
+            says=f"{model} beat ridge at every n {layers}",
+            measured=f"the risk of (H, 1, ..., 1) over ridge's, at the n of {lengths} where it is "
+            "most,",
+        ),
+        row(
+            f"beats_descent_{depth}",
+            says=f"{model} beat gradient descent of as many steps at every n {layers}",
+            measured="the risk of (H, 1, ..., 1) over that of descent with a tuned size for each "
+            f"of {depth} steps, at the n of {lengths} where it is most,",
+        ),
+    )
+
+
+def _against_rules(config, depth: int, mean):
     layers, at = f"({depth} layers)", f"at n = {config.judged}"
     return (
-        _mean(
+        mean(
             f"beats_bound_{depth}",
-            f'{CHEN} (their sparse task); docs/theory, "The rotation-equivariant Bayes rule"',
+            f"modelled on {A4}, abstract",
             f"With all heads everywhere, a model beats every rule that ignores directions {layers}",
             f"the risk of the full model over the best such rule's {at}",
             at_most=config.beats,
         ),
-        _mean(
+        mean(
             f"single_beats_bound_{depth}",
             'open before: docs/theory, "Trials before the experiments"',
             f"One head in each layer is enough to beat every rule that ignores directions {layers}",
             f"the risk of the single-head model over the best such rule's {at}",
             at_most=config.beats,
         ),
-        _mean(
+        mean(
             f"near_bayes_{depth}",
-            "modelled on 2408.04532's comparison with Lasso",
+            f"modelled on {A4}, its comparison with the Lasso",
             f"With all heads everywhere, a model comes near the sparse Bayes rule {layers}",
             f"the risk of the full model over the sparse Bayes rule's {at}",
             at_most=config.near,
@@ -75,34 +103,34 @@ def _against_rules(config, depth: int):
     )
 
 
-def _against_variants(config, depth: int):
+def _against_variants(config, depth: int, mean):
     layers, at = f"({depth} layers)", f"at n = {config.judged}"
     first, later = "(H, 1, ..., 1)", "(1, H, ..., H)"
     return (
-        _mean(
+        mean(
             f"more_heads_{depth}",
-            f"{CHEN}, Fig. 1b",
+            f"{A4}, figure 1b, in our setting",
             f"Many heads do better than one in each layer {layers}",
             f"the risk of the full model over the single-head one's {at}",
             at_most=config.helps,
         ),
-        _mean(
+        mean(
             f"first_layer_helps_{depth}",
-            f"{CHEN}, their mechanism",
+            f"{A4}, its mechanism, in our setting",
             f"More heads in the first layer alone help {layers}",
             f"the risk of {first} over the single-head model's {at}",
             at_most=config.helps,
         ),
-        _mean(
+        mean(
             f"first_layer_suffices_{depth}",
-            f"{CHEN}, one head later",
+            f"{A4}, its mechanism, our reading",
             f"One head in each later layer is enough {layers}",
             f"the risk of {first} over the full model's {at}",
             at_most=config.suffices,
         ),
-        _mean(
+        mean(
             f"first_before_later_{depth}",
-            f"derived from {CHEN}'s mechanism",
+            f"modelled on {A4}, its mechanism",
             f"Heads do more in the first layer than in all later ones {layers}",
             f"the risk of {first} over {later} {at}",
             at_most=config.beats,
@@ -110,8 +138,8 @@ def _against_variants(config, depth: int):
     )
 
 
-def _stopped_falling(config, depth: int):
-    return _mean(
+def _stopped_falling(config, depth: int, mean):
+    return mean(
         f"stopped_falling_{depth}",
         CHECK,
         f"The full model's loss has stopped falling ({depth} layers)",
@@ -120,8 +148,8 @@ def _stopped_falling(config, depth: int):
     )
 
 
-def _long_enough(config, depth: int):
-    return _mean(
+def _long_enough(config, depth: int, mean):
+    return mean(
         "long_enough",
         CHECK,
         f"Four times the training lowers the full model's risk by little ({depth} layers)",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.heads.preprocess_then_optimise.config import MODELS
+from experiments.heads.preprocess_then_optimise.config import MODELS, SHUFFLED
 from experiments.heads.rule_names import EQUIVARIANT, RIDGE
 from lsa_lab import results
 from lsa_lab.statistics import worst
@@ -10,18 +10,9 @@ from lsa_lab.statistics import worst
 
 def samples(dataset) -> dict:
     return {
-        **of_the_construction(dataset),
         **of_a_few_steps(dataset),
         **of_many_steps(dataset),
         **of_models(dataset),
-    }
-
-
-def of_the_construction(dataset) -> dict:  # {id: []}
-    deviation = dataset.deviation
-    return {
-        "exact": float(deviation.sel(heads_missing=0).max()),
-        "broken": float(deviation.sel(heads_missing=1).min()),
     }
 
 
@@ -60,12 +51,11 @@ def of_models(dataset) -> dict:  # {id: [S]}
     over_raw = best / best.sel(features="raw")
     model = dataset.of_model.sel(model=full)
     return {
-        "learned": over_raw.sel(features=full),
-        "learned_white": over_raw.sel(features=f"{full}, white"),
+        "learned_white": over_raw.sel(features=full),
         "pattern": over_raw.sel(features=pattern),
         "single": over_raw.sel(features=single),
         "more_heads": best.sel(features=full) / best.sel(features=single),
-        "shuffled": over_raw.sel(features="shuffled labels"),
+        "shuffled": over_raw.sel(features=SHUFFLED),
         "later_layers": model / best.sel(features=full),
         "model": model / dataset.of_reference.sel(reference=EQUIVARIANT),
     }

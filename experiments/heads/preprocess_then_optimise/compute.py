@@ -1,9 +1,6 @@
 """Risks of descent on covariates by rules, by heads and by trained models, in one Dataset."""
 
-from functools import partial
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.heads import rule_names
@@ -16,9 +13,6 @@ from experiments.heads.preprocess_then_optimise.config import (
     TUNED,
     Config,
 )
-from lsa_lab import estimators, prompts
-from lsa_lab.models import constructions, transformer
-from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask
 
@@ -36,7 +30,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         },
         {
             "heads": list(config.heads),
-            "heads_missing": [0, 1],
             "rule": list(RULES),
             "t": counts,
             "used": ["raw", *map(str, config.heads)],
@@ -61,7 +54,6 @@ def of_first_task(config: Config, counts, key) -> dict:
     by_step, best = descents.chosen([descents.of_rules(run, sizes, counts) for run in runs])
     parameters = descents.sums(d, config.heads), config.share, counts
     by_heads, of_heads = descents.chosen([descents.of_heads(run, *parameters) for run in runs])
-    few = jax.tree.map(lambda leaf: leaf[: config.exact_prompts], runs[0])
     batch = descents.judged_on(runs)
     return {
         "by_step": (("run", "rule", "t"), by_step),
@@ -70,7 +62,6 @@ def of_first_task(config: Config, counts, key) -> dict:
         "of_heads": (("run", "used"), of_heads),
         "fitted": (("run", "tuned", "depth"), with_fitted_steps(config, batch, tuning)),
         "of_rule": (("run", "reference"), descents.references(task, batch)),
-        "deviation": (("heads", "heads_missing"), deviations(few, config.heads, config.depth)),
     }
 
 
@@ -95,27 +86,3 @@ def with_fitted_steps(config: Config, batch: Prompt, tuning: Prompt) -> np.ndarr
     errors = np.asarray(descents.tuned_errors(thetas, kinds, descents.flat(batch)))
     by_run = errors.reshape(*errors.shape[:2], *batch.y_query.shape)
     return np.moveaxis(by_run.mean(-1), 2, 0)
-
-
-def deviations(batch: Prompt, heads: tuple[int, ...], depth: int) -> np.ndarray:  # [H, 2]
-    """Construction against algorithm: the largest |Δŷ| over prompts and steps, for every number of
-    heads, with all of them and without the first."""
-    n, d = batch.x.shape[1:]
-    alphas, betas = np.linspace(0.1, 0.3, depth), np.linspace(0.2, 0.1, depth)
-
-    def compare(prompt: Prompt, number: int, sums):  # -> [2]
-        params, config = constructions.preprocess_then_optimise(d, number, betas, alphas)
-        masks = np.ones((2, config.num_layers, config.num_heads))
-        masks[1, 0, 0] = 0
-        turn = sums * (prompt.x.T @ prompt.y / n)[:, None]  # [d, d]
-        metrics = alphas[:, None, None] * np.eye(d) + betas[:, None, None] * (turn @ turn.T)[None]
-        path = estimators.gradient_descent(prompt, np.ones(depth), metrics) @ prompt.x_query
-        run = partial(transformer.forward, params, prompts.tokens(prompt), config)
-        by_layer = jax.vmap(lambda mask: layer_predictions(run(mask))[1:])(masks)
-        return jnp.abs(by_layer - path[None]).max(1)
-
-    @jax.jit
-    def compare_all(prompt: Prompt):
-        return jnp.stack(list(map(partial(compare, prompt), heads, descents.sums(d, heads))))
-
-    return np.asarray(jax.vmap(compare_all)(batch)).max(0)

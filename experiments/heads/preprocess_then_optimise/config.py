@@ -1,7 +1,7 @@
 """The sizes and the statements of `preprocess_then_optimise`, fixed before its first run.
 
 Before it, figures for few steps and for d = 64 were known from smaller trials (docs/theory, "Trials
-before the experiments"). The trained models are our setting, modelled on Chen et al. 2408.04532.
+before the experiments"). The trained models are our setting, modelled on A4 (2408.04532).
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ RULES = ("raw", "preprocessed", "normalised", "own step")
 TUNED = ("raw", "preprocessed", "normalised", "mixed", "mixed, normalised")
 FITTED = ("raw", "mixed")  # those of TUNED with as many layers as the models
 MODELS = ("single head", "first layer only", "all heads")  # with h heads in which layers
-READ = ("", ", white", ", before the last layer")  # what is descended on: layer 1, if not said
-_OF_MODELS = tuple(f"{name}{how}" for how in READ for name in MODELS)
-FEATURES = ("raw", "preprocessed", *_OF_MODELS, *(f"shuffled labels{how}" for how in READ))
+SHUFFLED = "shuffled labels"  # read by the first layer of the last of these
+# What is descended on; of models: the white tokens that their first layers write.
+FEATURES = ("raw", "preprocessed", *MODELS, SHUFFLED)
 
 _TRAINED = named("laptop", ("depth 3",))
 
@@ -31,7 +31,7 @@ class Config:
     A step size, a share of the largest one, or a number of steps is chosen on as many prompts as it
     is then judged on, and never on these; for known rules once for all runs. In first runs each
     chose its own, the wide and the learned tasks had fewer prompts, and the search for step sizes
-    started elsewhere; the statements for which it matters say so.
+    started elsewhere; then all was sampled anew, once, from seed 1. The statements say so.
     """
 
     d: int = 8  # Gaussian non-zeros
@@ -46,7 +46,6 @@ class Config:
     share: float = 0.5  # of the largest step that converges in a prompt, where it is not chosen
     runs: int = 16
     prompts: int = 256  # of each run, to be judged on
-    exact_prompts: int = 16
     wide_d: int = 64  # non-zeros ± 1/√s
     wide_sparsity: int = 4
     wide_n: int = 512
@@ -58,10 +57,8 @@ class Config:
     trained_n: int = 16
     trained_steps: int = 64
     trained_prompts: int = 1024
-    seed: int = 0
+    seed: int = 1
     # Criteria. Ratios are between mean excess risks on the same prompts.
-    exact: float = 1e-10  # largest deviation of the construction from the algorithm
-    broken: float = 1e-3  # largest deviation of a construction with a head too few: more
     slow: float = 1.0  # preprocessed with one step size for all, over raw, where it is least: more
     no_worse: float = 1.02  # mixed over raw at equally many steps, where it is most
     gain: float = 0.9  # mixed over raw at the most steps that are fitted
@@ -82,7 +79,7 @@ class Config:
         for prefix in ("", "wide_"):
             checks.between(self, f"{prefix}sparsity", 1, getattr(self, f"{prefix}d"))
             checks.between(self, f"{prefix}runs", 2, None)
-        for name in ("n", "wide_n", "trained_n", "steps", "trained_steps", "exact_prompts"):
+        for name in ("n", "wide_n", "trained_n", "steps", "trained_steps"):
             checks.between(self, name, 1, None)
         for name in ("prompts", "wide_prompts", "trained_prompts", "tuning_prompts"):
             checks.between(self, name, 2, None)
@@ -99,7 +96,7 @@ class Config:
                 "models: choose one of sparse regression, with variants of one head a layer, "
                 "of all heads in the first layer alone, and of all"
             )
-        for name in ("noise_var", "wide_noise_var", "exact", "broken", "slow", "no_worse", "gain"):
+        for name in ("noise_var", "wide_noise_var", "slow", "no_worse", "gain"):
             checks.positive(self, name)
         for name in ("layer", "best", "heads_gain", "plateau", "dense", "learned", "unlearned"):
             checks.positive(self, name)
@@ -125,7 +122,6 @@ TIERS = {
         step_sizes=(0.125, 0.5),
         runs=2,
         prompts=4,
-        exact_prompts=2,
         wide_d=2,
         wide_sparsity=1,
         wide_n=8,

@@ -2,8 +2,14 @@
 
 import numpy as np
 
-from experiments.heads.preprocess_then_optimise.claims import in_units_of_noise, steps_to_win
-from experiments.heads.preprocess_then_optimise.config import READ
+from experiments.heads import judged
+from experiments.heads.preprocess_then_optimise.claims import (
+    in_units_of_noise,
+    samples,
+    steps_to_win,
+)
+from experiments.heads.preprocess_then_optimise.config import SHUFFLED
+from experiments.heads.preprocess_then_optimise.statements import statements
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab import results
 from lsa_lab.harness import style
@@ -16,6 +22,24 @@ LOOKS = {  # of a rule, in every panel
     "own step": (GREEN, "D", "x̃, each prompt its own size"),
     "normalised": (BLUE, "^", "R / |R|"),
     "mixed, normalised": (PINK, "P", "α I + β R² / |R|²"),
+}
+JUDGED = {
+    "slow": "x̃, few steps / raw",
+    "mixed": "α I + β R² / raw",
+    "mixed_gain": "  at most steps",
+    "layer_for_layer": "  a step less",
+    "mixed_normalised": "α I + β R²/|R|² / raw",
+    "normalised_layer_for_layer": "  a step less",
+    "best_step": "x̃, best step / ridge",
+    "best_step_for_all": "  one size for all",
+    "heads": "x̃, d heads / fewer",
+    "learned_white": "tokens of all heads / raw",
+    "pattern": "of (h, 1, 1) / raw",
+    "single": "of one head / raw",
+    "shuffled": "labels shuffled / raw",
+    "more_heads": "all heads / one head",
+    "later_layers": "model / descent on tokens",
+    "model": "model / equivariant Bayes",
 }
 
 
@@ -33,7 +57,7 @@ def plot(dataset):
     axes[2].set(ylabel="n · excess risk / σ²", title=f"as b: {wide}")
     plot_heads(axes[3], dataset)
     plot_learned(axes[4], dataset)
-    plot_best(axes[5], dataset)
+    plot_judged(axes[5], dataset)
     return figure
 
 
@@ -97,8 +121,8 @@ def plot_heads(ax, dataset):
 def plot_learned(ax, dataset):
     """Descent on what first layers write."""
     steps, heads = dataset.step[1:], dataset.architecture.values
-    features = ("shuffled labels", "raw", *dataset.model.values, "preprocessed")
-    labels = [f"tokens of {counts}" for counts in heads]
+    features = (SHUFFLED, "raw", *dataset.model.values, "preprocessed")
+    labels = [f"white tokens of {counts}" for counts in heads]
     labels = (f"{heads[-1]}, labels shuffled", LOOKS["raw"][2], *labels, "x̃ = Rx")
     risks = dataset.learned.sel(features=list(features), step=steps)
     curves(ax, steps.values, risks, labels, (PALE, style.BLACK, PINK, ORANGE, SKY, GREEN))
@@ -107,30 +131,10 @@ def plot_learned(ax, dataset):
     ax.legend(loc="upper right")
 
 
-def plot_best(ax, dataset):
-    """Descent on features, models, and rules that know the task, each at its best."""
-    best, models = dataset.learned_best, list(dataset.model.values)
-    rows = ["raw", "preprocessed", *models]
-    last = best.sel(features=[f"{name}{READ[2]}" for name in models])
-    kinds = (
-        ("step sizes fitted, as many layers", rows[:2], dataset.of_fitted, "D", PINK),
-        ("descent, best step; tokens: of layer 1", rows, best.sel(features=rows), "o", style.BLACK),
-        ("descent on what the last layer reads", models, last, "^", BLUE),
-        ("the model itself", models, dataset.of_model, "s", RED),
-    )
-    for i, (label, names, runs, marker, color) in enumerate(kinds):
-        y = np.array([rows.index(name) for name in names]) + 0.17 * (i - 1.5)
-        low, mid, high = runs.quantile(sorted((*style.QUANTILES, 0.5)), "seed").values
-        ax.errorbar(mid, y, xerr=[mid - low, high - mid], fmt=marker, color=color, label=label)
-    for rule, value in medians(dataset.of_reference, *dataset.reference.values).items():
-        ax.axvline(value, color="grey", lw=0.8, ls=":", zorder=0)
-        look = dict(rotation=90, fontsize=6, color="dimgrey", ha="right", va="bottom")
-        ax.text(value, len(rows) + 0.95, rule.removeprefix("rotation-"), **look)
-    texts = ["raw", "x̃ = Rx", *(f"model {heads}" for heads in dataset.architecture.values)]
-    ax.set_yticks(np.arange(len(rows)), texts)
-    style.log_axes(ax, x=True, ticks=(0.02, 0.05, 0.1))
-    ax.set(xlabel="excess risk", title="what is reached", ylim=(len(rows) + 1.1, -2.6))
-    ax.legend(loc="upper left")
+def plot_judged(ax, dataset):
+    """Ratios of risks as they are judged."""
+    judged.rows(ax, statements(results.config_of(dataset)), samples(dataset), JUDGED)
+    ax.set(xlabel="risk / the risk that is named", title="what is judged")
 
 
 def curves(ax, t, risks, labels, colors):  # [R, labels, len(t)]

@@ -20,11 +20,12 @@ from lsa_lab.prompts import Prompt
 
 
 def tokens_after(model: Model, prompt: Prompt):  # -> [n+1, D]
-    """What the model's layers make of all covariates, each asked as the query, of a prompt in own
-    units."""
-    masked = partial(forward(model.spec), head_mask=model.gates)
-    own = prompts.with_scratch(prompt, model.spec.architecture.scratch)
-    return probes.as_queries(masked, model.params, own, model.spec.architecture.depth)
+    """What the model's first layer makes of all covariates, each asked as the query, of a prompt in
+    own units."""
+    first = model.first(1)
+    masked = partial(forward(first.spec), head_mask=first.gates)
+    own = prompts.with_scratch(prompt, first.spec.architecture.scratch)
+    return probes.as_queries(masked, first.params, own, 1)
 
 
 def whitened(features):  # [2 B, T, D] -> [2 B, T, D]
@@ -37,7 +38,7 @@ def whitened(features):  # [2 B, T, D] -> [2 B, T, D]
 
 
 def measure(config, models: Model, batch: Prompt, key):
-    """Risks of descent on config.FEATURES on both halves, by step [2, F, 1, steps+1], of one seed:
+    """Risks of descent on FEATURES on both halves, by step [2, F, 1, steps+1], of one seed:
     models [3] of MODELS and prompts [2 B] of its own."""
     own, scale = jax.vmap(prompts.normalised)(batch)
     keys = jax.random.split(key, 2 * config.trained_prompts)
@@ -48,22 +49,17 @@ def measure(config, models: Model, batch: Prompt, key):
         paths = scale[:, None] * jax.vmap(path)(features, own.y)
         return descents.halves(jax.vmap(descents.squares)(paths, batch))
 
-    def learned(item):  # -> [3, 2, steps+1]
+    def learned(item):  # -> [2, steps+1]
         model, shuffled = item
         given = own.replace(y=jnp.where(shuffled, other.y, own.y))
-        first, last = (
-            jax.lax.map(partial(tokens_after, model.first(layers)), given, batch_size=32)
-            for layers in (1, models.spec.architecture.depth - 1)
-        )
-        return jax.lax.map(descend, jnp.stack([first, whitened(first), last]))
+        return descend(whitened(jax.lax.map(partial(tokens_after, model), given, batch_size=32)))
 
     again = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[-1:]]), models)
     shuffled = np.arange(len(MODELS) + 1) == len(MODELS)
-    of_items = jax.lax.map(learned, (again, shuffled)).swapaxes(0, 1)  # [3, 4, ...]
     raw = jnp.concatenate([own.x, own.x_query[:, None]], axis=1)
     untrained = jax.lax.map(descend, jnp.stack([raw, jax.vmap(probes.preprocessed)(own)]))
-    of_models = of_items[:, :-1].reshape(-1, *of_items.shape[2:])
-    return jnp.concatenate([untrained, of_models, of_items[:, -1]]).swapaxes(0, 1)[:, :, None]
+    of_models = jax.lax.map(learned, (again, shuffled))
+    return jnp.concatenate([untrained, of_models]).swapaxes(0, 1)[:, :, None]
 
 
 def variables(config, key, progress=None) -> dict:

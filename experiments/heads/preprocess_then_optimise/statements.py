@@ -1,18 +1,26 @@
-"""The statements of `preprocess_then_optimise`, fixed before its first run."""
+"""The statements of `preprocess_then_optimise`; what was changed after its first run stands there.
 
+Descent on a model's tokens depends on the basis of the stream: turning or stretching the scratch
+slots, and the later layers with them, changes no prediction. White tokens do not depend on it.
+"""
+
+from functools import partial
+
+from experiments.models.specs import restored
 from lsa_lab.claims import Statement
 
 HERE = "derived here"
-CHEN = "modelled on Chen et al. 2408.04532"
+A4 = "modelled on A4 (2408.04532), abstract"
+MECHANISM = "A4 (2408.04532), its mechanism, in our setting"
 
 OVER_RAW = "the risk over that of raw descent"
 OVER_RIDGE = "the risk over that of ridge"
-MORE_PROMPTS = "twice the prompts of first runs"
+ANEW = "sampled anew, once, from a fresh seed"
+WHITE = f"tokens were not white; prompts were doubled after undecided runs; {ANEW}"
 
 
 def statements(config) -> tuple[Statement, ...]:
     return (
-        *_about_the_construction(config),
         *_about_a_few_steps(config),
         *_about_many_steps(config),
         *_about_learned_features(config),
@@ -20,123 +28,94 @@ def statements(config) -> tuple[Statement, ...]:
     )
 
 
-def _about_the_construction(config):
-    yield Statement(
-        "exact",
-        HERE,
-        "Heads that preprocess, then one head a step, are the algorithm, with d heads or fewer",
-        "largest deviation over prompts, layers and numbers of heads",
-        "value",
-        at_most=config.exact,
-    )
-    yield Statement(
-        "broken",
-        HERE,
-        "Control: without one of its first heads the construction is another algorithm",
-        "largest deviation, for the number of heads where it is least,",
-        "value",
-        at_least=config.broken,
-    )
-
-
 def _about_a_few_steps(config):
+    row = partial(Statement, source=HERE, statistic="median")
     last = f"{OVER_RAW} after {config.depth} steps"
     later = f"the risk after {config.depth - 1} steps over that of raw descent after {config.depth}"
-    yield Statement(
+    yield row(
         "slow",
-        HERE,
-        "A few steps on preprocessed covariates, of one size for all prompts, are worse than as "
-        "many on raw ones",
-        f"{OVER_RAW}, at the number of steps where it is least,",
-        "median",
+        says="A few steps on preprocessed covariates, of one size for all prompts, are worse than "
+        "as many on raw ones",
+        measured=f"{OVER_RAW}, at the number of steps where it is least,",
         at_least=config.slow,
+        revision=ANEW,
     )
-    yield Statement(
+    yield row(
         "mixed",
-        HERE,
-        "The mixed preconditioner is at no number of steps worse than plain descent",
-        f"{OVER_RAW}, at the number of steps where it is most,",
-        "median",
+        says="The mixed preconditioner is at no number of steps worse than plain descent",
+        measured=f"{OVER_RAW}, at the number of steps where it is most,",
         at_most=config.no_worse,
-        note="0.99, and it held, in a first run with another start of the search",
+        revision=f"0.99, and it held, in a first run with another start of the search; {ANEW}",
     )
-    yield Statement(
+    yield row(
         "mixed_gain",
-        HERE,
-        f"After {config.depth} steps the mixed preconditioner is clearly better than plain descent",
-        last,
-        "median",
+        says=f"After {config.depth} steps the mixed preconditioner is clearly better than plain "
+        "descent",
+        measured=last,
         at_most=config.gain,
+        revision=ANEW,
     )
-    yield Statement(
+    yield row(
         "layer_for_layer",
-        HERE,
-        "The mixed preconditioner is better even if the layer that preprocesses costs a step",
-        later,
-        "median",
+        says="The mixed preconditioner is better even if the layer that preprocesses costs a step",
+        measured=later,
         at_most=config.layer,
+        revision=ANEW,
     )
-    yield Statement(
+    yield row(
         "mixed_normalised",
-        HERE,
-        f"With R/|R| the mixed preconditioner is clearly better after {config.depth} steps",
-        last,
-        "median",
+        says=f"With R/|R| the mixed preconditioner is clearly better after {config.depth} steps",
+        measured=last,
         at_most=config.gain,
-        note="rule and criterion added after a first run",
+        revision=f"rule and criterion added after a first run; {ANEW}",
     )
-    yield Statement(
+    yield row(
         "normalised_layer_for_layer",
-        HERE,
-        "With R/|R| it is better even if the layer that preprocesses costs a step",
-        later,
-        "median",
+        says="With R/|R| it is better even if the layer that preprocesses costs a step",
+        measured=later,
         at_most=config.layer,
-        note="added after a first run",
+        revision=f"added after a first run; {ANEW}",
     )
 
 
 def _about_many_steps(config):
-    yield Statement(
+    row = partial(Statement, source=A4, statistic="median")
+    yield row(
         "best_step",
-        f"{HERE}; {CHEN}",
-        "At its best step descent on x̃ beats every rotation-invariant rule linear in the labels",
-        f"{OVER_RIDGE}, which reaches the bound,",
-        "median",
+        says="At its best step descent on x̃ beats every rotation-invariant rule linear in the "
+        "labels",
+        measured=f"{OVER_RIDGE}, which reaches the bound,",
         at_most=config.best,
+        revision=ANEW,
     )
-    yield Statement(
+    yield row(
         "best_step_for_all",
-        f"{HERE}; {CHEN}",
-        "It does so even with one step size for all prompts, if the steps are many enough",
-        OVER_RIDGE,
-        "median",
+        says="It does so even with one step size for all prompts, if the steps are many enough",
+        measured=OVER_RIDGE,
         at_most=config.best,
+        revision=ANEW,
     )
-    yield Statement(
+    yield row(
         "heads",
-        CHEN,
-        "Fewer than d heads preprocess less well",
-        "the risk with d heads over that with fewer, each at its best step, where it is most,",
-        "median",
+        says="Fewer than d heads preprocess less well",
+        measured="the risk with d heads over that with fewer, each at its best step, where it is "
+        "most,",
         at_most=config.heads_gain,
+        revision=ANEW,
     )
-    yield Statement(
+    yield row(
         "plateau",
-        f"{HERE}; {CHEN}",
-        "In a wide task with many demonstrations preprocessing pays for s coordinates",
-        "n · excess / (σ² s) at the best step",
-        "median",
+        says="In a wide task with many demonstrations preprocessing pays for s coordinates",
+        measured="n · excess / (σ² s) at the best step",
         at_most=config.plateau,
+        revision=ANEW,
     )
-    yield Statement(
+    yield row(
         "dense",
-        f"{HERE}; {CHEN}",
-        "There plain descent pays for all d coordinates",
-        "n · excess / (σ² d) at the best step",
-        "median",
+        says="There plain descent pays for all d coordinates",
+        measured="n · excess / (σ² d) at the best step",
         at_least=config.dense,
-        note="four times the prompts of a first, undecided run",
+        revision=f"four times the prompts of a first, undecided run; {ANEW}",
     )
 
 
@@ -144,76 +123,66 @@ def _about_learned_features(config):
     def over_raw(features: str) -> str:
         return f"the risk of descent on {features} over that on raw covariates, at the best steps"
 
-    yield Statement(
-        "learned",
-        CHEN,
-        "Descent on what the first layer of the model with all heads writes beats raw descent",
-        over_raw("its tokens"),
-        at_most=config.learned,
-        over="seeds",
-        note=f"{MORE_PROMPTS}, one of which was undecided",
-    )
-    yield Statement(
+    row = partial(Statement, source=MECHANISM, over=_seeds(config), revision=WHITE)
+    tokens = "its white tokens"
+    yield row(
         "learned_white",
-        f"{HERE}; {CHEN}",
-        "So does descent on these tokens made white over prompts: their scale is the model's own "
-        "affair",
-        over_raw("white tokens"),
+        says="Descent on what the first layer of the model with all heads writes beats raw descent",
+        measured=over_raw(tokens),
         at_most=config.learned,
-        over="seeds",
-        note=f"{MORE_PROMPTS}, in which it held",
+        revision=f"prompts were doubled after undecided runs; {ANEW}",
     )
-    yield Statement(
+    yield row(
         "pattern",
-        CHEN,
-        "So does descent on those of a model with all heads in its first layer only",
-        over_raw("its tokens"),
+        says="So does descent on what a model with all heads in its first layer only writes there",
+        measured=over_raw(tokens),
         at_most=config.learned,
-        over="seeds",
-        note=f"{MORE_PROMPTS}, one of which was undecided",
     )
-    yield Statement(
+    yield row(
         "single",
-        CHEN,
-        "Descent on those of the single-head model does not",
-        over_raw("its tokens"),
+        says="Descent on what the first layer of the single-head model writes does not",
+        measured=over_raw(tokens),
         at_least=config.unlearned,
-        over="seeds",
     )
-    yield Statement(
+    yield row(
         "more_heads",
-        CHEN,
-        "All heads write better features than a single one",
-        "the risk of descent on tokens of all heads over that on those of one, at the best steps",
+        says="All heads write better features than a single one",
+        measured="the risk of descent on white tokens of all heads over that on those of one, at "
+        "the best steps",
         at_most=config.learned,
-        over="seeds",
-        note="twice the prompts of first, undecided runs",
     )
-    yield Statement(
+    yield row(
         "shuffled",
-        HERE,
-        "Control: features that the model makes of shuffled labels do not help",
-        over_raw("them"),
+        source=HERE,
+        says="Control: features that the model makes of shuffled labels do not help",
+        measured=over_raw("them, white,"),
         at_least=config.nothing,
-        over="seeds",
+        note="a twentieth of the risk counts as no help",
     )
 
 
 def _about_models(config):
     yield Statement(
         "later_layers",
-        CHEN,
+        MECHANISM,
         "The later layers of the model with all heads do what descent on its features does",
-        "the model's risk over that of descent on its tokens at the best step",
+        "the model's risk over that of descent on its white tokens at the best step",
         at_least=1 / config.like_descent,
         at_most=config.like_descent,
-        over="seeds",
+        over=_seeds(config),
+        revision=WHITE,
     )
     yield Statement(
         "model",
-        CHEN,
+        A4,
         "The model with all heads beats every rule that commutes with rotations",
         "its risk over that of the best such rule",
         at_most=config.sparse,
-        over="seeds",
+        over=_seeds(config),
+        revision=ANEW,
     )
+
+
+def _seeds(config) -> str:
+    ((_, spec),) = config.models
+    return f"{restored(spec).training.seeds} seeds"

@@ -1,10 +1,10 @@
 """The sizes and the statements of `sparse_risk`, fixed before its first run.
 
 The sizes were settled in four runs at the laptop tier, with 32, 48, 64 and 64 prompts in a run, the
-thresholds as they stand: "exact" was undecided in the first two and holds in the last two, "bound"
+thresholds as they stand: "exact" was undecided in the first two and held in the last two, "bound"
 was undecided in the second, "noise" held in the first three, "less_sparse" was undecided in the
 second and third; no other verdict moved. n = 28 and 56 were left out, and 250 steps taken for 500,
-to pay for the prompts.
+to pay for the prompts. Then all was sampled anew, once, from seed 1: these are the results.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Config:
     """Rules that know the task of sparse regression, on common prompts.
 
     x ~ N(0, I), w with s non-zeros on a uniformly random support, E |w|² = 1. Our setting, modelled
-    on Chen et al. 2408.04532. The excess risk of a prompt is |ŵ - w|², its mean over queries.
+    on A4 (2408.04532). The excess risk of a prompt is |ŵ - w|², its mean over queries.
     """
 
     d: int = 16
@@ -47,7 +47,7 @@ class Config:
     tuning: int = 256  # prompts that choose the steps and the Lasso's penalty, for each task
     wide_tuning: int = 128
     runs: int = 32
-    seed: int = 0
+    seed: int = 1
     # Criteria. Orders are judged on paired differences, at the place where they are least clear.
     errors: float = 4.0  # half the width of their intervals, in standard errors
     tolerance: float = 0.05  # of the bound
