@@ -1,62 +1,64 @@
-"""Effective heads of every model, and how models, ablations and weights compare."""
+"""Effective heads of the models whose heads are their layers' own, and what mixing makes of N."""
 
 import numpy as np
 
-from experiments.heads.head_importance.config import subjects
 from experiments.heads.head_importance.statements import id_of
 from lsa_lab import results
 
 
 def samples(dataset) -> dict:  # {id: [R]}, None where there is nothing to judge
     config, rows = results.config_of(dataset), {}
-    for name, form, _ in subjects(config):
-        of_model = of_one_model(one_model(dataset, name, form), config, form)
-        rows |= {id_of(statement, name, form): runs for statement, runs in of_model.items()}
-    return rows | of_all_models(dataset, config)
+    for name in dataset.merged.values:
+        first, later = covered(dataset, name)
+        rows |= {id_of("mixing_first", name): first, id_of("mixing_later", name): later}
+    for name in dataset.model.values:
+        of_model = of_one_model(dataset.sel(model=name), config)
+        rows |= {id_of(statement, name): runs for statement, runs in of_model.items()}
+    over_ridge = [finite(model.risk.values) / float(model.ridge) for model in models(dataset)]
+    agree = [runs for model in models(dataset) for runs in agreement(model)[1:3]]
+    return rows | {"found": max(over_ridge, key=np.mean), "ablations": min(agree, key=np.mean)}
 
 
-def of_one_model(model, config, form: str) -> dict:  # {statement: [R]}
+def models(dataset) -> list:
+    """The Dataset of each model whose heads are its layers' own."""
+    return [dataset.sel(model=name) for name in dataset.model.values]
+
+
+def over_mixings(dataset, name: str) -> np.ndarray:  # [R, L, ENDS]
+    values = dataset.over_mixings.sel(merged=name).transpose("run", "layer", "end").values
+    values = values[:, np.isfinite(values).any((0, 2))]
+    return finite(values)
+
+
+def covered(dataset, name: str) -> tuple[np.ndarray, np.ndarray]:  # [R] twice
+    """The share of [1, h] that N_l covers over mixings: of layer 1, and of the later layer of which
+    mixing covers least."""
+    shares = shares_covered(dataset, name)
+    later = shares[:, 1:]
+    return shares[:, 0], later[:, later.mean(0).argmin()]
+
+
+def shares_covered(dataset, name: str) -> np.ndarray:  # [R, L]
+    values, h = over_mixings(dataset, name), most_heads(dataset, name)
+    return (values[..., 2] - values[..., 0]) / (h - 1)
+
+
+def most_heads(dataset, name: str) -> int:
+    """h, the heads of a layer of a model."""
+    return dict(results.config_of(dataset).models)[name].architecture.heads
+
+
+def of_one_model(model, config) -> dict:  # {statement: [R]}
     count, typical = counts(model), counts(model, "effective_of_median")
-    kinds = ("first", "first_of_median", "later", "later_that_matter")
     if not len(count):  # every run diverged
-        return dict.fromkeys(kinds if form == "full" else kinds[:2])
-    heads = float(model.heads.values[0])
-    rows = {"first": count[:, 0] / heads, "first_of_median": typical[:, 0] / heads}
-    if form == "full":
-        alive = matters(model, config)[1:]
-        rows["later"] = most(count[:, 1:])
-        rows["later_that_matter"] = most(count[:, 1:] * alive) if alive.any() else None
-    return rows
-
-
-def of_all_models(dataset, config) -> dict:  # {statement: [R]}
-    judged = [one_model(dataset, name, form) for name, form, _ in subjects(config)]
-    over_ridge = [finite(model.risk.values) / float(model.ridge) for model in judged]
-    agree = agreement(dataset.sel(ablation=["zero", "mean", "resample"]))
-    rows = {
-        "found": max(over_ridge, key=np.mean),
-        "settled": last_change(dataset),
-        "ablations": min(agree[1:], key=np.mean),
-        "representative": min(first_of_representatives(dataset), key=np.mean),
-        "construction": min(beyond_random(dataset.built), key=np.mean),
-        "seeds": min(beyond_random(dataset.across.isel(layer=0)), key=np.mean),
+        return dict.fromkeys(("first", "first_of_median", "later", "later_that_matter"))
+    heads, alive = float(model.heads.values[0]), matters(model, config)[1:]
+    return {
+        "first": count[:, 0] / heads,
+        "first_of_median": typical[:, 0] / heads,
+        "later": most(count[:, 1:]),
+        "later_that_matter": most(count[:, 1:] * alive) if alive.any() else None,
     }
-    sparse, dense = (one_model(dataset, name, "full") for name in ("depth 3", "dense"))
-    if dense is not None:
-        pairs = zip(counts(dense)[:, 0], counts(sparse)[:, 0], strict=False)
-        rows["dense"] = np.array([few - many for few, many in pairs])
-    return rows
-
-
-def one_model(dataset, name: str, form: str):
-    """The model of that name and variant, or None."""
-    wanted = (dataset.family.values == name) & (dataset.form.values == form)
-    return dataset.isel(model=int(np.flatnonzero(wanted)[0])) if wanted.any() else None
-
-
-def full_heads(dataset, name: str) -> float:
-    """h, the heads of a layer of the full model."""
-    return float(one_model(dataset, name, "full").heads.values[0])
 
 
 def depth_of(model) -> int:
@@ -81,41 +83,14 @@ def most(count):  # [R, L] -> [R]
     return count[:, count.mean(0).argmax()]
 
 
-def last_change(dataset) -> np.ndarray:  # [R]
-    """|ΔN_1| over the last part of the longest training."""
-    way = dataset.isel(way=-1)
-    first = way.effective_on_the_way.transpose("run", "look", "layer").values[..., 0]
-    first = finite(first[:, np.isfinite(first).any(0)])
-    return np.abs(first[:, -1] - first[:, -2])
-
-
-def agreement(dataset) -> np.ndarray:  # [ablation, R]
+def agreement(model) -> np.ndarray:  # [ablation, R]
     """Rank correlation of rises with those of the first ablation, averaged over layers."""
-    rise = dataset.rise_ablated.transpose("ablation", "run", "layer", "head").values
+    rise = model.rise_ablated.transpose("ablation", "run", "layer", "head").values
     present = np.isfinite(rise).any((0, 1))  # [L, H]
     rise = rise[:, :, present.any(1)][..., present.any(0)]
     rise = rise[:, np.isfinite(rise).all((0, 2, 3))]
     ranks = rise.argsort(-1).argsort(-1) - (rise.shape[-1] - 1) / 2
     return ((ranks * ranks[:1]).sum(-1) / (ranks**2).sum(-1)).mean(-1)
-
-
-def first_of_representatives(dataset) -> list[np.ndarray]:  # of [R], a model each
-    """N_1 / h in the orthogonal representative."""
-    first = dataset.effective_represented.sel(representative="orthogonal").isel(layer=0)
-    names = [str(name) for name in dataset.again.values]
-    return [finite(first.sel(again=name).values) / full_heads(dataset, name) for name in names]
-
-
-def beyond_random(similarity) -> list[np.ndarray]:  # of [R], a model each
-    """How much more alike trained heads are than random ones of their size."""
-    more = similarity.sel(state="trained") - similarity.sel(state="random")
-    return [finite(more.sel(pair=name).values) for name in more.pair.values]
-
-
-def diverged(dataset) -> int:
-    """Runs of all models that diverged: they have no risk."""
-    models = [dataset.isel(model=i) for i in range(dataset.sizes["model"])]
-    return sum(int(np.isnan(m.risk.values[: int(m.seeds)]).sum()) for m in models)
 
 
 def finite(values):  # [R, ...] -> the runs that are finite

@@ -1,79 +1,150 @@
-"""Which heads matter: heat maps, what their count depends on, and a row for every model."""
+"""What mixing makes of N_l, and N_l of the models whose heads cannot be mixed."""
 
-from experiments.heads.head_importance import panels
-from experiments.heads.head_importance.claims import diverged, of_one_model, one_model
-from experiments.heads.head_importance.config import subjects
+import numpy as np
+
+from experiments.heads.head_importance.claims import (
+    agreement,
+    counts,
+    matters,
+    models,
+    most_heads,
+    over_mixings,
+    shares_covered,
+)
+from experiments.heads.head_importance.config import ABLATIONS
 from lsa_lab import results
 from lsa_lab.harness import style
+from lsa_lab.statistics import mean_interval
 
-MAPS = {  # the panel of a model, as many heads in every layer or in the first alone
-    "a": ("depth 3", "full"),
-    "b": ("depth 5", "full"),
-    "c": ("depth 5", "first"),
-    "d": ("long training", "full"),
-    "e": ("dense", "full"),
-    "f": ("two of four", "full"),
-    "g": ("polynomial", "full"),
-    "h": ("softmax", "full"),
-}
-LAYOUT = ("abcdmn", "efghmn", "ijklmn")
+BLUE, RED, GREEN, *_ = style.COLOURS
 
 
 def plot(dataset):
-    from matplotlib.figure import Figure
-
     config = results.config_of(dataset)
-    with style.context():
-        figure = Figure(figsize=(14.0, 7.8), layout="constrained")
-        widths = (1, 1, 1, 1, 1.05, 1.05)
-        axes = figure.subplot_mosaic([list(row) for row in LAYOUT], width_ratios=widths)
-        for letter, ax in axes.items():
-            ax.set_title(letter, loc="left", fontweight="bold")
-    for letter, subject in MAPS.items():
-        model = one_model(dataset, *subject)
-        if model is None:
-            axes[letter].set_axis_off()
-        else:
-            panels.heat_map(axes[letter], model, config)
-    panels.training(axes["i"], dataset, config)
-    panels.ablations(axes["j"], dataset)
-    panels.representatives(axes["k"], dataset, config)
-    panels.likeness(axes["l"], dataset)
-    panels.first_layers(axes["m"], dataset, config)
-    panels.later_layers(axes["n"], dataset, config)
+    figure, axes = style.figure(10.0, 6.4, (2, 3))
+    merged, own = [str(name) for name in dataset.merged.values], models(dataset)
+    for ax, name in zip(axes[:2], merged, strict=False):
+        mixed(ax, dataset, name)
+    coverage(axes[2], dataset, merged, config)
+    effective(axes[3], own, config)
+    for ax, model in zip(axes[4:], own, strict=False):
+        ablations(ax, model, config)
+    for ax in (ax for ax in axes if not ax.has_data()):
+        ax.set_axis_off()
     return figure
 
 
+def mixed(ax, dataset, name: str):
+    """A bar for each seed, from the least N_l to the largest, and N_l as trained."""
+    for r, run in enumerate(over_mixings(dataset, name)):
+        x = np.arange(1, len(run) + 1) + 0.14 * (r - 2)
+        least, trained, largest = run.T
+        ends = [trained - np.minimum(least, trained), np.maximum(largest, trained) - trained]
+        label = "as trained, and over mixings" if r == 0 else None
+        ax.errorbar(x, trained, ends, fmt="o", color=BLUE, capsize=2, elinewidth=1.2, label=label)
+    h = most_heads(dataset, name)
+    for level in (1, h):
+        ax.axhline(level, color="grey", lw=0.8, ls=":")
+    ax.set(xlabel="layer", ylabel="effective heads $N_l$", ylim=(0.8, h + 0.8))
+    ax.set_xticks(np.arange(1, len(run) + 1))
+    ax.set_title(f"{name}: a bar for each seed")
+    ax.legend(loc="upper left")
+
+
+def coverage(ax, dataset, merged: list[str], config):
+    """The share of [1, h] that mixing covers, as it is judged."""
+    for i, name in enumerate(merged):
+        shares = shares_covered(dataset, name)
+        x = np.arange(1, shares.shape[1] + 1) + 0.12 * (2 * i - len(merged) + 1)
+        points(ax, x, shares, name, style.COLOURS[i], style.MARKERS[i])
+    ax.axhspan(config.covered, 1.05, color=GREEN, alpha=0.12, lw=0)
+    ax.set(xlabel="layer", ylabel="share of [1, h] that $N_l$ covers", ylim=(0, 1.3))
+    ax.set_title("what mixing covers")
+    ax.legend(loc="upper left", ncols=2)
+
+
+def effective(ax, own, config):
+    """N_l / h of layer 1 and N_l of the others, with what they are to keep."""
+    places, names = 0.0, []
+    for model, color in zip(own, (RED, BLUE), strict=False):
+        count, typical = counts(model), counts(model, "effective_of_median")
+        alive = matters(model, config)
+        for layer in range(count.shape[1]):
+            runs = count[:, layer : layer + 1]
+            points(ax, [places], runs, None, color, "o", filled=alive[layer])
+            ax.plot(places + 0.22, typical[:, layer].mean(), "x", color=color)
+            h = float(model.heads.values[layer])
+            low, high = (config.all_matter * h, h) if layer == 0 else (1.0, config.one_later)
+            ax.fill_between(places + np.array([-0.4, 0.4]), low, high, color=GREEN, alpha=0.15)
+            names.append((places, f"{model.model.item()}\nlayer {layer + 1}"))
+            places += 1
+        places += 0.5
+    ax.set_xticks(*zip(*names, strict=True), fontsize=6)
+    ax.set(ylabel="effective heads $N_l$", ylim=(0.8, None))
+    ax.set_title("heads that cannot be mixed")
+
+
+def ablations(ax, model, config):
+    """N_l by every way to take a head away, and how alike they rank the heads."""
+    count = model.effective_ablated.transpose("ablation", "run", "layer").values
+    layers = np.flatnonzero(np.isfinite(count).any((0, 1)))
+    agree = agreement(model)
+    for i, name in enumerate(ABLATIONS):
+        x, label = layers + 1 + 0.15 * (i - 1.5), name
+        if i:
+            low, high = mean_interval(agree[i])
+            label = f"{name}: {agree[i].mean():.2f} [{low:.2f}, {high:.2f}]"
+        points(ax, x, count[i][:, layers], label, style.COLOURS[i], style.MARKERS[i])
+    h = float(model.heads.values[0])
+    ax.set(xlabel="layer", ylabel="effective heads $N_l$", xticks=layers + 1, ylim=(0.8, 1.8 * h))
+    ax.set_title(f"{model.model.item()}: ablations")
+    title = f"rank correlation with zero (judged: >= {config.agree:g})"
+    ax.legend(loc="upper left", title=title, title_fontsize=7)
+
+
+def points(ax, x, samples, label=None, color=style.BLACK, marker="o", filled=True):
+    """Means of those runs [R, len(x)] that are finite, with their 95 % intervals."""
+    columns = [column[np.isfinite(column)] for column in np.asarray(samples, float).T]
+    middle = np.array([column.mean() for column in columns])
+    ends = np.array([mean_interval(column) for column in columns]).T
+    bars = np.abs(np.where(np.isfinite(ends), ends, middle) - middle)
+    look = dict(color=color, mfc=color if filled else "white", capsize=2, elinewidth=0.8)
+    ax.errorbar(np.asarray(x, float), middle, bars, fmt=marker, label=label, **look)
+
+
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
+    config, own = results.config_of(dataset), models(dataset)
+    lost = sum(int(np.isnan(model.risk.values).sum()) for model in own)
     return (
-        f"{answer(dataset, config)} a-h: shares of a layer's importance (rise of the risk without "
-        "the head), its heads sorted, mean over seeds; then N_l = exp(entropy) and the sum of the "
-        f"rises (grey: below {config.dead:g} of the first layer's). i: filled N_1, hollow the mean "
-        "of later N_l. j: mean ablation is zero ablation, for x and -x are as likely. k: other "
-        "weights of the same functions; filled as trained. l: hollow random weights of the same "
-        "size. m, n: hollow as grey; crosses: rises of the median prompt's error, which does not "
-        "see prompts that explode; dashed and shaded: the criteria. Points: mean and 95 % interval "
-        f"over seeds; {diverged(dataset)} diverged runs left out. n = {config.n}, "
-        f"{config.prompts} prompts."
+        f"{answer(dataset, own)} a, b: N_l = exp(entropy of the rises of the risk without a "
+        "head), as trained, and the least and largest that mixing the heads of the layer reaches "
+        f"(condition {config.condition:g} at most, chosen on {config.searched_prompts} other "
+        'prompts), which leaves every prediction as it is: a theorem (docs/theory, "Heads are not '
+        'unique"). c: the share of [1, h] that this is, judged for layer 1 and for the later '
+        "layer where it is least (green: what is to be kept). d: heads of narrow keys and of "
+        "softmax attention, which no mixing changes, with what A4 says of them in green; crosses: "
+        "rises of the median prompt's error, which does not see prompts that explode; hollow: "
+        f"layers whose rises sum to less than {config.dead:g} of the first one's. e, f: mean "
+        "ablation is zero ablation, for x and -x are as likely. Points: mean and 95 % interval "
+        f"over seeds; {lost} diverged runs left out. n = {config.n}, {config.prompts} prompts. Our "
+        "setting, modelled on A4 (2408.04532)."
     )
 
 
-def answer(dataset, config) -> str:
-    """What the models with as many heads in every layer do, those that know of sparsity."""
-    names = [name for name, form, _ in subjects(config) if form == "full"]
-    models = [one_model(dataset, name, "full") for name in names]
-    able = [model for model in models if float(model.risk.mean() / model.ridge) < 1]
-    if not able:
-        return "None of the models with h heads in every layer beats ridge."
-    rows = [of_one_model(model, config, "full") for model in able]
-    first, typical, later = (
-        [row[kind].mean() for row in rows] for kind in ("first", "first_of_median", "later")
-    )
-    yes = min(first) >= config.all_matter and max(later) <= config.one_later
+def answer(dataset, own) -> str:
+    """The range of N_1 over mixings, and N of the heads that are their layers' own."""
+    first = [count[:, 0].mean() / count_of_heads(m) for m in own if len(count := counts(m))]
+    later = [count[:, 1:].mean(0).max() for m in own if len(count := counts(m))]
+    ends = [over_mixings(dataset, name)[:, 0] for name in dataset.merged.values]
+    wide = ""
+    if ends:
+        least, _, largest = np.mean(np.concatenate(ends), axis=0)
+        wide = f"Heads that can be mixed count {least:.1f} to {largest:.1f} at will; of others "
     return (
-        f"{'Yes' if yes else 'No'}: models with h heads in every layer that beat ridge use "
-        f"{min(first):.2f} h to {max(first):.2f} h effective heads in the first layer, and "
-        f"{min(later):.1f} to {max(later):.1f} in the later layer that has most. For the median "
-        f"prompt the first layer uses {min(typical):.2f} h to {max(typical):.2f} h."
+        f"{wide}{min(first):.0%} to {max(first):.0%} matter in layer 1, and "
+        f"{min(later):.1f} to {max(later):.1f} in a later one."
     )
+
+
+def count_of_heads(model) -> float:
+    return float(model.heads.values[0])

