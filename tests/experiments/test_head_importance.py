@@ -1,14 +1,17 @@
-"""What the experiments on heads share: importance of runs, and other ways to write their heads."""
+"""What the experiments on heads share: importance of runs, and which heads are a layer's own."""
 
 import jax
 import numpy as np
 import pytest
 
 from experiments.heads import importance
-from experiments.heads.head_importance import measures
+from experiments.heads.head_importance import mixings
+from experiments.heads.head_importance.config import TIERS
 from experiments.models.model import Model, gates_of
+from experiments.models.named import MODELS
 from experiments.models.specs import Architecture, Spec, Task, Training
-from lsa_lab.analyses import heads
+from experiments.models.trained import trained
+from lsa_lab.analyses import head_gauge, heads
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 
@@ -35,11 +38,6 @@ def prompts():
     return Prompt(numbers[:, :5, :2], numbers[:, :5, 2], numbers[:, 5, :2], numbers[:, 5, 2])
 
 
-def predicted(models):  # [R, B]
-    run = jax.jit(jax.vmap(lambda model: model.predict(prompts())))
-    return np.asarray(run(models))
-
-
 @pytest.mark.parametrize("variant", [0, 1])
 def test_importances_are_those_of_one_run_after_the_other(variant):
     every = models(variant)
@@ -50,13 +48,54 @@ def test_importances_are_those_of_one_run_after_the_other(variant):
     assert not rises[:, gates == 0].any(), "a head that is not there has no importance"
 
 
-def test_other_representatives_are_the_same_model():
-    every = models(1)
-    written = measures.represented(every, seed=0)
-    for others in written.values():
-        np.testing.assert_allclose(predicted(others), predicted(every), atol=1e-10)
-        change = np.abs(others.params.w_pv - every.params.w_pv).max()
-        assert change > 0.1, "its heads are other ones"
-    params = written["orthogonal"].params.replace(w_pv=written["turned"].params.w_pv)
-    halves = written["turned"].replace(params=params)
-    assert np.abs(predicted(halves) - predicted(every)).max() > 0.01, "control: half of each"
+def test_mixings_change_the_count_of_heads_and_no_prediction():
+    every, config = models(1), TIERS["smoke"]
+    ends = mixings.ranges(config, every, prompts(), prompts())
+    assert ends.shape == (RUNS, 2, 3)
+    model, place = jax.tree.map(lambda leaf: leaf[0], every), normal(5, 2)
+    mixing = np.asarray(mixings.mixing_of(place, 20.0))
+    assert np.linalg.cond(mixing) <= 20
+    both = np.stack([np.eye(2), mixing])
+    mixed = model.replace(params=head_gauge.mixed(model.params, both))
+    answers = [np.asarray(jax.jit(Model.predict)(m, prompts())) for m in (model, mixed)]
+    np.testing.assert_allclose(*answers, atol=1e-10)
+    counts = [float(jax.jit(mixings.effective)(model, 1, m, prompts())) for m in both]
+    assert abs(counts[0] - counts[1]) > 1e-3, "but the count has changed"
+    rises = heads.importance(lambda mask: mixed.replace(gates=mask).risk(prompts()), 2, 2)
+    assert counts[1] == pytest.approx(float(heads.effective_heads(rises)[1]), rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "free"), [("narrow keys", 4), ("depth 3", 16)])
+def test_trained_heads_of_narrow_keys_are_free_in_their_scale_alone(name, free):
+    """Directions in which the weights of layer 2 can move and leave what it computes: one for each
+    head, its scale; where keys are as wide as a token, all H² of the mixings."""
+    spec = MODELS["laptop"][name]
+    one = jax.tree.map(lambda leaf: leaf[0], trained(spec, name).models().in_float64())
+    params = jax.tree.map(lambda leaf: np.asarray(leaf[1]), Model.plain(one).params)
+    width = spec.architecture.key_width or spec.token_width
+    columns = []
+    for w_pv, w_kq in zip(params.w_pv, params.w_kq, strict=True):
+        w_pv, w_kq = w_pv / np.linalg.norm(w_pv), w_kq / np.linalg.norm(w_kq)
+        columns += [tensor_of(change, w_kq) for change in directions(w_pv, width)]
+        columns += [tensor_of(w_pv, change) for change in directions(w_kq, width)]
+    columns = np.array(columns)
+    values = np.sqrt(np.abs(np.linalg.eigvalsh(columns @ columns.T)))
+    assert (values < 1e-6 * values[-1]).sum() == free
+
+
+def tensor_of(w_pv, w_kq):
+    """What a head adds to the tensor that its layer is (lsa_lab.analyses.head_gauge)."""
+    params = Params(w_kq=w_kq[None, None], w_pv=w_pv[None, None])
+    return np.asarray(head_gauge.layer_tensor(params)).ravel()
+
+
+def directions(matrix, rank):
+    """An orthonormal basis of the directions in which a matrix keeps its rank."""
+    left, _, right = np.linalg.svd(matrix)
+    left, right, e = left[:, :rank], right[:rank], np.eye(len(matrix))
+    rows = np.array([np.outer(u, v) for u in left.T for v in e])
+    rows = np.concatenate([rows, [np.outer(u, v) for u in e for v in right]]).reshape(
+        len(rows) * 2, -1
+    )
+    _, values, basis = np.linalg.svd(rows, full_matrices=False)
+    return basis[values > 1e-9 * values[0]].reshape(-1, *matrix.shape)

@@ -7,13 +7,14 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.heads.each_run import run
+from experiments.heads import fewer_heads
+from experiments.heads.each_run import prompts_of, run
 from experiments.heads.head_pruning import masked_models, masks
 from experiments.heads.head_pruning.config import TIERS
 from experiments.heads.head_pruning.masked_models import SEARCH
 from experiments.models.model import Model
 from experiments.models.specs import Architecture, Spec, Task, Training
-from lsa_lab.analyses import head_subsets
+from lsa_lab.analyses import head_gauge, head_subsets
 from lsa_lab.models import linear_attention
 
 SPEC = Spec(
@@ -21,7 +22,7 @@ SPEC = Spec(
     Architecture(3, 2, ((2, 2, 2),), own_units=True),
     Training(steps=1, batch=1, learning_rate=1.0, seeds=2),
 )
-CONFIG = dataclasses.replace(TIERS["smoke"], n=4, lengths=(2, 4, 6), prompts=8, search=8)
+CONFIG = dataclasses.replace(TIERS["smoke"], n=4, prompts=8, search=8)
 
 
 @pytest.fixture(scope="module")
@@ -34,24 +35,18 @@ def case():
 
 @pytest.fixture(scope="module")
 def searched(case):
-    return masked_models.batch_of(CONFIG, case, SEARCH, 4, 8)
+    return masked_models.batch_of(CONFIG, case, SEARCH, 8)
 
 
-def test_each_mask_has_its_risk_on_repeated_prompts(case):
+def test_each_mask_has_its_risk(case):
     rows = np.array([[[1, 0], [1, 1], [0, 1]], [[1, 1], [1, 0], [1, 0]], [[0, 1], [1, 1], [1, 1]]])
     of_runs = np.stack([rows, rows[::-1]]).astype(float)
-    batch = masked_models.judging_batch(CONFIG, case, 4)
-    risks = masked_models.risks(CONFIG, case, batch, of_runs)
+    batch = masked_models.judging_batch(CONFIG, case)
+    risks = masked_models.risks(case.models, batch, of_runs)
     risk = jax.jit(Model.risk)
     for r, m in itertools.product(range(2), range(3)):
         model = run(case.models, r).replace(gates=of_runs[r, m])
         assert risks[r, m] == pytest.approx(float(risk(model, run(batch, r))), rel=1e-9)
-
-
-def test_short_prompts_are_the_beginnings_of_long_ones(case):
-    short, long = (masked_models.judging_batch(CONFIG, case, n) for n in (2, 6))
-    assert np.array_equal(short.x, long.x[:, :, :2])
-    assert np.array_equal(short.y_query, long.y_query)
 
 
 def test_every_choice_keeps_layer_one_and_one_head_of_each_later_layer(case):
@@ -61,18 +56,57 @@ def test_every_choice_keeps_layer_one_and_one_head_of_each_later_layer(case):
 
 
 def test_greed_removes_a_head_at_a_time_and_the_one_missed_least(case, searched):
-    order = masks.greedy(CONFIG, case, searched)
+    order = masks.greedy(case, searched)
     assert np.array_equal(order.sum((2, 3)), np.tile(np.arange(6, 0, -1), (2, 1)))
     without = 1 - np.eye(6).reshape(6, 3, 2)
-    risks = masked_models.risks(CONFIG, case, searched, np.stack([without, without]))
+    risks = masked_models.risks(case.models, searched, np.stack([without, without]))
     assert np.array_equal(order[:, 1], without[risks.argmin(1)])
 
 
 def test_the_best_subsets_have_every_size(case, searched):
-    best, worth = masks.best_subsets(CONFIG, case, searched)
+    best, worth = masks.best_subsets(case, searched)
     assert np.array_equal(best.sum(4)[:, 1, :, 1], np.tile([0, 1, 2], (2, 1)))
     rows = np.asarray(head_subsets.subsets(2))
     every = np.ones((4, 3, 2))
     every[:, 1] = rows
-    risks = masked_models.risks(CONFIG, case, searched, np.stack([every, every]))
+    risks = masked_models.risks(case.models, searched, np.stack([every, every]))
     assert worth[:, 1].sum(1) == pytest.approx(risks[:, 0] - risks[:, 3], rel=1e-9)
+
+
+def test_the_best_mixed_head_is_as_good_as_any_head_as_it_is(case, searched):
+    key = jax.random.key_data(jax.random.key(0))
+    best = fewer_heads.best_mixed(case.models, searched, key, starts=4, steps=4)
+    assert np.array_equal(best.gates, masks.choices(case)[:1].repeat(2, axis=0))
+    chosen = masks.choices(case)
+    every = masked_models.risks(case.models, searched, np.stack([chosen, chosen]))
+    least = masked_models.risks(best, searched, best.gates[:, None])[:, 0]
+    assert (least <= every.min(1) * (1 + 1e-9)).all()
+
+
+def test_one_head_of_a_mixed_layer_is_what_two_vectors_make_of_it(case, searched):
+    rng = np.random.default_rng(1)
+    mixing = rng.standard_normal((3, 2, 2))
+    mixing[0] = np.eye(2)
+    model = run(case.models, 0)
+    turned = model.replace(params=head_gauge.mixed(model.params, mixing), gates=choices_of_first())
+    a, b = mixing[1:, 0], np.linalg.inv(mixing)[1:, :, 0]
+    one = fewer_heads.one_head(jax.tree.map(jax.numpy.asarray, model), a, 3 * b)
+    risks = [float(jax.jit(Model.risk)(each, run(searched, 0))) for each in (turned, one)]
+    assert risks[0] == pytest.approx(risks[1], rel=1e-9)
+
+
+def choices_of_first():
+    """Layer 1 whole and the first head of each later layer."""
+    return np.array([[1.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
+
+
+def test_heads_fitted_for_longer_are_better_and_layer_one_stays(case):
+    batch = prompts_of(SPEC.task, 0, 1, 4, 30 * 8, 2)
+    batches = jax.tree.map(lambda leaf: leaf.reshape(2, 30, 8, *leaf.shape[2:]), batch)
+    once = jax.tree.map(lambda leaf: leaf[:, :1], batches)
+    judged = masked_models.judging_batch(CONFIG, case)
+    fits = [fewer_heads.refitted(case.models, 1, each) for each in (batches, once)]
+    many, few = (masked_models.risks(fit, judged, fit.gates[:, None]) for fit in fits)
+    assert (many < few).all()
+    np.testing.assert_array_equal(fits[0].params.w_pv[:, 0], case.models.params.w_pv[:, 0])
+    assert not fits[0].params.w_pv[:, 1:, 1:].any(), "one head is left in each later layer"

@@ -4,8 +4,9 @@ import jax
 import numpy as np
 
 from experiments.heads.head_importance import measures
-from experiments.heads.head_importance.config import ABLATIONS, ENDS, Config, by_kind
+from experiments.heads.head_importance.config import ABLATIONS, ENDS, Config
 from experiments.heads.head_importance.mixings import ranges
+from experiments.heads.kinds import by_kind
 from experiments.models.runs import Runs
 from experiments.models.trained import trained
 from lsa_lab.analyses import heads
@@ -20,7 +21,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         name: trained(spec, f"sparse models: {name}", retrain=config.retrain, progress=progress)
         for name, spec in config.models
     }
-    merged, own = ([name for name, _ in models] for models in by_kind(config))
+    merged, own = ([name for name, _ in models] for models in by_kind(config.models))
     arrays = of_own_heads(config, [runs[name] for name in own])
     if merged:
         over = [over_mixings(config, runs[name]) for name in merged]

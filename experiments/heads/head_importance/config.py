@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from experiments.heads.head_importance.statements import about_a_model, about_all, about_mixing
+from experiments.heads.kinds import by_kind
 from experiments.models.named import Named, named
-from experiments.models.specs import restored
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
@@ -20,22 +20,6 @@ ABLATIONS = ("zero", "mean", "resample", "zero, median prompt")  # how a head is
 ENDS = ("least", "as trained", "largest")  # of N_l over mixings
 
 _MODELS = named("laptop", ("depth 3", "depth 5", "narrow keys", "softmax"))
-
-
-def by_kind(config) -> tuple[list, list]:  # of (name, Spec)
-    """The models whose heads can be mixed, and those whose heads are their layers' own."""
-    kinds = [], []
-    for name, saved in config.models:
-        spec = restored(saved)
-        kinds[not can_be_mixed(spec)].append((name, spec))
-    return kinds
-
-
-def can_be_mixed(spec) -> bool:
-    """Linear heads whose keys are so wide that all heads of a layer can be any."""
-    architecture = spec.architecture
-    narrow = architecture.key_width is not None and architecture.key_width < spec.token_width
-    return architecture.kernel == "linear" and not narrow
 
 
 @dataclass(frozen=True)
@@ -67,7 +51,7 @@ class Config:
     covered: float = 0.5  # of [1, h], by N_l over mixings
 
     def __post_init__(self):
-        if not by_kind(self)[1]:
+        if not by_kind(self.models)[1]:
             raise ValueError("models: choose one at least whose heads cannot be mixed")
         checks.between(self, "n", 1, None)
         for name in ("prompts", "softmax_prompts", "ablation_prompts", "searched_prompts"):
@@ -109,7 +93,7 @@ TIERS = {
 
 
 def statements(config) -> tuple[Statement, ...]:
-    merged, own = by_kind(config)
+    merged, own = by_kind(config.models)
     mixing = [about_mixing(config, name, spec.training.seeds) for name, spec in merged]
     each = [about_a_model(config, name, spec) for name, spec in own]
     seeds = max(spec.training.seeds for _, spec in own)

@@ -77,7 +77,9 @@ def _search(condition: float, starts: int, climbs: int):
 
             def step(carry, _):
                 place, state = carry
-                updates, state = optimizer.update(jax.grad(lambda p: -sign * at(p))(place), state)
+                gradient = jax.grad(lambda place: -sign * at(place))(place)
+                with jax.numpy_dtype_promotion("standard"):  # Adam: a float to an integer power
+                    updates, state = optimizer.update(gradient, state)
                 return (place + updates, state), None
 
             start = places[jnp.argmax(sign * counts)]

@@ -1,39 +1,46 @@
-"""Ratios of risks, and where greedy pruning leaves heads, as `head_pruning` judges them."""
+"""Ratios of risks, heads that are needed, and where greedy pruning leaves heads."""
 
 import numpy as np
 
 from experiments.heads.cases import of_case
-from experiments.heads.head_pruning.statements import CONTROLS, FULL, PRUNED, beside, ways
+from experiments.heads.head_pruning.statements import CONTROLS, FULL, PRUNED, ways
+from experiments.heads.kinds import by_kind
 from lsa_lab import results
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     config = results.config_of(dataset)
-    values = {
-        id: ratios(dataset, case, treatment)
-        for case in config.deep
-        for id, treatment in ways(config, case).items()
-    }
+    values = {id: ratios(dataset, *way) for id, way in ways(config).items()}
+    own = names_of_own(dataset)
     for id, treatment in CONTROLS.items():
-        over_pruned = [ratios(dataset, case, treatment, PRUNED) for case in config.deep]
+        over_pruned = [ratios(dataset, name, treatment, PRUNED) for name in own]
         values[id] = min(over_pruned, key=geometric_mean)
-    for id, case in beside(config).items():
-        values[id] = ratios(dataset, case, PRUNED)
-    first, later = zip(*(left_by_greed(dataset, case) for case in config.deep), strict=True)
+    first, later = zip(*(left_by_greed(dataset, name) for name in own), strict=True)
     values["greedy_first"] = min(first, key=np.mean)
     values["greedy_later"] = max(later, key=np.mean)
     return values
 
 
+def names_of_own(dataset) -> list[str]:
+    """The models whose heads cannot be mixed."""
+    return [name for name, _ in by_kind(results.config_of(dataset).models)[1]]
+
+
 def ratios(dataset, case: str, treatment: str, over: str = FULL) -> np.ndarray:  # [R]
-    """A treatment's risk over another's at n; runs without either are left out."""
-    risk = of_case(dataset.risk.sel(n=results.config_of(dataset).n), case)
+    """A treatment's risk over another's; runs without either are left out."""
+    risk = of_case(dataset.risk, case)
     quotient = (risk.sel(treatment=treatment) / risk.sel(treatment=over)).values
     return quotient[np.isfinite(quotient)]
 
 
 def geometric_mean(quotients) -> float:
     return float(np.exp(np.log(quotients).mean()))
+
+
+def refitted(dataset, case: str):  # DataArray [run, heads]
+    """Risks with each number of fitted heads in every later layer over those of the full model."""
+    risks = of_case(dataset.refitted, case).dropna("heads", how="all")
+    return (risks / risks.isel(heads=-1)).transpose("run", "heads")
 
 
 def left_by_greed(dataset, case: str) -> tuple[np.ndarray, np.ndarray]:  # [R] twice

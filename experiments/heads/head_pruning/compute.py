@@ -1,11 +1,22 @@
-"""Risks of every model under every treatment of its heads, and of the deep ones taken apart."""
+"""Risks of every model with heads taken away, mixed first where they can be, or fitted anew."""
 
+import jax
 import numpy as np
 
+from experiments.heads import fewer_heads
 from experiments.heads.head_pruning import masked_models, masks
-from experiments.heads.head_pruning.config import RULES, Config
-from experiments.heads.head_pruning.masked_models import SEARCH, judging_batch
-from experiments.heads.head_pruning.statements import BEST, CHOSEN, TREATMENTS
+from experiments.heads.head_pruning.config import Config
+from experiments.heads.head_pruning.masked_models import FIT, SEARCH, judging_batch, risks
+from experiments.heads.head_pruning.statements import (
+    BEST,
+    CHOSEN,
+    FULL,
+    MIXED,
+    RANDOM,
+    TRAINED,
+    TREATMENTS,
+)
+from experiments.heads.kinds import can_be_mixed
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -14,61 +25,79 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     names, parts = [name for name, _ in config.models], []
     for name, spec in config.models:
         case = masked_models.load(config, name, spec, progress)
-        parts.append(measure(config, case, name in config.deep).expand_dims(case=[name]))
-    whole = xr.merge(parts, join="outer", compat="no_conflicts").sel(case=names)
-    return whole.assign_coords(treatment=list(TREATMENTS), rule=list(RULES))
+        part = of_mixed_heads(config, case, name) if can_be_mixed(spec) else of_own(config, case)
+        parts.append(part.expand_dims(case=[name]))
+    whole = xr.merge(parts, join="outer", compat="no_conflicts")
+    return whole.sel(case=names, treatment=list(TREATMENTS))
 
 
-def measure(config, case, taken_apart: bool):
-    """The Dataset of one model; ``taken_apart``: over n, layer by layer, and head by head."""
-    import xarray as xr
+def of_mixed_heads(config, case, name: str):
+    """The Dataset of a model whose heads can be mixed: with one head over all mixings and, for some
+    models, with few heads fitted anew."""
+    models = jax.vmap(lambda model: model.plain())(case.models)
+    searched = masked_models.batch_of(config, case, SEARCH, config.search)
+    key = jax.random.key_data(jax.random.key(config.seed))
+    best = fewer_heads.best_mixed(models, searched, key, config.starts, config.climbs)
+    risk = {
+        FULL: masked_models.risks_as_they_are(config, case, models),
+        MIXED: masked_models.risks_as_they_are(config, case, best),
+        TRAINED: masked_models.risks_of_fewer(config, case),
+    }
+    arrays, coords = {}, {}
+    if name in config.fitted:
+        counts = range(1, case.gates.shape[1])
+        batches = fresh_batches(config, case)
+        fits = (fewer_heads.refitted(models, count, batches) for count in counts)
+        columns = [masked_models.risks_as_they_are(config, case, fit) for fit in fits]
+        columns.append(risk[FULL])
+        arrays["refitted"] = (("run", "heads"), np.stack(columns, axis=1))
+        coords["heads"] = [*counts, case.gates.shape[1]]
+    return dataset_of(case, risk, arrays, coords)
 
-    searched = masked_models.batch_of(config, case, SEARCH, config.n, config.search)
+
+def fresh_batches(config, case):  # -> Prompt [R, steps, B]
+    """Prompts to fit heads to, each seen once."""
+    steps = config.fit_steps
+    batch = masked_models.batch_of(config, case, FIT, steps * config.fit_prompts)
+    return jax.tree.map(lambda leaf: leaf.reshape(case.runs, steps, -1, *leaf.shape[2:]), batch)
+
+
+def of_own(config, case):
+    """The Dataset of a model whose heads cannot be mixed: under masks, and head by head."""
+    searched = masked_models.batch_of(config, case, SEARCH, config.search)
     scores = masked_models.importances(config, case)
     best = masks.best_choices(config, case, searched)
     treated = masks.of_treatments(config, case, scores, best)
-    lengths = config.lengths if taken_apart else (config.n,)
-    risk = np.stack([risks_of_treatments(config, case, treated, n) for n in lengths], axis=-1)
-    if best is None:
-        risk[:, TREATMENTS.index(BEST)] = np.nan
-    arrays = {
-        "risk": (("run", "treatment", "n"), risk),
-        "importance": (("run", "layer", "head"), scores),
-        "lost": ((), case.lost),
-    }
-    depth, heads = case.gates.shape
-    coords = {"n": list(lengths), "run": np.arange(case.runs)}
-    coords |= {"layer": np.arange(1, depth + 1), "head": np.arange(1, heads + 1)}
-    if taken_apart:
-        arrays |= take_apart(config, case, searched)
-        of_rules = [masked_models.risks_of_rules(config, case, n) for n in lengths]
-        arrays["known"] = (("run", "rule", "n"), np.stack(of_rules, axis=-1))
-        coords["kept"] = np.arange(case.gates.sum(), 0, -1, dtype=int)
-        coords["size"] = np.arange(heads + 1)
-    return xr.Dataset(arrays, coords)
-
-
-def risks_of_treatments(config, case, treated, n: int) -> np.ndarray:  # [R, treatments]
-    """Excess risks at n; the draws of a random treatment count as one, by geometric mean."""
-    batch = judging_batch(config, case, n)
-    risks = masked_models.risks(config, case, batch, treated)
-    chosen, random = np.split(risks, [len(CHOSEN)], axis=1)
-    means = np.exp(np.log(random).reshape(len(risks), -1, config.draws).mean(2))
-    trained = masked_models.risks_of_fewer(config, case, batch)[:, None]
-    return np.concatenate([chosen, means, trained], axis=1)
-
-
-def take_apart(config, case, searched) -> dict:
-    """Greedy pruning of the network, and the best subsets of one layer, the others whole."""
-    order = masks.greedy(config, case, searched)  # [R, K, L, H]
-    subsets, worth = masks.best_subsets(config, case, searched)
+    order, (subsets, worth) = masks.greedy(case, searched), masks.best_subsets(case, searched)
     flat = subsets.reshape(case.runs, -1, *case.gates.shape)
-    every, fresh = np.concatenate([order, flat], axis=1), judging_batch(config, case, config.n)
-    risks = masked_models.risks(config, case, fresh, every)
-    of_order, of_subsets = np.split(risks, [order.shape[1]], axis=1)
-    return {
+    every = np.concatenate([treated, order, flat], axis=1)
+    each = risks(case.models, judging_batch(config, case), every)
+    ends = np.cumsum([len(CHOSEN), len(RANDOM) * config.draws, order.shape[1]])
+    chosen, random, of_order, of_subsets = np.split(each, ends, axis=1)
+    # The draws of a random treatment count as one, by geometric mean.
+    random = np.exp(np.log(random).reshape(case.runs, len(RANDOM), config.draws).mean(2))
+    risk = dict(zip((*CHOSEN, *RANDOM), [*chosen.T, *random.T], strict=True))
+    risk |= {BEST: risk[BEST] if best is not None else np.full(case.runs, np.nan)}
+    risk[TRAINED] = masked_models.risks_of_fewer(config, case)
+    arrays = {
+        "importance": (("run", "layer", "head"), scores),
         "greedy": (("run", "kept"), of_order),
         "left": (("run", "kept", "layer"), order.sum(3)),
         "subset": (("run", "layer", "size"), of_subsets.reshape(subsets.shape[:3])),
         "shapley": (("run", "layer", "head"), worth),
     }
+    depth, heads = case.gates.shape
+    coords = {"layer": np.arange(1, depth + 1), "head": np.arange(1, heads + 1)}
+    coords["kept"] = np.arange(case.gates.sum(), 0, -1, dtype=int)
+    coords["size"] = np.arange(heads + 1)
+    return dataset_of(case, risk, arrays, coords)
+
+
+def dataset_of(case, risk: dict, arrays: dict, coords: dict):
+    """``risk`` is {treatment: [R]}; a treatment that a model does not get has no number."""
+    import xarray as xr
+
+    columns = [risk.get(treatment, np.full(case.runs, np.nan)) for treatment in TREATMENTS]
+    arrays |= {"risk": (("run", "treatment"), np.stack(columns, axis=1)), "lost": ((), case.lost)}
+    coords |= {"run": np.arange(case.runs), "treatment": list(TREATMENTS)}
+    return xr.Dataset(arrays, coords)

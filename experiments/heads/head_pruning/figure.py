@@ -1,32 +1,46 @@
-"""What it costs to take heads away: against n, for every model, and head by head."""
+"""What it costs to take heads away, over mixings where these are free, and head by head."""
 
 import numpy as np
 
+from experiments.heads import judged
 from experiments.heads.cases import of_case
-from experiments.heads.head_pruning.claims import agreement, geometric_mean, ratios
-from experiments.heads.head_pruning.config import RULES
-from experiments.heads.head_pruning.statements import OTHERS, PRUNED, TRAINED, TREATMENTS
+from experiments.heads.head_pruning.claims import (
+    agreement,
+    geometric_mean,
+    names_of_own,
+    ratios,
+    refitted,
+    samples,
+)
+from experiments.heads.head_pruning.statements import (
+    CONTROLS,
+    MIXED,
+    PRUNED,
+    TRAINED,
+    TREATMENTS,
+    statements,
+    ways,
+)
 from lsa_lab import results
 from lsa_lab.harness import style
 
-COLOURS = (style.BLACK, *(style.COLOURS[i] for i in (1, 4, 0, 5, 3, 2)))
-LOOKS = dict(zip(TREATMENTS, zip(COLOURS, "osDXvP^", strict=True), strict=True))
+COLOURS = (style.BLACK, *(style.COLOURS[i] for i in (1, 4, 0, 5, 3, 1, 2)))
+LOOKS = dict(zip(TREATMENTS, zip(COLOURS, "osDXvPs^", strict=True), strict=True))
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(11.0, 6.4, (2, 3))
-    for ax, case in zip(axes, (config.deep[0], config.deep[-1]), strict=False):
-        over_lengths(ax, dataset, case)
-        ax.set_ylim(None, 60 * ax.get_ylim()[1])  # room for the legend
-    axes[0].legend(ncols=2, loc="upper right")
-    all_models(axes[2], dataset)
-    for case, color in zip(config.deep, style.COLOURS, strict=False):
-        greedy(axes[3], dataset, case, color)
-        left(axes[4], dataset, case, color)
-        best_subsets(axes[5], dataset, case, color)
-    for ax in (axes[3], axes[5]):
-        ax.axhline(config.unchanged, color="grey", lw=0.8, ls="--")
+    config, own = results.config_of(dataset), names_of_own(dataset)
+    figure, axes = style.figure(10.5, 6.4, (2, 3))
+    what_is_judged(axes[0], dataset, config)
+    all_treatments(axes[1], dataset, own)
+    for name, color in zip(config.fitted, style.COLOURS[2:], strict=False):
+        fitted(axes[2], dataset, name, color)
+    for name, color in zip(own, style.COLOURS, strict=False):
+        greedy(axes[3], dataset, name, color)
+        left(axes[4], dataset, name, color)
+        best_subsets(axes[5], dataset, name, color)
+    for ax in (axes[2], axes[3], axes[5]):
+        ax.axhspan(1 / config.unchanged, config.unchanged, color=style.COLOURS[2], alpha=0.15)
         style.log_axes(ax, y=True)
         ax.set(ylabel="risk / that of the full model")
     for ax in axes[3:5]:
@@ -34,57 +48,57 @@ def plot(dataset):
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="heads left in the network")
     axes[4].set(ylabel="heads left in a layer")
+    axes[2].set(xlabel="heads in each later layer, fitted anew")
     axes[5].set(xlabel="heads kept in one layer, the others whole")
-    titles = ("greedy pruning", "where greed leaves heads", "the best subset of one layer")
-    for ax, title in zip(axes[3:], titles, strict=True):
-        ax.set_title(title)
-        ax.legend()
+    titles = {2: "mixed heads, refitted", 3: "greedy pruning", 4: "where greed leaves heads"}
+    for place, title in (titles | {5: "the best subset of one layer"}).items():
+        axes[place].set_title(title)
+        if axes[place].get_legend_handles_labels()[0]:
+            axes[place].legend()
     return figure
 
 
-def over_lengths(ax, dataset, case: str):
-    lengths = np.array(results.config_of(dataset).lengths)
-    risks = of_case(dataset.risk, case).sel(n=lengths)
-    for i, (treatment, (color, marker)) in enumerate(LOOKS.items()):
-        runs = risks.sel(treatment=treatment).transpose("run", "n").values
-        if np.isfinite(runs).any():
-            x = lengths * 1.02 ** (i - 3)
-            ax.plot(x, np.nanmedian(runs, axis=0), "-", color=color, lw=0.8)
-            style.band(ax, x, runs, treatment, color, marker)
-    for rule, dash in zip(RULES, ("--", ":"), strict=True):
-        risk = of_case(dataset.known.sel(rule=rule), case).sel(n=lengths).mean("run")
-        style.line(ax, lengths, risk, rule, style=dash)
-    style.log_axes(ax, x=True, y=True, ticks=lengths)
-    ax.set(xlabel="demonstrations n", ylabel="excess risk")
-    ax.set_title(case)
+def what_is_judged(ax, dataset, config):
+    """Ratios of risks with one head in each later layer, and the controls over the pruned model."""
+    words = {MIXED: "best mixed", PRUNED: "most important", TRAINED: "trained so"}
+    labels = {
+        id: f"{name}: {words.get(treatment, 'best choice')}"
+        for id, (name, treatment) in ways(config).items()
+    }
+    labels |= {id: f"{treatment} / pruned" for id, treatment in CONTROLS.items()}
+    judged.rows(ax, statements(config), samples(dataset), labels)
+    ax.set(xlabel=f"risk / that of the full model, n = {config.n}")
+    ax.set_title("judged: one head a later layer")
 
 
-def all_models(ax, dataset):
-    """What is judged: geometric means over seeds, with their intervals."""
-    config, names = results.config_of(dataset), list(dataset.case.values)[::-1]
+def all_treatments(ax, dataset, own: list[str]):
+    """Geometric means over seeds, with their intervals."""
+    names, y = own[::-1], None
     for i, treatment in enumerate(TREATMENTS[1:]):
         color, marker = LOOKS[treatment]
+        label = treatment
         for row, case in enumerate(names):
             logs = np.log(ratios(dataset, case, treatment))
             if len(logs):
                 ends = np.exp(np.concatenate(style.mean_ends(logs[:, None])))
-                y = row + 0.14 * (2.5 - i)
+                y = row + 0.12 * (3 - i)
                 ax.plot(ends, [y, y], "-", color=color, lw=0.8)
-                ax.plot(np.exp(logs.mean()), y, marker, color=color)
-    ax.axvline(config.unchanged, color="grey", lw=0.8, ls="--")
-    ax.hlines(
-        np.arange(1, len(names)) - 0.5,
-        0,
-        1,
-        "grey",
-        lw=0.4,
-        alpha=0.5,
-        transform=ax.get_yaxis_transform(),
-    )
+                ax.plot(np.exp(logs.mean()), y, marker, color=color, label=label)
+                label = None
     ax.set_yticks(np.arange(len(names)), names)
     style.log_axes(ax, x=True, ticks=(1, 3, 10, 30, 100, 300))
-    ax.set(xlabel=f"risk / that of the full model, n = {config.n}")
-    ax.set_title("all models")
+    ax.set(xlabel="risk / that of the full model", ylim=(-0.6, len(names) + 0.4))
+    ax.set_title("heads that cannot be mixed")
+    ax.legend(ncols=2, loc="upper left")
+
+
+def fitted(ax, dataset, case: str, color):
+    over = refitted(dataset, case)
+    style.band(ax, over.heads.values, over.values, case, color, "o")
+    ax.set_xticks(over.heads.values)
+    trained = ratios(dataset, case, TRAINED)
+    if len(trained):
+        ax.plot(1, geometric_mean(trained), "^", color=color, mfc="none", ms=6)
 
 
 def greedy(ax, dataset, case: str, color):
@@ -119,24 +133,40 @@ def best_subsets(ax, dataset, case: str, color):
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
-    pruned = [geometric_mean(ratios(dataset, case, PRUNED)) for case in config.deep]
-    costs = [f"{cost:.2g} ({case})" for cost, case in zip(pruned, config.deep, strict=True)]
-    others = min(geometric_mean(ratios(dataset, case, OTHERS, PRUNED)) for case in config.deep)
-    answer = "No" if min(pruned) > config.unchanged else "Not at every depth"
-    if max(pruned) <= config.unchanged:
-        answer = "Yes"
+    config, own = results.config_of(dataset), names_of_own(dataset)
+    costs = {
+        treatment: sorted(
+            geometric_mean(ratios(dataset, name, way))
+            for name, way in ways(config).values()
+            if way == treatment and name != "dense"
+        )
+        for treatment in (PRUNED, MIXED, TRAINED)
+    }
+    words = {
+        treatment: f"{values[0]:.2g} to {values[-1]:.2g}"
+        for treatment, values in costs.items()
+        if values
+    }
+    yes = all(values[-1] <= config.unchanged for values in costs.values() if values)
+    answer = f"{'Yes' if yes else 'No'}: with the top head of each later layer the risk is "
+    answer += f"{words[PRUNED]} times the full model's"
+    if MIXED in words:
+        answer += f", with the best that mixing can give {words[MIXED]} times"
+    if TRAINED in words:
+        answer += f", in models trained so {words[TRAINED]}"
+    fits = (
+        f"c: all heads of later layers fitted anew by {config.fit_steps} steps of descent, upper "
+        "bounds on the least; hollow: trained so. "
+        if config.fitted
+        else ""
+    )
     return (
-        f"{answer}: with only the top head of each later layer the risk is {' and '.join(costs)} "
-        f"times the full model's, with other heads at least {others:.2g} times that. "
-        "Pruned: all heads of layer 1 and the most important of each later layer, "
-        f"n = {config.n}. Dashed: {config.unchanged:g}, what counts as unchanged. c: geometric "
-        "means of seeds and their 95 % intervals, colours as in a; "
-        "elsewhere medians and the middle 80 %. d: hollow, as many heads chosen by that rule "
-        "(squares) or trained so (triangles). Heads are chosen on other prompts than those judged "
-        "on; importance and Shapley's value name the same top head in "
-        f"{agreement(dataset, config.deep):.0%} of later layers. Heads of linear attention as wide "
-        "as a token can be mixed without changing their layer, narrow and softmax ones cannot. "
-        f"Trainings that have not finished are left out: {int(dataset.lost.sum())}. Our setting, "
-        "modelled on Chen et al. 2408.04532."
+        f"{answer}. Importance is judged where heads cannot be mixed (narrow keys, softmax); else "
+        "the head is the best of all mixings, an upper bound on the least by search. a: geometric "
+        "means of seeds, 95 % intervals, and what is to be kept (green); b: the same for every "
+        f"treatment. {fits}d: hollow, as many heads chosen by importance (squares) or trained so "
+        "(triangles). c to f: medians and the middle 80 %. Heads are chosen on other prompts than "
+        "those judged on; importance and Shapley's value name the same top head in "
+        f"{agreement(dataset, own):.0%} of later layers. Trainings that have not finished are left "
+        f"out: {int(dataset.lost.sum())}. Our setting, modelled on A4 (2408.04532)."
     )

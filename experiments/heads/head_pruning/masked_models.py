@@ -5,16 +5,14 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from experiments.heads import importance, sparse_rules
+from experiments.heads import importance
 from experiments.heads.each_run import over_runs, prompts_of
-from experiments.heads.head_pruning.config import RULES
 from experiments.models.model import Model
 from experiments.models.specs import Spec
-from experiments.models.tasks import distribution
 from experiments.models.trained import trained
 from lsa_lab.prompts import Prompt
 
-IMPORTANCE, SEARCH, MASKS, JUDGE = range(4)  # tags of keys
+IMPORTANCE, SEARCH, MASKS, JUDGE, FIT = range(5)  # tags of keys
 
 
 @dataclass(frozen=True)
@@ -52,61 +50,38 @@ def load(config, name: str, spec: Spec, progress=None) -> Case:
     return Case(runs.models(-1, seeds).in_float64(), fewer, int(lost))
 
 
-def batch_of(config, case: Case, tag: int, n: int, size: int) -> Prompt:  # leaves [R, B, ...]
-    """Prompts for each run, the first n demonstrations of longer ones."""
-    sizes = max(config.lengths), max(config.prompts, config.search)
-    batch = prompts_of(case.spec.task, config.seed, tag, *sizes, case.runs)
-    batch = jax.tree.map(lambda leaf: leaf[:, :size], batch)
-    return batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n])
+def batch_of(config, case: Case, tag: int, size: int) -> Prompt:  # leaves [R, B, ...]
+    """Prompts for each run."""
+    return prompts_of(case.spec.task, config.seed, tag, config.n, size, case.runs)
 
 
-def judging_batch(config, case: Case, n: int) -> Prompt:  # leaves [R, B, ...]
+def judging_batch(config, case: Case) -> Prompt:  # leaves [R, B, ...]
     """Prompts on which nothing is chosen."""
-    return batch_of(config, case, JUDGE, n, config.prompts)
+    return batch_of(config, case, JUDGE, config.prompts)
 
 
-def repeated(config, case: Case, batch: Prompt) -> Prompt:
-    """Demonstrations over and over, up to the longest prompt: a model sees no difference.
-
-    Softmax attention pays for every token: its prompts stay as they are.
-    """
-    if case.spec.architecture.kernel == "softmax":
-        return batch
-    times = config.longest // batch.y.shape[-1]
-    return batch.replace(x=np.tile(batch.x, (1, 1, times, 1)), y=np.tile(batch.y, (1, 1, times)))
+def risks(models: Model, batch: Prompt, masks: np.ndarray) -> np.ndarray:  # [R, M]
+    """Excess risks of each run under its masks [R, M, L, H]."""
+    return over_runs(importance.risks, _one_by_one(models), batch, masks)[:, 0]
 
 
-def risks(config, case: Case, batch: Prompt, masks: np.ndarray) -> np.ndarray:
-    """Excess risks [R, M] under masks [R, M, L, H]."""
-    return _risks(case.models, repeated(config, case, batch), masks)
+def risks_as_they_are(config, case: Case, models: Model) -> np.ndarray:  # [R]
+    """Excess risks of models in place of a case's, on the prompts on which those are judged."""
+    return risks(models, judging_batch(config, case), models.gates[:, None])[:, 0]
 
 
-def risks_of_fewer(config, case: Case, batch: Prompt) -> np.ndarray:  # [R]
+def risks_of_fewer(config, case: Case) -> np.ndarray:  # [R]
     """Excess risks of the models trained with one head in each later layer."""
     if case.fewer is None:
         return np.full(case.runs, np.nan)
     models, finished = case.fewer
-    values = _risks(models, repeated(config, case, batch), models.gates[:, None])
-    return np.where(finished, values[:, 0], np.nan)
-
-
-def risks_of_rules(config, case: Case, n: int) -> np.ndarray:  # [R, rules]
-    """Excess risks of RULES on the prompts on which the models are judged."""
-    batch = judging_batch(config, case, n)
-    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), batch)
-    task = distribution(case.spec.task, n)
-    errors = np.array([sparse_rules.errors(rule, flat, task) for rule in RULES])
-    return errors.reshape(len(RULES), case.runs, -1).mean(2).T
+    return np.where(finished, risks_as_they_are(config, case, models), np.nan)
 
 
 def importances(config, case: Case) -> np.ndarray:  # [R, L, H]
     """What every head saves, by zeroing it alone, on prompts that nothing is judged on."""
-    batch = repeated(config, case, batch_of(config, case, IMPORTANCE, config.n, config.prompts))
+    batch = batch_of(config, case, IMPORTANCE, config.prompts)
     return over_runs(importance.importances, _one_by_one(case.models), batch)[:, 0]
-
-
-def _risks(models: Model, batch: Prompt, masks: np.ndarray) -> np.ndarray:  # [R, M]
-    return over_runs(importance.risks, _one_by_one(models), batch, masks)[:, 0]
 
 
 def _one_by_one(models: Model) -> Model:  # leaves [R, 1, ...]

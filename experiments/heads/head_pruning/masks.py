@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from experiments.heads.each_run import over_runs
-from experiments.heads.head_pruning.masked_models import MASKS, Case, repeated, risks
+from experiments.heads.head_pruning.masked_models import MASKS, Case, risks
 from experiments.heads.head_pruning.statements import all_are_tried
 from experiments.models.model import Model
 from lsa_lab.analyses import head_subsets, heads
@@ -47,7 +47,7 @@ def best_choices(config, case: Case, searched: Prompt) -> np.ndarray | None:  # 
     if not all_are_tried(config, case.counts):
         return None
     every = choices(case)
-    losses = risks(config, case, searched, np.tile(every, (case.runs, 1, 1, 1)))
+    losses = risks(case.models, searched, np.tile(every, (case.runs, 1, 1, 1)))
     if not np.isfinite(losses).all():
         raise ValueError("a risk is not finite, though predictions are cut: which is least?")
     return every[losses.argmin(1)]
@@ -64,13 +64,13 @@ def subsets_of_layers(case: Case) -> list[np.ndarray]:  # L of [2^H, L, H]
     return by_layer
 
 
-def best_subsets(config, case: Case, searched: Prompt) -> tuple[np.ndarray, np.ndarray]:
+def best_subsets(case: Case, searched: Prompt) -> tuple[np.ndarray, np.ndarray]:
     """Masks [R, L, H+1, L, H] of the best subset of each size of each layer, and what each head
     is worth among its layer's (Shapley) [R, L, H]."""
     masks, most = subsets_of_layers(case), case.gates.shape[1]
     ends = np.cumsum([len(rows) for rows in masks])[:-1]
     every = np.tile(np.concatenate(masks), (case.runs, 1, 1, 1))
-    by_layer = np.split(risks(config, case, searched, every), ends, axis=1)
+    by_layer = np.split(risks(case.models, searched, every), ends, axis=1)
     best_of, worth_of = (
         jax.jit(jax.vmap(rule)) for rule in (head_subsets.best_subsets, head_subsets.shapley)
     )
@@ -82,7 +82,7 @@ def best_subsets(config, case: Case, searched: Prompt) -> tuple[np.ndarray, np.n
     return np.stack(best, axis=1), np.stack(worth, axis=1)
 
 
-def greedy(config, case: Case, searched: Prompt) -> np.ndarray:  # [R, K, L, H]
+def greedy(case: Case, searched: Prompt) -> np.ndarray:  # [R, K, L, H]
     """Masks along the greedy order, from all K heads down to one."""
     num_layers, num_heads = case.gates.shape
 
@@ -94,7 +94,7 @@ def greedy(config, case: Case, searched: Prompt) -> np.ndarray:  # [R, K, L, H]
         return path.layers * num_heads + path.heads
 
     program = jax.jit(order_of, compiler_options=moments.compiler_options())
-    orders = over_runs(program, case.models, repeated(config, case, searched))  # [R, K-1]
+    orders = over_runs(program, case.models, searched)  # [R, K-1]
     removed = np.eye(case.gates.size)[orders].cumsum(1).reshape(case.runs, -1, *case.gates.shape)
     whole = np.broadcast_to(case.gates, (case.runs, 1, *case.gates.shape))
     return np.concatenate([whole, whole - removed], axis=1)

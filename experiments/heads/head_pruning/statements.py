@@ -1,24 +1,26 @@
-"""What `head_pruning` judges, by the criteria in its Config, and the ways to take heads away."""
+"""What `head_pruning` judges, and the ways to take heads away."""
 
 import math
 from functools import partial
 
-from experiments.models.specs import restored
+from experiments.heads.kinds import by_kind
 from lsa_lab.claims import Statement
 
 FULL, PRUNED, BEST, FIRST = CHOSEN = ("full", "pruned", "best later heads", "top head of layer 1")
 OTHERS, ANY = RANDOM = ("random later heads", "as many at random")
-TRAINED = "trained so"
-TREATMENTS = (*CHOSEN, *RANDOM, TRAINED)
+MIXED, TRAINED = "best of all mixings", "trained so"
+TREATMENTS = (*CHOSEN, *RANDOM, MIXED, TRAINED)
 
 CONTROLS = {"first_layer": FIRST, "random_heads": OTHERS, "at_random": ANY}  # id: treatment
-BESIDE = {"dense": "dense", "narrow": "narrow keys", "softmax": "softmax"}  # id: model
+_SHORT = {"narrow keys": "narrow", "softmax": "softmax"}  # ids of pruned models
 
-CHEN = "modelled on Chen et al. 2408.04532"
+A4 = "A4 (2408.04532), abstract, in our setting"
+READING = "A4 (2408.04532), abstract, our reading"
+MODELLED = "modelled on A4 (2408.04532), abstract"
 HERE = "derived here"
 
-_ratio = partial(Statement, statistic="ratio", over="seeds")
 _OVER_FULL = "the risk over that of the full model"
+_OWN = "judged on heads that can be mixed before; now on narrow keys and softmax"
 
 
 def all_are_tried(config, counts) -> bool:
@@ -26,126 +28,114 @@ def all_are_tried(config, counts) -> bool:
     return math.prod(counts[1:]) <= config.most_choices
 
 
-def ways(config, case: str) -> dict[str, str]:  # {id: treatment}
-    """How a model gets one head in each later layer: pruned, with the best, trained so."""
-    architecture = restored(dict(config.models)[case]).architecture
-    treatments = {"pruned": PRUNED}
-    if all_are_tried(config, architecture.variants[-1]):
-        treatments["best"] = BEST
-    if "first" in architecture.places:
-        treatments["trained"] = TRAINED
-    return {f"{way}_{case.replace(' ', '_')}": name for way, name in treatments.items()}
+def key_of(name: str) -> str:
+    return name.replace(" ", "_")
 
 
-def beside(config) -> dict[str, str]:  # {id: model}
-    """The models beside the deep ones that are judged, pruned."""
-    return {id: case for id, case in BESIDE.items() if case in dict(config.models)}
+def ways(config) -> dict[str, tuple[str, str]]:  # {id: (model, treatment)}
+    """How a model gets one head in each later layer: over mixings, pruned, chosen, trained so."""
+    treated, (mixed, own) = {}, by_kind(config.models)
+    for name, spec in mixed:
+        treated[f"best_mixed_{key_of(name)}"] = name, MIXED
+        if "first" in spec.architecture.places:
+            treated[f"trained_{key_of(name)}"] = name, TRAINED
+    for name, spec in own:
+        treated[_SHORT.get(name, f"pruned_{key_of(name)}")] = name, PRUNED
+        if all_are_tried(config, spec.architecture.rows[-1]):
+            treated[f"best_{key_of(name)}"] = name, BEST
+        if "first" in spec.architecture.places:
+            treated[f"trained_{key_of(name)}"] = name, TRAINED
+    return treated
 
 
 def statements(config) -> tuple[Statement, ...]:
-    deep = [statement for case in config.deep for statement in _about_depth(config, case)]
-    return (*deep, *_about_controls(config), *_about_others(config), *_about_greed(config))
+    seeds = max(spec.training.seeds for kind in by_kind(config.models) for _, spec in kind)
+    row = partial(Statement, over=f"{seeds} seeds")
+    ratio = partial(row, statistic="ratio")
+    mixed = {name for name, _ in by_kind(config.models)[0]}
+    each = [_one_head(config, ratio, mixed, id, *way) for id, way in ways(config).items()]
+    return (*each, *_about_controls(config, ratio), *_about_greed(config, row))
 
 
-def _about_depth(config, case):
-    name, key, ids = case.capitalize(), case.replace(" ", "_"), ways(config, case)
-    pruned = _ratio(
-        f"pruned_{key}",
-        CHEN,
-        f"{name}: all heads but the most important one of each later layer can be removed",
-        _OVER_FULL,
-        at_most=config.unchanged,
+def _one_head(config, ratio, mixed: set[str], id: str, name: str, treatment: str):
+    title, row = name.capitalize(), partial(ratio, id, at_most=config.unchanged)
+    if treatment == PRUNED:
+        return row(
+            source=A4,
+            says=f"{title}: all heads but the most important one of each later layer can be "
+            "removed",
+            measured=_OVER_FULL,
+        )
+    if treatment == BEST:
+        return row(
+            source=HERE,
+            says=f"{title}: with the best choice of one head for each later layer, whatever its "
+            "importance, nothing is lost",
+            measured=f"{_OVER_FULL}, the choice being the best of all on other prompts,",
+            revision="added for heads that cannot be mixed after a first run with others",
+        )
+    if treatment == TRAINED:
+        return row(
+            source=READING,
+            says=f"{title}: a model trained with one head in each later layer is as good as the "
+            "full one",
+            measured=_OVER_FULL,
+            revision="" if name in mixed else "added after a first run",
+        )
+    control = (
+        "Control: on the dense task, which needs no preprocessing, " if name == "dense" else ""
     )
-    best = _ratio(
-        f"best_{key}",
-        HERE,
-        f"{name}: with the best choice of one head for each later layer, whatever its importance, "
-        "nothing is lost",
-        f"{_OVER_FULL}, the choice being the best of all on other prompts,",
-        at_most=config.unchanged,
+    return row(
+        source=HERE if control else MODELLED,
+        says=f"{control or title + ': '}one head in each later layer, the best of all that mixing "
+        "the heads of the layer can give, costs nothing",
+        measured=f"{_OVER_FULL}, the heads being chosen and mixed on other prompts,",
+        note="an upper bound, by search, on the least over all mixings",
+        revision="it was the most important head as trained, which mixing changes",
     )
-    trained = _ratio(
-        f"trained_{key}",
-        CHEN,
-        f"{name}: a model trained with one head in each later layer is as good as the full one",
-        _OVER_FULL,
-        at_most=config.unchanged,
-    )
-    return [statement for statement in (pruned, best, trained) if statement.id in ids]
 
 
-def _about_controls(config):
-    more = "the risk over that of the pruned model, at the depth where it is least,"
+def _about_controls(config, ratio):
+    row = partial(
+        ratio,
+        source=MODELLED,
+        measured="the risk over that of the pruned model, for the model where it is least,",
+        at_least=config.worse,
+        revision=_OWN,
+    )
     return (
-        _ratio(
+        row(
             "first_layer",
-            CHEN,
-            "To keep only the top head of the first layer costs more than pruning the later layers",
-            more,
-            at_least=config.worse,
+            says="To keep only the top head of the first layer costs more than pruning the later "
+            "layers",
         ),
-        _ratio(
+        row(
             "random_heads",
-            CHEN,
-            "To keep other heads of the later layers than the top ones costs more",
-            more,
-            at_least=config.worse,
+            says="To keep other heads of the later layers than the top ones costs more",
         ),
-        _ratio(
-            "at_random",
-            CHEN,
-            "To remove as many heads at random costs more",
-            more,
-            at_least=config.worse,
-        ),
+        row("at_random", says="To remove as many heads at random costs more"),
     )
 
 
-def _about_others(config):
-    three = (
-        _ratio(
-            "dense",
-            HERE,
-            "Control: on the dense task, which needs no preprocessing, pruning costs nothing",
-            _OVER_FULL,
-            at_most=config.unchanged,
-        ),
-        _ratio(
-            "narrow",
-            CHEN,
-            "With keys too narrow for heads to be mixed, later layers can be pruned",
-            _OVER_FULL,
-            at_most=config.unchanged,
-        ),
-        _ratio(
-            "softmax",
-            CHEN,
-            "Later layers of softmax attention can be pruned",
-            _OVER_FULL,
-            at_most=config.unchanged,
-        ),
-    )
-    return [statement for statement in three if statement.id in beside(config)]
-
-
-def _about_greed(config):
-    mean = partial(Statement, over="seeds")
+def _about_greed(config, row):
     end = "left when one more removal would make the risk more than"
     return (
-        mean(
+        row(
             "greedy_first",
-            CHEN,
+            MODELLED,
             "Greedy pruning, free to choose any layer, keeps the heads of the first one",
             f"the share of layer 1's heads that are {end} {config.unchanged:g} of the full "
-            "model's, at the worst depth,",
+            "model's, for the worst model,",
             at_least=config.all_first,
+            revision=_OWN,
         ),
-        mean(
+        row(
             "greedy_later",
-            CHEN,
+            MODELLED,
             "Greedy pruning, free to choose any layer, leaves one head in each later one",
-            "the heads of a later layer that are left then, averaged over these, at the worst "
-            "depth,",
+            "the heads of a later layer that are left then, averaged over these, for the worst "
+            "model,",
             at_most=config.one_later,
+            revision=_OWN,
         ),
     )
