@@ -16,7 +16,8 @@ def rows(ax, statements, samples: dict, labels: dict[str, str], wide: float = 2.
     claims = sorted(claims, key=lambda claim: list(labels).index(claim.id))
     values = np.array([claim.value for claim in claims])
     bounds = np.array([by_id[claim.id].bounds for claim in claims])
-    kept = np.concatenate([values, bounds[np.isfinite(bounds) & (bounds > 0)]])
+    kept = np.concatenate([values, bounds[np.isfinite(bounds)]])
+    kept = kept[kept > 0]
     left, right = kept.min() / wide, kept.max() * wide
     for y, (claim, (low, high)) in enumerate(zip(claims, bounds, strict=True)):
         low, high = max(low, left), min(high, right)
@@ -24,6 +25,6 @@ def rows(ax, statements, samples: dict, labels: dict[str, str], wide: float = 2.
         ends = np.clip(claim.interval, left, right)
         ax.plot(ends, [y, y], "-", color=style.BLACK, lw=1.0)
         ax.plot(claim.value, y, "o", color=style.BLACK)
-    ax.set_yticks(range(len(claims)), [labels[claim.id] for claim in claims])
+    ax.set_yticks(range(len(claims)), [labels[claim.id] for claim in claims], fontsize=7)
     style.log_axes(ax, x=True, ticks=[t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if left < t < right])
     ax.set(xlim=(left, right), ylim=(len(claims) - 0.4, -0.6))

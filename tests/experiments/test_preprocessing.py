@@ -6,9 +6,11 @@ import pytest
 
 from experiments.heads.preprocess_then_optimise import descents, learned_features
 from experiments.heads.preprocess_then_optimise.config import Config
+from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, init
 from experiments.models.named import MODELS, named
 from lsa_lab import estimators, prompts
+from lsa_lab.analyses import probes
 from lsa_lab.prompts import Prompt
 
 
@@ -58,9 +60,18 @@ def test_white_tokens_are_white_and_have_no_more_directions():
     features = np.random.default_rng(0).standard_normal((8, 5, 2)) @ np.array(
         [[3, 1, 3], [0, 1, 0]]
     )
-    first = learned_features.whitened(features)[:4].reshape(-1, 3)
+    first = whitened(features)[:4].reshape(-1, 3)
     moment = first.T @ first / len(first)
     np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(moment)), [0, 1, 1], atol=1e-10)
+
+
+def test_descent_on_white_tokens_does_not_depend_on_the_basis_of_the_stream():
+    rng = np.random.default_rng(1)
+    features, basis, y = rng.standard_normal((8, 5, 3)), rng.standard_normal((3, 3)), np.ones(4)
+    path = jax.jit(lambda features: probes.descend(features[0], y, 8, 0.5))
+    turned = features @ basis
+    np.testing.assert_allclose(path(whitened(turned)), path(whitened(features)), atol=1e-10)
+    assert np.abs(path(turned) - path(features)).max() > 1e-3
 
 
 def test_sizes_and_models_that_do_not_fit_are_refused():

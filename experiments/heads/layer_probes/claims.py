@@ -26,7 +26,6 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "steady": largest(steps),
         "not_yet": smallest(readers(over_ridge, 1)),
         "at_last": largest(readers(over_ridge, -1)),
-        "pruned": largest(readers(over_full, "pruned")),
         "single": smallest(readers(over_full, "single head")),
         "descent_raw": largest(descents(OF_FULL, RAW)),
         "descent_single": largest(descents(OF_FULL, OF_SINGLE)),

@@ -1,7 +1,9 @@
 """The sizes and the statements of `layer_probes`, fixed before its first run on trained models.
 
 After it the number of prompts was lowered, for time, and the control of R² was restricted to
-variants of which every training has finished.
+variants of which every training has finished. Then it was seen that pruning depends on how heads
+are mixed, and descent on tokens on the basis of the stream: the first went, the second is on white
+tokens.
 """
 
 from dataclasses import dataclass
@@ -12,14 +14,14 @@ from experiments.models.named import Named, named
 from lsa_lab.harness import checks
 
 RULES = (RIDGE, SPARSE_BAYES)  # whose risks are beside those of readers
-FEATURES = OF_FULL, OF_SINGLE, RAW, FORMULA, SHUFFLED, OWN_LABELS = (  # that descent is on
+FEATURES = OF_FULL, OF_SINGLE, SHUFFLED, RAW, FORMULA = (  # that descent is on
     "layer 1, full",
     "layer 1, single head",
+    "layer 1 with shuffled labels",
     "raw covariates",
     "r_j x_j",
-    "layer 1 with shuffled labels",
-    "layer 1 with own labels",
 )
+OF_TOKENS = 3  # the first of these are tokens, made white
 PER_WIDTH = 20  # prompts for each coordinate of a token, at least, as analyses.probes asks
 
 _PANELS, _DISSECTED = ("little noise", "depth 3", "much noise", "depth 5"), ("depth 3", "depth 5")
@@ -55,6 +57,7 @@ class Config:
     held: float = 0.75  # R² of r_j x_j, at least, where the first layer has preprocessed
     more: float = 0.25  # R² of the full model minus that of the single-head one, at least
     nothing: float = 0.05  # R² of a control task, at most
+    no_help: float = 0.95  # risk of descent on features without information over raw ones: more
 
     def __post_init__(self):
         for name in ("n", "descents", "steps"):
@@ -63,7 +66,8 @@ class Config:
         checks.between(self, "share", 0.0, 0.99)
         for name in ("share", "readable", "unchanged", "worse", "faster", "held", "more"):
             checks.positive(self, name)
-        checks.positive(self, "nothing")
+        for name in ("nothing", "no_help"):
+            checks.positive(self, name)
         checks.seed(self, "seed")
         models = dict(self.models)
         for name in ("panels", "dissected"):

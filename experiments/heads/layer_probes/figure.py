@@ -2,37 +2,50 @@
 
 import numpy as np
 
+from experiments.heads import judged
 from experiments.heads.cases import of_case
-from experiments.heads.layer_probes.claims import held_by_the_first, over_full, over_ridge
+from experiments.heads.layer_probes.claims import held_by_the_first, over_ridge, samples
 from experiments.heads.layer_probes.config import FEATURES, RULES
+from experiments.heads.layer_probes.statements import statements
 from lsa_lab import results
 from lsa_lab.harness import style
 
 LOOKS = {  # model: colour, marker
     "full": (style.BLACK, "o"),
-    "pruned": (style.COLOURS[1], "s"),
     "single head": (style.COLOURS[0], "^"),
 }
-COLOURS = (style.BLACK, *(style.COLOURS[i] for i in (0, 4, 2, 3, 5)))  # of FEATURES
+COLOURS = (style.BLACK, *(style.COLOURS[i] for i in (0, 3, 4, 2)))  # of FEATURES
+
+
+JUDGED = {
+    "steady": "reader, a layer / before",
+    "not_yet": "layer 1 / ridge",
+    "at_last": "last layer / ridge",
+    "single": "single head / full",
+    "descent_raw": "descent, layer 1 / raw",
+    "descent_single": "  / single head's",
+    "descent_formula": "  / r_j x_j",
+    "descent_control": "labels shuffled / raw",
+    "held": "R² of r_j x_j",
+    "held_by_more": "  minus single head's",
+}
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    panels, dissected = config.panels[:4], config.dissected
-    figure, axes = style.figure(12.0, 6.2, (2, 4))
-    for ax, case in zip(axes, panels, strict=False):
+    dissected = config.dissected
+    ends = dissected[0], dissected[-1]
+    figure, axes = style.figure(10.5, 6.4, (2, 3))
+    for ax, case in zip(axes[:2], ends, strict=True):
         readers(ax, dataset, case)
-    ends = np.array([ax.get_ylim() for ax in axes[: len(panels)]])
-    for ax in axes[: len(panels)]:
-        ax.set_ylim(ends[:, 0].min(), ends[:, 1].max())
-    for ax, case in zip(axes[4:6], (dissected[0], dissected[-1]), strict=True):
+    for ax, case in zip(axes[3:5], ends, strict=True):
         descent(ax, dataset, case)
-    first_layers(axes[6], dataset, dissected)
-    held(axes[7], dataset, dissected[0])
+    first_layers(axes[2], dataset, dissected)
+    judged.rows(axes[5], statements(config), samples(dataset), JUDGED)
+    axes[5].set(xlabel="ratio of risks, or R²")
+    axes[5].set_title("judged, at the worst model")
     axes[0].legend(loc="upper right")
-    handles, labels = axes[4].get_legend_handles_labels()
-    for ax, part in zip(axes[4:6], (slice(4), slice(4, None)), strict=True):  # one for both
-        ax.legend(handles[part], labels[part], loc="upper right")
+    axes[3].legend(loc="upper right")
     return figure
 
 
@@ -78,7 +91,7 @@ def first_layers(ax, dataset, cases: list[str]):
     first = dataset.sel(layer=1)
     measured = first.held.sel(case=cases).notnull().any(["case", "run"])
     order = [name for name in dataset.model.values if measured.sel(model=name)]
-    order = [name for name in order if name not in ("full", "pruned", "random")]
+    order = [name for name in order if name not in ("full", "random")]
     order += ["full", "random"]
     places = np.arange(len(order))
     for i, case in enumerate(cases):
@@ -94,13 +107,6 @@ def first_layers(ax, dataset, cases: list[str]):
     ax.legend(loc="center right")
 
 
-def held(ax, dataset, case: str):
-    for model in LOOKS:
-        by_layer(ax, of_case(dataset.held.sel(model=model), case), model)
-    ax.set(ylabel="R² of r_j x_j", ylim=(-0.05, 1.05))
-    ax.set_title(f"and later layers, {case}")
-
-
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     first, last = (
@@ -108,18 +114,18 @@ def caption(dataset) -> str:
         for layer in (1, -1)
     )
     shares = [held_by_the_first(dataset, case)[0].mean() for case in config.dissected]
-    pruned = [np.log(over_full(dataset, case, "pruned")).mean() for case in config.panels]
     return (
-        f"It gets better from layer to layer, from {min(first):.2g} times ridge's risk or more to "
+        f"In the last ones: from {min(first):.2g} times ridge's risk or more after layer 1 to "
         f"{max(last):.2g} or less; layer 1 holds {min(shares):.0%} to {max(shares):.0%} of the "
         "variance of r_j x_j. "
-        "a to d: excess risk of the best linear reader of the query's token after each layer "
-        f"(filled) and of the model's own read-out (hollow), n = {config.n}. After the last layer "
-        f"of the pruned model the reader's risk is {np.exp(min(pruned)):.2g} to "
-        f"{np.exp(max(pruned)):.2g} times that of the full one. e, f: descent inside each prompt "
-        "on features without the label slot, each token asked as a query (own labels: tokens as "
-        "they stand). g: by the heads of each layer; dashes: one of the d coordinates for each "
-        "head of layer 1; crosses: r_j x_j of other prompts; random: untrained weights. Medians "
-        "of seeds and the middle 80 % of them; trainings that have not finished are left out: "
-        f"{int(dataset.lost.sum())}. Our setting, modelled on Chen et al. 2408.04532."
+        "a, b: excess risk of the best linear reader of the query's token after each layer "
+        f"(filled) and of the model's own read-out (hollow), n = {config.n}. c: by the heads of "
+        "each layer; dashes: one of the d coordinates for each head of layer 1; crosses: r_j x_j "
+        "of other prompts; random: untrained weights. d, e: descent inside each prompt on tokens "
+        "without the label slot, each asked as a query, made white over prompts: else descent "
+        "would depend on the basis of the stream. f: what is judged, 95 % intervals, and what is "
+        f"to be kept (green), over {', '.join(config.panels)} (descent and R²: "
+        f"{', '.join(config.dissected)}). Elsewhere medians of seeds and the middle 80 % of them; "
+        f"trainings that have not finished are left out: {int(dataset.lost.sum())}. Our setting, "
+        "modelled on A4 (2408.04532)."
     )

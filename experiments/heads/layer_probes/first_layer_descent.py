@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.heads.each_run import over_runs
+from experiments.heads.layer_probes.config import OF_TOKENS
 from experiments.heads.layer_probes.probing import (
     DESCENT,
     SHUFFLE,
@@ -15,6 +16,7 @@ from experiments.heads.layer_probes.probing import (
     first_prompts,
     keys_of,
 )
+from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, cut, shape, skeleton
 from lsa_lab import prompts
 from lsa_lab.analyses import probes
@@ -43,27 +45,27 @@ def _descend(steps: int, share: float):
     """(the two models, prompts, key) of one run -> [features, 2, steps+1], compiled."""
 
     def risks(models, batch: Prompt, key):
-        each = jax.random.split(key, len(batch.y))
+        own, scale = jax.vmap(prompts.normalised)(batch)
+        rows = own, jax.random.split(key, len(batch.y))
+        each = jax.lax.map(
+            lambda row: _features(models, *row), rows, batch_size=min(_TOGETHER, len(batch.y))
+        )
+        each = [whitened(tokens) for tokens in each[:OF_TOKENS]] + each[OF_TOKENS:]
 
-        def answers(row):  # -> [features, steps+1]
-            prompt, key = row
-            own, scale = prompts.normalised(prompt)
-            rows = _features(models, own, key)
-            paths = [probes.descend(features, own.y, steps, share) for features in rows]
-            return scale * jnp.stack(paths)
+        def descend(features):  # [B, n+1, D] -> [2, steps+1]
+            paths = jax.vmap(lambda rows, y: probes.descend(rows, y, steps, share))(features, own.y)
+            predicted = jax.vmap(cut, (1, None), 1)(scale[:, None] * paths, batch)
+            squares = (predicted - batch.y_query[:, None]) ** 2
+            return squares.reshape(2, -1, steps + 1).mean(1)
 
-        size = min(_TOGETHER, len(each))
-        paths = jax.lax.map(answers, (batch, each), batch_size=size)  # [B, features, steps+1]
-        predicted = jax.vmap(cut, (1, None), 1)(paths.reshape(len(paths), -1), batch)
-        squares = (predicted - batch.y_query[:, None]) ** 2
-        return squares.reshape(2, -1, *paths.shape[1:]).mean(1).swapaxes(0, 1)
+        return jnp.stack([descend(features) for features in each])
 
     return jax.jit(risks)
 
 
 def _features(models, prompt: Prompt, key) -> list:  # of [n+1, D]
-    """The features of the config, in their order, of a prompt in its own units. The label slot is
-    taken out of all; but for the last, no token has seen its own label except as one of many."""
+    """FEATURES of a prompt in its own units, tokens not yet white. The label slot is taken out, and
+    no token has seen its own label except as one of many."""
     full, single = models
     wide = prompts.with_scratch(prompt, full.spec.architecture.scratch)
     slot = jnp.eye(wide.x.shape[1] + 1)[-1:]
@@ -71,14 +73,12 @@ def _features(models, prompt: Prompt, key) -> list:  # of [n+1, D]
     def after(model, prompt):
         return probes.project_out(probes.as_queries(_forward, model, prompt), slot)
 
-    stream = _forward(full, prompts.tokens(wide)).stream[1]
     return [
         after(full, wide),
         after(single, wide),
+        after(full, probes.with_random_labels(key, wide)),
         jnp.concatenate([prompt.x, prompt.x_query[None]]),
         probes.preprocessed(prompt),
-        after(full, probes.with_random_labels(key, wide)),
-        probes.project_out(stream, slot),
     ]
 
 

@@ -7,26 +7,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.heads import importance, sparse_rules
-from experiments.heads.each_run import over_runs, prompts_of, run
+from experiments.heads import sparse_rules
+from experiments.heads.each_run import over_runs, prompts_of
 from experiments.heads.layer_probes.config import RULES
 from experiments.models.model import Model, cut, skeleton
 from experiments.models.specs import Spec
 from experiments.models.tasks import distribution
 from experiments.models.trained import trained
 from lsa_lab import prompts
-from lsa_lab.analyses import heads, probes
+from lsa_lab.analyses import probes
 from lsa_lab.prompts import Prompt
 
 _SCALE = 0.1  # of random weights; a reader does not depend on it as long as it is small
 _TOGETHER = 512  # prompts that are in memory at once
 
-IMPORTANCE, LEARN, FRESH, CONTROL, DESCENT, SHUFFLE = range(6)  # tags of keys
+LEARN, FRESH, CONTROL, DESCENT, SHUFFLE = range(1, 6)  # tags of keys
 
 
 @dataclass(frozen=True)
 class Variant:
-    """R runs of a variant, of what is left of it, or of random weights."""
+    """R runs of a variant, or of random weights."""
 
     models: Model  # leaves [R, ...]
     finished: np.ndarray  # [R]  which of them have been trained to the end
@@ -37,7 +37,7 @@ class Case:
     """A model: R runs whose "full" and "single head" variants have been trained to the end."""
 
     spec: Spec
-    variants: dict[str, Variant]  # "pruned" and "random" too
+    variants: dict[str, Variant]  # "random" too
     lost: int  # trainings that have not finished
 
     @property
@@ -65,18 +65,10 @@ def load(config, name: str, spec: Spec, progress=None) -> Case:
         models = runs.models(i, seeds).in_float64()
         variants[short(row, rows[-1])] = Variant(models, runs.finished[i, seeds])
     full, finished = variants["full"].models, variants["full"].finished
-    variants["pruned"] = Variant(full.replace(gates=pruned(config, full, rows[-1])), finished)
     rng = np.random.default_rng(config.seed)
     random = jax.tree.map(lambda leaf: rng.normal(0.0, _SCALE, leaf.shape), full.params)
     variants["random"] = Variant(full.replace(params=random), finished)
     return Case(spec, variants, int((~runs.finished).sum()))
-
-
-def pruned(config, models: Model, counts: tuple[int, ...]) -> np.ndarray:  # [R, L, H]
-    """Importance is measured on prompts that nothing is judged on."""
-    batch = run(batch_of(config, models.spec, IMPORTANCE, len(models.gates)), 0)
-    scores = importance.importances(models, batch, "zero")
-    return np.asarray(jax.jit(jax.vmap(lambda scores: heads.prune(scores, counts)))(scores))
 
 
 def batch_of(config, spec: Spec, tag: int, runs: int) -> Prompt:  # leaves [R, B, ...]

@@ -2,54 +2,53 @@
 
 from functools import partial
 
+from experiments.models.specs import restored
 from lsa_lab.claims import Statement
 
-CHEN = "modelled on Chen et al. 2408.04532"
+A4 = "modelled on A4 (2408.04532), its probing"
 HERE = "derived here"
-
-_ratio = partial(Statement, statistic="ratio", over="seeds")
+WHITE = "tokens were not white: descent then depends on the stream's basis, which is free"
 _WORST, _LEAST = "at the worst model,", "at the model where it is least,"
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*_about_readers(config), *_about_descent(config), *_about_the_first_layer(config))
+    seeds = max(restored(spec).training.seeds for _, spec in config.models)
+    row = partial(Statement, over=f"{seeds} seeds")
+    ratio = partial(row, statistic="ratio")
+    return (
+        *_about_readers(config, ratio),
+        *_about_descent(config, ratio),
+        *_about_the_first_layer(config, row),
+    )
 
 
-def _about_readers(config):
+def _about_readers(config, ratio):
     reader = "the risk of the best linear reader"
     return (
-        _ratio(
+        ratio(
             "steady",
-            CHEN,
+            A4,
             "Every layer of the full model makes the answer more readable",
             f"{reader} after a layer over that before it, at the worst layer of any model,",
             at_most=config.readable,
         ),
-        _ratio(
+        ratio(
             "not_yet",
-            CHEN,
+            A4,
             "The first layer prepares and does not answer: after it ridge is better",
             f"{reader} after layer 1 of the full model over that of ridge, {_LEAST}",
             at_least=config.readable,
         ),
-        _ratio(
+        ratio(
             "at_last",
-            CHEN,
+            A4,
             "After the last layer more of the answer is readable than ridge knows, at any noise",
             f"{reader} after the last layer of the full model over that of ridge, {_WORST}",
             at_most=config.readable,
         ),
-        _ratio(
-            "pruned",
-            CHEN,
-            "Without all but one head of each later layer the answer can still be read",
-            f"{reader} after the last layer of the pruned model over that of the full one, "
-            f"{_WORST}",
-            at_most=config.unchanged,
-        ),
-        _ratio(
+        ratio(
             "single",
-            CHEN,
+            A4,
             "In a model with a single head in every layer the answer is less readable",
             f"{reader} after its last layer over that of the full model, {_LEAST}",
             at_least=config.worse,
@@ -57,56 +56,58 @@ def _about_readers(config):
     )
 
 
-def _about_descent(config):
-    descent = "the risk of descent on layer 1's tokens at its best step"
+def _about_descent(config, ratio):
+    descent = "the risk of descent on layer 1's white tokens at its best step"
+    ratio = partial(ratio, revision=WHITE)
     return (
-        _ratio(
+        ratio(
             "descent_raw",
-            CHEN,
+            A4,
             "Descent on the full model's first-layer tokens learns more than on raw covariates",
             f"{descent} over that on raw covariates, {_WORST}",
             at_most=config.faster,
         ),
-        _ratio(
+        ratio(
             "descent_single",
-            CHEN,
+            A4,
             "Descent on the full model's first-layer tokens learns more than on those of the "
             "single-head model",
             f"{descent} over that on the single-head model's, {_WORST}",
             at_most=config.faster,
         ),
-        _ratio(
+        ratio(
             "descent_formula",
-            CHEN,
+            A4,
             "Descent on the full model's first-layer tokens does as well as on r_j x_j themselves",
             f"{descent} over that on r_j x_j, {_WORST}",
             at_most=config.unchanged,
         ),
-        _ratio(
+        ratio(
             "descent_control",
             HERE,
             "Control: where layer 1 has read shuffled labels, nothing is gained over raw "
             "covariates",
             f"{descent} over that on raw covariates, layer 1 having read shuffled labels, {_LEAST}",
-            at_least=config.readable,
+            at_least=config.no_help,
+            note="a twentieth of the risk counts as nothing",
+            revision=f"a margin of 0 before; {WHITE}",
         ),
     )
 
 
-def _about_the_first_layer(config):
-    mean = partial(Statement, over="seeds")
+def _about_the_first_layer(config, mean):
     share = "R² of r_j x_j, read linearly from the query's token after layer 1"
     return (
         mean(
             "held",
-            CHEN,
+            A4,
             "The full model's first layer holds the preprocessed covariates",
             f"{share}, {_WORST}",
             at_least=config.held,
         ),
         mean(
             "held_by_more",
-            CHEN,
+            A4,
             "The full model's first layer holds more of them than the single-head one's",
             f"{share}, full minus single head, {_WORST}",
             at_least=config.more,
@@ -117,6 +118,6 @@ def _about_the_first_layer(config):
             "Control: of other prompts' preprocessed covariates the first layer holds nothing",
             "R² of r_j x_j of other prompts, at the model and variant where it is most,",
             at_most=config.nothing,
-            note="since a first run among the variants of which every training has finished",
+            revision="since a first run among the variants of which every training has finished",
         ),
     )

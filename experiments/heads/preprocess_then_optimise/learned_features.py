@@ -9,6 +9,7 @@ import numpy as np
 from experiments.heads.each_run import run
 from experiments.heads.preprocess_then_optimise import descents
 from experiments.heads.preprocess_then_optimise.config import FITTED, MODELS
+from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, forward
 from experiments.models.specs import Spec
 from experiments.models.tasks import distribution
@@ -26,15 +27,6 @@ def tokens_after(model: Model, prompt: Prompt):  # -> [n+1, D]
     masked = partial(forward(first.spec), head_mask=first.gates)
     own = prompts.with_scratch(prompt, first.spec.architecture.scratch)
     return probes.as_queries(masked, first.params, own, 1)
-
-
-def whitened(features):  # [2 B, T, D] -> [2 B, T, D]
-    """The tokens with a second moment of 1, over the first half, in each of their directions."""
-    first = features[: len(features) // 2].reshape(-1, features.shape[-1])
-    values, basis = jnp.linalg.eigh(first.T @ first / len(first))
-    kept = values > 1e-9 * values[-1]
-    gains = jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, values, 1)), 0)
-    return features @ (basis * gains[None])
 
 
 def measure(config, models: Model, batch: Prompt, key):
