@@ -11,8 +11,7 @@ from jax import Array
 
 from experiments.heads.each_run import run
 from experiments.models.model import Model
-from lsa_lab.analyses import head_gauge
-from lsa_lab.models import moments
+from lsa_lab.models import head_gauge, moments
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 

@@ -14,8 +14,8 @@ from experiments.heads.head_pruning.config import TIERS
 from experiments.heads.head_pruning.masked_models import SEARCH
 from experiments.models.model import Model
 from experiments.models.specs import Architecture, Spec, Task, Training
-from lsa_lab.analyses import head_gauge, head_subsets
-from lsa_lab.models import linear_attention
+from lsa_lab.analyses import head_subsets
+from lsa_lab.models import head_gauge, linear_attention
 
 SPEC = Spec(
     Task(2, (8,), sparsity=1, noise_std=0.5),

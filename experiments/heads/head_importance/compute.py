@@ -45,6 +45,8 @@ def of_own_heads(config: Config, runs: list[Runs]) -> dict:  # {name: (dimension
         arrays[name.replace("rise", "effective")] = (dims[:-1], effective(rise))
     arrays["risk"] = padded(("model", "run"), [end["risk"] for end in ends])
     arrays["ridge"] = ("model", [end["ridge"] for end in ends])
+    conditions = [measures.condition_numbers(measures.full(each)) for each in runs]
+    arrays["condition"] = padded(("model", "run", "layer"), conditions)
     counts = [each.spec.architecture.rows[-1] for each in runs]
     arrays["heads"] = padded(("model", "layer"), counts)
     return arrays

@@ -11,6 +11,7 @@ from experiments.models import tasks
 from experiments.models.model import Model
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
+from lsa_lab.analyses import narrow_heads
 from lsa_lab.prompts import Prompt
 
 _OVER_PROMPTS = {"zero, median prompt": np.median}  # what is made of all errors, if not the mean
@@ -37,6 +38,25 @@ def by_ablation(config: Config, runs: Runs) -> np.ndarray:  # [ablation, R, L, H
     ways = [(name.split(",")[0], _OVER_PROMPTS.get(name, np.mean)) for name in ABLATIONS]
     rises = [importances(full(runs), batch, *way) for way in ways]
     return _finished(runs.finished[-1], np.array(rises))
+
+
+def condition_numbers(models: Model) -> np.ndarray:  # leaves [R, ...] -> [R, L]
+    """How well each layer determines its heads (analyses.narrow_heads): infinite where it does not;
+    softmax heads have no such number. Slots that no prompt fills or no layer reads are left out."""
+    spec, architecture = models.spec, models.spec.architecture
+    if architecture.kernel == "softmax":
+        return np.full(models.gates.shape[:2], np.nan)
+    models = jax.vmap(Model.plain)(models)
+    width = architecture.key_width or spec.token_width
+    number = jax.jit(narrow_heads.condition_number, static_argnums=2)
+    filled = np.r_[: spec.task.width, spec.token_width - 1]
+    rows = []
+    for w_pv, w_kq in zip(models.params.w_pv, models.params.w_kq, strict=True):
+        layers = [list(pair) for pair in zip(np.asarray(w_pv), np.asarray(w_kq), strict=True)]
+        layers[0] = [layers[0][0][:, :, filled], layers[0][1][:, filled][:, :, filled]]
+        layers[-1][0] = layers[-1][0][:, -1:]
+        rows.append([number(*layer, width) for layer in layers])
+    return np.array(rows)
 
 
 def _finished(alive: np.ndarray, rises: np.ndarray) -> np.ndarray:  # [R], [..., R, L, H]

@@ -11,8 +11,8 @@ from jax import Array
 
 from experiments.heads.each_run import run
 from experiments.models.model import Model
-from lsa_lab.analyses import head_gauge, heads
-from lsa_lab.models import moments
+from lsa_lab.analyses import heads
+from lsa_lab.models import head_gauge, moments
 from lsa_lab.prompts import Prompt
 
 _RATE = 0.1  # of Adam, in coordinates of mixings of size 1
@@ -21,7 +21,7 @@ _RATE = 0.1  # of Adam, in coordinates of mixings of size 1
 def ranges(config, models: Model, searched: Prompt, judged: Prompt) -> np.ndarray:  # [R, L, 3]
     """N_l of every run and layer: the least over mixings, as trained, and the largest.
 
-    Mixings (analyses.head_gauge) have a condition number of at most config.condition and are chosen
+    Mixings (models.head_gauge) have a condition number of at most config.condition and are chosen
     on other prompts than those on which N_l is then measured. They change no prediction.
     """
     models = jax.tree.map(np.asarray, jax.vmap(Model.plain)(models))
