@@ -1,6 +1,6 @@
 """The models of sparse regression by tier and name, and what they are in numbers. No jax.
 
-Our setting, modelled on Chen et al. 2408.04532, whose sizes are not published.
+Our setting, modelled on A4 (2408.04532), whose sizes are not published.
 """
 
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ the loss's affair: zero, or with ``head_fill`` its mean or its writes on another
 
 Layers with fewer heads than H are told by ``head_counts`` (transformer.Config.head_counts). Linear
 stacks can explode when a head is missing: take the median over prompts as the loss, or over runs.
-Modelled on the head assessment and pruning of Chen et al. 2408.04532 (docs/theory, "Head
+Modelled on the head assessment and pruning of A4, 2408.04532 (docs/theory, "Head
 importance", "Pruning").
 
     >>> rises = jnp.array([[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, -1.0]])  # Δ of two layers

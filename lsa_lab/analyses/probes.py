@@ -1,6 +1,6 @@
 """What linear readers find in the stream, and what descent makes of it.
 
-Two questions of Chen et al. 2408.04532, as we read them (docs/theory, "Probes"). The layer probe:
+Two questions of A4 (2408.04532), as we read them (docs/theory, "Probes"). The layer probe:
 how well does the best linear reader of the query's token predict, layer by layer? The preprocessing
 probe, in two readings: does descent on the first layer's tokens learn faster than on the raw
 covariates (``descend``), and do these tokens hold r_j x_j, the preprocessed covariates (``fit``

@@ -25,7 +25,8 @@ def models(dataset) -> list:
 
 
 def over_mixings(dataset, name: str) -> np.ndarray:  # [R, L, ENDS]
-    values = dataset.over_mixings.sel(merged=name).transpose("run", "layer", "end").values
+    values = dataset.over_mixings.sel(merged=name)
+    values = values.transpose("mixed_run", "mixed_layer", "end").values
     values = values[:, np.isfinite(values).any((0, 2))]
     return finite(values)
 

@@ -25,7 +25,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     arrays = of_own_heads(config, [runs[name] for name in own])
     if merged:
         over = [over_mixings(config, runs[name]) for name in merged]
-        arrays["over_mixings"] = padded(("merged", "run", "layer", "end"), over)
+        arrays["over_mixings"] = padded(("merged", "mixed_run", "mixed_layer", "end"), over)
     coords = {"model": own, "merged": merged, "ablation": list(ABLATIONS), "end": list(ENDS)}
     coords["finished"] = "model", [int(runs[name].finished[-1].sum()) for name in own]
     return xr.Dataset(arrays, coords)

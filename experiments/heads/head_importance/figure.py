@@ -119,8 +119,8 @@ def caption(dataset) -> str:
         f"{answer(dataset, own)} a, b: N_l = exp(entropy of the rises of the risk without a "
         "head), as trained, and the least and largest that mixing the heads of the layer reaches "
         f"(condition {config.condition:g} at most, chosen on {config.searched_prompts} other "
-        'prompts), which leaves every prediction as it is: a theorem (docs/theory, "Heads are not '
-        'unique"). c: the share of [1, h] that this is, judged for layer 1 and for the later '
+        "prompts), which leaves every prediction as it is (a theorem). c: the share of [1, h] that "
+        "this is, judged for layer 1 and for the later "
         "layer where it is least (green: what is to be kept). d: heads of narrow keys and of "
         "softmax attention, which no mixing changes, with what A4 says of them in green; crosses: "
         "rises of the median prompt's error, which does not see prompts that explode; hollow: "

@@ -6,7 +6,7 @@ from lsa_lab.claims import Statement
 
 A4 = "A4 (2408.04532), abstract, in our setting"
 HERE = "derived here"
-OWN = "what each layer computes determines these heads (docs/theory, near those as trained)"
+OWN = "what each layer computes determines these heads, among those near them"
 RESTRICTED = "rows of heads that can be mixed are dropped"
 
 LATER = "N_l in the later layer with the most effective heads on average"
