@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.heads.cases import of_case
-from experiments.heads.head_pruning.statements import CONTROLS, FULL, PRUNED, ways
+from experiments.heads.head_pruning.statements import FULL, PRUNED, controls, ways
 from experiments.heads.kinds import by_kind
 from lsa_lab import results
 
@@ -12,9 +12,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     config = results.config_of(dataset)
     values = {id: ratios(dataset, *way) for id, way in ways(config).items()}
     own = names_of_own(dataset)
-    for id, treatment in CONTROLS.items():
-        over_pruned = [ratios(dataset, name, treatment, PRUNED) for name in own]
-        values[id] = min(over_pruned, key=geometric_mean)
+    values |= {id: ratios(dataset, *way, PRUNED) for id, way in controls(config).items()}
     first, later = zip(*(left_by_greed(dataset, name) for name in own), strict=True)
     values["greedy_first"] = min(first, key=np.mean)
     values["greedy_later"] = max(later, key=np.mean)

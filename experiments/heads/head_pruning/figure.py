@@ -13,11 +13,11 @@ from experiments.heads.head_pruning.claims import (
     samples,
 )
 from experiments.heads.head_pruning.statements import (
-    CONTROLS,
     MIXED,
     PRUNED,
     TRAINED,
     TREATMENTS,
+    controls,
     statements,
     ways,
 )
@@ -65,7 +65,10 @@ def what_is_judged(ax, dataset, config):
         id: f"{name}: {words.get(treatment, 'best choice')}"
         for id, (name, treatment) in ways(config).items()
     }
-    labels |= {id: f"{treatment} / pruned" for id, treatment in CONTROLS.items()}
+    short = {id: f"{name}: {way} / pruned" for id, (name, way) in controls(config).items()}
+    labels |= {
+        id: label.replace("top head of layer 1", "top of layer 1") for id, label in short.items()
+    }
     judged.rows(ax, statements(config), samples(dataset), labels)
     ax.set(xlabel=f"risk / that of the full model, n = {config.n}")
     ax.set_title("judged: one head a later layer")
@@ -87,7 +90,7 @@ def all_treatments(ax, dataset, own: list[str]):
                 label = None
     ax.set_yticks(np.arange(len(names)), names)
     style.log_axes(ax, x=True, ticks=(1, 3, 10, 30, 100, 300))
-    ax.set(xlabel="risk / that of the full model", ylim=(-0.6, len(names) + 0.4))
+    ax.set(xlabel="risk / that of the full model", ylim=(-0.7, len(names)))
     ax.set_title("heads that cannot be mixed")
     ax.legend(ncols=2, loc="upper left")
 

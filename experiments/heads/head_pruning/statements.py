@@ -54,7 +54,8 @@ def statements(config) -> tuple[Statement, ...]:
     ratio = partial(row, statistic="ratio")
     mixed = {name for name, _ in by_kind(config.models)[0]}
     each = [_one_head(config, ratio, mixed, id, *way) for id, way in ways(config).items()]
-    return (*each, *_about_controls(config, ratio), *_about_greed(config, row))
+    each += [_control(config, ratio, id, *way) for id, way in controls(config).items()]
+    return (*each, *_about_greed(config, row))
 
 
 def _one_head(config, ratio, mixed: set[str], id: str, name: str, treatment: str):
@@ -95,25 +96,30 @@ def _one_head(config, ratio, mixed: set[str], id: str, name: str, treatment: str
     )
 
 
-def _about_controls(config, ratio):
-    row = partial(
-        ratio,
-        source=MODELLED,
-        measured="the risk over that of the pruned model, for the model where it is least,",
+def controls(config) -> dict[str, tuple[str, str]]:  # {id: (model, treatment)}
+    """The treatments beside which a pruned model is put, for each whose heads cannot be mixed."""
+    own = by_kind(config.models)[1]
+    return {
+        f"{id}_{key_of(name)}": (name, treatment)
+        for name, _ in own
+        for id, treatment in CONTROLS.items()
+    }
+
+
+def _control(config, ratio, id: str, name: str, treatment: str):
+    says = {
+        FIRST: "to keep only the top head of the first layer costs more than pruning the later "
+        "layers",
+        OTHERS: "to keep other heads of the later layers than the top ones costs more",
+        ANY: "to remove as many heads at random costs more",
+    }
+    return ratio(
+        id,
+        MODELLED,
+        f"{name.capitalize()}: {says[treatment]}",
+        "the risk over that of the pruned model",
         at_least=config.worse,
-        revision=_OWN,
-    )
-    return (
-        row(
-            "first_layer",
-            says="To keep only the top head of the first layer costs more than pruning the later "
-            "layers",
-        ),
-        row(
-            "random_heads",
-            says="To keep other heads of the later layers than the top ones costs more",
-        ),
-        row("at_random", says="To remove as many heads at random costs more"),
+        revision=f"{_OWN}, model by model",
     )
 
 

@@ -83,7 +83,7 @@ def descent(ax, dataset, case: str):
         style.band(ax, steps, runs, feature, color, None)
     rules(ax, dataset, case)
     style.log_axes(ax, x=True, y=True, ticks=[4**k for k in range(6) if 4**k <= steps[-1]])
-    ax.set(xlabel="steps of descent", ylabel="excess risk", ylim=(None, 4))
+    ax.set(xlabel="steps of descent", ylabel="excess risk", ylim=(None, 1.5))
     ax.set_title(f"descent on layer 1, {case}")
 
 
