@@ -13,7 +13,10 @@ from experiments.heads.head_pruning.claims import (
     samples,
 )
 from experiments.heads.head_pruning.statements import (
+    ANY,
+    FIRST,
     MIXED,
+    OTHERS,
     PRUNED,
     TRAINED,
     TREATMENTS,
@@ -43,17 +46,18 @@ def plot(dataset):
         ax.axhspan(1 / config.unchanged, config.unchanged, color=style.COLOURS[2], alpha=0.15)
         style.log_axes(ax, y=True)
         ax.set(ylabel="risk / that of the full model")
+    axes[2].set_yticks([1, 1.2, 1.5, 2], ["1", "1.2", "1.5", "2"])
     for ax in axes[3:5]:
         ax.invert_xaxis()
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="heads left in the network")
     axes[4].set(ylabel="heads left in a layer")
-    axes[2].set(xlabel="heads in each later layer, fitted anew")
-    axes[5].set(xlabel="heads kept in one layer, the others whole")
+    axes[2].set(xlabel="heads of later layers, fitted anew")
+    axes[5].set(xlabel="heads kept in one layer, others whole")
     titles = {2: "mixed heads, refitted", 3: "greedy pruning", 4: "where greed leaves heads"}
     for place, title in (titles | {5: "the best subset of one layer"}).items():
         axes[place].set_title(title)
-        if axes[place].get_legend_handles_labels()[0]:
+        if place < 5 and axes[place].get_legend_handles_labels()[0]:
             axes[place].legend()
     return figure
 
@@ -65,10 +69,9 @@ def what_is_judged(ax, dataset, config):
         id: f"{name}: {words.get(treatment, 'best choice')}"
         for id, (name, treatment) in ways(config).items()
     }
-    short = {id: f"{name}: {way} / pruned" for id, (name, way) in controls(config).items()}
-    labels |= {
-        id: label.replace("top head of layer 1", "top of layer 1") for id, label in short.items()
-    }
+    words = {FIRST: "top of layer 1", OTHERS: "random later", ANY: "random"}
+    beside = controls(config).items()
+    labels |= {id: f"{name}: {words[way]} / pruned" for id, (name, way) in beside}
     judged.rows(ax, statements(config), samples(dataset), labels)
     ax.set(xlabel=f"risk / that of the full model, n = {config.n}")
     ax.set_title("judged: one head a later layer")
@@ -122,7 +125,7 @@ def left(ax, dataset, case: str, color):
     heads = of_case(dataset.left, case).mean("run")
     later = heads.sel(layer=slice(2, None)).mean("layer")
     ax.plot(heads.kept, heads.sel(layer=1), "-", color=color, label=f"{case}: layer 1")
-    ax.plot(heads.kept, later, "--", color=color, label=f"{case}: mean of later layers")
+    ax.plot(heads.kept, later, "--", color=color, label=f"{case}: later")
 
 
 def best_subsets(ax, dataset, case: str, color):
@@ -131,7 +134,7 @@ def best_subsets(ax, dataset, case: str, color):
     first = np.exp(logs.sel(layer=1).median("run"))
     later = np.exp(logs.sel(layer=slice(2, None)).mean("layer").median("run"))
     ax.plot(sizes, first, "o-", color=color, label=f"{case}: layer 1")
-    ax.plot(sizes, later, "s--", color=color, label=f"{case}: mean of later layers")
+    ax.plot(sizes, later, "s--", color=color, label=f"{case}: later")
     ax.set_xticks(sizes)
 
 
@@ -168,7 +171,7 @@ def caption(dataset) -> str:
         "the head is the best of all mixings, an upper bound on the least by search. a: geometric "
         "means of seeds, 95 % intervals, and what is to be kept (green); b: the same for every "
         f"treatment. {fits}d: hollow, as many heads chosen by importance (squares) or trained so "
-        "(triangles). c to f: medians and the middle 80 %. Heads are chosen on other prompts than "
+        "(triangles). e, f: layer 1, and dashed the mean of later layers. c to f: medians and the middle 80 %. Heads are chosen on other prompts than "
         "those judged on; importance and Shapley's value name the same top head in "
         f"{agreement(dataset, own):.0%} of later layers. Trainings that have not finished are left "
         f"out: {int(dataset.lost.sum())}. Our setting, modelled on A4 (2408.04532)."
