@@ -171,8 +171,9 @@ def caption(dataset) -> str:
         "the head is the best of all mixings, an upper bound on the least by search. a: geometric "
         "means of seeds, 95 % intervals, and what is to be kept (green); b: the same for every "
         f"treatment. {fits}d: hollow, as many heads chosen by importance (squares) or trained so "
-        "(triangles). e, f: layer 1, and dashed the mean of later layers. c to f: medians and the middle 80 %. Heads are chosen on other prompts than "
-        "those judged on; importance and Shapley's value name the same top head in "
-        f"{agreement(dataset, own):.0%} of later layers. Trainings that have not finished are left "
-        f"out: {int(dataset.lost.sum())}. Our setting, modelled on A4 (2408.04532)."
+        "(triangles). e, f: layer 1, and dashed the mean of later layers. c to f: medians and the "
+        "middle 80 %. Heads are chosen on other prompts than those judged on; importance and "
+        f"Shapley's value name the same top head in {agreement(dataset, own):.0%} of later layers. "
+        f"Trainings that have not finished are left out: {int(dataset.lost.sum())}. Our setting, "
+        "modelled on A4 (2408.04532)."
     )
