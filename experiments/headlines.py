@@ -41,7 +41,7 @@ HEADLINES = (
         "A1, Abstract",
         "Selection by flow beats the strongest rival",
         "toy",
-        "grads.headline",
+        "grads.usual",
     ),
     Headline(
         "A1, Ablation of layers",

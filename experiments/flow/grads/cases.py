@@ -1,6 +1,8 @@
 """What `grads` selects from: queries, each with a pool and with what the weights know of it; and
 the means of a measure over them."""
 
+import dataclasses
+import itertools
 from functools import partial
 
 import flax.struct
@@ -10,7 +12,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, PartitionSpec
 
-from experiments.flow.grads.config import TASKS
+from experiments.flow.grads.config import SWEEP, TASKS, Config
 from lsa_lab.selection import scores
 
 _CHUNK = 100  # queries in memory at a time
@@ -50,7 +52,8 @@ def prior_cases(rng, config, duplicates: bool) -> Case:  # leaves [Q, ...]
     x_query = rng.standard_normal((count, d)) * support / np.sqrt(config.query_density * d)
     w = rng.standard_normal((count, d))
     in_weights = np.argsort(rng.random((count, d))) < config.known
-    pool = np.concatenate([x, np.einsum("qmd,qd->qm", x, w)[..., None]], axis=2)
+    y = np.einsum("qmd,qd->qm", x, w) + config.noise * rng.standard_normal((count, m))
+    pool = np.concatenate([x, y[..., None]], axis=2)
     return Case(pool, x_query, (w * x_query).sum(1), np.where(in_weights, w, 0))
 
 
@@ -86,6 +89,23 @@ def draw(config, task, table):  # -> Case [R, Q]
         pool = np.pad(case.pool, ((0, 0), *unused))
         runs.append(case.replace(pool=pool, x_query=x_query, prior=prior))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *runs)
+
+
+def cells(config: Config) -> list[Config]:
+    """One configuration for each place of the grid, the noise changing fastest."""
+    grid = itertools.product(config.densities, config.knowns, config.noises)
+    return [dataclasses.replace(config, **dict(zip(SWEEP, place, strict=True))) for place in grid]
+
+
+def ineffective(config: Config) -> float:
+    """The probability that a demonstration is irrelevant or learned.
+
+    P(x·x_query = 0) + P(x is 0 where w is unknown) - P(both), where x and x_query have non-zeros
+    with probabilities p and q: (1 - pq)^d + (1 - p)^(d - k) (1 - (1 - pq)^k) (derived here).
+    """
+    apart = 1 - config.density * config.query_density
+    learned = (1 - config.density) ** (config.d - config.known)
+    return apart**config.d + learned * (1 - apart**config.known)
 
 
 def measured(measure, config, cases, keys, m):  # -> {name: means over the queries [R, ...]}

@@ -1,11 +1,11 @@
-"""Errors by what the rules select, by the layer of the flow, and GradS against its rivals."""
+"""GradS against its rivals in a sweep of tasks, what predicts its gain, and its other claims."""
 
 import numpy as np
 
-from experiments.flow.grads.claims import against_rivals, last_layer
-from experiments.flow.grads.config import PROMPTS, TASKS
+from experiments.flow.grads import claims
+from experiments.flow.grads.config import SWEEP
+from experiments.flow.grads.statements import LAST, PRODUCTS, VARIANTS, statements
 from lsa_lab import results
-from lsa_lab.claims import verdict_of
 from lsa_lab.harness import style
 from lsa_lab.statistics import mean_interval
 
@@ -15,123 +15,174 @@ LOOKS = {  # rule: colour, marker
     "similarity": (style.COLOURS[3], "D"),
     "residual": (style.COLOURS[4], "^"),
     "relevance": (style.COLOURS[2], "s"),
-    "flow × input": (style.COLOURS[0], "o"),
+    "contribution": (style.COLOURS[0], "o"),
     "contribution, recomputed": (style.COLOURS[0], "*"),
     "GradS": (style.COLOURS[1], "o"),
 }
-TITLES = ("weights know half", "with duplicates", "a real table")
-OUTCOMES = {"holds": "wins", "fails": "loses", "undecided": "is undecided"}
-
-
-def shares(dataset):
-    """Errors over those without demonstrations."""
-    return (dataset.error / dataset.end.sel(prompting="zero-shot")).transpose(..., "run", "shots")
+ROWS = {  # claim: its name in the figure
+    "strongest": "strongest rival",
+    "usual": "strongest, no product",
+    "strongest_last_layer": "last layer: strongest",
+    "usual_last_layer": "last layer: no product",
+    "random": "random",
+    "times_input": "flow × input / GradS",
+    "duplicates": "duplicates: strongest",
+    "table": "table: strongest",
+    "table_random": "table: random",
+    "table_none": "table: none",
+    "last_layer": "last layer / earlier",
+    "last_layer_pool": "the same, in the pool",
+    "recomputed_flow": "last layer again / once",
+    "recomputed_contribution": "contribution again / once",
+}
+TICKS = (0.25, 0.5, 0.7, 1, 1.4, 2, 4)
+SHADES = {"wins": style.COLOURS[2], "undecided": "lightgrey", "loses": style.COLOURS[1]}
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(9.0, 6.2, (2, 3))
-    share, shots = shares(dataset).sel(rule=list(LOOKS)), dataset.shots.values
-    for i, (ax, task) in enumerate(zip(axes, TASKS, strict=False)):
-        _draw_rules(ax, shots, share.sel(pool=config.pool, setting=task))
-        style.log_axes(ax, x=True, y=i == 0, ticks=shots)
-        ax.set(xlabel=f"demonstrations of a pool of {config.pool}")
-        ax.set_title(TITLES[i])
-    _draw_pools(axes[3], dataset, share, config)
-    _draw_layers(axes[4], dataset, config)
-    _draw_gains(axes[5], dataset, config)
-    for ax in axes[4:]:
-        low, high = ax.get_ylim()
-        ax.set_ylim(low, high + 0.3 * (high - low))
-        ax.legend(ncols=2, loc="upper center", columnspacing=1)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    from matplotlib.ticker import MaxNLocator
+
+    figure, axes = style.figure(9.0, 6.4, (2, 3))
+    usual = claims.in_the_sweep(dataset, PRODUCTS)[1]
+    _draw_sweep(axes[0], claims.in_the_sweep(dataset)[1])
+    _draw_counts(axes[1], dataset)
+    _draw_rows(axes[2], dataset)
+    share, better = dataset.ineffective.stack(cell=SWEEP), claims.ranked_better(dataset)
+    _draw_cells(axes[3], share.values, usual)
+    axes[3].set(xlabel="probability of irrelevant or learned")
+    axes[3].set_title(f"leaving out: {_correlation(dataset, 'ineffective')}")
+    _draw_cells(axes[4], better.values, usual)
+    axes[4].set(xlabel="rank correlation of flow, less that of a factor")
+    axes[4].xaxis.set_major_locator(MaxNLocator(5))
+    axes[4].set_title(f"ranking: {_correlation(dataset, 'ranks')}")
+    _draw_shots(axes[5], dataset)
+    figure.legend(*axes[5].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    rivals = {task: against_rivals(dataset, task, config.judged) for task in TASKS}
-    prior, duplicates, table = (_outcome(gains, config.gain) for _, gains in rivals.values())
-    names = " / ".join(name for name, _ in rivals.values())
-    layers = " and ".join(str(last_layer(dataset, prompt)[0]) for prompt in PROMPTS)
+    (names, strongest), (_, usual) = (claims.in_the_sweep(dataset, w) for w in ((), PRODUCTS))
+    counts, of_usual = claims.outcomes(strongest), claims.outcomes(usual)
+    chosen = zip(*np.unique(names, return_counts=True), strict=True)
+    rivals = ", ".join(f"{name} in {count}" for name, count in chosen)
+    last = claims.in_the_sweep(dataset, PRODUCTS, LAST)[1]
+    of_last = claims.outcomes(last)
+    layers = " and ".join(str(claims.last_layer(dataset, each)[0]) for each in dataset.prompt)
     oracle = (dataset.oracle.sel(shots=config.judged) / dataset.zero_shot).median("run")
-    end = dataset.end.sel(pool=config.pool)
-    whole = (end.sel(prompting="whole pool") / end.sel(prompting="zero-shot")).median("run")
-    share = shares(dataset).sel(rule=list(LOOKS))
-    of_pools = share.sel(setting="prior", shots=config.judged)
-    lost = style.missing(share.sel(pool=config.pool)) + style.missing(of_pools)
+    larger = (dataset.larger.sel(rule="GradS") / dataset.larger_none).median("run")
+    best = (dataset.best / dataset.larger_none.sel(pool=config.small)).median("run")
+    total = strongest.sizes["cell"]
     return (
-        f"Against its strongest rival GradS {prior[0]} where weights know half the task "
-        f"({prior[1]}), {duplicates[0]} with duplicates ({duplicates[1]}) and "
-        f"{table[0]} on a real table ({table[1]}). "
-        f"Gains in squared error at {config.judged} shots, GradS being the norm of Eq. 2, over the "
-        f"rival that is strongest on other queries ({names}); A1's {config.headline:.1%} "
-        f"and {config.later:.1%} are of scores on language tasks. The contribution, recomputed "
-        "after each pick, asks what the chosen ones left open. Not drawn twice: the slot's flow is "
-        "GradS, the label's the relevance, and the contribution flow × input. The earlier layers "
-        f"that are best on other queries, alone and in the pool: {layers}. An oracle that sees "
-        f"the answer leaves {_triple(oracle)} of the error, the whole pool {_triple(whole)} "
-        f"(a / b / c). Median of {config.runs} runs and the middle 80 % of them (f: mean and its "
-        f"95 % interval), {config.queries} queries each; {lost} left out as not finite. Learner: "
-        f"{config.depth} steps of 1/λ_max."
+        f"GradS beats its strongest rival in {counts['wins']} of {total} kinds of tasks and loses "
+        f"in {counts['loses']}; against rules that take no product of relevance and novelty it "
+        f"wins {of_usual['wins']} and loses {of_usual['loses']}. "
+        f"{config.judged} shots of {config.pool}; GradS is the norm of Eq. 2, its strongest rival "
+        f"the rule that is best on other queries of the same tasks ({rivals}). a, d, e: 95 % "
+        f"intervals for all {total} kinds at once, by Bonferroni, as in b for every rival by "
+        "itself; d, e: rivals without products. c: what is judged, with its 95 % interval, the "
+        "first six as geometric means over the sweep; below 1 the first one is better. Rank "
+        f"correlations of the gain with what was to predict it stand above d and e, judged "
+        f"against {config.predicts:g}. Seen after the run only: noise decides, for noise in a "
+        "label is new to the weights; against rules without products the ratio is "
+        f"{_by_noise(usual)}, and of the last layer's flow, which wins {of_last['wins']} and loses "
+        f"{of_last['loses']}, {_by_noise(last)}. f: "
+        f"{config.known} of {config.d} coordinates known, density {config.density:g}, no noise; "
+        f"median of {config.runs} runs and the middle 80 % of them. There the earlier layers that "
+        f"are best on other queries are {layers}, alone and in the pool; an oracle that sees the "
+        f"answer leaves {_shares(oracle)} of the error (with duplicates / on the table), and of "
+        f"pools of {' / '.join(map(str, config.pools))} GradS leaves {_shares(larger)}, the best "
+        f"subset of {config.small} {float(best):.1%}. {config.validation} runs more choose rivals; "
+        f"{config.queries} queries each. Learner: {config.depth} steps of 1/λ_max."
     )
 
 
-def _outcome(gains, bound):
-    """As ("wins", "+22%")."""
-    verdict = verdict_of(mean_interval(gains), at_least=bound)
-    return OUTCOMES[verdict], f"{gains.mean():+.0%}".replace("-", "\u2212")
+def _by_noise(ratios):
+    means = {noise: float(np.exp(each.mean())) for noise, each in ratios.groupby("noise")}
+    return ", ".join(f"{mean:.2f} (noise {noise:g})" for noise, mean in means.items())
 
 
-def _triple(values):
+def _correlation(dataset, name):  # with the judged interval
+    samples = claims.samples(dataset)[name]
+    low, high = mean_interval(samples)
+    return f"{samples.mean():.2f} [{low:.2f}, {high:.2f}]"
+
+
+def _shares(values):
     return " / ".join(f"{float(value):.1%}" for value in values)
 
 
-def _draw_rules(ax, x, share):  # [rules, R, len(x)]
-    """All rules side by side."""
+def _draw_sweep(ax, ratios):
+    """Cells of one density side by side."""
+    densities, knowns, noises = (np.unique(ratios[name]) for name in SWEEP)
+    place = np.searchsorted(knowns, ratios.known) * len(noises)
+    place = place + np.searchsorted(noises, ratios.noise)
+    beside = (place - (len(knowns) * len(noises) - 1) / 2) * 0.8 / (len(knowns) * len(noises))
+    _draw_cells(ax, np.searchsorted(densities, ratios.density) + beside, ratios)
+    for color, count in zip(style.COLOURS, knowns, strict=False):
+        ax.plot([], [], "o", color=color, label=f"{count} known")
+    for noise, face in zip(noises, (style.BLACK, "white"), strict=False):
+        ax.plot([], [], "o", color=style.BLACK, mfc=face, label=f"noise {noise:g}")
+    ax.set_xticks(range(len(densities)), [f"{density:g}" for density in densities])
+    ax.set(xlabel="density of demonstrations")
+    ax.set_title("against the strongest rival")
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high * (high / low) ** 0.3)
+    ax.legend(ncols=2, loc="upper center", columnspacing=1)
+
+
+def _draw_cells(ax, x, ratios):
+    """The ratio of errors in every cell; a colour for what is known, open where there is noise."""
+    knowns, ends = list(np.unique(ratios.known)), np.exp(claims.intervals(ratios))
+    middle = np.exp(ratios.mean("run").values)
+    bars = np.abs(np.where(np.isfinite(ends), ends, middle[:, None]).T - middle)
+    for i, (count, noise) in enumerate(zip(ratios.known, ratios.noise, strict=True)):
+        color = style.COLOURS[knowns.index(count)]
+        look = {"color": color, "mfc": "white" if noise > 0 else color, "elinewidth": 0.7}
+        ax.errorbar(x[i], middle[i], bars[:, [i]], fmt="o", **look)
+    ax.axhline(1, color="grey", lw=0.8)
+    style.log_axes(ax, y=True)
+    ticks = [tick for tick in TICKS if ends.min() < tick < ends.max()]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+    ax.set(ylabel="error of GradS / its rival's")
+
+
+def _draw_counts(ax, dataset):
+    """How many cells GradS wins, cannot tell and loses against every rival."""
+    rivals = dataset.rule.drop_sel(rule=list(VARIANTS)).values
+    outcomes = [claims.outcomes(claims.against(dataset, rival)) for rival in rivals]
+    order = np.argsort([of["wins"] - of["loses"] for of in outcomes])
+    start = np.zeros(len(rivals))
+    for outcome, shade in SHADES.items():
+        width = np.array([outcomes[i][outcome] for i in order])
+        ax.barh(range(len(rivals)), width, left=start, color=shade, label=outcome)
+        start = start + width
+    names = [rivals[i].replace(", ", ",\n").replace(" × ", " ×\n") for i in order]
+    ax.set_yticks(range(len(rivals)), names, fontsize=6)
+    ax.set(xlabel="kinds of tasks", ylim=(-0.6, len(rivals) + 0.4))
+    ax.set_title("against each rival")
+    ax.legend(ncols=3, loc="upper center", columnspacing=1)
+
+
+def _draw_rows(ax, dataset):
+    config, samples = results.config_of(dataset), claims.samples(dataset)
+    rows = {statement.id: statement for statement in statements(config)}
+    style.judged(ax, [rows[id] for id in ROWS], samples, list(ROWS.values()))
+    style.log_axes(ax, x=True, ticks=TICKS)
+    ax.tick_params("y", labelsize=6)
+    ax.set(xlabel="ratio of errors")
+    ax.set_title("what is judged")
+
+
+def _draw_shots(ax, dataset):
+    """Errors over those without demonstrations, all rules side by side."""
+    none, shots = dataset.end.sel(setting="prior", prompting="zero-shot"), dataset.shots.values
+    share = (dataset.error.sel(setting="prior") / none).transpose("rule", "run", "shots")
     for i, (rule, (color, marker)) in enumerate(LOOKS.items()):
-        values, beside = share.sel(rule=rule), x * 1.025 ** (i - len(LOOKS) / 2)
+        values, beside = share.sel(rule=rule), shots * 1.025 ** (i - len(LOOKS) / 2)
         style.band(ax, beside, values, rule, color, marker)
         ax.plot(beside, np.median(values, axis=0), color=color, lw=0.8)
-    ax.set(ylabel="error / error without")
-
-
-def _draw_pools(ax, dataset, share, config):
-    pools = dataset.pool.values
-    larger = share.sel(setting="prior", shots=config.judged).transpose("rule", "run", "pool")
-    _draw_rules(ax, pools, larger)
-    ratio = dataset.best / dataset.end.sel(pool=config.small, prompting="zero-shot")
-    best = float(ratio.sel(setting="prior").median())
-    ax.plot(config.small, best, "x", color=style.BLACK)
-    ax.annotate("best subset", (config.small, best), (-5, -11), textcoords="offset points")
-    style.log_axes(ax, x=True, y=True, ticks=pools)
-    ax.set(xlabel="pool")
-    ax.set_title(f"{config.judged} shots from larger pools")
-
-
-def _draw_layers(ax, dataset, config):
-    layers = dataset.layer.values
-    for task, color, marker in zip(TASKS, style.COLOURS, style.MARKERS, strict=False):
-        for prompt, face in zip(PROMPTS, (color, "none"), strict=True):
-            errors = dataset.layer_error.sel(setting=task, prompt=prompt, shots=config.judged)
-            values = (errors / errors.sel(layer=1)).median("run")
-            label = f"{task}, {prompt}"
-            ax.plot(layers, values, f"{marker}-", color=color, mfc=face, lw=0.8, label=label)
-    ax.set(xlabel="layer of the flow", ylabel="error / that by layer 1", xticks=layers)
-    ax.set_title(f"GradS from each layer, {config.judged} shots")
-
-
-def _draw_gains(ax, dataset, config):
-    from matplotlib.ticker import PercentFormatter
-
-    for task, color, marker in zip(TASKS, style.COLOURS, style.MARKERS, strict=False):
-        gains = [against_rivals(dataset, task, shots)[1] for shots in config.shots]
-        look = {"fmt": f"{marker}-", "color": color, "capsize": 2, "lw": 0.8}
-        style.mean_points(ax, config.shots, np.transpose(gains), task, **look)
-    ax.axhline(config.gain, color="grey", lw=0.8)
-    for bound, name, dash in ((config.headline, "A1", "--"), (config.later, "A1, later", ":")):
-        ax.axhline(bound, color=style.BLACK, lw=0.8, ls=dash, label=f"{name}: {bound:.1%}")
-    style.log_axes(ax, x=True, ticks=config.shots)
-    ax.set(xlabel="demonstrations", ylabel="gain over the strongest rival")
-    ax.yaxis.set_major_formatter(PercentFormatter(1))
-    ax.set_title("GradS against the rest")
+    style.log_axes(ax, x=True, y=True, ticks=shots)
+    ax.set(xlabel="demonstrations", ylabel="error / error without")
+    ax.set_title("one kind of tasks")

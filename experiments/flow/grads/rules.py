@@ -1,4 +1,5 @@
-"""The rules that `grads` selects by: what they pick from the pool of one query, best first."""
+"""The rules that `grads` selects by: what they pick from the pool of one query, best first; and
+the learner that answers it with the demonstrations it is given."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,8 +9,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from experiments.flow.grads.cases import Case
-from experiments.flow.grads.config import DIVERSE, FLOWS, RECOMPUTED
-from experiments.flow.grads.learner import fair_step, learn, squared_error
+from experiments.flow.grads.statements import DIVERSE, FLOWS, LAST, RECOMPUTED
+from lsa_lab import estimators
 from lsa_lab.analyses.amplification import moment_flow
 from lsa_lab.models.constructions import prior_attention
 from lsa_lab.prompts import Prompt
@@ -24,7 +25,7 @@ RIVALS: dict[str, Callable[[Case, Array], Array]] = {
     "residual": lambda case, key: scores.residual(case.pool, case.x_query, case.prior),
     "random": lambda case, key: scores.random(case.pool, case.x_query, key),
 }
-RULES = (*FLOWS, *RIVALS, *DIVERSE, *RECOMPUTED)
+RULES = (*FLOWS, *RIVALS, *DIVERSE, LAST, *RECOMPUTED)
 
 
 def static_scores(case: Case, key: Array) -> dict[str, Array]:  # {rule: [m]}
@@ -49,6 +50,7 @@ def rankings(case: Case, key: Array, config, size: int) -> dict[str, Array]:  # 
     """
     static = static_scores(case, key)
     picks = {rule: scores.select(values, size) for rule, values in static.items()}
+    picks[LAST] = scores.select(flows_alone(case, config.depth)[-1], size)
 
     def determinantal(points: Array) -> Array:
         ridge = config.ridge * (points**2).sum(1).mean()
@@ -120,3 +122,40 @@ def _pick_greedily(case: Case, score: Callable[[Array], Array], size: int) -> Ar
 def _safe_steps(case: Case, depth: int) -> Array:  # [L]
     """1/max |x_i|²: no prompt from this pool overshoots, one demonstration or many."""
     return jnp.full(depth, 1 / (case.x**2).sum(1).max())
+
+
+def learn(case: Case, rows: Array, kept: Array, steps: int) -> Array:  # [n, e], [n] -> [d]
+    """Steps of 1/λ_max from w_0 on the rows that are kept: ``prior_attention`` with step sizes of
+    the prompt's own. A mean over n and one over those kept have the same path."""
+    x = kept[:, None] * rows[:, :-1]
+    missing = kept * (rows[:, -1] - rows[:, :-1] @ case.prior)
+    prompt = Prompt(x, missing, case.x_query, case.y_query)
+    return case.prior + estimators.gradient_descent(prompt, jnp.full(steps, fair_step(x)))[-1]
+
+
+def squared_error(case: Case, rows: Array, kept: Array, steps: int) -> Array:  # []
+    return (learn(case, rows, kept, steps) @ case.x_query - case.y_query) ** 2
+
+
+def errors_after(case: Case, orders: Array, shots: tuple[int, ...], steps: int) -> Array:
+    """Squared errors [N, K] after the first k demonstrations of every order [N, size]."""
+    first = jnp.arange(orders.shape[1])[None] < jnp.array(shots)[:, None]
+
+    def error(order: Array, kept: Array) -> Array:  # []
+        return squared_error(case, case.pool[order], kept.astype(case.pool.dtype), steps)
+
+    return jax.vmap(jax.vmap(error, (None, 0)), (0, None))(orders, first)
+
+
+def fair_step(x: Array) -> Array:  # []
+    """1/λ_max(XᵀX/n), 0 where x is, to a percent: λ_max is tr HP with P = H^128 / tr H^128, for
+    batched LAPACK calls are slower than seven products."""
+
+    def scaled(matrix: Array) -> Array:
+        trace = jnp.trace(matrix)
+        return matrix / jnp.where(trace > 0, trace, 1)
+
+    gram = x.T @ x / len(x)
+    power = jax.lax.fori_loop(0, 7, lambda _, power: scaled(power @ power), scaled(gram))
+    largest = (gram * power).sum()
+    return jnp.where(largest > 0, 1 / jnp.where(largest > 0, largest, 1), 0)
