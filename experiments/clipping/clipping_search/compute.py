@@ -7,13 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipping_search.config import SEARCHES, TRAINED, Config
+from experiments.clipping.clipping_search.config import Config
+from experiments.clipping.clipping_search.statements import (
+    ALGORITHM,
+    COMPOSED,
+    SEARCHES,
+    TRAINED,
+    WIDE,
+)
 from experiments.clipping.transformer_config import PARTS
 from experiments.models import tasks
 from lsa_lab.analyses import clipping
 
 
-def searches(config):  # {name: (risk, params, validation, test) -> Search}
+def searches(config):  # {name: (risk, params, validation, test) -> Search}, but for the patient
     attention, mlp = PARTS.values()
     first = partial(clipping.search, rates=config.rates, top_k=config.top_k)
     wide = dict(rates=config.rates, modules=(attention, mlp))
@@ -23,7 +30,7 @@ def searches(config):  # {name: (risk, params, validation, test) -> Search}
         partial(clipping.search_everywhere, **wide),
         partial(clipping.compose, **wide),
     )
-    return dict(zip(SEARCHES, ways, strict=True))
+    return dict(zip((*ALGORITHM, WIDE, COMPOSED), ways, strict=True))
 
 
 def shifted(config, spec):
@@ -52,14 +59,17 @@ def draw(keys, task, size, n):  # -> Prompt [R, B]
     return batch.replace(x=jnp.tile(batch.x, (1, 1, repeats, 1)), y=jnp.tile(batch.y, repeats))
 
 
-def search_runs(ways, risk, params, prompts, config):
-    """The outcomes of every way, run by run; the first of a run's prompts choose, the last test."""
+def search_runs(ways, risk, params, prompts, more, config):
+    """The outcomes of every way, run by run; the first of a run's prompts choose, the last test.
+    Algorithm 1 searches once more, with ``more`` prompts."""
     outcomes = []
     for run in range(len(params.w_q)):
-        model, own = jax.tree.map(lambda leaf: leaf[run], (params, prompts))  # noqa: B023
+        model, own, others = jax.tree.map(lambda leaf: leaf[run], (params, prompts, more))  # noqa: B023
         validation = jax.tree.map(lambda leaf: leaf[: config.validation], own)
         test = jax.tree.map(lambda leaf: leaf[config.validation :], own)
-        outcomes += [search(risk, model, validation, test) for search in ways]
+        few = {name: search(risk, model, validation, test) for name, search in ways.items()}
+        many = [ways[name](risk, model, others, test) for name in ALGORITHM]
+        outcomes += [*(few[name] for name in ALGORITHM), *many, few[WIDE], few[COMPOSED]]
     return outcomes
 
 
@@ -69,7 +79,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     spec, path, statuses = trained_models.transformers(config, "clipping_search", progress)
     params, risk = trained_models.final(path), trained_models.squared_error(spec)
     root, runs = jax.random.fold_in(jax.random.key(config.seed), 3), len(params.w_q)
-    named, ways = shifted(config, spec), list(searches(config).values())
+    named, ways = shifted(config, spec), searches(config)
     in_turn = list(named.values())
     if progress is not None:
         in_turn = progress.track(in_turn, description="clipping_search: tasks")
@@ -77,7 +87,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     for tag, task in enumerate(in_turn):
         keys = jax.random.split(jax.random.fold_in(root, tag), runs)
         prompts = draw(keys, task, config.validation + config.test, config.n)
-        outcomes += search_runs(ways, risk, params, prompts, config)
+        keys = jax.random.split(jax.random.fold_in(root, len(named) + tag), runs)
+        more = draw(keys, task, config.more_validation, config.n)
+        outcomes += search_runs(ways, risk, params, prompts, more, config)
         tests.append(jax.tree.map(lambda leaf: leaf[:, config.validation :], prompts))
 
     def table(read):
