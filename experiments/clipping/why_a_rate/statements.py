@@ -34,9 +34,10 @@ def _about_gains(config):
         Statement(
             f"gain_{name.replace('-', '_')}",
             NOISE_SOURCES[name],
-            f"Searched clipping lowers the risk of our models: {words}",
+            f"Clipping searched with {config.prompts} prompts lowers our models' risk: {words}",
             gain,
             at_least=config.worthwhile,
+            note="with more prompts a search is fairer: clipping_search",
             revision=f"{REVISION}; before that prompts of its own for each run",
         )
         for name, words in CONDITIONS.items()
