@@ -17,12 +17,12 @@ from lsa_lab import results
 from lsa_lab.harness import style
 
 TICKS = (  # of the searches, in two lines
-    "Alg. 1,\natt.",
-    "Alg. 1,\nMLP",
+    "A. 1,\natt.",
+    "A. 1,\nMLP",
     "att.,\nmore",
     "MLP,\nmore",
     "all\nlayers",
-    "composition\n",
+    "compo-\nsition",
 )
 JUDGED = {
     "algorithm_gains": "Algorithm 1",
