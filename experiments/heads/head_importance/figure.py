@@ -76,11 +76,11 @@ def effective(ax, own, config):
             h = float(model.heads.values[layer])
             low, high = (config.all_matter * h, h) if layer == 0 else (1.0, config.one_later)
             ax.fill_between(places + np.array([-0.4, 0.4]), low, high, color=GREEN, alpha=0.15)
-            names.append((places, f"{model.model.item()}\nlayer {layer + 1}"))
+            names.append((places, f"{model.model.item()}\n{layer + 1}".replace(" ", "\n")))
             places += 1
         places += 0.5
     ax.set_xticks(*zip(*names, strict=True), fontsize=6)
-    ax.set(ylabel="effective heads $N_l$", ylim=(0.8, None))
+    ax.set(xlabel="model, layer", ylabel="effective heads $N_l$", ylim=(0.8, None))
     ax.set_title("heads that cannot be mixed")
 
 
@@ -138,13 +138,15 @@ def answer(dataset, own) -> str:
     first = [count[:, 0].mean() / count_of_heads(m) for m in own if len(count := counts(m))]
     later = [count[:, 1:].mean(0).max() for m in own if len(count := counts(m))]
     ends = [over_mixings(dataset, name)[:, 0] for name in dataset.merged.values]
-    wide = ""
+    config, wide = results.config_of(dataset), ""
     if ends:
         least, _, largest = np.mean(np.concatenate(ends), axis=0)
-        wide = f"Heads that can be mixed count {least:.1f} to {largest:.1f} at will; of others "
+        h = most_heads(dataset, str(dataset.merged.values[0]))
+        wide = f"of heads that can be mixed {least:.1f} to {largest:.1f} of {h} matter at will; "
+    both = min(first) >= config.all_matter and max(later) <= config.one_later
     return (
-        f"{wide}{min(first):.0%} to {max(first):.0%} matter in layer 1, and "
-        f"{min(later):.1f} to {max(later):.1f} in a later one."
+        f"{'Yes' if both else 'No'}: {wide}of others {min(first):.0%} to {max(first):.0%} matter "
+        f"in layer 1, and {min(later):.1f} to {max(later):.1f} heads in a later one."
     )
 
 

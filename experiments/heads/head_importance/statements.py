@@ -24,7 +24,8 @@ def about_mixing(config, name: str, seeds: int):
         source=HERE,
         at_least=config.covered,
         over=f"{seeds} seeds",
-        note=f"mixings of condition {config.condition:g} or less, chosen on other prompts",
+        note=f"mixings of condition {config.condition:g} or less, chosen on other prompts; a lower "
+        "bound, by search",
         revision="added after N_1 of one model had been moved from 1.1 to 4.0",
     )
     cover = "(largest - least N_l)/(h - 1) over mixings of the layer's heads"
