@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from experiments.matching import judged
 from experiments.matching.coverage.claims import (
     over_strata,
     relative,
@@ -18,7 +17,7 @@ from experiments.matching.coverage.config import (
     statements,
 )
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 MOST = 7.0  # of the axis of the divergence; who lies above it is an arrow
 ROWS = {
@@ -43,7 +42,7 @@ def plot(dataset):
         names = {f"{tag}_{row}": name for row, name in ROWS.items()}
         names = {id: name for id, name in names.items() if id in by_id}
         style.log_axes(ax, x=True, ticks=(0.01, 0.1, 1, 10))
-        judged.rows(ax, statements(config), by_id, names, (0.01, 15.0))
+        judged_panel.rows(ax, statements(config), by_id, names, (0.01, 15.0))
         ax.axvline(1, color="grey", lw=0.8)
         ax.set(xlabel="judged ratio")
     axes[0].legend(ncols=2, fontsize=6, loc="upper left", columnspacing=0.8, handlelength=1.2)
@@ -66,7 +65,7 @@ def caption(dataset) -> str:
         f"Pools of {config.m} with clusters {1 - config.minority:g} to {config.minority:g}; one "
         "task, a task each, or a class each, which the proxy learns by the logistic loss. Left: "
         f"mean of {config.runs} runs and its 95 % interval; below the dashes the shares are kept. "
-        f"Right: {judged.KEY}. Random and stratified: means of {config.random_draws} draws. "
+        f"Right: {judged_panel.KEY}. Random and stratified: means of {config.random_draws} draws. "
         f"{missing} numbers left out as not finite."
     )
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from experiments.matching import judged
 from experiments.matching.demonstration_order.claims import samples
 from experiments.matching.demonstration_order.config import RULES, models, statements, useful
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 
 def plot(dataset):
@@ -53,7 +52,7 @@ def judged_rows(ax, dataset):
         for model in useful(config)
         for rule, name in rules.items()
     }
-    judged.rows(ax, statements(config), samples(dataset), names, (-0.4, 0.4))
+    judged_panel.rows(ax, statements(config), samples(dataset), names, (-0.4, 0.4))
     ax.axvline(0, color="grey", lw=0.8)
     ax.set(xlabel="judged change, as a share")
     ax.set_title("what is judged")
@@ -83,7 +82,7 @@ def caption(dataset) -> str:
         'theorem (docs/theory, "The order of demonstrations"). The median error in random orders '
         "is "
         + ", ".join(f"{ratio:.2g}" for ratio in far)
-        + f" times the Bayes rule's. c: {judged.KEY}. a, b, d: median of "
+        + f" times the Bayes rule's. c: {judged_panel.KEY}. a, b, d: median of "
         f"{config.runs} runs and the middle 80 % of them; {style.missing(dataset.change)} left out "
         f"as not finite; {finished} of {dataset.status.size} trainings finished; of each run's "
         f"prompts the {100 * config.left_out:.0f} % with the largest errors are left out. "

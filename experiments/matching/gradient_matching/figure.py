@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from experiments.matching import judged
 from experiments.matching.gradient_matching.claims import over_rival, relative, samples
 from experiments.matching.gradient_matching.config import RIVALS, statements, tag
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 COMPARED = ("mismatching", "random", "best of 5", "matching", "matching, prefix", "moments")
 
@@ -33,7 +32,7 @@ def caption(dataset) -> str:
         f"demonstrations (d = {config.d}, noise {config.noise_std:g}). "
         f"a to e: median of {config.runs} runs and the middle 80 % of them; random is the median "
         f"of {config.random_draws} draws; {sum(style.missing(dataset[name]) for name in names)} "
-        f"numbers left out as not finite. e: n = {config.ablation_size}. f: {judged.KEY}."
+        f"numbers left out as not finite. e: n = {config.ablation_size}. f: {judged_panel.KEY}."
     )
 
 
@@ -122,7 +121,7 @@ def judged_rows(ax, dataset):
         "checkpoints": "one / all checkpoints",
     }
     style.log_axes(ax, x=True, ticks=(0.5, 1, 2, 5))
-    judged.rows(ax, statements(config), samples(dataset), names, (0.25, 8.0))
+    judged_panel.rows(ax, statements(config), samples(dataset), names, (0.25, 8.0))
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlabel="judged ratio")
     ax.set_title("what is judged")

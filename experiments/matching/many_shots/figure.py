@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from experiments.matching import judged
 from experiments.matching.many_shots.claims import (
     growth,
     over_bayes,
@@ -12,7 +11,7 @@ from experiments.matching.many_shots.claims import (
 )
 from experiments.matching.many_shots.config import LINEAR, SCALINGS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 
 def plot(dataset):
@@ -38,7 +37,7 @@ def judged_rows(ax, dataset):
     names |= {"softmax": "softmax", "threshold": "unsafe from / η λ_max = 2"}
     style.log_axes(ax, x=True)
     rows = statements(results.config_of(dataset))
-    judged.rows(ax, rows, samples(dataset), names, (1e-3, 1e3))
+    judged_panel.rows(ax, rows, samples(dataset), names, (1e-3, 1e3))
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlabel="judged ratio of errors, or of numbers")
     ax.set_title("what is judged")
@@ -63,7 +62,7 @@ def caption(dataset) -> str:
         f"{config.runs} runs and the middle 80 % of them; {missing} left out as not finite; "
         f"{finished} of {dataset.status.size} trainings finished. Softmax only up to "
         f"{config.softmax_most}: its cost is quadratic. d = {config.d}. Last panel: "
-        f"{judged.KEY}; what lies beyond the axis is drawn at its end."
+        f"{judged_panel.KEY}."
     )
 
 

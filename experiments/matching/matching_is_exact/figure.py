@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from experiments.matching import judged
 from experiments.matching.matching_is_exact.claims import random_subsets, samples
 from experiments.matching.matching_is_exact.config import PATHS, SQUARES, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 FLOOR = np.finfo(float).eps / 10  # an exact zero has no logarithm
 ROUNDING = 1e-10
@@ -53,7 +52,7 @@ def caption(dataset) -> str:
         f"{float(far):.2g} times the Bayes rule's error. e: {config.n} chosen from {config.m} "
         "match only nearly, and random ones (none) not at all. Median and middle 80 % of "
         f"{config.runs} runs, of {config.trained} in d; {missing} numbers left out as not finite. "
-        f"f: {judged.KEY}."
+        f"f: {judged_panel.KEY}."
     )
 
 
@@ -114,6 +113,6 @@ def judged_rows(ax, dataset):
         names[f"softmax_{weights}_nearer"] = "over that unmatched"
     names["subset"] = "subset / random one"
     style.log_axes(ax, x=True, ticks=(0.02, 0.05, 0.1, 0.2, 0.5, 1))
-    judged.rows(ax, statements(config), samples(dataset), names, (0.01, 2.0))
+    judged_panel.rows(ax, statements(config), samples(dataset), names, (0.01, 2.0))
     ax.set(xlabel="judged median")
     ax.set_title("what is judged")

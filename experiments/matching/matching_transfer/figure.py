@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from experiments.matching import judged
 from experiments.matching.matching_transfer.claims import larger, over_bayes, ratios, samples
 from experiments.matching.matching_transfer.config import RULES, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 
 def plot(dataset):
@@ -39,7 +38,7 @@ def caption(dataset) -> str:
         + " times the Bayes rule's median "
         "error: some are far from trained. b: do subsets rank alike? Spearman's "
         "correlation in the median run, random subsets above the diagonal, all below. "
-        f"d = {config.d}, noise {config.noise_std:g}. c, d: {judged.KEY}."
+        f"d = {config.d}, noise {config.noise_std:g}. c, d: {judged_panel.KEY}."
     )
 
 
@@ -85,14 +84,14 @@ def judged_ratios(ax, dataset):
     }
     style.log_axes(ax, x=True, ticks=(0.1, 0.2, 0.5, 1, 2, 5))
     rows = statements(results.config_of(dataset))
-    judged.rows(ax, rows, samples(dataset), names, (0.1, 6.0))
+    judged_panel.rows(ax, rows, samples(dataset), names, (0.1, 6.0))
     ax.set(xlabel="judged ratio of errors")
 
 
 def judged_correlations(ax, dataset):
     names = {"rank_all": "all subsets", "rank_random": "random ones"}
     rows = statements(results.config_of(dataset))
-    judged.rows(ax, rows, samples(dataset), names, (-0.2, 1.0))
+    judged_panel.rows(ax, rows, samples(dataset), names, (-0.2, 1.0))
     ax.set(xlabel="judged rank correlation, worst target")
 
 
