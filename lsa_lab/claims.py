@@ -5,7 +5,7 @@ interval of their difference: ``mean_interval(errors_a - errors_b)``.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Literal, get_args
@@ -128,7 +128,7 @@ def _judged(statement: Statement, samples: Any, confidence: float) -> Claim:
         raise ValueError(f"{statement.id}: {error}") from None
     verdict = verdict_of(interval, *statement.bounds)
     row = (statement.id, statement.source, statement.says, statement.criterion)
-    scale = _log if statement.statistic == "ratio" else float
+    scale = _scale(statement, interval)
     ends, bounds = ((scale(low), scale(high)) for low, high in (interval, statement.bounds))
     decided = verdict != "undecided"
     return Claim(
@@ -159,6 +159,14 @@ def _measured(statement: Statement, samples: Any, confidence: float) -> tuple[fl
         value, half = float(x[0]), errors * float(x[1])
         return value, (value - half, value + half)
     return float(np.asarray(samples).mean()), mean_interval(x, confidence)
+
+
+def _scale(statement: Statement, interval: Interval) -> Callable[[float], float]:
+    """The scale on which widths are compared: logarithms of ratios, and of positive medians, whose
+    intervals of order statistics are the same on every scale."""
+    positive = min(interval[0], *filter(math.isfinite, statement.bounds)) > 0
+    logarithmic = statement.statistic == "ratio" or (statement.statistic == "median" and positive)
+    return _log if logarithmic else float
 
 
 def _log(x: float) -> float:

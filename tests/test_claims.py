@@ -208,6 +208,13 @@ def test_a_ratio_is_thin_on_the_scale_of_logarithms():
     assert not judged(samples, statistic="ratio", at_most=away).thin
 
 
+def test_a_positive_median_is_thin_on_the_scale_of_logarithms_too():
+    samples = [10.0] + 4 * [1e3] + [1e9]
+    assert not judged(samples, statistic="median", at_least=1).thin
+    assert judged(samples, statistic="median", at_least=5).thin
+    assert judged([-x for x in samples], statistic="median", at_most=-1).thin  # Control: no logs
+
+
 def test_what_an_undecided_claim_says_would_decide_it():
     claim = judged((0.1, 0.1), statistic="estimate", at_least=0)
     assert claim.verdict == "undecided"
