@@ -40,6 +40,7 @@ class Statement:
     standard_errors: float = 1.96  # half the width of the interval of an "estimate"
     note: str = ""  # a reading of the source, or a limit of the criterion
     revision: str = ""  # what was changed or added after a look at results
+    redrawn: str = ""  # the fresh runs that judge it since that look: "12 fresh runs, 8 before"
 
     def __post_init__(self):
         if self.statistic not in get_args(Statistic):
@@ -85,6 +86,7 @@ class Claim:
     interval: Interval  # 95 %
     verdict: Verdict
     revision: str = ""  # what was changed or added after a look at results
+    redrawn: str = ""  # the fresh runs that judge it since a look
     thin: bool = False  # decided, by less than a tenth of the interval's width
     runs_factor: float = math.nan  # where undecided: about how many times the runs would decide
 
@@ -137,6 +139,7 @@ def _judged(statement: Statement, samples: Any, confidence: float) -> Claim:
         interval,
         verdict,
         statement.revision,
+        statement.redrawn,
         thin=decided and _thin(ends, bounds),
         runs_factor=math.nan if decided else _runs_factor(scale(value), ends, bounds),
     )

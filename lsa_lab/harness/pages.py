@@ -17,7 +17,7 @@ _RULE = """\
 A claim holds if its whole interval keeps the bound, fails if none of it does, and is undecided
 otherwise. It is thin if an end of the interval is nearer to the bound than a tenth of its width.
 The bounds stand in the experiments' configurations; whatever was changed or added after a look at
-results is said in the row.
+results is said in the row, and whether fresh runs judge it.
 """
 _HEADLINE_COLUMNS = (
     *("Paper", "It says", "Tried on", "Measured", "95 % interval", "Verdict", "All at once"),
@@ -67,10 +67,14 @@ def headline_rows(headlines: Sequence[Headline], whole: Sequence["Result"]) -> l
 def summary(whole: Sequence["Result"]) -> str:
     """As "365 claims: 173 hold, 114 fail, 78 undecided; 12 of the decided are thin, 50 ..."."""
     claims = [claim for result in whole for claim in result.claims]
-    thin, revised = sum(claim.thin for claim in claims), sum(bool(c.revision) for c in claims)
+    thin, revised = sum(claim.thin for claim in claims), [c for c in claims if c.revision]
+    afresh = sum(bool(claim.redrawn) for claim in revised)
+    again = sum(bool(claim.redrawn) for claim in claims) - afresh
     return (
         f"{len(claims)} claims: {counts([claim.verdict for claim in claims])}. {thin} of the "
-        f"decided are thin; {revised} were changed or added after a look at results."
+        f"decided are thin. {len(revised)} were changed or added after a look at results; "
+        f"{afresh} of these are judged by runs drawn after the change. {again} others were drawn "
+        "anew as they stood."
     )
 
 
@@ -151,12 +155,14 @@ def table(claims: Sequence[Claim]) -> str:
     """A Markdown table with one row for each claim."""
     rows = [_COLUMNS, ("---",) * len(_COLUMNS)]
     for claim in claims:
-        criterion = claim.criterion
-        if claim.revision:
-            criterion += f". *After a look at results: {claim.revision}*"
+        said = [
+            claim.revision and f". *After a look at results: {claim.revision}*",
+            claim.redrawn and f". *Drawn anew: {claim.redrawn}*",
+        ]
+        criterion = claim.criterion + "".join(filter(None, said))
         measured = number(claim.value), interval(claim.interval)
-        said = _verdict(claim.verdict, doubt(claim))
-        rows.append((claim.statement, claim.source, criterion, *measured, said))
+        verdict = _verdict(claim.verdict, doubt(claim))
+        rows.append((claim.statement, claim.source, criterion, *measured, verdict))
     return _rows(rows)
 
 

@@ -131,11 +131,14 @@ def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeyp
     config = importlib.import_module("toy_lab.theme.toy.config")
     first, *others = config.statements(config.Config())
     revised = dataclasses.replace(first, revision="it was the median")
-    monkeypatch.setattr(config, "statements", lambda _: (revised, *others))
+    again = dataclasses.replace(others[0], redrawn="12 fresh runs, 8 before")
+    monkeypatch.setattr(config, "statements", lambda _: (revised, again, *others[1:]))
     program("report")
     for name in ("CLAIMS.md", "index.html", "toy/README.md"):
         text = (toy / "figures" / name).read_text(encoding="utf-8")
         assert "After a look at results: it was the median" in text
+        assert "Drawn anew: 12 fresh runs, 8 before" in text
         if name != "toy/README.md":
-            assert "1 were changed or added after a look at results" in text
+            assert "1 were changed or added after a look at results; 0 of these" in text
+            assert "1 others were drawn anew as they stood" in text
             assert "too few samples for an interval" in text
