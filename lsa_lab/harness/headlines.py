@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from lsa_lab.claims import Verdict
 
+# Toy: weights that were constructed, drawn or briefly trained. Trained: a risk near the best known.
 Badge = Literal["theorem", "toy", "trained", "real table"]
 
 

@@ -83,6 +83,8 @@ def family_level(front: Sequence[HeadlineRow]) -> str:
     judged = [(row.claim, row.family) for row in front if row.claim and row.family]
     stand = sum(alone.verdict == together.verdict for alone, together in judged)
     return (
+        "Tried on: theorem, proved for all sizes; toy, weights that were constructed, drawn or "
+        "briefly trained; trained, models whose risk is near the best known; real table, data. "
         f"{len(judged)} of these verdicts rest on samples. At 95 % each about one in twenty "
         f"intervals misses its truth. The last column judges with intervals of "
         f"{100 * (1 - 0.05 / max(1, len(judged))):.2f} %, so that all of them cover at once with "
