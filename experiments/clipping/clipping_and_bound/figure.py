@@ -5,9 +5,8 @@ import numpy as np
 from experiments.clipping.clipping_and_bound.claims import agreements, changes, samples
 from experiments.clipping.clipping_and_bound.config import PLAIN, statements
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.judged_rows import judged_rows
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 JUDGED = {
     "ranks_risks": "bound, risk",
@@ -59,10 +58,10 @@ def plot(dataset):
     axes[2].legend(handles[3:], labels[3:], loc="lower left")
     over_c(axes[3], dataset)
     rows = statements(results.config_of(dataset)), samples(dataset)
-    judged_rows(axes[4], *rows, JUDGED)
-    axes[4].set(xlabel="rank correlation over ranks kept", xlim=(-1, 1))
-    judged_rows(axes[5], *rows, SHARES)
-    axes[5].set(xlabel="share", xlim=(0, 1))
+    judged_panel.rows(axes[4], *rows, JUDGED, (-1, 1))
+    axes[4].set(xlabel="rank correlation over ranks kept")
+    judged_panel.rows(axes[5], *rows, SHARES, (0, 1))
+    axes[5].set(xlabel="share")
     return figure
 
 
@@ -95,8 +94,8 @@ def caption(dataset) -> str:
         f"a to c: clipping more, from left to right; median of {dataset.sizes['run']} trained "
         f"stacks ({left_out(dataset)} diverged and left out) and the middle 80 %; {lost} left out "
         f"as not positive. d: mean and 95 % interval over c of C = cI, which is free: these stacks "
-        f"have no noise of their own. e, f: the judged rows with 95 % intervals, at the c that "
-        f"suits each best on the other runs; red ticks are their bounds. Losses are clipped at "
+        f"have no noise of their own. e, f: {judged_panel.KEY}; c is the one that suits each row "
+        f"best on the other runs. Losses are clipped at "
         f"{config.largest_loss:g}. The stacks' excess risk is {over_ridge(dataset):.3g} times that "
         f"of ridge regression (geometric mean). n = {config.n} is small, and the weights come from "
         f"pretraining."

@@ -3,11 +3,10 @@
 import numpy as np
 
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.judged_rows import judged_rows
 from experiments.clipping.truncation_norms.claims import by_layer, rises_by_norm, samples
 from experiments.clipping.truncation_norms.config import MATRICES, MODULES, MOVEMENTS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 SHARES = {
     "own": "own |G_t|",
@@ -32,11 +31,11 @@ def plot(dataset):
     plot_sizes(axes[1], dataset)
     plot_sum(axes[2], dataset)
     plot_movement(axes[3], dataset)
-    judged_rows(axes[4], statements(config), judged, SHARES)
-    axes[4].set(xlabel="share in which it rises", xlim=(0, 1))
-    judged_rows(axes[5], statements(config), judged, LOGS)
+    judged_panel.rows(axes[4], statements(config), judged, SHARES, (0, 1))
+    axes[4].set(xlabel="share in which it rises")
     axes[5].set_xscale("symlog", linthresh=0.01)
-    axes[5].set(xlabel="log ratio; last layer - first layer", xlim=(-5, 0.01))
+    judged_panel.rows(axes[5], statements(config), judged, LOGS, (-5, 0.01))
+    axes[5].set(xlabel="log ratio; last layer - first layer")
     return figure
 
 
@@ -123,6 +122,5 @@ def caption(dataset) -> str:
         f"layers, without the last layer where later |G| count; dashes: what counts as rare. b: "
         f"the median (lines) and the worst (dotted) of all random stacks; the star is "
         f"{before:.2g} becoming {after:.2g}, written down. c: median and the middle 80 %. d: mean "
-        f"and its 95 % interval. e, f: the judged rows with 95 % intervals; red ticks are their "
-        f"bounds."
+        f"and its 95 % interval. e, f: {judged_panel.KEY}."
     )

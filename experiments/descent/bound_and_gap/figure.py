@@ -6,7 +6,7 @@ import numpy as np
 from experiments.descent.bound_and_gap.claims import least_bounds, samples
 from experiments.descent.bound_and_gap.config import GRID, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 WORDS = {"noise": "noise", "shots": "n", "depth": "layers"}
 PARTS = {"noisy_bound": "bound", "noise_cost": "cost"}
@@ -94,14 +94,14 @@ def whole_grid(ax, dataset):
 
 def correlations(ax, dataset):
     """The judged rows that are correlations, at the best c and at the spread."""
-    rows = {each.id: each for each in statements(results.config_of(dataset))}
+    rows = statements(results.config_of(dataset))
     labels = {
         f"{name}{suffix}": f"{words}{c}"
         for name, words in RANKS.items()
         for suffix, c in (("", ""), ("_by_spread", ", spread"))
     }
-    style.judged(ax, [rows[id] for id in labels], samples(dataset), list(labels.values()))
-    ax.set(xlabel="rank correlation with the gap", xlim=(-1, 1))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (-1, 1))
+    ax.set(xlabel="rank correlation with the gap")
     ax.set_title("judged")
 
 
@@ -125,7 +125,7 @@ def caption(dataset) -> str:
         f"prompts, of which Assumption 1 speaks; its correlations are "
         f"{', '.join(f'{x:.2f}' for x in spread)} (f). {config.groups} tasks of {config.prompts} "
         f"prompts. a to c: median and the middle 80 %; d to f: mean, d and f with its 95 % "
-        f"interval. Dashes: the largest loss; red ticks: the bounds of the rows. {lost} gaps left "
+        f"interval. f: {judged_panel.KEY}. Dashes: the largest loss. {lost} gaps left "
         f"out as not positive. e: circles, squares, ... are growing label noise. Weights come from "
         f"pretraining, and 1/n with small n is loose."
     )
