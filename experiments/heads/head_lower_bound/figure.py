@@ -5,7 +5,6 @@ import numpy as np
 from experiments.heads.head_lower_bound.claims import over_all_heads, samples
 from lsa_lab import results
 from lsa_lab.harness import style
-from lsa_lab.statistics import median_interval
 from lsa_lab.theory.wishart import rotation_invariant_bound
 
 LABELS = {"alone": "features alone", "beside raw": "beside raw covariates"}
@@ -51,10 +50,10 @@ def plot_ratio(ax, dataset, config):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     judged = samples(dataset)
-    alone, beside = (_times(judged[name]) for name in ("cost", "cost_beside_raw"))
+    alone, beside = (np.median(judged[name]) for name in ("cost", "cost_beside_raw"))
     return (
-        f"Descent on features of fewer than d = {config.d} heads has at least {alone} times the "
-        f"risk of d heads; beside raw covariates, {beside}. (That H < d heads of one layer miss "
+        f"Descent on features of fewer than d = {config.d} heads has at least {alone:.2g} times "
+        f"the risk of d heads, {beside:.2g} times beside raw covariates. (That H < d heads of one layer miss "
         'd - H of the covariates is a theorem: docs/theory, "The head lower bound".) a: the excess '
         f"risk; {config.sparsity} of w's coordinates not 0, n = {config.n}, noise "
         f"{config.noise_std:g}; neighbouring coordinates share a head; step size, number of steps "
@@ -62,8 +61,3 @@ def caption(dataset) -> str:
         f"{config.d} heads; grey: where a row would hold. Medians of {config.runs} runs and their "
         "95 % intervals."
     )
-
-
-def _times(ratios) -> str:
-    low, high = median_interval(ratios)
-    return f"{np.median(ratios):.2f} [{low:.2f}, {high:.2f}]"

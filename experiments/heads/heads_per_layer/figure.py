@@ -100,8 +100,8 @@ def caption(dataset) -> str:
     over = [runs.mean() for row in rows for id, runs in row.items() if id.startswith("beats_ridge")]
     return (
         f"In {order}: many in layer 1 and one later reach {max(over, default=np.nan):.2f} of "
-        f"ridge's risk or less at every n, as many everywhere {min(over_bayes):.2f} to "
-        f"{max(over_bayes):.2f} times that of the sparse Bayes rule. "
+        f"ridge's risk or less at every n, many everywhere {min(over_bayes):.2f} to "
+        f"{max(over_bayes):.2f} times the sparse Bayes rule's. "
         f"a, b: heads in each layer, and excess risk, n × excess / σ²; models with all heads beat "
         f"{' and '.join(beaten[-2:]) or 'no rule'}. Rules that ignore directions approach d on "
         "this scale, sparse ones s; none that ignores them can be below the dashed line. Descent "

@@ -27,7 +27,8 @@ def caption(dataset) -> str:
     names = ("error", "gap", "small", "by_used", "by_length", "gap_by_swaps")
     return (
         f"Matched demonstrations leave {_span(matched)} of the error of random subsets, and "
-        f"{_span(diverse)} of that of determinantal ones, which are chosen without gradients. "
+        f"{_span(diverse)} of that of determinantal ones. "
+        "These are chosen without gradients. "
         f"A stack of {config.depth} steps of descent learns from n of {config.m} noisy "
         f"demonstrations (d = {config.d}, noise {config.noise_std:g}). "
         f"a to e: median of {config.runs} runs and the middle 80 % of them; random is the median "
