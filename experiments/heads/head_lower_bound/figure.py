@@ -53,9 +53,9 @@ def caption(dataset) -> str:
     alone, beside = (np.median(judged[name]) for name in ("cost", "cost_beside_raw"))
     return (
         f"Descent on features of fewer than d = {config.d} heads has at least {alone:.2g} times "
-        f"the risk of d heads, {beside:.2g} times beside raw covariates. (That H < d heads of one layer miss "
-        'd - H of the covariates is a theorem: docs/theory, "The head lower bound".) a: the excess '
-        f"risk; {config.sparsity} of w's coordinates not 0, n = {config.n}, noise "
+        f"the risk of d heads, {beside:.2g} times beside raw covariates. (That H < d heads of one "
+        'layer miss d - H of the covariates is a theorem: docs/theory, "The head lower bound".) '
+        f"a: the excess risk; {config.sparsity} of w's coordinates not 0, n = {config.n}, noise "
         f"{config.noise_std:g}; neighbouring coordinates share a head; step size, number of steps "
         "and the raw covariates' share chosen on other prompts. b: the same over that with "
         f"{config.d} heads; grey: where a row would hold. Medians of {config.runs} runs and their "

@@ -54,8 +54,8 @@ def caption(dataset) -> str:
     config, worst = results.config_of(dataset), samples(dataset)
     missing = sum(style.missing(dataset[name]) for name in ("risk", "excess", "cosine"))
     return (
-        f"A trained layer's risk is at most {100 * worst['risk'].mean():.2g} % above the optimum of "
-        f"theory, and its matrix has cosine {worst['matrix'].mean():.4f} with the optimal one. "
+        f"A trained layer's risk is at most {100 * worst['risk'].mean():.2g} % above theory's "
+        f"optimum, and its matrix has cosine {worst['matrix'].mean():.4f} with the optimal one. "
         f"Means, at the worst task and length. Lines: the optimum in closed "
         f"form; colours are tasks. Points: mean of {config.runs} trained layers with its 95 % "
         f"interval; {missing} left out as not finite. d: red ticks are bounds. d = {config.d}."
