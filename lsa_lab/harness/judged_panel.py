@@ -70,7 +70,7 @@ def _interval(ax: "Axes", row: int, claim: Claim, span: Interval) -> None:
     right = claim.value > span[1]
     ax.plot(span[right], row, "<>"[right], mfc="white", ms=6, **look)
     ax.annotate(
-        f"{claim.value:.2g}".replace("-", "\u2212"),
+        f"{claim.value:.3g}".replace("-", "\u2212"),
         (span[right], row),
         (-6 if right else 6, 0),
         textcoords="offset points",

@@ -5,11 +5,10 @@ import numpy as np
 from experiments.clipping.clipping_curves.claims import over_ends, relative, samples, sides
 from experiments.clipping.clipping_curves.config import DROPPED, statements
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.judged_rows import judged_rows
 from experiments.clipping.layer_ends import shallow_and_deep
 from experiments.clipping.transformer_config import PARTS
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 from lsa_lab.statistics import CONFIDENCE
 
 FACTORS = {"deep_bears_more": "shallow\nover deep", "few_shots_collapse_less": "few over\nn shots"}
@@ -30,15 +29,15 @@ def plot(dataset):
     factors = {
         f"{part.lower()}_{id}": f"{part}, {text}" for part in PARTS for id, text in FACTORS.items()
     }
-    judged_rows(axes[4], bounds, judged, factors)
+    judged_panel.rows(axes[4], bounds, judged, factors, (-0.8, 0.4))
     axes[4].set(xlabel="log₁₀ risk ratio", title="judged factors")
     shares = {
         f"{part.lower()}_{id}": f"{part}, {text}" for part in PARTS for id, text in SHARES.items()
     }
     names = {"few": min(config.shots), "trained": config.n, "many": max(config.shots)}
     shares |= {f"helps_{name}": f"best edit,\n{shots} shots" for name, shots in names.items()}
-    judged_rows(axes[5], bounds, judged, shares)
     axes[5].set_xscale("symlog", linthresh=0.01)
+    judged_panel.rows(axes[5], bounds, judged, shares, (-0.15, 15))
     ticks = (-0.1, 0, 0.1, 1, 10)
     axes[5].set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes[5].set(xlabel="share of the risk", title="judged shares")
@@ -102,7 +101,7 @@ def caption(dataset) -> str:
         f"Our models are far from the best predictor: unclipped, their risk is that of ridge "
         f"regression times {ratios} shots, and they were trained at {config.n} alone. "
         f"{by_rate(dataset, config)} {two_readings(dataset, config)} a to d: means over runs and "
-        f"95 % intervals; e, f: what is judged, its interval, and in red its bound. "
+        f"95 % intervals; e, f: {judged_panel.KEY}. "
         f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), each with "
         f"{config.prompts} prompts of its own; drastic: rates >= {config.high:g}, averaged. Of "
         f"{edits} edits the interval of a change lies below zero for {better} shots; luck alone "

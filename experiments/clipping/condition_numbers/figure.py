@@ -5,9 +5,8 @@ import numpy as np
 from experiments.clipping.condition_numbers.claims import rank_correlation, samples, tilt
 from experiments.clipping.condition_numbers.config import MODULES, statements
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.judged_rows import judged_rows
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 from lsa_lab.statistics import mean_interval
 
 MEASURES = {"condition": "condition number", "stable_rank": "stable rank"}
@@ -31,7 +30,7 @@ def plot(dataset):
     style.log_axes(axes[0], y=True)
     axes[0].set_ylim(top=100 * axes[0].get_ylim()[1])
     plot_tilt(axes[2], dataset, config)
-    judged_rows(axes[3], statements(config), judged, JUDGED)
+    judged_panel.rows(axes[3], statements(config), judged, JUDGED, (-0.45, 0.45))
     axes[3].set(xlabel="log₁₀ of a ratio", title="judged, mean over matrices")
     for ax, (name, label) in zip(axes[4:], MEASURES.items(), strict=True):
         plot_tolerance(ax, dataset, name, label, config)
@@ -102,7 +101,7 @@ def caption(dataset) -> str:
         f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), whose risk is "
         f"{far:.2g} times that of ridge regression: they are far from the best predictor. a, b: "
         f"median and middle 80 % of the runs; dotted: the same matrices before training. c: mean "
-        f"and its 95 % interval. d: what is judged, its interval, and in red its bound. "
+        f"and its 95 % interval. d: {judged_panel.KEY}. "
         f"e, f: one matrix clipped at {config.rate:g}, the "
         f"number at a point is its layer, colours as in a; medians over runs. ρ: Spearman's "
         f"correlation of the two over the layers of a module and run, averaged; it is "

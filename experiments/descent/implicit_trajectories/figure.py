@@ -3,7 +3,7 @@
 from experiments.descent.implicit_trajectories.claims import cosines, distances, nearest, samples
 from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 FOLLOWED = ("GD", "GD++")  # whose directions are shown
 JUDGED = {
@@ -53,9 +53,8 @@ def directions(ax, dataset):
 
 
 def judged(ax, dataset):
-    rows = {each.id: each for each in statements(results.config_of(dataset))}
-    rows = [rows[name] for name in JUDGED]
-    style.judged(ax, rows, samples(dataset), [*JUDGED.values()])
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (-0.3, 1.0))
     ax.axvline(0, color="grey", lw=0.8)
     ax.set_title("what is judged")
 
@@ -77,5 +76,6 @@ def caption(dataset) -> str:
         f"predicting 0, where least squares keeps none. Points: means of {config.runs} runs with "
         f"95 % intervals; {missing} numbers left out as not finite. d = {config.d}, "
         f"n = {config.n}, no noise. Parameters are fitted, on other prompts, to each run's "
-        f"prediction, for ridge to that of each layer. Red: bounds."
+        f"prediction, for ridge to that of each layer. Red: bounds. "
+        f"d: {judged_panel.KEY}."
     )

@@ -1,11 +1,9 @@
 """Errors of trained models against shots and training steps, beside known rules; what counts."""
 
-import numpy as np
-
 from experiments.descent.shots_and_steps.claims import left_over, over_bayes, samples
 from experiments.descent.shots_and_steps.config import MODELS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 
 def plot(dataset):
@@ -48,15 +46,11 @@ def against_steps(ax, dataset):
 
 
 def judged(ax, dataset):
-    rows, measured, low = statements(results.config_of(dataset)), samples(dataset), 1e-3
-    labels = []
-    for row in rows:
-        value = np.median(measured[row.id])
-        outside = f" ({value:.0e})" if value < low else ""
-        labels.append(row.id.replace("_", " ") + outside)
-    style.judged(ax, rows, measured, labels)
+    rows = statements(results.config_of(dataset))
+    labels = {row.id: row.id.replace("_", " ") for row in rows}
     style.log_axes(ax, x=True)
-    ax.set(xlabel="ratio, or share", xlim=(low, 1e4))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (1e-3, 1e4))
+    ax.set(xlabel="ratio, or share")
     ax.set_title("what is judged")
 
 
@@ -81,5 +75,5 @@ def caption(dataset) -> str:
         f"at lengths that they were not trained at: {above} medians lie above the axes. Medians of "
         f"{config.runs} runs with 95 % intervals; {missing} numbers left out as not finite, "
         f"{diverged} of {dataset.status.size} trainings diverged. Grey: the {config.n} shots of "
-        f"training. d: red ticks are upper bounds."
+        f"training. d: {judged_panel.KEY}."
     )

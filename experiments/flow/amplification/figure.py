@@ -6,7 +6,7 @@ from experiments.flow.amplification.claims import disparity, runs_of, samples
 from experiments.flow.amplification.stacks import HALVED, KINDS, LABELS, alone, stacks
 from experiments.flow.amplification.statements import statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 COLOUR = dict(zip(KINDS, style.COLOURS, strict=False))
 SHARES = {"larger": "ends larger", "growth": "grows in every layer", "flips": "is turned"}
@@ -35,24 +35,14 @@ def plot(dataset):
 
 
 def _draw_judged(axes, dataset, config):
-    numbers, labels = samples(dataset), [label for label, *_ in _rows(config)]
-    for ax, reading in zip(axes, ("disparity", "lead"), strict=True):
-        judged = [each for each in statements(config) if each.id.endswith(f"_{reading}")]
-        style.judged(ax, judged, numbers, labels)
-        _cut(ax, [np.median(numbers[each.id]) for each in judged], *LIMITS[reading])
+    names, numbers = [label for label, *_ in _rows(config)], samples(dataset)
     axes[0].set(title="disparity", xlabel="last layer over first", xscale="log")
-    _name(axes[0].xaxis, LIMITS["disparity"])
     axes[1].set(title="lead", xlabel="last layer less first")
-
-
-def _cut(ax, values, low, high):
-    """Numbers that lie beyond the axis stand at its end."""
-    for row, value in enumerate(values):
-        if not low < value < high:
-            end, side = (high, "right") if value > low else (low, "left")
-            words = f"{value:.3g} →" if value > low else f"← {value:.3g}"
-            ax.text(end, row, words.replace("-", "\u2212"), ha=side, va="center", fontsize=7)
-    ax.set_xlim(low, high)
+    for ax, (reading, limits) in zip(axes, LIMITS.items(), strict=True):
+        judged = [each for each in statements(config) if each.id.endswith(f"_{reading}")]
+        labels = {each.id: name for each, name in zip(judged, names, strict=True)}
+        judged_panel.rows(ax, judged, numbers, labels, limits)
+    _name(axes[0].xaxis, LIMITS["disparity"])
 
 
 def _name(axis, limits):
@@ -107,7 +97,7 @@ def _draw_shares(ax, dataset, rows, generic):
         ax.plot(values, np.arange(len(rows)), marker, color=colour, label=label)
     ax.axvline(generic, color="grey", lw=0.8, ls="--")
     ax.set_yticks(range(len(rows)))
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(-0.03, 1.03), title="share of pairs")
+    ax.set(ylim=(len(rows) - 0.4, -0.6), xlim=(-0.03, 1.03), title="share of pairs")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.04), handletextpad=0.1)
 
 
@@ -138,10 +128,10 @@ def caption(dataset) -> str:
     return (
         f"Depth makes lone flows {ends['large']:.0f} times as unequal in random linear stacks of "
         f"large weights, at most {softmax:.2g} times in softmax ones; in a shared prompt {shared}. "
-        "(a, b) What is judged: median over runs, 95 % interval, "
-        "red bounds. The disparity is the median |log ratio| over pairs; the lead is the median "
-        "log ratio, the larger flow of the first layer on top: it falls by regression to the mean "
-        'and rises no faster than the disparity (docs/theory, "The amplification theorem"). (c) '
+        f"(a, b) {judged_panel.KEY}; medians over runs. The disparity is the median |log ratio| "
+        "over pairs; the lead is the median log ratio, the larger flow of the first layer on top: "
+        "it falls by regression to the mean and rises no faster than the disparity "
+        '(docs/theory, "The amplification theorem"). (c) '
         f"Dashed: what a theorem on generic stacks asks for. (d) Gain {config.gain:g}; filled: "
         "untied, open: tied. (f) Filled: alone, open: two "
         f"of {config.shots} in a prompt. Grey: no change. Residual × {config.skips[0]:g}: over, or "

@@ -3,7 +3,7 @@
 from experiments.one_layer.covariate_shift.claims import samples
 from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 BLUE, RED, GREEN = style.COLOURS[:3]  # the trained layer, descent, ridge or the second scale
 
@@ -60,8 +60,14 @@ def table(ax, dataset):
 
 
 def judged(ax, dataset):
-    labels = ("risk / theory's", "risk less zero's, c = 3", "table: less mean's", "less descent's")
-    style.judged(ax, statements(results.config_of(dataset)), samples(dataset), labels)
+    labels = {
+        "theory": "risk / theory's",
+        "floor": "risk less zero's, c = 3",
+        "table": "table: less mean's",
+        "table_descent": "less descent's",
+    }
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (-0.2, 1.2))
     ax.set_title("what is judged")
 
 
@@ -82,6 +88,6 @@ def caption(dataset) -> str:
         f"finite. That descent is unmoved by the scale is a theorem "
         f'(docs/theory, "Symmetries of predictions"). '
         f"c: diabetes table, means with 95 % intervals over {config.table_groups} "
-        f"disjoint groups of patients. d: red ticks are bounds. Descent: {config.descent_steps} "
-        f"steps of each prompt's own 1/λ_max."
+        f"disjoint groups of patients. d: {judged_panel.KEY}. "
+        f"Descent: {config.descent_steps} steps of each prompt's own 1/λ_max."
     )

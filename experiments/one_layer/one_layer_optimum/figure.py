@@ -5,7 +5,7 @@ import itertools
 from experiments.one_layer.one_layer_optimum.claims import samples
 from experiments.one_layer.one_layer_optimum.config import TASKS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 
 def plot(dataset):
@@ -41,10 +41,9 @@ def plot(dataset):
 
 
 def judged(ax, dataset):
-    rows = [each for each in statements(results.config_of(dataset)) if each.id != "matrix"]
-    style.judged(
-        ax, rows, samples(dataset), ("excess over\nthe optimum", "change with\nmore heads")
-    )
+    labels = {"risk": "excess over\nthe optimum", "heads": "change with\nmore heads"}
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (-0.025, 0.025))
     ax.axvline(0, color="grey", lw=0.8)
     ax.set(xlabel="share of the risk")
     ax.set_title("what is judged, at the worst place")
@@ -58,5 +57,5 @@ def caption(dataset) -> str:
         f"optimum, and its matrix has cosine {worst['matrix'].mean():.4f} with the optimal one. "
         f"Means, at the worst task and length. Lines: the optimum in closed "
         f"form; colours are tasks. Points: mean of {config.runs} trained layers with its 95 % "
-        f"interval; {missing} left out as not finite. d: red ticks are bounds. d = {config.d}."
+        f"interval; {missing} left out as not finite. d: {judged_panel.KEY}. d = {config.d}."
     )
