@@ -52,7 +52,7 @@ def caption(dataset) -> str:
     missing = style.missing(dataset.error) + style.missing(dataset.softmax)
     far = [f"{ratio:.2g}" for ratio in over_bayes(dataset)]
     return (
-        f"More demonstrations than in training leave {min(left):.2g} to {max(left):.2g} of the "
+        f"They leave {min(left):.2g} to {max(left):.2g} of the "
         "error if attention divides by their number; with a fixed divisor linear attention "
         f"overshoots. Those beyond the {config.n} of training (dashes) help the descent to the end "
         f"and trained stacks until their bias is left. Divided by {config.n} always, the same "
