@@ -9,7 +9,7 @@ from experiments.clipping.layer_ends import shallow_and_deep
 from experiments.clipping.transformer_config import PARTS
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
-from lsa_lab.statistics import CONFIDENCE
+from lsa_lab.statistics import CONFIDENCE, mean_interval
 
 FACTORS = {"deep_bears_more": "shallow\nover deep", "few_shots_collapse_less": "few over\nn shots"}
 SHARES = {
@@ -88,7 +88,10 @@ def rate_axis(ax, rates):
 def caption(dataset) -> str:
     config, judged, change = results.config_of(dataset), samples(dataset), relative(dataset)
     flat = [judged[f"{part.lower()}_deep_is_flat"].mean() for part in PARTS]
-    apart = [10 ** judged[f"{part.lower()}_deep_bears_more"].mean() for part in PARTS]
+    apart = [
+        "{:.2f} [{:.2f}, {:.2f}]".format(*10 ** np.array([logs.mean(), *mean_interval(logs)]))
+        for logs in (judged[f"{part.lower()}_deep_bears_more"] for part in PARTS)
+    ]
     side, tail, edits = sides(change), (1 - CONFIDENCE) / 2, change[0, 0].size
     shots = dataset.shots.values
     better = ", ".join(f"{int((side.sel(shots=s) < 0).sum())} at {s}" for s in shots)
@@ -97,7 +100,7 @@ def caption(dataset) -> str:
     return (
         f"Drastic clipping of the last {config.ends} layers raises our models' risk by "
         f"{flat[0]:.0%} (attention) and {flat[1]:.0%} (MLP); with the first {config.ends} it is "
-        f"{apart[0]:.2f} and {apart[1]:.2f} times as high. "
+        f"{apart[0]} and {apart[1]} times as high. "
         f"Our models are far from the best predictor: unclipped, their risk is that of ridge "
         f"regression times {ratios} shots, and they were trained at {config.n} alone. "
         f"{by_rate(dataset, config)} {two_readings(dataset, config)} a to d: means over runs and "

@@ -52,7 +52,7 @@ def _about_ends(config, name, place):
         Statement(
             f"{name}_few_shots_collapse_less",
             FIGURE_2,
-            f"With fewer shots the risk grows by a smaller factor as shallow {place} are clipped",
+            f"With fewer shots, clipping shallow {place} multiplies the risk by less",
             f"log10(risk clipped / unclipped) at {few} shots {less}",
             at_most=0.0,
             note="unclipped risks at few shots are nearer to the ceiling, that of predicting 0",
@@ -61,7 +61,7 @@ def _about_ends(config, name, place):
         Statement(
             f"{name}_few_shots_rise_less",
             FIGURE_2,
-            f"With fewer shots the risk rises by less as shallow {place} are clipped",
+            f"With fewer shots, clipping shallow {place} adds less to the risk",
             f"(risk clipped - unclipped) / risk of predicting 0 at {few} shots {less}",
             at_most=0.0,
             revision=f"the other reading, under a name of its own after a look; {OWN_PROMPTS}",

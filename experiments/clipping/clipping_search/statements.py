@@ -34,7 +34,7 @@ def statements(config) -> tuple[Statement, ...]:
         Statement(
             "algorithm_wins",
             paper,
-            f"{few} Algorithm 1 improves our models more often than it harms them",
+            f"{few} Algorithm 1 improves our models clearly more often than it harms them",
             "wins less losses on test, as a share of the searches,",
             at_least=config.margin,
             note="table C.5: 20 wins, 3 losses, 5 ties",
@@ -51,7 +51,7 @@ def statements(config) -> tuple[Statement, ...]:
         Statement(
             "more_prompts_win",
             paper,
-            f"{many} Algorithm 1 improves our models more often than it harms them",
+            f"{many} Algorithm 1 improves our models clearly more often than it harms them",
             "wins less losses on test, as a share of the searches,",
             at_least=config.margin,
             revision=added,

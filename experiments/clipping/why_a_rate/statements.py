@@ -49,7 +49,8 @@ def _about_gains(config):
         f"{gain}, of W_K alone, averaged over conditions,",
         at_most=config.worthwhile,
         note="A2's W_K of one layer: +0, +0 and +.01 of score",
-        revision=f"{REVISION}; averaged over conditions: it was the one where it is largest",
+        revision=f"{REVISION}; averaged over conditions: it was the one where it is largest, "
+        "which would leave it undecided in these runs too",
     )
     rate_varies = Statement(
         "rate_varies",

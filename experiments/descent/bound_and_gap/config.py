@@ -1,4 +1,4 @@
-"""The sizes and the statements of `bound_and_gap`, fixed before its first run."""
+"""The sizes and the statements of `bound_and_gap`."""
 
 from dataclasses import dataclass
 

@@ -113,6 +113,7 @@ def caption(dataset) -> str:
     free = (dataset.bound - np.abs(dataset.gap)).mean("group").min(GRID)
     broken = dataset.update_noise.values[free.values < 0]
     below = f"from c = {broken.min():g} on" if len(broken) else "at no c of d"
+    over = float((dataset.noisy_bound < np.abs(dataset.noisy_gap)).mean())
     lost = sum(style.missing(v) for axis in WORDS for v in series(dataset, axis).values())
     return (
         f"At its best over c A2's bound is {float(least.min()):.2g} to {float(least.max()):.2g}, "
@@ -124,7 +125,8 @@ def caption(dataset) -> str:
         f"and falls to 0 as c grows. c the spread: as large as the spread of the updates over "
         f"prompts, of which Assumption 1 speaks; its correlations are "
         f"{', '.join(f'{x:.2f}' for x in spread)} (f). {config.groups} tasks of {config.prompts} "
-        f"prompts. a to c: median and the middle 80 %; d to f: mean, d and f with its 95 % "
+        f"prompts; {over:.1%} of the single gaps with noise, estimates of expectations, exceed "
+        f"their bound. a to c: median and the middle 80 %; d to f: mean, d and f with its 95 % "
         f"interval. f: {judged_panel.KEY}. Dashes: the largest loss. {lost} gaps left "
         f"out as not positive. e: circles, squares, ... are growing label noise. Weights come from "
         f"pretraining, and 1/n with small n is loose."

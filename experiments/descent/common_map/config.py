@@ -1,4 +1,4 @@
-"""The models, the sizes and the statements of `common_map`, fixed before its first run."""
+"""The models, the sizes and the statements of `common_map`."""
 
 from dataclasses import dataclass
 

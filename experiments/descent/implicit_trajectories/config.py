@@ -1,4 +1,4 @@
-"""The sizes and the statements of `implicit_trajectories`, fixed before its first run."""
+"""The sizes and the statements of `implicit_trajectories`."""
 
 from dataclasses import dataclass
 
@@ -131,6 +131,7 @@ def about_linear_layers(config) -> tuple[Statement, ...]:
             "What a trained linear stack computes is a run of GD++",
             "distance to GD++ at the last layer",
             at_most=config.distance,
+            note="ridge, which takes no steps, is as near: see not_ridge",
             revision=fresh(config),
         ),
         Statement(

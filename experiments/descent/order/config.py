@@ -1,4 +1,4 @@
-"""The sizes and the statements of `order`, fixed before its first run."""
+"""The sizes and the statements of `order`."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The sizes and the statements of `shots_and_steps`, fixed before its first run."""
+"""The sizes and the statements of `shots_and_steps`."""
 
 from dataclasses import dataclass
 

@@ -7,6 +7,7 @@ from experiments.flow.amplification.stacks import HALVED, KINDS, LABELS, alone, 
 from experiments.flow.amplification.statements import statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.statistics import median_interval
 
 COLOUR = dict(zip(KINDS, style.COLOURS, strict=False))
 SHARES = {"larger": "ends larger", "growth": "grows in every layer", "flips": "is turned"}
@@ -124,10 +125,13 @@ def caption(dataset) -> str:
         for kind in ("linear", "softmax")
         if kind in config.kinds
     )
+    others = _softmax_at_other_gains(dataset, config)
     dropped = int(dataset.dropped.sel(reading="token").sum())
     return (
-        f"Depth makes lone flows {ends['large']:.0f} times as unequal in random linear stacks of "
-        f"large weights, at most {softmax:.2g} times in softmax ones; in a shared prompt {shared}. "
+        f"Depth makes lone flows {ends['large']:.0f} times as unequal, in logarithms, in random "
+        f"linear stacks of large weights, at most {softmax:.2g} times in softmax ones; in a "
+        f"shared prompt {shared}. Softmax stacks are judged at gain {config.gain:g}: at the others "
+        f"{others} stacks have an interval above {config.factor:g}. "
         f"(a, b) {judged_panel.KEY}; medians over runs. The disparity is the median |log ratio| "
         "over pairs; the lead is the median log ratio, the larger flow of the first layer on top: "
         "it falls by regression to the mean and rises no faster than the disparity "
@@ -143,6 +147,19 @@ def caption(dataset) -> str:
         f"ones of {config.trained_pairs}; left out: {dropped} pairs that overflow. Flows to the "
         "query's token; of descent and trained stacks to the prediction."
     )
+
+
+def _softmax_at_other_gains(dataset, config):
+    """How many of the lone random stacks, at gains that no row judges, amplify the disparity."""
+    cases = [
+        f"{kind}: {tying}gain {gain:g}"
+        for kind in config.kinds[1:]
+        for tying in ("", "tied, ")
+        for gain in config.gains
+        if gain != config.gain
+    ]
+    lows = [median_interval(disparity(dataset, case)[:, -1])[0] for case in cases]
+    return f"{sum(low >= config.factor for low in lows)} of {len(lows)}"
 
 
 def _training(dataset):

@@ -65,7 +65,7 @@ def _random_linear(config):
         Stack(
             "linear_shared",
             "linear, shared",
-            f"Random linear stacks, {shared},",
+            f"Random linear stacks of gain {config.gain:g}, {shared},",
             THIRD,
             gain[:1],
             "together",
@@ -80,14 +80,14 @@ def _random_softmax(config):
         yield Stack(
             f"{kind}_random",
             LABELS[kind],
-            f"Random {KINDS[kind]} stacks, {alone},",
+            f"Random {KINDS[kind]} stacks of {gain}, {alone},",
             SECOND,
             (f"{kind}: {gain}",),
         )
         yield Stack(
             f"{kind}_tied",
             f"{LABELS[kind]}, tied",
-            f"Random tied {KINDS[kind]} stacks, {alone},",
+            f"Random tied {KINDS[kind]} stacks of {gain}, {alone},",
             SECOND,
             (f"{kind}: tied, {gain}",),
             revision="added after a first look",
@@ -96,7 +96,7 @@ def _random_softmax(config):
         yield Stack(
             "softmax_shared",
             "softmax, shared",
-            "Random softmax stacks, both demonstrations in one prompt,",
+            f"Random softmax stacks of gain {config.gain:g}, both demonstrations in one prompt,",
             THIRD,
             (f"softmax: gain {config.gain:g}",),
             "together",
@@ -133,7 +133,7 @@ def _trained(config):
         f"{THEOREM}, in our setting",
         (f"trained: linear{HALVED}",),
         **rest,
-        revision="added after a first look, at 0.3 to 0.7 of its length",
+        revision="added after a first look, at demonstrations of 0.3 to 0.7 of their length",
     )
     for kind in config.trained_kinds:
         what, label = f"Our trained {KINDS[kind]} stacks", f"trained {LABELS[kind]}"

@@ -20,7 +20,7 @@ DOES = {  # to the lead, to the disparity
     "leave": (f"leave {AHEAD} as it is", "leave two flows as unequal as they are"),
 }
 WORST = ", in the stack that is furthest from it,"
-ADDED = "added after a first look, at the lead alone"
+ADDED = "added after a first look, which judged the lead alone"
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -44,7 +44,7 @@ def _about_theorem_1(config):
             "median",
             at_least=config.generic,
             note="the fair reading of 'increases with L'",
-            revision="statistic changed after a first look: it was growth in every layer",
+            revision=f"statistic changed: it was growth in every layer; {AGAIN}",
         ),
         Statement(
             "theorem_1_strict",

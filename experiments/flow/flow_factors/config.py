@@ -1,4 +1,4 @@
-"""The sizes and the statements of `flow_factors`, fixed before its first run."""
+"""The sizes and the statements of `flow_factors`."""
 
 from dataclasses import dataclass
 

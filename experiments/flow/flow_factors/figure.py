@@ -30,15 +30,18 @@ def plot(dataset):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     best = dataset.sel(step=STEPS[0])
-    r2 = best.r2.sel(quantity="error reduction", scale="squares").mean("run")
-    product, total = (float(r2.sel(form=form)) for form in FORMS)
+    r2 = best.r2.sel(quantity="error reduction").mean("run")
+    product, total, root_product, root_total = (
+        float(r2.sel(scale=scale, form=form)) for scale in ("squares", "sizes") for form in FORMS
+    )
     gains = [float(gain) for gain in dataset.gain.mean("run")]
     kept = best.of_kind.sel(measure="flow").mean("run")
     irrelevant, learned = (float(kept.sel(kind=kind)) for kind in ("irrelevant", "learned"))
     step = best_step(config)
     return (
         "It is their product, exactly in the answer and nearly in the error it takes off "
-        f"(R² {product:.2f}, of a sum {total:.2f}); its gradient flow alone is nearer to a sum. "
+        f"(R² {product:.2f}, of a sum {total:.2f}; of roots {root_product:.2f} and "
+        f"{root_total:.2f}); its gradient flow alone is nearer to a sum. "
         "Red: products s r; dashed: Eq. 2 without its cross term, a sum. Of the flow "
         f"{irrelevant:.0%} is left where a demonstration is irrelevant, {learned:.0%} where it is "
         "learned, of its contribution nothing. The error reduction is a mean of gains and losses: "

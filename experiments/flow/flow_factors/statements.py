@@ -75,6 +75,7 @@ def _about_use(config):
             "The larger the flow, the more do demonstrations take off the error on average",
             f"the rank correlation of its mean, {over_classes} the flow,",
             at_least=config.rises,
+            note="relevance, novelty and their sum reach 1 too: this tells none from another",
             revision=ADDED,
         ),
         Statement(

@@ -1,4 +1,4 @@
-"""The sizes and the statements of `many_shot_flow`, fixed before its first run."""
+"""The sizes and the statements of `many_shot_flow`."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What `many_shot_flow` judges, by the criterion in its Config; fixed before its first run."""
+"""What `many_shot_flow` judges, by the criterion in its Config."""
 
 from lsa_lab.claims import Statement
 

@@ -1,4 +1,4 @@
-"""The rules, models, sizes and statements of `demonstration_order`, fixed before its first run."""
+"""The rules, models, sizes and statements of `demonstration_order`."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -104,7 +104,7 @@ def statements(config) -> tuple[Statement, ...]:
         "the change of the error against random orders, without the "
         f"{100 * config.left_out:g} % of prompts with the largest errors in any order"
     )
-    bound = "bound since a look what helps: it was 0, beside which no effect is never decided"
+    bound = "since a look the bound is what counts as help: it was 0, where no effect is undecided"
     rows = []
     for model in useful(config):
         name = model.replace(" ", "_")

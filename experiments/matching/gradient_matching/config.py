@@ -1,4 +1,4 @@
-"""The rules, sizes and statements of `gradient_matching`, fixed before its first run."""
+"""The rules, sizes and statements of `gradient_matching`."""
 
 from dataclasses import dataclass
 from functools import partial

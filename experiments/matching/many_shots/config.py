@@ -1,4 +1,4 @@
-"""The models, sizes and statements of `many_shots`, fixed before its first run."""
+"""The models, sizes and statements of `many_shots`."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -1,4 +1,4 @@
-"""The sizes and the statements of `matching_is_exact`, fixed before its first run."""
+"""The sizes and the statements of `matching_is_exact`."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -1,4 +1,4 @@
-"""The rules, targets, sizes and statements of `matching_transfer`, fixed before its first run."""
+"""The rules, targets, sizes and statements of `matching_transfer`."""
 
 from dataclasses import dataclass
 from functools import partial
