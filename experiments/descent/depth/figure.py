@@ -76,6 +76,25 @@ def judged(ax, dataset):
     ax.set_title("what is judged")
 
 
+def _named(places):
+    """Depths and covariances: "1 layer (identity, rotated), 2 layers (identity)"."""
+    by_depth = [(int(depth), places.sel(depth=depth)) for depth in places.depth.values]
+    return ", ".join(
+        f"{depth} layer{'s' * (depth > 1)} ({', '.join(each.covariance.values[each.values])})"
+        for depth, each in by_depth
+        if each.any()
+    )
+
+
+def _too_few(ratios, at_rest, enough):
+    """What the settled stacks say where they are too few to be judged, but half of all."""
+    half = (at_rest.mean("run") >= 0.5) & ~enough
+    if not half.any():
+        return ""
+    medians = ratios.where(at_rest).median("run").where(half)
+    return f" Not judged, with half settled: {_named(half)}, {float(medians.min()):.2f} times."
+
+
 def caption(dataset) -> str:
     config, at_rest = results.config_of(dataset), settled(dataset)
     ratios = {name: risk_ratios(dataset, name) for name in ("gradient descent", "GD++")}
@@ -89,8 +108,9 @@ def caption(dataset) -> str:
     exploded = int((ratios["gradient descent"].isel(depth=-1) > 100).sum())
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
-        f"Where training has settled, yes: at most {worst:.2f} times the risk of tuned descent, "
-        f"and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. "
+        f"Where {config.settled_runs} stacks or more have settled, with {_named(enough)}, yes: at "
+        f"most {worst:.3f} times the risk of tuned descent, and {best.min():.2f} to "
+        f"{best.max():.2f} times that of tuned GD++.{_too_few(ratios['GD++'], at_rest, enough)} "
         f"Elsewhere our stacks judge nobody: the median ratio to GD++ is "
         f"{ratios['GD++'].median('run').min():.1g} to {ratios['GD++'].median('run').max():.1g}; "
         f"{exploded} of {2 * config.runs} stacks of "

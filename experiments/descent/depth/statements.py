@@ -28,7 +28,8 @@ def settled(config, source, id, says, measured, *changes, **bounds) -> Statement
         "median",
         **bounds,
         note=f"settled: a Gauss-Newton step from half of the prompts changes the risk on the other "
-        f"half by less than {config.settled:g} of it, which may be more than the bound allows for",
+        f"half by less than {config.settled:g} of it, which may be more than the bound allows for; "
+        "the caption names the depths with so many",
         revision=fresh(config, "added after a first run, in which few were trained", *changes),
     )
 
