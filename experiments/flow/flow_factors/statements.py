@@ -3,7 +3,7 @@
 from lsa_lab.claims import Statement
 
 A1, OWN = "A1 (2508.00385)", "derived here"
-ADDED = "added after a first run, as another reading"
+ADDED = "added after a look at these runs, as another reading"
 
 
 def statements(config) -> tuple[Statement, ...]:

@@ -21,11 +21,12 @@ SCORES = (
     "A1's headline is +6.8% over the strongest baseline in version 1, +1.3% on OpenReview, in "
     "scores of language models; here errors are squared"
 )
-MEAN = "was the mean of relative gains, biased against the one that is called better; fresh runs"
-SWEPT = "sweep, rivals and statistic chosen after a first run in one place of it; fresh runs"
-ADDED = "added after a first run in one place of the sweep"
+MEAN = "it was the mean of relative gains, biased against the one that is called better"
+SWEPT = "sweep, rivals and statistic chosen after a look at one place of it"
+ADDED = "added, after a look at one place of the sweep"
 LAYER = "which layer's flow A1 takes is not public"
-LATER = f"{ADDED}, and after one with Eq. 2 alone"
+LATER = "added after a look at these runs, with Eq. 2 alone"
+FRESH = "16 fresh runs, 8 before"
 HALVES = "the runs are random halves of one table, and speak of it alone"
 
 
@@ -51,6 +52,7 @@ def _in_the_sweep(config):
             ratio % RIVAL,
             note=f"rivals: {USUAL}, {PRODUCT}; {SCORES}",
             revision=SWEPT,
+            redrawn=FRESH,
         ),
         row(
             "usual",
@@ -59,6 +61,7 @@ def _in_the_sweep(config):
             ratio % usual,
             note=f"usual: {USUAL}; {SCORES}",
             revision=SWEPT,
+            redrawn=FRESH,
         ),
         row(
             "strongest_last_layer",
@@ -84,6 +87,7 @@ def _in_the_sweep(config):
             f"{correlation} the probability of such a demonstration",
             at_least=config.predicts,
             revision=ADDED,
+            redrawn=FRESH,
         ),
         Statement(
             "ranks",
@@ -93,6 +97,7 @@ def _in_the_sweep(config):
             "of relevance and of novelty, on other queries",
             at_least=config.predicts,
             revision=ADDED,
+            redrawn=FRESH,
         ),
         row(
             "random",
@@ -100,6 +105,7 @@ def _in_the_sweep(config):
             f"GradS beats a random choice, {mean}",
             ratio % "a random choice",
             revision=SWEPT,
+            redrawn=FRESH,
         ),
         row(
             "times_input",
@@ -107,6 +113,7 @@ def _in_the_sweep(config):
             f"Flow × input selects better than the norm of the flow, {mean}",
             (ratio % "GradS").replace("by GradS", "by flow × input", 1),
             revision=SWEPT,
+            redrawn=FRESH,
         ),
     )
 
@@ -124,6 +131,7 @@ def _elsewhere(config):
             "GradS beats its strongest rival with duplicates",
             f"{ERROR} {RIVAL}, {judged}",
             revision=rivals,
+            redrawn=FRESH,
         ),
         row(
             "table",
@@ -131,6 +139,7 @@ def _elsewhere(config):
             "GradS beats its strongest rival on the diabetes table",
             f"{ERROR} {RIVAL}, {judged}",
             revision=rivals,
+            redrawn=FRESH,
             **of_table,
         ),
         row(
@@ -139,6 +148,7 @@ def _elsewhere(config):
             "GradS beats a random choice on the diabetes table",
             f"{ERROR} a random choice, {judged}",
             revision=MEAN,
+            redrawn=FRESH,
             **of_table,
         ),
         row(
@@ -147,10 +157,25 @@ def _elsewhere(config):
             "GradS is better than no demonstrations on the diabetes table",
             f"{ERROR} no demonstrations, {judged}",
             revision=MEAN,
+            redrawn=FRESH,
             **of_table,
         ),
-        row("recomputed_flow", OURS, f"{again} the last layer's flow", once, revision=MEAN),
-        row("recomputed_contribution", OURS, f"{again} the contribution", once, revision=MEAN),
+        row(
+            "recomputed_flow",
+            OURS,
+            f"{again} the last layer's flow",
+            once,
+            revision=MEAN,
+            redrawn=FRESH,
+        ),
+        row(
+            "recomputed_contribution",
+            OURS,
+            f"{again} the contribution",
+            once,
+            revision=MEAN,
+            redrawn=FRESH,
+        ),
     )
 
 
@@ -167,6 +192,7 @@ def _about_layers(config):
             f"The last layer's flow is the best to select by, {where}",
             f"the error by it over that by {earlier} of {config.pool},",
             revision=MEAN,
+            redrawn=FRESH,
         )
 
 
