@@ -84,18 +84,18 @@ def count_proxies(kind: str) -> int:
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = "24 fresh runs of other pools and sizes since a look at 16"
-    later = f"added after a look at these runs; {fresh}"
+    fresh, later = "24 fresh runs, 16 before", "added after a look at these runs"
+    mean = "a mean; it was a median of few values"
     start = "before training its gradient is the share"
     paper, most = "A3 (2506.04579)", max(config.sizes)
     bias, rows = f"{paper}, limitations, open question", []
     for kind, tag in TAGS.items():
         table = f"modelled on {paper}, table 6"
-        where, since = "at the worst size", fresh
+        where, changed = "at the worst size", "pools and sizes were others"
         if kind == CLASSES:
             table, where = f"{paper}, table 6, in our setting", f"n = {most}"
-            since = f"the logistic loss since a look with squares; {fresh}"
-        median = partial(Statement, statistic="median", revision=since)
+            changed += "; the logistic loss; it was the squared one"
+        median = partial(Statement, statistic="median", revision=changed, redrawn=fresh)
         rows += [
             Statement(
                 f"{tag}_{name}",
@@ -106,10 +106,11 @@ def statements(config) -> tuple[Statement, ...]:
                 at_most=config.shares,
                 note=note if kind == CLASSES else "",
                 revision=revision,
+                redrawn="" if revision == later else fresh,
             )
             for name, more, note, revision in (
-                ("shares", "", "", f"a mean since a look at a median of few values; {since}"),
-                ("shares_intercept", ", with intercept", start, f"added after a look; {fresh}"),
+                ("shares", "", "", f"{mean}; {changed}"),
+                ("shares_intercept", ", with intercept", start, "added"),
                 ("shares_later", ", with intercept, its start left out", "", later),
             )
             if name in SHARES[: count_proxies(kind)]
@@ -121,7 +122,7 @@ def statements(config) -> tuple[Statement, ...]:
                 f"Matching teaches the minority no worse than random subsets do ({kind})",
                 "the error of the minority over that of random subsets, at the worst size",
                 at_most=config.minority_error,
-                revision=f"no worse has a margin since a look: the bound was 1; {since}",
+                revision=f"bound {config.minority_error:g}, no worse; it was 1; {changed}",
             ),
             median(
                 f"{tag}_favours",

@@ -102,8 +102,8 @@ TIERS = {
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = "12 fresh runs since a first look at 8"
-    median = partial(Statement, statistic="median", revision=fresh)
+    fresh = "12 fresh runs, 8 before"
+    median = partial(Statement, statistic="median", redrawn=fresh)
     question, most = "A3 (2506.04579), section 4.6, open question", max(config.shots)
     error = "the error, median over prompts,"
     longest = max(count for count in config.shots if count <= config.softmax_most)

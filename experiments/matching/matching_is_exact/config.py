@@ -106,9 +106,10 @@ TIERS = {
 
 
 def statements(config) -> tuple[Statement, ...]:
-    runs = "12 fresh runs with weights of their own since a look at 16 that shared 4"
-    fresh = "48 fresh runs since a look at 16"
-    median = partial(Statement, statistic="median")
+    lesser = (
+        "the kinds of weights apart, each run its own; it was the lesser, four runs sharing one"
+    )
+    median = partial(Statement, statistic="median", redrawn="12 fresh runs, 16 before")
     rows = []
     for weights, note in (("random", ""), ("trained", "for prompts without noise")):
         rows += [
@@ -119,7 +120,7 @@ def statements(config) -> tuple[Statement, ...]:
                 "the gap between a set with the pool's moments and the pool",
                 at_least=config.departs,
                 note=note,
-                revision=f"a row each since a look, which judged the lesser; {runs}",
+                revision=lesser,
             ),
             median(
                 f"softmax_{weights}_nearer",
@@ -129,7 +130,7 @@ def statements(config) -> tuple[Statement, ...]:
                 "the gap with matched moments over that without",
                 at_most=config.nearer,
                 note=note,
-                revision=f"added after a look; {runs}",
+                revision="added",
             ),
         ]
     return (
@@ -140,6 +141,6 @@ def statements(config) -> tuple[Statement, ...]:
             "A subset chosen to match d + 1 checkpoints comes near to its pool",
             f"the gap of {max(config.depths)} layers over that of the median random subset",
             at_most=config.subset,
-            revision=fresh,
+            redrawn="48 fresh runs, 16 before",
         ),
     )

