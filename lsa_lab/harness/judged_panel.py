@@ -77,5 +77,6 @@ def _interval(ax: "Axes", row: int, claim: Claim, span: Interval) -> None:
         ha="right" if right else "left",
         va="center",
         fontsize=7,
-        bbox={"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 0.5},
+        bbox={"facecolor": "white", "lw": 0, "pad": 0.5},
+        zorder=4,
     )

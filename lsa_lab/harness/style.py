@@ -5,14 +5,13 @@ Figures are made without pyplot: no window, no global state, and the same bytes 
 
 import contextlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lsa_lab.claims import Statement, judge
 from lsa_lab.results import write
 from lsa_lab.statistics import mean_interval, median_interval
 
@@ -158,21 +157,6 @@ def median_points(
     bars = np.abs(ends - middle[None])
     bars = np.where(np.isfinite(bars), bars, 0.0)  # not known from few runs
     ax.errorbar(x, middle, bars, label=label, **look)
-
-
-def judged(
-    ax: "Axes", statements: Sequence[Statement], samples: Mapping[str, Any], labels: Sequence[str]
-) -> None:
-    """A row for each statement: what is judged, with its interval, and the bounds as red ticks."""
-    claims = judge(statements, {each.id: samples[each.id] for each in statements})
-    for row, (statement, claim) in enumerate(zip(statements, claims, strict=True)):
-        ends = [end if np.isfinite(end) else claim.value for end in claim.interval]
-        ax.plot(ends, [row, row], color=BLACK)
-        ax.plot([claim.value], [row], "o", color=BLACK, ms=3)
-        bounds = [bound for bound in statement.bounds if np.isfinite(bound)]
-        ax.plot(bounds, [row] * len(bounds), "|", color=COLOURS[1], ms=12, mew=2)
-    ax.set_yticks(range(len(statements)), list(labels))
-    ax.set_ylim(len(statements) - 0.5, -0.5)
 
 
 def mean_ends(samples: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

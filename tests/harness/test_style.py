@@ -45,22 +45,6 @@ def test_a_median_is_drawn_with_the_interval_that_judges_it():
     np.testing.assert_allclose(ends, [median_interval(column) for column in samples.T])
 
 
-def test_what_is_judged_is_drawn_with_its_interval_and_its_bounds():
-    ax = style.figure(3, 2)[1][0]
-    rows = (
-        Statement("near", "ours", "it is near 1", "a number", margin=0.5),
-        Statement("small", "ours", "it is small", "a number", "median", at_most=2.0),
-    )
-    samples = {"near": np.array([0.1, 0.2, 0.3]), "small": np.array([1.0, 3.0]), "other": None}
-    style.judged(ax, rows, samples, ["near", "small"])
-    lines = [line.get_xdata() for line in ax.lines]
-    np.testing.assert_allclose(lines[0], mean_interval(samples["near"]))
-    np.testing.assert_allclose(lines[2], [-0.5, 0.5])
-    np.testing.assert_allclose(lines[3], [2.0, 2.0])  # of two runs the median has no interval
-    np.testing.assert_allclose(lines[5], [2.0])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["near", "small"]
-
-
 def test_a_judged_row_shows_its_interval_its_verdict_and_where_it_would_hold():
     ax = style.figure(3, 2)[1][0]
     statements = [

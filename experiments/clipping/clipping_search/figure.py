@@ -12,9 +12,8 @@ from experiments.clipping.clipping_search.statements import (
     statements,
 )
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.judged_rows import judged_rows
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 TICKS = (  # of the searches, in two lines
     "A. 1,\natt.",
@@ -48,7 +47,7 @@ def plot(dataset):
     plot_gains(axes[1], gains.sel(search=WIDE), "task", dataset.task.values)
     axes[0].set_title("Algorithm 1")
     axes[1].set_title("best edit of all layers")
-    judged_rows(axes[2], statements(config), samples(dataset), JUDGED)
+    judged_panel.rows(axes[2], statements(config), samples(dataset), JUDGED, (-0.2, 0.3))
     axes[2].set(xlabel="gain / unclipped risk", title="judged, on test")
     costs = dataset.passes.mean(("task", "run")).values
     labels = [f"{name}\n{cost:,.0f}" for name, cost in zip(TICKS, costs, strict=True)]
@@ -113,7 +112,7 @@ def caption(dataset) -> str:
         f"training is {far:.2g} times that of ridge regression: they are far from the best "
         f"predictor. {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), "
         f"{config.validation} validation and {config.test} test prompts of its own for each model "
-        f"and task; bars: 95 % intervals over runs. c: what is judged, its interval, and in red "
-        f"its bound. d, below: how many prompts pass through a model. d = {config.d}, "
+        f"and task; bars: 95 % intervals over runs. c: {judged_panel.KEY}. "
+        f"d, below: how many prompts pass through a model. d = {config.d}, "
         f"n = {config.n}."
     )

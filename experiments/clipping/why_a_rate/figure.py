@@ -3,12 +3,11 @@
 import numpy as np
 
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.judged_rows import judged_rows
 from experiments.clipping.why_a_rate.claims import samples
 from experiments.clipping.why_a_rate.config import CONDITIONS, statements
 from experiments.clipping.why_a_rate.rate_rules import MATRICES, PREDICTORS
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 GAINS = {f"gain_{name.replace('-', '_')}": name for name in CONDITIONS}
 GAINS |= {"single_module": "W_K alone", "same_rate": "loss by the edit\nof matched"}
@@ -30,16 +29,16 @@ def plot(dataset):
     plot_best(axes[0], dataset, config)
     plot_matrices(axes[2], dataset)
     panels = (
-        (axes[1], GAINS, None, "gain / risk", "judged gains"),
-        (axes[3], EDITS, 0.1, "log (risk / clipped), or change", "judged edits"),
-        (axes[4], REGRETS, 0.01, "extra risk / risk", "judged regrets of rules"),
-        (axes[5], AGREEMENT, None, "rank correlation, or share", "judged agreement"),
+        (axes[1], GAINS, (-0.06, 0.06), None, "gain / risk", "judged gains"),
+        (axes[3], EDITS, (-0.3, 6), 0.1, "log (risk / clipped), or change", "judged edits"),
+        (axes[4], REGRETS, (-0.02, 1), 0.01, "extra risk / risk", "judged regrets of rules"),
+        (axes[5], AGREEMENT, (-0.2, 1), None, "rank correlation, or share", "judged agreement"),
     )
     judged = samples(dataset)
-    for ax, labels, linear, words, title in panels:
-        judged_rows(ax, statements(config), judged, labels)
+    for ax, labels, span, linear, words, title in panels:
         if linear is not None:
             ax.set_xscale("symlog", linthresh=linear)
+        judged_panel.rows(ax, statements(config), judged, labels, span)
         ax.set(xlabel=words, title=title)
     return figure
 
@@ -105,7 +104,7 @@ def caption(dataset) -> str:
         f"{config.more_prompts} others, means and 95 % intervals; dashes: a gain that counts. c: "
         f"median over runs and the middle 80 %. d: risks beside that after clipping, with whole "
         f"layers dropped, and with single matrices pruned by magnitude or projected to equally "
-        f"many numbers. b, d to f: what is judged, its interval, and in red its bound. "
+        f"many numbers. b, d to f: {judged_panel.KEY}. "
         f"{dataset.sizes['run']} trained models "
         f"({left_out(dataset)} diverged and left out), each with its own prompts; {lost} numbers "
         f"left out as not finite."

@@ -5,7 +5,7 @@ import numpy as np
 from experiments.descent.common_map.claims import samples
 from experiments.descent.common_map.config import MODELS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 EXACT = ("linear", "linear, query a key")  # nothing of the tokens is left to explain
 
@@ -53,9 +53,16 @@ def unexplained(ax, dataset):
 
 
 def judged(ax, dataset):
-    labels = ("queries, query a key", "causal", "norm", "MLP", "softmax")
-    style.judged(ax, statements(results.config_of(dataset)), samples(dataset), labels)
+    labels = {
+        "query_as_key_queries": "queries, query a key",
+        "causal": "causal",
+        "norm": "norm",
+        "mlp": "MLP",
+        "softmax": "softmax",
+    }
     style.log_axes(ax, x=True)
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (4e-4, 0.2))
     ax.set(xlabel="|H - H₀Wᵀ| / |H|, where least")
     ax.set_title("what is judged")
 
@@ -79,5 +86,6 @@ def caption(dataset) -> str:
         f"median of {config.runs} runs and the middle 80 % of them; {missing} not finite. "
         f"d = {config.d}, n = {config.n}. Shaded: below {config.exact:g}, rounding: these maps are "
         f'theorems (docs/theory, "Moments suffice"). '
-        f"Dashed and red: at least {config.clear:g} counts as no map; d: means with 95 % intervals."
+        f"Dashed: at least {config.clear:g} counts as no map. "
+        f"d: {judged_panel.KEY}."
     )

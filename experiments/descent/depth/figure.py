@@ -3,7 +3,7 @@
 from experiments.descent.depth.claims import risk_ratios, samples, settled, shape_distances
 from experiments.descent.depth.config import COVARIANCES, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 DASHES = {"gradient descent": "-", "preconditioned": "--", "GD++": ":"}
 JUDGED = {
@@ -67,12 +67,9 @@ def shapes(ax, dataset):
 
 
 def judged(ax, dataset):
-    measured = samples(dataset)
-    rows = [each for each in statements(results.config_of(dataset)) if each.id in JUDGED]
-    rows = [each for each in rows if measured[each.id] is not None]
-    style.judged(ax, rows, measured, [JUDGED[each.id] for each in rows])
+    rows = statements(results.config_of(dataset))
     style.log_axes(ax, x=True)
-    ax.set(xlim=(1e-2, 1e5))
+    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (1e-2, 1e5))
     ax.set_title("what is judged")
 
 
@@ -119,6 +116,6 @@ def caption(dataset) -> str:
         f"{config.runs} stacks a place, filled where settled, that is, where a Gauss-Newton step "
         f"fitted on half of the prompts changes the risk on the other half by less than "
         f"{100 * config.settled:g} %; so many at each depth: {counts}. c: medians with 95 % "
-        f"intervals; d: red ticks are bounds. {style.missing(dataset.trained_risk)} numbers not "
+        f"intervals; d: {judged_panel.KEY}. {style.missing(dataset.trained_risk)} numbers not "
         f"finite. d = {config.d}, n = {config.n}."
     )

@@ -6,7 +6,7 @@ from experiments.flow.grads import claims
 from experiments.flow.grads.config import SWEEP
 from experiments.flow.grads.statements import LAST, PRODUCTS, VARIANTS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 from lsa_lab.statistics import mean_interval
 
 LOOKS = {  # rule: colour, marker
@@ -80,8 +80,9 @@ def caption(dataset) -> str:
         f"{config.judged} shots of {config.pool}; GradS is the norm of Eq. 2, its strongest rival "
         f"the rule that is best on other queries of the same tasks ({rivals}). a, d, e: 95 % "
         f"intervals for all {total} kinds at once, by Bonferroni, as in b for every rival by "
-        "itself; d, e: rivals without products. c: what is judged, with its 95 % interval, the "
-        "first six as geometric means over the sweep; below 1 the first one is better. Rank "
+        "itself; d, e: rivals without products. c: "
+        f"{judged_panel.KEY}; the first six as geometric means over the sweep; "
+        "below 1 the first one is better. Rank "
         f"correlations of the gain with what was to predict it stand above d and e, judged "
         f"against {config.predicts:g}. Seen after the run only: noise decides, for noise in a "
         "label is new to the weights; against rules without products the ratio is "
@@ -166,11 +167,9 @@ def _draw_counts(ax, dataset):
 
 
 def _draw_rows(ax, dataset):
-    config, samples = results.config_of(dataset), claims.samples(dataset)
-    rows = {statement.id: statement for statement in statements(config)}
-    style.judged(ax, [rows[id] for id in ROWS], samples, list(ROWS.values()))
+    rows, samples = statements(results.config_of(dataset)), claims.samples(dataset)
     style.log_axes(ax, x=True, ticks=TICKS)
-    ax.tick_params("y", labelsize=6)
+    judged_panel.rows(ax, rows, samples, ROWS, (0.25, 4))
     ax.set(xlabel="ratio of errors")
     ax.set_title("what is judged")
 

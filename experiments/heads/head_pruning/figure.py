@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from experiments.heads import judged
 from experiments.heads.cases import of_case
 from experiments.heads.head_pruning.claims import (
     agreement,
@@ -25,7 +24,7 @@ from experiments.heads.head_pruning.statements import (
     ways,
 )
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 COLOURS = (style.BLACK, *(style.COLOURS[i] for i in (1, 4, 0, 5, 3, 1, 2)))
 LOOKS = dict(zip(TREATMENTS, zip(COLOURS, "osDXvPs^", strict=True), strict=True))
@@ -43,7 +42,7 @@ def plot(dataset):
         left(axes[4], dataset, name, color)
         best_subsets(axes[5], dataset, name, color)
     for ax in (axes[2], axes[3], axes[5]):
-        ax.axhspan(1 / config.unchanged, config.unchanged, color=style.COLOURS[2], alpha=0.15)
+        ax.axhspan(1 / config.unchanged, config.unchanged, color="grey", alpha=0.2, lw=0)
         style.log_axes(ax, y=True)
         ax.set(ylabel="risk / that of the full model")
     axes[2].set_yticks([1, 1.2, 1.5, 2], ["1", "1.2", "1.5", "2"])
@@ -72,7 +71,8 @@ def what_is_judged(ax, dataset, config):
     words = {FIRST: "top of layer 1", OTHERS: "random later", ANY: "random"}
     beside = controls(config).items()
     labels |= {id: f"{name}: {words[way]} / pruned" for id, (name, way) in beside}
-    judged.rows(ax, statements(config), samples(dataset), labels)
+    style.log_axes(ax, x=True, ticks=(0.1, 1, 10, 100))
+    judged_panel.rows(ax, statements(config), samples(dataset), labels, (0.05, 100))
     ax.set(xlabel=f"risk / that of the full model, n = {config.n}")
     ax.set_title("judged: one head a later layer")
 
@@ -168,11 +168,12 @@ def caption(dataset) -> str:
     )
     return (
         f"{answer}. Importance is judged where heads cannot be mixed (narrow keys, softmax); else "
-        "the head is the best of all mixings, an upper bound on the least by search. a: geometric "
-        "means of seeds, 95 % intervals, and what is to be kept (green); b: the same for every "
+        "the head is the best of all mixings, an upper bound on the least by search. a: "
+        f"{judged_panel.KEY}; b: geometric means of seeds and their 95 % intervals, for every "
         f"treatment. {fits}d: hollow, as many heads chosen by importance (squares) or trained so "
         "(triangles). e, f: layer 1, and dashed the mean of later layers. c to f: medians and the "
-        "middle 80 %. Heads are chosen on other prompts than those judged on; importance and "
+        "middle 80 %; grey: what counts as unchanged. Heads are chosen on other prompts than those "
+        "judged on; importance and "
         f"Shapley's value name the same top head in {agreement(dataset, own):.0%} of later layers. "
         f"Trainings that have not finished are left out: {int(dataset.lost.sum())}. Our setting, "
         "modelled on A4 (2408.04532)."

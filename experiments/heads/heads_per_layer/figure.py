@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from experiments.heads import judged
 from experiments.heads.heads_per_layer.claims import against_every_n, risks_of, samples
 from experiments.heads.heads_per_layer.statements import depths, statements
 from experiments.heads.rule_names import RULES, SPARSE_BAYES
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 DASHES = dict(zip(RULES, ("-", "--", "-.", ":"), strict=True))
 
@@ -45,7 +44,9 @@ def plot(dataset):
 def of_depth(ax, dataset, depth: int):
     """What is judged of the models of one depth."""
     labels = {f"{id}_{depth}": label for id, label in JUDGED.items()}
-    judged.rows(ax, statements(results.config_of(dataset)), samples(dataset), labels, wide=1.3)
+    style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (0.25, 2))
     ax.set(xlabel="risk / the risk that is named")
     ax.set_title(f"judged, {depth} layers")
 
@@ -106,8 +107,8 @@ def caption(dataset) -> str:
         f"{' and '.join(beaten[-2:]) or 'no rule'}. Rules that ignore directions approach d on "
         "this scale, sparse ones s; none that ignores them can be below the dashed line. Descent "
         "has a tuned size for each of as many steps as a model has layers. "
-        f"d, e: what is judged, at n = {config.judged} if not said, and the bounds it is to keep "
-        f"(green). Means of {seeds} seeds and their 95 % intervals. Linear "
+        f"d, e: {judged_panel.KEY}; n = {config.judged} if not said. Means of {seeds} seeds and "
+        f"their 95 % intervals. Linear "
         f"attention, d = {task.d}, s = {task.sparsity}, σ = {task.noise_std:g}, prompts in units "
         f"of their own, trained on n = {', '.join(map(str, task.lengths))}; {config.test_prompts} "
         f"prompts; predictions cut at twice the largest label. {lost} of the trainings diverged "

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from experiments.heads import judged
 from experiments.heads.cases import of_case
 from experiments.heads.layer_probes.claims import held_by_the_first, over_ridge, samples
 from experiments.heads.layer_probes.config import FEATURES, RULES
 from experiments.heads.layer_probes.statements import statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 LOOKS = {  # model: colour, marker
     "full": (style.BLACK, "o"),
@@ -41,7 +40,8 @@ def plot(dataset):
     for ax, case in zip(axes[3:5], ends, strict=True):
         descent(ax, dataset, case)
     first_layers(axes[2], dataset, dissected)
-    judged.rows(axes[5], statements(config), samples(dataset), JUDGED)
+    style.log_axes(axes[5], x=True, ticks=(0.25, 0.5, 1, 2))
+    judged_panel.rows(axes[5], statements(config), samples(dataset), JUDGED, (0.2, 3))
     axes[5].set(xlabel="ratio of risks, or R²")
     axes[5].set_title("judged, at the worst model")
     axes[0].legend(loc="upper right")
@@ -123,8 +123,8 @@ def caption(dataset) -> str:
         "each layer; dashes: one of the d coordinates for each head of layer 1; crosses: r_j x_j "
         "of other prompts; random: untrained weights. d, e: descent inside each prompt on tokens "
         "without the label slot, each asked as a query, made white over prompts: else descent "
-        "would depend on the basis of the stream. f: what is judged, 95 % intervals, and what is "
-        f"to be kept (green), over {', '.join(config.panels)} (descent and R²: "
+        "would depend on the basis of the stream. "
+        f"f: {judged_panel.KEY}; over {', '.join(config.panels)} (descent and R²: "
         f"{', '.join(config.dissected)}). Elsewhere medians of seeds and the middle 80 % of them; "
         f"trainings that have not finished are left out: {int(dataset.lost.sum())}. Our setting, "
         "modelled on A4 (2408.04532)."

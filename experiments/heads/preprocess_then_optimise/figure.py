@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from experiments.heads import judged
 from experiments.heads.preprocess_then_optimise.claims import (
     in_units_of_noise,
     samples,
@@ -12,7 +11,7 @@ from experiments.heads.preprocess_then_optimise.config import SHUFFLED
 from experiments.heads.preprocess_then_optimise.statements import statements
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 PALE, (BLUE, RED, GREEN, PINK, ORANGE, SKY) = "#B0B0B0", style.COLOURS
 LOOKS = {  # of a rule, in every panel
@@ -75,8 +74,8 @@ def caption(dataset) -> str:
         "the largest that converges in the prompt. d: H heads share the coordinates. e: tokens "
         f"that models of {config.models[0][0]} write in layer 1, n = {config.trained_n}, made "
         "white over prompts: else descent would depend on the basis of the stream, which no "
-        "prediction shows. The models do more than descend on them. f: judged ratios, 95 % "
-        "intervals, and the bounds to be kept (green). Elsewhere medians of "
+        "prediction shows. The models do more than descend on them. "
+        f"f: {judged_panel.KEY}. Elsewhere medians of "
         f"{config.runs} runs of {config.prompts} prompts (c: {config.wide_runs} of "
         f"{config.wide_prompts}; e: {dataset.sizes['seed']} seeds, {int(dataset.diverged)} left "
         "out as diverged) and the "
@@ -136,7 +135,9 @@ def plot_learned(ax, dataset):
 
 def plot_judged(ax, dataset):
     """Ratios of risks as they are judged."""
-    judged.rows(ax, statements(results.config_of(dataset)), samples(dataset), JUDGED)
+    style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (0.25, 3))
     ax.set(xlabel="risk / the risk that is named", title="what is judged")
 
 

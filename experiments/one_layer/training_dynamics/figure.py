@@ -3,7 +3,7 @@
 from experiments.one_layer.training_dynamics.claims import distance_from_law, samples
 from experiments.one_layer.training_dynamics.config import statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 
 def plot(dataset):
@@ -57,9 +57,14 @@ def heads(ax, dataset):
 
 
 def judged(ax, dataset):
-    labels = ("distance from the law", "half-time, relative error", "delay of the next mode")
-    style.judged(ax, statements(results.config_of(dataset)), samples(dataset), labels)
+    labels = {
+        "samples": "distance from the law",
+        "half_time": "half-time, relative error",
+        "order": "delay of the next mode",
+    }
     style.log_axes(ax, x=True)
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (4e-3, 5))
     ax.set_title("what is judged")
 
 
@@ -76,6 +81,6 @@ def caption(dataset) -> str:
         f'(docs/theory, "The logistic law"); descent on the population loss is within '
         f"{population:.2g} % of it. Bands: the middle 80 % of {config.runs} runs of descent on "
         f"fresh batches of {config.batch}, all entries free; {missing} numbers left out as not "
-        f"finite. a: d = {config.d}, n = {config.n}; b and c: eigenvalues {eigenvalues}. d: means "
-        f"with 95 % intervals; red ticks are bounds."
+        f"finite. a: d = {config.d}, n = {config.n}; b and c: eigenvalues {eigenvalues}. d: "
+        f"{judged_panel.KEY}."
     )
