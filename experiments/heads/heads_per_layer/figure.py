@@ -43,9 +43,10 @@ def plot(dataset):
 
 def of_depth(ax, dataset, depth: int):
     """What is judged of the models of one depth."""
-    labels = {f"{id}_{depth}": label for id, label in JUDGED.items()}
+    rows, names = statements(results.config_of(dataset)), JUDGED.items()
+    ids = {row.id for row in rows}  # without some variants there is less to judge
+    labels = {f"{id}_{depth}": name for id, name in names if f"{id}_{depth}" in ids}
     style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
-    rows = statements(results.config_of(dataset))
     judged_panel.rows(ax, rows, samples(dataset), labels, (0.25, 2))
     ax.set(xlabel="risk / the risk that is named")
     ax.set_title(f"judged, {depth} layers")
