@@ -85,7 +85,7 @@ SPREAD = "c_t is the spread of G_t over the prompts of a task, tr Cov / e², as 
 def _about_the_height(config):
     vacuous = f"the largest loss {config.largest_loss:g}, which bounds every gap"
     bound = {"at_least": config.least_margin, "over": "tasks"}
-    fresh = "fresh tasks; the first look had c = 0.01 alone"
+    fresh, alone = "fresh tasks", "it was c = 0.01 alone"
     return (
         Statement(
             "above",
@@ -93,7 +93,8 @@ def _about_the_height(config):
             "With noise as large as the spread of the updates the bound lies above descent's gap",
             "bound - |gap| at the worst place of the grid",
             note=SPREAD,
-            revision=f"{fresh}, which was ours",
+            revision=f"{alone}, which was ours",
+            redrawn=fresh,
             **bound,
         ),
         Statement(
@@ -102,7 +103,8 @@ def _about_the_height(config):
             "The bound lies above the gap of descent that has the noise assumed, whatever its c",
             "bound - |gap| at the worst c and place of the grid",
             note="the updates are those of the noisy path; a mean stands inside the logarithm",
-            revision=f"{fresh}, and its updates were those of the path without noise",
+            revision=f"{alone}, with the updates of the path without noise",
+            redrawn=fresh,
             **bound,
         ),
         Statement(
@@ -112,7 +114,8 @@ def _about_the_height(config):
             "largest loss - least of (bound + what the noise changes in the two risks), where that "
             "is smallest",
             note="the bound at c holds with that noise; c is chosen on the other tasks",
-            revision=fresh,
+            revision=alone,
+            redrawn=fresh,
             **bound,
         ),
         Statement(
@@ -121,7 +124,8 @@ def _about_the_height(config):
             f"With noise as large as the spread of the updates the bound is below {vacuous}",
             "largest loss - bound where the bound is largest",
             note=SPREAD,
-            revision="added after a first run",
+            revision="added",
+            redrawn=fresh,
             **bound,
         ),
     )
@@ -129,8 +133,8 @@ def _about_the_height(config):
 
 def _about_the_order(config, suffix, which):
     which_c = "at the best c" if suffix == "" else "with noise as large as its spread"
-    fresh = "fresh tasks; it was c = 0.01" if suffix == "" else "added after a first run"
-    said = {"over": "tasks", "note": which, "revision": fresh}
+    changed = "it was c = 0.01 alone" if suffix == "" else "added"
+    said = {"over": "tasks", "note": which, "revision": changed, "redrawn": "fresh tasks"}
     source = f"{_THEOREM} and Remark 4, our reading"
     return (
         Statement(

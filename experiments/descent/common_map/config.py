@@ -76,7 +76,7 @@ def statements(config) -> tuple[Statement, ...]:
             "|H - H_0 Wᵀ| / |H| at the layer and scale with the least",
             at_least=config.clear,
             note="the least is the hardest to hold for",
-            revision=f"{config.runs} fresh runs since a first look at 8",
+            redrawn=f"{config.runs} fresh runs, 8 before",
         )
 
     return (

@@ -93,8 +93,8 @@ def statements(config) -> tuple[Statement, ...]:
     return (*about_linear_layers(config), *about_softmax_layers(config))
 
 
-def fresh(config, *changes: str) -> str:
-    return "; ".join([f"{config.runs} fresh runs since a first look at 8", *changes])
+def fresh(config) -> str:
+    return f"{config.runs} fresh runs, 8 before"
 
 
 def about_linear_layers(config) -> tuple[Statement, ...]:
@@ -105,7 +105,7 @@ def about_linear_layers(config) -> tuple[Statement, ...]:
             "Trained linear layers follow GD++, not plain gradient descent",
             "distance to GD++ over distance to GD, at the last layer,",
             at_most=config.ratio_to_descent,
-            revision=fresh(config),
+            redrawn=fresh(config),
         ),
         Statement(
             "not_preconditioning",
@@ -113,9 +113,8 @@ def about_linear_layers(config) -> tuple[Statement, ...]:
             "GD++ is nearer to linear layers than descent with or without fixed preconditioners",
             "the smaller distance to GD or preconditioned GD minus that to GD++, last layer,",
             at_least=0.0,
-            revision=fresh(
-                config, "rival strengthened by plain GD, which fits better on new prompts"
-            ),
+            revision="rival strengthened by plain GD, which fits better on new prompts",
+            redrawn=fresh(config),
         ),
         Statement(
             "not_ridge",
@@ -123,7 +122,8 @@ def about_linear_layers(config) -> tuple[Statement, ...]:
             "GD++ is nearer to linear layers than ridge regression, which takes no steps",
             "distance to ridge minus distance to GD++, at the last layer,",
             at_least=0.0,
-            revision=fresh(config, "added after a first run"),
+            revision="added",
+            redrawn=fresh(config),
         ),
         Statement(
             "linear",
@@ -132,7 +132,7 @@ def about_linear_layers(config) -> tuple[Statement, ...]:
             "distance to GD++ at the last layer",
             at_most=config.distance,
             note="ridge, which takes no steps, is as near: see not_ridge",
-            revision=fresh(config),
+            redrawn=fresh(config),
         ),
         Statement(
             "direction",
@@ -141,7 +141,7 @@ def about_linear_layers(config) -> tuple[Statement, ...]:
             "cosine with GD++ at the worst layer",
             at_least=config.cosine,
             note=SLOT,
-            revision=fresh(config),
+            redrawn=fresh(config),
         ),
         Statement(
             "own_step",
@@ -150,7 +150,7 @@ def about_linear_layers(config) -> tuple[Statement, ...]:
             "the share of such layers",
             at_least=config.own_step,
             note=SLOT,
-            revision=fresh(config),
+            redrawn=fresh(config),
         ),
     )
 
@@ -164,7 +164,8 @@ def about_softmax_layers(config) -> tuple[Statement, ...]:
             "distance, at the last layer, to the algorithm that is nearest to the other runs",
             at_most=config.distance,
             note="of models that are not trained to the end: their risk is in the caption",
-            revision=fresh(config, "the algorithm was chosen on the judged runs themselves"),
+            revision="the algorithm is chosen on other runs; it was on the judged ones",
+            redrawn=fresh(config),
         ),
         Statement(
             "newton",
@@ -172,6 +173,6 @@ def about_softmax_layers(config) -> tuple[Statement, ...]:
             "Softmax transformers are nearer to Newton's iteration than to gradient descent",
             "distance to GD minus distance to Newton, step for layer, at the last layer,",
             at_least=0.0,
-            revision=fresh(config),
+            redrawn=fresh(config),
         ),
     )

@@ -90,14 +90,14 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def about_model(name, config) -> tuple[Statement, ...]:
-    fresh = f"{config.runs} fresh runs since a first look at 8"
+    fresh = f"{config.runs} fresh runs, 8 before"
     share = "the excess risk without noise, as a share of that without shots,"
     # At lengths it was not trained at the mean over prompts is that of the rare prompt at which a
     # polynomial of degree 3^L explodes.
     rare = f"mean over prompts; polynomials of degree {3**config.depth} explode on a few of them"
     limit = rare if name == "linear" else ""
 
-    def at_most(which, says, measured, bound, note="", revision=fresh):
+    def at_most(which, says, measured, bound, note="", revision=""):
         return Statement(
             f"{name}_{which}",
             "Garg et al. 2208.01066; A2 (2406.03768), figure 5, in our setting",
@@ -107,11 +107,11 @@ def about_model(name, config) -> tuple[Statement, ...]:
             at_most=bound,
             note=note,
             revision=revision,
+            redrawn=fresh,
         )
 
     # Of linear attention at few shots a single prompt decides the mean over runs.
-    changed = f"{fresh}; statistic changed after a first run: it was the mean over runs"
-    added = f"added after a first run; {fresh}"
+    changed, added = "it was the mean", "added"
     return (
         at_most(
             "shots",

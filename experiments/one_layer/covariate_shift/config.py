@@ -81,7 +81,7 @@ def statements(config) -> tuple[Statement, ...]:
 
 def about_shifts(config) -> tuple[Statement, ...]:
     source = "derived here from Zhang et al. 2306.09927"
-    fresh = f"{config.runs} fresh runs since a first look at 8"
+    fresh = f"{config.runs} fresh runs, 8 before"
     return (
         Statement(
             "theory",
@@ -90,7 +90,7 @@ def about_shifts(config) -> tuple[Statement, ...]:
             "measured over predicted risk, at the worst scale and length",
             at_least=1 - config.theory_ratio,
             at_most=1 + config.theory_ratio,
-            revision=fresh,
+            redrawn=fresh,
         ),
         Statement(
             "floor",
@@ -98,7 +98,7 @@ def about_shifts(config) -> tuple[Statement, ...]:
             f"At scale {SHIFTS[-1]:g} even the longest prompt leaves it worse than predicting zero",
             f"(risk - risk of zero) / tr Λ', same prompts, m = {config.lengths[-1]}",
             at_least=0.0,
-            revision=fresh,
+            redrawn=fresh,
         ),
     )
 
@@ -108,7 +108,7 @@ def about_the_table(config) -> tuple[Statement, ...]:
     groups = dict(
         over="disjoint groups of patients",
         note=f"{mean}; columns standardised over the whole table",
-        revision="disjoint groups since a first look at overlapping prompts, judged as independent",
+        revision="it was overlapping prompts of the same table, judged as independent",
     )
     return (
         Statement(

@@ -65,7 +65,7 @@ TIERS = {
 
 def statements(config) -> tuple[Statement, ...]:
     source = "derived here from Zhang et al. 2306.09927"
-    fresh = f"{config.runs} fresh runs since a first look at 8"
+    fresh = f"{config.runs} fresh runs, 8 before"
     return (
         Statement(
             "samples",
@@ -73,7 +73,7 @@ def statements(config) -> tuple[Statement, ...]:
             "Descent on fresh samples, with every entry free, follows the logistic law of the flow",
             "|a - law| / a(∞), averaged over time",
             at_most=config.stochastic_error,
-            revision=fresh,
+            redrawn=fresh,
         ),
         Statement(
             "half_time",
@@ -81,7 +81,7 @@ def statements(config) -> tuple[Statement, ...]:
             "On samples half of the limit is reached after ln(1/(γa_0) - 1) / (2λ²√d)",
             "|measured / formula - 1| of that time",
             at_most=config.half_time_error,
-            revision=fresh,
+            redrawn=fresh,
         ),
         Statement(
             "order",
@@ -90,6 +90,7 @@ def statements(config) -> tuple[Statement, ...]:
             "the time to half of a mode's limit over that of the mode before, where least,",
             "ratio",
             at_least=config.later,
-            revision=f"{fresh}; statistic changed: the share of runs in that order had no spread",
+            revision="it was the share of runs in that order, which had no spread",
+            redrawn=fresh,
         ),
     )
