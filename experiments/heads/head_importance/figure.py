@@ -16,7 +16,7 @@ from lsa_lab import results
 from lsa_lab.harness import style
 from lsa_lab.statistics import mean_interval
 
-BLUE, RED, GREEN, *_ = style.COLOURS
+BLUE, RED, *_ = style.COLOURS
 
 
 def plot(dataset):
@@ -57,7 +57,7 @@ def coverage(ax, dataset, merged: list[str], config):
         shares = shares_covered(dataset, name)
         x = np.arange(1, shares.shape[1] + 1) + 0.12 * (2 * i - len(merged) + 1)
         points(ax, x, shares, name, style.COLOURS[i], style.MARKERS[i])
-    ax.axhspan(config.covered, 1.05, color=GREEN, alpha=0.12, lw=0)
+    ax.axhspan(config.covered, 1.05, color="grey", alpha=0.2, lw=0)
     ax.set(xlabel="layer", ylabel="share of [1, h] that $N_l$ covers", ylim=(0, 1.3))
     ax.set_title("what mixing covers")
     ax.legend(loc="upper left", ncols=2)
@@ -75,7 +75,9 @@ def effective(ax, own, config):
             ax.plot(places + 0.22, typical[:, layer].mean(), "x", color=color)
             h = float(model.heads.values[layer])
             low, high = (config.all_matter * h, h) if layer == 0 else (1.0, config.one_later)
-            ax.fill_between(places + np.array([-0.4, 0.4]), low, high, color=GREEN, alpha=0.15)
+            ax.fill_between(
+                places + np.array([-0.4, 0.4]), low, high, color="grey", alpha=0.2, lw=0
+            )
             names.append((places, f"{model.model.item()}\n{layer + 1}".replace(" ", "\n")))
             places += 1
         places += 0.5
@@ -121,8 +123,8 @@ def caption(dataset) -> str:
         f"(condition {config.condition:g} at most, chosen on {config.searched_prompts} other "
         "prompts), which leaves every prediction as it is (a theorem). c: the share of [1, h] that "
         "this is, judged for layer 1 and for the later "
-        "layer where it is least (green: what is to be kept). d: heads of narrow keys and of "
-        "softmax attention, which no mixing changes, with what A4 says of them in green; crosses: "
+        "layer where it is least (grey: where a row would hold). d: heads of narrow keys and of "
+        "softmax attention, which no mixing changes, with what A4 says of them in grey; crosses: "
         "rises of the median prompt's error, which does not see prompts that explode; hollow: "
         f"layers whose rises sum to less than {config.dead:g} of the first one's. What a layer "
         "computes determines narrow heads with a condition number of at most "
