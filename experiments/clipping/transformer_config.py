@@ -42,5 +42,6 @@ PAPER = dict(d=10, n=40, depth=6, heads=4, width=64, mlp_width=256, steps=50_000
 
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
 
-# Of every row: since the look that all experiments on these models have had.
-FRESH = "12 fresh runs since a look at 8"
+# Every row is judged by these since the look that all experiments on these models have had.
+FRESH = "12 fresh runs, 8 before"
+OWN_PROMPTS = "each run has its own prompts; they were shared"

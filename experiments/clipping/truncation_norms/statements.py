@@ -5,8 +5,8 @@ from lsa_lab.claims import Statement
 A2 = "A2 (2406.03768)"
 SHARE = "the share of draws in which it rises"
 OVERALL = "the share of draws, matrices, layers and ranks in which it rises"
-FRESH = "fresh draws since a first look, 32 seeds for 16"
-FRESH_RUNS = "16 fresh runs since a first look at 10"
+FRESH = "32 fresh seeds, 16 before"
+FRESH_RUNS = "16 fresh runs, 10 before"
 CONTROLS = 'A2 says "controls" of |G_t|, and "decreases" of its upper bound alone, a theorem here'
 
 
@@ -19,7 +19,7 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _about_updates(config):
-    seeds = {"over": "seeds", "revision": FRESH}
+    seeds = {"over": "seeds", "redrawn": FRESH}
     scale = _scale(config)
     return (
         Statement(
@@ -47,7 +47,7 @@ def _about_updates(config):
             "the share of prompts, matrices, layers and ranks in which it rises",
             at_most=config.rarely,
             note=CONTROLS,
-            revision=FRESH_RUNS,
+            redrawn=FRESH_RUNS,
         ),
         Statement(
             "mlp_with_residuals",
@@ -80,7 +80,8 @@ def _about_the_typical_draw(config):
             at_most=0.0,
             over="seeds",
             note=_scale(config),
-            revision=f"{FRESH}; it was taken at the worst rank, where next to nothing is cut",
+            revision="it was taken at the worst rank, where next to nothing is cut",
+            redrawn=FRESH,
         ),
     )
 
@@ -102,7 +103,7 @@ def _about_depth():
         "": ("", "seeds", FRESH),
         "_when_trained": (" of trained stacks", "runs", FRESH_RUNS),
     }
-    changed = "; it was |median log ratio|, which cancels"
+    changed = "it was |median log ratio|, which cancels"
     return tuple(
         Statement(
             f"deep_{name}{suffix}",
@@ -111,7 +112,8 @@ def _about_depth():
             f"{measured}, last layer - first layer",
             at_most=0.0,
             over=over,
-            revision=fresh + changed if name + suffix == "is_steady" else "added after a first run",
+            revision=changed if name + suffix == "is_steady" else "added",
+            redrawn=fresh,
         )
         for name, (says, measured) in less.items()
         for suffix, (of, over, fresh) in kinds.items()

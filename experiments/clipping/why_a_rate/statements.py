@@ -1,6 +1,6 @@
 """What `why_a_rate` judges, by the criteria in its Config."""
 
-from experiments.clipping.transformer_config import FRESH
+from experiments.clipping.transformer_config import FRESH, OWN_PROMPTS
 from experiments.clipping.why_a_rate.rate_rules import PREDICTORS
 from lsa_lab.claims import Statement
 
@@ -21,7 +21,7 @@ REGRET = (
     "(its risk - risk at the searched rank) / risk unclipped, on test prompts, averaged over "
     "conditions, layers and modules,"
 )
-REVISION = f"{FRESH}, and more prompts"
+REDRAWN = f"{FRESH}, with more prompts"
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -38,7 +38,8 @@ def _about_gains(config):
             gain,
             at_least=config.worthwhile,
             note="with more prompts a search is fairer: clipping_search",
-            revision=f"{REVISION}; before that prompts of its own for each run",
+            revision=OWN_PROMPTS,
+            redrawn=REDRAWN,
         )
         for name, words in CONDITIONS.items()
     ]
@@ -49,8 +50,9 @@ def _about_gains(config):
         f"{gain}, of W_K alone, averaged over conditions,",
         at_most=config.worthwhile,
         note="A2's W_K of one layer: +0, +0 and +.01 of score",
-        revision=f"{REVISION}; averaged over conditions: it was the one where it is largest, "
-        "which would leave it undecided in these runs too",
+        revision="averaged over conditions; it was the one where it is largest, which would leave "
+        "it undecided in these runs too",
+        redrawn=REDRAWN,
     )
     rate_varies = Statement(
         "rate_varies",
@@ -59,7 +61,7 @@ def _about_gains(config):
         "the share of matrices with another best rank than matched, less the share that differ "
         "between two sets of prompts of one condition, averaged over the other conditions,",
         at_least=config.varies,
-        revision=REVISION,
+        redrawn=REDRAWN,
     )
     same_rate = Statement(
         "same_rate",
@@ -68,7 +70,8 @@ def _about_gains(config):
         "its test loss as a share of the risk, averaged over the other conditions,",
         margin=config.worthwhile,
         note="A2: elsewhere it can either improve or deteriorate",
-        revision=f"{REVISION}; a margin: it was at most 0",
+        revision="a margin; it was at most 0",
+        redrawn=REDRAWN,
     )
     return (*listed, single_module, rate_varies, same_rate)
 
@@ -82,7 +85,7 @@ def _about_other_edits(config):
             "Dropping a layer of our models neither harms nor improves",
             "the median over layers of |risk without it / risk - 1|, averaged over conditions,",
             at_most=config.harmless,
-            revision=REVISION,
+            redrawn=REDRAWN,
         ),
         Statement(
             "clip_or_drop",
@@ -91,8 +94,8 @@ def _about_other_edits(config):
             "log(risk dropped / risk clipped), averaged over conditions and layers,",
             at_least=0.0,
             note="the search may choose not to cut",
-            revision=f"{REVISION}; of whole layers, of which B.6 speaks: it was of single matrices "
-            f"too",
+            revision="whole layers, of which B.6 speaks; it was single matrices too",
+            redrawn=REDRAWN,
         ),
         Statement(
             "clip_or_prune",
@@ -101,7 +104,7 @@ def _about_other_edits(config):
             rival,
             at_least=0.0,
             note="A2 names that pruning, and compares nothing with it",
-            revision=REVISION,
+            redrawn=REDRAWN,
         ),
         Statement(
             "clip_or_project",
@@ -109,7 +112,7 @@ def _about_other_edits(config):
             "Clipping harms no more than a random projection to the same rank",
             rival,
             at_least=0.0,
-            revision=REVISION,
+            redrawn=REDRAWN,
         ),
         Statement(
             "no_search_regret",
@@ -118,7 +121,8 @@ def _about_other_edits(config):
             "matrix",
             REGRET,
             at_most=config.regret,
-            revision=f"added after a first run; {REVISION}",
+            revision="added",
+            redrawn=REDRAWN,
         ),
         Statement(
             "search_repeats",
@@ -127,7 +131,8 @@ def _about_other_edits(config):
             "Spearman's correlation over layers and modules, averaged over conditions,",
             at_least=config.rank_correlation,
             note="no rule can be expected to agree better with a search than another search does",
-            revision=f"added after a look; {REVISION}",
+            revision="added",
+            redrawn=REDRAWN,
         ),
     )
 
@@ -143,7 +148,7 @@ def _about_rules(config):
             "Spearman's correlation over layers and modules, averaged over conditions,",
             at_least=config.rank_correlation,
             note="to be read beside search_repeats",
-            revision=REVISION,
+            redrawn=REDRAWN,
         )
         regret = Statement(
             f"{key}_regret",
@@ -152,7 +157,7 @@ def _about_rules(config):
             REGRET,
             at_most=config.regret,
             note="to be read beside no_search_regret",
-            revision=REVISION,
+            redrawn=REDRAWN,
         )
         listed += [ranks, regret]
     return listed
