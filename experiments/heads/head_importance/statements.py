@@ -7,7 +7,7 @@ from lsa_lab.claims import Statement
 A4 = "A4 (2408.04532), abstract, in our setting"
 HERE = "derived here"
 OWN = "what each layer computes determines these heads, among those near them"
-RESTRICTED = "rows of heads that can be mixed are dropped"
+RESTRICTED = "models whose heads can be mixed are left out"
 
 LATER = "N_l in the later layer with the most effective heads on average"
 
@@ -26,7 +26,7 @@ def about_mixing(config, name: str, seeds: int):
         over=f"{seeds} seeds",
         note=f"mixings of condition {config.condition:g} or less, chosen on other prompts; a lower "
         "bound, by search",
-        revision="added after N_1 of one model had been moved from 1.1 to 4.0",
+        revision="added after mixing had moved N_1 of one model from 1.1 to 4.0",
     )
     cover = "(largest - least N_l)/(h - 1) over mixings of the layer's heads"
     yield row(
@@ -61,8 +61,8 @@ def about_a_model(config, name: str, spec):
         "N_1 / h, importance being the rise of the median squared error,",
         at_least=config.all_matter,
         note=OWN,
-        revision="added after a first run, in which prompts that explode without a head ruled the "
-        "mean",
+        revision="added after a look at these runs, in which prompts that explode without a head "
+        "ruled the mean",
     )
     yield row(
         id_of("later", name),
@@ -80,7 +80,7 @@ def about_a_model(config, name: str, spec):
         "average,",
         at_most=config.one_later,
         note=f"not judged if there is none; {OWN}",
-        revision="layers without such rises were declared as 0 heads before",
+        revision="layers without such rises counted as 0 heads",
     )
 
 
@@ -102,5 +102,5 @@ def about_all(config, seeds: int):
         "the rank correlation with zero ablation over the heads of a layer, averaged over layers, "
         "for the model and the other ablation that agree least,",
         at_least=config.agree,
-        revision=f"judged on the heads of depth 3 before; {RESTRICTED}",
+        revision=f"it was one model, of depth 3; {RESTRICTED}",
     )

@@ -58,7 +58,7 @@ def _at_every_n(config, depth: int, mean):
         source=f"{A4}, abstract, in our setting",
         at_most=config.beats,
         note="no sign of the pattern: see single_beats_bound, with one head in each layer",
-        revision="added after a first run",
+        revision="added after a look at these runs",
     )
     return (
         row(

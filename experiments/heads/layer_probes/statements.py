@@ -7,7 +7,7 @@ from lsa_lab.claims import Statement
 
 A4 = "modelled on A4 (2408.04532), its probing"
 HERE = "derived here"
-WHITE = "tokens were not white: descent then depends on the stream's basis, which is free"
+WHITE = "white tokens, since a look at these runs with raw ones, whose basis is free"
 _WORST, _LEAST = "at the worst model,", "at the model where it is least,"
 
 
@@ -90,7 +90,7 @@ def _about_descent(config, ratio):
             f"{descent} over that on raw covariates, layer 1 having read shuffled labels, {_LEAST}",
             at_least=config.no_help,
             note="a twentieth of the risk counts as nothing",
-            revision=f"a margin of 0 before; {WHITE}",
+            revision=f"a margin; it was 0; {WHITE}",
         ),
     )
 
@@ -118,6 +118,6 @@ def _about_the_first_layer(config, mean):
             "Control: of other prompts' preprocessed covariates the first layer holds nothing",
             "R² of r_j x_j of other prompts, at the model and variant where it is most,",
             at_most=config.nothing,
-            revision="since a first run among the variants of which every training has finished",
+            revision="variants whose every training has finished, since a look at these runs",
         ),
     )
