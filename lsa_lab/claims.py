@@ -37,6 +37,7 @@ class Statement:
     at_most: float | None = None
     margin: float | None = None
     over: str = "runs"  # what a sample is one of
+    overlap: float = 0.0  # of runs that split one table: rows for testing over rows for training
     standard_errors: float = 1.96  # half the width of the interval of an "estimate"
     note: str = ""  # a reading of the source, or a limit of the criterion
     revision: str = ""  # what was changed or added after a look at results
@@ -154,14 +155,14 @@ def _measured(statement: Statement, samples: Any, confidence: float) -> tuple[fl
         return float(np.median(samples)), median_interval(samples, confidence)
     if statement.statistic == "ratio":
         logs = np.log(finite(samples))
-        low, high = mean_interval(logs, confidence)
+        low, high = mean_interval(logs, confidence, statement.overlap)
         return math.exp(logs.mean()), (math.exp(low), math.exp(high) if high < 700 else math.inf)
     x = finite(samples)
     if statement.statistic == "estimate":
         errors = max(statement.standard_errors, NormalDist().inv_cdf((1 + confidence) / 2))
         value, half = float(x[0]), errors * float(x[1])
         return value, (value - half, value + half)
-    return float(np.asarray(samples).mean()), mean_interval(x, confidence)
+    return float(np.asarray(samples).mean()), mean_interval(x, confidence, statement.overlap)
 
 
 def _scale(statement: Statement, interval: Interval) -> Callable[[float], float]:

@@ -12,8 +12,12 @@ CONFIDENCE = 0.95
 UNKNOWN: Interval = (-math.inf, math.inf)  # too few runs to know a spread
 
 
-def mean_interval(samples: Any, confidence: float = CONFIDENCE) -> Interval:
-    """Student's interval for the mean of R runs: x̄ ± t_{R-1}((1 + confidence) / 2) s / √R."""
+def mean_interval(samples: Any, confidence: float = CONFIDENCE, overlap: float = 0.0) -> Interval:
+    """Student's interval for the mean of R runs: x̄ ± t_{R-1}((1 + confidence) / 2) s √(1/R + o).
+
+    The overlap o is 0 for independent runs; for runs that split one table at random it is the
+    number of rows for testing over that for training (Nadeau and Bengio 2003).
+    """
     x = finite(samples)
     if x.ndim != 1:
         raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
@@ -22,7 +26,11 @@ def mean_interval(samples: Any, confidence: float = CONFIDENCE) -> Interval:
     from scipy.special import stdtrit
 
     mean = float(x.mean())
-    half = float(stdtrit(len(x) - 1, (1 + confidence) / 2) * x.std(ddof=1) / math.sqrt(len(x)))
+    half = float(
+        stdtrit(len(x) - 1, (1 + confidence) / 2)
+        * x.std(ddof=1)
+        / math.sqrt(len(x) / (1 + overlap * len(x)))
+    )
     return mean - half, mean + half
 
 
@@ -51,6 +59,17 @@ def worst(samples: Any, badness: Callable = np.median) -> np.ndarray:  # [R, ...
     if np.isnan(values).any():
         raise ValueError("badness is NaN at some place: say what counts there")
     return columns[int(np.argmax(values))]
+
+
+def worst_elsewhere(samples: Any, badness: Callable = np.median) -> np.ndarray:  # -> [R]
+    """Each run of ``samples`` [R, ...] at the place that is worst for the other runs.
+
+    Chosen without the run that is judged, the place does not help a statement to fail.
+    """
+    x = np.asarray(samples).reshape(len(samples), -1)
+    others = (np.delete(x, run, axis=0) for run in range(len(x)))
+    places = [np.argmax([float(badness(column)) for column in rest.T]) for rest in others]
+    return x[np.arange(len(x)), places]
 
 
 def best_elsewhere(samples: Any) -> np.ndarray:  # [R, ..., C] -> [R, ...]

@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.flow.many_shot_flow.statements import KINDS, LEARNERS, name_of
 from lsa_lab import results
-from lsa_lab.statistics import worst
+from lsa_lab.statistics import worst, worst_elsewhere
 
 
 def grown(flows):  # -> the same without layers
@@ -30,5 +30,5 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         rows[name_of("explained_away", kind)] = of_kind.away.values
         rows[name_of("interactions", kind)] = of_kind.duplicates.values
     apart = (duplicated.duplicates - duplicated.others).sel(kind=list(LEARNERS))
-    rows["interactions_below_others"] = worst(apart.transpose("run", "kind"))
+    rows["interactions_below_others"] = worst_elsewhere(apart.transpose("run", "kind"))
     return rows

@@ -121,10 +121,11 @@ def _about_others(config):
         "interactions_below_others",
         OWN,
         "Near-duplicates interact more negatively than other pairs of the same prompts",
-        "the difference of the medians over prompts at the worst of the stacks that learn, "
-        f"{_at(config)}",
+        "the difference of the medians over prompts for that of the stacks that learn which is "
+        f"worst for the other runs, {_at(config)}",
         "median",
         at_most=0,
+        revision="the worst stack was that of the judged runs",
         redrawn=FRESH,
     )
 

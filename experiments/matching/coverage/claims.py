@@ -11,7 +11,7 @@ from experiments.matching.coverage.config import (
     shares,
 )
 from lsa_lab import results
-from lsa_lab.statistics import worst
+from lsa_lab.statistics import worst, worst_elsewhere
 
 
 def relative(dataset):  # [kind, run, n, rule, group]
@@ -41,7 +41,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         if kind == CLASSES:
             divergence = divergence.sel(n=[max(pools.n.values)])
         for rule, name in [*zip(PROXIES, SHARES, strict=True)][: count_proxies(kind)]:
-            by_id[f"{tag}_{name}"] = worst(divergence.sel(rule=rule), np.mean)
+            by_id[f"{tag}_{name}"] = worst_elsewhere(divergence.sel(rule=rule), np.mean)
         by_id[f"{tag}_minority"] = worst(minority)
         by_id[f"{tag}_favours"] = worst(minority / majority, lambda runs: -np.median(runs))
         by_id[f"{tag}_strata"] = worst(over_strata(pools))

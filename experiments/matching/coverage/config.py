@@ -91,7 +91,11 @@ def statements(config) -> tuple[Statement, ...]:
     bias, rows = f"{paper}, limitations, open question", []
     for kind, tag in TAGS.items():
         table = f"modelled on {paper}, table 6"
-        where, changed = "at the worst size", "pools and sizes were others"
+        where, changed = (
+            "at the size that is worst for the other runs",
+            "pools and sizes were others",
+        )
+        place = "" if kind == CLASSES else "; the worst size was that of the judged runs"
         if kind == CLASSES:
             table, where = f"{paper}, table 6, in our setting", f"n = {most}"
             changed += "; the logistic loss; it was the squared one"
@@ -109,8 +113,8 @@ def statements(config) -> tuple[Statement, ...]:
                 redrawn="" if revision == later else fresh,
             )
             for name, more, note, revision in (
-                ("shares", "", "", f"{mean}; {changed}"),
-                ("shares_intercept", ", with intercept", start, "added"),
+                ("shares", "", "", f"{mean}; {changed}{place}"),
+                ("shares_intercept", ", with intercept", start, f"added{place}"),
                 ("shares_later", ", with intercept, its start left out", "", later),
             )
             if name in SHARES[: count_proxies(kind)]

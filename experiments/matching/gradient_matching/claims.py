@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.matching.gradient_matching.config import RIVALS, tag
 from lsa_lab import results
-from lsa_lab.statistics import worst
+from lsa_lab.statistics import worst, worst_elsewhere
 
 
 def relative(dataset):  # [run, n, rule]
@@ -30,7 +30,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "random": worst(ratio.sel(rule="matching")),
         "mismatched_at_most": ratio.sel(rule="mismatching", n=most).values,
         "mismatched": worst(ratio.sel(rule="mismatching"), lambda runs: -np.median(runs)),
-        **{f"over_{tag(rival)}": worst(over_rival(dataset, rival)) for rival in RIVALS},
+        **{f"over_{tag(rival)}": worst_elsewhere(over_rival(dataset, rival)) for rival in RIVALS},
         "rivals_on_average": worst(np.stack(rivals, axis=1)),
         "pool": (matched / dataset.pool_error).values,
         "prefix": worst(dataset.by_length / matched),

@@ -129,9 +129,10 @@ def statements(config) -> tuple[Statement, ...]:
             f"over_{tag(rival)}",
             f"{paper}, baselines, in our setting" if i < 2 else f"modelled on {paper}, baselines",
             f"Matching teaches better than {rival} at every size",
-            f"the error over that of {rival}, at the worst size",
+            f"the error over that of {rival}, at the size that is worst for the other runs",
             at_most=config.best,
-            revision="a row for each rival; it was the best on average",
+            revision="a row for each rival, it was the best on average; the worst size was that of "
+            "the judged runs",
         )
         for i, rival in enumerate(RIVALS)
     ]
