@@ -125,10 +125,16 @@ HEADLINES = (
         "clipping_curves.attention_deep_bears_more",
     ),
     Headline(
-        "A2, Figure 2",
-        "With fewer shots, clipped shallow layers collapse more slowly",
+        "A2, Figure 2, relative",
+        "With fewer shots, clipped shallow layers raise the risk by a smaller factor",
         "toy",
         "clipping_curves.attention_few_shots_collapse_less",
+    ),
+    Headline(
+        "A2, Figure 2, absolute",
+        "They raise it by less, too",
+        "toy",
+        "clipping_curves.attention_few_shots_rise_less",
     ),
     Headline(
         "A2, Figure 3",
