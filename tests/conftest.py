@@ -19,6 +19,7 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import hypothesis
 import jax
+import pytest
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_default_matmul_precision", "highest")
@@ -36,3 +37,13 @@ hypothesis.settings.register_profile("local", max_examples=20, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=20, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("soak", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def enough_mappings():
+    """Compiled programs hold mappings of memory, of which Linux grants 65 530 to a process; without
+    one more, XLA dies of a segmentation fault."""
+    yield
+    mappings = Path("/proc/self/maps")
+    if mappings.exists() and mappings.read_text().count("\n") > 30_000:
+        jax.clear_caches()

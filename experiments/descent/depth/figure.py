@@ -105,9 +105,10 @@ def caption(dataset) -> str:
     exploded = int((ratios["gradient descent"].isel(depth=-1) > 100).sum())
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
-        f"Where {config.settled_runs} stacks or more have settled, with {_named(enough)}, yes: at "
-        f"most {worst:.3f} times the risk of tuned descent, and {best.min():.2f} to "
-        f"{best.max():.2f} times that of tuned GD++.{_too_few(ratios['GD++'], at_rest, enough)} "
+        f"Where training has settled, yes: at most {worst:.3f} times the risk of tuned descent, "
+        f"and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. That is where "
+        f"{config.settled_runs} stacks or more have: {_named(enough)}."
+        f"{_too_few(ratios['GD++'], at_rest, enough)} "
         f"Elsewhere our stacks judge nobody: the median ratio to GD++ is "
         f"{ratios['GD++'].median('run').min():.1g} to {ratios['GD++'].median('run').max():.1g}; "
         f"{exploded} of {2 * config.runs} stacks of "

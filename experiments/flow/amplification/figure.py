@@ -121,16 +121,16 @@ def caption(dataset) -> str:
     ends = {s.id: np.median(numbers[f"{s.id}_disparity"]) for s in stacks(config)}
     softmax = max(ends[s.id] for s in stacks(config) if s.id.endswith(("_random", "_tied")))
     shared = " and ".join(
-        f"{ends[f'{kind}_shared']:.2f} times ({kind})"
+        f"{ends[f'{kind}_shared']:.2f} ({kind})"
         for kind in ("linear", "softmax")
         if kind in config.kinds
     )
     others = _softmax_at_other_gains(dataset, config)
     dropped = int(dataset.dropped.sel(reading="token").sum())
     return (
-        f"Depth makes lone flows {ends['large']:.0f} times as unequal, in logarithms, in random "
-        f"linear stacks of large weights, at most {softmax:.2g} times in softmax ones; in a "
-        f"shared prompt {shared}. Softmax stacks are judged at gain {config.gain:g}: at the others "
+        f"Depth multiplies the log ratio of lone flows by {ends['large']:.0f} in random linear "
+        f"stacks of large weights, by {softmax:.2g} at most in softmax ones; in a shared prompt by "
+        f"{shared}. Softmax stacks are judged at gain {config.gain:g}: at the others "
         f"{others} stacks have an interval above {config.factor:g}. "
         f"(a, b) {judged_panel.KEY}; medians over runs. The disparity is the median |log ratio| "
         "over pairs; the lead is the median log ratio, the larger flow of the first layer on top: "

@@ -40,8 +40,8 @@ def caption(dataset) -> str:
     step = best_step(config)
     return (
         "It is their product, exactly in the answer and nearly in the error it takes off "
-        f"(R² {product:.2f}, of a sum {total:.2f}; of roots {root_product:.2f} and "
-        f"{root_total:.2f}); its gradient flow alone is nearer to a sum. "
+        f"(R² {min(product, root_product):.2f} or more, of a sum {max(total, root_total):.2f} or "
+        "less); its gradient flow alone is nearer to a sum. "
         "Red: products s r; dashed: Eq. 2 without its cross term, a sum. Of the flow "
         f"{irrelevant:.0%} is left where a demonstration is irrelevant, {learned:.0%} where it is "
         "learned, of its contribution nothing. The error reduction is a mean of gains and losses: "

@@ -38,7 +38,7 @@ def caption(dataset) -> str:
     blown = int((dataset.risk.sel(kind="linear") > 1).sum())
     return (
         f"Depth changes the disparity of many demonstrations by {_percent(min(growth.values()))} "
-        f"to {_percent(max(growth.values()))} in {config.depth} layers, depending on the "
+        f"to {_percent(max(growth.values()))}, depending on the "
         f"stack; a flow beside a near-duplicate changes by {least} to {largest}. With depth: "
         f"{_percent(growth['linear'])} (trained linear), {_percent(growth['softmax'])} (trained "
         f"softmax), {_percent(growth['descent'])} (descent with the step that is best for one "

@@ -60,8 +60,8 @@ def caption(dataset) -> str:
     return (
         f"Matching keeps the classes' shares by what an intercept says before training: KL "
         f"{intercept:.2g} times that at random, {later:.2g} without that start, {plain:.2g} "
-        f"without intercept (n = {max(config.sizes)}). Stratified subsets err {least:.2g} to "
-        f"{most:.2g} times as much as matched ones. "
+        f"without intercept. That is at n = {max(config.sizes)}. Stratified subsets err "
+        f"{least:.2g} to {most:.2g} times as much as matched ones. "
         f"Pools of {config.m} with clusters {1 - config.minority:g} to {config.minority:g}; one "
         "task, a task each, or a class each, which the proxy learns by the logistic loss. Left: "
         f"mean of {config.runs} runs and its 95 % interval; below the dashes the shares are kept. "

@@ -81,9 +81,10 @@ def caption(dataset) -> str:
         f"It keeps its training's step: at scale {SHIFTS[-1]:g} its risk is {loss:.2f} times that "
         f"of predicting zero, and on a real table its error is {trained:.2g} times the variance "
         f"(n = {config.n}). The former is with {config.lengths[-1]} demonstrations; on the table "
-        f"descent with each prompt's own step has {descent:.2g}. One layer trained on N(0, I) covariates "
-        f"with n = {config.n}. a, b: d = {config.d}; lines are theory, dashes its floor with "
-        f"unlimited demonstrations ({dataset.length_floor[-1].item():.2g} at c = {SHIFTS[-1]:g}); "
+        f"descent with each prompt's own step has {descent:.2g}. One layer trained on N(0, I) "
+        f"covariates with n = {config.n}. a, b: d = {config.d}; lines are theory, dashes its floor "
+        f"with unlimited demonstrations ({dataset.length_floor[-1].item():.2g} at "
+        f"c = {SHIFTS[-1]:g}); "
         f"points are means of {config.runs} runs with 95 % intervals; {missing} left out as not "
         f"finite. That descent is unmoved by the scale is a theorem "
         f'(docs/theory, "Symmetries of predictions"). '

@@ -75,8 +75,8 @@ def caption(dataset) -> str:
     population = 100 * float(distance_from_law(dataset, "population").max())
     return (
         f"Descent on fresh samples is off the logistic law by "
-        f"{100 * measured['samples'].mean():.2g} % of the limit on average, and each mode takes "
-        f"{measured['order'].min():.2g} times as long as the one before it, or more. "
+        f"{100 * measured['samples'].mean():.2g} % of the limit on average; each mode takes at "
+        f"least {measured['order'].min():.2g} times as long as the one before. "
         f"Lines and dashes: closed laws and the matrix ODE, whose agreement is a theorem "
         f'(docs/theory, "The logistic law"); descent on the population loss is within '
         f"{population:.2g} % of it. Bands: the middle 80 % of {config.runs} runs of descent on "
