@@ -17,7 +17,8 @@ _RULE = """\
 A claim holds if its whole interval keeps the bound, fails if none of it does, and is undecided
 otherwise. It is thin if an end of the interval is nearer to the bound than a tenth of its width.
 The bounds stand in the experiments' configurations; whatever was changed or added after a look at
-results is said in the row, and whether fresh runs judge it.
+results is said in the row, and whether fresh runs judge it. A worst place is chosen by the judged
+runs themselves unless the row says otherwise, which makes a row harder to hold and easier to fail.
 """
 _HEADLINE_COLUMNS = (
     *("Paper", "It says", "Tried on", "Measured", "95 % interval", "Verdict", "All at once"),
