@@ -31,9 +31,11 @@ PAGES = {paper: entries(paper) for paper in PAPERS}
 NAMED = {paper: re.findall(r"`([^`]+)`", " ".join(page.values())) for paper, page in PAGES.items()}
 
 
-def judged_rows() -> set[str]:
-    files = (ROOT / "figures").glob("*/config.json")
-    return {row for path in files for row in json.loads(path.read_text("utf-8"))["verdicts"]}
+def judged_rows() -> dict[str, str]:
+    """Committed verdicts, by row."""
+    files = sorted((ROOT / "figures").glob("*/config.json"))
+    verdicts = [json.loads(path.read_text("utf-8"))["verdicts"] for path in files]
+    return {row: verdict for each in verdicts for row, verdict in each.items()}
 
 
 def statements() -> dict[str, str]:
@@ -80,6 +82,14 @@ def test_a_source_that_names_a_paper_says_how_it_was_read():
         if f"{name} ({number})" not in source or not any(words in source for words in READINGS)
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_page_says_the_committed_verdicts(paper):
+    said = re.findall(r"`([^`]+)` \*\*(\w+)\*\*", " ".join(PAGES[paper].values()))
+    verdicts = judged_rows()
+    assert [pair for pair in said if verdicts[pair[0]] != pair[1]] == [], "run the report"
+    assert {row for row, _ in said} == {row for row in NAMED[paper] if row in verdicts}
 
 
 def test_headlines_are_entries_of_the_pages_and_rows_that_exist():

@@ -223,7 +223,8 @@ def _report(chosen: list[Experiment], options: argparse.Namespace) -> int:
         raise RefusalError(f"no result of the laptop or the paper tier under {root}: run all first")
     process.configure()
     readme = None if options.out else Path("README.md")
-    broken = report.write(chosen, root, readme, headlines_of(options.package))
+    papers = [] if options.out else sorted(Path("docs/papers").glob("*.md"))
+    broken = report.write(chosen, root, readme, headlines_of(options.package), papers)
     for name, text in broken.items():
         print(f"error: {name} is left out of the report: {text}", file=sys.stderr)
     return 1 if broken else 0

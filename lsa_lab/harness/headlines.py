@@ -4,10 +4,18 @@ import importlib
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from lsa_lab.claims import Verdict
+from lsa_lab.claims import Claim, Verdict
+from lsa_lab.harness.tables import doubt, interval, markdown, number, verdict_cell
 
+if TYPE_CHECKING:
+    from lsa_lab.harness.report import Result
+
+_COLUMNS = (
+    *("Paper", "It says", "Tried on", "Measured", "95 % interval", "Verdict", "All at once"),
+    "Where",
+)
 # Toy: weights that were constructed, drawn or briefly trained. Trained: a risk near the best known.
 Badge = Literal["theorem", "toy", "trained", "real table"]
 
@@ -42,3 +50,69 @@ def headlines_of(package: str) -> tuple[Headline, ...]:
 def confidence_of(headlines: Sequence[Headline], confidence: float) -> float:
     """What one of m judged rows must keep so that all of them do: 1 - (1 - confidence) / m."""
     return 1 - (1 - confidence) / max(1, sum(bool(headline.row) for headline in headlines))
+
+
+@dataclass(frozen=True)
+class HeadlineRow:
+    """One statement of a paper beside what was found."""
+
+    headline: Headline
+    result: "Result | None"  # None where a theorem decides
+    claim: Claim | None
+    family: Claim | None  # with the interval that all headlines share
+
+    @property
+    def verdict(self) -> str:
+        return f"{self.headline.proved}" if self.claim is None else self.claim.verdict
+
+    @property
+    def doubt(self) -> str:
+        return "proved" if self.claim is None else doubt(self.claim)
+
+    @property
+    def family_verdict(self) -> str:
+        return self.verdict if self.family is None else self.family.verdict
+
+
+def headline_rows(headlines: Sequence[Headline], whole: Sequence["Result"]) -> list[HeadlineRow]:
+    """The headlines whose experiments have results; a row that none of them has raises."""
+    results = {result.name: result for result in whole}
+    rows = []
+    for headline in headlines:
+        name, _, id = headline.row.partition(".")
+        if not id:
+            rows.append(HeadlineRow(headline, None, None, None))
+        elif name in results:
+            claims = {claim.id: claim for claim in results[name].claims}
+            if id not in claims:
+                raise ValueError(f"{headline.place}: {name} has no row {id!r}")
+            rows.append(HeadlineRow(headline, results[name], claims[id], results[name].family[id]))
+    return rows
+
+
+def family_level(front: Sequence[HeadlineRow]) -> str:
+    """What the headline verdicts say together."""
+    judged = [(row.claim, row.family) for row in front if row.claim and row.family]
+    stand = sum(alone.verdict == together.verdict for alone, together in judged)
+    return (
+        "Tried on: theorem, proved for all sizes; toy, weights that were constructed, drawn or "
+        "briefly trained; trained, models whose risk is near the best known; real table, data. "
+        f"{len(judged)} of these verdicts rest on samples. At 95 % each about one in twenty "
+        f"intervals misses its truth. The last column judges with intervals of "
+        f"{100 * (1 - 0.05 / max(1, len(judged))):.2f} %, so that all of them cover at once with "
+        f"probability 95 % (Bonferroni): {stand} of {len(judged)} verdicts stay."
+    )
+
+
+def headline_table(front: Sequence[HeadlineRow]) -> str:
+    """A Markdown table with one row for each headline."""
+    rows = [_COLUMNS, ("---",) * len(_COLUMNS)]
+    for row in front:
+        measured, where = ("", ""), f"[theorem](../{row.headline.theorem})"
+        if row.claim is not None and row.result is not None:
+            measured = number(row.claim.value), interval(row.claim.interval)
+            where = f"[{row.headline.row}]({row.result.folder}/README.md)"
+        verdicts = verdict_cell(row.verdict, row.doubt), row.family_verdict
+        paper = row.headline.place, row.headline.says, row.headline.badge
+        rows.append((*paper, *measured, *verdicts, where))
+    return markdown(rows)

@@ -1,14 +1,14 @@
 """How results read: verdicts in words, tables of claims, the ledger, the page of all figures."""
 
-import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsa_lab.claims import Claim
-from lsa_lab.harness.headlines import Headline
+from lsa_lab.harness.headlines import HeadlineRow, family_level, headline_table
 from lsa_lab.harness.outcomes import counts
+from lsa_lab.harness.tables import doubt, interval, markdown, number, verdict_cell
 
 if TYPE_CHECKING:
     from lsa_lab.harness.report import Result
@@ -20,49 +20,7 @@ The bounds stand in the experiments' configurations; whatever was changed or add
 results is said in the row, and whether fresh runs judge it. A worst place is chosen by the judged
 runs themselves unless the row says otherwise, which makes a row harder to hold and easier to fail.
 """
-_HEADLINE_COLUMNS = (
-    *("Paper", "It says", "Tried on", "Measured", "95 % interval", "Verdict", "All at once"),
-    "Where",
-)
 _COLUMNS = ("Claim", "Source", "Criterion", "Measured", "95 % interval", "Verdict")
-
-
-@dataclass(frozen=True)
-class HeadlineRow:
-    """One statement of a paper beside what was found."""
-
-    headline: Headline
-    result: "Result | None"  # None where a theorem decides
-    claim: Claim | None
-    family: Claim | None  # with the interval that all headlines share
-
-    @property
-    def verdict(self) -> str:
-        return f"{self.headline.proved}" if self.claim is None else self.claim.verdict
-
-    @property
-    def doubt(self) -> str:
-        return "proved" if self.claim is None else doubt(self.claim)
-
-    @property
-    def family_verdict(self) -> str:
-        return self.verdict if self.family is None else self.family.verdict
-
-
-def headline_rows(headlines: Sequence[Headline], whole: Sequence["Result"]) -> list[HeadlineRow]:
-    """The headlines whose experiments have results; a row that none of them has raises."""
-    results = {result.name: result for result in whole}
-    rows = []
-    for headline in headlines:
-        name, _, id = headline.row.partition(".")
-        if not id:
-            rows.append(HeadlineRow(headline, None, None, None))
-        elif name in results:
-            claims = {claim.id: claim for claim in results[name].claims}
-            if id not in claims:
-                raise ValueError(f"{headline.place}: {name} has no row {id!r}")
-            rows.append(HeadlineRow(headline, results[name], claims[id], results[name].family[id]))
-    return rows
 
 
 def summary(whole: Sequence["Result"]) -> str:
@@ -79,20 +37,6 @@ def summary(whole: Sequence["Result"]) -> str:
     )
 
 
-def family_level(front: Sequence[HeadlineRow]) -> str:
-    """What the headline verdicts say together."""
-    judged = [(row.claim, row.family) for row in front if row.claim and row.family]
-    stand = sum(alone.verdict == together.verdict for alone, together in judged)
-    return (
-        "Tried on: theorem, proved for all sizes; toy, weights that were constructed, drawn or "
-        "briefly trained; trained, models whose risk is near the best known; real table, data. "
-        f"{len(judged)} of these verdicts rest on samples. At 95 % each about one in twenty "
-        f"intervals misses its truth. The last column judges with intervals of "
-        f"{100 * (1 - 0.05 / max(1, len(judged))):.2f} %, so that all of them cover at once with "
-        f"probability 95 % (Bonferroni): {stand} of {len(judged)} verdicts stay."
-    )
-
-
 def ledger(
     whole: Sequence["Result"], broken: dict[str, str], front: Sequence[HeadlineRow] = ()
 ) -> str:
@@ -105,29 +49,6 @@ def ledger(
         link = f"[{result.title}]({result.folder}/README.md)"
         parts.append(f"\n## {link}: {result.counts}\n\n{result.question}\n\n{table(result.claims)}")
     return "".join(parts)
-
-
-def headline_table(front: Sequence[HeadlineRow]) -> str:
-    """A Markdown table with one row for each headline."""
-    columns = (
-        "Paper",
-        "It says",
-        "Tried on",
-        "Measured",
-        "95 % interval",
-        "Verdict",
-        "All at once",
-    )
-    rows = [(*columns, "Where"), ("---",) * (len(columns) + 1)]
-    for row in front:
-        measured, where = ("", ""), f"[theorem](../{row.headline.theorem})"
-        if row.claim is not None and row.result is not None:
-            measured = number(row.claim.value), interval(row.claim.interval)
-            where = f"[{row.headline.row}]({row.result.folder}/README.md)"
-        verdicts = _verdict(row.verdict, row.doubt), row.family_verdict
-        paper = row.headline.place, row.headline.says, row.headline.badge
-        rows.append((*paper, *measured, *verdicts, where))
-    return _rows(rows)
 
 
 def page(result: "Result") -> str:
@@ -151,7 +72,18 @@ def findings(whole: Sequence["Result"], root: Path) -> str:
         place = (root / result.folder).as_posix()
         link = f"[{result.title}]({place})"  # a forge shows the README of a folder
         rows.append((result.question, result.answer, tally, link))
-    return _rows(rows)
+    return markdown(rows)
+
+
+def with_verdicts(text: str, whole: Sequence["Result"]) -> str:
+    """The text with its verdict after each row that it names: `experiment.row` **holds**."""
+    verdicts = {f"{each.name}.{claim.id}": claim.verdict for each in whole for claim in each.claims}
+
+    def named(match: re.Match[str]) -> str:
+        row = match[1]
+        return f"`{row}` **{verdicts[row]}**" if row in verdicts else match[0]
+
+    return re.sub(r"`([^`]+)`(?: \*\*(?:holds|fails|undecided)\*\*)?", named, text)
 
 
 def table(claims: Sequence[Claim]) -> str:
@@ -164,9 +96,9 @@ def table(claims: Sequence[Claim]) -> str:
         ]
         criterion = claim.criterion + "".join(filter(None, said))
         measured = number(claim.value), interval(claim.interval)
-        verdict = _verdict(claim.verdict, doubt(claim))
+        verdict = verdict_cell(claim.verdict, doubt(claim))
         rows.append((claim.statement, claim.source, criterion, *measured, verdict))
-    return _rows(rows)
+    return markdown(rows)
 
 
 def html(
@@ -193,33 +125,3 @@ def html(
         summary=summary(whole),
         family_level=family_level(front),
     )
-
-
-def doubt(claim: Claim) -> str:
-    """What is to be said of a verdict: "thin", or what would decide an undecided one."""
-    if claim.verdict != "undecided":
-        return "thin" if claim.thin else ""
-    if claim.interval == (-math.inf, math.inf):
-        return "too few samples for an interval"
-    if not claim.runs_factor <= 100:
-        return "its value lies at the bound"
-    return f"about {max(1.1, claim.runs_factor):.2g} times the samples would decide"
-
-
-def number(value: float) -> str:
-    return f"{value:.3g}"
-
-
-def interval(ends: tuple[float, float]) -> str:
-    if ends == (-math.inf, math.inf):
-        return "unknown"
-    return f"[{number(ends[0])}, {number(ends[1])}]"
-
-
-def _verdict(word: str, doubt: str) -> str:
-    return f"**{word}**{', ' if doubt else ''}{doubt}"
-
-
-def _rows(rows: Sequence[Sequence[str]]) -> str:
-    escaped = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
-    return "".join(f"| {' | '.join(row)} |\n" for row in escaped)

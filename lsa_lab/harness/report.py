@@ -9,7 +9,7 @@ from lsa_lab import results
 from lsa_lab.claims import Claim, judge
 from lsa_lab.harness import pages
 from lsa_lab.harness.folders import folder_of
-from lsa_lab.harness.headlines import Headline, confidence_of
+from lsa_lab.harness.headlines import Headline, confidence_of, headline_rows
 from lsa_lab.harness.laboratory import Experiment
 from lsa_lab.harness.outcomes import counts
 from lsa_lab.harness.overrides import RefusalError
@@ -86,17 +86,21 @@ def write(
     root: Path,
     readme: Path | None = None,
     headlines: Sequence[Headline] = (),
+    papers: Iterable[Path] = (),
 ) -> dict[str, str]:
-    """CLAIMS.md, index.html and a README.md in each folder under ``root``, and the table between
-    the markers of ``readme``; what could not be read, by folder."""
+    """CLAIMS.md, index.html and a README.md in each folder under ``root``, the table between the
+    markers of ``readme``, and the verdicts of the rows that the pages ``papers`` name; what could
+    not be read, by folder."""
     whole, broken = collect(experiments, root, headlines)
-    front = pages.headline_rows(headlines, whole)
+    front = headline_rows(headlines, whole)
     texts = {root / result.folder / "README.md": pages.page(result) for result in whole}
     texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, front)
     texts[root / "index.html"] = pages.html(whole, broken, front)
     if readme is not None and readme.exists():
         old = readme.read_text(encoding="utf-8")
         texts[readme] = between_markers(old, pages.findings(whole, root))
+    for paper in papers:
+        texts[paper] = pages.with_verdicts(paper.read_text(encoding="utf-8"), whole)
     for path, text in texts.items():
         if not path.exists() or path.read_bytes() != text.encode():
             results.write(path, text.encode())

@@ -142,3 +142,15 @@ def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeyp
             assert "1 were changed or added after a look at results; 0 of these" in text
             assert "1 others were drawn anew as they stood" in text
             assert "too few samples for an interval" in text
+
+
+def test_pages_on_papers_are_given_the_verdicts_of_the_rows_that_they_name(toy, program):
+    program("run", "toy")
+    page = toy / "docs" / "papers" / "t1.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("| Theorem 1 | `toy.mean` **fails**, `toy.wrong`, `tests/large.py` |\n")
+    assert program("report") == 0
+    text = "| Theorem 1 | `toy.mean` **holds**, `toy.wrong` **fails**, `tests/large.py` |\n"
+    assert page.read_text(encoding="utf-8") == text
+    program("report")
+    assert page.read_text(encoding="utf-8") == text
