@@ -58,7 +58,7 @@ HEADLINES = (
     Headline(
         "A1, Open question 3",
         "Depth amplifies among many demonstrations",
-        "trained",
+        "toy",
         "many_shot_flow.depth_linear",
     ),
     Headline(

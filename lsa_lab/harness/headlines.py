@@ -16,7 +16,7 @@ _COLUMNS = (
     *("Paper", "It says", "Tried on", "Measured", "95 % interval", "Verdict", "All at once"),
     "Where",
 )
-# Toy: weights that were constructed, drawn or briefly trained. Trained: a risk near the best known.
+# Toy: weights that were constructed, drawn or briefly trained. Trained: a risk near ridge's or less.
 Badge = Literal["theorem", "toy", "trained", "real table"]
 
 
@@ -96,7 +96,7 @@ def family_level(front: Sequence[HeadlineRow]) -> str:
     stand = sum(alone.verdict == together.verdict for alone, together in judged)
     return (
         "Tried on: theorem, proved for all sizes; toy, weights that were constructed, drawn or "
-        "briefly trained; trained, models whose risk is near the best known; real table, data. "
+        "briefly trained; trained, models whose risk is near ridge's or less; real table, data. "
         f"{len(judged)} of these verdicts rest on samples. At 95 % each about one in twenty "
         f"intervals misses its truth. The last column judges with intervals of "
         f"{100 * (1 - 0.05 / max(1, len(judged))):.2f} %, so that all of them cover at once with "
