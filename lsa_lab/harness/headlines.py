@@ -16,7 +16,7 @@ _COLUMNS = (
     *("Paper", "It says", "Tried on", "Measured", "95 % interval", "Verdict", "All at once"),
     "Where",
 )
-# Toy: weights that were constructed, drawn or briefly trained. Trained: a risk near ridge's or less.
+# Toy: weights constructed, drawn or briefly trained. Trained: a risk near that of ridge, or less.
 Badge = Literal["theorem", "toy", "trained", "real table"]
 
 
