@@ -6,6 +6,7 @@ import pytest
 
 from experiments.heads import importance
 from experiments.heads.head_importance import measures, mixings
+from experiments.heads.head_importance.compute import effective
 from experiments.heads.head_importance.config import TIERS
 from experiments.models.model import Model, gates_of
 from experiments.models.named import MODELS
@@ -73,3 +74,13 @@ def test_layers_determine_trained_heads_of_narrow_keys_and_no_merged_ones(name):
     numbers = measures.condition_numbers(one)
     assert numbers.shape == (1, 3)
     assert (numbers < 1e4).all() if name == "narrow keys" else (numbers > 1e8).all()
+
+
+def test_a_head_without_which_the_risk_is_no_number_does_not_count_as_idle():
+    rise = normal(2, 3, 4) ** 2
+    rise[0, 1, 2] = np.nan
+    counts = effective(rise)
+    assert np.isnan(counts[0, 1])
+    counts[0, 1] = 0
+    rise[0, 1] = 0
+    np.testing.assert_allclose(counts, heads.effective_heads(rise))

@@ -67,7 +67,7 @@ def _about_the_bound(config):
     return (
         Statement(
             "bound_falls",
-            f"{_A2}, Remark 6 and Theorem 2, our reading",
+            f"{_A2}, Remark 6 and Theorem 2, our reading, in our setting",
             "Truncating w_kq or w_pv of a trained stack lowers the bound of Theorem 2",
             f"{share} at which it rises",
             at_most=config.rarely,
@@ -75,7 +75,7 @@ def _about_the_bound(config):
         ),
         Statement(
             "risk_falls_with_it",
-            f"{_A2}, Remark 4, our reading",
+            f"{_A2}, Remark 4, our reading, in our setting",
             "Where truncation lowers the bound, it lowers the risk",
             f"{share}, of those with a lower bound, in which the risk is lower",
             at_least=config.majority,
@@ -85,7 +85,7 @@ def _about_the_bound(config):
         ),
         Statement(
             "ranks_risks",
-            f"{_A2}, Theorem 2 and Remark 4, our reading",
+            f"{_A2}, Theorem 2 and Remark 4, our reading, in our setting",
             "Over the ranks kept the bound and the risk fall together",
             _SPEARMAN,
             at_least=config.rank_correlation,
@@ -95,7 +95,7 @@ def _about_the_bound(config):
         ),
         Statement(
             "ranks_gaps",
-            f"{_A2}, Theorem 2 and Remark 4, our reading",
+            f"{_A2}, Theorem 2 and Remark 4, our reading, in our setting",
             "Over the ranks kept the bound and the generalisation gap fall together",
             _SPEARMAN,
             at_least=config.rank_correlation,
@@ -103,7 +103,7 @@ def _about_the_bound(config):
         ),
         Statement(
             "sum_ranks_gaps",
-            f"{_A2}, Theorem 2 and Remark 6, our reading",
+            f"{_A2}, Theorem 2 and Remark 6, our reading, in our setting",
             "Over the ranks kept Σ|G_t|² and the generalisation gap fall together",
             _SPEARMAN,
             at_least=config.rank_correlation,
@@ -117,7 +117,7 @@ def _about_dropping(config):
     return (
         Statement(
             "least_when_dropped",
-            f"{_A2}, appendix B.6, our reading",
+            f"{_A2}, appendix B.6, our reading, in our setting",
             "The bound is least where the layer is dropped",
             "the share of matrices and layers in which it is not",
             at_most=config.rarely,
@@ -125,7 +125,7 @@ def _about_dropping(config):
         ),
         Statement(
             "gap_least_when_dropped",
-            f"{_A2}, appendix B.6, our reading",
+            f"{_A2}, appendix B.6, our reading, in our setting",
             "On average a layer dropped makes the generalisation gap no larger",
             "the gap when dropped - the gap unclipped, averaged over layers",
             at_most=0.0,
@@ -135,7 +135,7 @@ def _about_dropping(config):
         ),
         Statement(
             "gap_falls_when_dropped",
-            f"{_A2}, appendix B.6, our reading",
+            f"{_A2}, appendix B.6, our reading, in our setting",
             "Of most layers the drop makes the generalisation gap smaller",
             "the share of layers in which it does",
             at_least=config.majority,

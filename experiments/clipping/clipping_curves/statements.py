@@ -4,7 +4,7 @@ from experiments.clipping.transformer_config import FRESH, OWN_PROMPTS, PARTS
 from lsa_lab.claims import Statement
 
 FIGURE_1 = "A2 (2406.03768), figure 1, in our setting"
-FIGURE_2 = "A2 (2406.03768), figure 2, our reading"
+FIGURE_2 = "A2 (2406.03768), figure 2, our reading, in our setting"
 
 
 def statements(config) -> tuple[Statement, ...]:

@@ -107,7 +107,7 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "condition_tells",
-            "A2 (2406.03768), section 3.4, our reading",
+            "A2 (2406.03768), section 3.4, our reading, in our setting",
             "In our models the layer with the larger condition number tolerates clipping better",
             f"{correlation} condition number with {tolerance}",
             at_most=0.0,

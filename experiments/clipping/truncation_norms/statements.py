@@ -24,7 +24,7 @@ def _about_updates(config):
     return (
         Statement(
             "own",
-            f"{A2}, Remarks 4 and 6, our reading",
+            f"{A2}, Remarks 4 and 6, our reading, in our setting",
             "Truncating W_V, W_K or W_Q lowers the norm of its own G_t",
             OVERALL,
             at_most=config.rarely,
@@ -33,7 +33,7 @@ def _about_updates(config):
         ),
         Statement(
             "sum",
-            f"{A2}, Remark 6 and Theorem 2, our reading",
+            f"{A2}, Remark 6 and Theorem 2, our reading, in our setting",
             "Truncating W_V, W_K or W_Q lowers Σ|G_t|², which the bound contains",
             OVERALL,
             at_most=config.rarely,
@@ -42,7 +42,7 @@ def _about_updates(config):
         ),
         Statement(
             "sum_when_trained",
-            f"{A2}, Remark 6 and Theorem 2, our reading",
+            f"{A2}, Remark 6 and Theorem 2, our reading, in our setting",
             "Truncating w_pv or w_kq of a trained stack lowers Σ|G_t|²",
             "the share of prompts, matrices, layers and ranks in which it rises",
             at_most=config.rarely,
@@ -91,7 +91,7 @@ def _scale(config):
 
 
 def _about_depth():
-    source = f"{A2}, Remark 5, our reading"
+    source = f"{A2}, Remark 5, our reading, in our setting"
     less = {
         "is_steady": ("less Σ|G_t|² moves", "the mean |log(after / before)| over draws"),
         "varies_less": (

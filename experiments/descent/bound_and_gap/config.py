@@ -89,7 +89,7 @@ def _about_the_height(config):
     return (
         Statement(
             "above",
-            f"{_THEOREM} and Assumption 1, our reading",
+            f"{_THEOREM} and Assumption 1, our reading, in our setting",
             "With noise as large as the spread of the updates the bound lies above descent's gap",
             "bound - |gap| at the worst place of the grid",
             note=SPREAD,
@@ -120,7 +120,7 @@ def _about_the_height(config):
         ),
         Statement(
             "says_something_by_spread",
-            f"{_THEOREM} and Assumption 1, our reading",
+            f"{_THEOREM} and Assumption 1, our reading, in our setting",
             f"With noise as large as the spread of the updates the bound is below {vacuous}",
             "largest loss - bound where the bound is largest",
             note=SPREAD,
@@ -135,7 +135,7 @@ def _about_the_order(config, suffix, which):
     which_c = "at the best c" if suffix == "" else "with noise as large as its spread"
     changed = "it was c = 0.01 alone" if suffix == "" else "added"
     said = {"over": "tasks", "note": which, "revision": changed, "redrawn": "fresh tasks"}
-    source = f"{_THEOREM} and Remark 4, our reading"
+    source = f"{_THEOREM} and Remark 4, our reading, in our setting"
     return (
         Statement(
             f"ranks{suffix}",

@@ -54,7 +54,7 @@ def _random_linear(config):
             "large",
             f"linear, gain {config.gains[-1]:g}, tied or not",
             f"Random linear stacks of the largest gain, tied or not, {alone},",
-            f"{THEOREM}, our reading",
+            f"{THEOREM}, our reading, in our setting",
             high,
         ),
         Stack(

@@ -33,7 +33,7 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _about_theorem_1(config):
-    source, most = f"{THEOREM}, our reading", "at the gain and tying with the most,"
+    source, most = f"{THEOREM}, our reading, in our setting", "at the gain and tying with the most,"
     return (
         Statement(
             "theorem_1",
@@ -101,7 +101,7 @@ def _about_stack(stack, config):
 
 
 def _about_residual_connections(config):
-    source = "A1 (2508.00385), on residual connections, limitation"
+    source = "A1 (2508.00385), on residual connections, limitation, in our setting"
     weaker = f"with a residual weight of {config.skips[0]:g}"
     for kind in ("linear", "softmax"):
         if kind in config.kinds:

@@ -4,7 +4,7 @@ from math import exp
 
 from lsa_lab.claims import Statement
 
-THEOREM = "A1 (2508.00385), Theorem 1, our reading"
+THEOREM = "A1 (2508.00385), Theorem 1, our reading, in our setting"
 EVERY = "'every stack' is our quantifier: A1's conditions are not public"
 
 

@@ -11,7 +11,7 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _about_zeros(config):
-    equation = f"{A1}, Eq. 2, our reading"
+    equation = f"{A1}, Eq. 2, our reading, in our setting"
     medians = "the %s of their two median flows, relative to that of all others,"
     yield Statement(
         "either_or_flow",
@@ -52,11 +52,11 @@ def _about_forms():
 def _about_use(config):
     correlation = "the rank correlation with the error reduction"
     over_classes = f"over {config.classes} classes of"
-    measure = f"{A1}, flow as a measure of effectiveness, our reading"
+    measure = f"{A1}, flow as a measure of effectiveness, our reading, in our setting"
     return (
         Statement(
             "figure_2",
-            f"{A1}, figure 2, our reading",
+            f"{A1}, figure 2, our reading, in our setting",
             "What demonstrations take off the error rises with relevance and with novelty",
             f"the lesser rank correlation of its mean, {over_classes} one or the other,",
             at_least=config.rises,
@@ -94,7 +94,7 @@ def _about_use(config):
         ),
         Statement(
             "helps",
-            f"{A1}, effective demonstrations, our reading",
+            f"{A1}, effective demonstrations, our reading, in our setting",
             "A demonstration that is relevant and new lowers the error",
             "the share of those with s r ≠ 0 that do",
             at_least=config.helps,

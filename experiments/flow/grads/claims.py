@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from experiments.flow.grads.config import PROMPTS, SWEEP
-from experiments.flow.grads.statements import LAST, PRODUCTS, VARIANTS
+from experiments.flow.grads.config import LAST, PRODUCTS, PROMPTS, SWEEP, VARIANTS
 from lsa_lab import results
 from lsa_lab.claims import verdict_of
 from lsa_lab.statistics import CONFIDENCE, mean_interval, spearman

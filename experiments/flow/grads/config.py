@@ -9,6 +9,16 @@ TASKS = ("prior", "duplicates", "table")  # the axis "setting"
 SWEEP = ("density", "known", "noise")  # the axes of the sweep
 PROMPTS = ("alone", "pool")  # in which the flow of a demonstration is taken
 
+# Rules by which demonstrations are chosen.
+FLOWS = ("GradS", "slot's flow", "label's flow", "flow × input", "contribution")
+DIVERSE = ("determinantal", "farthest point", "relevance × determinantal")
+LAST = "GradS, last layer"
+RECOMPUTED = ("GradS, recomputed", "contribution, recomputed")
+# No rivals: the slot's flow is GradS, the label's the relevance, flow × input by Euler twice the
+# contribution, and the last two are GradS of another layer and after each pick.
+VARIANTS = ("GradS", "slot's flow", "label's flow", "flow × input", LAST, "GradS, recomputed")
+PRODUCTS = ("contribution", "contribution, recomputed")  # relevance times novelty
+
 
 @dataclass(frozen=True)
 class Config:

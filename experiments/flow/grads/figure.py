@@ -3,8 +3,7 @@
 import numpy as np
 
 from experiments.flow.grads import claims
-from experiments.flow.grads.config import SWEEP
-from experiments.flow.grads.statements import LAST, PRODUCTS, VARIANTS, statements
+from experiments.flow.grads.config import LAST, PRODUCTS, SWEEP, VARIANTS, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 from lsa_lab.statistics import mean_interval

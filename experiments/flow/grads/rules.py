@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from experiments.flow.grads.cases import Case
-from experiments.flow.grads.statements import DIVERSE, FLOWS, LAST, RECOMPUTED
+from experiments.flow.grads.config import DIVERSE, FLOWS, LAST, RECOMPUTED
 from lsa_lab import estimators
 from lsa_lab.analyses.amplification import moment_flow
 from lsa_lab.models.constructions import prior_attention

@@ -1,17 +1,8 @@
-"""What `grads` judges, by the criteria in its Config; and the rules that its claims name."""
+"""What `grads` judges, by the criteria in its Config."""
 
 from functools import partial
 
 from lsa_lab.claims import Statement
-
-FLOWS = ("GradS", "slot's flow", "label's flow", "flow × input", "contribution")
-DIVERSE = ("determinantal", "farthest point", "relevance × determinantal")
-LAST = "GradS, last layer"
-RECOMPUTED = ("GradS, recomputed", "contribution, recomputed")
-# No rivals: the slot's flow is GradS, the label's the relevance, flow × input by Euler twice the
-# contribution, and the last two are GradS of another layer and after each pick.
-VARIANTS = ("GradS", "slot's flow", "label's flow", "flow × input", LAST, "GradS, recomputed")
-PRODUCTS = ("contribution", "contribution, recomputed")  # relevance times novelty
 
 A1, OURS = "A1 (2508.00385)", "derived here"
 ERROR, RIVAL = "the error by GradS over that by", "the rival that is best on other queries"
@@ -95,7 +86,7 @@ def _in_the_sweep(config):
         ),
         Statement(
             "ranks",
-            f"{A1}, flow as a measure of effectiveness, our reading",
+            f"{A1}, flow as a measure of effectiveness, our reading, in our setting",
             "GradS gains the more, the better its flow ranks what single demonstrations are worth",
             f"{correlation} the rank correlation of flow and error reduction, less the better one "
             "of relevance and of novelty, on other queries",

@@ -36,13 +36,16 @@ def of_own_heads(config: Config, runs: list[Runs]) -> dict:  # {name: (dimension
     ends = [measures.at_the_end(config, each, -1) for each in runs]
     ablated = [np.moveaxis(measures.by_ablation(config, each), 0, 1) for each in runs]
     by_head = ("model", "run", "layer", "head")
-    arrays = {
-        "rise": padded(by_head, [end["rise"] for end in ends]),
-        "rise_of_median": padded(by_head, [end["median"] for end in ends]),
-        "rise_ablated": padded(("model", "run", "ablation", "layer", "head"), ablated),
+    rises = {
+        "rise": (by_head, [end["rise"] for end in ends]),
+        "rise_of_median": (by_head, [end["median"] for end in ends]),
+        "rise_ablated": (("model", "run", "ablation", "layer", "head"), ablated),
     }
-    for name, (dims, rise) in list(arrays.items()):
-        arrays[name.replace("rise", "effective")] = (dims[:-1], effective(rise))
+    arrays = {}
+    for name, (dims, blocks) in rises.items():
+        counts = [effective(block) for block in blocks]  # of a model's own heads, before padding
+        arrays[name] = padded(dims, blocks)
+        arrays[name.replace("rise", "effective")] = padded(dims[:-1], counts)
     arrays["risk"] = padded(("model", "run"), [end["risk"] for end in ends])
     arrays["ridge"] = ("model", [end["ridge"] for end in ends])
     conditions = [measures.condition_numbers(measures.full(each)) for each in runs]
@@ -62,9 +65,10 @@ def over_mixings(config: Config, runs: Runs) -> np.ndarray:  # [R, L, ENDS]
 
 
 def effective(raw: np.ndarray) -> np.ndarray:  # [..., L, H] -> [..., L]
-    """Effective heads; NaN for runs that diverged and for layers that are not there."""
-    count = jax.jit(heads.effective_heads)(np.nan_to_num(raw))
-    return np.where(np.isfinite(raw).any(-1), count, np.nan)
+    """Effective heads; NaN where a head's rise is no number, for it would count as no rise."""
+    complete = np.isfinite(raw).all(-1)
+    count = jax.jit(heads.effective_heads)(np.where(complete[..., None], raw, 0.0))
+    return np.where(complete, count, np.nan)
 
 
 def padded(dims: tuple[str, ...], blocks) -> tuple:  # of [...] -> dims, [len(blocks), ...]

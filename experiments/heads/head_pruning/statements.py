@@ -15,7 +15,7 @@ CONTROLS = {"first_layer": FIRST, "random_heads": OTHERS, "at_random": ANY}  # i
 _SHORT = {"narrow keys": "narrow", "softmax": "softmax"}  # ids of pruned models
 
 A4 = "A4 (2408.04532), abstract, in our setting"
-READING = "A4 (2408.04532), abstract, our reading"
+READING = "A4 (2408.04532), abstract, our reading, in our setting"
 MODELLED = "modelled on A4 (2408.04532), abstract"
 HERE = "derived here"
 

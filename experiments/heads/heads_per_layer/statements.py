@@ -123,7 +123,7 @@ def _against_variants(config, depth: int, mean):
         ),
         mean(
             f"first_layer_suffices_{depth}",
-            f"{A4}, its mechanism, our reading",
+            f"{A4}, its mechanism, our reading, in our setting",
             f"One head in each later layer is enough {layers}",
             f"the risk of {first} over the full model's {at}",
             at_most=config.suffices,
