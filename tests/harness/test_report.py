@@ -5,8 +5,9 @@ import importlib
 
 import pytest
 
+from lsa_lab.claims import Statement, judge
 from lsa_lab.harness import report
-from lsa_lab.harness.headlines import Headline
+from lsa_lab.harness.headlines import Headline, HeadlineRow, family_level
 
 
 def test_the_report_is_complete_and_needs_no_network(toy, program):
@@ -154,3 +155,16 @@ def test_pages_on_papers_are_given_the_verdicts_of_the_rows_that_they_name(toy, 
     assert page.read_text(encoding="utf-8") == text
     program("report")
     assert page.read_text(encoding="utf-8") == text
+
+
+def test_a_headline_that_falls_at_the_common_level_is_seen_to_fall():
+    statement = Statement("mean", "derived here", "It is", "the mean", at_least=0)
+    samples = {"mean": [0.1, 0.5, 0.9, 1.3]}
+    claims = [judge([statement], samples, level)[0] for level in (0.9, 0.999)]
+    assert [claim.verdict for claim in claims] == ["holds", "undecided"]
+    headline = Headline("T1", "It is", "toy", row="toy.mean")
+    row, same = (
+        HeadlineRow(headline, None, claims[0], family) for family in (claims[1], claims[0])
+    )
+    assert (row.verdict, row.family_verdict) == ("holds", "undecided")
+    assert "1 of 2 verdicts stay" in family_level([row, same])
