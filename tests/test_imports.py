@@ -14,7 +14,7 @@ FLOORS = [
     {"prompts", "claims", "results"},
     {"tasks", "estimators"},
     {"models", "theory"},
-    {"training", "analyses", "selection"},
+    {"training", "analyses", "selection", "interop"},
     {"harness"},
 ]
 # Files at the top that belong to a room.
@@ -31,6 +31,7 @@ ANNEXES = {
 # Rooms whose files may import each other, as those of one package always may; elsewhere they meet
 # through arguments.
 OPEN = {"prompts", "models", "theory", "estimators", "training", "results", "claims", "harness"}
+OPEN |= {"interop"}
 
 HEAVY = {
     "xarray",
@@ -45,6 +46,7 @@ HEAVY = {
     "tyro",
     "jinja2",
     "rich.progress",
+    "safetensors",
     "experiments",
 }
 
