@@ -52,11 +52,12 @@ class Job:
 
 
 class Unfinished(KeyboardInterrupt):
-    """Ctrl-C, with the jobs that are not done."""
+    """Ctrl-C, with the jobs that are not done and the words of a command line that does them."""
 
     def __init__(self, jobs: list[Job]):
         super().__init__()
         self.jobs = jobs
+        self.words: list[str] = []
 
 
 class NotJudgedError(Exception):

@@ -1,0 +1,32 @@
+"""``report``: the tables of claims and the page of all figures."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from lsa_lab.harness import options as command_options
+from lsa_lab.harness import process
+from lsa_lab.harness.folders import FIGURES, folder_of
+from lsa_lab.harness.laboratory import TIERS
+from lsa_lab.harness.overrides import RefusalError
+
+
+def obey(options: argparse.Namespace) -> int:
+    """Pages of every experiment that has a result, in the folder of the results."""
+    from lsa_lab.harness import report
+    from lsa_lab.harness.headlines import headlines_of
+
+    if options.names:
+        listed = " ".join(options.names)
+        raise RefusalError(f"report tells of every experiment: leave out {listed}")
+    experiments, root = command_options.chosen(options), options.out or FIGURES
+    folders = [folder_of(each, tier, root) for each in experiments for tier in TIERS[1:]]
+    if not any((folder / "result.nc").exists() for folder in folders):
+        raise RefusalError(f"no result of the laptop or the paper tier under {root}: run all first")
+    process.configure()
+    readme = None if options.out else Path("README.md")
+    papers = [] if options.out else sorted(Path("docs/papers").glob("*.md"))
+    broken = report.write(experiments, root, readme, headlines_of(options.package), papers)
+    for name, text in broken.items():
+        print(f"error: {name} is left out of the report: {text}", file=sys.stderr)
+    return 1 if broken else 0

@@ -1,0 +1,46 @@
+"""``run``: compute, judge, save and draw."""
+
+import argparse
+
+from lsa_lab.harness import options as command_options
+from lsa_lab.harness import overrides, process
+from lsa_lab.harness.folders import folder_of
+from lsa_lab.harness.overrides import RefusalError
+
+
+def obey(options: argparse.Namespace) -> int:
+    """Each experiment named at the tier, or one at a changed configuration."""
+    from lsa_lab.harness import runner
+
+    experiments, tier = command_options.chosen(options), options.tier or "laptop"
+    if not options.names:
+        listed = ", ".join([*(experiment.name for experiment in experiments), "all"])
+        raise RefusalError(f"run needs a NAME: {listed}")
+    if options.changes and len(experiments) > 1:
+        names = " ".join(options.names)
+        raise RefusalError(f"{options.changes[0]} is for one experiment: run {names} without it")
+    jobs = []
+    for experiment in experiments:
+        if tier not in experiment.tiers:
+            listed = ", ".join(experiment.tiers)
+            raise RefusalError(f"{experiment.name} has no tier {tier!r}: it has {listed}")
+        config = experiment.tiers[tier]
+        if options.changes:
+            config = overrides.apply(config, options.changes)
+        runner.check_statements(experiment, config)
+        folder = folder_of(experiment, tier, options.out, config)
+        jobs.append(runner.Job(experiment, tier, config, folder))
+    process.configure()
+    try:
+        return 1 if runner.run(jobs) else 0
+    except runner.Unfinished as interrupt:
+        interrupt.words = _resumption(options, interrupt.jobs)
+        raise
+
+
+def _resumption(options: argparse.Namespace, jobs: list) -> list[str]:
+    """The same command for the jobs that are left."""
+    words = ["run", *(job.experiment.name for job in jobs), "--tier", options.tier or "laptop"]
+    words += ["--out", str(options.out)] if options.out else []
+    words += ["--package", options.package] if options.program == "lsa-lab" else []
+    return [*words, *options.changes]

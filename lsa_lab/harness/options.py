@@ -1,0 +1,165 @@
+"""The words of a command line: what each command is for, the options it takes, and its help."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lsa_lab.harness import overrides
+from lsa_lab.harness.checks import nearest
+from lsa_lab.harness.laboratory import TIERS, Experiment, experiments_of
+from lsa_lab.harness.overrides import RefusalError
+
+_LONGEST_NAME, _LONGEST_PATH = 255, 3500  # bytes that file systems take; room for what is inside
+
+
+class Option(NamedTuple):
+    """One option: its word, what follows it, what that means, and the commands that take it."""
+
+    word: str
+    value: str
+    meaning: str
+    commands: tuple[str, ...]
+    kind: type = str
+
+
+# The words after a command, and what it does.
+USAGE = {
+    "list": ("", "the experiments and their last verdicts"),
+    "run": ("NAME...", "compute, judge, save and draw; NAME may be all"),
+    "draw": ("[NAME...]", "draw again from the files"),
+    "report": ("", "the tables of claims and index.html"),
+}
+
+OPTIONS = (
+    Option("--tier", "TIER", "smoke (seconds), laptop (minutes), paper (a night)", ("run",)),
+    Option(
+        "--config.KEY",
+        "VALUE...",
+        "another value, for one NAME: a folder of its own; run NAME -h lists the keys",
+        ("run",),
+    ),
+    Option(
+        "--out",
+        "DIR",
+        "the folder of the results; else figures, for smoke .cache/smoke",
+        ("list", "run", "draw", "report"),
+        Path,
+    ),
+    Option(
+        "--package",
+        "PACKAGE",
+        "the package of experiments, here {package}",
+        ("list", "run", "draw", "report"),
+    ),
+)
+
+STATUS = (
+    "exit status: 0 done, 1 a result could not be judged or drawn, 2 refused before any computing,\n"
+    "             130 interrupted: the same words go on from the last checkpoint"
+)
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Command, names and options of a command line; ``changes`` are its ``--config.KEY VALUE``."""
+    rest, changes = overrides.split(words)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("command", nargs="?")
+    parser.add_argument("names", nargs="*")
+    for option in OPTIONS:
+        if "." not in option.word:
+            parser.add_argument(option.word, type=option.kind)
+    parser.add_argument("-h", "--help", action="store_true")
+    try:
+        options, unknown = parser.parse_known_intermixed_args(rest)
+    except argparse.ArgumentError as error:
+        raise RefusalError(str(error)) from None
+    return argparse.Namespace(**vars(options), unknown=unknown, changes=changes)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse an unknown command, and an option or a value that the command does not take."""
+    if options.command not in (None, *USAGE):
+        best = nearest(options.command, list(USAGE))
+        raise RefusalError(
+            f"unknown command {options.command!r}: nearest {best!r}\n{help_text(options)}"
+        )
+    command = options.command or "list"
+    given = [option for option in OPTIONS if _value(options, option) not in (None, [])]
+    for option in given:
+        if command not in option.commands:
+            word = options.changes[0] if option.word == "--config.KEY" else option.word
+            raise RefusalError(
+                f"{word} is for {' and '.join(option.commands)}: leave it out of {command}"
+            )
+    if options.tier not in (None, *TIERS):
+        best, listed = nearest(options.tier, TIERS), ", ".join(TIERS)
+        raise RefusalError(f"unknown tier {options.tier!r}: nearest {best!r}; there are {listed}")
+    _check_folder(options.out)
+
+
+def named(options: argparse.Namespace) -> dict[str, Experiment]:
+    """The experiments of the package; refuses unknown options and names, with the nearest."""
+    experiments = experiments_of(options.package)
+    if options.unknown:
+        keys = [
+            key
+            for name in options.names
+            if name in experiments
+            for key in vars(experiments[name].tiers["laptop"])
+        ]
+        command = options.command or "list"
+        words = [option.word for option in OPTIONS if command in option.commands]
+        best = nearest(options.unknown[0], [*words, *(f"{overrides.PREFIX}{key}" for key in keys)])
+        raise RefusalError(f"unknown option {' '.join(options.unknown)}: nearest {best}")
+    names = [*experiments, "all"]
+    for name in options.names:
+        if name not in names:
+            best, listed = nearest(name, names), ", ".join(names)
+            raise RefusalError(
+                f"unknown experiment {name!r} in the package {options.package}: nearest {best!r}; "
+                f"there are {listed}"
+            )
+    return experiments
+
+
+def chosen(options: argparse.Namespace) -> list[Experiment]:
+    """The experiments meant, each once, in the order given; all of them if none is named."""
+    experiments = named(options)
+    names = experiments if "all" in options.names or not options.names else options.names
+    return [experiments[name] for name in dict.fromkeys(names)]
+
+
+def help_text(options: argparse.Namespace, command: str | None = None) -> str:
+    """The words of one command or of all, and what they mean."""
+    commands = (command,) if command in USAGE else tuple(USAGE)
+    rows = []
+    for command in commands:
+        words, what = USAGE[command]
+        rows.append((f"{options.program} {command} {words}", what))
+    for option in OPTIONS:
+        if set(option.commands) & set(commands):
+            meaning = option.meaning.format_map(vars(options))
+            rows.append((f"    {option.word} {option.value}", meaning))
+    return "".join(f"{words:39} {what}\n" for words, what in rows) + f"{STATUS}\n"
+
+
+def _value(options: argparse.Namespace, option: Option) -> Any:
+    if option.word == "--config.KEY":
+        return options.changes
+    return getattr(options, option.word.removeprefix("--"))
+
+
+def _check_folder(out: Path | None) -> None:
+    """Refuse a folder that cannot be written to before anything is computed for it."""
+    if out is None:
+        return
+    longest = max(out.parts, key=len, default="")
+    if len(longest.encode()) > _LONGEST_NAME or len(str(out.absolute())) > _LONGEST_PATH:
+        raise RefusalError(f"--out {longest[:40]}...: the name is too long: name another folder")
+    if out.exists() and not out.is_dir():
+        raise RefusalError(f"--out {out} is a file: name a folder")
+    above = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not os.access(above, os.W_OK):
+        raise RefusalError(f"--out {out}: {above} cannot be written to: name another folder")
