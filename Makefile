@@ -12,13 +12,14 @@ BIN := .venv/bin
 # Tests on this many cores; each is a process of its own.
 JOBS ?= 2
 
-.PHONY: help test soak lint figures smoke clean
+.PHONY: help test soak lint figures smoke notebooks clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
 	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
+	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
 	@echo "make lint      ruff and mypy alone"
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
 	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.13"
@@ -40,6 +41,10 @@ figures: .venv/installed
 
 smoke: .venv/installed
 	$(BIN)/python -m experiments run all --tier smoke
+
+# The tests build and execute them; what they show stays.
+notebooks: .venv/installed
+	$(BIN)/python -m pytest -n $(JOBS) tests/notebooks/test_notebooks.py
 
 clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

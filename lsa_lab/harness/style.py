@@ -45,6 +45,7 @@ _SETTINGS = {
     "pdf.fonttype": 42,  # TrueType: text in the PDF stays text
     "svg.hashsalt": "lsa-lab",
 }
+_SCREEN = 120  # dots an inch, of two pixels each: type of 8 points is as large as a notebook's text
 
 
 @contextlib.contextmanager
@@ -54,6 +55,22 @@ def context() -> Iterator[None]:
 
     with matplotlib.style.context(["default", _SETTINGS]):
         yield
+
+
+def notebook() -> None:
+    """The look for a whole process, sharp enough for a screen; in a notebook, a cell that ends in a
+    figure shows it. Call it once, at the top."""
+    import matplotlib
+    import matplotlib.style
+
+    matplotlib.style.use(["default", _SETTINGS])
+    matplotlib.rcParams["figure.dpi"] = _SCREEN
+    with contextlib.suppress(ImportError):  # IPython: whoever has a notebook has it
+        from IPython.core.getipython import get_ipython
+        from IPython.core.pylabtools import select_figure_formats
+
+        if (shell := get_ipython()) is not None:
+            select_figure_formats(shell, "retina")
 
 
 def figure(

@@ -1,0 +1,56 @@
+"""Notebooks as their cells: percent scripts built into .ipynb files, and exercises answered.
+
+A notebook's cells carry tags: "setup" is what its exercise needs (imports, a few functions, nothing
+that takes a second), "exercise" is the cell to fill in, "check" judges the answer and binds the
+boolean ``solved``. A test of an exercise runs these three alone, in its own process.
+"""
+
+import functools
+from pathlib import Path
+
+import jupytext
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted((ROOT / "notebooks").glob("*.py"))
+BUILT = ROOT / ".cache" / "notebooks"
+
+
+def build(script: Path, folder: Path = BUILT) -> Path:
+    """The script as folder/NAME.ipynb, its cells not yet executed."""
+    notebook = jupytext.read(script)
+    notebook.metadata.kernelspec = {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{script.stem}.ipynb"
+    nbformat.write(notebook, path)
+    return path
+
+
+@functools.cache
+def tagged(name: str, tag: str) -> tuple[str, ...]:
+    """The sources of all cells of notebook ``name`` that carry the tag."""
+    cells = jupytext.read(ROOT / "notebooks" / f"{name}.py").cells
+    return tuple(cell.source for cell in cells if tag in cell.metadata.get("tags", ()))
+
+
+@functools.cache
+def _setup(name: str) -> dict:
+    names: dict = {}
+    for source in tagged(name, "setup"):
+        exec(compile(source, f"{name}, setup", "exec"), names)
+    return names
+
+
+def answered(name: str, answer: str | None = None, **values) -> dict:
+    """What the notebook's names hold after setup, ``answer`` (by default, the cell as it stands)
+    and check. ``values`` are names that cells without a tag would have bound: a trained model.
+    """
+    names = {**_setup(name), **values}
+    (exercise,), (check,) = tagged(name, "exercise"), tagged(name, "check")
+    for tag, source in (("answer", answer or exercise), ("check", check)):
+        exec(compile(source, f"{name}, {tag}", "exec"), names)
+    return names

@@ -1,0 +1,76 @@
+"""Every notebook runs, within a minute, and is what notebooks/README.md says that notebooks are.
+
+The executed notebooks stay in .cache/notebooks: `make notebooks` is this file, run.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbmake.nb_run import NotebookRun
+
+from cells import BUILT, ROOT, SCRIPTS, build, tagged
+
+MINUTE = 60
+
+
+@pytest.fixture(autouse=True)
+def kernel_environment(monkeypatch):
+    """What a kernel takes over from this process besides tests/conftest.py: the same cache of
+    compiled programs; this Python's own kernel; nothing of the person's IPython profile."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".cache" / "xla"))
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+    monkeypatch.setenv("IPYTHONDIR", str(ROOT / ".cache" / "ipython"))
+
+
+def execute(path: Path):
+    """nbmake's result of the notebook, which is written back with its outputs."""
+    result = NotebookRun(path, default_timeout=MINUTE, kernel="python3").execute()
+    nbformat.write(result.nb, path)
+    return result
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_notebook_runs_within_a_minute(script):
+    path, began = build(script), time.monotonic()
+    result = execute(path)
+    assert result.error is None, result.error.trace
+    assert time.monotonic() - began < MINUTE
+    outputs = [output for cell in result.nb.cells for output in cell.get("outputs", ())]
+    assert any("image/png" in output.get("data", ()) for output in outputs), "no figure is inline"
+
+
+def test_control_a_notebook_runs_in_this_python_and_a_cell_that_raises_fails(tmp_path):
+    script = tmp_path / "raises.py"
+    lines = ("# %%", "import sys", f"assert sys.executable == {sys.executable!r}", "# %%", "1 / 0")
+    script.write_text("\n".join(lines), "utf-8")
+    error = execute(build(script, tmp_path)).error
+    assert error.failing_cell_index == 1
+    assert "ZeroDivisionError" in error.summary
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_notebook_has_a_row_an_exercise_and_a_test_of_it(script):
+    name, text = script.stem, script.read_text("utf-8")
+    row = f"| [{name}]({name}.py) |"
+    assert row in (ROOT / "notebooks" / "README.md").read_text("utf-8")
+    assert text.startswith("# %% [markdown]\n# # "), "a notebook opens with its title"
+    headings = [line for line in text.splitlines() if line.startswith("# ## ")]
+    assert headings[-1].startswith("# ## Exercise"), "the last section is the exercise"
+    assert tagged(name, "setup")
+    assert len(tagged(name, "exercise")) == len(tagged(name, "check")) == 1
+    assert (ROOT / "tests" / "notebooks" / f"test_{name}.py").exists()
+
+
+def test_no_built_notebook_is_committed():
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a clone")
+    listed = subprocess.run(
+        ["git", "ls-files", "*.ipynb"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert not listed.stdout
+    assert BUILT.is_relative_to(ROOT / ".cache")
