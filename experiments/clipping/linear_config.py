@@ -14,11 +14,11 @@ class LinearConfig:
     noise_std: float = 0.5
     depth: int = 4
     runs: int = 16  # one or two diverge early, and are left out
-    linear_steps: int = 2400
-    linear_batch: int = 128
+    linear_steps: int = 2400  # training steps
+    linear_batch: int = 128  # prompts in each of these steps
     learning_rate: float = 0.025
     clip: float = 0.1  # of the gradient's norm: deep linear attention meets rare, enormous ones
-    training_seed: int = 1
+    training_seed: int = 1  # the seed of the weights
 
     def __post_init__(self):
         checks.between(self, "d", 1, 64)

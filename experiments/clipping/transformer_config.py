@@ -14,14 +14,14 @@ class TransformerConfig:
     noise_std: float = 0.1
     depth: int = 4
     heads: int = 2
-    width: int = 32
-    mlp_width: int = 64
+    width: int = 32  # of the stream
+    mlp_width: int = 64  # of the hidden layer
     runs: int = 12
     steps: int = 1500
     batch: int = 64
     learning_rate: float = 3e-3
     checkpoints: int = 5  # equal parts of the training, after each of which weights are kept
-    training_seed: int = 1
+    training_seed: int = 1  # the seed of the weights
 
     def __post_init__(self):
         checks.between(self, "d", 1, 64)

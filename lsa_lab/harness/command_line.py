@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from lsa_lab.harness import options as command_options
+from lsa_lab.harness.help import explain
 from lsa_lab.harness.overrides import RefusalError
 
 
@@ -41,8 +42,7 @@ def _obey(words: list[str], package: str, program: str) -> int:
     options = command_options.parse(words)
     options.program, options.package = program, options.package or package
     if options.help:
-        print(command_options.help_text(options, options.command), end="")
-        return 0
+        return explain(options)
     command_options.check(options)
     command = importlib.import_module(f"lsa_lab.harness.commands.{options.command or 'list'}")
     return command.obey(options)

@@ -56,8 +56,10 @@ OPTIONS = (
 )
 
 STATUS = (
-    "exit status: 0 done, 1 a result could not be judged or drawn, 2 refused before any computing,\n"
-    "             130 interrupted: the same words go on from the last checkpoint"
+    ("exit status 0", "done"),
+    ("exit status 1", "a result could not be judged or drawn; the others are in their places"),
+    ("exit status 2", "refused before anything was computed; the sentence says what would do"),
+    ("exit status 130", "interrupted; the same words go on from the last checkpoint"),
 )
 
 
@@ -82,8 +84,9 @@ def check(options: argparse.Namespace) -> None:
     """Refuse an unknown command, and an option or a value that the command does not take."""
     if options.command not in (None, *USAGE):
         best = nearest(options.command, list(USAGE))
+        listed = ", ".join(USAGE)
         raise RefusalError(
-            f"unknown command {options.command!r}: nearest {best!r}\n{help_text(options)}"
+            f"unknown command {options.command!r}: nearest {best!r}; there are {listed}"
         )
     command = options.command or "list"
     given = [option for option in OPTIONS if _value(options, option) not in (None, [])]
@@ -129,20 +132,6 @@ def chosen(options: argparse.Namespace) -> list[Experiment]:
     experiments = named(options)
     names = experiments if "all" in options.names or not options.names else options.names
     return [experiments[name] for name in dict.fromkeys(names)]
-
-
-def help_text(options: argparse.Namespace, command: str | None = None) -> str:
-    """The words of one command or of all, and what they mean."""
-    commands = (command,) if command in USAGE else tuple(USAGE)
-    rows = []
-    for command in commands:
-        words, what = USAGE[command]
-        rows.append((f"{options.program} {command} {words}", what))
-    for option in OPTIONS:
-        if set(option.commands) & set(commands):
-            meaning = option.meaning.format_map(vars(options))
-            rows.append((f"    {option.word} {option.value}", meaning))
-    return "".join(f"{words:39} {what}\n" for words, what in rows) + f"{STATUS}\n"
 
 
 def _value(options: argparse.Namespace, option: Option) -> Any:

@@ -18,7 +18,7 @@ class Config(TransformerConfig):
     """
 
     shots: tuple[int, ...] = (4, 10, 40)  # beside the n of training, some of them fewer, some more
-    rates: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+    rates: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # of clipping
     prompts: int = 500  # of each run, the same for all edits
     ends: int = 2  # layers that are called shallow, and deep
     high: float = 0.75  # from this rate on clipping is drastic

@@ -15,13 +15,13 @@ class Config(TransformerConfig):
     prompts, relative to the unclipped risk on the test prompts; every model has prompts of its own.
     """
 
-    rates: tuple[float, ...] = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's
+    rates: tuple[float, ...] = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's, of clipping
     top_k: int = 2  # layers by condition number, the deepest of which is clipped; A2 leaves it open
     noisy: float = 0.5  # standard deviation of the noise of the noisy task
     short: int = 5  # shots of the short one; a divisor of n
     small: float = 0.5  # scale of its covariates
-    large: float = 2.0
-    sparsity: int = 2
+    large: float = 2.0  # and of the other task with scaled covariates
+    sparsity: int = 2  # non-zeros of the sparse task's weights
     validation: int = 200  # prompts to search with; A2's sets have 200 to 8000
     more_validation: int = 1000  # others, for a more patient Algorithm 1
     test: int = 500  # others, for the one test

@@ -24,7 +24,7 @@ class Config(LinearConfig):
     """Every truncation of one matrix of one layer: of random stacks, and of trained ones."""
 
     scale: float = 0.5  # of random weights: entries of variance scale²/e
-    seeds: int = 32
+    seeds: int = 32  # of random stacks
     draws: int = 64  # of weights and demonstrations for each seed, of prompts for each stack
     seed: int = 1
     # Criteria.

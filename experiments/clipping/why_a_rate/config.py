@@ -21,7 +21,7 @@ class Config(TransformerConfig):
     more_prompts: int = 1280  # to judge the edit that was chosen
     # A2's rates, and of its rivals fewer.
     rates: tuple[float, ...] = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)
-    rival_rates: tuple[float, ...] = (0.5, 0.9)
+    rival_rates: tuple[float, ...] = (0.5, 0.9)  # the clipping rates of A2's rivals
     energy: float = 0.99  # share of Σs² that the rule "energy" keeps
     seed: int = 1
     # Criteria. Gains are shares of the risk of the unclipped model.

@@ -13,7 +13,7 @@ class Config:
     """Stacks that descend with their best step size, on prompts of one task at a time."""
 
     d: int = 4
-    depths: tuple[int, ...] = (1, 2, 3, 4)
+    depths: tuple[int, ...] = (1, 2, 3, 4)  # steps of descent, one a layer
     shots: tuple[int, ...] = (8, 16, 32, 64)  # n, divisors of the largest
     noises: tuple[float, ...] = (0.0, 0.5, 1.0)  # standard deviation of the labels' noise
     update_noises: tuple[float, ...] = (  # c of C = cI, the noise that the theorem assumes

@@ -25,10 +25,10 @@ class Config:
     d: int = 4
     n: int = 16
     noise_std: float = 0.5  # without noise in the labels, tokens lie in a subspace
-    layers: int = 4
+    layers: int = 4  # of each model
     heads: int = 2
-    key_width: int = 4
-    mlp_width: int = 16
+    key_width: int = 4  # of a head
+    mlp_width: int = 16  # of the hidden layer
     scales: tuple[float, ...] = (0.5, 1.0, 2.0)  # of the weights, times 1 / √inputs
     runs: int = 12
     prompts: int = 4  # for each run, averaged

@@ -15,7 +15,7 @@ class Config:
 
     d: int = 5
     n: int = 20
-    max_depth: int = 4
+    max_depth: int = 4  # layers of the deepest stack
     runs: int = 12
     steps_per_layer: int = 600  # a stack of L layers is trained for L times as many
     batch: int = 128
@@ -24,7 +24,7 @@ class Config:
     prompts: str = "tokens"
     learning_rate: float = 0.1  # of one layer; L layers are trained at an L-th of it
     init_scale: float = 0.1
-    coarse_prompts: int = 1024  # on which step sizes are tuned from several starts,
+    coarse_prompts: int = 1024  # on which step sizes are tuned from several starts
     tuning_prompts: int = 16_384  # and on which the best of these are tuned further
     test_prompts: int = 20_000
     seed: int = 1

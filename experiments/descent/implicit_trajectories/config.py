@@ -18,14 +18,14 @@ class Config:
     depth: int = 3
     heads: int = 2  # of a softmax layer, each as wide as a token; a linear layer has one
     runs: int = 12
-    linear_steps: int = 1600
-    linear_batch: int = 128
-    softmax_steps: int = 1000
-    softmax_batch: int = 32
+    linear_steps: int = 1600  # training steps of linear stacks
+    linear_batch: int = 128  # prompts in each of these steps
+    softmax_steps: int = 1000  # training steps of softmax stacks
+    softmax_batch: int = 32  # prompts in each of these steps
     learning_rate: float = 0.02
-    fitting_steps: int = 300
+    fitting_steps: int = 300  # that fit the parameters of each algorithm
     fitting_prompts: int = 2048  # of each run, its own
-    fitting_batch: int = 64
+    fitting_batch: int = 64  # prompts in one of these steps
     test_prompts: int = 256  # of each run, its own
     seed: int = 1
     # Criteria. A distance is |∂ŷ/∂x_query - w|, averaged over prompts, over the average length of

@@ -18,7 +18,7 @@ class Config:
     noise_std: float = 0.5
     depth: int = 4
     heads: int = 2
-    key_width: int = 4
+    key_width: int = 4  # of a head
     scale: float = 1.0  # of random weights, times 1 / √inputs
     runs: int = 32
     prompts: int = 16  # for each run

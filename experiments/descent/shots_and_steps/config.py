@@ -19,10 +19,10 @@ class Config:
     depth: int = 3
     heads: int = 2  # of a softmax layer, each as wide as a token; a linear layer has one
     runs: int = 12  # with noise, and as many without
-    linear_steps: int = 800
-    linear_batch: int = 64
-    softmax_steps: int = 700
-    softmax_batch: int = 32
+    linear_steps: int = 800  # training steps of linear stacks
+    linear_batch: int = 64  # prompts in each of these steps
+    softmax_steps: int = 700  # training steps of softmax stacks
+    softmax_batch: int = 32  # prompts in each of these steps
     learning_rate: float = 0.02
     looks: int = 10  # checkpoints during training at which the error is measured
     test_prompts: int = 1000  # of each run, its own

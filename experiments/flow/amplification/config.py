@@ -18,30 +18,30 @@ class Config:
 
     kinds: tuple[str, ...] = KINDS  # some of them, in this order, the first among them
     d: int = 5
-    widths: tuple[int, ...] = (2, 10)  # other d
+    widths: tuple[int, ...] = (2, 10)  # other values of d
     depth: int = 6
-    gains: tuple[float, ...] = (0.1, 1.0, 3.0)
+    gains: tuple[float, ...] = (0.1, 1.0, 3.0)  # of random stacks
     gain: float = 1.0  # one of them: of stacks that differ in something else
     feedback: float = 0.3  # the gain of w_kq = cI and w_pv = ± cI
     skips: tuple[float, ...] = (0.5, 0.1)  # the weight of the residual connection, otherwise 1
-    mlp_width: int = 24
+    mlp_width: int = 24  # of the hidden layer
     runs: int = 32  # each with its own weights
     pairs: int = 64  # of demonstrations, for each run
     many_pairs: int = 256  # where the weights are the same in every run, or nearly
     # Trained stacks.
     trained_kinds: tuple[str, ...] = ("linear", "softmax", "MLP")  # among kinds
-    shots: int = 10
-    trained_depth: int = 4
+    shots: int = 10  # demonstrations in a prompt of the training
+    trained_depth: int = 4  # layers
     heads: int = 2  # of "softmax"
     width: int = 12  # of the stream after a read-in, which "norm" and "MLP" have
-    linear_steps: int = 800
-    linear_batch: int = 64
-    softmax_steps: int = 600
-    softmax_batch: int = 32
+    linear_steps: int = 800  # training steps of linear stacks
+    linear_batch: int = 64  # prompts in each of these steps
+    softmax_steps: int = 600  # training steps of softmax stacks
+    softmax_batch: int = 32  # prompts in each of these steps
     learning_rate: float = 0.02
     norm_steps: int = 400  # of "norm" and "MLP"
-    norm_learning_rate: float = 0.01
-    trained_runs: int = 16
+    norm_learning_rate: float = 0.01  # of "norm" and "MLP"
+    trained_runs: int = 16  # trainings of each kind
     trained_pairs: int = 128  # two of the demonstrations of as many prompts, for each run
     seed: int = 1
     # Criteria.

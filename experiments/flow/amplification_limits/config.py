@@ -20,23 +20,23 @@ class Config:
     demonstrations and the gain of `amplification`.
     """
 
-    search_d: int = 1
-    search_depth: int = 4
-    budgets: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
+    search_d: int = 1  # covariates in the ascent
+    search_depth: int = 4  # layers in the ascent
+    budgets: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)  # of its weights, as above
     shown: float = 1.0  # one of them: the budget whose counterexample is printed
     lead: float = 0.3  # log ratio that the demonstration ahead has after one layer, at least
     cap: float = 7.0  # changes of the log ratio far beyond are not pursued
-    steps: int = 300
-    learning_rate: float = 0.05
-    restarts: int = 16
+    steps: int = 300  # of the ascent
+    learning_rate: float = 0.05  # of the ascent
+    restarts: int = 16  # of the ascent, at each budget
     copies: int = 64  # of what was found, every number with a relative error
-    error: float = 0.05
+    error: float = 0.05  # the standard deviation of that relative error
     layers: int = 200  # of the examples made by hand
-    d: int = 5
-    depth: int = 6
+    d: int = 5  # covariates in the maps
+    depth: int = 6  # layers in the maps
     # w_kq = |f| cI + √(1 - f²) noise, w_pv the same with the sign of f: f is the feedback.
     feedbacks: tuple[float, ...] = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
-    gains: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
+    gains: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the stacks in the maps
     gain: float = 1.0  # of the stacks whose self-couplings are looked at
     runs: int = 16
     pairs: int = 128  # of demonstrations, for each run

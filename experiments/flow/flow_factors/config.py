@@ -23,9 +23,9 @@ class Config:
     """
 
     d: int = 8
-    known: int = 4
+    known: int = 4  # coordinates of w that the weights know
     density: float = 0.3  # of the non-zeros of a demonstration
-    query_density: float = 0.5
+    query_density: float = 0.5  # of the non-zeros of a query
     draws: int = 40_000  # of task, demonstration and query, for each run
     runs: int = 16
     classes: int = 10  # of each predictor: deciles of those that are not zero

@@ -29,19 +29,19 @@ class Config:
     """
 
     d: int = 8
-    known: int = 4
+    known: int = 4  # coordinates of w that the weights know
     density: float = 0.3  # of the non-zeros of a demonstration
     noise: float = 0.0  # standard deviation of a demonstration's label; the query's has none
     densities: tuple[float, ...] = (0.15, 0.3, 0.6, 1.0)  # of the sweep, as the next two
-    knowns: tuple[int, ...] = (2, 4, 6)
-    noises: tuple[float, ...] = (0.0, 0.5)
-    query_density: float = 0.5
+    knowns: tuple[int, ...] = (2, 4, 6)  # known coordinates in the sweep
+    noises: tuple[float, ...] = (0.0, 0.5)  # of the labels in the sweep
+    query_density: float = 0.5  # of the non-zeros of a query
     distinct: int = 8  # demonstrations that a pool with duplicates repeats
     closeness: float = 0.98  # correlation of a duplicate's covariates with those of its original
-    pool: int = 32
+    pool: int = 32  # demonstrations to select from
     pools: tuple[int, ...] = (8, 32, 128)  # ``pool`` and ``small`` are among them
     small: int = 8  # a pool of which every subset is tried
-    shots: tuple[int, ...] = (1, 2, 4, 8, 16)
+    shots: tuple[int, ...] = (1, 2, 4, 8, 16)  # demonstrations that are selected
     judged: int = 4  # shots at which the claims are made
     depth: int = 8  # layers: steps of the learner, each 1 / λ_max of its prompt
     ridge: float = 0.01  # of the determinant, over the mean square of the points

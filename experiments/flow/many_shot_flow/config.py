@@ -17,10 +17,10 @@ class Config:
     n: int = 10  # shots in training
     depth: int = 4
     heads: int = 2  # of softmax
-    linear_steps: int = 800
-    linear_batch: int = 64
-    softmax_steps: int = 600
-    softmax_batch: int = 32
+    linear_steps: int = 800  # training steps of linear stacks
+    linear_batch: int = 64  # prompts in each of these steps
+    softmax_steps: int = 600  # training steps of softmax stacks
+    softmax_batch: int = 32  # prompts in each of these steps
     learning_rate: float = 0.02
     gain: float = 2.0  # the untrained linear stack has the weights before training, times this
     # Added after a first run, in which the steps that are best for one layer overshot: descent with

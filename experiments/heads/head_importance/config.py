@@ -31,7 +31,7 @@ class Config:
     where keys are narrow or a softmax forbids that heads are mixed, and else of their weights.
     """
 
-    models: Named = _MODELS
+    models: Named = _MODELS  # trained models, by name
     retrain: bool = False  # train again instead of reading the committed weights
     n: int = 16  # demonstrations of a prompt
     prompts: int = 1024  # the same for all models of a task
@@ -40,7 +40,7 @@ class Config:
     searched_prompts: int = 256  # on which mixings are chosen
     condition: float = 20.0  # of a mixing, at most
     starts: int = 16  # random mixings, of which the best is climbed from
-    climbs: int = 30  # steps
+    climbs: int = 30  # steps of each climb
     seed: int = 0
     # Criteria.
     all_matter: float = 0.75  # N_1 over the number of heads h: at least this is all of them

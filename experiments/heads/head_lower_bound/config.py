@@ -14,13 +14,13 @@ class Config:
     """Prompts, and descent on what first layers of one to d heads make of their covariates."""
 
     d: int = 8  # d - s coordinates of w are zero, the others ± 1/√s
-    sparsity: int = 2
+    sparsity: int = 2  # non-zeros of w
     n: int = 40
     noise_std: float = 0.5
     heads: tuple[int, ...] = (1, 2, 4, 8)  # in the first layer, coordinates shared out among them
     shares: tuple[float, ...] = (0.25, 0.5, 0.75)  # of raw covariates beside the features
     step_sizes: tuple[float, ...] = (0.25, 0.5, 1.0, 1.5)  # times 1/λ_max of each prompt
-    steps: int = 64
+    steps: int = 64  # of descent, at most
     prompts: int = 512  # to choose what is free; as many to judge it
     runs: int = 12
     seed: int = 1

@@ -25,8 +25,8 @@ class Config:
     prompts than those on which the choice is judged.
     """
 
-    models: Named = _MODELS
-    retrain: bool = False
+    models: Named = _MODELS  # trained models, by name
+    retrain: bool = False  # train again instead of reading committed weights
     fitted: tuple[str, ...] = ("depth 3",)  # whose later layers are also fitted anew
     n: int = 16
     prompts: int = 512  # to measure importance on, and as many others to judge on, for each run
@@ -36,7 +36,7 @@ class Config:
     starts: int = 16  # random mixings, of which the best is improved, as is the best head as it is
     climbs: int = 60  # steps that improve them
     fit_steps: int = 300  # on fresh prompts
-    fit_prompts: int = 128
+    fit_prompts: int = 128  # in each of these steps
     seed: int = 0
     # Criteria, on geometric means over runs.
     unchanged: float = 1.1  # at most this ratio of risks is none to speak of

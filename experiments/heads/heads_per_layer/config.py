@@ -19,9 +19,9 @@ _MODELS = named("laptop", ("depth 3", "depth 5", LONG))
 class Config:
     """Architectures that differ in where their heads sit, at two depths."""
 
-    models: Named = _MODELS
+    models: Named = _MODELS  # trained models, by name
     retrain: bool = False  # train again instead of reading committed weights
-    shots: tuple[int, ...] = (8, 16, 32, 64)
+    shots: tuple[int, ...] = (8, 16, 32, 64)  # demonstrations in a test prompt
     judged: int = 16  # the number of demonstrations at which claims are judged
     test_prompts: int = 4096
     tuning_prompts: int = 2048  # on which the step sizes of descent are chosen

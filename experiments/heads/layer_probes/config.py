@@ -38,15 +38,15 @@ class Config:
     are left out of the fit. They are not left out of the judgement, where predictions are cut.
     """
 
-    models: Named = _MODELS
-    retrain: bool = False
-    panels: tuple[str, ...] = _PANELS
+    models: Named = _MODELS  # trained models, by name
+    retrain: bool = False  # train again instead of reading committed weights
+    panels: tuple[str, ...] = _PANELS  # models that are judged and have a panel
     dissected: tuple[str, ...] = _DISSECTED  # whose first layer is looked at
     n: int = 16
     prompts: int = 1536  # to learn from, and as many others to judge on, for each run
     left_out: float = 0.02  # of the prompts to learn from; for R², of those to judge on too
     descents: int = 1024  # prompts to descend on: half to choose the step, half to judge it
-    steps: int = 256
+    steps: int = 256  # of descent, at most
     share: float = 0.5  # of the largest step size that converges, in each prompt
     seed: int = 0
     # Criteria: ratios of risks, geometric means over runs, and R², means over runs.

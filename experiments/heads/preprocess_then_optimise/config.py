@@ -34,10 +34,10 @@ class Config:
     started elsewhere; then all was sampled anew, once, from seed 1. The statements say so.
     """
 
-    d: int = 8  # Gaussian non-zeros
-    sparsity: int = 2
+    d: int = 8  # covariates; the non-zeros of w are Gaussian
+    sparsity: int = 2  # non-zeros of w
     n: int = 16
-    noise_var: float = 0.1
+    noise_var: float = 0.1  # variance of the labels' noise
     depth: int = 5  # most steps whose step sizes are fitted one by one
     tuning_prompts: int = 2048  # that fit them
     heads: tuple[int, ...] = (1, 2, 4, 8)  # of the first layer, coordinates shared out among them
@@ -46,17 +46,17 @@ class Config:
     share: float = 0.5  # of the largest step that converges in a prompt, where it is not chosen
     runs: int = 16
     prompts: int = 256  # of each run, to be judged on
-    wide_d: int = 64  # non-zeros ± 1/√s
-    wide_sparsity: int = 4
-    wide_n: int = 512
-    wide_noise_var: float = 0.5
-    wide_runs: int = 16
-    wide_prompts: int = 128
-    models: Named = _TRAINED  # one
+    wide_d: int = 64  # covariates of the wide task, non-zeros ± 1/√s
+    wide_sparsity: int = 4  # non-zeros of the wide task
+    wide_n: int = 512  # demonstrations of the wide task
+    wide_noise_var: float = 0.5  # variance of its noise
+    wide_runs: int = 16  # runs of it
+    wide_prompts: int = 128  # of each of these runs
+    models: Named = _TRAINED  # the trained model, by name
     retrain: bool = False  # train again instead of reading committed weights
-    trained_n: int = 16
-    trained_steps: int = 64
-    trained_prompts: int = 1024
+    trained_n: int = 16  # demonstrations in a prompt of trained models
+    trained_steps: int = 64  # the most of descent on their features
+    trained_prompts: int = 1024  # of each run, to be judged on
     seed: int = 1
     # Criteria. Ratios are between mean excess risks on the same prompts.
     slow: float = 1.0  # preprocessed with one step size for all, over raw, where it is least: more

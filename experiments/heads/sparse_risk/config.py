@@ -30,22 +30,22 @@ class Config:
     """
 
     d: int = 16
-    s: int = 4
-    noise_var: float = 0.1  # against n
-    lengths: tuple[int, ...] = (10, 20, 40, 80, 160)
+    s: int = 4  # non-zeros of w
+    noise_var: float = 0.1  # of the labels, in risks against n
+    lengths: tuple[int, ...] = (10, 20, 40, 80, 160)  # values of n
     n: int = 40  # against noise, against s, and with every kind of weights
-    noise_vars: tuple[float, ...] = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+    noise_vars: tuple[float, ...] = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # of the labels' noise
     loud: float = 0.5  # the variance of noise in all other comparisons
-    sparsities: tuple[int, ...] = (1, 2, 4, 8, 16)
+    sparsities: tuple[int, ...] = (1, 2, 4, 8, 16)  # values of s
     supports: int = 2000  # the exact Bayes rule stands where it has no more to enumerate
     long_lengths: tuple[int, ...] = (20, 40, 80, 160, 320, 640)  # preprocessing against the Lasso
-    wide_d: int = 64  # flat non-zeros
-    wide_lengths: tuple[int, ...] = (64, 128, 256, 512, 1024)
+    wide_d: int = 64  # covariates of a wide task with flat non-zeros
+    wide_lengths: tuple[int, ...] = (64, 128, 256, 512, 1024)  # values of n with wide_d covariates
     steps: int = 250  # at most, of either kind of descent, each of size 1/λ_max of its prompt
     prompts: int = 64  # in a run
-    wide_prompts: int = 8
+    wide_prompts: int = 8  # in a run, with wide_d covariates
     tuning: int = 256  # prompts that choose the steps and the Lasso's penalty, for each task
-    wide_tuning: int = 128
+    wide_tuning: int = 128  # the same with wide_d covariates
     runs: int = 32
     seed: int = 1
     # Criteria. Orders are judged on paired differences, at the place where they are least clear.

@@ -25,7 +25,7 @@ class Config:
     noise_std: float = 0.5  # of the labels, in training and in the test
     depth: int = 3
     heads: int = 2
-    kernels: tuple[str, ...] = ("linear", "softmax")
+    kernels: tuple[str, ...] = ("linear", "softmax")  # of the attention, a trained stack each
     random_scale: float = 1.0  # of weights that are not trained
     random_orders: int = 16  # of each prompt, with whose mean a rule is compared
     runs: int = 24

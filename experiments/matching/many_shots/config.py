@@ -17,6 +17,7 @@ class Config:
 
     d: int = 5
     n: int = 32  # demonstrations in training, and what a fixed normalisation divides by
+    # Demonstrations in the test.
     shots: tuple[int, ...] = (32, 45, 64, 91, 128, 256, 512, 1024, 2048, 4096)
     softmax_most: int = 1024  # demonstrations: its cost grows with their square
     noises: tuple[float, ...] = (0.0, 0.5, 1.0)  # of the test's labels
@@ -24,13 +25,13 @@ class Config:
     depth: int = 3
     heads: int = 2
     runs: int = 12
-    linear_steps: int = 800
-    linear_batch: int = 64
-    softmax_steps: int = 600
-    softmax_batch: int = 32
+    linear_steps: int = 800  # training steps of linear stacks
+    linear_batch: int = 64  # prompts in each of these steps
+    softmax_steps: int = 600  # training steps of softmax stacks
+    softmax_batch: int = 32  # prompts in each of these steps
     learning_rate: float = 0.02
     test_prompts: int = 200  # of each run
-    softmax_prompts: int = 24
+    softmax_prompts: int = 24  # the same for softmax stacks, which cost more
     seed: int = 1
     # Criteria. Errors are medians over prompts, then over runs: linear stacks explode on rare ones.
     growth: float = 1.0  # error at the most demonstrations over that at the trained length

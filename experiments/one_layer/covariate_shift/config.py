@@ -28,7 +28,7 @@ class Config:
     # The patients of the table are split into groups: prompts of one share rows, groups do not.
     table_groups: int = 12
     table_prompts: int = 600  # of each group
-    table_lengths: tuple[int, ...] = (5, 10, 20, 30)
+    table_lengths: tuple[int, ...] = (5, 10, 20, 30)  # demonstrations in a prompt from the table
     seed: int = 1
     # Criteria.
     theory_ratio: float = 0.05  # relative difference between measured and predicted risk

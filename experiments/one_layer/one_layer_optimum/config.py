@@ -13,8 +13,8 @@ class Config:
     """One trained layer beside the closed-form optimum, on three tasks and several lengths."""
 
     d: int = 5
-    lengths: tuple[int, ...] = (4, 8, 16, 32, 64)  # n
-    heads: tuple[int, ...] = (1, 4)
+    lengths: tuple[int, ...] = (4, 8, 16, 32, 64)  # values of n
+    heads: tuple[int, ...] = (1, 4)  # of the layer, trained with each number
     noise_var: float = 0.5  # of the task "noisy"
     runs: int = 8
     steps: int = 1200

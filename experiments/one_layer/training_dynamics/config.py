@@ -18,17 +18,17 @@ class Config:
     # Learning rate of descent on fresh batches. A run at 0.01 with batches of 128 was 8 % late at
     # its half: the law is of gradient flow, and 0.01 is no longer small.
     stochastic_rate: float = 5e-3
-    batch: int = 256
+    batch: int = 256  # prompts in a step of stochastic descent
     horizon: float = 4.0  # time shown, in multiples of the half-time
     eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5, 0.25)  # of the covariance with modes
-    mode_time: float = 25.0
+    mode_time: float = 25.0  # time up to which the modes are followed
     head_size: float = 0.02  # of separate keys, queries and values at time 0
-    head_time: float = 2000.0
-    points: int = 100
+    head_time: float = 2000.0  # time up to which separate heads are followed
+    points: int = 100  # times at which a path is recorded
     seed: int = 1
     # Criteria.
     stochastic_error: float = 0.05  # |a - law| / a(∞) of stochastic descent, averaged over time
-    half_time_error: float = 0.05  # relative
+    half_time_error: float = 0.05  # relative, of the measured half-time
     later: float = 1.0  # half-time of a mode over that of the mode with the next larger λ
 
     def __post_init__(self):

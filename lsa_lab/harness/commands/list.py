@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness.folders import changed_folders, folder_of, last_run
+from lsa_lab.harness.help import help_text
 from lsa_lab.harness.laboratory import Experiment
 from lsa_lab.harness.outcomes import describe
 from lsa_lab.harness.overrides import RefusalError
@@ -17,7 +18,7 @@ def obey(options: argparse.Namespace) -> int:
         raise RefusalError(f"list tells of every experiment: leave out {listed}")
     for experiment in command_options.chosen(options):
         _show(experiment, options.out)
-    print(f"\n{command_options.help_text(options)}", end="")
+    print(f"\n{help_text(options)}", end="")
     return 0
 
 

@@ -1,0 +1,127 @@
+"""``run NAME -h`` says of every key what it means, what it takes, and its value at each tier."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lsa_lab.harness import keys, overrides, terminal
+from lsa_lab.harness.command_line import main
+from lsa_lab.harness.laboratory import experiments_of
+
+ROOT = Path(__file__).resolve().parents[2]
+EXPERIMENTS = experiments_of("experiments")
+
+
+@dataclass(frozen=True)
+class Parent:
+    """Inherited by the next."""
+
+    depth: int = 3  # layers of the parent
+    runs: int = 2
+
+
+@dataclass(frozen=True)
+class Sizes(Parent):
+    # A heading of what follows,
+    # on two lines.
+    width: int = 4  # of the stream
+    rates: tuple[float, ...] = (  # of clipping,
+        0.1,
+        0.2,  # and some more
+    )
+    # What a comment above says where there is none beside.
+    steps: int | None = None
+    seed: int = 0
+    """The first docstring
+    of a field."""
+    depth: int = 5
+    pairs: tuple[tuple[str, Parent], ...] = ()
+
+
+def test_meanings_are_the_comments_beside_the_fields_and_the_docstrings_under_them():
+    meanings = {key.name: key.meaning for key in keys.keys_of(Sizes)}
+    assert meanings == {
+        "depth": keys.HOUSE_WORDS["depth"],  # the child declares it anew, without a comment
+        "runs": keys.HOUSE_WORDS["runs"],
+        "width": "of the stream",
+        "rates": "of clipping, and some more",
+        "steps": "What a comment above says where there is none beside.",
+        "seed": "The first docstring of a field.",
+        "pairs": "",
+    }
+    headings = {key.name: key.heading for key in keys.keys_of(Sizes) if key.heading}
+    assert headings == {"width": "A heading of what follows, on two lines."}
+    assert {key.name: key.meaning for key in keys.keys_of(Parent)}[
+        "depth"
+    ] == "layers of the parent"
+
+
+def test_types_and_values_are_what_a_command_line_takes():
+    words = {f.name: keys.type_word(Sizes, f.name) for f in dataclasses.fields(Sizes)}
+    expected = dict(depth="int", runs="int", width="int", rates="float...", steps="int", seed="int")
+    assert words == expected | {"pairs": "fixed"}
+    assert keys.value_word((0.1, 20_000)) == "0.1 20000"
+    assert keys.value_word(("one word", "two")) == "'one word' two"
+    assert keys.value_word((("small", 1), ("large one", 2))) == "small, large one"
+    assert keys.value_word(()) == "none"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_key_has_a_meaning_and_what_is_fixed_is_refused(name):
+    config = EXPERIMENTS[name].tiers["laptop"]
+    for key in keys.keys_of(type(config)):
+        assert len(key.meaning) > 4, f"{name}.{key.name} has no comment that says what it is"
+        assert not key.meaning.startswith("Criteria"), f"{key.name} has a heading for a meaning"
+        if keys.type_word(type(config), key.name) == "fixed":
+            with pytest.raises(overrides.RefusalError, match="more than a number"):
+                overrides.apply(config, [f"--config.{key.name}", "3"])
+
+
+def test_the_keys_of_all_experiments_are_readable_without_jax():
+    program = """if True:
+        import contextlib, io, json, sys
+        from lsa_lab.harness.command_line import main
+        with contextlib.redirect_stdout(io.StringIO()) as text:
+            code = main(["run", "all", "-h"])
+        print(json.dumps([code, "jax" in sys.modules, text.getvalue()]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    code, jax_is_imported, text = json.loads(done.stdout)
+    assert code == 0
+    assert not jax_is_imported
+    assert max(map(len, text.splitlines())) <= terminal.WIDTH
+    for name, experiment in EXPERIMENTS.items():
+        assert f"{name}: {experiment.question}" in text
+    assert "\033" not in text, "colours are for a terminal"
+
+
+def test_help_names_each_tiers_value_and_the_way_to_change_it(toy, capsys):
+    assert main(["run", "toy", "--help"], package="toy_lab") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "KEY       TYPE    smoke   laptop  paper   MEANING" in lines
+    assert "n         int     4       40      100     demonstrations in a prompt" in lines
+    assert any("--config.KEY VALUE" in line for line in lines)
+    assert main(["run", "toi", "-h"], package="toy_lab") == 2
+
+
+@pytest.mark.parametrize("command", ["list", "run", "draw", "report"])
+def test_help_of_a_command_has_its_options_and_the_exit_status(toy, capsys, command):
+    assert main([command, "-h"], package="toy_lab") == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"lsa-lab {command}")
+    assert ("--config.KEY" in text) == (command == "run")
+    assert [f"exit status {code} " in text for code in (0, 1, 2, 130)] == [True] * 4
