@@ -60,17 +60,15 @@ def context() -> Iterator[None]:
 def notebook() -> None:
     """The look for a whole process, sharp enough for a screen; in a notebook, a cell that ends in a
     figure shows it. Call it once, at the top."""
-    import matplotlib
     import matplotlib.style
 
     matplotlib.style.use(["default", _SETTINGS])
-    matplotlib.rcParams["figure.dpi"] = _SCREEN
     with contextlib.suppress(ImportError):  # IPython: whoever has a notebook has it
         from IPython.core.getipython import get_ipython
         from IPython.core.pylabtools import select_figure_formats
 
         if (shell := get_ipython()) is not None:
-            select_figure_formats(shell, "retina")
+            select_figure_formats(shell, "retina", dpi=2 * _SCREEN)
 
 
 def figure(

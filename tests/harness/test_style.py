@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 
@@ -48,3 +49,9 @@ def test_no_figure_is_made_with_pyplot():
     for folder in ("experiments", "lsa_lab"):
         for path in (ROOT / folder).rglob("*.py"):
             assert "pyplot" not in path.read_text("utf-8").replace("without pyplot", ""), path
+
+
+def test_a_notebook_has_the_look_of_the_house_for_good():
+    with matplotlib.rc_context({"font.size": 30}):
+        style.notebook()
+        assert style.figure(3, 2)[1][0].text(0, 0, "outside of any context").get_fontsize() == 8
