@@ -1,0 +1,1 @@
+"""Clipping singular values (A2)."""

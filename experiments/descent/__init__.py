@@ -1,0 +1,1 @@
+"""Layers as steps of an algorithm."""

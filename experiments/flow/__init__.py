@@ -1,0 +1,1 @@
+"""Flow: what a demonstration gives to the answer (A1)."""

@@ -1,0 +1,1 @@
+"""Heads and sparse regression (A4)."""

@@ -1,0 +1,1 @@
+"""Choosing and ordering demonstrations by gradients (A3)."""

@@ -1,0 +1,1 @@
+"""One trained layer, and the optimum that theory writes down."""

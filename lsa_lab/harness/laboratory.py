@@ -35,6 +35,22 @@ class Experiment:
         return (importlib.import_module(self.module).__doc__ or "").strip()
 
     @property
+    def package(self) -> str:
+        return self.module.partition(".")[0]
+
+    @property
+    def theme(self) -> str:
+        """The folder between the package and the experiment, as "flow"; without one, ""."""
+        return self.module.removeprefix(f"{self.package}.").rpartition(".")[0]
+
+    @property
+    def theme_title(self) -> str:
+        """The docstring of the theme's ``__init__.py``, or its name."""
+        folder = self.module.rpartition(".")[0]
+        said = (importlib.import_module(folder).__doc__ or "").strip() if self.theme else ""
+        return said.rstrip(".") or self.theme.replace("_", " ") or "Experiments"
+
+    @property
     def tiers(self) -> dict[str, Any]:
         return self.door("config").TIERS
 

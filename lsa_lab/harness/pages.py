@@ -1,4 +1,4 @@
-"""How results read: verdicts in words, tables of claims, the ledger, the page of all figures."""
+"""How results read: verdicts in words, tables of claims, the ledger, a page for each."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from lsa_lab.harness.tables import doubt, interval, markdown, number, verdict_ce
 if TYPE_CHECKING:
     from lsa_lab.harness.report import Result
 
-_RULE = """\
+RULE = """\
 A claim holds if its whole interval keeps the bound, fails if none of it does, and is undecided
 otherwise. It is thin if an end of the interval is nearer to the bound than a tenth of its width.
 The bounds stand in the experiments' configurations; whatever was changed or added after a look at
@@ -41,7 +41,7 @@ def ledger(
     whole: Sequence["Result"], broken: dict[str, str], front: Sequence[HeadlineRow] = ()
 ) -> str:
     """CLAIMS.md: the headlines, then the claims of every result, one table a result."""
-    parts = [f"# Claims\n\n{_RULE}\n{summary(whole)}\n"]
+    parts = [f"# Claims\n\n{RULE}\n{summary(whole)}\n"]
     parts += [f"\n- **{name} cannot be read**: {text}\n" for name, text in broken.items()]
     if front:
         parts.append(f"\n## Headlines\n\n{family_level(front)}\n\n{headline_table(front)}")
@@ -99,29 +99,3 @@ def table(claims: Sequence[Claim]) -> str:
         verdict = verdict_cell(claim.verdict, doubt(claim))
         rows.append((claim.statement, claim.source, criterion, *measured, verdict))
     return markdown(rows)
-
-
-def html(
-    whole: Sequence["Result"], broken: dict[str, str], front: Sequence[HeadlineRow] = ()
-) -> str:
-    """One page without scripts, links to elsewhere or fonts of its own; figures lie beside it."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    loader = FileSystemLoader(Path(__file__).parent / "templates")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"number": number, "interval": interval, "doubt": doubt}
-    return environment.get_template("index.html").render(
-        results=whole,
-        broken=broken,
-        front=front,
-        rule=_RULE,
-        summary=summary(whole),
-        family_level=family_level(front),
-    )

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from lsa_lab import results
 from lsa_lab.claims import Claim, judge
-from lsa_lab.harness import pages
+from lsa_lab.harness import gallery, pages
 from lsa_lab.harness.folders import folder_of
+from lsa_lab.harness.gallery import pixels
 from lsa_lab.harness.headlines import Headline, confidence_of, headline_rows
 from lsa_lab.harness.laboratory import Experiment
 from lsa_lab.harness.outcomes import counts
@@ -31,6 +32,7 @@ class Result:
     claims: list[Claim]
     family: dict[str, Claim]  # the same by id, at the confidence that all headlines share
     provenance: dict[str, str]
+    pixels: tuple[int, int]  # of the picture
 
     @property
     def name(self) -> str:
@@ -49,6 +51,23 @@ class Result:
         """The first sentence of the caption."""
         first, stop, _ = self.caption.partition(". ")
         return f"{first}{stop}".strip()
+
+    @property
+    def rest(self) -> str:
+        """The caption after its first sentence."""
+        return self.caption.removeprefix(self.answer).strip()
+
+    @property
+    def anchor(self) -> str:
+        return f"{self.name}-{self.tier}"
+
+    @property
+    def command(self) -> str:
+        """What computes it again."""
+        words = ["lsa-lab", "run", self.name]
+        words += [] if self.tier == "laptop" else ["--tier", self.tier]
+        package = self.experiment.package
+        return " ".join([*words, *([] if package == "experiments" else ["--package", package])])
 
     @property
     def counts(self) -> str:
@@ -87,15 +106,18 @@ def write(
     readme: Path | None = None,
     headlines: Sequence[Headline] = (),
     papers: Iterable[Path] = (),
+    theory: Iterable[Path] = (),
 ) -> dict[str, str]:
     """CLAIMS.md, index.html and a README.md in each folder under ``root``, the table between the
     markers of ``readme``, and the verdicts of the rows that the pages ``papers`` name; what could
-    not be read, by folder."""
+    not be read, by folder. The pages ``theory`` say which theorems an experiment rests on."""
     whole, broken = collect(experiments, root, headlines)
     front = headline_rows(headlines, whole)
     texts = {root / result.folder / "README.md": pages.page(result) for result in whole}
     texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, front)
-    texts[root / "index.html"] = pages.html(whole, broken, front)
+    rule, summary = pages.RULE, pages.summary(whole)
+    theorems = gallery.theorems(theory)
+    texts[root / "index.html"] = gallery.html(root, whole, broken, front, theorems, rule, summary)
     if readme is not None and readme.exists():
         old = readme.read_text(encoding="utf-8")
         texts[readme] = between_markers(old, pages.findings(whole, root))
@@ -139,4 +161,5 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidenc
     statements, samples = evidence(experiment, dataset)
     family = {claim.id: claim for claim in judge(statements, samples, confidence)}
     claims = judge(statements, samples)
-    return Result(experiment, tier, relative, caption, claims, family, provenance)
+    size = pixels(folder / "figure.png")
+    return Result(experiment, tier, relative, caption, claims, family, provenance, size)

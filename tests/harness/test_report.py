@@ -17,7 +17,8 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     assert program("report") == 0
     page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
     assert "http" not in page
-    assert "<script" not in page
+    assert "<script src" not in page
+    assert "<link" not in page
     for link in ("figure.png", "figure.pdf", "result.nc", "config.json"):
         assert f'"toy/{link}"' in page
         assert (toy / "figures" / "toy" / link).exists()

@@ -26,7 +26,9 @@ def obey(options: argparse.Namespace) -> int:
     process.configure()
     readme = None if options.out else Path("README.md")
     papers = [] if options.out else sorted(Path("docs/papers").glob("*.md"))
-    broken = report.write(experiments, root, readme, headlines_of(options.package), papers)
+    theory = sorted(Path("docs/theory").glob("*.md"))
+    headlines = headlines_of(options.package)
+    broken = report.write(experiments, root, readme, headlines, papers, theory)
     for name, text in broken.items():
         print(f"error: {name} is left out of the report: {text}", file=sys.stderr)
     return 1 if broken else 0
