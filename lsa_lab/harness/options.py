@@ -30,6 +30,7 @@ USAGE = {
     "run": ("NAME...", "compute, judge, save and draw; NAME may be all"),
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),
+    "new": ("PACKAGE/THEME/NAME", "write a small experiment that works, to be changed"),
 }
 
 OPTIONS = (
@@ -50,7 +51,7 @@ OPTIONS = (
     Option(
         "--package",
         "PACKAGE",
-        "the package of experiments, here {package}",
+        "the package of experiments, else {home}",
         ("list", "run", "draw", "report"),
     ),
 )

@@ -79,8 +79,9 @@ def imports(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            modules |= {node.module, *filter(is_module, names)}
+            above = path.relative_to(ROOT).parts[: -node.level] if node.level else ()
+            base = ".".join([*above, *filter(None, [node.module])])
+            modules |= {base, *filter(is_module, (f"{base}.{alias.name}" for alias in node.names))}
     return modules
 
 
@@ -136,6 +137,12 @@ def test_imports_of_the_wing_go_down(path):
 )
 def test_a_wrong_import_is_refused(file, module):
     assert len(faults(ROOT / "experiments" / file, {module})) == 1
+
+
+def test_a_relative_import_is_seen():
+    assert "experiments.flow.grads.claims" in imports(ROOT / "experiments/flow/grads/figure.py")
+    template = ROOT / "lsa_lab/harness/templates/experiment/figure.py"
+    assert "lsa_lab.harness.templates.experiment.claims" in imports(template)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

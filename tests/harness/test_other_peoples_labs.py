@@ -1,7 +1,6 @@
-"""The wheel alone runs the package that CONTRIBUTING.md shows, in an empty folder."""
+"""The wheel alone starts a package of experiments in an empty folder, and runs it to its report."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,16 +8,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^`(my_lab/[\w/]+\.py)`.*?\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """my_lab as CONTRIBUTING.md shows it, beside an installed wheel."""
+    """An empty folder but for an installed wheel."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    for name, text in BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
     wheels = folder / "wheels"
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
@@ -37,7 +32,8 @@ def lsa_lab(folder):
         return subprocess.run(
             [sys.executable, str(folder / "installed" / "bin" / "lsa-lab"), *words],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder / "installed")},
+            env=os.environ
+            | {"PYTHONPATH": str(folder / "installed"), "LSA_LAB_CACHE": str(folder / ".cache")},
             capture_output=True,
             text=True,
             timeout=300,
@@ -50,21 +46,37 @@ def test_the_wheel_holds_the_library_alone(folder):
     names = {path.name for path in (folder / "installed").iterdir()}
     assert {name for name in names if not name.endswith(".dist-info")} == {"bin", "lsa_lab"}
     assert (folder / "installed" / "lsa_lab" / "py.typed").exists()
-    assert (folder / "installed" / "lsa_lab" / "harness" / "templates" / "index.html").exists()
+    templates = folder / "installed" / "lsa_lab" / "harness" / "templates"
+    assert (templates / "index.html").exists()
+    assert (templates / "experiment" / "compute.py").exists()
 
 
-def test_a_package_of_ones_own_is_listed_refused_run_drawn_and_reported(folder, lsa_lab):
+def test_a_package_of_ones_own_is_begun_listed_refused_run_drawn_and_reported(folder, lsa_lab):
     package = ("--package", "my_lab")
+    begun = lsa_lab("new", "my_lab/layers/one_step")
+    assert begun.returncode == 0, begun.stderr
+    first, second, third = (line.split()[1:] for line in begun.stdout.splitlines()[-3:])
     listed = lsa_lab("list", *package)
     assert "Does one trained layer of linear attention do as well" in listed.stdout
     assert listed.stdout.count("not run yet") == 3
-    refused = lsa_lab("run", "against_ridge", "--config.step", "20", *package)
+    refused = lsa_lab("run", "one_step", "--config.step", "20", *package)
     assert refused.returncode == 2
     assert "nearest --config.steps;" in refused.stderr
-    assert lsa_lab("run", "against_ridge").returncode == 2, "there is no package experiments here"
-    done = lsa_lab("run", "all", "--tier", "smoke", "--out", "figures", *package)
-    assert done.returncode == 0, done.stderr
-    names = {path.name for path in (folder / "figures" / "against_ridge").iterdir()}
-    assert names == {"result.nc", "config.json", "figure.pdf", "figure.png"}
-    again = lsa_lab("run", "all", "--tier", "smoke", "--out", "figures", *package)
-    assert "1 of 1 results are the same to the bit" in again.stdout, again.stderr
+    assert lsa_lab("run", "one_step").returncode == 2, "there is no package experiments here"
+    config = folder / "my_lab" / "layers" / "one_step" / "config.py"
+    text = config.read_text("utf-8")
+    smoke = text.partition('"smoke": ')[2].partition("),")[0] + ")"  # its programs are compiled
+    config.write_text(text.replace('"laptop": Config()', f'"laptop": {smoke}'), "utf-8")
+    for words in (first, second, third):  # what `new` says to type next
+        done = lsa_lab(*words)
+        assert done.returncode == 0, done.stderr
+    assert (folder / ".cache" / "smoke" / "one_step" / "figure.png").exists()
+    names = {path.name for path in (folder / "figures" / "one_step").iterdir()}
+    assert names == {"result.nc", "config.json", "figure.pdf", "figure.png", "README.md"}
+    ledger = (folder / "figures" / "CLAIMS.md").read_text("utf-8")
+    assert (
+        "| One trained layer does as well as the best step of descent at n = 10 | ours |" in ledger
+    )
+    figure = (folder / "figures" / "one_step" / "figure.pdf").read_bytes()
+    assert lsa_lab("draw", "one_step", *package).returncode == 0
+    assert (folder / "figures" / "one_step" / "figure.pdf").read_bytes() == figure

@@ -1,0 +1,22 @@
+"""``new``: the four doors of a small experiment that works, to be changed."""
+
+import argparse
+
+from lsa_lab.harness import scaffold
+from lsa_lab.harness.overrides import RefusalError
+
+
+def obey(options: argparse.Namespace) -> int:
+    """One experiment at PACKAGE/THEME/NAME or PACKAGE/NAME, in the working folder."""
+    if options.unknown or len(options.names) != 1:
+        raise RefusalError("new needs one PACKAGE/THEME/NAME or PACKAGE/NAME, and nothing else")
+    place = scaffold.place_of(options.names[0])
+    scaffold.write(place)
+    print(f"{place.folder} is an experiment that works. Change its doors, one after the other:")
+    for file, purpose in scaffold.purposes().items():
+        print(f"    {file:12} {purpose}")
+    package = "" if place.package.name == options.package else f" --package {place.package}"
+    print("Next, in this folder:")
+    for words in (f"run {place.name} --tier smoke", f"run {place.name}", "report"):
+        print(f"    {options.program} {words}{package}")
+    return 0
