@@ -36,10 +36,9 @@ from lsa_lab.analyses.clipping.splits import (
     by_random_direction,
     by_singular_value,
     free_numbers,
-    matrices,
-    resolve,
 )
 from lsa_lab.analyses.clipping.trials import Search
+from lsa_lab.models.leaves import matrices, resolve
 
 __all__ = [
     "DROP",

@@ -12,7 +12,6 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from lsa_lab.analyses.clipping import splits
 from lsa_lab.analyses.clipping.edits import (
     Edit,
     Layers,
@@ -24,6 +23,7 @@ from lsa_lab.analyses.clipping.edits import (
 )
 from lsa_lab.analyses.clipping.ranks import RATES, Rate
 from lsa_lab.analyses.clipping.splits import Split, by_singular_value
+from lsa_lab.models import leaves
 from lsa_lab.prompts import Prompt
 
 _RUNS, _ALL = PartitionSpec("runs"), PartitionSpec()
@@ -73,7 +73,7 @@ def curve(
     num_runs = _num_runs(params)
     shots = _shots(batch, shots)
     model = jax.tree.map(lambda leaf: leaf[0], params)
-    together = [several(module) for module in modules]
+    together = [leaves.resolve(model, module) for module in modules]
     pieces = split(params, tuple(itertools.chain(*together)), per_head=heads is not None)
     first = jax.tree.map(lambda leaf: leaf[0], pieces)
     if layers is None:
@@ -148,16 +148,14 @@ def _mesh(num_runs: int) -> Mesh:
 
 
 def _num_runs(params: Any) -> int:
-    for name, leaf in splits.by_name(params).items():
-        if leaf.ndim != splits.num_axes(name) + 1:
-            raise ValueError(
-                f"{name} has shape {leaf.shape}: a curve takes runs on the leading axis of every "
-                "leaf; give one model an axis of length 1"
-            )
-    counts = {leaf.shape[0] for leaf in jax.tree.leaves(params)}
-    if len(counts) != 1:
-        raise ValueError(f"the leaves of params have {sorted(counts)} runs on their leading axis")
-    return counts.pop()
+    counts = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(params)}
+    if len(counts) != 1 or () in counts:
+        listed = sorted(count for shape in counts for count in shape)
+        raise ValueError(
+            f"the leaves of params have {listed} runs in front: a curve takes runs on the leading "
+            "axis of every leaf; give one model an axis of length 1"
+        )
+    return counts.pop()[0]
 
 
 def _shots(batch: Prompt, shots: Sequence[int] | None) -> tuple[int, ...]:

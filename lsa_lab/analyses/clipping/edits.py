@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.analyses.clipping import splits
 from lsa_lab.analyses.clipping.ranks import DROP, Rate, check_rate, kept_rank
 from lsa_lab.analyses.clipping.splits import Pieces, Split, by_singular_value
+from lsa_lab.models import leaves
 
-Masks = dict[str, np.ndarray]  # [L, r] or [L, H, r] by the name of the leaf
+Masks = dict[str, np.ndarray]  # [L, r] or [L, H, r] by the name of the matrix
 Layers = int | tuple[int, ...]  # one layer, or several edited together
 Risk = Callable[[Any, Any], Array]  # (params of one model, prompts [B]) -> the error of each [B]
 
@@ -45,7 +45,7 @@ def keep_masks(
     ``heads``: only these, with pieces taken per head.
     """
     masks = {name: np.ones(piece.places, bool) for name, piece in pieces.items()}
-    for name in splits.resolve(params, edit.modules):
+    for name in leaves.resolve(params, edit.modules):
         if name not in masks:
             raise ValueError(f"no pieces of {name}: split the params by every module edited")
         num_layers, *num_heads, full = masks[name].shape
@@ -67,11 +67,11 @@ def rebuild(params: Any, pieces: Pieces, keep: dict[str, Array]) -> Any:
     edited = {}
     for name, piece in pieces.items():
         per_head = len(piece.places) == 3  # [L, H, r]
-        whole = splits.matrices(params, name, per_head=per_head)[name]
+        whole = leaves.matrices(params, name, per_head=per_head)[name]
         mask = jnp.asarray(keep[name])
         every = mask.all(-1)[..., None, None]
         edited[name] = jnp.where(every, whole, piece.kept(whole, mask))
-    return splits.replace(params, edited)
+    return leaves.replace(params, edited)
 
 
 def clip(
@@ -86,7 +86,8 @@ def clip(
     """The params of one model with some modules of some layers cut at ``rate``.
 
     The heads of a projection are stacked into one matrix, unless ``heads`` names those whose own
-    matrices are cut (see ``splits``). ``split``: another way to cut to the same size.
+    matrices are cut (see ``splits``). ``split``: another way to cut to the same size. A module of
+    another model is a pattern of paths, "layers_*/mlp/kernel" (see ``models.leaves``).
     """
     edit = Edit(several(layers), several(modules), rate)
     pieces = split(params, edit.modules, per_head=heads is not None)

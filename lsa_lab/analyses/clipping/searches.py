@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.analyses.clipping import splits
 from lsa_lab.analyses.clipping.edits import Edit, Risk, several
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition
 from lsa_lab.analyses.clipping.splits import Split, by_singular_value
 from lsa_lab.analyses.clipping.trials import Average, Search, Trial
+from lsa_lab.models import leaves
 
 Place = tuple[tuple[int, ...], tuple[str, ...]]  # layers, and modules cut together in each
 
@@ -134,7 +134,7 @@ def _best_of(
 
 def _places(params: Any, modules: Sequence) -> list[Place]:
     """Each layer by itself with each of ``modules``, the first layer first."""
-    num_layers = next(iter(splits.matrices(params, _flat(modules)).values())).shape[0]
+    num_layers = next(iter(leaves.matrices(params, _flat(modules)).values())).shape[0]
     return [((layer,), several(module)) for layer in range(num_layers) for module in modules]
 
 

@@ -8,13 +8,15 @@ Singular vectors then run through all heads. Per head every [k, D] stands for it
 w_kq and w_pv [L, H, e, e] are products of one head's projections and are always taken per head.
 mlp_in [L, m, D] and mlp_out [L, D, m] have no heads. Heads that a layer lacks are stored as zeros
 and count towards the stacked matrix: choose per head where layers have different numbers of them.
+The matrices of any other tree are chosen by the paths of their leaves, "layers_*/mlp/kernel"
+(``models.leaves``).
 
 Three ways to take a matrix apart, of the same size: the terms of the SVD, terms along random
 directions, and the entries by their magnitude. An edit keeps r of the min(p, q) places of each.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import flax.struct
 import jax
@@ -22,18 +24,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab.analyses.clipping import ranks
-
-_Heads = Literal["rows", "columns", "apart"]
-_HEADS: dict[str, _Heads] = {
-    "w_q": "rows",
-    "w_k": "rows",
-    "w_v": "rows",
-    "w_o": "columns",
-    "w_kq": "apart",
-    "w_pv": "apart",
-}
-_GROUPS: dict[str, tuple[str, ...]] = {"attention": tuple(_HEADS), "mlp": ("mlp_in", "mlp_out")}
-_MATRICES = _GROUPS["attention"] + _GROUPS["mlp"]
+from lsa_lab.models.leaves import matrices
 
 
 class Terms(flax.struct.PyTreeNode):
@@ -70,65 +61,8 @@ class Magnitudes(flax.struct.PyTreeNode):
         return (*self.order.shape[:-2], min(self.order.shape[-2:]))
 
 
-Pieces = Mapping[str, Terms | Magnitudes]  # by the name of the leaf
+Pieces = Mapping[str, Terms | Magnitudes]  # by the name of the matrix
 Split = Callable[..., Pieces]  # (params, modules, *, per_head=False)
-
-
-def resolve(params: Any, modules: str | Iterable[str]) -> tuple[str, ...]:
-    """The names of the matrices that modules such as "w_q", "attention" or "mlp" stand for."""
-    present = by_name(params)
-    members: dict[str, tuple[str, ...]] = {name: (name,) for name in present}
-    for group, names in _GROUPS.items():
-        if any(name in present for name in names):
-            members[group] = tuple(name for name in names if name in present)
-    wanted = (modules,) if isinstance(modules, str) else tuple(modules)
-    for module in wanted:
-        if module not in members:
-            raise ValueError(f"module {module!r}: this model has {', '.join(sorted(members))}")
-    if not wanted:
-        raise ValueError(f"no module given: this model has {', '.join(sorted(members))}")
-    return tuple(dict.fromkeys(name for module in wanted for name in members[module]))
-
-
-def matrices(
-    params: Any, modules: str | Iterable[str], *, per_head: bool = False
-) -> dict[str, Array]:  # each [..., L, p, q], per head and for merged weights [..., L, H, p, q]
-    """The matrices of some modules; any axes before L, such as runs, are kept."""
-    present = by_name(params)
-    names = resolve(params, modules)
-    if per_head and any(name not in _HEADS for name in names):
-        raise ValueError(f"{' and '.join(names)}: only the matrices of attention have heads")
-    return {name: present[name] if per_head else _stack(name, present[name]) for name in names}
-
-
-def replace(params: Any, edited: dict[str, Array]) -> Any:
-    """The same pytree with matrices, as ``matrices`` gave them, in the place of their leaves."""
-
-    def leaf_of(path: tuple, leaf: Array) -> Array:
-        name = _name(path)
-        if name not in edited:
-            return leaf
-        return _unstack(name, edited[name], leaf.shape)
-
-    return jax.tree_util.tree_map_with_path(leaf_of, params)
-
-
-def by_name(params: Any) -> dict[str, Array]:
-    """The leaves that are matrices of a module, by name."""
-    leaves: dict[str, Array] = {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(params):
-        name = _name(path)
-        if name not in _MATRICES:
-            continue
-        if name in leaves:
-            raise ValueError(f"{name} stands twice in these params; pass the part that is meant")
-        leaves[name] = leaf
-    return {name: leaves[name] for name in _MATRICES if name in leaves}
-
-
-def num_axes(name: str) -> int:
-    """Axes of a model's leaf: [L, H, p, q], or [L, p, q] without heads."""
-    return 4 if name in _HEADS else 3
 
 
 def by_singular_value(
@@ -185,23 +119,3 @@ def _random_terms(key: Array, matrix: Array) -> Terms:
     if p < q:
         return Terms(basis, values, turned @ matrix)
     return Terms(matrix @ basis, values, turned)
-
-
-def _name(path: tuple) -> str:
-    return jax.tree_util.keystr(path[-1:], simple=True)
-
-
-def _stack(name: str, leaf: Array) -> Array:
-    if _HEADS.get(name) == "rows":
-        return leaf.reshape(*leaf.shape[:-3], -1, leaf.shape[-1])
-    if _HEADS.get(name) == "columns":
-        turned = leaf.swapaxes(-3, -2)  # [..., L, D, H, k]
-        return turned.reshape(*turned.shape[:-2], -1)
-    return leaf
-
-
-def _unstack(name: str, matrix: Array, shape: tuple[int, ...]) -> Array:
-    if _HEADS.get(name) == "columns" and matrix.ndim < len(shape):
-        *lead, num_heads, rows, k = shape
-        return matrix.reshape(*lead, rows, num_heads, k).swapaxes(-3, -2)
-    return matrix.reshape(shape)

@@ -1,0 +1,254 @@
+"""The matrices of a parameter tree, chosen by path: this library's, Flax's, those of any pytree.
+
+A path is the keys of a leaf joined by "/", over dicts, lists, dataclasses and ``nnx.State``. A
+pattern has shell wildcards in each key and is matched from the right, as ``PurePath.match`` does:
+"layers_*/mlp/kernel" means "params/layers_3/mlp/kernel" too. After a colon stand the leaf's axes
+(``leaf_axes``). Where they are not said,
+
+    layers_*/mlp/kernel [p, q]               pq    paths that differ in one number are the layers
+    blocks/mlp/kernel [L, p, q]              Lpq   a leaf for itself holds them on its first axis
+    layers_*/attn/query/kernel [D, H, k]     DHk   Flax's heads: of query, key and value,
+    layers_*/attn/out/kernel [H, k, D]       HkD   and of out; LDHk, LHkD where layers are stacked
+
+and all else is refused: a single matrix, too, belongs to no layer. Layers count from 0 in the order
+of their numbers. The eight names of this library are patterns as well. Flax's kernels are [in, out]
+where this library has [out, in]: a matrix and its transpose have the same singular values.
+
+    >>> tree = {"layers_0": {"mlp": jnp.eye(2)}, "layers_1": {"mlp": 2 * jnp.eye(2)}}
+    >>> print(resolve(tree, "layers_*/mlp"))
+    ('layers_{0,1}/mlp:pq',)
+    >>> print(matrices(tree, "mlp")["layers_{0,1}/mlp:pq"][1])
+    [[2. 0.]
+     [0. 2.]]
+"""
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab.models.leaf_axes import LeafAxes
+
+_HOUSE = {
+    "w_q": "LHkD",
+    "w_k": "LHkD",
+    "w_v": "LHkD",
+    "w_o": "LHDk",
+    "w_kq": "LHpq",
+    "w_pv": "LHpq",
+    "mlp_in": "LmD",
+    "mlp_out": "LDm",
+}
+_GROUPS = {
+    "attention": ("w_q", "w_k", "w_v", "w_o", "w_kq", "w_pv"),
+    "mlp": ("mlp_in", "mlp_out"),
+}
+_FLAX = {"query": "DHk", "key": "DHk", "value": "DHk", "out": "HkD"}
+_LISTED = 12  # paths that a refusal names
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One matrix for each layer: the leaves that hold them, and what their axes are."""
+
+    name: str  # stands for these leaves alone
+    paths: tuple[str, ...]  # one for each layer, or the one that holds them all
+    axes: LeafAxes
+
+
+def resolve(params: Any, modules: str | Iterable[str]) -> tuple[str, ...]:
+    """The names of the matrices that modules such as "w_q", "mlp" or "*/mlp/kernel" stand for.
+
+    A name says its leaves and their axes in full; it is a module too, of many such models stacked.
+    """
+    return tuple(stack.name for stack in stacks(params, modules))
+
+
+def matrices(
+    params: Any, modules: str | Iterable[str], *, per_head: bool = False
+) -> dict[
+    str, Array
+]:  # each [..., L, p, q], per head and where heads stand apart [..., L, H, p, q]
+    """The matrices of some modules; axes before L, such as runs, stay where the axes are said."""
+    leaves, chosen = by_path(params), stacks(params, modules)
+    headless = [stack.name for stack in chosen if not stack.axes.has_heads]
+    if per_head and headless:
+        raise ValueError(
+            f"{' and '.join(headless)}: only the matrices of attention have heads; say how many "
+            "where they are folded into an axis, as in 'attn/out/kernel:(4k)D'"
+        )
+    return {s.name: s.axes.stacked([leaves[p] for p in s.paths], per_head) for s in chosen}
+
+
+def replace(params: Any, edited: Mapping[str, Array]) -> Any:
+    """The same pytree with matrices, as ``matrices`` gave them, in the place of their leaves."""
+    leaves = by_path(params)
+    edits: dict[str, Array] = {}
+    for stack in stacks(params, edited) if edited else ():
+        parts = stack.axes.unstacked(edited[stack.name], [leaves[path] for path in stack.paths])
+        edits |= zip(stack.paths, parts, strict=True)
+    tree = jax.tree.structure(params)
+    return jax.tree.unflatten(tree, [edits.get(path, leaf) for path, leaf in leaves.items()])
+
+
+def by_path(params: Any) -> dict[str, Any]:
+    """The leaves by path. The box that ``nnx.State`` puts around a leaf has no key of its own."""
+    entries = jax.tree_util.tree_leaves_with_path(params)
+    siblings = Counter(path[:-1] for path, _ in entries)
+
+    def joined(path: tuple) -> str:
+        value = path[-1:] == (jax.tree_util.GetAttrKey("value"),)
+        inner = path[:-1] if value and len(path) > 1 and siblings[path[:-1]] == 1 else path
+        return jax.tree_util.keystr(inner, simple=True, separator="/")
+
+    return {joined(path): leaf for path, leaf in entries}
+
+
+def stacks(params: Any, modules: str | Iterable[str]) -> tuple[Stack, ...]:
+    """What modules stand for, each once, all with the same number of layers."""
+    leaves = by_path(params)
+    wanted = (modules,) if isinstance(modules, str) else tuple(modules)
+    if not wanted:
+        raise ValueError(f"no module given: this model has {_available(leaves)}")
+    every = {stack.name: stack for module in wanted for stack in _stacks(leaves, module)}
+    uses = Counter(path for stack in every.values() for path in stack.paths)
+    twice = [path for path, count in uses.items() if count > 1]
+    if twice:
+        raise ValueError(f"{twice[0]} belongs to two of the modules {wanted}: name it in one only")
+    counts = {name: _num_layers(leaves, stack) for name, stack in every.items()}
+    if len(set(counts.values())) > 1:
+        listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+        raise ValueError(f"modules with different numbers of layers ({listed}): choose fewer")
+    return tuple(every.values())
+
+
+def _stacks(leaves: Mapping[str, Any], module: str) -> list[Stack]:
+    present = [name for name in _GROUPS.get(module, (module,)) if _ending(leaves, name)]
+    if present and set(present) <= set(_HOUSE):
+        return [_of_house(leaves, name) for name in present]
+    pattern, _, axes = module.partition(":")
+    if "{" in pattern:  # the name of a stack
+        return [Stack(module, _expanded(pattern), LeafAxes(axes))]
+    matched = [pattern] if pattern in leaves else [p for p in leaves if _matches(p, pattern)]
+    if not matched:
+        raise ValueError(f"module {module!r}: this model has {_available(leaves, pattern)}")
+    single = LeafAxes(axes).has_layers
+    families = [(path,) for path in matched] if single else _families(matched, pattern)
+    return [_stack(leaves, module, paths, axes) for paths in families]
+
+
+def _of_house(leaves: Mapping[str, Any], name: str) -> Stack:
+    path, *others = _ending(leaves, name)
+    if others:
+        raise ValueError(f"{name} stands twice in these params; pass the part that is meant")
+    axes = _HOUSE[name]
+    if jnp.ndim(leaves[path]) < len(axes):
+        raise ValueError(
+            f"module {name!r} has shape {jnp.shape(leaves[path])}: in this library it is "
+            f"[{', '.join(axes)}], after the axis of runs if there is one; say the axes of another "
+            f"model's, as in '{name}:pq'"
+        )
+    return Stack(name, (path,), LeafAxes(axes))
+
+
+def _ending(leaves: Mapping[str, Any], name: str) -> list[str]:
+    return [path for path in leaves if path.rpartition("/")[2] == name]
+
+
+def _matches(path: str, pattern: str) -> bool:
+    keys, wanted = path.split("/"), pattern.split("/")
+    return len(wanted) <= len(keys) and all(map(fnmatchcase, keys[-len(wanted) :], wanted))
+
+
+def _families(paths: list[str], pattern: str) -> list[tuple[str, ...]]:
+    """Paths that differ only in a number that the pattern leaves open, the first such, in order."""
+    fixed = [not re.search(r"[*?[]", key) for key in pattern.split("/")]
+
+    def numbers(path: str) -> Iterator[tuple[str, int]]:
+        keys = path.split("/")
+        for i, key in enumerate(keys):
+            number = re.search(r"\d+$", key)
+            if number and not (i >= len(keys) - len(fixed) and fixed[i - len(keys)]):
+                family = [*keys[:i], key[: number.start()] + "*", *keys[i + 1 :]]
+                yield "/".join(family), int(number[0])
+
+    sizes = Counter(family for path in paths for family, _ in numbers(path))
+    members: dict[str, list[tuple[int, str]]] = {}
+    for path in paths:
+        shared = ((family, number) for family, number in numbers(path) if sizes[family] > 1)
+        family, number = next(shared, (path, 0))
+        members.setdefault(family, []).append((number, path))
+    return [tuple(path for _, path in sorted(family)) for family in members.values()]
+
+
+def _stack(leaves: Mapping[str, Any], module: str, paths: tuple[str, ...], axes: str) -> Stack:
+    name = _name(paths)
+    shape, *others = sorted({jnp.shape(leaves[path]) for path in paths})
+    if others:
+        raise ValueError(
+            f"module {module!r}: the layers of {name} have shapes {shape} and {others[0]}; choose "
+            "layers of one shape"
+        )
+    letters = axes or _axes(paths, len(shape))
+    if letters is None:
+        raise ValueError(
+            f"module {module!r} matches {name} of shape {shape}, not plainly one matrix for each "
+            f"layer: name other leaves, or say its axes, as in '{module}:pq' (Lpq, DHk, ...)"
+        )
+    fault = LeafAxes(letters).fault(shape)
+    if fault:
+        raise ValueError(f"module {module!r}: {fault}")
+    return Stack(f"{name}:{letters}", paths, LeafAxes(letters))
+
+
+def _axes(paths: tuple[str, ...], num_axes: int) -> str | None:
+    """The axes by the rules above, where one of them applies."""
+    flax = _FLAX.get((paths[0].split("/")[-2:-1] or [""])[0])
+    if len(paths) > 1:
+        return {2: "pq", 3: flax}.get(num_axes)
+    if num_axes == 3:
+        return None if flax else "Lpq"
+    return f"L{flax}" if flax and num_axes == 4 else None
+
+
+def _num_layers(leaves: Mapping[str, Any], stack: Stack) -> int:
+    if stack.axes.has_layers:
+        return stack.axes.num_layers(jnp.shape(leaves[stack.paths[0]]))
+    return len(stack.paths)
+
+
+def _available(leaves: Mapping[str, Any], pattern: str = "") -> str:
+    """The modules that there are: this library's names, or else paths, the nearest first."""
+    house = [name for name in _HOUSE if _ending(leaves, name)]
+    if house:
+        return ", ".join(sorted(house + [g for g, names in _GROUPS.items() if {*names} & {*house}]))
+    wide = [path for path, leaf in leaves.items() if jnp.ndim(leaf) > 1]
+    paths = list(dict.fromkeys(re.sub(r"\d+(?=/|$)", "*", path, count=1) for path in wide))
+    nearest = difflib.get_close_matches(pattern, paths, _LISTED, 0.0)
+    more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+    return ", ".join(nearest or paths[:_LISTED]) + more if paths else "no matrices"
+
+
+def _name(paths: tuple[str, ...]) -> str:
+    """Paths that differ in one number as one, layers_{0,1}/mlp/kernel."""
+    if len(paths) == 1:
+        return paths[0]
+    by_key = zip(*(path.split("/") for path in paths), strict=True)
+    return "/".join(keys[0] if len(set(keys)) == 1 else _braced(keys) for keys in by_key)
+
+
+def _braced(keys: tuple[str, ...]) -> str:
+    word = re.sub(r"\d+$", "", keys[0])
+    return f"{word}{{{','.join(key.removeprefix(word) for key in keys)}}}"
+
+
+def _expanded(name: str) -> tuple[str, ...]:
+    before, numbers, after = re.split(r"[{}]", name)
+    return tuple(f"{before}{number}{after}" for number in numbers.split(","))
