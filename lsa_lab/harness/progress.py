@@ -1,62 +1,88 @@
-"""The time left: of one experiment by its own speed, of several by what each took before."""
+"""What a run says while it lasts: live bars on a terminal, plain lines in a log.
+
+A bar is that of a whole experiment or of all, with the time left, or that of a part, with none.
+"""
 
 import contextlib
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.progress import TimeElapsedColumn as Elapsed
 from rich.text import Text
+
+from lsa_lab.harness.clock import Clock, Left, Part, Running, clock_word
 
 EVERY = 30.0  # seconds between two lines of a log
 
 
-class Clock:
-    """The seconds left of several experiments, from those that each took last time, or None.
+class Bars(Progress):
+    """Rich's bars; a task is a part of the experiment that runs unless it is said to be whole."""
 
-    One that never ran is expected to take as long as the others do on average.
-    """
+    def __init__(self, clock: Clock, console: Console):
+        self.clock = clock  # first: rich draws once while it is made
+        super().__init__(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            _Percent(),
+            Elapsed(),
+            _Left(),
+            console=console,
+            disable=not console.is_terminal,
+            refresh_per_second=2,
+        )
 
-    def __init__(self, seconds: list[float | None]):
-        measured = [s for s in seconds if s]
-        usual = sum(measured) / len(measured) if measured else None
-        self.waiting = [s or usual for s in seconds]
-        self.current: float | None = 0.0
-        self.since = time.monotonic()
+    def add_task(self, description: str, *args: Any, **fields: Any) -> TaskID:
+        """A bar that remembers its first description, and when it began."""
+        marks: dict[str, Any] = {"label": description, "began": self.clock.elapsed()}
+        return super().add_task(description, *args, **marks | fields)
 
-    def begin(self) -> None:
-        """The next experiment starts now."""
-        self.current, self.since = self.waiting.pop(0), time.monotonic()
+    def add_whole(
+        self, description: str, share: Callable[[], float | None], left: Callable[[], Left]
+    ) -> TaskID:
+        """A bar of more than one part; the functions tell what share is done, and what is left."""
+        return self.add_task(description, total=None, share=share, left=left)
 
-    def left(self) -> float | None:
-        waiting = [s for s in self.waiting if s is not None]
-        if self.current is None or len(waiting) < len(self.waiting):
-            return None
-        return max(self.current - (time.monotonic() - self.since), 0.0) + sum(waiting)
+    def follow(self) -> None:
+        """Every bar as it stands now."""
+        self.clock.follow(map(self._running, self._parts()))
+        for task in self.tasks:
+            if "share" in task.fields:
+                share = task.fields["share"]()
+                total = None if share is None else 1.0
+                self.update(task.id, total=total, completed=share or 0.0)
+
+    def take_away(self) -> list[Part]:
+        """The parts of an experiment that is over: when each began and ended."""
+        parts = []
+        for task in self._parts():
+            part = self._running(task)
+            end = self.clock.elapsed() if part.end is None else part.end
+            parts.append(Part(part.label, part.began, end))
+            self.remove_task(task.id)
+        return parts
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        self.follow()
+        yield from super().get_renderables()
+
+    def _parts(self) -> list[Task]:
+        return [task for task in self.tasks if "share" not in task.fields]
+
+    def _running(self, task: Task) -> Running:
+        label, began = task.fields["label"], task.fields["began"]
+        end = None if task.finished_time is None else began + task.finished_time
+        remaining = None if task.finished else task.time_remaining
+        return Running(label, began, task.percentage / 100, end, remaining)
 
 
 @contextlib.contextmanager
-def bars(console: Console) -> Iterator[Progress]:
+def bars(clock: Clock, console: Console) -> Iterator[Bars]:
     """Live bars on a terminal; elsewhere, in the log of a build for one, a line now and then."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        _Left(),
-    )
-    live = console.is_terminal
-    with Progress(*columns, console=console, disable=not live, refresh_per_second=2) as progress:
-        if live:
+    with Bars(clock, console) as progress:
+        if console.is_terminal:
             yield progress
             return
         over = threading.Event()
@@ -69,26 +95,27 @@ def bars(console: Console) -> Iterator[Progress]:
             reporter.join()
 
 
-class _Left(TimeRemainingColumn):
+class _Percent(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(_hours(_left(task)), style="progress.remaining")
+        return Text(_percent(task), style="progress.percentage")
 
 
-def _left(task: Task) -> float | None:
-    clock = task.fields.get("clock")
-    return task.time_remaining if clock is None else clock.left()
+class _Left(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        left = task.fields.get("left")
+        return Text("" if left is None else f"{left()} left", style="progress.remaining")
 
 
-def _report(progress: Progress, over: threading.Event) -> None:
+def _percent(task: Task) -> str:
+    return "" if task.total is None else f"{task.percentage:.0f} %"
+
+
+def _report(progress: Bars, over: threading.Event) -> None:
     while not over.wait(EVERY):
+        progress.follow()
         for task in progress.tasks:
             if not task.finished:
-                times = f"{_hours(task.elapsed)} elapsed, {_hours(_left(task))} left"
-                print(f"{task.description}: {task.percentage:.0f} %, {times}", flush=True)
-
-
-def _hours(seconds: float | None) -> str:
-    if seconds is None:
-        return "-:--:--"
-    minutes, seconds = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
+                left = task.fields.get("left")
+                words = [_percent(task), f"{clock_word(task.elapsed or 0.0)} elapsed"]
+                words += [] if left is None else [f"{left()} left"]
+                print(f"{task.description}: {', '.join(filter(None, words))}", flush=True)

@@ -4,7 +4,6 @@ A run is judged and drawn in a folder beside its own; only then do its files tak
 those whose contents are the same are left alone.
 """
 
-import hashlib
 import json
 import shutil
 import time
@@ -13,20 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import Progress
-
 from lsa_lab import results
 from lsa_lab.claims import Claim, Statement, judge
-from lsa_lab.harness import process, style
-from lsa_lab.harness.folders import last_run
+from lsa_lab.harness import measured, process, style
+from lsa_lab.harness.clock import Past
+from lsa_lab.harness.folders import identity, last_run
 from lsa_lab.harness.laboratory import Experiment
-from lsa_lab.harness.outcomes import Outcome, compare, comparison, describe
+from lsa_lab.harness.outcomes import Outcome, compare
 from lsa_lab.harness.overrides import RefusalError
-from lsa_lab.harness.progress import Clock, bars
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from lsa_lab.harness.progress import Bars
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,7 @@ class Job:
     @property
     def checkpoints(self) -> Path:
         """A folder for this configuration alone: another one cannot be resumed by mistake."""
-        text = json.dumps(results.plain(self.config), sort_keys=True)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        return process.cache() / "checkpoints" / f"{self.experiment.name}-{digest}"
+        return process.cache() / "checkpoints" / identity(self.experiment, self.config)
 
     @property
     def staging(self) -> Path:
@@ -51,81 +47,32 @@ class Job:
         return self.folder.with_name(f".{self.folder.name}.new")
 
 
-class Unfinished(KeyboardInterrupt):
-    """Ctrl-C, with the jobs that are not done and the words of a command line that does them."""
-
-    def __init__(self, jobs: list[Job]):
-        super().__init__()
-        self.jobs = jobs
-        self.words: list[str] = []
-
-
 class NotJudgedError(Exception):
     """A new result that cannot be judged or drawn; the message says where it lies."""
 
 
-def run(jobs: list[Job]) -> int:
-    """Carry the jobs out, one after the other; how many results could not be judged."""
-    console = Console()
-
-    def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    clock = Clock([(last_run(job.folder) or {}).get("wall_time") for job in jobs])
-    outcomes, failed = {}, 0
-    with bars(console) as progress:
-        overall = progress.add_task("all", total=len(jobs), clock=clock) if len(jobs) > 1 else None
-        for i, job in enumerate(jobs):
-            clock.begin()
-            name = job.experiment.name
-            try:
-                outcomes[name] = run_one(job, progress)
-            except KeyboardInterrupt:
-                raise Unfinished(jobs[i:]) from None
-            except NotJudgedError as error:
-                say(f"error: {error}")
-                failed += 1
-                continue
-            finally:
-                for task in progress.task_ids:  # of the experiment that is over
-                    if task != overall:
-                        progress.remove_task(task)
-            if overall is not None:
-                progress.advance(overall)
-            summary = describe(outcomes[name].facts)
-            say(f"{name} ({job.tier}): {summary}; {job.folder / 'figure.pdf'}")
-    if outcomes:
-        say(comparison(outcomes))
-    return failed
-
-
-def run_one(job: Job, progress: Progress | None = None) -> Outcome:
+def run_one(job: Job, progress: "Bars | None" = None) -> Outcome:
     """Compute, save, read back, judge and draw; then put the files in their places."""
     experiment, staging = job.experiment, job.staging
     resumed = job.checkpoints.exists() and any(job.checkpoints.iterdir())
     job.checkpoints.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    dataset = experiment.door("compute").compute(
-        job.config, progress=progress, checkpoints=job.checkpoints
-    )
-    # A run taken up from a checkpoint does not know how long its first part took.
-    wall_time = None if resumed else time.perf_counter() - start
-    shutil.rmtree(staging, ignore_errors=True)
-    results.save(dataset, staging / "result.nc", config=job.config, wall_time=wall_time)
-    # From here on only the file counts: what is judged and drawn can be judged and drawn again.
-    try:
-        claims = judged(experiment, results.load(staging / "result.nc", config=job.config))
-        draw(experiment, staging)
-    except Exception as error:
-        raise NotJudgedError(
-            f"{experiment.name} was computed but not judged: {error}; the new result is "
-            f"{staging / 'result.nc'}, what lay in {job.folder} is untouched"
-        ) from error
+    with measured.metered() as meter:
+        dataset = experiment.door("compute").compute(
+            job.config, progress=progress, checkpoints=job.checkpoints
+        )
+        # A run taken up from a checkpoint does not know how long its first part took.
+        wall_time = None if resumed else time.perf_counter() - start
+        shutil.rmtree(staging, ignore_errors=True)
+        results.save(dataset, staging / "result.nc", config=job.config, wall_time=wall_time)
+        claims = _judge_and_draw(job)
     facts = {
         "experiment": experiment.name,
         "tier": job.tier,
         "config": results.plain(job.config),
         "wall_time": wall_time,
+        "start": meter.start,
+        "memory": meter.memory,
         "verdicts": {f"{experiment.name}.{claim.id}": claim.verdict for claim in claims},
     }
     outcome = compare(facts, job.staging, job.folder)
@@ -133,7 +80,25 @@ def run_one(job: Job, progress: Progress | None = None) -> Outcome:
     results.write(staging / "config.json", f"{text}\n".encode())
     _put(staging, job.folder, leave={"result.nc", "config.json"} if outcome.unmoved else set())
     shutil.rmtree(job.checkpoints)
+    if not resumed:
+        parts = () if progress is None else tuple(progress.take_away())
+        past = Past(time.perf_counter() - start, parts, meter.start)
+        measured.keep(identity(experiment, job.config), past, meter.memory)
     return outcome
+
+
+def _judge_and_draw(job: Job) -> list[Claim]:
+    """From here on only the file counts: what is judged and drawn can be judged and drawn again."""
+    experiment, staging = job.experiment, job.staging
+    try:
+        claims = judged(experiment, results.load(staging / "result.nc", config=job.config))
+        draw(experiment, staging)
+        return claims
+    except Exception as error:
+        raise NotJudgedError(
+            f"{experiment.name} was computed but not judged: {error}; the new result is "
+            f"{staging / 'result.nc'}, what lay in {job.folder} is untouched"
+        ) from error
 
 
 def evidence(experiment: Experiment, dataset: "xr.Dataset") -> tuple[Sequence[Statement], dict]:

@@ -1,9 +1,8 @@
-"""Settings of a process are the user's first; the time left is what each took before."""
+"""Settings of a process are the user's first."""
 
-import io
 import os
 
-from lsa_lab.harness import process, progress
+from lsa_lab.harness import process
 
 
 def test_an_entry_point_leaves_the_users_settings_alone(monkeypatch):
@@ -23,28 +22,3 @@ def test_an_entry_point_leaves_the_users_settings_alone(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", f"{flag}=3")
     process.set_environment()
     assert os.environ["XLA_FLAGS"].count(flag) == 1
-
-
-def test_the_time_left_is_what_each_took_last_time(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    clock = progress.Clock([10.0, None, 30.0])
-    clock.begin()
-    now[0] = 4.0
-    assert clock.left() == 6 + 20 + 30
-    clock.begin()
-    now[0] = 100.0
-    assert clock.left() == 30
-    assert progress.Clock([None, None]).left() is None
-
-
-def test_without_a_terminal_progress_is_plain_lines(monkeypatch, capsys):
-    from rich.console import Console
-
-    monkeypatch.setattr(progress, "EVERY", 0.01)
-    with progress.bars(Console(file=io.StringIO())) as bars:
-        task = bars.add_task("toy [brackets]", total=4)
-        bars.update(task, completed=1)
-        progress.time.sleep(0.2)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("toy [brackets]: 25 %, 0:00:00 elapsed")

@@ -10,7 +10,7 @@ from lsa_lab.harness.overrides import RefusalError
 
 def obey(options: argparse.Namespace) -> int:
     """Each experiment named at the tier, or one at a changed configuration."""
-    from lsa_lab.harness import runner
+    from lsa_lab.harness import runner, series
 
     experiments, tier = command_options.chosen(options), options.tier or "laptop"
     if not options.names:
@@ -32,8 +32,8 @@ def obey(options: argparse.Namespace) -> int:
         jobs.append(runner.Job(experiment, tier, config, folder))
     process.configure()
     try:
-        return 1 if runner.run(jobs) else 0
-    except runner.Unfinished as interrupt:
+        return 1 if series.run(jobs) else 0
+    except series.Unfinished as interrupt:
         interrupt.words = _resumption(options, interrupt.jobs)
         raise
 

@@ -1,0 +1,148 @@
+"""The time left of experiments: what each took last time, at the pace of this time.
+
+An estimate is of a whole experiment, its parts, its judgement and its figure; it is unknown rather
+than zero where something is still to do.
+"""
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+_PRIOR = 0.1  # of last time's seconds, by which this time's pace is steadied at its beginning
+
+
+class Part(NamedTuple):
+    """One bar of an experiment, in seconds since the experiment began."""
+
+    label: str
+    began: float
+    end: float
+
+
+class Past(NamedTuple):
+    """How an experiment went last time; ``start`` is "cold", "warm" or not known."""
+
+    seconds: float | None = None
+    parts: tuple[Part, ...] = ()
+    start: str | None = None
+
+    def __str__(self) -> str:
+        if not self.seconds:
+            return "first time"
+        return f"last time {clock_word(self.seconds)}" + (f", {self.start}" if self.start else "")
+
+
+class Running(NamedTuple):
+    """A bar of now: when it began, the share done, when it ended, and what its own speed leaves."""
+
+    label: str
+    began: float
+    share: float
+    end: float | None
+    remaining: float | None
+
+
+class Left(NamedTuple):
+    """The seconds left, which may be all that is known of more."""
+
+    seconds: float | None
+    at_least: bool = False
+
+    def __str__(self) -> str:
+        if not self.seconds or self.seconds <= 0:
+            return "unknown"
+        return f"{'over ' if self.at_least else ''}{clock_word(math.ceil(self.seconds))}"
+
+
+class Clock:
+    """The time left of the experiment that runs, and of all.
+
+    One that never ran is expected to take as long as the others do on average.
+    """
+
+    def __init__(self, pasts: Sequence[Past]):
+        measured = [past.seconds for past in pasts if past.seconds]
+        self._usual = sum(measured) / len(measured) if measured else None
+        self._waiting = list(pasts)
+        self._past = Past()
+        self._spent = self._planned = 0.0  # by the experiments that are over
+        self._parts: list[Running] = []
+        self._since = self._first = time.monotonic()
+
+    def begin(self) -> None:
+        """The next experiment starts now; what it left behind is the pace of this time."""
+        if self._past.seconds:
+            self._spent += self.elapsed()
+            self._planned += self._past.seconds
+        self._past, self._since, self._parts = self._waiting.pop(0), time.monotonic(), []
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self._since
+
+    def follow(self, parts: Iterable[Running]) -> None:
+        """The bars as they stand now."""
+        self._parts = list(parts)
+
+    def left_of_this(self) -> Left:
+        """The longer of what last time says and what the bars' own speed says."""
+        total, now = self._total(), self.elapsed()
+        expected = None if total is None or total <= now else total - now
+        least = max((part.remaining or 0.0 for part in self._parts), default=0.0)
+        if expected is None or expected < least:
+            return Left(least or None, at_least=True)
+        return Left(expected)
+
+    def share(self) -> float | None:
+        """How much of this experiment is done, below 1 until it is over."""
+        return _share(self.elapsed(), self.left_of_this())
+
+    def share_of_all(self) -> float | None:
+        """The same of all experiments."""
+        return _share(time.monotonic() - self._first, self.left())
+
+    def left(self) -> Left:
+        """The time left of this experiment and of those that wait."""
+        seconds = [past.seconds or self._usual for past in self._waiting]
+        known = [s * self._pace() for s in seconds if s is not None]
+        this = self.left_of_this()
+        at_least = this.at_least or this.seconds is None or len(known) < len(seconds)
+        return Left(sum(known) + (this.seconds or 0.0), at_least)
+
+    def _pace(self) -> float:
+        return self._spent / self._planned if self._planned else 1.0
+
+    def _total(self) -> float | None:
+        """When the current experiment ends: the rest of last time, at the pace so far."""
+        seconds = self._past.seconds or self._usual
+        if seconds is None:
+            return None
+        before, now = max(self._places(), default=(0.0, 0.0))
+        prior = _PRIOR * seconds
+        pace = (now + prior * self._pace()) / (before + prior)
+        return now + max(seconds - before, 0.0) * pace
+
+    def _places(self) -> Iterable[tuple[float, float]]:
+        """(when last time stood there, when this time does) for every bar that both have."""
+        earlier: dict[str, list[Part]] = {}
+        for once in self._past.parts:
+            earlier.setdefault(once.label, []).append(once)
+        for part in self._parts:
+            same = earlier.get(part.label)
+            if same:
+                begin, end = same.pop(0)[1:]
+                now = part.end if part.end is not None else self.elapsed()
+                now = part.began if part.share == 0 else now
+                yield begin + part.share * (end - begin), now
+
+
+def _share(elapsed: float, left: Left) -> float | None:
+    if left.seconds is None or left.at_least:
+        return None
+    return elapsed / (elapsed + left.seconds)
+
+
+def clock_word(seconds: float) -> str:
+    """Seconds as 0:01:30."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

@@ -1,0 +1,94 @@
+"""What a run takes: its seconds and those of its parts, its memory, and whether it began warm.
+
+Both are facts of a machine, so the last ones are kept in the cache; config.json has those of the
+run that computed the result.
+"""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lsa_lab import results
+from lsa_lab.harness import process
+from lsa_lab.harness.clock import Part, Past
+
+_HIT = "/jax/compilation_cache/cache_hits"
+_MISS = "/jax/compilation_cache/cache_misses"
+
+
+@dataclass
+class Meter:
+    """Counts while a run lasts."""
+
+    hits: int = 0  # programs that the cache had
+    misses: int = 0  # and those that were compiled anew
+    memory: int | None = None  # bytes: the most that the process had at a time
+
+    @property
+    def start(self) -> str | None:
+        """ "cold" if most programs were compiled anew, "warm" if the cache had them."""
+        if not self.hits + self.misses:
+            return None
+        return "cold" if self.misses > self.hits else "warm"
+
+    def listen(self, event: str, **_: object) -> None:
+        self.hits += event == _HIT
+        self.misses += event == _MISS
+
+
+@contextlib.contextmanager
+def metered() -> Iterator[Meter]:
+    """A Meter of what is computed inside; jax is imported."""
+    from jax import monitoring
+
+    meter, before = Meter(), _peak(forget=True)
+    monitoring.register_event_listener(meter.listen)
+    try:
+        yield meter
+    finally:
+        monitoring.unregister_event_listener(meter.listen)
+        peak = _peak()
+        # Where the peak of the whole process cannot be forgotten, only a higher one is this run's.
+        if peak is not None and before is not None and (before == 0 or peak > before):
+            meter.memory = peak
+
+
+def keep(identity: str, past: Past, memory: int | None) -> None:
+    """What a run took, for the next one of the same configuration."""
+    facts = {"seconds": past.seconds, "parts": past.parts, "start": past.start, "memory": memory}
+    results.write(_file(identity), json.dumps(facts).encode())
+
+
+def last(identity: str, facts: dict | None, config: Any) -> tuple[Past, int | None]:
+    """How that configuration went last time here; else what its result says of another time."""
+    try:
+        kept = json.loads(_file(identity).read_text(encoding="utf-8"))
+        parts = tuple(Part(*part) for part in kept["parts"])
+        return Past(kept["seconds"], parts, kept["start"]), kept["memory"]
+    except (OSError, ValueError, KeyError, TypeError):
+        facts = facts if facts and facts["config"] == results.plain(config) else {}
+        return Past(facts.get("wall_time"), (), facts.get("start")), facts.get("memory")
+
+
+def _file(identity: str) -> Path:
+    return process.cache() / "times" / f"{identity}.json"
+
+
+def _peak(forget: bool = False) -> int | None:
+    """Bytes at the process's peak, 0 if that is forgotten now; None where no system says it."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        if forget:
+            Path("/proc/self/clear_refs").write_text("5")
+            return 0
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

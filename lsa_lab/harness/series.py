@@ -1,0 +1,61 @@
+"""Experiments one after the other, and what is left of each and of all of them."""
+
+from rich.console import Console
+
+from lsa_lab.harness import measured
+from lsa_lab.harness.clock import Clock, Past
+from lsa_lab.harness.folders import identity, last_run
+from lsa_lab.harness.outcomes import comparison, describe
+from lsa_lab.harness.progress import bars
+from lsa_lab.harness.runner import Job, NotJudgedError, run_one
+
+
+class Unfinished(KeyboardInterrupt):
+    """Ctrl-C, with the jobs that are not done and the words of a command line that does them."""
+
+    def __init__(self, jobs: list[Job]):
+        super().__init__()
+        self.jobs = jobs
+        self.words: list[str] = []
+
+
+def run(jobs: list[Job]) -> int:
+    """Carry the jobs out, one after the other; how many results could not be judged."""
+    console = Console()
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    pasts = [_past(job) for job in jobs]
+    clock, outcomes, failed = Clock(pasts), {}, 0
+    with bars(clock, console) as progress:
+        several = f"all {len(jobs)} experiments"
+        if len(jobs) > 1:
+            overall = progress.add_whole(several, clock.share_of_all, clock.left)
+        for i, (job, past) in enumerate(zip(jobs, pasts, strict=True)):
+            name = job.experiment.name
+            if len(jobs) > 1:
+                progress.update(overall, description=f"{several}, {i} done")
+            clock.begin()
+            whole = progress.add_whole(f"{name} ({past})", clock.share, clock.left_of_this)
+            try:
+                outcomes[name] = run_one(job, progress)
+            except KeyboardInterrupt:
+                raise Unfinished(jobs[i:]) from None
+            except NotJudgedError as error:
+                say(f"error: {error}")
+                failed += 1
+                continue
+            finally:
+                progress.take_away()
+                progress.remove_task(whole)
+            summary = describe(outcomes[name].facts)
+            say(f"{name} ({job.tier}): {summary}; {job.folder / 'figure.pdf'}")
+    if outcomes:
+        say(comparison(outcomes))
+    return failed
+
+
+def _past(job: Job) -> Past:
+    facts = last_run(job.folder)
+    return measured.last(identity(job.experiment, job.config), facts, job.config)[0]
