@@ -51,8 +51,8 @@ class Left(NamedTuple):
 
     def __str__(self) -> str:
         if not self.seconds or self.seconds <= 0:
-            return "unknown"
-        return f"{'over ' if self.at_least else ''}{clock_word(math.ceil(self.seconds))}"
+            return "time left unknown"
+        return f"{'over ' if self.at_least else ''}{clock_word(math.ceil(self.seconds))} left"
 
 
 class Clock:
@@ -146,3 +146,9 @@ def clock_word(seconds: float) -> str:
     """Seconds as 0:01:30."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def short_clock_word(seconds: float) -> str:
+    """Seconds as 0:07, 1:30 or 12:01:30, at least one of them."""
+    word = clock_word(max(seconds, 1.0))
+    return word.removeprefix("0:").removeprefix("0") if word.startswith("0:") else word

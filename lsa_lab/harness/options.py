@@ -26,7 +26,7 @@ class Option(NamedTuple):
 
 # The words after a command, and what it does.
 USAGE = {
-    "list": ("", "the experiments and their last verdicts"),
+    "list": ("[NAME...]", "what there is, and how it ended; with a NAME all of it"),
     "run": ("NAME...", "compute, judge, save and draw; NAME may be all"),
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),

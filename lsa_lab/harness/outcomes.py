@@ -6,6 +6,8 @@ from pathlib import Path
 from lsa_lab import results
 from lsa_lab.harness.folders import last_run
 
+VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}  # one, and many
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -67,5 +69,4 @@ def describe(facts: dict) -> str:
 
 def counts(verdicts: list[str]) -> str:
     """As "3 hold, 1 fail, 0 undecided"."""
-    words = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
-    return ", ".join(f"{verdicts.count(v)} {word}" for v, word in words.items())
+    return ", ".join(f"{verdicts.count(v)} {word}" for v, word in VERDICTS.items())

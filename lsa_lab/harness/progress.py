@@ -103,7 +103,7 @@ class _Percent(ProgressColumn):
 class _Left(ProgressColumn):
     def render(self, task: Task) -> Text:
         left = task.fields.get("left")
-        return Text("" if left is None else f"{left()} left", style="progress.remaining")
+        return Text("" if left is None else str(left()), style="progress.remaining")
 
 
 def _percent(task: Task) -> str:
@@ -117,5 +117,5 @@ def _report(progress: Bars, over: threading.Event) -> None:
             if not task.finished:
                 left = task.fields.get("left")
                 words = [_percent(task), f"{clock_word(task.elapsed or 0.0)} elapsed"]
-                words += [] if left is None else [f"{left()} left"]
+                words += [] if left is None else [str(left())]
                 print(f"{task.description}: {', '.join(filter(None, words))}", flush=True)

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from lsa_lab.harness import measured
 from lsa_lab.harness.clock import Clock, Past
-from lsa_lab.harness.folders import identity, last_run
+from lsa_lab.harness.folders import folder_of, identity, last_run
 from lsa_lab.harness.outcomes import comparison, describe
 from lsa_lab.harness.progress import bars
 from lsa_lab.harness.runner import Job, NotJudgedError, run_one
@@ -57,5 +57,6 @@ def run(jobs: list[Job]) -> int:
 
 
 def _past(job: Job) -> Past:
-    facts = last_run(job.folder)
+    usual = folder_of(job.experiment, job.tier)  # of a trial in another folder, the tier's result
+    facts = last_run(job.folder) or last_run(usual)
     return measured.last(identity(job.experiment, job.config), facts, job.config)[0]

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 WIDTH = 100  # columns where there is no terminal, and the most that prose takes
 
 
-def width() -> int:
-    """The columns of the terminal, between 60 and what a line of prose may have."""
+def width(most: int = WIDTH) -> int:
+    """The columns of the terminal, between 60 and ``most``."""
     if not sys.stdout.isatty():
         return WIDTH
-    return max(60, min(shutil.get_terminal_size().columns, WIDTH))
+    return max(60, min(shutil.get_terminal_size().columns, most))
 
 
 def bold(text: str) -> str:

@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,8 @@ REFUSED = {
     "draw toy": ("no result of toy",),
     "report": ("no result of the laptop or the paper tier", "run all first"),
     "report toy": ("leave out toy",),
-    "list toy": ("leave out toy",),
+    "list toi": ("'toi'", "nearest 'toy'"),
+    "list --tier smoke": ("--tier is for run", "leave it out of list"),
     f"run toy --out {'x' * 300}": ("the name is too long", "name another folder"),
     f"report --out a/{'x' * 300}/b": ("the name is too long", "name another folder"),
     "run toy --package toy_lob": ("no package 'toy_lob'", "--package"),
@@ -130,7 +132,9 @@ def test_ctrl_c_says_how_to_go_on_and_keeps_the_checkpoints(toy, program, capsys
     assert not list((toy / "cache" / "checkpoints").iterdir())
 
 
-def test_the_list_tells_the_last_verdicts_and_changed_configurations(toy, program, capsys):
+def test_the_list_is_a_line_an_experiment_by_theme(toy, program, capsys):
+    assert program() == 0
+    assert "not run" in capsys.readouterr().out
     program("run", "toy")
     program("run", "toy", "--config.n", "7")
     capsys.readouterr()
@@ -138,20 +142,46 @@ def test_the_list_tells_the_last_verdicts_and_changed_configurations(toy, progra
     text = capsys.readouterr().out
     assert program("list") == 0
     assert capsys.readouterr().out == text
-    assert "Does the mean of n numbers" in text
-    assert text.count("1 hold, 1 fail, 1 undecided") == 2
-    assert "laptop changed, n=7: " in text
-    assert text.count("not run yet") == 2
+    head, theme, line, total = text.splitlines()[:4]
+    assert head.split() == ["EXPERIMENT", "TIER", "TIME", "MEMORY", "H/F/U", "QUESTION"]
+    assert theme == "theme"
+    assert re.match(
+        r"  toy \+1  laptop  0:\d\d  \d\.\d GB  1/1/1  Does the mean of n numbers", line
+    )
+    assert total == "1 experiments; of their statements 1 hold, 1 fail, 1 undecided"
+
+
+def test_the_list_of_one_is_all_of_it(toy, program, capsys):
+    program("run", "toy", "--tier", "paper")
+    program("run", "toy", "--config.n", "7")
+    capsys.readouterr()
+    assert program("list", "toy") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("toy: Does the mean of n numbers")
+    rows = {line.split("  ")[0]: line.split() for line in lines[2:7]}
+    assert rows["smoke"][-3:] == rows["laptop"][-3:] == ["not", "run", "yet"]
+    assert rows["paper"][-2:] == ["1/1/1", "figures/toy/paper"]
+    assert rows["laptop, n=7"][-1] == "figures/toy/n=7"
+    assert lines[-4:] == ["paper:", "  holds      mean", "  fails      wrong", "  undecided  few"]
 
 
 def test_the_list_of_another_folder_tells_what_ran_there(toy, program, capsys):
     program("run", "toy", "--tier", "smoke", "--out", "out")
     capsys.readouterr()
     assert program("list", "--out", "out") == 0
-    smoke, laptop, paper = capsys.readouterr().out.splitlines()[1:4]
-    assert "1 hold" in smoke
+    assert "toy  smoke" in capsys.readouterr().out
+    assert program("list", "toy", "--out", "out") == 0
+    smoke, laptop, paper = capsys.readouterr().out.splitlines()[3:6]
+    assert smoke.endswith("out/toy")
     assert "not run yet" in laptop
     assert "not run yet" in paper
+
+
+def test_all_experiments_fit_on_a_screen(capsys):
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 50
+    assert max(map(len, lines)) <= 100
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):

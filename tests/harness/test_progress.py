@@ -36,12 +36,12 @@ def test_an_experiment_that_takes_longer_than_last_time_has_an_unknown_time_left
     clock = Clock([Past(10.0, start="warm"), Past(5.0)])
     clock.begin()
     at(12.0)
-    assert str(clock.left_of_this()) == "unknown"
-    assert str(clock.left()) == "over 0:00:05"
+    assert str(clock.left_of_this()) == "time left unknown"
+    assert str(clock.left()) == "over 0:00:05 left"
     assert clock.share() is None
     clock.follow([Running("a", 0.0, 0.5, None, 12.0)])
-    assert str(clock.left_of_this()) == "over 0:00:12", "what the bar itself says is the least"
-    assert str(Clock([Past()]).left()) == "unknown"
+    assert str(clock.left_of_this()) == "over 0:00:12 left", "what the bar itself says is the least"
+    assert str(Clock([Past()]).left()) == "time left unknown"
 
 
 def test_parts_that_are_slower_than_last_time_make_the_rest_slower(at):
@@ -62,8 +62,8 @@ def test_parts_that_are_slower_than_last_time_make_the_rest_slower(at):
 
 
 def test_the_last_second_is_shown_as_one_and_not_as_none():
-    assert str(Left(0.2)) == "0:00:01"
-    assert str(Left(0.0)) == "unknown"
+    assert str(Left(0.2)) == "0:00:01 left"
+    assert str(Left(0.0)) == "time left unknown"
     assert str(Past(102.0, start="cold")) == "last time 0:01:42, cold"
 
 

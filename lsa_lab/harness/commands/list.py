@@ -2,35 +2,125 @@
 
 import argparse
 from pathlib import Path
+from typing import NamedTuple
 
+from lsa_lab.harness import measured, terminal
 from lsa_lab.harness import options as command_options
-from lsa_lab.harness.folders import changed_folders, folder_of, last_run
-from lsa_lab.harness.help import help_text
-from lsa_lab.harness.laboratory import Experiment
-from lsa_lab.harness.outcomes import describe
-from lsa_lab.harness.overrides import RefusalError
+from lsa_lab.harness.clock import short_clock_word
+from lsa_lab.harness.folders import changed_folders, folder_of, identity, last_run
+from lsa_lab.harness.laboratory import TIERS, Experiment
+from lsa_lab.harness.outcomes import VERDICTS, counts
+
+_WIDEST = 150  # columns that a line may take, where there are so many
+_HEAD = ("EXPERIMENT", "TIER", "TIME", "MEMORY", "H/F/U", "QUESTION")
+
+
+class Row(NamedTuple):
+    """One result: its tier or what was changed, what it took, and its verdicts."""
+
+    tier: str
+    folder: Path
+    seconds: float | None
+    start: str | None
+    memory: int | None
+    verdicts: dict[str, str]
+
+    @property
+    def in_short(self) -> str:
+        """As "3/1/0": hold, fail, undecided."""
+        verdicts = list(self.verdicts.values())
+        return "/".join(str(verdicts.count(verdict)) for verdict in VERDICTS)
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        time = "" if self.seconds is None else short_clock_word(self.seconds)
+        memory = "" if self.memory is None else f"{self.memory / 1e9:.1f} GB"
+        return time, memory, self.in_short
 
 
 def obey(options: argparse.Namespace) -> int:
-    """One experiment after the other, with the last verdicts of each tier."""
+    """The experiments by theme, one a line, each with its largest tier that has run: the time and
+    the memory of the last run, and how many statements hold, fail and are undecided. With a NAME
+    all there is to know of that experiment."""
+    experiments = command_options.chosen(options)
     if options.names:
-        listed = " ".join(options.names)
-        raise RefusalError(f"list tells of every experiment: leave out {listed}")
-    for experiment in command_options.chosen(options):
-        _show(experiment, options.out)
-    print(f"\n{help_text(options)}", end="")
+        print("\n\n".join(_whole(experiment, options.out) for experiment in experiments))
+        return 0
+    print("\n".join(_overview(experiments, options.out)))
+    print(
+        f"\n{options.program} list NAME tells more of one, {options.program} -h what else to type"
+    )
     return 0
 
 
-def _show(experiment: Experiment, out: Path | None) -> None:
-    print(f"{experiment.name}: {experiment.question}")
-    for tier in experiment.tiers:
-        facts = last_run(folder_of(experiment, tier, out))
-        if facts is None or facts["tier"] != tier:  # in ``out`` two tiers share a folder
-            print(f"    {tier:8} not run yet")
-        else:
-            print(f"    {tier:8} {describe(facts)}")
-    for folder in changed_folders(experiment, out):
+def _overview(experiments: list[Experiment], out: Path | None) -> list[str]:
+    lines: list[tuple[str, ...]] = [_HEAD]
+    themes: dict[str, list[tuple[str, ...]]] = {}
+    verdicts: list[str] = []
+    for experiment in experiments:
+        rows = _rows(experiment, out)
+        cells: tuple[str, ...] = ("not run", "", "", "")
+        of_tiers = [row for row in rows if row.tier in TIERS]
+        if of_tiers:
+            cells = (of_tiers[-1].tier, *of_tiers[-1].cells)
+            verdicts += of_tiers[-1].verdicts.values()
+        changed = len(rows) - len(of_tiers)
+        name = experiment.name + f" +{changed}" * (changed > 0)
+        lines.append((name, *cells, experiment.question))
+        themes.setdefault(experiment.theme, []).append(lines[-1])
+    widths = [max(len(cells[i]) for cells in lines) for i in range(5)]
+    text = [terminal.faint(_line(_HEAD, widths))]
+    for theme, of_theme in themes.items():
+        text += [terminal.bold(theme)] if theme else []
+        text += [_line(cells, widths) for cells in of_theme]
+    return [*text, f"{len(experiments)} experiments; of their statements {counts(verdicts)}"]
+
+
+def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+    name, tier, time, memory, verdicts, question = cells
+    head = f"  {name:{widths[0]}}  {tier:{widths[1]}}  {time:>{widths[2]}}  {memory:>{widths[3]}}"
+    head += f"  {verdicts:>{widths[4]}}  "
+    return (head + terminal.shortened(question, terminal.width(_WIDEST) - len(head))).rstrip()
+
+
+def _rows(experiment: Experiment, out: Path | None) -> list[Row]:
+    """The results there are, those of the tiers first, from the smallest to the largest."""
+    tiers = {folder_of(experiment, tier, out): tier for tier in experiment.tiers}
+    rows = []
+    for folder in [*tiers, *changed_folders(experiment, out)]:
         facts = last_run(folder)
-        if facts:
-            print(f"    {facts['tier']} changed, {folder.name}: {describe(facts)}")
+        if facts is None:
+            continue
+        tier = facts["tier"]  # in ``out`` two tiers share a folder
+        label = tier if folder in tiers else f"{tier}, {folder.name}"
+        past, memory = measured.last(identity(experiment, facts["config"]), facts, facts["config"])
+        rows.append(Row(label, folder, past.seconds, past.start, memory, facts["verdicts"]))
+    return rows
+
+
+def _whole(experiment: Experiment, out: Path | None) -> str:
+    """Every tier of an experiment and every changed configuration, and the verdicts by name."""
+    rows = {row.tier: row for row in _rows(experiment, out)}
+    head = ("TIER", "TIME", "START", "MEMORY", "H/F/U", "FOLDER")
+    table = [head]
+    for tier in dict.fromkeys([*experiment.tiers, *rows]):
+        row = rows.get(tier)
+        if row is None:
+            table.append((tier, "", "", "", "", "not run yet"))
+        else:
+            time, memory, verdicts = row.cells
+            table.append((tier, time, row.start or "", memory, verdicts, str(row.folder)))
+    lines = [terminal.bold(f"{experiment.name}: {experiment.question}")]
+    lines += ["", *(line for row in terminal.columns(table) for line in row)]
+    for tier, row in rows.items():
+        if tier in TIERS:
+            lines += ["", f"{tier}:", *_by_verdict(row.verdicts)]
+    return "\n".join(lines)
+
+
+def _by_verdict(verdicts: dict[str, str]) -> list[str]:
+    rows = []
+    for verdict in VERDICTS:
+        ids = [key.partition(".")[2] for key, own in verdicts.items() if own == verdict]
+        rows.append((f"  {verdict}", ", ".join(ids) or "none"))
+    return [line for row in terminal.columns(rows) for line in row]
