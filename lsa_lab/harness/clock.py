@@ -103,11 +103,11 @@ class Clock:
 
     def left(self) -> Left:
         """The time left of this experiment and of those that wait."""
-        seconds = [past.seconds or self._usual for past in self._waiting]
-        known = [s * self._pace() for s in seconds if s is not None]
+        waiting = [past.seconds or self._usual for past in self._waiting]
+        seconds = [s * self._pace() for s in waiting if s is not None]
         this = self.left_of_this()
-        at_least = this.at_least or this.seconds is None or len(known) < len(seconds)
-        return Left(sum(known) + (this.seconds or 0.0), at_least)
+        at_least = this.at_least or this.seconds is None or len(seconds) < len(waiting)
+        return Left(sum(seconds) + (this.seconds or 0.0), at_least)
 
     def _pace(self) -> float:
         return self._spent / self._planned if self._planned else 1.0

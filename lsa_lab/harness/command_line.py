@@ -41,9 +41,10 @@ def main(
 def _obey(words: list[str], package: str, program: str) -> int:
     options = command_options.parse(words)
     options.program, options.home = program, package
+    if not options.help:
+        command_options.check(options)
+    options.package = options.package or package
     if options.help:
         return explain(options)
-    command_options.check(options)
-    options.package = options.package or package
     command = importlib.import_module(f"lsa_lab.harness.commands.{options.command or 'list'}")
     return command.obey(options)

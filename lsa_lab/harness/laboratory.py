@@ -31,11 +31,6 @@ class Experiment:
         return self.module.rpartition(".")[2]
 
     @property
-    def theme(self) -> str:
-        """The folder between the package and the experiment, or nothing."""
-        return ".".join(self.module.split(".")[1:-1])
-
-    @property
     def question(self) -> str:
         return (importlib.import_module(self.module).__doc__ or "").strip()
 

@@ -88,7 +88,7 @@ def run_one(job: Job, progress: "Bars | None" = None) -> Outcome:
 
 
 def _judge_and_draw(job: Job) -> list[Claim]:
-    """From here on only the file counts: what is judged and drawn can be judged and drawn again."""
+    """Only the file counts: what is judged and drawn can be judged and drawn again."""
     experiment, staging = job.experiment, job.staging
     try:
         claims = judged(experiment, results.load(staging / "result.nc", config=job.config))

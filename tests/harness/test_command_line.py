@@ -146,7 +146,7 @@ def test_the_list_is_a_line_an_experiment_by_theme(toy, program, capsys):
     assert head.split() == ["EXPERIMENT", "TIER", "TIME", "MEMORY", "H/F/U", "QUESTION"]
     assert theme == "theme"
     assert re.match(
-        r"  toy \+1  laptop  0:\d\d  \d\.\d GB  1/1/1  Does the mean of n numbers", line
+        r"  toy \+1 +laptop  0:\d\d  \d\.\d GB  1/1/1  Does the mean of n numbers", line
     )
     assert total == "1 experiments; of their statements 1 hold, 1 fail, 1 undecided"
 
@@ -169,7 +169,7 @@ def test_the_list_of_another_folder_tells_what_ran_there(toy, program, capsys):
     program("run", "toy", "--tier", "smoke", "--out", "out")
     capsys.readouterr()
     assert program("list", "--out", "out") == 0
-    assert "toy  smoke" in capsys.readouterr().out
+    assert "  smoke  0:0" in capsys.readouterr().out
     assert program("list", "toy", "--out", "out") == 0
     smoke, laptop, paper = capsys.readouterr().out.splitlines()[3:6]
     assert smoke.endswith("out/toy")

@@ -56,7 +56,7 @@ def test_a_package_of_ones_own_is_begun_listed_refused_run_drawn_and_reported(fo
     begun = lsa_lab("new", "my_lab/layers/one_step")
     assert begun.returncode == 0, begun.stderr
     first, second, third = (line.split()[1:] for line in begun.stdout.splitlines()[-3:])
-    listed = lsa_lab("list", *package)
+    listed = lsa_lab("list", "one_step", *package)
     assert "Does one trained layer of linear attention do as well" in listed.stdout
     assert listed.stdout.count("not run yet") == 3
     refused = lsa_lab("run", "one_step", "--config.step", "20", *package)
