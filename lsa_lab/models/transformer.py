@@ -13,8 +13,6 @@ linear: docs/theory, "Linear attention"). The score has no factor 1/√k: it is 
 
 import dataclasses
 import functools
-import itertools
-import operator
 
 import jax
 import jax.numpy as jnp
@@ -22,17 +20,9 @@ from jax import Array
 
 from lsa_lab.models import linear_attention
 from lsa_lab.models import trace as traces
-from lsa_lab.models.blocks import (
-    attention_weights,
-    causal_read,
-    gated,
-    head_gates,
-    key_mask,
-    layer_norm,
-    mlp,
-    run_layers,
-)
+from lsa_lab.models.blocks import gated, head_gates
 from lsa_lab.models.trace import Trace, Walk
+from lsa_lab.models.transformer_layers import attention_weights, run
 from lsa_lab.models.transformer_weights import (
     Config,
     Params,
@@ -66,7 +56,7 @@ def forward(
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
     fills = None if head_fill is None else gated(1 - gates, head_fill)
     weights = (params.replace(read_in=None, read_out=None), gates, fills)
-    later, heads = _run(stream, weights, config)
+    later, heads = run(stream, weights, config)
     return traces.collect(stream, later, heads, params.read_out)
 
 
@@ -92,7 +82,9 @@ def predict_prefixes(
 def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
     """The a_ti with which token t (third axis) reads token i (fourth), from the stream."""
     layers = params.replace(read_in=None, read_out=None)
-    scores = jax.vmap(functools.partial(_weights, config=config))(layers, trace.stream[:-1])
+    scores = jax.vmap(functools.partial(attention_weights, config=config))(
+        layers, trace.stream[:-1]
+    )
     return jnp.where(present_heads(config)[:, :, None, None], scores, 0)
 
 
@@ -115,102 +107,3 @@ def merge(params: Params, config: Config) -> linear_attention.Params:
     return linear_attention.Params(
         w_kq=params.w_k.swapaxes(2, 3) @ params.w_q, w_pv=params.w_o @ params.w_v
     )
-
-
-def _layer(
-    stream: Array, weights: tuple[Params, Array, Array | None], config: Config
-) -> tuple[Array, tuple[Array, Array]]:  # [T, D], ([T, D], [H, T, D])
-    """One layer: Params without the axis L, a gate for each head, and what fills a closed one.
-
-    Heads are summed inside the product; what each writes costs nothing where nobody reads it.
-    """
-    layer, gate, fill = weights
-    read = _read(layer, stream, config)  # [H, T, k]
-    w_o = gated(gate, layer.w_o)
-    heads = jnp.einsum("hdk,htk->htd", w_o, read)
-    stream = stream + jnp.einsum("hdk,htk->td", w_o, read)
-    if fill is not None:
-        heads, stream = heads + fill, stream + fill.sum(0)
-    if config.mlp_width is not None:
-        rows = stream
-        if config.norm:
-            rows = layer_norm(stream, *_given(layer.mlp_norm_scale, layer.mlp_norm_offset))
-        weights_and_biases = _given(
-            layer.mlp_in, layer.mlp_in_bias, layer.mlp_out, layer.mlp_out_bias
-        )
-        stream = stream + mlp(rows, *weights_and_biases)
-    return stream, (stream, heads)
-
-
-def _run(
-    stream: Array, weights: tuple[Params, Array, Array | None], config: Config
-) -> tuple[Array, Array]:  # [L, T, D], [L, H, T, D]
-    """Neighbours with equally many heads run together, cut to them; absent heads write 0."""
-    layer = functools.partial(_layer, config=config)
-    later, writes, start = [], [], 0
-    for count, group in itertools.groupby(config.head_counts):
-        stop = start + len(list(group))
-        layers, *gates = jax.tree.map(operator.itemgetter(slice(start, stop)), weights)
-        present = operator.itemgetter((slice(None), slice(count)))
-        cut = {name: present(getattr(layers, name)) for name in ("w_q", "w_k", "w_v", "w_o")}
-        together = (layers.replace(**cut), *jax.tree.map(present, gates))
-        states, heads = run_layers(layer, stream, together, heavy=True)
-        later.append(states)
-        writes.append(jnp.pad(heads, ((0, 0), (0, config.num_heads - count), (0, 0), (0, 0))))
-        stream, start = states[-1], stop
-    return jnp.concatenate(later), jnp.concatenate(writes)
-
-
-def _read(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, k]
-    """Σ_i a_ti W_V u_i for every head; the linear kernel never forms a."""
-    rows = _normed(layer, stream, config)
-    values = _project(layer.w_v, rows)
-    if config.kernel == "softmax":
-        return _weights(layer, stream, config) @ values
-    queries, keys = _queries_and_keys(layer, rows, config)
-    if config.layout == "merged" and config.keys != "all":
-        keys = keys.at[:, -1].set(0)  # nobody reads the query
-    if config.keys == "causal":
-        return jax.vmap(causal_read)(queries, keys, values)
-    return queries @ (keys.swapaxes(1, 2) @ values)
-
-
-def _weights(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, T]
-    """The a_ti of every head."""
-    rows = _normed(layer, stream, config)
-    mask = key_mask(config.keys, rows.shape[0])[0]
-    if config.layout == "interleaved":
-        mask = jnp.tril(jnp.ones_like(mask))
-    queries, keys = _queries_and_keys(layer, rows, config)
-    return attention_weights(queries, keys, mask, config.kernel)
-
-
-def _queries_and_keys(
-    layer: Params, rows: Array, config: Config
-) -> tuple[Array, Array]:  # [H, T, k] x 2
-    """W_Q u_t, for the linear kernel divided by n, or by t in the interleaved layout; and W_K u_i.
-
-    Every score is a product of the two.
-    """
-    queries, keys = _project(layer.w_q, rows), _project(layer.w_k, rows)
-    if config.kernel == "softmax" or not config.normalise:
-        return queries, keys
-    num_tokens = rows.shape[0]
-    if config.layout == "merged":
-        return queries / (num_tokens - 1), keys
-    return queries / jnp.arange(1, num_tokens + 1, dtype=rows.dtype)[None, :, None], keys
-
-
-def _normed(layer: Params, stream: Array, config: Config) -> Array:  # [T, D]
-    if not config.norm:
-        return stream
-    return layer_norm(stream, *_given(layer.attention_norm_scale, layer.attention_norm_offset))
-
-
-def _given(*leaves: Array | None) -> list[Array]:
-    """The leaves that are not None: all of them where the config has their part."""
-    return [leaf for leaf in leaves if leaf is not None]
-
-
-def _project(weights: Array, rows: Array) -> Array:  # [H, k, D], [T, D] -> [H, T, k]
-    return jnp.einsum("hkd,td->htk", weights, rows)
