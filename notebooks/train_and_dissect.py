@@ -1,0 +1,313 @@
+# %% [markdown]
+# # Train a transformer, and take it apart
+#
+# - A transformer of three layers learns linear regression in context, in seconds.
+# - Its trace, attention, heads, layer maps and singular values say what each layer does.
+# - At the end you read the weights that a trained layer implies from its layer map.
+#
+# To run it: `make notebooks`, then open `.cache/notebooks/train_and_dissect.ipynb`.
+
+# %% tags=["setup"]
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import treescope
+
+from lsa_lab import estimators, prompts
+from lsa_lab.analyses import clipping, common_map, heads, implicit_gd
+from lsa_lab.harness import style
+from lsa_lab.models import linear_attention, moments, transformer  # noqa: F401
+from lsa_lab.models.trace import layer_predictions
+from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.training import Training, fit
+
+# %%
+style.notebook()
+
+# %% [markdown]
+# ## Train
+#
+# Every prompt has its own regression weights; the model never sees them. Its only way to predict is
+# to learn from the demonstrations in the prompt.
+
+# %% tags=["setup"]
+task = LinearTask(n=12, d=3, noise_std=0.3)
+
+
+def draw(key, size):
+    """A batch of prompts: the functions of the library take one, vmap makes them take many."""
+    return jax.vmap(partial(sample, task=task))(jax.random.split(key, size))
+
+
+# %% [markdown]
+# Softmax attention, four heads in each of three layers, no MLP, no norm. Its weights before
+# training:
+
+# %%
+softmax = transformer.Config(token_width=4, num_layers=3, heads=4, key_width=4)
+treescope.display(transformer.init(jax.random.key(0), softmax))
+
+# %% [markdown]
+# `fit` trains any model: it takes a loss, a way to draw a batch, and an optimizer. The same words
+# train linear attention, with two heads a layer.
+
+
+# %%
+def errors(config, params, batch):  # [B]
+    predict = jax.vmap(lambda p: transformer.predict(params, prompts.tokens(p), config))
+    return (predict(batch) - batch.y_query) ** 2
+
+
+def train(config, steps):
+    """One run of Adam on fresh prompts, its step size falling to zero."""
+    rate = optax.cosine_decay_schedule(0.02, steps)
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
+
+    def loss(params, batch):
+        return errors(config, params, batch).mean()
+
+    training = Training(loss, partial(draw, size=64), optimizer, steps)
+    return fit(training, transformer.init(jax.random.key(1), config), jax.random.key(2))
+
+
+linear = replace(softmax, kernel="linear", heads=2, init_scale=0.3)
+runs = {"softmax": train(softmax, 1000), "linear": train(linear, 600)}
+for name, run in runs.items():
+    print(name, "attention:", run.status)
+
+# %% [markdown]
+# The record of the loss, against the risk of ridge regression with the right penalty, the best that
+# any learner can do here:
+
+# %%
+batch = draw(jax.random.key(3), 1000)  # prompts that no training saw
+ridge = jax.jit(jax.vmap(lambda p: estimators.ridge(p, 0.3**2 / 12) @ p.x_query))(batch)
+ridge_risk = float(np.mean((ridge - batch.y_query) ** 2))
+
+picture, (ax,) = style.figure(6.75, 2.4)
+for name, run in runs.items():
+    loss = run.history["loss"].reshape(-1, 10).mean(1)
+    ax.plot(10 * np.arange(len(loss)) + 5, loss, label=f"{name} attention")
+ax.axhline(ridge_risk, color="grey", ls=":", label="ridge regression")
+ax.set(yscale="log", xlabel="step", ylabel="loss, means of 10 steps", ylim=(ridge_risk / 2, 10))
+ax.legend()
+picture
+
+# %% [markdown]
+# ## Its trace
+#
+# `forward` leaves the stream before the first layer and after each, and what every head wrote.
+
+# %%
+params, prompt = runs["softmax"].params, jax.tree.map(lambda leaf: leaf[0], batch)
+trace = transformer.forward(params, prompts.tokens(prompt), softmax)
+print("stream", trace.stream.shape, "heads", trace.heads.shape)
+print("predictions after 0 to 3 layers", layer_predictions(trace), "target", prompt.y_query)
+
+# %% [markdown]
+# Nothing else moves the stream: minus what the heads wrote into the query's label slot, summed, is
+# the prediction.
+
+# %%
+print(-trace.heads[:, :, -1, -1].sum(), "from the heads,", layer_predictions(trace)[-1], "read out")
+
+# %% [markdown]
+# ## Its layers, beside descent and ridge
+#
+# The prediction after each layer, on 1000 prompts, beside as many steps of gradient descent with
+# the step size that is best after three.
+
+
+# %%
+@partial(jax.jit, static_argnums=0)
+def layer_risks(config, params):  # [L+1]
+    def path(p):
+        return layer_predictions(transformer.forward(params, prompts.tokens(p), config))
+
+    return ((jax.vmap(path)(batch) - batch.y_query[:, None]) ** 2).mean(0)
+
+
+@jax.jit
+def descent_risks(step_size):  # [L+1]
+    def path(p):
+        return estimators.gradient_descent(p, jnp.full(3, step_size)) @ p.x_query
+
+    return ((jax.vmap(path)(batch) - batch.y_query[:, None]) ** 2).mean(0)
+
+
+descent = min(map(descent_risks, np.arange(0.1, 1.2, 0.05)), key=lambda risks: risks[-1])
+
+picture, (ax,) = style.figure(6.75, 2.6)
+style.line(ax, range(4), descent, "gradient descent")
+for name, config, mark, aside in (("softmax", softmax, "o", -0.03), ("linear", linear, "s", 0.03)):
+    risks = layer_risks(config, runs[name].params)
+    ax.plot(np.arange(4) + aside, risks, mark, label=f"{name} attention")
+ax.axhline(ridge_risk, color="grey", ls=":", label="ridge regression")
+ax.set(yscale="log", xlabel="layer, or step", ylabel="risk", xticks=range(4))
+ax.legend()
+picture
+
+# %% [markdown]
+# Three layers do much better than three steps of plain descent, and layers in between need not
+# predict at all: only the last one was trained to.
+#
+# ## Its attention
+#
+# The attention is a function of weights and stream. Here the query's: how much each head reads of
+# each demonstration, sorted by how well its covariates agree with the query's, least at the left.
+
+# %%
+attention = transformer.attention(params, trace, softmax)  # [L, H, T, T]
+order = np.argsort(np.asarray(prompt.x @ prompt.x_query))
+
+picture, axes = style.figure(6.75, 1.9, (1, 3))
+for layer, ax in enumerate(axes):
+    rows = attention[layer, :, -1, order].T  # [H, n]
+    image = ax.imshow(rows, vmin=0, vmax=attention[:, :, -1].max(), cmap="Blues", aspect="auto")
+    ax.set(title=f"layer {layer + 1}", xlabel="demonstration, sorted", xticks=[])
+    ax.set_yticks(range(4), [1, 2, 3, 4])
+axes[0].set_ylabel("head")
+picture.colorbar(image, ax=axes, label="attention of the query")
+picture
+
+# %% [markdown]
+# In the first two layers of this run some heads read the demonstrations that agree and some those
+# that disagree: a softmax is positive, and it takes two heads to weigh with a sign.
+#
+# ## Its heads
+#
+# The importance of a head is the risk without it less the risk with all. One program runs all
+# thirteen masks on the same prompts.
+
+
+# %%
+def masked_risk(mask):  # [L, H] -> []
+    def predict(p):
+        return transformer.predict(params, prompts.tokens(p), softmax, mask)
+
+    return ((jax.vmap(predict)(batch) - batch.y_query) ** 2).mean()
+
+
+importance = heads.importance(masked_risk, num_layers=3, num_heads=4)
+
+picture, (ax,) = style.figure(4.5, 2.4)
+image = ax.imshow(importance, cmap="Oranges", vmin=0)
+for (layer, head), rise in np.ndenumerate(importance):
+    colour = "white" if rise > 0.6 * importance.max() else "black"
+    ax.text(head, layer, f"{rise:.2g}", ha="center", va="center", color=colour)
+ax.set(xlabel="head", ylabel="layer")
+ax.set_xticks(range(4), [1, 2, 3, 4])
+ax.set_yticks(range(3), [1, 2, 3])
+picture.colorbar(image, label="rise of the risk")
+picture
+
+# %% [markdown]
+# How many heads of each layer count, if equal ones count fully; and what is left if all later
+# layers keep their best head alone:
+
+# %%
+print("effective heads", heads.effective_heads(importance))
+print("pruned risk", masked_risk(heads.prune(importance)), "full", masked_risk(jnp.ones((3, 4))))
+
+# %% [markdown]
+# ## Its layer maps
+#
+# In linear attention one matrix $W_t$ takes every token of a prompt to where it is after layer
+# $t$: $h_t = W_t h_0$. `merge` multiplies a head's factors; `trajectory` holds the maps against
+# the forward pass.
+
+# %%
+stack = transformer.merge(runs["linear"].params, linear)
+maps = implicit_gd.trajectory(stack, prompt)
+print("largest departure of a token from its map, relative:", maps.residual)
+
+picture, axes = style.figure(6.75, 2.0, (1, 4))
+for layer, ax in enumerate(axes):
+    image = ax.imshow(maps.maps[layer], cmap="RdBu_r", vmin=-1.5, vmax=1.5)
+    ax.set(title=f"$W_{layer}$", xticks=range(4), yticks=range(4))
+    ax.set_xticklabels(["x1", "x2", "x3", "y"])
+    ax.set_yticklabels(["x1", "x2", "x3", "y"])
+picture.colorbar(image, ax=axes)
+picture
+
+# %% [markdown]
+# Softmax attention has no such matrix. The best one, by least squares, misses this share of what
+# each layer did to the tokens:
+
+# %%
+best = common_map.best_common_map(prompts.tokens(prompt), trace.stream)
+print(best.unexplained[1:])
+
+# %% [markdown]
+# ## Clip it
+#
+# How much of a matrix does the model need? Set the smallest singular values of one module of one
+# layer to zero, and see what happens to the risk on the same prompts. A curve takes runs on the
+# leading axis of every leaf: here one.
+
+# %%
+rates = (0.0, 0.25, 0.5, 0.75, clipping.DROP)
+curve = clipping.curve(
+    partial(errors, softmax),
+    jax.tree.map(lambda leaf: leaf[None], params),
+    batch,
+    modules=("w_q", "w_o"),
+    rates=rates,
+)
+print("risks [R, S, K, M, Q]: runs, shots, layers, modules, rates", curve.clipped.mean.shape)
+
+# %% [markdown]
+# Factor by which the risk rises, for each layer and rate; the last point drops the module.
+
+# %%
+picture, axes = style.figure(6.75, 2.4, (1, 2))
+for module, (ax, name) in enumerate(zip(axes, ("queries W_Q", "outputs W_O"), strict=True)):
+    for layer in range(3):
+        rise = curve.clipped.mean[0, 0, layer, module] / curve.unclipped.mean[0, 0]
+        ax.plot(range(5), rise, f"{style.MARKERS[layer]}-", label=f"layer {layer + 1}")
+    ax.set(title=name, yscale="log", xlabel="share of singular values cut")
+    ax.set_xticks(range(5), ["0", "1/4", "1/2", "3/4", "all"])
+axes[0].set_ylabel("risk over the unclipped")
+axes[0].legend()
+picture
+
+# %% [markdown]
+# The prediction reads one coordinate of what the last layer writes: few directions of its $W_O$
+# are enough. What the first layer writes is read by all later ones.
+#
+# All this is one training. `fit` takes a batch of keys and trains as many runs; the experiments
+# judge what holds in most of them (`figures/clipping_curves`, `figures/head_importance`).
+
+# %% [markdown]
+# ## Exercise
+#
+# In linear attention every layer's prediction is linear in the query: $\hat y_t = w_t \cdot x$, as
+# if the layers ran an algorithm for regression weights. Read the $w_t$, $t = 0, \dots, L$, from
+# the layer maps.
+#
+# Hints. The query's token is $[x, 0]$, the prediction is *minus* its label slot, the last
+# coordinate of $W_t [x, 0]$. `moments.layer_maps(stack, prompts.second_moment(prompt))` is `[L+1,
+# d+1, d+1]`.
+
+
+# %% tags=["exercise"]
+def implied_weights(stack, prompt):
+    """The weights w_t [L+1, d] that the layers imply."""
+    return None  # your answer
+
+
+# %% tags=["check"]
+weights, solved = implied_weights(stack, prompt), False
+if weights is None:
+    print("Not answered yet.")
+else:
+    query = jnp.arange(1.0, prompt.x.shape[1] + 1)  # another one, after the same demonstrations
+    tokens = prompts.tokens(prompt.replace(x_query=query))
+    expected = layer_predictions(linear_attention.forward(stack, tokens))
+    solved = np.allclose(weights @ query, expected, rtol=1e-3, atol=1e-3)
+    print("Right." if solved else "Not yet.", "The last layer's:", weights[-1])
+    print("Those of ridge regression:", estimators.ridge(prompt, 0.3**2 / 12))
