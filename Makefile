@@ -12,7 +12,7 @@ BIN := .venv/bin
 # Tests on this many cores; each is a process of its own.
 JOBS ?= 2
 
-.PHONY: help test soak lint figures smoke notebooks clean
+.PHONY: help test soak lint figures smoke notebooks docs install clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
@@ -20,6 +20,8 @@ help:
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
 	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
+	@echo "make docs      build the documentation, offline, into .cache/docs/html"
+	@echo "make install   the environment alone, .venv"
 	@echo "make lint      ruff and mypy alone"
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
 	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.13"
@@ -45,6 +47,13 @@ smoke: .venv/installed
 # The tests build and execute them; what they show stays.
 notebooks: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) tests/notebooks/test_notebooks.py
+
+docs: notebooks
+	$(BIN)/python -m sphinx -b html -n -W --keep-going -c docs -d .cache/docs/pages . .cache/docs/html
+	$(BIN)/python docs/check.py .cache/docs/html
+	@echo "Open .cache/docs/html/index.html"
+
+install: .venv/installed
 
 clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,132 @@
+"""Words that name something become links: a statement of docs/theory, an experiment or one of its
+rows, a file of this repository, a public name of the library, a paper by its arXiv number.
+
+On a forge the pages read as before; here they are checked as any other link is.
+"""
+
+import functools
+import re
+from pathlib import Path
+
+import api
+from docutils import nodes
+from sphinx import addnodes
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("tests", "experiments", "lsa_lab", "benchmarks", "notebooks")
+PAPER = r"\b\d{4}\.\d{5}\b"
+
+
+@functools.cache
+def statements() -> dict[str, tuple[str, str]]:
+    """Page and anchor of each statement of docs/theory, by name."""
+    index = (ROOT / "docs/theory/README.md").read_text("utf-8")
+    listed = re.findall(r"^- \[[\d.]+ ([^\]]+)\]\((\w+)\.md#([^)]+)\)$", index, re.MULTILINE)
+    return {name: (f"docs/theory/{page}", anchor) for name, page, anchor in listed}
+
+
+@functools.cache
+def experiments() -> dict[str, tuple[str, str]]:
+    """Page and anchor of each experiment, by name."""
+    doors = ROOT.glob("experiments/*/*/config.py")
+    return {
+        door.parent.name: (
+            f"docs/themes/{door.parents[1].name}",
+            door.parent.name.replace("_", "-"),
+        )
+        for door in doors
+    }
+
+
+@functools.cache
+def library() -> dict[str, str | None]:
+    """Full name by each of its ends with a dot ("trace.predict"); None for an end of several."""
+    ends: dict[str, str | None] = {}
+    for name in api.names(ROOT):
+        parts = name.split(".")
+        for start in range(len(parts) - 1):
+            end = ".".join(parts[start:])
+            ends[end] = None if end in ends else name
+    return ends
+
+
+def link_names(app, document: nodes.document) -> None:
+    """Wrap what is named; later phases of Sphinx resolve and check it."""
+    page = app.env.docname
+    for link in document.findall(addnodes.pending_xref):
+        folder = (ROOT / page).parent / link["reftarget"]
+        if link["reftype"] == "myst" and link["refdomain"] is None and folder.is_dir():
+            readme = (folder / "README").relative_to(ROOT).as_posix()  # as a forge shows a folder
+            link.attributes |= {"refdomain": "doc", "reftarget": readme, "reftargetid": None}
+    for literal in list(document.findall(nodes.literal)):
+        target = None if _linked(literal) else _of_literal(literal.astext(), page)
+        if target is not None:
+            literal.replace_self(target)
+            target += literal
+    _join_lines(document)
+    for text in list(document.findall(nodes.Text)):
+        if not _linked(text) and not isinstance(text.parent, nodes.literal | nodes.literal_block):
+            _link_text(text, page)
+
+
+def _of_literal(word: str, page: str) -> nodes.Element | None:
+    experiment = experiments().get(word.partition(".")[0])
+    if experiment and " " not in word:
+        return _to(*experiment, page)
+    if word.startswith(FOLDERS) and (ROOT / word).is_file() and "://" not in word:
+        return addnodes.download_reference("", "", reftarget=f"/{word}", refdoc=page)
+    full = library().get(word.partition("(")[0])
+    if full and "." in word:
+        return addnodes.pending_xref(
+            "", refdomain="py", reftype="obj", reftarget=full, refdoc=page, refexplicit=True
+        )
+    return None
+
+
+def _link_text(text: nodes.Text, page: str) -> None:
+    whole, pieces, end = text.astext(), [], 0
+    for match in re.finditer(rf'["“]([^"“”]+)["”]|{PAPER}', whole):
+        name = " ".join((match[1] or "").split())
+        target = statements().get(name.replace("’", "'"))
+        if match[1] is None and page != "docs/bibliography":
+            target = ("docs/bibliography", match[0].replace(".", ""))
+        if target is not None:
+            link = _to(*target, page)
+            link += nodes.inline("", match[0])
+            pieces += [nodes.Text(whole[end : match.start()]), link]
+            end = match.end()
+    if pieces:
+        text.parent.replace(text, [*pieces, nodes.Text(whole[end:])])
+
+
+def _join_lines(document: nodes.document) -> None:
+    """One text where MyST has one a line: a name may run over the end of a line."""
+    for text in list(document.findall(nodes.Text)):
+        before = text.parent.index(text) - 1
+        if before >= 0 and isinstance(text.parent[before], nodes.Text):
+            joined = nodes.Text(text.parent[before].astext() + text.astext())
+            text.parent[before : before + 2] = [joined]
+
+
+def _to(document: str, anchor: str, page: str) -> addnodes.pending_xref:
+    return addnodes.pending_xref(
+        "",
+        refdomain="doc",
+        reftype="myst",
+        reftarget=document,
+        reftargetid=anchor,
+        refdoc=page,
+        refexplicit=True,
+    )
+
+
+def _linked(node: nodes.Node) -> bool:
+    """Whether it stands in a link, a heading or a definition's head already."""
+    kinds = nodes.reference | addnodes.pending_xref | addnodes.download_reference | nodes.title
+    return any(isinstance(node, kinds | addnodes.desc_signature) for node in _parents(node))
+
+
+def _parents(node: nodes.Node):
+    while node.parent is not None:
+        node = node.parent
+        yield node

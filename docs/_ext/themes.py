@@ -1,0 +1,70 @@
+"""What the experiments found, theme by theme, and what the program prints: text of pages that
+changes with the repository. It stands where a page says ``<!-- experiments: THEME -->`` or
+``<!-- program: ARGUMENTS -->``.
+
+A finding is the README that the report has written beside the figure, its claims verdict first.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from lsa_lab.harness import tables
+from lsa_lab.harness.laboratory import experiments_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def experiments(theme: str) -> str:
+    """Question, figure, caption and verdicts of each experiment of a theme, in their order."""
+    names = [
+        name
+        for name, experiment in experiments_of("experiments").items()
+        if f".{theme}." in experiment.module
+    ]
+    folders = [folder for name in names for folder in (f"{name}", f"{name}/paper")]
+    return "\n".join(_finding(f) for f in folders if (ROOT / "figures" / f / "README.md").exists())
+
+
+def program(arguments: str) -> str:
+    """What the program prints, as a block."""
+    terminal = {"COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb"}
+    code = "from lsa_lab.harness.command_line import main; main()"
+    words = [sys.executable, "-c", code, *arguments.split()]
+    done = subprocess.run(
+        words, cwd=ROOT, env=os.environ | terminal, capture_output=True, text=True, check=True
+    )
+    return f"```text\n{done.stdout.strip()}\n```"
+
+
+def _finding(folder: str) -> str:
+    text = (ROOT / "figures" / folder / "README.md").read_text("utf-8")
+    title, question, _, caption, _ = text.split("\n\n", 4)
+    counts, table = re.search(r"^## (Claims: .*)\n\n((?:\|.*\n)+)", text, re.MULTILINE).groups()
+    rows = [_cells(line) for line in table.splitlines()]
+    verdict_first = tables.markdown([(row[-1], row[0], *row[3:5], row[2]) for row in rows])
+    place = f"/figures/{folder}"
+    return f"""{title.replace("#", "##")}
+
+{question}
+
+![{question.strip("*")}]({place}/figure.png)
+
+{caption}
+
+<details><summary>{counts}</summary>
+
+{verdict_first}
+</details>
+
+[Sources, and where the numbers come from]({place}/README.md). [Vector figure]({place}/figure.pdf),
+[data]({place}/result.nc), [configuration]({place}/config.json). To compute it again, beside what is
+committed: `.venv/bin/lsa-lab run {folder.partition("/")[0]} --out out`
+"""
+
+
+def _cells(line: str) -> list[str]:
+    cells = re.split(r"(?<!\\)\|", line)[1:-1]
+    return [cell.strip().replace("\\|", "|") for cell in cells]

@@ -1,0 +1,79 @@
+"""Links of the built pages: what is broken, what leaves the folder, what a page would fetch.
+
+    python docs/check.py .cache/docs/html
+
+Reads the HTML as a browser would, without Sphinx: every internal address must be a file, and what
+follows its # an id in it. Addresses of other hosts are counted, not fetched; scripts, styles, fonts
+and images of other hosts are errors.
+"""
+
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_CSS = re.compile(r"@import\s+[\"']?([^\"';]+)|url\(\s*[\"']?([^\"')]+)")
+_FETCHED = {"script", "link", "img", "iframe", "source", "video", "audio", "object", "embed"}
+
+
+class _Page(HTMLParser):
+    """The ids of a page and its addresses, those that a browser fetches by itself apart."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: set[str] = set()
+        self.fetched: set[str] = set()
+        self.feed(text)
+
+    def handle_data(self, data):
+        if self.lasttag == "style":
+            self.fetched |= _of_style(data)
+
+    def handle_starttag(self, tag, attrs):
+        values = {name: value or "" for name, value in attrs}
+        self.ids |= {values[name] for name in ("id", "name") if name in values}
+        addresses = {values[name] for name in ("href", "src", "data") if values.get(name)}
+        addresses |= {part.split()[0] for part in values.get("srcset", "").split(",") if part}
+        addresses |= _of_style(values.get("style", ""))
+        (self.fetched if tag in _FETCHED else self.links).update(addresses)
+
+
+def check(folder: Path) -> tuple[list[str], list[str]]:
+    """What is wrong, a line each, and the addresses of other hosts."""
+    pages = {path: _Page(path.read_text("utf-8")) for path in sorted(folder.rglob("*.html"))}
+    wrong, outside = [], set()
+    for path, page in pages.items():
+        where = path.relative_to(folder)
+        for address in sorted(page.links | page.fetched):
+            parts = urlsplit(address)
+            if parts.scheme in ("data", "mailto"):
+                continue
+            if parts.scheme or parts.netloc:
+                outside.add(address)
+                if address in page.fetched:
+                    wrong.append(f"{where} fetches {address}")
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.is_file():
+                wrong.append(f"{where}: no file {address}")
+            elif target in pages and unquote(parts.fragment) not in pages[target].ids | {""}:
+                wrong.append(f"{where}: no place {address}")
+    for path in sorted(folder.rglob("*.css")):
+        addresses = _of_style(path.read_text("utf-8"))
+        remote = [address for address in addresses if re.match(r"(\w+:)?//", address)]
+        wrong += [f"{path.relative_to(folder)} fetches {address}" for address in remote]
+    return wrong, sorted(outside)
+
+
+def _of_style(text: str) -> set[str]:
+    return {first or second for first, second in _CSS.findall(text)}
+
+
+if __name__ == "__main__":
+    errors, hosts = check(Path(sys.argv[1]).resolve())
+    print("\n".join(hosts))
+    print(f"{len(hosts)} addresses of other hosts, not fetched; {len(errors)} links are wrong.")
+    print("\n".join(errors))
+    sys.exit(bool(errors))

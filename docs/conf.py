@@ -1,0 +1,112 @@
+"""Sphinx reads the repository as it stands: the source folder is its root, so that a link between
+two files is the same here and on a forge. `make docs` builds it.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
+
+import api  # noqa: E402
+import links  # noqa: E402
+import notebook_pages  # noqa: E402
+import themes  # noqa: E402
+
+from lsa_lab import __version__ as release  # noqa: E402
+
+project = "lsa_lab"
+author = "The lsa_lab developers"
+copyright = "the lsa_lab developers, Apache-2.0"
+extensions = ["myst_nb", "sphinx-mathjax-offline"]
+root_doc = "docs/index"
+include_patterns = [
+    *("docs/**.md", "docs/notebooks/*.ipynb", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    *(
+        "figures/CLAIMS.md",
+        "figures/*/README.md",
+        "notebooks/README.md",
+        "experiments/weights/README.md",
+    ),
+]
+exclude_patterns = [".*", "*.egg-info", "**/__pycache__", "out", "build", "dist"]
+nitpicky = True
+add_module_names = False
+highlight_language = "none"  # a block without a language is a formula
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+suppress_warnings = [
+    "myst.header",  # statements of docs/theory are ###, as tests/test_references.py reads them
+]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+nb_execution_mode = "off"  # `make notebooks` has executed them
+TREES = {  # the pages below a page that a forge shows as it is
+    "docs/theory/README": [
+        f"docs/theory/{name}.md"
+        for name in (
+            "models",
+            "one_layer",
+            "descent",
+            "flow",
+            "clipping",
+            "matching",
+            "heads",
+            "papers",
+        )
+    ],
+    "docs/papers/README": ["docs/papers/a*.md"],
+    "docs/findings/README": ["docs/findings/[!R]*.md"],
+    "notebooks/README": ["docs/notebooks/*.ipynb"],
+    "CONTRIBUTING": ["experiments/weights/README.md"],
+}
+html_theme = "furo"
+html_title = f"lsa_lab {release}"
+html_static_path = ["_static"]
+html_css_files = ["house.css"]
+html_extra_path = ["_html"]
+html_copy_source = False
+html_show_sphinx = False
+
+
+def write_pages(app, config) -> None:
+    """The pages of the API and the notebooks, before Sphinx looks for pages."""
+    texts = {DOCS / "api" / name: text for name, text in api.pages(ROOT).items()}
+    texts |= {DOCS / "notebooks" / name: text for name, text in notebook_pages.pages(ROOT).items()}
+    for folder in {path.parent for path in texts}:
+        folder.mkdir(exist_ok=True)
+        for old in set(folder.glob("*.*")) - set(texts):
+            old.unlink()
+    for path, text in texts.items():
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def fill_in(app, docname: str, source: list[str]) -> None:
+    """What a page leaves to be said by the repository: `<!-- experiments: flow -->`."""
+    said = {"experiments": themes.experiments, "program": themes.program}
+    source[0] = re.sub(
+        r"^<!-- (experiments|program): (.*) -->$",
+        lambda match: said[match[1]](match[2]),
+        source[0],
+        flags=re.MULTILINE,
+    )
+
+
+def list_below(app, docname: str, source: list[str]) -> None:
+    """The pages below this one, for the sidebar; those of single results hang on no page."""
+    if docname.startswith("figures/") and docname.endswith("/README"):
+        source[0] = f"---\norphan: true\n---\n{source[0]}"  # CLAIMS and the themes link to it
+    below = [path for pattern in TREES.get(docname, ()) for path in sorted(ROOT.glob(pattern))]
+    if below:
+        listed = "\n".join(f"/{path.relative_to(ROOT).with_suffix('')}" for path in below)
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
+
+
+def setup(app) -> None:
+    app.connect("config-inited", write_pages)
+    app.connect("source-read", fill_in)
+    app.connect("source-read", list_below)
+    app.connect("doctree-read", links.link_names, priority=100)
