@@ -54,9 +54,10 @@ def ledger(
 def page(result: "Result") -> str:
     """README.md of one result: question, answer, figure, claims, and where the numbers are from."""
     facts = "".join(f"- {key}: {value}\n" for key, value in result.provenance.items())
+    appendix = "![Appendix](appendix.png)\n\n" if result.appendix else ""
     return (
         f"# {result.title}\n\n**{result.question}**\n\n![{result.question}](figure.png)\n\n"
-        f"{result.caption}\n\n[Vector figure](figure.pdf), [data](result.nc), "
+        f"{result.caption}\n\n{appendix}[Vector figure](figure.pdf), [data](result.nc), "
         f"[configuration](config.json)\n\n## Claims: {result.counts}\n\n{table(result.claims)}\n"
         f"## Where the numbers come from\n\n{facts}"
     )

@@ -33,6 +33,7 @@ class Result:
     family: dict[str, Claim]  # the same by id, at the confidence that all headlines share
     provenance: dict[str, str]
     pixels: tuple[int, int]  # of the picture
+    appendix: tuple[int, int] | None  # pixels of the second picture, if there is one
 
     @property
     def name(self) -> str:
@@ -161,5 +162,7 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidenc
     statements, samples = evidence(experiment, dataset)
     family = {claim.id: claim for claim in judge(statements, samples, confidence)}
     claims = judge(statements, samples)
-    size = pixels(folder / "figure.png")
-    return Result(experiment, tier, relative, caption, claims, family, provenance, size)
+    sizes = pixels(folder / "figure.png"), None
+    if (folder / "appendix.png").exists():
+        sizes = sizes[0], pixels(folder / "appendix.png")
+    return Result(experiment, tier, relative, caption, claims, family, provenance, *sizes)

@@ -120,12 +120,18 @@ def check_statements(experiment: Experiment, config: Any) -> None:
         raise RefusalError(f"{experiment.name}: {error}") from None
 
 
-def draw(experiment: Experiment, folder: Path) -> None:
-    """figure.pdf and figure.png, from result.nc alone."""
+def draw(experiment: Experiment, folder: Path, with_caption: bool = False) -> None:
+    """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf and appendix.png
+    beside them where the figure's door has an ``appendix``."""
     dataset = results.load(folder / "result.nc")
     door = experiment.door("figure")
+    caption = " ".join(door.caption(dataset).split())
     with style.context():
-        style.save(door.plot(dataset), folder)
+        picture = door.plot(dataset)
+        style.save(style.with_caption(picture, caption) if with_caption else picture, folder)
+        if hasattr(door, "appendix"):
+            style.save(door.appendix(dataset), folder, "appendix")
+    results.write(folder / "caption.txt", f"{caption}\n".encode())
 
 
 def load(experiment: Experiment, tier: str, folder: Path) -> "xr.Dataset":

@@ -5,6 +5,7 @@ Figures are made without pyplot: no window, no global state, and the same bytes 
 
 import contextlib
 import io
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lsa_lab.harness.methods import BLACK, METHOD
 from lsa_lab.results import write
 from lsa_lab.statistics import mean_interval, median_interval
+
+__all__ = ["BLACK", "COLOURS", "MARKERS", "METHOD"]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,9 +25,10 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours: told apart with any kind of colour vision. Yellow is left out: it is
 # too pale for a line on white.
-BLACK = "#000000"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
+
+_LETTERS, _LINE = 18, 0.14  # letters to an inch, and inches to a line, at 7 points
 
 # The middle 80 % of the runs: a statement about runs, not about the error of their median.
 QUANTILES = (0.1, 0.9)
@@ -194,10 +199,23 @@ def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | Non
         ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def save(picture: "Figure", folder: Path) -> None:
-    """figure.pdf and figure.png, without a date, so that the same data give the same bytes."""
+def with_caption(picture: "Figure", text: str) -> "Figure":
+    """The picture with its caption below it, for a slide; elsewhere the caption is text beside."""
+    width, height = picture.get_size_inches()
+    lines = textwrap.wrap(text, int(width * _LETTERS))
+    room = (len(lines) + 1) * _LINE
+    picture.set_size_inches(width, height + room)
+    share = room / (height + room)
+    if (engine := picture.get_layout_engine()) is not None:
+        engine.set(rect=(0, share, 1, 1 - share))
+    picture.text(0.01, share - _LINE / 2 / (height + room), "\n".join(lines), va="top", fontsize=7)
+    return picture
+
+
+def save(picture: "Figure", folder: Path, name: str = "figure") -> None:
+    """NAME.pdf and NAME.png, without a date, so that the same data give the same bytes."""
     for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
         content = io.BytesIO()
         with context():
             picture.savefig(content, format=kind, metadata=metadata)
-        write(folder / f"figure.{kind}", content.getvalue())
+        write(folder / f"{name}.{kind}", content.getvalue())

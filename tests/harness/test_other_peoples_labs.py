@@ -72,7 +72,9 @@ def test_a_package_of_ones_own_is_begun_listed_refused_run_drawn_and_reported(fo
         assert done.returncode == 0, done.stderr
     assert (folder / ".cache" / "smoke" / "one_step" / "figure.png").exists()
     names = {path.name for path in (folder / "figures" / "one_step").iterdir()}
-    assert names == {"result.nc", "config.json", "figure.pdf", "figure.png", "README.md"}
+    assert names == {
+        *("result.nc", "config.json", "figure.pdf", "figure.png", "caption.txt", "README.md")
+    }
     ledger = (folder / "figures" / "CLAIMS.md").read_text("utf-8")
     assert (
         "| One trained layer does as well as the best step of descent at n = 10 | ours |" in ledger

@@ -12,7 +12,7 @@ from lsa_lab import results
 from lsa_lab.harness import folders
 from lsa_lab.harness.laboratory import experiments_of
 
-FILES = ["config.json", "figure.pdf", "figure.png", "result.nc"]
+FILES = ["caption.txt", "config.json", "figure.pdf", "figure.png", "result.nc"]
 
 
 def contents(folder):

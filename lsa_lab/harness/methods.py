@@ -1,0 +1,58 @@
+"""One colour and one marker for a method, in all figures.
+
+    style.mean_band(ax, x, runs, "Lasso", **METHOD["Lasso"])
+
+A colour is a family, a marker its member: softmax attention is vermilion whatever stands beside it.
+Rules that know the answer best are black or grey lines. Methods that select demonstrations never
+stand beside models, and share their colours.
+"""
+
+from typing import Any
+
+BLACK, GREY = "#000000", "#767676"
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"),
+)
+
+
+def _look(color: str, marker: str | None = None) -> dict[str, Any]:
+    return {"color": color, "marker": marker}
+
+
+METHOD: dict[str, dict[str, Any]] = {
+    # models
+    "linear": _look(BLUE, "o"),
+    "linear, causal": _look(BLUE, "<"),
+    "linear, norm": _look(BLUE, "D"),
+    "linear, MLP": _look(BLUE, "P"),
+    "linear, query a key": _look(BLUE, "X"),
+    "softmax": _look(VERMILION, "s"),
+    "softmax, norm": _look(VERMILION, "D"),
+    "softmax, norm, MLP": _look(VERMILION, "P"),
+    # algorithms
+    "descent": _look(GREEN, "^"),
+    "GD++": _look(PURPLE, "D"),
+    "preconditioned descent": _look(ORANGE, "v"),
+    "preprocessed descent": _look(SKY, "P"),
+    "Newton": _look(SKY, "X"),
+    # known rules
+    "ridge": _look(BLACK),
+    "least squares": _look(GREY),
+    "Lasso": _look(ORANGE, ">"),
+    "sparse Bayes": _look(PURPLE, "p"),
+    "rotation-equivariant Bayes": _look(GREY, "h"),
+    # selection of demonstrations
+    "random": _look(GREY, "X"),
+    "best of 5": _look(GREY, "^"),
+    "stratified": _look(GREY, "*"),
+    "matching": _look(BLUE, "D"),
+    "moments": _look(PURPLE, "P"),
+    "mismatching": _look(SKY, "v"),
+    "k-means": _look(ORANGE, "d"),
+    "determinantal": _look(SKY, "p"),
+    "similarity": _look(PURPLE, "D"),
+    "residual": _look(ORANGE, "^"),
+    "relevance": _look(GREEN, "s"),
+    "contribution": _look(BLUE, "*"),
+    "GradS": _look(VERMILION, "o"),
+}
