@@ -162,7 +162,6 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidenc
     statements, samples = evidence(experiment, dataset)
     family = {claim.id: claim for claim in judge(statements, samples, confidence)}
     claims = judge(statements, samples)
-    sizes = pixels(folder / "figure.png"), None
-    if (folder / "appendix.png").exists():
-        sizes = sizes[0], pixels(folder / "appendix.png")
+    more = folder / "appendix.png"
+    sizes = pixels(folder / "figure.png"), pixels(more) if more.exists() else None
     return Result(experiment, tier, relative, caption, claims, family, provenance, *sizes)

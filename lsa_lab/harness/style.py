@@ -206,8 +206,7 @@ def with_caption(picture: "Figure", text: str) -> "Figure":
     room = (len(lines) + 1) * _LINE
     picture.set_size_inches(width, height + room)
     share = room / (height + room)
-    if (engine := picture.get_layout_engine()) is not None:
-        engine.set(rect=(0, share, 1, 1 - share))
+    picture.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
     picture.text(0.01, share - _LINE / 2 / (height + room), "\n".join(lines), va="top", fontsize=7)
     return picture
 

@@ -52,7 +52,7 @@ def test_the_form_is_that_of_a_page():
 
 
 def test_points_beyond_the_axis_stand_at_its_edge_with_their_numbers():
-    picture, (ax,) = style.figure(3.25, 2.0)
+    _, (ax,) = style.figure(3.25, 2.0)
     ax.set(xlim=(0, 4), ylim=(0, 1))
     assert marks.off_scale(ax, [1, 2, 3], [0.5, 40.0, np.nan], style.BLACK) == 2
     assert [text.get_text() for text in ax.texts] == ["40", "nan"]
