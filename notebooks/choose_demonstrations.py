@@ -217,9 +217,9 @@ def compared(by_rule, title):
 compared(in_pools, "two tasks, a quarter copies")
 
 # %% [markdown]
-# Look at the rules that compute again: in these pools it brings back the task that nobody asked
-# for. Diversity among large contributions avoids copies without that. Each bar compares with a
-# random choice; two rules are compared by their own ratio.
+# Computing again brings back the task that nobody asked for. Diversity among large contributions
+# avoids copies in another way. Each bar compares a rule with a random choice; two rules are
+# compared by their own ratio, and an interval that holds 1 decides nothing.
 
 
 # %%
