@@ -26,7 +26,7 @@ def obey(options: argparse.Namespace) -> int:
     process.configure()
     readme = None if options.out else Path("README.md")
     papers = [] if options.out else sorted(Path("docs/papers").glob("*.md"))
-    theory = sorted(Path("docs/theory").glob("*.md"))
+    theory = sorted(Path("docs", "theory").glob("*.md"))
     headlines = headlines_of(options.package)
     broken = report.write(experiments, root, readme, headlines, papers, theory)
     for name, text in broken.items():
