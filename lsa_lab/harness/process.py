@@ -48,7 +48,8 @@ def configure() -> None:
     # GPUs and TPUs otherwise round the factors of a float32 product to 10 or even 7 bits.
     jax.config.update("jax_default_matmul_precision", "highest")
     # The second run of an experiment starts at once: compiling is a good part of a short one.
-    jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 

@@ -84,10 +84,12 @@ def write(place: Place) -> None:
 def _begin(place: Place) -> None:
     """A package of its own, which may not hide another module."""
     package = place.package
-    if Path(f"{package}.py").exists() or importlib.util.find_spec(package.name):
+    other = importlib.util.find_spec(package.name)
+    if other or Path(f"{package}.py").exists():
+        where = (other and other.origin) or f"{package}.py"
         raise RefusalError(
-            f"{package} is the name of another Python module: choose another, or go to the folder "
-            "that holds it"
+            f"{package} is the name of another Python module, {where}: choose another name, or go "
+            "to the folder that holds it"
         )
     _put(place, package)
 

@@ -1,4 +1,4 @@
-"""What each statement of ``config`` is judged by: its samples, one a run, from the file alone.
+"""What each statement is judged by: its samples, one a run, from the file alone.
 
 No jax in this door, and no bound: those stand in ``config``, and ``lsa_lab.claims`` judges.
 """

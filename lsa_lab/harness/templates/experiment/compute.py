@@ -37,23 +37,25 @@ def compute(config, *, progress=None, checkpoints=None):
     def loss(params, batch):
         return jax.vmap(partial(layer_error, params))(batch).mean()
 
+    @jax.jit
+    def risks(params, key):  # of every run, and of the step on the same prompts
+        batch = draw(key, config.test_prompts)
+        return jax.vmap(loss, (0, None))(params, batch), jax.vmap(step_error)(batch).mean()
+
     key_init, key_fit, key_test = jax.random.split(jax.random.key(config.seed), 3)
     init = partial(linear_attention.init, num_layers=1, num_heads=1, d=config.d)
     rate = optax.cosine_decay_schedule(config.learning_rate, config.steps)
     training = Training(loss, partial(draw, size=64), optax.adam(rate), config.steps)
     run = fit(
         training,
-        jax.vmap(init)(jax.random.split(key_init, config.runs)),
+        jax.jit(jax.vmap(init))(jax.random.split(key_init, config.runs)),
         jax.random.split(key_fit, config.runs),
         files=Files(checkpoint=checkpoints / "layer"),  # a killed run goes on from here
         progress=progress,
     )
-    batch = draw(key_test, config.test_prompts)
+    layers, step = risks(run.params, key_test)
+    loss_while_training = (("run", "step"), run.history["loss"])
     return xr.Dataset(
-        {
-            "risk": ("run", jax.jit(jax.vmap(loss, (0, None)))(run.params, batch)),
-            "step_risk": jax.jit(jax.vmap(step_error))(batch).mean(),
-            "loss": (("run", "step"), run.history["loss"]),  # while training
-        },
+        {"risk": ("run", layers), "step_risk": step, "loss": loss_while_training},
         {"step": range(config.steps)},
     )

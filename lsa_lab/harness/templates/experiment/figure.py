@@ -19,7 +19,7 @@ def plot(dataset):
     training.set(title="training", xlabel="steps of training", ylabel="risk")
     training.legend()
     labels = {"as_good": "risk of layer\nover step's"}
-    judged_panel.rows(judged, statements(config), samples(dataset), labels, (0.9, 1.2))
+    judged_panel.rows(judged, statements(config), samples(dataset), labels, (0.98, 1.08))
     judged.set(title="what is judged", xlabel="ratio")
     return figure
 
