@@ -30,11 +30,13 @@ USAGE = {
     "run": ("NAME...", "compute, judge, save and draw; NAME may be all"),
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),
+    "completion": ("bash|zsh", "a script that completes words at the tab key"),
     "new": ("PACKAGE/THEME/NAME", "write a small experiment that works, to be changed"),
 }
 
 OPTIONS = (
-    Option("--tier", "TIER", "smoke (seconds), laptop (minutes), paper (a night)", ("run",)),
+    Option("--tier", "TIER", "smoke (seconds), laptop (minutes), paper (a night)", ("run", "draw")),
+    Option("--seeds", "N", "so many runs: short for the config's runs or seeds", ("run",), int),
     Option(
         "--config.KEY",
         "VALUE...",
@@ -48,6 +50,10 @@ OPTIONS = (
         ("list", "run", "draw", "report"),
         Path,
     ),
+    Option(
+        "--panel", "LETTER", "one panel of one NAME as a pdf, svg and png of its own", ("draw",)
+    ),
+    Option("--width", "INCHES", "of that panel, 3.25 if nothing is said", ("draw",), float),
     Option(
         "--package",
         "PACKAGE",
@@ -111,7 +117,7 @@ def named(options: argparse.Namespace) -> dict[str, Experiment]:
             key
             for name in options.names
             if name in experiments
-            for key in vars(experiments[name].tiers["laptop"])
+            for key in vars(next(iter(experiments[name].tiers.values())))
         ]
         command = options.command or "list"
         words = [option.word for option in OPTIONS if command in option.commands]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsa_lab import results
 from lsa_lab.claims import Claim, Statement, judge
-from lsa_lab.harness import measured, process, style
+from lsa_lab.harness import measured, panels, process, style
 from lsa_lab.harness.clock import Past
 from lsa_lab.harness.folders import identity, last_run
 from lsa_lab.harness.laboratory import Experiment
@@ -132,6 +132,13 @@ def draw(experiment: Experiment, folder: Path, with_caption: bool = False) -> No
         if hasattr(door, "appendix"):
             style.save(door.appendix(dataset), folder, "appendix")
     results.write(folder / "caption.txt", f"{caption}\n".encode())
+
+
+def draw_panel(experiment: Experiment, folder: Path, letter: str, width: float) -> list[Path]:
+    """One panel of the figure, as files of its own beside it."""
+    dataset = results.load(folder / "result.nc")
+    with style.context():
+        return panels.save(experiment.door("figure").plot(dataset), letter, width, folder)
 
 
 def load(experiment: Experiment, tier: str, folder: Path) -> "xr.Dataset":

@@ -1,5 +1,6 @@
 """What a command line is refused for, and how a person is told to go on."""
 
+import dataclasses
 import importlib
 import json
 import math
@@ -43,6 +44,15 @@ REFUSED = {
     f"run toy --config.seed {2**63}": (f"nearest {2**63 - 1}",),
     "run toy --config.models 3": ("--config.models is more than", "toy_lab.theme.toy.config"),
     "run toy --config.models.small.width 3": ("--config.models.small.width is more than",),
+    "run toy --seeds 3": ("--seeds: toy has no key runs or seeds", "sparsity"),
+    "run toy --seeds x": ("--seeds", "invalid int value"),
+    "draw --seeds 3": ("--seeds is for run",),
+    "run toy --panel a": ("--panel is for draw",),
+    "draw --panel a": ("--panel is of one experiment",),
+    "draw toy --width 3": ("--width is of a panel",),
+    "draw toy --panel a --width 99": ("--width 99: choose 1 to 20", "nearest 20"),
+    "draw toy --panel a --width nan": ("--width nan", "nearest 3.25"),
+    "completion fish": ("bash or zsh",),
     "run toy --config.n 3 all": ("--config.n all", "whole number"),
     "run --config.n=3": ("run needs a NAME",),
     "draw --config.n 3": ("--config.n is for run",),
@@ -116,6 +126,20 @@ def test_an_override_changes_one_value_of_the_tier(toy, program):
         "bold": True,
         "seed": 0,
     }
+
+
+def test_seeds_are_the_key_that_holds_the_number_of_runs(toy, program, capsys, monkeypatch):
+    config = importlib.import_module("toy_lab.theme.toy.config")
+    fields = [("runs", int, 5), ("n", int, 4)]
+    kind = dataclasses.make_dataclass("Config", fields, bases=(config.Config,), frozen=True)
+    monkeypatch.setattr(config, "TIERS", {"laptop": kind()})
+    assert program("run", "toy", "--seeds", "3") == 0
+    assert (toy / "figures" / "toy" / "runs=3" / "result.nc").exists()
+    both = dataclasses.make_dataclass("Config", [("seeds", int, 5)], bases=(kind,), frozen=True)
+    monkeypatch.setattr(config, "TIERS", {"laptop": both()})
+    assert program("run", "toy", "--seeds", "3") == 2
+    words = "toy has runs and seeds: say --config.runs 3 or --config.seeds 3"
+    assert words in capsys.readouterr().err
 
 
 def test_ctrl_c_says_how_to_go_on_and_keeps_the_checkpoints(toy, program, capsys, monkeypatch):

@@ -1,32 +1,68 @@
 """``draw``: the figures again, from the files alone."""
 
 import argparse
+from pathlib import Path
 
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness import process
+from lsa_lab.harness.checks import nearest
 from lsa_lab.harness.folders import FIGURES, changed_folders, folder_of, last_run
-from lsa_lab.harness.laboratory import TIERS
+from lsa_lab.harness.laboratory import TIERS, Experiment
 from lsa_lab.harness.overrides import RefusalError
+
+_WIDTH = 3.25  # inches: a column of a page
+_WIDTHS = (1.0, 20.0)
 
 
 def obey(options: argparse.Namespace) -> int:
-    """Every result of the experiments named, or of all, in its own folder."""
+    """Every result of the experiments named, or of all, in its own folder: figure.pdf and .png, or
+    with --panel one panel of it beside them."""
+    _check(options)
+    places = _places(command_options.chosen(options), options)
+    process.configure()
     from lsa_lab.harness import runner
 
-    root = options.out or FIGURES
-    places = []
-    for experiment in command_options.chosen(options):
-        tiers = {folder_of(experiment, tier, root): tier for tier in TIERS[1:]}
-        folders = [*tiers, *changed_folders(experiment, root)]
-        folders = [folder for folder in folders if (folder / "result.nc").exists()]
-        if experiment.name in options.names and not folders:
-            raise RefusalError(f"no result of {experiment.name} under {root}: run it first")
-        places += [(experiment, folder, tiers.get(folder)) for folder in folders]
-    process.configure()
     for experiment, folder, tier in places:
         if tier is not None:
             facts = last_run(folder) or {}
             runner.load(experiment, facts.get("tier", tier), folder)  # or refused
-        runner.draw(experiment, folder)
-        print(folder / "figure.pdf")
+        if options.panel is None:
+            runner.draw(experiment, folder)
+            print(folder / "figure.pdf")
+        else:
+            width = _WIDTH if options.width is None else options.width
+            for path in runner.draw_panel(experiment, folder, options.panel, width):
+                print(path)
     return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.panel is not None and (len(options.names) != 1 or options.names == ["all"]):
+        raise RefusalError("--panel is of one experiment: draw NAME --panel LETTER")
+    if options.width is not None:
+        if options.panel is None:
+            raise RefusalError("--width is of a panel: draw NAME --panel LETTER --width INCHES")
+        if not _WIDTHS[0] <= options.width <= _WIDTHS[1]:
+            low, high = _WIDTHS
+            best = nearest(options.width, _WIDTHS) if options.width == options.width else _WIDTH
+            raise RefusalError(
+                f"--width {options.width:g}: choose {low:g} to {high:g} inches; nearest {best:g}"
+            )
+
+
+def _places(
+    experiments: list[Experiment], options: argparse.Namespace
+) -> list[tuple[Experiment, Path, str | None]]:
+    """(experiment, folder, tier) of every result meant; the tier is None of a changed one."""
+    root, places = options.out or FIGURES, []
+    for experiment in experiments:
+        tiers = {folder_of(experiment, tier, root): tier for tier in TIERS[1:]}
+        if options.tier is not None:
+            tiers = {folder_of(experiment, options.tier, options.out): options.tier}
+        folders = [*tiers, *([] if options.tier else changed_folders(experiment, root))]
+        folders = [folder for folder in folders if (folder / "result.nc").exists()]
+        if experiment.name in options.names and not folders:
+            tier = f" at the {options.tier} tier" if options.tier else ""
+            raise RefusalError(f"no result of {experiment.name}{tier} under {root}: run it first")
+        places += [(experiment, folder, tiers.get(folder)) for folder in folders]
+    return places

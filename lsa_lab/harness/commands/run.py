@@ -1,6 +1,7 @@
 """``run``: compute, judge, save and draw."""
 
 import argparse
+from typing import Any
 
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness import overrides, process
@@ -24,9 +25,11 @@ def obey(options: argparse.Namespace) -> int:
         if tier not in experiment.tiers:
             listed = ", ".join(experiment.tiers)
             raise RefusalError(f"{experiment.name} has no tier {tier!r}: it has {listed}")
-        config = experiment.tiers[tier]
-        if options.changes:
-            config = overrides.apply(config, options.changes)
+        config, changes = experiment.tiers[tier], list(options.changes)
+        if options.seeds is not None:
+            changes += _seeds(experiment.name, config, options.seeds)
+        if changes:
+            config = overrides.apply(config, changes)
         runner.check_statements(experiment, config)
         folder = folder_of(experiment, tier, options.out, config)
         jobs.append(runner.Job(experiment, tier, config, folder))
@@ -38,9 +41,22 @@ def obey(options: argparse.Namespace) -> int:
         raise
 
 
+def _seeds(name: str, config: Any, number: int) -> list[str]:
+    """``--seeds`` as a change of the one key that holds the number of runs."""
+    keys = [key for key in ("runs", "seeds") if hasattr(config, key)]
+    if not keys:
+        listed = ", ".join(vars(config))
+        raise RefusalError(f"--seeds: {name} has no key runs or seeds: its keys are {listed}")
+    if len(keys) > 1:
+        words = " or ".join(f"{overrides.PREFIX}{key} {number}" for key in keys)
+        raise RefusalError(f"--seeds: {name} has {' and '.join(keys)}: say {words}")
+    return [f"{overrides.PREFIX}{keys[0]}", str(number)]
+
+
 def _resumption(options: argparse.Namespace, jobs: list) -> list[str]:
     """The same command for the jobs that are left."""
     words = ["run", *(job.experiment.name for job in jobs), "--tier", options.tier or "laptop"]
+    words += ["--seeds", str(options.seeds)] if options.seeds is not None else []
     words += ["--out", str(options.out)] if options.out else []
     words += ["--package", options.package] if options.program == "lsa-lab" else []
     return [*words, *options.changes]
