@@ -20,7 +20,7 @@ from jax import Array
 
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments
-from lsa_lab.models.trace import Trace, layer_predictions, predict
+from lsa_lab.models.trace import Trace, check_stream, layer_predictions, predict
 from lsa_lab.prompts import Prompt
 
 Forward = Callable[..., Trace]  # (params, tokens [T, e]) -> Trace
@@ -55,7 +55,9 @@ def token_flow(
     """
 
     def read(demonstrations: Array) -> Array:  # [L, D]
-        return _run(forward, params, prompt, demonstrations).stream[1:, -1]
+        stream = _run(forward, params, prompt, demonstrations).stream
+        check_stream(stream.shape[-1], "token_flow")
+        return stream[1:, -1]
 
     return jnp.moveaxis(_jacobian(read, _demonstrations(prompt)), 1, -1)
 
@@ -137,6 +139,7 @@ def interactions(
 def _through_the_moment(
     params: linear_attention.Params, prompt: Prompt, read: Callable[[Array], Array]
 ) -> Array:  # [L, ..., n, e]
+    linear_attention.check_params(params, "the flow through the moment")
     demonstrations = _demonstrations(prompt)
     query = prompts.tokens(prompt)[-1]
 
@@ -166,7 +169,8 @@ def _run(forward: Forward, params: chex.ArrayTree, prompt: Prompt, demonstration
     if not isinstance(trace, Trace):
         raise TypeError(
             f"forward returned {type(trace).__name__}, not the Trace of a model: give "
-            "linear_attention.forward, or functools.partial(transformer.forward, config=config)"
+            "linear_attention.forward, functools.partial(transformer.forward, config=config), or "
+            "interop.as_forward(function)"
         )
     return trace
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import prompts
-from lsa_lab.models.trace import Trace
+from lsa_lab.models.trace import Trace, check_stream
 from lsa_lab.prompts import Prompt
 
 
@@ -85,6 +85,7 @@ def _check(tokens: Array, stream: Array) -> None:
     chex.assert_shape(
         stream, (None, num_tokens, None), custom_message="stream is [L+1, T, D], T as in tokens"
     )
+    check_stream(stream.shape[-1], "a common map")
     if num_tokens <= e:
         raise ValueError(
             f"{num_tokens} tokens of width {e} always have a common map and say nothing; use more "

@@ -7,8 +7,9 @@ the loss's affair: zero, or with ``head_fill`` its mean or its writes on another
     def loss(mask):
         traces = jax.vmap(lambda t, fill: forward(params, t, config, mask, fill))(tokens, fills)
 
-Layers with fewer heads than H are told by ``head_counts`` (transformer.Config.head_counts). Linear
-stacks can explode when a head is missing: take the median over prompts as the loss, or over runs.
+A model that takes no mask is masked in its weights, by ``masked``. Layers with fewer heads than H
+are told by ``head_counts`` (transformer.Config.head_counts). Linear stacks can explode when a head
+is missing: take the median over prompts as the loss, or over runs.
 Modelled on the head assessment and pruning of A4, 2408.04532 (docs/theory, "Head
 importance", "Pruning").
 
@@ -21,6 +22,7 @@ importance", "Pruning").
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import chex
 import jax
@@ -29,11 +31,32 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.arguments import check_finite, is_concrete
-from lsa_lab.models import moments
+from lsa_lab.models import leaves, moments
+from lsa_lab.models.trace import check_heads
 
 _TOGETHER = 64  # masks that are evaluated side by side; more would not fit into the caches
 
 Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
+
+
+def masked(params: Any, module: str, head_mask: Array) -> Any:
+    """The params with what each head writes multiplied by its gate in ``head_mask`` [L, H].
+
+    For a model that takes no mask: ``module`` is where heads write, "attn/out/kernel" in Flax,
+    "attn/c_proj/kernel:(12k)D" where 12 heads are folded into the rows (see ``models.leaves``):
+
+        def loss(mask):
+            return risk(heads.masked(params, "attn/out/kernel", mask), prompts)
+    """
+    matrices = leaves.matrices(params, module, per_head=True)
+    if len(matrices) != 1:
+        raise ValueError(f"module {module!r} is {', '.join(matrices)}: heads write by one of them")
+    ((name, matrix),) = matrices.items()
+    chex.assert_shape(
+        head_mask, matrix.shape[:2], custom_message=f"head_mask is [L, H], those of {name}"
+    )
+    gates = jnp.asarray(head_mask, matrix.dtype)[:, :, None, None]
+    return leaves.replace(params, {name: gates * matrix})
 
 
 def losses(loss: Loss, head_masks: Array) -> Array:  # [M, L, H] -> [M]
@@ -90,6 +113,7 @@ def effective_heads(importance: Array) -> Array:  # [L, H] -> [L]
 def mean_fill(heads: Array) -> Array:  # [B, L, H, T, D] -> [L, H, T, D]
     """Mean ablation: what a head writes on average over prompts, for ``head_fill``."""
     chex.assert_rank(heads, 5, custom_message="heads is [B, L, H, T, D]: vmap forward over prompts")
+    check_heads(heads.shape[2], "mean_fill")
     return heads.mean(0)
 
 
@@ -99,6 +123,7 @@ def resampled_fill(heads: Array) -> Array:  # [B, L, H, T, D] -> [B, L, H, T, D]
     Prompts are drawn independently, so the one before is as good as a random other one.
     """
     chex.assert_rank(heads, 5, custom_message="heads is [B, L, H, T, D]: vmap forward over prompts")
+    check_heads(heads.shape[2], "resampled_fill")
     if heads.shape[0] < 2:
         raise ValueError("heads holds 1 prompt: resampling needs another one")
     return jnp.roll(heads, 1, axis=0)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import estimators, prompts
-from lsa_lab.models.trace import Trace
+from lsa_lab.models.trace import Trace, check_heads, check_stream
 from lsa_lab.prompts import Prompt
 
 PER_WIDTH = 20  # prompts for each coordinate of a state, at least
@@ -29,6 +29,7 @@ def fit(states: Array, targets: Array, *, penalty: float = 0.0) -> Array:  # [B,
     """
     chex.assert_rank([states, targets], 2, custom_message="states [B, D], targets [B, m]")
     rows, width = states.shape
+    check_stream(width, "a probe")
     chex.assert_shape(targets, (rows, None), custom_message="targets: one row for each of states")
     if rows < PER_WIDTH * width:
         raise ValueError(
@@ -124,7 +125,9 @@ def as_queries(
 
     def token(x_query: Array) -> Array:  # [D]
         tokens = prompts.tokens(prompt.replace(x_query=x_query))
-        return forward(params, tokens).stream[layer, -1]
+        stream = forward(params, tokens).stream
+        check_stream(stream.shape[-1], "as_queries")
+        return stream[layer, -1]
 
     return jax.vmap(token)(jnp.concatenate([prompt.x, prompt.x_query[None]]))
 
@@ -134,5 +137,11 @@ def contributions(trace: Trace, sign: float = -1.0) -> Array:  # [L, H]
 
     Without an MLP they add up to the prediction, if the label slot starts at 0.
     """
+    check_heads(trace.heads.shape[1], "contributions")
+    if trace.slots is not None:
+        raise ValueError(
+            "contributions needs a label slot that is linear in the stream: return "
+            "Trace(stream, heads, read_out [D]), the prediction being minus stream @ read_out"
+        )
     written = trace.heads[:, :, -1]  # [L, H, D]
     return sign * (written[..., -1] if trace.read_out is None else written @ trace.read_out)

@@ -18,6 +18,8 @@ attention matrix, so time and memory are linear in n.
     [ 0.75 -0.75  0.  ]
 """
 
+from typing import Any
+
 import chex
 import flax.struct
 import jax
@@ -96,6 +98,16 @@ def forward(
         layer, tokens, (params.w_kq, params.w_pv, gates), heavy=keys == "causal"
     )
     return collect(tokens, later, heads)
+
+
+def check_params(params: Any, needed_by: str) -> None:
+    """Raise if a model is not merged linear attention, whose layer maps something needs."""
+    if not isinstance(params, Params):
+        raise TypeError(
+            f"{needed_by} needs merged weights, linear_attention.Params, not "
+            f"{type(params).__name__}: merge plain linear heads with transformer.merge; other "
+            "models have no layer maps"
+        )
 
 
 def attention(

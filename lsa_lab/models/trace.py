@@ -16,14 +16,19 @@ class Trace(Walk):
     """The walk of a model that has a label slot: D = e without a read-in.
 
     ``read_out`` turns a token of the stream into its label slot; None stands for the stream's last
-    coordinate, which is the label slot wherever there is no read-in.
+    coordinate, which is the label slot wherever there is no read-in. ``slots`` are the label slots
+    themselves where no vector reads them, as after a final norm: those of all tokens, or of the
+    query alone, whose layers need not be those of the stream (``interop.as_forward``).
     """
 
     read_out: Array | None = None  # [D]
+    slots: Array | None = None  # [L+1, T] or [L+1, 1]
 
 
 def label_slots(trace: Trace) -> Array:  # [L+1, T]
-    """The label slot of every token at every depth."""
+    """The label slot of every token at every depth; of the query alone if no others are known."""
+    if trace.slots is not None:
+        return trace.slots
     if trace.read_out is None:
         return trace.stream[..., -1]
     return trace.stream @ trace.read_out
@@ -41,6 +46,24 @@ def layer_predictions(trace: Trace, sign: float = -1.0) -> Array:  # [L+1]
 def predict(trace: Trace, sign: float = -1.0) -> Array:  # []
     """ŷ, the last of the layer predictions."""
     return layer_predictions(trace, sign)[-1]
+
+
+def check_stream(width: int, needed_by: str) -> None:
+    """Raise if a stream is that of a model of which only the prediction is known."""
+    if width == 0:
+        raise ValueError(
+            f"{needed_by} needs the stream [L+1, T, D]: return (prediction, stream) from the "
+            "function that as_forward wraps"
+        )
+
+
+def check_heads(num_heads: int, needed_by: str) -> None:
+    """Raise if it is not known what each head of a model writes."""
+    if num_heads == 0:
+        raise ValueError(
+            f"{needed_by} needs the heads' writes [L, H, T, D]: return (prediction, stream, heads) "
+            "from the function that as_forward wraps"
+        )
 
 
 def collect(first: Array, later: Array, heads: Array, read_out: Array | None = None) -> Trace:

@@ -1,0 +1,301 @@
+"""Any function of tokens as a model: each analysis works on it, or says what it needs."""
+
+import functools
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from lsa_lab import prompts
+from lsa_lab.analyses import (
+    amplification,
+    common_map,
+    heads,
+    implicit_gd,
+    least_heads,
+    probes,
+)
+from lsa_lab.interop import as_forward
+from lsa_lab.models import linear_attention, trace, transformer
+from lsa_lab.models.trace import Trace, Walk, layer_predictions, predict
+from lsa_lab.selection import oracles, prefix, scores
+from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.tasks.pools import Pool
+
+N, D = 4, 2
+E = D + 1
+CONFIG = transformer.Config(E, 2, 2, 2, width=5)
+PARAMS = transformer.init(jax.random.key(0), CONFIG)
+PROMPT = sample(jax.random.key(1), LinearTask(N, D))
+TOKENS = prompts.tokens(PROMPT)
+POOL = Pool(PROMPT.x, PROMPT.y)
+QUERIES = jax.random.normal(jax.random.key(2), (E + 1, D))
+MERGED = linear_attention.init(jax.random.key(3), 1, 1, D, 0.3)
+run = functools.partial(transformer.forward, config=CONFIG)
+
+
+def prediction_alone(params, tokens):
+    return predict(run(params, tokens))
+
+
+def with_stream(params, tokens):
+    return predict(run(params, tokens)), run(params, tokens).stream
+
+
+def with_heads(params, tokens):
+    whole = run(params, tokens)
+    return layer_predictions(whole), whole.stream, whole.heads
+
+
+MODELS = {
+    "the prediction": (as_forward(prediction_alone), PARAMS),
+    "the stream": (as_forward(with_stream), PARAMS),
+    "the heads": (as_forward(with_heads), PARAMS),
+    "the heads, read_out": (as_forward(run), PARAMS),
+    "merged weights": (linear_attention.forward, MERGED),
+}
+# What each needs, as in the table of interop.functions, and a call of it.
+ANALYSES = {
+    "demonstration_flow": (
+        "the prediction",
+        lambda *m: amplification.demonstration_flow(*m, PROMPT),
+    ),
+    "interactions": ("the prediction", lambda *m: amplification.interactions(*m, PROMPT)),
+    "implied_weights": ("the prediction", lambda *m: implicit_gd.implied_weights(*m, PROMPT)),
+    "example_loss": (
+        "the prediction",
+        lambda *m: prefix.example_loss(*m, TOKENS[:-1], POOL.x[0], POOL.y[0]),
+    ),
+    "batch_loss": ("the prediction", lambda *m: prefix.batch_loss(*m, TOKENS[:-1], POOL)),
+    "prefix_gradients": (
+        "the prediction",
+        lambda *m: prefix.prefix_gradients(*m, TOKENS[None, :2], POOL),
+    ),
+    "token_flow": ("the stream", lambda *m: amplification.token_flow(*m, PROMPT)),
+    "common_map": (
+        "the stream",
+        lambda f, p: common_map.best_common_map(TOKENS, f(p, TOKENS).stream).residual,
+    ),
+    "common_query_map": (
+        "the stream",
+        lambda *m: common_map.best_common_query_map(*m, PROMPT, QUERIES).residual,
+    ),
+    "as_queries": ("the stream", lambda *m: probes.as_queries(*m, PROMPT)),
+    "fit": (
+        "the stream",
+        lambda f, p: probes.fit(
+            jnp.tile(f(p, TOKENS).stream[1], (25, 1)), jnp.ones((25 * (N + 1), 1))
+        ),
+    ),
+    "mean_fill": ("the heads", lambda f, p: heads.mean_fill(f(p, TOKENS).heads[None])),
+    "resampled_fill": (
+        "the heads",
+        lambda f, p: heads.resampled_fill(jnp.stack(2 * [f(p, TOKENS).heads])),
+    ),
+    "contributions": ("the heads, read_out", lambda f, p: probes.contributions(f(p, TOKENS))),
+    "trajectory": ("merged weights", lambda _, p: implicit_gd.trajectory(p, PROMPT).updates),
+    "moment_flow": ("merged weights", lambda _, p: amplification.moment_flow(p, PROMPT)),
+    "moment_token_flow": (
+        "merged weights",
+        lambda _, p: amplification.moment_token_flow(p, PROMPT),
+    ),
+    "least_error": (
+        "merged weights",
+        lambda _, p: least_heads.least_error(jax.random.key(0), p, 1, samples=8),
+    ),
+    "refitted": (
+        "merged weights",
+        lambda _, p: least_heads.refitted(jax.random.key(0), p, 1, restarts=0, sweeps=1)[1],
+    ),
+    "encode_flow": ("merged weights", lambda _, p: scores.encode_flow(p, TOKENS[:-1])),
+    "flow_joining": (
+        "merged weights",
+        lambda _, p: oracles.flow_joining(p, TOKENS[:-1], PROMPT.x_query, jnp.ones(N)),
+    ),
+}
+SENTENCES = {
+    "the stream": r"needs the stream \[L\+1, T, D\]: return \(prediction, stream\)",
+    "the heads": r"needs the heads' writes \[L, H, T, D\]: return \(prediction, stream, heads\)",
+    "the heads, read_out": r"contributions needs (the heads' writes|a label slot that is linear)",
+    "merged weights": r"linear_attention\.Params, not",
+}
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_an_analysis_works_or_says_what_it_needs(name):
+    need, call = ANALYSES[name]
+    kinds = list(MODELS)
+    for kind, model in MODELS.items():
+        traced = functools.partial(jax.eval_shape, functools.partial(call, *model))
+        if kinds.index(kind) >= kinds.index(need):
+            assert traced().size > 0
+        else:
+            with pytest.raises((ValueError, TypeError), match=SENTENCES[need]) as refusal:
+                traced()
+            assert "\n" not in str(refusal.value)
+
+
+def test_the_table_of_the_docstring_is_this_one():
+    from lsa_lab.interop import functions
+
+    for name in ANALYSES:
+        assert name.replace("common_query_map", "common_map") in functions.__doc__ or (
+            name in ("least_error", "refitted") and "least_heads" in functions.__doc__
+        )
+
+
+@functools.cache
+def read_by_all():
+    """Layer predictions, flow and token flow by each wrapping, and last by the model itself."""
+    models = [*MODELS.values()][:4]
+
+    @jax.jit
+    def read(params):
+        forwards = [*(forward for forward, _ in models), run]
+        flow = functools.partial(amplification.demonstration_flow, params=params, prompt=PROMPT)
+        return [(layer_predictions(f(params, TOKENS)), flow(f)) for f in forwards]
+
+    return read(PARAMS)
+
+
+def test_the_prediction_and_its_flow_are_the_functions_own():
+    *wrapped, (expected, flow) = read_by_all()
+    for i, (layers, own) in enumerate(wrapped):
+        assert (layers.shape, own.shape[0]) == (((2,), 1) if i < 2 else ((3,), 2))
+        np.testing.assert_allclose(layers[-1], expected[-1], rtol=1e-10)
+        np.testing.assert_allclose(own[-1], flow[-1], rtol=1e-10)
+    np.testing.assert_allclose(wrapped[2][1], flow, rtol=1e-10)
+    assert wrapped[0][0][0] == 0
+    assert not np.allclose(wrapped[0][1][-1], -flow[-1])  # the sign is seen
+    alone = jax.eval_shape(MODELS["the prediction"][0], PARAMS, TOKENS)
+    assert alone.stream.shape == (2, N + 1, 0)
+    assert jax.eval_shape(trace.label_slots, alone).shape == (2, 1)
+
+
+def test_it_lives_under_jit_vmap_grad_and_vjp():
+    wrapped = as_forward(prediction_alone)
+    many = jnp.stack([TOKENS, 2 * TOKENS])
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def everything(predicted, params):
+        batch = jax.vmap(predicted, (None, 0))(params, many)
+        _, pull = jax.vjp(functools.partial(predicted, params), TOKENS)
+        return batch, jax.grad(predicted)(params, TOKENS), pull(jnp.ones(()))
+
+    found = everything(lambda params, tokens: predict(wrapped(params, tokens)), PARAMS)
+    expected = everything(prediction_alone, PARAMS)
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-9), found, expected)
+
+
+class Linen(nn.Module):
+    @nn.compact
+    def __call__(self, tokens):
+        return nn.Dense(1, param_dtype=tokens.dtype)(tokens.ravel())[0]
+
+
+class Nnx(nnx.Module):
+    def __init__(self, rngs):
+        self.last = nnx.Linear((N + 1) * E, 1, param_dtype=TOKENS.dtype, rngs=rngs)
+
+    def __call__(self, tokens):
+        return self.last(tokens.ravel())[0]
+
+
+def test_functions_of_tokens_linen_and_nnx_modules_are_told_apart():
+    variables = Linen().init(jax.random.key(0), TOKENS)
+    forward = as_forward(Linen().apply)
+    kernel = variables["params"]["Dense_0"]["kernel"][:, 0]
+    np.testing.assert_allclose(predict(forward(variables, TOKENS)), TOKENS.ravel() @ kernel)
+    module = Nnx(nnx.Rngs(0))
+    expected = TOKENS.ravel() @ module.last.kernel[:, 0]
+    np.testing.assert_allclose(predict(as_forward(module)(None, TOKENS)), expected)
+    graph, state = nnx.split(module)
+    split = as_forward(lambda state, tokens: nnx.merge(graph, state)(tokens))
+    np.testing.assert_allclose(predict(split(state, TOKENS)), expected)
+    jitted = as_forward(jax.jit(lambda tokens, scale=2.0: scale * tokens[0, 0]))
+    np.testing.assert_allclose(predict(jitted(None, TOKENS)), 2 * TOKENS[0, 0])
+    with pytest.raises(ValueError, match="takes tokens alone and would ignore the params"):
+        jitted(variables, TOKENS)
+
+
+def test_a_walk_beside_the_prediction_is_stream_and_heads():
+    whole = run(PARAMS, TOKENS)
+    walked = as_forward(lambda tokens: (predict(whole), Walk(whole.stream, whole.heads)))
+    np.testing.assert_array_equal(walked(None, TOKENS).heads, whole.heads)
+    assert isinstance(walked(None, TOKENS), Trace)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (jnp.ones(1), r"a prediction of shape \(1,\): it is one number \[\]"),
+        ((jnp.ones(2), jnp.ones((3, 5, 4))), r"a prediction of shape \(2,\)"),
+        ((jnp.ones(()), jnp.ones((5, 4))), r"a stream of shape \(5, 4\): it is \[L\+1, T, D\]"),
+        (
+            (jnp.ones(()), jnp.ones((3, 5, 4)), jnp.ones((3, 1, 5, 4))),
+            r"heads of shape \(3, 1, 5, 4",
+        ),
+        (
+            Walk(jnp.ones((3, 5, 4)), jnp.ones((2, 1, 5, 4))),
+            r"returned \(Walk\): expected the pred",
+        ),
+        ((1.0, {}), r"returned \(float, dict\)"),
+        ((1.0, 1.0, 1.0, 1.0), "returned .float, float, float, float.: expected"),
+    ],
+)
+def test_what_is_no_model_is_refused_in_one_sentence(returned, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        as_forward(lambda tokens: returned)(None, TOKENS)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda: 0, lambda a, b, c: 0, lambda tokens, *, key: 0, "a string"]
+)
+def test_functions_of_other_things_are_refused(function):
+    with pytest.raises(TypeError, match="as_forward wraps a function of"):
+        as_forward(function)
+
+
+def test_heads_of_a_foreign_model_are_pruned_by_the_path_where_they_write():
+    draws = np.random.default_rng(0).normal(size=(4, 2, 4, 3))  # each [H, D, k]
+    params = {
+        "layers": [
+            {"value": {"kernel": values.swapaxes(0, 1)}, "out": {"kernel": values.swapaxes(1, 2)}}
+            for values in draws[:2]
+        ]
+    }
+
+    def risk(params):
+        stream = draws[2, 0]
+        for layer in params["layers"]:
+            read = jnp.einsum("dt,dhk->thk", stream, layer["value"]["kernel"])
+            stream = stream + jnp.einsum("thk,hkd->dt", read, layer["out"]["kernel"])
+        return (stream**2).sum()
+
+    @jax.jit
+    def loss(mask):
+        return risk(heads.masked(params, "layers/*/out/kernel", mask))
+
+    importance = heads.importance(loss, 2, 2)
+    by_hand = jax.tree.map(np.copy, params)
+    by_hand["layers"][1]["out"]["kernel"][0] = 0
+    rise = jax.jit(risk)(by_hand) - loss(jnp.ones((2, 2)))
+    np.testing.assert_allclose(importance[1, 0], rise, rtol=1e-9)
+    assert heads.prune(importance).sum() == 3
+    with pytest.raises(ValueError, match="heads write by one of them"):
+        heads.masked(params, "*/kernel", jnp.ones((2, 2)))
+    with pytest.raises(AssertionError, match=r"head_mask is \[L, H\], those of layers"):
+        heads.masked(params, "out/kernel", jnp.ones((2, 3)))
+    with pytest.raises(ValueError, match="only the matrices of attention have heads"):
+        heads.masked({"mlp": jnp.ones((2, 3, 3))}, "mlp", jnp.ones((2, 2)))
+
+
+def test_heads_of_this_library_are_masked_in_w_o():
+    mask = jnp.array([[1.0, 0.0], [0.5, 1.0]])
+    masked = run(heads.masked(PARAMS, "w_o", mask), TOKENS)
+    np.testing.assert_allclose(
+        masked.stream, run(PARAMS, TOKENS, head_mask=mask).stream, rtol=1e-10
+    )
