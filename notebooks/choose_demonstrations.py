@@ -156,8 +156,10 @@ def choices(pool, w_0, x_query, y_query, key):  # -> {rule: indices [size]}
         {rule: scores.select(values, size) for rule, values in once.items()}
         | {rule: oracles.pick_greedily(s, nothing, size) for rule, s in each_time.items()}
         | {
-            "diverse": diversity.determinantal(pool.x, size),
-            "contribution, diverse": diversity.determinantal(contribution[:, None] * pool.x, size),
+            "determinantal": diversity.determinantal(pool.x, size),
+            "contribution, determinantal": diversity.determinantal(
+                contribution[:, None] * pool.x, size
+            ),
         }
     )
 
@@ -203,10 +205,10 @@ def compared(by_rule, title):
     best = np.exp(logs.pop("oracle").mean())
     rules = sorted(set(logs) - {"random"}, key=lambda rule: -logs[rule].mean())
     for row, rule in enumerate(rules):
-        color = style.COLOURS[rule.startswith("GradS")]
+        look = style.METHOD[rule.partition(",")[0]]
         ax.plot(np.exp(logs[rule]), np.full(num_pools, row - 0.3), ".", color="grey", ms=2)
-        ax.plot(np.exp(mean_interval(logs[rule])), [row, row], color=color, lw=2)
-        ax.plot(np.exp(logs[rule].mean()), row, "o", color=color)
+        ax.plot(np.exp(mean_interval(logs[rule])), [row, row], color=look["color"], lw=2)
+        ax.plot(np.exp(logs[rule].mean()), row, **look)
     ax.axvline(1, color=style.BLACK, lw=0.5)
     style.log_axes(ax, x=True, ticks=(0.03, 0.1, 0.3, 1))
     ax.set_yticks(range(len(rules)), rules)
@@ -217,9 +219,9 @@ def compared(by_rule, title):
 compared(in_pools, "two tasks, a quarter copies")
 
 # %% [markdown]
-# Computing again brings back the task that nobody asked for. Diversity among large contributions
-# avoids copies in another way. Each bar compares a rule with a random choice; two rules are
-# compared by their own ratio, and an interval that holds 1 decides nothing.
+# Computing again brings back the task that nobody asked for. A determinantal choice among large
+# contributions avoids copies in another way. Each bar compares a rule with a random choice; two
+# rules are compared by their own ratio, and an interval that holds 1 decides nothing.
 
 
 # %%
@@ -230,7 +232,7 @@ def ratio(by_rule, first, second):
 
 
 ratio(in_pools, "GradS, last layer", "contribution")
-ratio(in_pools, "contribution, diverse", "contribution")
+ratio(in_pools, "contribution, determinantal", "contribution")
 
 # %% [markdown]
 # ## A table of your own
