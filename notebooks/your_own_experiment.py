@@ -259,7 +259,7 @@ display(Markdown(ledger[ledger.index("## ") :].replace("## ", "#### ")))
 
 # %% [markdown]
 # The next experiment is yours: `lsa-lab new my_lab/your_question`, in any folder.
-# [CONTRIBUTING.md](../CONTRIBUTING.md) says what a verdict must survive before it is published.
+# CONTRIBUTING.md says what a verdict must survive before it is published.
 #
 # ## Exercise
 #

@@ -6,8 +6,10 @@ A command line is judged before jax is imported: a wrong one costs no time and l
 import importlib
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness.help import explain
@@ -18,10 +20,11 @@ def main(
     arguments: Sequence[str] | None = None,
     *,
     package: str = "experiments",
-    program: str = "lsa-lab",
+    program: str | None = None,
 ) -> int:
     """The exit status: 0, 1 if a result could not be judged, 2 if refused, 130 after Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    program = program or called(sys.argv[0])
     try:
         status = _obey(words, package, program)
         sys.stdout.flush()
@@ -33,9 +36,17 @@ def main(
         print(f"error: {refusal}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:
-        command = shlex.join([*program.split(), *getattr(interrupt, "words", words)])
+        command = f"{program} {shlex.join(getattr(interrupt, 'words', words))}"
         print(f"\ninterrupted; to go on from the last checkpoint: {command}", file=sys.stderr)
         return 130
+
+
+def called(path: str) -> str:
+    """The program as a person has to type it: ``.venv/bin/lsa-lab`` where no shell finds it."""
+    if Path(path).name != "lsa-lab":
+        return "lsa-lab"
+    first = shutil.which("lsa-lab")
+    return "lsa-lab" if first and Path(first).samefile(path) else shlex.quote(path)
 
 
 def _obey(words: list[str], package: str, program: str) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from lsa_lab import results
 from lsa_lab.harness import checks
-from lsa_lab.harness.command_line import main
+from lsa_lab.harness.command_line import called, main
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -271,3 +271,16 @@ def test_the_nearest_choice_is_a_choice():
     assert checks.nearest(7, [1, 5, 20]) == 5
     assert checks.nearest("laptob", ["smoke", "laptop"]) == "laptop"
     assert checks.nearest("zzz", ["smoke", "laptop"]) in ("smoke", "laptop")
+
+
+def test_what_is_told_can_be_typed(tmp_path, monkeypatch):
+    program = tmp_path / ".venv" / "bin" / "lsa-lab"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert called(".venv/bin/lsa-lab") == ".venv/bin/lsa-lab"
+    assert called("with space/lsa-lab") == "'with space/lsa-lab'"
+    monkeypatch.setenv("PATH", str(program.parent))  # as `source .venv/bin/activate` leaves it
+    assert called(str(program)) == called(".venv/bin/lsa-lab") == "lsa-lab"
+    assert called("pytest") == "lsa-lab"

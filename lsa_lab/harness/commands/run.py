@@ -58,5 +58,5 @@ def _resumption(options: argparse.Namespace, jobs: list) -> list[str]:
     words = ["run", *(job.experiment.name for job in jobs), "--tier", options.tier or "laptop"]
     words += ["--seeds", str(options.seeds)] if options.seeds is not None else []
     words += ["--out", str(options.out)] if options.out else []
-    words += ["--package", options.package] if options.program == "lsa-lab" else []
+    words += ["--package", options.package] if options.package != "experiments" else []
     return [*words, *options.changes]
