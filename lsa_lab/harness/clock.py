@@ -34,10 +34,12 @@ class Past(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A bar of now: when it began, the share done, when it ended, and what its own speed leaves."""
+    """A bar of now: when it began, at which share, the share now, when it ended, and the seconds
+    that its own speed leaves."""
 
     label: str
     began: float
+    first: float
     share: float
     end: float | None
     remaining: float | None
@@ -113,27 +115,32 @@ class Clock:
         return self._spent / self._planned if self._planned else 1.0
 
     def _total(self) -> float | None:
-        """When the current experiment ends: the rest of last time, at the pace so far."""
+        """When the current experiment ends: the rest of last time, at the pace of its parts."""
         seconds = self._past.seconds or self._usual
         if seconds is None:
             return None
-        before, now = max(self._places(), default=(0.0, 0.0))
-        prior = _PRIOR * seconds
-        pace = (now + prior * self._pace()) / (before + prior)
-        return now + max(seconds - before, 0.0) * pace
+        place = now = 0.0  # where last time stood, and when this time does
+        before = spent = _PRIOR * seconds  # in the same parts of both
+        spent *= self._pace()
+        for once, part in self._pairs():
+            until = self.elapsed() if part.end is None else part.end
+            until = part.began if part.share == part.first else until
+            length = once.end - once.began
+            if once.began + part.share * length > place:
+                place, now = once.began + part.share * length, until
+            before += (part.share - part.first) * length
+            spent += until - part.began
+        return now + max(seconds - place, 0.0) * spent / before
 
-    def _places(self) -> Iterable[tuple[float, float]]:
-        """(when last time stood there, when this time does) for every bar that both have."""
+    def _pairs(self) -> Iterable[tuple[Part, Running]]:
+        """The bars that both times have."""
         earlier: dict[str, list[Part]] = {}
         for once in self._past.parts:
             earlier.setdefault(once.label, []).append(once)
         for part in self._parts:
             same = earlier.get(part.label)
             if same:
-                begin, end = same.pop(0)[1:]
-                now = part.end if part.end is not None else self.elapsed()
-                now = part.began if part.share == 0 else now
-                yield begin + part.share * (end - begin), now
+                yield same.pop(0), part
 
 
 def _share(elapsed: float, left: Left) -> float | None:

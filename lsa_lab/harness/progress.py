@@ -34,10 +34,19 @@ class Bars(Progress):
             refresh_per_second=2,
         )
 
-    def add_task(self, description: str, *args: Any, **fields: Any) -> TaskID:
-        """A bar that remembers its first description, and when it began."""
-        marks: dict[str, Any] = {"label": description, "began": self.clock.elapsed()}
-        return super().add_task(description, *args, **marks | fields)
+    def add_task(
+        self,
+        description: str,
+        start: bool = True,
+        total: float | None = 100.0,
+        completed: int = 0,
+        visible: bool = True,
+        **fields: Any,
+    ) -> TaskID:
+        """A bar that remembers its first description, and when it began and at which share."""
+        first = completed / total if total else 0.0  # above 0 after a checkpoint
+        marks = {"label": description, "began": self.clock.elapsed(), "first": first}
+        return super().add_task(description, start, total, completed, visible, **marks | fields)
 
     def add_whole(
         self, description: str, share: Callable[[], float | None], left: Callable[[], Left]
@@ -75,7 +84,7 @@ class Bars(Progress):
         label, began = task.fields["label"], task.fields["began"]
         end = None if task.finished_time is None else began + task.finished_time
         remaining = None if task.finished else task.time_remaining
-        return Running(label, began, task.percentage / 100, end, remaining)
+        return Running(label, began, task.fields["first"], task.percentage / 100, end, remaining)
 
 
 @contextlib.contextmanager

@@ -39,7 +39,7 @@ def test_an_experiment_that_takes_longer_than_last_time_has_an_unknown_time_left
     assert str(clock.left_of_this()) == "time left unknown"
     assert str(clock.left()) == "over 0:00:05 left"
     assert clock.share() is None
-    clock.follow([Running("a", 0.0, 0.5, None, 12.0)])
+    clock.follow([Running("a", 0.0, 0.0, 0.5, None, 12.0)])
     assert str(clock.left_of_this()) == "over 0:00:12 left", "what the bar itself says is the least"
     assert str(Clock([Past()]).left()) == "time left unknown"
 
@@ -49,16 +49,32 @@ def test_parts_that_are_slower_than_last_time_make_the_rest_slower(at):
     clock = Clock([Past(100.0, parts)])
     clock.begin()
     at(80.0)
-    clock.follow([Running("a", 0.0, 1.0, 80.0, None), Running("b", 80.0, 0.0, None, None)])
+    clock.follow(
+        [Running("a", 0.0, 0.0, 1.0, 80.0, None), Running("b", 80.0, 0.0, 0.0, None, None)]
+    )
     pace = (80 + 10) / (40 + 10)  # twice as slow, steadied by a tenth of last time
     assert clock.left_of_this().seconds == pytest.approx(60 * pace)
     at(90.0)  # nothing is reported for a while: the time left falls by what passes
     assert clock.left_of_this().seconds == pytest.approx(60 * pace - 10)
     at(160.0)
-    clock.follow([Running("a", 0.0, 1.0, 80.0, None), Running("b", 80.0, 1.0, 160.0, None)])
+    clock.follow(
+        [Running("a", 0.0, 0.0, 1.0, 80.0, None), Running("b", 80.0, 0.0, 1.0, 160.0, None)]
+    )
     left = clock.left_of_this().seconds
     assert 20 < left < 50, "its parts are over, the rest of it is not"
     assert 0.75 < clock.share() < 0.9
+
+
+def test_what_is_taken_from_the_cache_is_no_sign_of_a_fast_pace(at):
+    parts = (Part("training", 5.0, 65.0), Part("tuning", 65.0, 85.0))
+    clock = Clock([Past(100.0, parts)])
+    clock.begin()
+    at(13.0)  # no training: tuning began at once, and is half done at last time's pace
+    clock.follow([Running("tuning", 3.0, 0.0, 0.5, None, 9.0)])
+    assert clock.left_of_this().seconds == pytest.approx(25.0)
+    # The same after Ctrl-C: a training goes on from its checkpoint at 80 %.
+    clock.follow([Running("training", 7.0, 0.8, 0.9, None, 5.0)])
+    assert clock.left_of_this().seconds == pytest.approx(100 - 59)
 
 
 def test_the_last_second_is_shown_as_one_and_not_as_none():
