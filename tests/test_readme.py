@@ -82,7 +82,9 @@ def accepted(monkeypatch, tmp_path):
             del sys.modules[name]
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 4), ("CONTRIBUTING.md", 12)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("README.md", 4), ("CONTRIBUTING.md", 12), ("docs/index.md", 3)]
+)
 def test_every_command_that_is_shown_is_obeyed(page, least, accepted, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     lines = [line for line in commands(page) if PROGRAM.match(line)]
@@ -96,7 +98,7 @@ def test_control_a_command_of_yesterday_is_refused(accepted):
         assert not accepted(line.split()), line
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/index.md"])
 def test_a_shown_program_exists_after_make_without_activation(page):
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     lines, active = commands(page), False

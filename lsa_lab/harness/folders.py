@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,14 @@ def changed_folders(experiment: Experiment, root: Path | None = None) -> list[Pa
     tops = [folder_of(experiment, tier, root) for tier in TIERS]
     inside = {path.parent for top in tops for path in top.glob("*/config.json")}
     return sorted(inside - set(tops))
+
+
+def reported_of_others(root: Path, names: Collection[str]) -> list[str]:
+    """The experiments of other packages that the ledger under ``root`` tells of."""
+    ledger = root / "CLAIMS.md"
+    text = ledger.read_text(encoding="utf-8") if ledger.exists() else ""
+    told_of = dict.fromkeys(re.findall(r"^## \[(\w+)", text, re.MULTILINE))
+    return [name for name in told_of if name not in names and (root / name).exists()]
 
 
 def last_run(folder: Path) -> dict | None:

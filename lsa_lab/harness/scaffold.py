@@ -81,6 +81,12 @@ def write(place: Place) -> None:
     importlib.invalidate_caches()  # a running Python sees the new folder
 
 
+def names_in(place: Place) -> list[str]:
+    """The experiments of the package, without their themes."""
+    names = listing.names_of((place.package / "__init__.py").read_bytes()) or []
+    return [name.rpartition(".")[2] for name in names]
+
+
 def _begin(place: Place) -> None:
     """A package of its own, which may not hide another module."""
     package = place.package

@@ -140,6 +140,23 @@ def test_an_experiment_joins_those_that_exist(folder, capsys):
     assert all(scaffold.purposes().values())
 
 
+def test_results_go_elsewhere_beside_those_of_another_package(folder, capsys):
+    (folder / "figures" / "old").mkdir(parents=True)
+    ledger = folder / "figures" / "CLAIMS.md"
+    ledger.write_text("# Claims\n\n## [old](old/README.md): 1 hold\n", "utf-8")
+    assert main(["new", "asks/first"]) == 0
+    lines = capsys.readouterr().out.splitlines()[-3:]
+    assert [line.split(None, 1)[1] for line in lines] == [
+        "run first --tier smoke --package asks",
+        "run first --out out --package asks",
+        "report --out out --package asks",
+    ]
+    (folder / "figures" / "first").mkdir()
+    (folder / "figures" / "first" / "result.nc").touch()
+    assert main(["report", "--package", "asks"]) == 2, "it would forget what the ledger tells"
+    assert "figures/CLAIMS.md tells of old, which asks has not" in capsys.readouterr().err
+
+
 def test_what_is_written_is_in_the_style_of_the_house(folder):
     for place in ("asks/early/first", "asks/late/second"):
         assert main(["new", place]) == 0

@@ -3,6 +3,7 @@
 import argparse
 
 from lsa_lab.harness import scaffold
+from lsa_lab.harness.folders import FIGURES, reported_of_others
 from lsa_lab.harness.overrides import RefusalError
 
 
@@ -16,7 +17,9 @@ def obey(options: argparse.Namespace) -> int:
     for file, purpose in scaffold.purposes().items():
         print(f"    {file:12} {purpose}")
     package = "" if place.package.name == options.package else f" --package {place.package}"
+    # Where another package has its figures and their ledger, this one's go elsewhere.
+    out = " --out out" if reported_of_others(FIGURES, scaffold.names_in(place)) else ""
     print("Next, in this folder:")
-    for words in (f"run {place.name} --tier smoke", f"run {place.name}", "report"):
+    for words in (f"run {place.name} --tier smoke", f"run {place.name}{out}", f"report{out}"):
         print(f"    {options.program} {words}{package}")
     return 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness import process
-from lsa_lab.harness.folders import FIGURES, folder_of
+from lsa_lab.harness.folders import FIGURES, folder_of, reported_of_others
 from lsa_lab.harness.laboratory import TIERS
 from lsa_lab.harness.overrides import RefusalError
 
@@ -23,6 +23,12 @@ def obey(options: argparse.Namespace) -> int:
     folders = [folder_of(each, tier, root) for each in experiments for tier in TIERS[1:]]
     if not any((folder / "result.nc").exists() for folder in folders):
         raise RefusalError(f"no result of the laptop or the paper tier under {root}: run all first")
+    others = reported_of_others(root, [each.name for each in experiments])
+    if others:
+        raise RefusalError(
+            f"{root / 'CLAIMS.md'} tells of {others[0]}, which {options.package} has not "
+            f"({len(others)} in all): delete its results, or run and report elsewhere, --out out"
+        )
     process.configure()
     readme = None if options.out else Path("README.md")
     papers = [] if options.out else sorted(Path("docs/papers").glob("*.md"))
