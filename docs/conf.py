@@ -43,6 +43,7 @@ suppress_warnings = [
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # `make notebooks` has executed them
+nb_merge_streams = True  # what a cell prints is one box
 TREES = {  # the pages below a page that a forge shows as it is
     "docs/theory/README": [
         f"docs/theory/{name}.md"
@@ -59,7 +60,17 @@ TREES = {  # the pages below a page that a forge shows as it is
     ],
     "docs/papers/README": ["docs/papers/a*.md"],
     "docs/findings/README": ["docs/findings/[!R]*.md"],
-    "notebooks/README": ["docs/notebooks/*.ipynb"],
+    "notebooks/README": [
+        f"docs/notebooks/{name}.ipynb"
+        for name in (
+            "first_theorem",
+            "train_and_dissect",
+            "does_depth_amplify",
+            "choose_demonstrations",
+            "bring_your_own_model",
+            "your_own_experiment",
+        )
+    ],
     "CONTRIBUTING": ["experiments/weights/README.md"],
 }
 html_theme = "furo"
