@@ -41,7 +41,8 @@ PLACEHOLDERS = {"NAME": "depth", "THEME": "descent"}
 def commands(page: str) -> list[str]:
     """The command lines of a page, in blocks of commands and in the text, without comments."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(?:sh)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    fenced = re.findall(r"^```(.*?)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    blocks = [block for language, block in fenced if language in ("", "sh")]
     outside = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     lines = [line.partition("#")[0].strip() for block in blocks for line in block.splitlines()]
     spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", outside)]
