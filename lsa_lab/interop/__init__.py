@@ -4,8 +4,20 @@ Arrays and safetensors only; nothing is ever unpickled. Every layout's conventio
 masks, normalisation) stand as formulas in the docstring of the function that reads it.
 """
 
+from lsa_lab.interop.files import from_safetensors, to_safetensors
 from lsa_lab.interop.functions import as_forward
+from lsa_lab.interop.gpt2_layout import gpt2_regression, to_gpt2_regression
 from lsa_lab.interop.haiku_layout import to_von_oswald, von_oswald
 from lsa_lab.interop.merged_layout import ahn, to_ahn
 
-__all__ = ["ahn", "as_forward", "to_ahn", "to_von_oswald", "von_oswald"]
+__all__ = [
+    "ahn",
+    "as_forward",
+    "from_safetensors",
+    "gpt2_regression",
+    "to_ahn",
+    "to_gpt2_regression",
+    "to_safetensors",
+    "to_von_oswald",
+    "von_oswald",
+]

@@ -96,8 +96,11 @@ def skipped(
         raise ValueError("weight is 0: without a skip no stream is divided by it; choose another")
     if isinstance(params, Params):
         return params.replace(w_pv=_by_layer(params.w_pv, weight, 2, -1))
-    if params.attention_norm_scale is not None or params.mlp_in is not None:
-        raise ValueError("a norm or an MLP is not homogeneous: only attention alone can be skipped")
+    others = (params.attention_norm_scale, params.mlp_in, params.b_q, params.final_norm_scale)
+    if any(leaf is not None for leaf in others):
+        raise ValueError(
+            "a norm, a bias or an MLP is not homogeneous: only attention alone can be skipped"
+        )
     w_q, w_o = _by_layer(params.w_q, weight, 2, 0), _by_layer(params.w_o, weight, 0, -1)
     return params.replace(w_q=w_q, w_o=w_o)
 

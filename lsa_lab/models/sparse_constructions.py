@@ -9,7 +9,8 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab.models.transformer_weights import Config, Params
+from lsa_lab.models.transformer_config import Config
+from lsa_lab.models.transformer_weights import Params
 
 
 def preprocess_then_optimise(

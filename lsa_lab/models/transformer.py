@@ -9,6 +9,10 @@ with i running over the keys that t may read, and then, if there is an MLP, W_2 
 b_2 of the new stream (Vaswani et al. 1706.03762; A2, Eq. 1, docs/theory, "Softmax attention";
 linear: docs/theory, "Linear attention"). The score has no factor 1/√k: it is part of W_Q, and
 ``init`` draws it there.
+
+Where the config asks for them: biases, W_Q u_t + b_q and so on, and b_o beside the heads' sum; a
+position of its own added to every token before the first layer; a final norm before the read-out,
+through which ``trace.layer_predictions`` reads the stream of every layer (the logit lens).
 """
 
 import dataclasses
@@ -20,15 +24,16 @@ from jax import Array
 
 from lsa_lab.models import linear_attention
 from lsa_lab.models import trace as traces
-from lsa_lab.models.blocks import gated, head_gates
+from lsa_lab.models.blocks import gated, head_gates, layer_norm
 from lsa_lab.models.trace import Trace, Walk
-from lsa_lab.models.transformer_layers import attention_weights, run
+from lsa_lab.models.transformer_config import Config
+from lsa_lab.models.transformer_layers import attention_weights, given, run
 from lsa_lab.models.transformer_weights import (
-    Config,
     Params,
     check_inputs,
     check_params,
     init,
+    of_layers,
     present_heads,
 )
 
@@ -52,12 +57,11 @@ def forward(
     by default 0: the mean of its writes, say, or those on another prompt.
     """
     check_inputs(params, tokens, config, head_fill)
-    stream = tokens if params.read_in is None else tokens @ params.read_in.T
+    stream = _embed(params, tokens)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
     fills = None if head_fill is None else gated(1 - gates, head_fill)
-    weights = (params.replace(read_in=None, read_out=None), gates, fills)
-    later, heads = run(stream, weights, config)
-    return traces.collect(stream, later, heads, params.read_out)
+    later, heads = run(stream, (of_layers(params), gates, fills), config)
+    return _with_slots(traces.collect(stream, later, heads, params.read_out), params)
 
 
 def predict(
@@ -81,10 +85,8 @@ def predict_prefixes(
 
 def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
     """The a_ti with which token t (third axis) reads token i (fourth), from the stream."""
-    layers = params.replace(read_in=None, read_out=None)
-    scores = jax.vmap(functools.partial(attention_weights, config=config))(
-        layers, trace.stream[:-1]
-    )
+    weights = functools.partial(attention_weights, config=config)
+    scores = jax.vmap(weights)(of_layers(params), trace.stream[:-1])
     return jnp.where(present_heads(config)[:, :, None, None], scores, 0)
 
 
@@ -107,3 +109,25 @@ def merge(params: Params, config: Config) -> linear_attention.Params:
     return linear_attention.Params(
         w_kq=params.w_k.swapaxes(2, 3) @ params.w_q, w_pv=params.w_o @ params.w_v
     )
+
+
+def _embed(params: Params, tokens: Array) -> Array:  # [T, e] -> [T, D]
+    """The stream before the first layer: the tokens, read in, and their positions."""
+    stream = tokens if params.read_in is None else tokens @ params.read_in.T
+    if params.read_in_bias is not None:
+        stream = stream + params.read_in_bias[None]
+    return stream if params.positions is None else stream + params.positions[: tokens.shape[0]]
+
+
+def _with_slots(trace: Trace, params: Params) -> Trace:
+    """The trace with its label slots, if they are more than stream @ read_out."""
+    final_norm = given(params.final_norm_scale, params.final_norm_offset)
+    if params.read_out is None or not (final_norm or params.read_out_bias is not None):
+        return trace
+    rows = trace.stream
+    if final_norm:
+        rows = jax.vmap(lambda layer: layer_norm(layer, *final_norm))(rows)
+    slots = rows @ params.read_out
+    if params.read_out_bias is not None:
+        slots = slots + params.read_out_bias
+    return trace.replace(read_out=None, slots=slots)

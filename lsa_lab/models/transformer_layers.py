@@ -10,7 +10,10 @@ from jax import Array
 
 from lsa_lab.models import blocks
 from lsa_lab.models.blocks import causal_read, gated, key_mask, layer_norm, mlp, run_layers
-from lsa_lab.models.transformer_weights import Config, Params
+from lsa_lab.models.transformer_config import Config
+from lsa_lab.models.transformer_weights import Params
+
+_OF_HEADS = ("w_q", "w_k", "w_v", "w_o", "b_q", "b_k", "b_v")
 
 
 def run(
@@ -23,7 +26,9 @@ def run(
         stop = start + len(list(group))
         layers, *gates = jax.tree.map(operator.itemgetter(slice(start, stop)), weights)
         present = operator.itemgetter((slice(None), slice(count)))
-        cut = {name: present(getattr(layers, name)) for name in ("w_q", "w_k", "w_v", "w_o")}
+        cut = {
+            name: present(leaf) for name in _OF_HEADS if (leaf := getattr(layers, name)) is not None
+        }
         together = (layers.replace(**cut), *jax.tree.map(present, gates))
         states, heads = run_layers(layer, stream, together, heavy=True)
         later.append(states)
@@ -42,25 +47,33 @@ def attention_weights(layer: Params, stream: Array, config: Config) -> Array:  #
     return blocks.attention_weights(queries, keys, mask, config.kernel)
 
 
+def given(*leaves: Array | None) -> list[Array]:
+    """The leaves that are not None: all of them where the config has their part."""
+    return [leaf for leaf in leaves if leaf is not None]
+
+
 def _layer(
     stream: Array, weights: tuple[Params, Array, Array | None], config: Config
 ) -> tuple[Array, tuple[Array, Array]]:  # [T, D], ([T, D], [H, T, D])
     """One layer: Params without the axis L, a gate for each head, and what fills a closed one.
 
-    Heads are summed inside the product; what each writes costs nothing where nobody reads it.
+    Heads are summed inside the product; what each writes costs nothing where nobody reads it. The
+    bias b_o is no head's, and no gate closes it.
     """
     layer, gate, fill = weights
     read = _read(layer, stream, config)  # [H, T, k]
     w_o = gated(gate, layer.w_o)
     heads = jnp.einsum("hdk,htk->htd", w_o, read)
     stream = stream + jnp.einsum("hdk,htk->td", w_o, read)
+    if layer.b_o is not None:
+        stream = stream + layer.b_o[None]
     if fill is not None:
         heads, stream = heads + fill, stream + fill.sum(0)
     if config.mlp_width is not None:
         rows = stream
         if config.norm:
-            rows = layer_norm(stream, *_given(layer.mlp_norm_scale, layer.mlp_norm_offset))
-        weights_and_biases = _given(
+            rows = layer_norm(stream, *given(layer.mlp_norm_scale, layer.mlp_norm_offset))
+        weights_and_biases = given(
             layer.mlp_in, layer.mlp_in_bias, layer.mlp_out, layer.mlp_out_bias
         )
         stream = stream + mlp(rows, *weights_and_biases)
@@ -68,9 +81,9 @@ def _layer(
 
 
 def _read(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, k]
-    """Σ_i a_ti W_V u_i for every head; the linear kernel never forms a."""
+    """Σ_i a_ti (W_V u_i + b_v) for every head; the linear kernel never forms a."""
     rows = _normed(layer, stream, config)
-    values = _project(layer.w_v, rows)
+    values = _project(layer.w_v, layer.b_v, rows)
     if config.kernel == "softmax":
         return attention_weights(layer, stream, config) @ values
     queries, keys = _queries_and_keys(layer, rows, config)
@@ -84,11 +97,13 @@ def _read(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, k]
 def _queries_and_keys(
     layer: Params, rows: Array, config: Config
 ) -> tuple[Array, Array]:  # [H, T, k] x 2
-    """W_Q u_t, for the linear kernel divided by n, or by t in the interleaved layout; and W_K u_i.
+    """W_Q u_t + b_q, and W_K u_i + b_k.
 
-    Every score is a product of the two.
+    The linear kernel divides the first by n, or by t in the interleaved layout. Every score is a
+    product of the two.
     """
-    queries, keys = _project(layer.w_q, rows), _project(layer.w_k, rows)
+    queries = _project(layer.w_q, layer.b_q, rows)
+    keys = _project(layer.w_k, layer.b_k, rows)
     if config.kernel == "softmax" or not config.normalise:
         return queries, keys
     num_tokens = rows.shape[0]
@@ -100,13 +115,9 @@ def _queries_and_keys(
 def _normed(layer: Params, stream: Array, config: Config) -> Array:  # [T, D]
     if not config.norm:
         return stream
-    return layer_norm(stream, *_given(layer.attention_norm_scale, layer.attention_norm_offset))
+    return layer_norm(stream, *given(layer.attention_norm_scale, layer.attention_norm_offset))
 
 
-def _given(*leaves: Array | None) -> list[Array]:
-    """The leaves that are not None: all of them where the config has their part."""
-    return [leaf for leaf in leaves if leaf is not None]
-
-
-def _project(weights: Array, rows: Array) -> Array:  # [H, k, D], [T, D] -> [H, T, k]
-    return jnp.einsum("hkd,td->htk", weights, rows)
+def _project(weights: Array, bias: Array | None, rows: Array) -> Array:  # [H, T, k]
+    projected = jnp.einsum("hkd,td->htk", weights, rows)
+    return projected if bias is None else projected + bias[:, None]

@@ -1,7 +1,4 @@
-"""The shape of a transformer and its weights."""
-
-import dataclasses
-from typing import Literal
+"""The weights of a transformer."""
 
 import chex
 import flax.struct
@@ -10,85 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab.models.blocks import Kernel, Keys, check_keys
-
-
-@jax.tree_util.register_static
-@dataclasses.dataclass(frozen=True)
-class Config:
-    """What a transformer is made of. jit and vmap take it as a constant, wherever it stands.
-
-    ``heads``: one count, or one for each layer such as (8, 1, 1). ``width``: of the stream after a
-    read-in; None, no read-in, the stream is the token itself. ``keys`` and ``normalise`` (linear
-    kernel: divide by n) are those of ``linear_attention.forward``. In the interleaved layout x_1,
-    y_1, ..., x_query the keys are "causal", token t reads tokens 1..t, itself included, and
-    ``normalise`` divides by t: so the prediction at each x is the one its prefix alone would get.
-    ``norm`` stands before attention and before the MLP. ``init_scale`` multiplies every drawn
-    matrix but the read-in and read-out, whose entries have variance 1 / (number of inputs).
-    """
-
-    token_width: int  # e = d + 1
-    num_layers: int  # L
-    heads: int | tuple[int, ...]
-    key_width: int  # k
-    width: int | None = None  # D
-    kernel: Kernel = "softmax"
-    keys: Keys = "demonstrations"
-    normalise: bool = True
-    norm: bool = False
-    mlp_width: int | None = None  # m
-    layout: Literal["merged", "interleaved"] = "merged"
-    init_scale: float = 0.5
-
-    def __post_init__(self) -> None:
-        for name in ("num_layers", "key_width", "width", "mlp_width"):
-            value = getattr(self, name)
-            if value is not None:
-                _at_least(name, value, 1)
-        _at_least("token_width", self.token_width, 2)
-        self._check_heads()
-        check_keys(self.keys)
-        _one_of("kernel", self.kernel, ("softmax", "linear"))
-        _one_of("layout", self.layout, ("merged", "interleaved"))
-        if self.layout == "interleaved" and self.keys != "causal":
-            raise ValueError(
-                f"keys is {self.keys!r}, but y_i must not be read before it comes in the "
-                "'interleaved' layout; the nearest valid value is keys='causal'"
-            )
-        if self.kernel == "softmax" and not self.normalise:
-            raise ValueError(
-                "normalise is False, but softmax weights always sum to one; "
-                "the nearest valid value is normalise=True (or kernel='linear')"
-            )
-        if not self.init_scale > 0:
-            raise ValueError(f"init_scale is {self.init_scale}; it must be positive, such as 0.5")
-
-    def _check_heads(self) -> None:
-        if not isinstance(self.heads, int | tuple):
-            raise ValueError(f"heads is {self.heads!r}; give an int, or a tuple with one per layer")
-        if isinstance(self.heads, tuple) and len(self.heads) != self.num_layers:
-            nearest = (self.heads + (1,) * self.num_layers)[: self.num_layers]
-            raise ValueError(
-                f"heads is {self.heads}, {len(self.heads)} counts for num_layers = "
-                f"{self.num_layers}; the nearest valid value is {nearest}"
-            )
-        for count in self.head_counts:
-            _at_least("heads", count, 1)
-
-    @property
-    def head_counts(self) -> tuple[int, ...]:  # L of them
-        """The number of heads of each layer."""
-        return self.heads if isinstance(self.heads, tuple) else (self.heads,) * self.num_layers
-
-    @property
-    def num_heads(self) -> int:
-        """H, the most heads that a layer has."""
-        return max(self.head_counts)
-
-    @property
-    def stream_width(self) -> int:
-        """D, the width of the residual stream."""
-        return self.token_width if self.width is None else self.width
+from lsa_lab.models.transformer_config import Config
 
 
 class Params(flax.struct.PyTreeNode):
@@ -108,12 +27,34 @@ class Params(flax.struct.PyTreeNode):
     mlp_in_bias: Array | None = None  # [L, m]
     mlp_out: Array | None = None  # [L, D, m]
     mlp_out_bias: Array | None = None  # [L, D]
+    b_q: Array | None = None  # [L, H, k]
+    b_k: Array | None = None  # [L, H, k]
+    b_v: Array | None = None  # [L, H, k]
+    b_o: Array | None = None  # [L, D]
+    read_in_bias: Array | None = None  # [D]
+    read_out_bias: Array | None = None  # []
+    positions: Array | None = None  # [P, D]
+    final_norm_scale: Array | None = None  # [D]
+    final_norm_offset: Array | None = None  # [D]
+
+
+# The leaves that no layer owns.
+_OUTSIDE = (
+    "read_in",
+    "read_in_bias",
+    "positions",
+    "final_norm_scale",
+    "final_norm_offset",
+    "read_out",
+    "read_out_bias",
+)
 
 
 def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
-    """Gaussian weights: entries of variance init_scale² / (number of inputs), biases zero.
+    """Gaussian weights: entries of variance init_scale² / (number of inputs).
 
-    W_Q and W_K share a further 1/√k, which makes a score's variance independent of k.
+    W_Q and W_K share a further 1/√k, which makes a score's variance independent of k. Biases and
+    positions are zero.
     """
     key_q, key_k, key_v, key_o, key_in, key_out, key_mlp_in, key_mlp_out = jax.random.split(key, 8)
     num_layers, num_heads = config.num_layers, config.num_heads
@@ -149,7 +90,30 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
             mlp_out=draw(key_mlp_out, num_layers, width, m, inputs=m),
             mlp_out_bias=rows,
         )
+    return _with_extras(params, config)
+
+
+def _with_extras(params: Params, config: Config) -> Params:
+    """The weights with biases and positions, all zero, and a final norm, if the config has them."""
+    dtype, width = params.w_q.dtype, config.stream_width
+    if config.biases:
+        heads, rows = jnp.zeros_like(params.w_q[..., 0]), jnp.zeros_like(params.w_o[:, 0, :, 0])
+        params = params.replace(b_q=heads, b_k=heads, b_v=heads, b_o=rows)
+    if config.biases and config.width is not None:
+        params = params.replace(
+            read_in_bias=jnp.zeros(width, dtype), read_out_bias=jnp.zeros((), dtype)
+        )
+    if config.num_positions is not None:
+        params = params.replace(positions=jnp.zeros((config.num_positions, width), dtype))
+    if config.final_norm:
+        scale, offset = jnp.ones(width, dtype), jnp.zeros(width, dtype)
+        params = params.replace(final_norm_scale=scale, final_norm_offset=offset)
     return params
+
+
+def of_layers(params: Params) -> Params:
+    """The leaves that layers own, with their axis L in front; the others are None."""
+    return params.replace(**dict.fromkeys(_OUTSIDE))
 
 
 def present_heads(config: Config) -> Array:  # [L, H]
@@ -179,17 +143,12 @@ def check_inputs(params: Params, tokens: Array, config: Config, head_fill: Array
         raise ValueError(
             f"tokens has {num_tokens} rows; x_1, y_1, ..., x_query are an odd number of them"
         )
+    if config.num_positions is not None and num_tokens > config.num_positions:
+        raise ValueError(
+            f"tokens has {num_tokens} rows, and config.num_positions is {config.num_positions}: "
+            "the model knows no later position; give fewer demonstrations"
+        )
     check_params(params, config)
     if head_fill is not None:
         writes = (config.num_layers, config.num_heads, num_tokens, config.stream_width)
         chex.assert_shape(head_fill, writes, custom_message="one write per head and token")
-
-
-def _at_least(name: str, value: int, minimum: int) -> None:
-    if value < minimum:
-        raise ValueError(f"{name} is {value}; the nearest valid value is {minimum}")
-
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}; choose one of {choices}")

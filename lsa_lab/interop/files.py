@@ -1,0 +1,135 @@
+"""Arrays in safetensors files: our Params and back, and what other files hold.
+
+A safetensors file is a header of names, types and shapes, and bytes: loading runs no code.
+"""
+
+import dataclasses
+import importlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab import results
+from lsa_lab.models import linear_attention, transformer
+
+Params = linear_attention.Params | transformer.Params
+
+_KINDS: dict[str, type[Params]] = {
+    "linear_attention": linear_attention.Params,
+    "transformer": transformer.Params,
+}
+_KIND, _CONFIG = "lsa_lab.params", "lsa_lab.config"  # our keys in a file's metadata
+
+
+class Saved(NamedTuple):
+    """What a file of ours holds."""
+
+    params: Params
+    config: transformer.Config | None
+    metadata: dict[str, str]
+
+
+def to_safetensors(
+    params: Params,
+    path: str | Path,
+    metadata: Mapping[str, str] | None = None,
+    *,
+    config: transformer.Config | None = None,
+) -> None:
+    """Write the arrays of Params under their own names, of one model or of runs on an axis R.
+
+    A kill leaves the old file or the new one. ``metadata`` is text for whoever reads the file;
+    ``config`` is what a transformer needs to be run again.
+    """
+    kinds = [kind for kind, form in _KINDS.items() if isinstance(params, form)]
+    if not kinds:
+        raise ValueError(
+            f"params is a {type(params).__name__}; expected linear_attention.Params or "
+            "transformer.Params"
+        )
+    facts = dict(metadata or {})
+    for key, text in facts.items():
+        if not isinstance(text, str) or key in (_KIND, _CONFIG):
+            raise ValueError(
+                f"metadata has {key!r}: {text!r}; expected text under a key that is not "
+                f"{_KIND!r} or {_CONFIG!r}"
+            )
+    facts[_KIND] = kinds[0]
+    if config is not None:
+        facts[_CONFIG] = json.dumps(dataclasses.asdict(config))
+    write({name: leaf for name, leaf in vars(params).items() if leaf is not None}, path, facts)
+
+
+def from_safetensors(path: str | Path) -> Saved:
+    """The (params, config, metadata) that ``to_safetensors`` wrote, in the dtypes of the file."""
+    arrays, metadata = read(path)
+    kind, config = metadata.pop(_KIND, None), metadata.pop(_CONFIG, None)
+    if kind not in _KINDS:
+        raise ValueError(
+            f"{path} says {_KIND} = {kind!r}, expected one of {sorted(_KINDS)}: it was not written "
+            "by to_safetensors; for other people's weights see lsa_lab.interop"
+        )
+    fields = dataclasses.fields(_KINDS[kind])
+    expected = {field.name for field in fields if field.default is dataclasses.MISSING}
+    unknown = sorted(arrays.keys() - {field.name for field in fields})
+    missing = sorted(expected - arrays.keys())
+    if unknown or missing:
+        raise ValueError(
+            f"{path} has {unknown or 'nothing'} that {kind}.Params has not, and lacks "
+            f"{missing or 'nothing'}: it is of another version"
+        )
+    params = _KINDS[kind](**{name: as_jax(name, array) for name, array in arrays.items()})
+    return Saved(params, None if config is None else _config(json.loads(config)), metadata)
+
+
+def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Every array of a safetensors file by name, and its metadata."""
+    path = Path(path)
+    safetensors = _module("safetensors")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is no file; expected a safetensors file")
+    try:
+        with safetensors.safe_open(path, "numpy") as file:
+            names = list(file.keys())
+            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
+    except safetensors.SafetensorError as error:
+        raise ValueError(
+            f"{path} is no safetensors file ({error}); other formats are not read, pickles never: "
+            "convert it where you trust it, by safetensors.torch.save_file(state_dict, path)"
+        ) from error
+
+
+def write(arrays: Mapping[str, Any], path: str | Path, metadata: dict[str, str]) -> None:
+    """Write a safetensors file; a kill leaves the old one or the new one."""
+    rows = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    results.write(path, _module("safetensors.numpy").save(rows, metadata))
+
+
+def as_jax(name: str, array: np.ndarray) -> Array:
+    """The array in its own dtype, which must be one that jax is set to hold."""
+    if array.dtype == np.float64 and not jax.config.read("jax_enable_x64"):
+        raise ValueError(
+            f"{name} is float64, and jax would cut it to float32: enable jax_enable_x64, or "
+            "convert the file"
+        )
+    return jnp.asarray(array)
+
+
+def _config(fields: dict[str, Any]) -> transformer.Config:
+    heads = fields.pop("heads")
+    return transformer.Config(heads=tuple(heads) if isinstance(heads, list) else heads, **fields)
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            "safetensors files need the extra: pip install 'lsa-lab[interop]'"
+        ) from error

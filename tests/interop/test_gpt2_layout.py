@@ -1,0 +1,186 @@
+"""A GPT-2 style regression transformer: its forward in plain numpy, round trip, refusals."""
+
+import dataclasses
+import json
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from lsa_lab.interop import files, gpt2_regression, to_gpt2_regression
+from lsa_lab.models import transformer
+from lsa_lab.models.trace import label_slots
+from lsa_lab.prompts import Prompt, interleaved_tokens
+
+LAYERS, HEADS, WIDTH, HIDDEN, D, N = 2, 2, 8, 12, 3, 4
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(N + 1, D)), RNG.normal(size=N + 1)
+PROMPT = Prompt(*map(jnp.asarray, (X[:-1], Y[:-1], X[-1], Y[-1])))
+
+
+def weights(prefix="_backbone."):
+    """Random numbers in every leaf, norms and biases too, under the names of the paper's code."""
+    shapes = {"wpe.weight": (2 * N + 4, WIDTH), "ln_f.weight": (WIDTH,), "ln_f.bias": (WIDTH,)}
+    for i in range(LAYERS):
+        for norm in ("ln_1", "ln_2"):
+            shapes |= {f"h.{i}.{norm}.weight": (WIDTH,), f"h.{i}.{norm}.bias": (WIDTH,)}
+        for name, rows, columns in (
+            ("attn.c_attn", WIDTH, 3 * WIDTH),
+            ("attn.c_proj", WIDTH, WIDTH),
+            ("mlp.c_fc", WIDTH, HIDDEN),
+            ("mlp.c_proj", HIDDEN, WIDTH),
+        ):
+            shapes |= {f"h.{i}.{name}.weight": (rows, columns), f"h.{i}.{name}.bias": (columns,)}
+    shapes = {prefix + name: shape for name, shape in shapes.items()}
+    shapes |= {"_read_in.weight": (WIDTH, D), "_read_in.bias": (WIDTH,)}
+    shapes |= {"_read_out.weight": (1, WIDTH), "_read_out.bias": (1,)}
+    return {name: RNG.normal(size=shape) for name, shape in shapes.items()}
+
+
+def norm(rows, leaves, name):
+    centred = rows - rows.mean(1, keepdims=True)
+    deviation = np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+    return centred / deviation * leaves[f"{name}.weight"] + leaves[f"{name}.bias"]
+
+
+def theirs(leaves, x, y, p="_backbone."):
+    """Their predictions at x_1, ..., x_{n+1}: after every layer, through the last norm."""
+
+    def linear(rows, name):
+        return rows @ leaves[f"{name}.weight"] + leaves[f"{name}.bias"]
+
+    pairs = np.zeros((2 * len(y), D))
+    pairs[::2], pairs[1::2, 0] = x, y
+    u = pairs @ leaves["_read_in.weight"].T + leaves["_read_in.bias"]
+    u = u + leaves[f"{p}wpe.weight"][: len(u)]
+    streams = [u]
+    for i in range(LAYERS):
+        h, k = f"{p}h.{i}", WIDTH // HEADS
+        queries, keys, values = np.split(
+            linear(norm(u, leaves, f"{h}.ln_1"), f"{h}.attn.c_attn"), 3, axis=1
+        )
+        read = np.zeros_like(u)
+        for head in range(HEADS):
+            part = slice(head * k, (head + 1) * k)
+            for t in range(len(u)):
+                scores = keys[: t + 1, part] @ queries[t, part] / np.sqrt(k)
+                shares = np.exp(scores - scores.max())
+                read[t, part] = shares @ values[: t + 1, part] / shares.sum()
+        u = u + linear(read, f"{h}.attn.c_proj")
+        hidden = linear(norm(u, leaves, f"{h}.ln_2"), f"{h}.mlp.c_fc")
+        hidden = hidden * (1 + np.tanh(np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3))) / 2
+        u = u + linear(hidden, f"{h}.mlp.c_proj")
+        streams.append(u)
+    slots = [norm(u, leaves, f"{p}ln_f") @ leaves["_read_out.weight"][0] for u in streams]
+    return np.array(slots)[:, ::2] + leaves["_read_out.bias"]
+
+
+def written(tmp_path, leaves, name="model.safetensors", **facts):
+    save_file(leaves, tmp_path / name, facts)
+    return tmp_path / name
+
+
+@pytest.mark.parametrize("prefix", ["_backbone.", "transformer.", ""])
+def test_a_file_predicts_as_their_forward(tmp_path, prefix):
+    leaves = weights(prefix)
+    expected = theirs(leaves, X, Y, prefix)
+    unused = {f"{prefix}wte.weight": np.ones((5, WIDTH)), f"{prefix}h.0.attn.bias": np.ones((1, 1))}
+    params, config = gpt2_regression(written(tmp_path, leaves | unused), num_heads=HEADS)
+    tokens = interleaved_tokens(PROMPT)
+    predict = jax.jit(transformer.predict_prefixes)
+    np.testing.assert_allclose(predict(params, tokens, config), expected[-1], rtol=1e-9)
+    if prefix == "_backbone.":
+        trace = jax.jit(transformer.forward)(params, tokens, config)
+        lens = -label_slots(trace)[:, ::2]
+        np.testing.assert_allclose(lens, expected, rtol=1e-9)  # every layer, the logit lens
+        for name, leaf in vars(params).items():  # Control: no leaf is without effect
+            other = leaf * RNG.uniform(0.5, 1.5, leaf.shape)
+            changed = predict(params.replace(**{name: other}), tokens, config)
+            same = np.allclose(changed, expected[-1], rtol=1e-6)
+            assert same == (name == "b_k"), name  # a softmax does not see what all keys share
+
+
+def test_the_round_trip_gives_the_same_file_and_the_same_model(tmp_path):
+    leaves = weights()
+    params, config = gpt2_regression(written(tmp_path, leaves, n_head=str(HEADS)))
+    to_gpt2_regression(params, config, tmp_path / "again.safetensors")
+    again, same = gpt2_regression(tmp_path / "again.safetensors")
+    assert same == config
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-15), again, params)
+    arrays, metadata = files.read(tmp_path / "again.safetensors")
+    assert metadata == {"format": "pt", "n_head": str(HEADS)}
+    assert arrays.keys() == leaves.keys()
+    for name, array in arrays.items():
+        np.testing.assert_allclose(array, leaves[name], rtol=1e-15, err_msg=name)
+    untied = params.replace(read_in=params.read_in.at[0, -1].add(1))
+    with pytest.raises(ValueError, match="a direction of its own for y"):
+        to_gpt2_regression(untied, config, tmp_path / "untied.safetensors")
+    with pytest.raises(ValueError, match="has room for"):
+        to_gpt2_regression(params, dataclasses.replace(config, norm=False), tmp_path / "no")
+
+
+def test_a_folder_of_shards_says_its_heads_and_half_precision_is_widened(tmp_path):
+    halves = (np.float16, ml_dtypes.bfloat16)
+    leaves = {name: leaf.astype(halves[i % 2]) for i, (name, leaf) in enumerate(weights().items())}
+    shards = {name: f"model-{i % 2}.safetensors" for i, name in enumerate(leaves)}
+    for shard in set(shards.values()):
+        written(tmp_path, {name: leaves[name] for name in leaves if shards[name] == shard}, shard)
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
+    (tmp_path / "config.json").write_text(json.dumps({"n_head": HEADS, "model_type": "gpt2"}))
+    params, config = gpt2_regression(tmp_path)
+    assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}
+    assert config.num_heads == HEADS
+    wide = leaves["_backbone.ln_f.weight"].astype(np.float32)
+    np.testing.assert_array_equal(params.final_norm_scale, wide)
+    (tmp_path / "config.json").write_text(json.dumps({"activation_function": "relu"}))
+    with pytest.raises(ValueError, match="says activation_function = 'relu'; expected 'gelu_new'"):
+        gpt2_regression(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"_backbone.h.1.ln_2.bias": None},
+            r"has no _backbone\.h\.1\.ln_2\.bias; expected .*\[D\]",
+        ),
+        ({"_read_out.weight": None}, r"has no _read_out\.weight; expected an array \[1, D\]"),
+        ({"_backbone.wpe.weight": None}, r"has no wpe\.weight; expected one"),
+        ({"_read_in.weight": (D, WIDTH)}, r"_read_in.weight has shape \(3, 8\); expected \(8, 8\)"),
+        ({"_read_in.weight": (WIDTH,)}, r"has shape \(8,\); expected \(8, 'd'\), that is \[D, d\]"),
+        (
+            {"_backbone.h.0.attn.c_attn.weight": (3 * WIDTH, WIDTH)},
+            r"c_attn.weight has shape \(24, 8\); expected \(8, 24\), that is \[D, 3D\]",
+        ),
+        ({"_backbone.h.0.crossattention.c_attn.weight": (2, 2)}, "has .*crossattention.*no place"),
+        ({"lm_head.weight": (5, WIDTH)}, "has lm_head.weight; expected a GPT-2 without it"),
+        ({"read_in.bias": (WIDTH,)}, "has _read_in.bias and read_in.bias; expected one model"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(tmp_path, change, words):
+    leaves = weights()
+    for name, shape in change.items():
+        leaves.pop(name, None)
+        if shape is not None:
+            leaves[name] = np.ones(shape)
+    with pytest.raises(ValueError, match=words):
+        gpt2_regression(written(tmp_path, leaves), num_heads=HEADS)
+
+
+def test_heads_dtypes_and_files_that_do_not_fit_are_refused(tmp_path):
+    path = written(tmp_path, weights())
+    with pytest.raises(ValueError, match=r"num_heads is None, and neither .* a divisor of the wid"):
+        gpt2_regression(path)
+    with pytest.raises(ValueError, match="num_heads is 3; expected a divisor of the width 8"):
+        gpt2_regression(path, num_heads=3)
+    whole = {name: leaf.astype(np.int8) for name, leaf in weights().items()}
+    with pytest.raises(ValueError, match="is int8; expected floating-point weights"):
+        gpt2_regression(written(tmp_path, whole), num_heads=HEADS)
+    (tmp_path / "pickle.bin").write_bytes(b"\x80\x04\x95 a pickle, or what looks like one")
+    with pytest.raises(ValueError, match=r"is no safetensors file .* pickles never"):
+        gpt2_regression(tmp_path / "pickle.bin")
+    with pytest.raises(FileNotFoundError, match="expected a safetensors file"):
+        gpt2_regression(tmp_path / "missing.safetensors")

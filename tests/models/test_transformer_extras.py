@@ -1,0 +1,138 @@
+"""Biases, learned positions and a final norm: gradients, training, prefixes, gates, refusals."""
+
+import dataclasses
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from lsa_lab.analyses import probes
+from lsa_lab.models import constructions, transformer
+from lsa_lab.models.linen import Transformer
+from lsa_lab.models.trace import label_slots
+from lsa_lab.models.transformer import Config
+from lsa_lab.training import Training, fit
+
+PLAIN = Config(
+    3, 2, (2, 1), 2, width=5, keys="causal", norm=True, mlp_width=4, layout="interleaved"
+)
+EXTRAS = dataclasses.replace(PLAIN, biases=True, final_norm=True, num_positions=9)
+TOKENS = jax.random.normal(jax.random.key(1), (7, 3))
+forward, predict = jax.jit(transformer.forward), jax.jit(transformer.predict)
+NAMES = {"b_q", "b_k", "b_v", "b_o", "read_in_bias", "read_out_bias", "positions"}
+NAMES |= {"final_norm_scale", "final_norm_offset"}
+
+
+def draw(config=EXTRAS, seed=0):
+    """Weights with random numbers in every leaf that starts at a constant, absent heads left."""
+    params = transformer.init(jax.random.key(seed), config)
+    keys = iter(jax.random.split(jax.random.key(seed + 1), len(NAMES)))
+    present = transformer.present_heads(config)[:, :, None]
+    for name in sorted(NAMES):
+        leaf = getattr(params, name)
+        leaf = leaf + 0.3 * jax.random.normal(next(keys), leaf.shape)
+        params = params.replace(
+            **{name: jnp.where(present, leaf, 0) if name in ("b_q", "b_k", "b_v") else leaf}
+        )
+    return params
+
+
+def close(first, second):
+    np.testing.assert_allclose(first, second, rtol=1e-10, atol=1e-10)
+
+
+def test_at_first_the_extras_are_neutral_but_for_the_norm():
+    plain, params = (transformer.init(jax.random.key(0), each) for each in (PLAIN, EXTRAS))
+    arrays = {name for name, leaf in vars(params).items() if leaf is not None}
+    assert arrays - {name for name, leaf in vars(plain).items() if leaf is not None} == NAMES
+    close(forward(params, TOKENS, EXTRAS).stream, forward(plain, TOKENS, PLAIN).stream)
+
+
+def test_the_final_norm_stands_before_the_read_out_at_every_layer():
+    params = draw()
+    trace = forward(params, TOKENS, EXTRAS)
+    rows = np.asarray(trace.stream)
+    rows = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+    rows = rows * np.asarray(params.final_norm_scale) + np.asarray(params.final_norm_offset)
+    slots = rows @ np.asarray(params.read_out) + float(params.read_out_bias)
+    close(label_slots(trace), slots)
+    close(predict(params, TOKENS, EXTRAS), -slots[-1, -1])
+    with pytest.raises(ValueError, match="a label slot that is linear in the stream"):
+        probes.contributions(trace)
+
+
+def test_a_prefix_with_positions_is_predicted_as_if_it_were_the_prompt():
+    config, params = dataclasses.replace(EXTRAS, kernel="linear"), draw()
+    prefixes = transformer.predict_prefixes(params, TOKENS, config)
+    close(prefixes[1], transformer.predict(params, TOKENS[:3], config))
+
+
+def test_scores_and_values_know_their_biases_and_one_bias_is_no_heads():
+    attention_only = dataclasses.replace(EXTRAS, mlp_width=None)
+    params = draw()
+    mlp = ("mlp_in", "mlp_in_bias", "mlp_out", "mlp_out_bias", "mlp_norm_scale", "mlp_norm_offset")
+    params = params.replace(**dict.fromkeys(mlp))
+    trace = transformer.forward(params, TOKENS, attention_only)
+    close(trace.stream[1:] - trace.stream[:-1], trace.heads.sum(1) + params.b_o[:, None])
+    rows = trace.stream[0]
+    rows = (rows - rows.mean(-1, keepdims=True)) / jnp.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+    rows = rows * params.attention_norm_scale[:1] + params.attention_norm_offset[:1]
+    values = jnp.einsum("hkd,id->hik", params.w_v[0], rows) + params.b_v[0][:, None]
+    weights = transformer.attention(params, trace, attention_only)[0]
+    close(trace.heads[0], jnp.einsum("hti,hik,hdk->htd", weights, values, params.w_o[0]))
+
+
+def test_every_leaf_has_a_gradient_and_absent_heads_none():
+    params = draw()
+    gradient = jax.jit(jax.grad(transformer.predict))(params, TOKENS, EXTRAS)
+    for name in NAMES - {"b_k"}:  # all keys of a softmax share b_k
+        assert jnp.abs(getattr(gradient, name)).max() > 1e-6, name
+    close(gradient.b_k, 0)
+    assert not gradient.b_q[1, 1].any()
+    assert not gradient.b_v[1, 1].any()
+    assert not gradient.positions[7:].any()  # seven tokens, nine positions
+
+
+def test_fit_trains_every_leaf_of_two_runs():
+    def loss(params, batch):
+        return jnp.mean(
+            jax.vmap(partial(transformer.predict, config=EXTRAS), (None, 0))(params, batch) ** 2
+        )
+
+    def sample(key):
+        return jax.random.normal(key, (4, 7, 3))
+
+    start = jax.vmap(partial(transformer.init, config=EXTRAS))(jax.random.split(jax.random.key(0)))
+    keys = jax.random.split(jax.random.key(1))
+    run = fit(Training(loss, sample, optax.sgd(0.1), 3), start, keys)
+    assert run.history["loss"].shape == (2, 3)
+    for name in NAMES - {"b_k"}:
+        assert jnp.abs(getattr(run.params, name) - getattr(start, name)).max() > 1e-9, name
+
+
+def test_the_flax_module_has_the_same_leaves():
+    variables = Transformer(EXTRAS).init(jax.random.key(0), TOKENS)
+    params = transformer.Params(**variables["params"])
+    close(
+        Transformer(EXTRAS).apply(variables, TOKENS).stream, forward(params, TOKENS, EXTRAS).stream
+    )
+
+
+def test_what_the_extras_do_not_fit_is_refused():
+    with pytest.raises(ValueError, match=r"final_norm is True.* give a width, such as 3"):
+        Config(3, 1, 1, 2, final_norm=True)
+    with pytest.raises(ValueError, match="num_positions is 0; the nearest valid value is 1"):
+        Config(3, 1, 1, 2, num_positions=0)
+    with pytest.raises(ValueError, match=r"11 rows, and config\.num_positions is 9"):
+        transformer.forward(draw(), jnp.ones((11, 3)), EXTRAS)
+    biased = Config(3, 1, 1, 2, kernel="linear", biases=True)
+    params = transformer.init(jax.random.key(0), biased)
+    with pytest.raises(ValueError, match=r"has biases=True.* only biases=False can be merged"):
+        transformer.merge(params, biased)
+    with pytest.raises(ValueError, match="a bias or an MLP is not homogeneous"):
+        constructions.skipped(params, 0.5)
+    with pytest.raises(AssertionError, match="params do not fit the config"):
+        transformer.forward(params, jnp.ones((3, 3)), dataclasses.replace(biased, biases=False))
