@@ -91,7 +91,8 @@ ridge_risk = float(np.mean((ridge - batch.y_query) ** 2))
 picture, (ax,) = style.figure(6.75, 2.4)
 for name, run in runs.items():
     loss = run.history["loss"].reshape(-1, 10).mean(1)
-    ax.plot(10 * np.arange(len(loss)) + 5, loss, label=f"{name} attention")
+    color = style.METHOD[name]["color"]
+    ax.plot(10 * np.arange(len(loss)) + 5, loss, color=color, label=f"{name} attention")
 ax.axhline(ridge_risk, color="grey", ls=":", label="ridge regression")
 ax.set(yscale="log", xlabel="step", ylabel="loss, means of 10 steps", ylim=(ridge_risk / 2, 10))
 ax.legend()
@@ -143,9 +144,10 @@ descent = min(map(descent_risks, np.arange(0.1, 1.2, 0.05)), key=lambda risks: r
 
 picture, (ax,) = style.figure(6.75, 2.6)
 style.line(ax, range(4), descent, "gradient descent")
-for name, config, mark, aside in (("softmax", softmax, "o", -0.03), ("linear", linear, "s", 0.03)):
+for name, config, aside in (("softmax", softmax, -0.03), ("linear", linear, 0.03)):
     risks = layer_risks(config, runs[name].params)
-    ax.plot(np.arange(4) + aside, risks, mark, label=f"{name} attention")
+    look = style.METHOD[name]
+    ax.plot(np.arange(4) + aside, risks, ls="", label=f"{name} attention", **look)
 ax.axhline(ridge_risk, color="grey", ls=":", label="ridge regression")
 ax.set(yscale="log", xlabel="layer, or step", ylabel="risk", xticks=range(4))
 ax.legend()
