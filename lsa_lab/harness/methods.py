@@ -26,6 +26,7 @@ METHOD: dict[str, dict[str, Any]] = {
     "linear, norm": _look(BLUE, "D"),
     "linear, MLP": _look(BLUE, "P"),
     "linear, query a key": _look(BLUE, "X"),
+    "linear, narrow keys": _look(BLUE, "v"),
     "softmax": _look(VERMILION, "s"),
     "softmax, norm": _look(VERMILION, "D"),
     "softmax, norm, MLP": _look(VERMILION, "P"),

@@ -85,10 +85,34 @@ def figure(
     with context():
         picture = Figure(figsize=(width, height), layout="constrained")
         axes = list(picture.subplots(*panels, squeeze=False).flat)
-        for ax, letter in zip(axes, "abcdefghijklmnopqrstuvwxyz", strict=False):
-            if len(axes) > 1:
-                ax.set_title(letter, loc="left", fontweight="bold")
+        _letter(axes)
     return picture, axes
+
+
+def stacked(
+    width: float, heights: Sequence[float], columns: Sequence[Sequence[float]]
+) -> "tuple[Figure, list[Axes]]":
+    """Rows of panels, one below the other, each with margins of its own: long names of rows in one
+    take no room from another. ``heights`` in inches; ``columns`` are the shares of each row's
+    width, ((1, 1, 1), (2, 1)) for three panels above two."""
+    from matplotlib.figure import Figure
+
+    with context():
+        picture = Figure(figsize=(width, sum(heights)), layout="constrained")
+        rows = picture.add_gridspec(len(heights), 1, height_ratios=heights)
+        axes = [
+            picture.add_subplot(cell)
+            for row, shares in zip(rows, columns, strict=True)
+            for cell in row.subgridspec(1, len(shares), width_ratios=shares)
+        ]
+        _letter(axes)
+    return picture, axes
+
+
+def _letter(axes: "list[Axes]") -> None:
+    if len(axes) > 1:
+        for ax, letter in zip(axes, "abcdefghijklmnopqrstuvwxyz", strict=False):
+            ax.set_title(letter, loc="left", fontweight="bold")
 
 
 def line(

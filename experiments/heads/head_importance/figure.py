@@ -1,4 +1,4 @@
-"""What mixing makes of N_l, and N_l of the models whose heads cannot be mixed."""
+"""N_l of the models whose heads cannot be mixed, and what mixing makes of it elsewhere."""
 
 import numpy as np
 
@@ -9,84 +9,96 @@ from experiments.heads.head_importance.claims import (
     models,
     most_heads,
     over_mixings,
-    shares_covered,
+    samples,
 )
-from experiments.heads.head_importance.config import ABLATIONS
+from experiments.heads.head_importance.config import ABLATIONS, statements
+from experiments.heads.head_importance.statements import id_of
+from experiments.heads.kinds import by_kind
+from experiments.heads.looks import look_of
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
 from lsa_lab.statistics import mean_interval
 
-BLUE, RED, *_ = style.COLOURS
+EFFECTIVE = "effective heads $N_l$"
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(10.0, 6.4, (2, 3))
-    merged, own = [str(name) for name in dataset.merged.values], models(dataset)
-    for ax, name in zip(axes[:2], merged, strict=False):
+    figure, axes = style.stacked(6.75, (2.7, 2.5), ((4, 3, 4), (1,)))
+    heads_of_their_own(axes[0], models(dataset), config)
+    merged = [str(name) for name in dataset.merged.values]
+    for ax, name in zip(axes[1:3], merged, strict=False):
         mixed(ax, dataset, name)
-    coverage(axes[2], dataset, merged, config)
-    effective(axes[3], own, config)
-    for ax, model in zip(axes[4:], own, strict=False):
-        ablations(ax, model, config)
-    for ax in (ax for ax in axes if not ax.has_data()):
-        ax.set_axis_off()
+    for ax in axes[1 + len(merged) : 3]:
+        ax.set_visible(False)
+    judged(axes[3], dataset, config)
     return figure
+
+
+def appendix(dataset):
+    """N_l by every way to take a head away."""
+    own = models(dataset)
+    figure, axes = style.figure(6.75, 2.8, (1, len(own)))
+    for ax, model in zip(axes, own, strict=True):
+        ablations(ax, model)
+    return figure
+
+
+def heads_of_their_own(ax, own, config):
+    """N_l of each layer of the models, and the heads that A4 says matter there."""
+    depth, h = max(counts(model).shape[1] for model in own), float(own[0].heads.values[0])
+    for layer in range(1, depth + 1):
+        low, high = (config.all_matter * h, h) if layer == 1 else (1.0, config.one_later)
+        ax.bar(layer, high - low, 0.7, low, color="grey", alpha=0.2, lw=0)
+    for i, model in enumerate(own):
+        name, count = str(model.model.item()), counts(model)
+        alive, look = matters(model, config), look_of(name)
+        x = np.arange(1, count.shape[1] + 1) + 0.24 * (i - (len(own) - 1) / 2)
+        for kept, face in ((alive, look["color"]), (~alive, "white")):
+            points(ax, x[kept], count[:, kept], mfc=face, ms=5, **look)
+        if len(count):
+            low = mean_interval(count[:, -1])[0] if i == 0 else count[:, -1].mean()
+            direct_label(ax, x[-1], low, name, look["color"], (6, 0) if i else (-2, -2))
+    direct_label(ax, 1.35, h, "A4: all heads", "dimgrey", (2, 2))
+    if depth > 1:
+        direct_label(ax, 2, config.one_later, "A4: one head", "dimgrey", (0, 2))
+    ax.set(xlabel="layer", ylabel=EFFECTIVE, xticks=range(1, depth + 1), ylim=(0.8, h + 0.6))
+    ax.set(xlim=(0.5, depth + 0.7), title="cannot be mixed")
 
 
 def mixed(ax, dataset, name: str):
     """A bar for each seed, from the least N_l to the largest, and N_l as trained."""
-    for r, run in enumerate(over_mixings(dataset, name)):
-        x = np.arange(1, len(run) + 1) + 0.14 * (r - 2)
+    runs, h, look = over_mixings(dataset, name), most_heads(dataset, name), style.METHOD["linear"]
+    layers = np.arange(1, runs.shape[1] + 1)
+    for r, run in enumerate(runs):
         least, trained, largest = run.T
         ends = [trained - np.minimum(least, trained), np.maximum(largest, trained) - trained]
-        label = "as trained, and over mixings" if r == 0 else None
-        ax.errorbar(x, trained, ends, fmt="o", color=BLUE, capsize=2, elinewidth=1.2, label=label)
-    h = most_heads(dataset, name)
+        ax.errorbar(layers + 0.14 * (r - 2), trained, ends, **look, ls="none", elinewidth=1.2)
     for level in (1, h):
         ax.axhline(level, color="grey", lw=0.8, ls=":")
-    ax.set(xlabel="layer", ylabel="effective heads $N_l$", ylim=(0.8, h + 0.8))
-    ax.set_xticks(np.arange(1, len(run) + 1))
-    ax.set_title(f"{name}: a bar for each seed")
-    ax.legend(loc="upper left")
+    ax.set(xlabel="layer", ylabel=EFFECTIVE, xticks=layers, ylim=(0.8, h + 0.6))
+    ax.set_title(f"mixable, {name}")
 
 
-def coverage(ax, dataset, merged: list[str], config):
-    """The share of [1, h] that mixing covers, as it is judged."""
-    for i, name in enumerate(merged):
-        shares = shares_covered(dataset, name)
-        x = np.arange(1, shares.shape[1] + 1) + 0.12 * (2 * i - len(merged) + 1)
-        points(ax, x, shares, name, style.COLOURS[i], style.MARKERS[i])
-    ax.axhspan(config.covered, 1.05, color="grey", alpha=0.2, lw=0)
-    ax.set(xlabel="layer", ylabel="share of [1, h] that $N_l$ covers", ylim=(0, 1.3))
-    ax.set_title("what mixing covers")
-    ax.legend(loc="upper left", ncols=2)
+def judged(ax, dataset, config):
+    """Shares of heads and of the range of N_l, and what else is judged but later layers (a)."""
+    merged, own = by_kind(config.models)
+    words = {"first": "$N_1/h$", "first_of_median": "$N_1/h$ for the median prompt"}
+    labels = {id_of(id, name): f"{text}, {name}" for id, text in words.items() for name, _ in own}
+    words = {
+        "mixing_first": "range of $N_1$ over mixings",
+        "mixing_later": "range of a later $N_l$",
+    }
+    labels |= {
+        id_of(id, name): f"{text}, {name}" for id, text in words.items() for name, _ in merged
+    }
+    labels |= {"found": "risk / ridge's, worst model", "ablations": "rank correlation of ablations"}
+    judged_panel.rows(ax, statements(config), samples(dataset), labels, (0.0, 1.2))
+    ax.set(xlabel="share of $h$ or of [1, $h$]; ratio; correlation", title="what is judged")
 
 
-def effective(ax, own, config):
-    """N_l / h of layer 1 and N_l of the others, with what they are to keep."""
-    places, names = 0.0, []
-    for model, color in zip(own, (RED, BLUE), strict=False):
-        count, typical = counts(model), counts(model, "effective_of_median")
-        alive = matters(model, config)
-        for layer in range(count.shape[1]):
-            runs = count[:, layer : layer + 1]
-            points(ax, [places], runs, None, color, "o", filled=alive[layer])
-            ax.plot(places + 0.22, typical[:, layer].mean(), "x", color=color)
-            h = float(model.heads.values[layer])
-            low, high = (config.all_matter * h, h) if layer == 0 else (1.0, config.one_later)
-            ax.fill_between(
-                places + np.array([-0.4, 0.4]), low, high, color="grey", alpha=0.2, lw=0
-            )
-            names.append((places, f"{model.model.item()}\n{layer + 1}".replace(" ", "\n")))
-            places += 1
-        places += 0.5
-    ax.set_xticks(*zip(*names, strict=True), fontsize=6)
-    ax.set(xlabel="model, layer", ylabel="effective heads $N_l$", ylim=(0.8, None))
-    ax.set_title("heads that cannot be mixed")
-
-
-def ablations(ax, model, config):
+def ablations(ax, model):
     """N_l by every way to take a head away, and how alike they rank the heads."""
     count = model.effective_ablated.transpose("ablation", "run", "layer").values
     layers = np.flatnonzero(np.isfinite(count).any((0, 1)))
@@ -96,47 +108,43 @@ def ablations(ax, model, config):
         if i:
             low, high = mean_interval(agree[i])
             label = f"{name}: {agree[i].mean():.2f} [{low:.2f}, {high:.2f}]"
-        points(ax, x, count[i][:, layers], label, style.COLOURS[i], style.MARKERS[i])
+        look = dict(color=style.COLOURS[i], marker=style.MARKERS[i], label=label)
+        points(ax, x, count[i][:, layers], **look)
     h = float(model.heads.values[0])
-    ax.set(xlabel="layer", ylabel="effective heads $N_l$", xticks=layers + 1, ylim=(0.8, 1.8 * h))
-    ax.set_title(f"{model.model.item()}: ablations")
-    title = f"rank correlation with zero (judged: >= {config.agree:g})"
-    ax.legend(loc="upper left", title=title, title_fontsize=7)
+    ax.set(xlabel="layer", ylabel=EFFECTIVE, xticks=layers + 1, ylim=(0.8, 1.9 * h))
+    ax.set_title(str(model.model.item()))
+    ax.legend(loc="upper left", title="rank correlation with zero ablation", title_fontsize=7)
 
 
-def points(ax, x, samples, label=None, color=style.BLACK, marker="o", filled=True):
+def points(ax, x, samples, **look):
     """Means of those runs [R, len(x)] that are finite, with their 95 % intervals."""
     columns = [column[np.isfinite(column)] for column in np.asarray(samples, float).T]
     middle = np.array([column.mean() for column in columns])
-    ends = np.array([mean_interval(column) for column in columns]).T
+    ends = np.array([mean_interval(column) for column in columns]).T.reshape(2, -1)
     bars = np.abs(np.where(np.isfinite(ends), ends, middle) - middle)
-    look = dict(color=color, mfc=color if filled else "white", capsize=2, elinewidth=0.8)
-    ax.errorbar(np.asarray(x, float), middle, bars, fmt=marker, label=label, **look)
+    ax.errorbar(np.asarray(x, float), middle, bars, ls="none", capsize=2, elinewidth=0.8, **look)
 
 
 def caption(dataset) -> str:
     config, own = results.config_of(dataset), models(dataset)
     lost = sum(int(np.isnan(model.risk.values).sum()) for model in own)
+    condition = dataset.condition.values[np.isfinite(dataset.condition)]
+    exact = f" (condition number {condition.max():.3g} at most)" if condition.size else ""
     return (
-        f"{answer(dataset, own)} a, b: N_l = exp(entropy of the rises of the risk without a "
-        "head), as trained, and the least and largest that mixing the heads of the layer reaches "
-        f"(condition {config.condition:g} at most, chosen on {config.searched_prompts} other "
-        "prompts), which leaves every prediction as it is (a theorem). c: the share of [1, h] that "
-        "this is, judged for layer 1 and for the later "
-        "layer where it is least (grey: where a row would hold). d: heads of narrow keys and of "
-        "softmax attention, which no mixing changes, with what A4 says of them in grey; crosses: "
-        "rises of the median prompt's error, which does not see prompts that explode; hollow: "
-        f"layers whose rises sum to less than {config.dead:g} of the first one's. What a layer "
-        "computes determines narrow heads with a condition number of at most "
-        f"{np.nanmax(dataset.condition):.3g}, merged ones not at all. e, f: mean "
-        "ablation is zero ablation, for x and -x are as likely. Points: mean and 95 % interval "
-        f"over seeds; {lost} diverged runs left out. n = {config.n}, {config.prompts} prompts. Our "
+        f"{answer(dataset, own)} N_l = exp(entropy of the rises of the risk without a head of "
+        f"layer l). a: heads that no mixing changes{exact}; grey: as A4 says; hollow: layers whose "
+        f"rises sum to less than {config.dead:g} of the first one's. b, c: mixing wide heads "
+        "leaves every prediction as it is (a theorem); bars: for each seed, the least and largest "
+        f"N_l found by mixings of condition {config.condition:g} at most, chosen on "
+        f"{config.searched_prompts} other prompts; dots: as trained. d: {judged_panel.KEY}; later: "
+        f"where the range is least. Means over seeds, {lost} diverged runs left out; "
+        f"n = {config.n}, {config.prompts} prompts. Appendix: other ways to take a head away. Our "
         "setting, modelled on A4 (2408.04532)."
     )
 
 
 def answer(dataset, own) -> str:
-    """The range of N_1 over mixings, and N of the heads that are their layers' own."""
+    """N of the heads that are their layers' own, and the range of N_1 over mixings."""
     first = [count[:, 0].mean() / count_of_heads(m) for m in own if len(count := counts(m))]
     later = [count[:, 1:].mean(0).max() for m in own if len(count := counts(m))]
     ends = [over_mixings(dataset, name)[:, 0] for name in dataset.merged.values]
@@ -144,11 +152,11 @@ def answer(dataset, own) -> str:
     if ends:
         least, _, largest = np.mean(np.concatenate(ends), axis=0)
         h = most_heads(dataset, str(dataset.merged.values[0]))
-        wide = f"of heads that can be mixed {least:.1f} to {largest:.1f} of {h} matter at will; "
+        wide = f"; of heads that can be mixed {least:.1f} to {largest:.1f} of {h} at will"
     both = min(first) >= config.all_matter and max(later) <= config.one_later
     return (
-        f"{'Yes' if both else 'No'}: {wide}of others {min(first):.0%} to {max(first):.0%} matter "
-        f"in layer 1, and {min(later):.1f} to {max(later):.1f} heads in a later one."
+        f"{'Yes' if both else 'No'}: {min(first):.0%} to {max(first):.0%} of the heads matter in "
+        f"layer 1, and {min(later):.1f} to {max(later):.1f} heads in a later one{wide}."
     )
 
 
