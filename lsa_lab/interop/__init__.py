@@ -5,6 +5,7 @@ masks, normalisation) stand as formulas in the docstring of the function that re
 """
 
 from lsa_lab.interop.files import from_safetensors, to_safetensors
+from lsa_lab.interop.flax_trees import from_linen, from_nnx, to_linen, to_nnx
 from lsa_lab.interop.functions import as_forward
 from lsa_lab.interop.gpt2_layout import gpt2_regression, to_gpt2_regression
 from lsa_lab.interop.haiku_layout import to_von_oswald, von_oswald
@@ -13,10 +14,14 @@ from lsa_lab.interop.merged_layout import ahn, to_ahn
 __all__ = [
     "ahn",
     "as_forward",
+    "from_linen",
+    "from_nnx",
     "from_safetensors",
     "gpt2_regression",
     "to_ahn",
     "to_gpt2_regression",
+    "to_linen",
+    "to_nnx",
     "to_safetensors",
     "to_von_oswald",
     "von_oswald",

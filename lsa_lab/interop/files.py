@@ -16,15 +16,10 @@ import numpy as np
 from jax import Array
 
 from lsa_lab import results
-from lsa_lab.models import linear_attention, transformer
+from lsa_lab.interop.flax_trees import Params, named, with_names
+from lsa_lab.models import transformer
 
-Params = linear_attention.Params | transformer.Params
-
-_KINDS: dict[str, type[Params]] = {
-    "linear_attention": linear_attention.Params,
-    "transformer": transformer.Params,
-}
-_KIND, _CONFIG = "lsa_lab.params", "lsa_lab.config"  # our keys in a file's metadata
+_CONFIG = "lsa_lab.config"  # our key in a file's metadata
 
 
 class Saved(NamedTuple):
@@ -47,44 +42,22 @@ def to_safetensors(
     A kill leaves the old file or the new one. ``metadata`` is text for whoever reads the file;
     ``config`` is what a transformer needs to be run again.
     """
-    kinds = [kind for kind, form in _KINDS.items() if isinstance(params, form)]
-    if not kinds:
-        raise ValueError(
-            f"params is a {type(params).__name__}; expected linear_attention.Params or "
-            "transformer.Params"
-        )
     facts = dict(metadata or {})
     for key, text in facts.items():
-        if not isinstance(text, str) or key in (_KIND, _CONFIG):
+        if not isinstance(text, str) or key == _CONFIG:
             raise ValueError(
-                f"metadata has {key!r}: {text!r}; expected text under a key that is not "
-                f"{_KIND!r} or {_CONFIG!r}"
+                f"metadata has {key!r}: {text!r}; expected text, under another key than {_CONFIG!r}"
             )
-    facts[_KIND] = kinds[0]
     if config is not None:
         facts[_CONFIG] = json.dumps(dataclasses.asdict(config))
-    write({name: leaf for name, leaf in vars(params).items() if leaf is not None}, path, facts)
+    write(named(params), path, facts)
 
 
 def from_safetensors(path: str | Path) -> Saved:
     """The (params, config, metadata) that ``to_safetensors`` wrote, in the dtypes of the file."""
     arrays, metadata = read(path)
-    kind, config = metadata.pop(_KIND, None), metadata.pop(_CONFIG, None)
-    if kind not in _KINDS:
-        raise ValueError(
-            f"{path} says {_KIND} = {kind!r}, expected one of {sorted(_KINDS)}: it was not written "
-            "by to_safetensors; for other people's weights see lsa_lab.interop"
-        )
-    fields = dataclasses.fields(_KINDS[kind])
-    expected = {field.name for field in fields if field.default is dataclasses.MISSING}
-    unknown = sorted(arrays.keys() - {field.name for field in fields})
-    missing = sorted(expected - arrays.keys())
-    if unknown or missing:
-        raise ValueError(
-            f"{path} has {unknown or 'nothing'} that {kind}.Params has not, and lacks "
-            f"{missing or 'nothing'}: it is of another version"
-        )
-    params = _KINDS[kind](**{name: as_jax(name, array) for name, array in arrays.items()})
+    config = metadata.pop(_CONFIG, None)
+    params = with_names({name: as_jax(name, leaf) for name, leaf in arrays.items()}, str(path))
     return Saved(params, None if config is None else _config(json.loads(config)), metadata)
 
 
