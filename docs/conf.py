@@ -34,6 +34,7 @@ include_patterns = [
 exclude_patterns = [".*", "*.egg-info", "**/__pycache__", "out", "build", "dist"]
 nitpicky = True
 add_module_names = False
+smartquotes = False  # keys="all" is code
 highlight_language = "none"  # a block without a language is a formula
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"

@@ -3,6 +3,8 @@
 With Sphinx's plainest theme, in a third of the time of `make docs`: pages and links are the same.
 """
 
+import doctest
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +34,13 @@ def test_the_documentation_builds_and_every_link_and_name_is_there(tmp_path):
     assert [name for name in ids if f'id="{name}"' not in pages] == []
     forward = (tmp_path / "docs/api/lsa_lab.models.linear_attention.html").read_text("utf-8")
     assert "# [T, e], the query last" in forward  # the shapes of the source
+
+
+def test_the_first_theorem_of_the_start_page_is_true():
+    text = (ROOT / "docs" / "index.md").read_text("utf-8")
+    (example,) = re.findall(r"```pycon\n(.*?)```", text, re.DOTALL)
+    parsed = doctest.DocTestParser().get_doctest(example, {}, "index.md", None, 0)
+    assert doctest.DocTestRunner().run(parsed).failed == 0
 
 
 def test_control_a_broken_link_fails(tmp_path):

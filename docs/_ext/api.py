@@ -41,24 +41,27 @@ def pages(root: Path) -> dict[str, str]:
     listed = modules(root)
     texts = {}
     for module, path in listed.items():
-        inside = [name for name in listed if name.rpartition(".")[0] == module]
+        inside = {name: listed[name] for name in listed if name.rpartition(".")[0] == module}
         texts[f"{module}.md"] = _page(module, path, inside, path.relative_to(root))
     return texts
 
 
-def _page(module: str, path: Path, inside: list[str], source: Path) -> str:
+def _page(module: str, path: Path, inside: dict[str, Path], source: Path) -> str:
     text = path.read_text("utf-8")
-    tree = ast.parse(text)
+    tree, lines = ast.parse(text), text.splitlines()
     parts = [f"# {module}\n\n```{{py:module}} {module}\n```\n", _markdown(tree)]
-    for node in tree.body:
-        if path.name == "__init__.py" and isinstance(node, ast.ImportFrom):
-            linked = ", ".join(f"{{py:obj}}`{n.name} <{node.module}.{n.name}>`" for n in node.names)
-            parts.append(f"- {{py:mod}}`{node.module}`: {linked}")
     if inside:
-        parts.append("\n```{toctree}\n:maxdepth: 1\n\n" + "\n".join(inside) + "\n```\n")
-    lines = text.splitlines()
+        handed_on = {
+            node.module: node.names for node in tree.body if isinstance(node, ast.ImportFrom)
+        }
+        for name, file in inside.items():
+            about = _markdown(ast.parse(file.read_text("utf-8"))).split("\n\n")[0].strip()
+            linked = [f"{{py:obj}}`{n.name} <{name}.{n.name}>`" for n in handed_on.get(name, ())]
+            parts.append(f"- {{py:mod}}`{name}`. {about} {', '.join(linked)}".replace("\n", " "))
+        short = [f"{name.rpartition('.')[2]} <{name}>" for name in inside]
+        parts.append("\n```{toctree}\n:hidden:\n\n" + "\n".join(short) + "\n```\n")
     parts += [_entry(name, node, lines) for name, node in dict(_public(tree)).items()]
-    parts.append(f"[{source}](/{source})\n")
+    parts.append(f"[`{source}`](/{source})\n")
     return "\n".join(parts)
 
 

@@ -62,7 +62,7 @@ def link_names(app, document: nodes.document) -> None:
         target = None if _linked(literal) else _of_literal(literal.astext(), page)
         if target is not None:
             literal.replace_self(target)
-            target += literal
+            target += nodes.inline("", "", literal)
     _join_lines(document)
     for text in list(document.findall(nodes.Text)):
         if not _linked(text) and not isinstance(text.parent, nodes.literal | nodes.literal_block):
@@ -85,9 +85,9 @@ def _of_literal(word: str, page: str) -> nodes.Element | None:
 
 def _link_text(text: nodes.Text, page: str) -> None:
     whole, pieces, end = text.astext(), [], 0
-    for match in re.finditer(rf'["“]([^"“”]+)["”]|{PAPER}', whole):
+    for match in re.finditer(rf'"([^"]+)"|{PAPER}', whole):
         name = " ".join((match[1] or "").split())
-        target = statements().get(name.replace("’", "'"))
+        target = statements().get(name)
         if match[1] is None and page != "docs/bibliography":
             target = ("docs/bibliography", match[0].replace(".", ""))
         if target is not None:

@@ -30,7 +30,7 @@ def experiments(theme: str) -> str:
 
 def program(arguments: str) -> str:
     """What the program prints, as a block."""
-    terminal = {"COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb"}
+    terminal = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
     code = "from lsa_lab.harness.command_line import main; main()"
     words = [sys.executable, "-c", code, *arguments.split()]
     done = subprocess.run(
