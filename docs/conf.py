@@ -84,9 +84,18 @@ html_show_sphinx = False
 
 
 def write_pages(app, config) -> None:
-    """The pages of the API and the notebooks, before Sphinx looks for pages."""
+    """The pages of the API and the notebooks, before Sphinx looks for pages.
+
+    With the tag "unexecuted" (-t) the notebooks are as written, whatever `make notebooks` left.
+    """
+    if Path(app.srcdir) != ROOT:  # a test's own pages
+        return
+    executed = "unexecuted" not in app.tags
     texts = {DOCS / "api" / name: text for name, text in api.pages(ROOT).items()}
-    texts |= {DOCS / "notebooks" / name: text for name, text in notebook_pages.pages(ROOT).items()}
+    texts |= {
+        DOCS / "notebooks" / name: text
+        for name, text in notebook_pages.pages(ROOT, executed).items()
+    }
     for folder in {path.parent for path in texts}:
         folder.mkdir(exist_ok=True)
         for old in set(folder.glob("*.*")) - set(texts):

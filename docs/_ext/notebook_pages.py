@@ -3,14 +3,15 @@
 from pathlib import Path
 
 
-def pages(root: Path) -> dict[str, str]:
-    """Notebook JSON by file name."""
+def pages(root: Path, executed: bool) -> dict[str, str]:
+    """Notebook JSON by file name, with outputs if they are wanted and newer than the script."""
     built = root / ".cache" / "notebooks"
     texts = {}
     for script in sorted(root.glob("notebooks/*.py")):
-        executed = built / f"{script.stem}.ipynb"
-        fresh = executed.exists() and executed.stat().st_mtime >= script.stat().st_mtime
-        texts[executed.name] = executed.read_text("utf-8") if fresh else _unexecuted(script)
+        notebook = built / f"{script.stem}.ipynb"
+        wanted = executed and notebook.exists()
+        fresh = wanted and notebook.stat().st_mtime >= script.stat().st_mtime
+        texts[notebook.name] = notebook.read_text("utf-8") if fresh else _unexecuted(script)
     return texts
 
 
