@@ -90,12 +90,9 @@ def write_pages(app, config) -> None:
     """
     if Path(app.srcdir) != ROOT:  # a test's own pages
         return
-    executed = "unexecuted" not in app.tags
+    scripts = notebook_pages.pages(ROOT, executed="unexecuted" not in app.tags)
     texts = {DOCS / "api" / name: text for name, text in api.pages(ROOT).items()}
-    texts |= {
-        DOCS / "notebooks" / name: text
-        for name, text in notebook_pages.pages(ROOT, executed).items()
-    }
+    texts |= {DOCS / "notebooks" / name: text for name, text in scripts.items()}
     for folder in {path.parent for path in texts}:
         folder.mkdir(exist_ok=True)
         for old in set(folder.glob("*.*")) - set(texts):
