@@ -61,9 +61,10 @@ def comparison(outcomes: dict[str, Outcome]) -> str:
 
 
 def describe(facts: dict) -> str:
-    """The wall time and the verdicts of config.json, as "12.3 s; 3 hold, 1 fail, 0 undecided"."""
-    seconds = facts["wall_time"]
-    spent = "resumed" if seconds is None else f"{seconds:.1f} s"
+    """What config.json tells, as "12.3 s cold, 0.9 GB; 3 hold, 1 fail, 0 undecided"."""
+    seconds, start, memory = facts["wall_time"], facts.get("start"), facts.get("memory")
+    spent = "resumed" if seconds is None else f"{seconds:.1f} s" + (f" {start}" if start else "")
+    spent += f", {memory / 1e9:.1f} GB" if memory else ""
     return f"{spent}; {counts(list(facts['verdicts'].values()))}"
 
 

@@ -156,7 +156,7 @@ def test_ctrl_c_says_how_to_go_on_and_keeps_the_checkpoints(toy, program, capsys
     assert not list((toy / "cache" / "checkpoints").iterdir())
 
 
-def test_the_list_is_a_line_an_experiment_by_theme(toy, program, capsys):
+def test_the_list_is_a_line_an_experiment_by_theme_and_all_of_one(toy, program, capsys):
     assert program() == 0
     assert "not run" in capsys.readouterr().out
     program("run", "toy")
@@ -173,20 +173,14 @@ def test_the_list_is_a_line_an_experiment_by_theme(toy, program, capsys):
         r"  toy \+1 +laptop  0:\d\d  \d\.\d GB  1/1/1  Does the mean of n numbers", line
     )
     assert total == "1 experiments; of their statements 1 hold, 1 fail, 1 undecided"
-
-
-def test_the_list_of_one_is_all_of_it(toy, program, capsys):
-    program("run", "toy", "--tier", "paper")
-    program("run", "toy", "--config.n", "7")
-    capsys.readouterr()
     assert program("list", "toy") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("toy: Does the mean of n numbers")
     rows = {line.split("  ")[0]: line.split() for line in lines[2:7]}
-    assert rows["smoke"][-3:] == rows["laptop"][-3:] == ["not", "run", "yet"]
-    assert rows["paper"][-2:] == ["1/1/1", "figures/toy/paper"]
+    assert rows["smoke"][-3:] == rows["paper"][-3:] == ["not", "run", "yet"]
+    assert rows["laptop"][-2:] == ["1/1/1", "figures/toy"]
     assert rows["laptop, n=7"][-1] == "figures/toy/n=7"
-    assert lines[-4:] == ["paper:", "  holds      mean", "  fails      wrong", "  undecided  few"]
+    assert lines[-4:] == ["laptop:", "  holds      mean", "  fails      wrong", "  undecided  few"]
 
 
 def test_the_list_of_another_folder_tells_what_ran_there(toy, program, capsys):
