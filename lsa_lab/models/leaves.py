@@ -1,9 +1,10 @@
 """The matrices of a parameter tree, chosen by path: this library's, Flax's, those of any pytree.
 
-A path is the keys of a leaf joined by "/", over dicts, lists, dataclasses and ``nnx.State``. A
-pattern has shell wildcards in each key and is matched from the right, as ``PurePath.match`` does:
-"layers_*/mlp/kernel" means "params/layers_3/mlp/kernel" too. After a colon stand the leaf's axes
-(``leaf_axes``). Where they are not said,
+A path is the keys of a leaf joined by "/", over dicts, lists, dataclasses and ``nnx.State``; dots
+within a key, as in the names of PyTorch, separate keys too. A pattern has shell wildcards in each
+key and is matched from the right, as ``PurePath.match`` does: "layers_*/mlp/kernel" means
+"params/layers_3/mlp/kernel" too. After a colon stand the leaf's axes (``leaf_axes``). Where they
+are not said,
 
     layers_*/mlp/kernel [p, q]               pq    paths that differ in one number are the layers
     blocks/mlp/kernel [L, p, q]              Lpq   a leaf for itself holds them on its first axis
@@ -106,7 +107,7 @@ def by_path(params: Any) -> dict[str, Any]:
     def joined(path: tuple) -> str:
         value = path[-1:] == (jax.tree_util.GetAttrKey("value"),)
         inner = path[:-1] if value and len(path) > 1 and siblings[path[:-1]] == 1 else path
-        return jax.tree_util.keystr(inner, simple=True, separator="/")
+        return jax.tree_util.keystr(inner, simple=True, separator="/").replace(".", "/")
 
     return {joined(path): leaf for path, leaf in entries}
 
@@ -133,7 +134,7 @@ def _stacks(leaves: Mapping[str, Any], module: str) -> list[Stack]:
     present = [name for name in _GROUPS.get(module, (module,)) if _ending(leaves, name)]
     if present and set(present) <= set(_HOUSE):
         return [_of_house(leaves, name) for name in present]
-    pattern, _, axes = module.partition(":")
+    pattern, _, axes = module.replace(".", "/").partition(":")
     if "{" in pattern:  # the name of a stack
         return [Stack(module, _expanded(pattern), LeafAxes(axes))]
     matched = [pattern] if pattern in leaves else [p for p in leaves if _matches(p, pattern)]

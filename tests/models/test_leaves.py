@@ -96,8 +96,17 @@ def test_the_eight_names_are_patterns_with_axes():
                 np.testing.assert_array_equal(same, expected)
 
 
+def test_dots_separate_keys_too():
+    tree = {f"backbone.h.{t}.c_fc.weight": numbers(D, M, seed=t) for t in range(L)}
+    for pattern in ("h.*.c_fc.weight", "h/*/c_fc/weight"):
+        (name,) = leaves.resolve(tree, pattern)
+        assert name == "backbone/h/{0,1,2}/c_fc/weight:pq"
+    put_back = leaves.replace(tree, leaves.matrices(tree, name))
+    assert all((put_back[key] == leaf).all() for key, leaf in tree.items())
+
+
 def test_a_name_holds_for_many_models_at_once():
-    names = leaves.resolve(BY_NAME, ("attn/*/kernel", "mlp/kernel"))
+    names = leaves.resolve(BY_NAME, ("out/kernel", "mlp/kernel"))
     assert names[-1] == "layers_{0,1,2}/mlp/kernel:pq"
     assert leaves.resolve(BY_NAME, names) == names
     runs = jax.tree.map(lambda leaf: jnp.stack([leaf, -leaf]), BY_NAME)

@@ -1,0 +1,329 @@
+# %% [markdown]
+# # Bring your own model
+#
+# - A plain function, a Flax linen module, an nnx module and a GPT-2-like checkpoint become models
+#   of this library by one call each.
+# - The same lines then measure them: the flow from each demonstration, the demonstrations that it
+#   selects, condition numbers, what clipping a layer costs.
+# - At the end you name the heads of a checkpoint whose axes nobody wrote down.
+#
+# To run it: `make notebooks`, then open `.cache/notebooks/bring_your_own_model.ipynb`.
+
+# %% tags=["setup"]
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import treescope
+from flax import nnx
+
+from lsa_lab import interop, prompts
+from lsa_lab.analyses import amplification, clipping, heads
+from lsa_lab.harness import style
+from lsa_lab.models import transformer
+from lsa_lab.models.trace import layer_predictions, predict
+from lsa_lab.prompts import Prompt
+from lsa_lab.selection import scores
+from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.training import Training, fit
+
+# %%
+style.notebook()
+
+# %% [markdown]
+# All models get the same prompt: eight demonstrations $(x_i, y_i)$ and a query, as tokens
+# `[n+1, d+1]`, the query last, its label slot 0.
+
+# %%
+task = LinearTask(n=8, d=3, noise_std=0.1)
+
+
+def draw(key, size):
+    return jax.vmap(partial(sample, task=task))(jax.random.split(key, size))
+
+
+prompt = sample(jax.random.key(0), task)
+tokens = prompts.tokens(prompt)
+models = {}  # name: (forward, params)
+
+# %% [markdown]
+# ## A plain function
+#
+# Anything from tokens to a number will do. This one is a kernel smoother: labels, weighted by how
+# near their covariates are to the query. `as_forward` makes it a `forward(params, tokens)` like any
+# other model's.
+
+
+# %%
+def smoother(tokens):
+    x, y, x_query = tokens[:-1, :-1], tokens[:-1, -1], tokens[-1, :-1]
+    return jax.nn.softmax(x @ x_query) @ y
+
+
+models["smoother"] = interop.as_forward(jax.jit(smoother)), None
+flow = amplification.demonstration_flow(*models["smoother"], prompt)
+print("the flow ∂ŷ/∂e_i", flow.shape, "and its sizes", scores.flow_norm(flow[-1]))
+
+# %% [markdown]
+# An analysis that needs more than the prediction says what:
+
+# %%
+try:
+    amplification.token_flow(*models["smoother"], prompt)
+except ValueError as error:
+    print(error)
+
+# %% [markdown]
+# ## A Flax linen module
+#
+# It returns its prediction after every layer, and its stream. Both are optional; what they are for
+# is the table in `help(interop.functions)`.
+
+
+# %%
+class Reader(nn.Module):
+    @nn.compact
+    def __call__(self, tokens):  # [T, e] -> [L+1], [L+1, T, D]
+        rows, read_out = nn.Dense(16, name="read_in")(tokens), nn.Dense(1, name="read_out")
+        stream = [rows]
+        for t in range(2):
+            rows += nn.MultiHeadDotProductAttention(2, name=f"attention_{t}")(rows)
+            rows += nn.Dense(16, name=f"out_{t}")(nn.gelu(nn.Dense(32, name=f"in_{t}")(rows)))
+            stream.append(rows)
+        stream = jnp.stack(stream)
+        return read_out(stream[:, -1])[:, 0], stream
+
+
+linen = interop.as_forward(jax.jit(Reader().apply))
+
+# %% [markdown]
+# `fit` trains it as it trains any model: minutes would make it good, a few seconds do here.
+
+
+# %%
+@jax.jit
+def risk(params, batch):  # [B]
+    predicted = jax.vmap(lambda p: predict(linen(params, prompts.tokens(p))))(batch)
+    return (predicted - batch.y_query) ** 2
+
+
+def loss(params, batch):
+    return risk(params, batch).mean()
+
+
+training = Training(loss, partial(draw, size=32), optax.adam(5e-3), 800)
+run = fit(training, jax.jit(Reader().init)(jax.random.key(1), tokens), jax.random.key(2))
+models["linen"] = linen, run.params
+batch = draw(jax.random.key(3), 500)
+print("risk", loss(run.params, batch), "of predicting zero", (batch.y_query**2).mean())
+print("predictions after 0, 1 and 2 layers", layer_predictions(linen(run.params, tokens)))
+
+# %% [markdown]
+# Its parameters, as Flax has them:
+
+# %%
+treescope.display(jax.tree.map(jnp.shape, run.params, is_leaf=lambda leaf: hasattr(leaf, "shape")))
+
+# %% [markdown]
+# ## An nnx module
+#
+# An nnx module is a function of tokens with its parameters inside. `nnx.split` takes them out, so
+# that they can be changed. Its weights are random: analyses do not ask where weights come from.
+
+
+# %%
+class Layers(nnx.Module):
+    def __init__(self, rngs):
+        self.read_in = nnx.Linear(4, 16, rngs=rngs)
+        attention = partial(nnx.MultiHeadAttention, 2, 16, decode=False, rngs=rngs)
+        self.layers = nnx.List([attention() for _ in range(2)])
+        self.read_out = nnx.Linear(16, 1, rngs=rngs)
+
+    def __call__(self, tokens):
+        rows = self.read_in(tokens)
+        for layer in self.layers:
+            rows += layer(rows)
+        return self.read_out(rows[-1])[0]
+
+
+graph, state = nnx.split(Layers(nnx.Rngs(0)))
+run_layers = jax.jit(lambda state, tokens: nnx.merge(graph, state)(tokens))
+models["nnx"] = interop.as_forward(run_layers), state
+print("prediction", predict(models["nnx"][0](state, tokens)))
+
+# %% [markdown]
+# ## A checkpoint
+#
+# Garg et al. (2208.01066) train a GPT-2 without vocabulary on tokens $x_1, y_1, x_2, \dots$. We
+# have none at hand, so we write one with random weights, as safetensors. `gpt2_regression` reads it
+# into this library's own transformer.
+
+# %%
+config = transformer.Config(
+    token_width=4,
+    num_layers=2,
+    heads=2,
+    key_width=8,
+    width=16,
+    keys="causal",
+    norm=True,
+    mlp_width=32,
+    layout="interleaved",
+    biases=True,
+    final_norm=True,
+    num_positions=2 * task.n + 1,
+)
+params = jax.jit(transformer.init, static_argnums=1)(jax.random.key(4), config)
+params = params.replace(read_in=params.read_in.at[:, -1].set(params.read_in[:, 0]))
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "model.safetensors"
+    interop.to_gpt2_regression(params, config, path)
+    print("a file of", path.stat().st_size, "bytes")
+    params, config = interop.gpt2_regression(path)
+
+# %% [markdown]
+# Analyses differentiate by merged tokens $[x_i, y_i]$. A function in between takes them apart:
+
+
+# %%
+@jax.jit
+def interleaved(params, tokens):
+    pairs, query = tokens[:-1], tokens[-1]
+    prompt = Prompt(pairs[:, :-1], pairs[:, -1], query[:-1], query[-1])
+    trace = transformer.forward(params, prompts.interleaved_tokens(prompt), config)
+    return layer_predictions(trace), trace.stream, trace.heads
+
+
+models["checkpoint"] = interop.as_forward(interleaved), params
+print("predictions after 0, 1 and 2 layers", layer_predictions(models["checkpoint"][0](params, tokens)))
+
+# %% [markdown]
+# ## The same lines for all
+#
+# The flow from each demonstration to the prediction, and the three that GradS selects by its size:
+
+# %%
+picture, axes = style.figure(6.75, 1.9, (1, 4))
+for ax, (name, (forward, params)) in zip(axes, models.items(), strict=True):
+    flow = jax.jit(partial(amplification.demonstration_flow, forward))(params, prompt)
+    sizes = scores.flow_norm(flow[-1])
+    chosen = scores.select(sizes, 3)
+    colours = [style.COLOURS[int(i in chosen)] for i in range(task.n)]
+    ax.bar(range(1, task.n + 1), sizes, color=colours)
+    ax.set(title=name, xlabel="demonstration")
+axes[0].set_ylabel("size of the flow")
+picture
+
+# %% [markdown]
+# ## Layers by path
+#
+# Clipping and condition numbers need to know which leaf is the matrix of which layer. A pattern
+# says so: paths that differ in one number are the layers. A wrong one is answered with what there
+# is.
+
+# %%
+print(clipping.resolve(run.params, "attention_*/*/kernel"))
+try:
+    clipping.resolve(run.params, "atention_*/out/kernel")
+except ValueError as error:
+    print(error)
+
+# %% [markdown]
+# Flax keeps the heads of a kernel on an axis of their own, `[D, H, k]`. They are stacked into
+# `[D, Hk]`, as this library stacks its own. The four modules of the house are names of paths too.
+
+# %%
+patterns = {
+    "linen": "attention_*/out/kernel",
+    "nnx": "layers/*/out/kernel",
+    "checkpoint": "w_o",
+}
+for name, pattern in patterns.items():
+    print(f"{name:11}", clipping.condition_numbers(models[name][1], pattern))
+
+# %% [markdown]
+# Clip one layer of the trained module: the smallest half of the singular values of what its
+# attention writes.
+
+# %%
+edited = clipping.clip(run.params, 1, "attention_*/out/kernel", 0.5)
+(before,) = clipping.matrices(run.params, "attention_*/out/kernel").values()
+(after,) = clipping.matrices(edited, "attention_*/out/kernel").values()
+print("ranks", np.linalg.matrix_rank(before), "and", np.linalg.matrix_rank(after))
+print("risk", loss(run.params, batch), "and", loss(edited, batch))
+
+# %% [markdown]
+# All layers and rates at once; the leading axis is that of runs, here one. And its heads, each
+# closed where it writes:
+
+# %%
+rates = clipping.every_rate(16)
+kernels = "attention_*/out/kernel", "in_*/kernel"
+curve = clipping.curve(
+    risk,
+    jax.tree.map(lambda leaf: leaf[None], run.params),
+    batch,
+    modules=kernels,
+    rates=rates,
+)
+
+
+def closed(mask):
+    return loss(heads.masked(run.params, kernels[0], mask), batch)
+
+
+importance = heads.importance(closed, 2, 2)
+picture, axes = style.figure(6.75, 2.2, (1, 3))
+for ax, kernel, m in zip(axes, kernels, range(2), strict=False):
+    for layer in range(2):
+        change = curve.change.mean[0, 0, layer, m]
+        style.line(ax, rates, change, f"layer {layer + 1}", color=style.COLOURS[layer])
+    ax.set(title=kernel, xlabel="share of singular values cut", ylabel="change of risk")
+axes[0].legend()
+axes[2].bar(range(4), importance.ravel())
+axes[2].set(title="heads", xticks=range(4), xticklabels=["1.1", "1.2", "2.1", "2.2"])
+axes[2].set(xlabel="layer.head", ylabel="rise of risk without it")
+picture
+
+# %% [markdown]
+# ## Exercise
+#
+# A checkpoint of somebody else has two layers and two heads of width 3, which are folded into one
+# axis of the projection that they write with. The layer computes `rows + read @ weight.T`, where
+# `read` `[T, Hk]` holds what the first head reads, then what the second reads.
+#
+# Write the module with which `heads.masked` closes a head.
+#
+# Hints. The path is that of `h.*.proj.weight`. After a colon stand the leaf's axes, as in
+# `help(lsa_lab.models.leaves)`: `(2k)` are two heads in one axis, and the other axis has any
+# letter. Is the first axis of `weight` what comes in or what goes out?
+
+# %% tags=["setup"]
+draws = np.random.default_rng(0).normal(size=(2, 6, 6))
+theirs = {f"h.{t}.proj.weight": jnp.asarray(draws[t]) for t in range(2)}
+
+# %% tags=["exercise"]
+module = None  # fill in, as in "h.*.proj.weight:..."
+
+
+# %% tags=["check"]
+def closes_a_head(module):
+    """Without head 2 of layer 1, what head 1 reads is written as before, and all of layer 2 is."""
+    mask = jnp.array([[1.0, 0.0], [1.0, 1.0]])
+    first, second = jax.tree.leaves(heads.masked(theirs, module, mask))
+    by_hand = theirs["h.0.proj.weight"].at[:, 3:].set(0)
+    return bool((first == by_hand).all() and (second == theirs["h.1.proj.weight"]).all())
+
+
+solved = False
+if module is not None:
+    try:
+        solved = closes_a_head(module)
+    except (ValueError, AssertionError) as error:
+        print(error)
+print("solved" if solved else "not yet")
