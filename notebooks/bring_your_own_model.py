@@ -127,7 +127,7 @@ print("predictions after 0, 1 and 2 layers", layer_predictions(linen(run.params,
 # Its parameters, as Flax has them:
 
 # %%
-treescope.display(jax.tree.map(jnp.shape, run.params, is_leaf=lambda leaf: hasattr(leaf, "shape")))
+treescope.display(run.params)
 
 # %% [markdown]
 # ## An nnx module
