@@ -58,7 +58,12 @@ def keep_only(picture: "Figure", letter: str, width: float) -> None:
     picture.set_layout_engine("constrained")
     if scale is not None:
         picture.colorbar(scale[0], ax=panel, label=scale[1])
-    if entries is not None:
+    below = {text.get_text() for legend in picture.legends for text in legend.get_texts()}
+    for legend in list(picture.legends):
+        legend.remove()
+    if entries is not None and below & set(entries[1]):
+        picture.legend(*entries, loc="outside lower center", ncols=2)
+    elif entries is not None:
         panel.legend(*entries)
     picture.set_size_inches(width, height)
 
@@ -72,11 +77,12 @@ def panels_of(picture: "Figure") -> "dict[str, Axes]":
 
 
 def _height(picture: "Figure", panel: "Axes", width: float) -> float:
-    """Inches in the panel's own proportions; a high and narrow one grows no higher than it is."""
+    """Inches: in the panel's proportions, but rows of text keep the room that they have now."""
     box = panel.get_tightbbox()
     if box is None:
         return 0.75 * width
-    return min(width * box.height / box.width, max(width, box.height / picture.dpi))
+    scaled, now = width * box.height / box.width, box.height / picture.dpi
+    return min(scaled, max(width, now)) if scaled > now else max(scaled, min(now, 1.5 * width))
 
 
 def _scale(picture: "Figure", panel: "Axes") -> tuple[Any, str] | None:

@@ -67,6 +67,25 @@ def test_a_legend_of_other_series_stays_behind():
         assert right.get_legend() is None
 
 
+def test_a_legend_of_the_whole_figure_stays_where_its_series_are():
+    for letter, labels in (("a", {"theory"}), ("b", set())):
+        with style.context():
+            picture, (left, right) = style.figure(6, 3, (1, 2))
+            left.plot([1, 2], [1, 2], label="theory")
+            right.plot([1, 2], [2, 1])
+            picture.legend(*left.get_legend_handles_labels(), loc="outside lower center")
+            panels.keep_only(picture, letter, 3.0)
+            assert {t.get_text() for own in picture.legends for t in own.get_texts()} == labels
+            assert left.get_legend() is right.get_legend() is None
+
+
+def test_rows_of_text_keep_their_room_in_a_narrow_panel():
+    with style.context():
+        picture, _ = style.figure(6.75, 2.5)
+        panels.keep_only(picture, "a", 3.25)
+        assert picture.get_size_inches()[1] > 2.3, "its proportions alone would give it 1.2"
+
+
 def test_a_letter_that_is_not_there_is_refused():
     with style.context(), pytest.raises(RefusalError, match="no panel 'z': the figure has a, b"):
         panels.keep_only(style.figure(4, 2, (1, 2))[0], "z", 3.0)
