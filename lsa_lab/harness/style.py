@@ -52,6 +52,8 @@ _SETTINGS = {
 }
 _SCREEN = 120  # dots an inch, of two pixels each: type of 8 points is as large as a notebook's text
 
+_WITHOUT_DATE = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
+
 
 @contextlib.contextmanager
 def context() -> Iterator[None]:
@@ -237,9 +239,14 @@ def with_caption(picture: "Figure", text: str) -> "Figure":
 
 
 def save(picture: "Figure", folder: Path, name: str = "figure") -> None:
-    """NAME.pdf and NAME.png, without a date, so that the same data give the same bytes."""
-    for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
-        content = io.BytesIO()
-        with context():
-            picture.savefig(content, format=kind, metadata=metadata)
-        write(folder / f"{name}.{kind}", content.getvalue())
+    """NAME.pdf and NAME.png."""
+    for kind in _WITHOUT_DATE:
+        write(folder / f"{name}.{kind}", content(picture, kind))
+
+
+def content(picture: "Figure", kind: str) -> bytes:
+    """The file of a kind, pdf or png, without a date: the same data give the same bytes."""
+    file = io.BytesIO()
+    with context():
+        picture.savefig(file, format=kind, metadata=_WITHOUT_DATE[kind])
+    return file.getvalue()
