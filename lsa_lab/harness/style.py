@@ -104,8 +104,8 @@ def stacked(
         rows = picture.add_gridspec(len(heights), 1, height_ratios=heights)
         axes = [
             picture.add_subplot(cell)
-            for row, shares in zip(rows, columns, strict=True)
-            for cell in row.subgridspec(1, len(shares), width_ratios=shares)
+            for row, shares in zip(range(len(heights)), columns, strict=True)
+            for cell in rows[row].subgridspec(1, len(shares), width_ratios=shares)
         ]
         _letter(axes)
     return picture, axes
