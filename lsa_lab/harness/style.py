@@ -8,6 +8,7 @@ import io
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,20 +80,24 @@ def notebook() -> None:
 
 
 def figure(
-    width: float, height: float, panels: tuple[int, int] = (1, 1)
+    width: float, height: float, panels: tuple[int, int] = (1, 1), first: str = "a"
 ) -> "tuple[Figure, list[Axes]]":
-    """An empty figure, in inches, of rows x columns axes, listed row by row and lettered."""
+    """An empty figure, in inches, of rows x columns axes, listed row by row and lettered; an
+    appendix goes on in the letters, from ``first``."""
     from matplotlib.figure import Figure
 
     with context():
         picture = Figure(figsize=(width, height), layout="constrained")
         axes = list(picture.subplots(*panels, squeeze=False).flat)
-        _letter(axes)
+        _letter(axes, first)
     return picture, axes
 
 
 def stacked(
-    width: float, heights: Sequence[float], columns: Sequence[Sequence[float]]
+    width: float,
+    heights: Sequence[float],
+    columns: Sequence[Sequence[float]],
+    first: str = "a",
 ) -> "tuple[Figure, list[Axes]]":
     """Rows of panels, one below the other, each with margins of its own: long names of rows in one
     take no room from another. ``heights`` in inches; ``columns`` are the shares of each row's
@@ -107,13 +112,13 @@ def stacked(
             for row, shares in zip(range(len(heights)), columns, strict=True)
             for cell in rows[row].subgridspec(1, len(shares), width_ratios=shares)
         ]
-        _letter(axes)
+        _letter(axes, first)
     return picture, axes
 
 
-def _letter(axes: "list[Axes]") -> None:
-    if len(axes) > 1:
-        for ax, letter in zip(axes, "abcdefghijklmnopqrstuvwxyz", strict=False):
+def _letter(axes: "list[Axes]", first: str) -> None:
+    if len(axes) > 1 or first != "a":
+        for ax, letter in zip(axes, ascii_lowercase[ascii_lowercase.index(first) :], strict=False):
             ax.set_title(letter, loc="left", fontweight="bold")
 
 

@@ -55,3 +55,10 @@ def test_a_notebook_has_the_look_of_the_house_for_good():
     with matplotlib.rc_context({"font.size": 30}):
         style.notebook()
         assert style.figure(3, 2)[1][0].text(0, 0, "outside of any context").get_fontsize() == 8
+
+
+def test_an_appendix_goes_on_in_the_letters():
+    for _, axes in (style.figure(3.25, 2, (1, 2), "g"), style.stacked(3.25, (2,), ((1, 1),), "g")):
+        assert [ax.get_title("left") for ax in axes] == ["g", "h"]
+    assert style.figure(3.25, 2, first="g")[1][0].get_title("left") == "g"
+    assert style.figure(3.25, 2)[1][0].get_title("left") == ""
