@@ -50,7 +50,8 @@ def gpt2_regression(path: str | Path, num_heads: int | None = None) -> tuple[Par
     """
     arrays, facts = load(Path(path))
     leaves, num_layers = leaves_of(arrays, path)
-    width, count = leaves["wpe.weight"].shape[1], num_heads or facts.get("n_head")
+    width = leaves["wpe.weight"].shape[1]
+    count = facts.get("n_head") if num_heads is None else num_heads
     if count is None:
         raise ValueError(
             f"num_heads is None, and neither config.json nor the metadata of {path} says n_head: "

@@ -16,9 +16,8 @@ from lsa_lab.models.trace import label_slots
 from lsa_lab.prompts import Prompt, interleaved_tokens
 
 LAYERS, HEADS, WIDTH, HIDDEN, D, N = 2, 2, 8, 12, 3, 4
-RNG = np.random.default_rng(0)
-X, Y = RNG.normal(size=(N + 1, D)), RNG.normal(size=N + 1)
-PROMPT = Prompt(*map(jnp.asarray, (X[:-1], Y[:-1], X[-1], Y[-1])))
+X, Y = np.split(np.random.default_rng(0).normal(size=(N + 1, D + 1)), [D], axis=1)
+PROMPT = Prompt(*map(jnp.asarray, (X[:-1], Y[:-1, 0], X[-1], Y[-1, 0])))
 
 
 def weights(prefix="_backbone."):
@@ -37,7 +36,8 @@ def weights(prefix="_backbone."):
     shapes = {prefix + name: shape for name, shape in shapes.items()}
     shapes |= {"_read_in.weight": (WIDTH, D), "_read_in.bias": (WIDTH,)}
     shapes |= {"_read_out.weight": (1, WIDTH), "_read_out.bias": (1,)}
-    return {name: RNG.normal(size=shape) for name, shape in shapes.items()}
+    rng = np.random.default_rng(1)
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
 
 
 def norm(rows, leaves, name):
@@ -86,7 +86,7 @@ def written(tmp_path, leaves, name="model.safetensors", **facts):
 @pytest.mark.parametrize("prefix", ["_backbone.", "transformer.", ""])
 def test_a_file_predicts_as_their_forward(tmp_path, prefix):
     leaves = weights(prefix)
-    expected = theirs(leaves, X, Y, prefix)
+    expected = theirs(leaves, X, Y[:, 0], prefix)
     unused = {f"{prefix}wte.weight": np.ones((5, WIDTH)), f"{prefix}h.0.attn.bias": np.ones((1, 1))}
     params, config = gpt2_regression(written(tmp_path, leaves | unused), num_heads=HEADS)
     tokens = interleaved_tokens(PROMPT)
@@ -97,7 +97,7 @@ def test_a_file_predicts_as_their_forward(tmp_path, prefix):
         lens = -label_slots(trace)[:, ::2]
         np.testing.assert_allclose(lens, expected, rtol=1e-9)  # every layer, the logit lens
         for name, leaf in vars(params).items():  # Control: no leaf is without effect
-            other = leaf * RNG.uniform(0.5, 1.5, leaf.shape)
+            other = leaf * np.random.default_rng(2).uniform(0.5, 1.5, leaf.shape)
             changed = predict(params.replace(**{name: other}), tokens, config)
             same = np.allclose(changed, expected[-1], rtol=1e-6)
             assert same == (name == "b_k"), name  # a softmax does not see what all keys share

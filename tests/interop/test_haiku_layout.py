@@ -12,18 +12,17 @@ from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.models.trace import layer_predictions
 
 E, K, N = 4, 3, 5
-RNG = np.random.default_rng(0)
-ROWS = RNG.normal(size=(N + 1, E))
+ROWS = np.random.default_rng(0).normal(size=(N + 1, E))
 ROWS[-1, -1] = 0
 
 
 def dictionary(num_heads, modules):
     """Random weights under the names that Haiku gives them."""
-    wide, weights = num_heads * K, {}
+    rng, wide, weights = np.random.default_rng(1), num_heads * K, {}
     for module in modules:
         for part in ("query", "key", "value"):
-            weights[f"transformer/{module}/{part}"] = {"w": RNG.normal(size=(E, wide))}
-        weights[f"transformer/{module}/linear"] = {"w": RNG.normal(size=(wide, E))}
+            weights[f"transformer/{module}/{part}"] = {"w": 0.5 * rng.normal(size=(E, wide))}
+        weights[f"transformer/{module}/linear"] = {"w": 0.5 * rng.normal(size=(wide, E))}
     return weights
 
 
