@@ -108,9 +108,9 @@ def stacked(
         picture = Figure(figsize=(width, sum(heights)), layout="constrained")
         rows = picture.add_gridspec(len(heights), 1, height_ratios=heights)
         axes = [
-            picture.add_subplot(cell)
+            picture.add_subplot(rows[row].subgridspec(1, len(shares), width_ratios=shares)[column])
             for row, shares in zip(range(len(heights)), columns, strict=True)
-            for cell in rows[row].subgridspec(1, len(shares), width_ratios=shares)
+            for column in range(len(shares))
         ]
         _letter(axes, first)
     return picture, axes
