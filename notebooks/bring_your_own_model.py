@@ -21,6 +21,7 @@ import numpy as np
 import optax
 import treescope
 from flax import nnx
+from safetensors.numpy import save_file
 
 from lsa_lab import interop, prompts
 from lsa_lab.analyses import amplification, clipping, heads
@@ -67,7 +68,7 @@ def smoother(tokens):
 
 models["smoother"] = interop.as_forward(jax.jit(smoother)), None
 flow = amplification.demonstration_flow(*models["smoother"], prompt)
-print("the flow ∂ŷ/∂e_i", flow.shape, "and its sizes", scores.flow_norm(flow[-1]))
+print("the flow ∂ŷ/∂e_i", flow.shape, "and its sizes", scores.flow_norm(flow[-1]).round(2))
 
 # %% [markdown]
 # An analysis that needs more than the prediction says what:
@@ -160,31 +161,42 @@ print("prediction", predict(models["nnx"][0](state, tokens)))
 # ## A checkpoint
 #
 # Garg et al. (2208.01066) train a GPT-2 without vocabulary on tokens $x_1, y_1, x_2, \dots$. We
-# have none at hand, so we write one with random weights, as safetensors. `gpt2_regression` reads it
-# into this library's own transformer.
+# have none at hand, so we write random weights of two layers under its names, as safetensors.
 
 # %%
-config = transformer.Config(
-    token_width=4,
-    num_layers=2,
-    heads=2,
-    key_width=8,
-    width=16,
-    keys="causal",
-    norm=True,
-    mlp_width=32,
-    layout="interleaved",
-    biases=True,
-    final_norm=True,
-    num_positions=2 * task.n + 1,
-)
-params = jax.jit(transformer.init, static_argnums=1)(jax.random.key(4), config)
-params = params.replace(read_in=params.read_in.at[:, -1].set(params.read_in[:, 0]))
+layer = {
+    "ln_1.weight": [16],
+    "ln_1.bias": [16],
+    "attn.c_attn.weight": [16, 48],
+    "attn.c_attn.bias": [48],
+    "attn.c_proj.weight": [16, 16],
+    "attn.c_proj.bias": [16],
+    "ln_2.weight": [16],
+    "ln_2.bias": [16],
+    "mlp.c_fc.weight": [16, 64],
+    "mlp.c_fc.bias": [64],
+    "mlp.c_proj.weight": [64, 16],
+    "mlp.c_proj.bias": [16],
+}
+shapes = {"_read_in.weight": [16, 3], "_read_in.bias": [16], "_read_out.weight": [1, 16]}
+shapes |= {"_read_out.bias": [1], "_backbone.wpe.weight": [17, 16]}
+shapes |= {"_backbone.ln_f.weight": [16], "_backbone.ln_f.bias": [16]}
+shapes |= {f"_backbone.h.{t}.{name}": shape for t in (0, 1) for name, shape in layer.items()}
+rng = np.random.default_rng(0)
+checkpoint = {
+    name: rng.normal(size=shape, scale=shape[0] ** -0.5).astype(np.float32)
+    for name, shape in shapes.items()
+}
+
+# %% [markdown]
+# `gpt2_regression` reads such a file into this library's own transformer.
+
+# %%
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "model.safetensors"
-    interop.to_gpt2_regression(params, config, path)
-    print("a file of", path.stat().st_size, "bytes")
+    save_file(checkpoint, path, {"n_head": "2"})
     params, config = interop.gpt2_regression(path)
+config
 
 # %% [markdown]
 # Analyses differentiate by merged tokens $[x_i, y_i]$. A function in between takes them apart:
@@ -200,7 +212,10 @@ def interleaved(params, tokens):
 
 
 models["checkpoint"] = interop.as_forward(interleaved), params
-print("predictions after 0, 1 and 2 layers", layer_predictions(models["checkpoint"][0](params, tokens)))
+print(
+    "predictions after 0, 1 and 2 layers",
+    layer_predictions(models["checkpoint"][0](params, tokens)),
+)
 
 # %% [markdown]
 # ## The same lines for all
@@ -215,7 +230,7 @@ for ax, (name, (forward, params)) in zip(axes, models.items(), strict=True):
     chosen = scores.select(sizes, 3)
     colours = [style.COLOURS[int(i in chosen)] for i in range(task.n)]
     ax.bar(range(1, task.n + 1), sizes, color=colours)
-    ax.set(title=name, xlabel="demonstration")
+    ax.set(title=name, xlabel="demonstration", xticks=(1, 4, 8))
 axes[0].set_ylabel("size of the flow")
 picture
 
@@ -227,7 +242,7 @@ picture
 # is.
 
 # %%
-print(clipping.resolve(run.params, "attention_*/*/kernel"))
+print(*clipping.resolve(run.params, "attention_*/*/kernel"), sep="\n")
 try:
     clipping.resolve(run.params, "atention_*/out/kernel")
 except ValueError as error:
@@ -238,13 +253,16 @@ except ValueError as error:
 # `[D, Hk]`, as this library stacks its own. The four modules of the house are names of paths too.
 
 # %%
-patterns = {
-    "linen": "attention_*/out/kernel",
-    "nnx": "layers/*/out/kernel",
-    "checkpoint": "w_o",
-}
+patterns = {"linen": "attention_*/out/kernel", "nnx": "layers/*/out/kernel", "checkpoint": "w_o"}
 for name, pattern in patterns.items():
     print(f"{name:11}", clipping.condition_numbers(models[name][1], pattern))
+
+# %% [markdown]
+# A file's arrays need no model at all. They are [in, out] where ours are [out, in]: a matrix and
+# its transpose have the same singular values.
+
+# %%
+print(f"{'the file':11}", clipping.condition_numbers(checkpoint, "h.*.attn.c_proj.weight"))
 
 # %% [markdown]
 # Clip one layer of the trained module: the smallest half of the singular values of what its
