@@ -139,7 +139,6 @@ def interactions(
 def _through_the_moment(
     params: linear_attention.Params, prompt: Prompt, read: Callable[[Array], Array]
 ) -> Array:  # [L, ..., n, e]
-    linear_attention.check_params(params, "the flow through the moment")
     demonstrations = _demonstrations(prompt)
     query = prompts.tokens(prompt)[-1]
 

@@ -25,7 +25,7 @@ def least_error(key: Array, params: Params, num_heads: int, samples: int = 4096)
     for every sample, whose size decides only how close it comes to the expectation.
     Zero where H is e or more.
     """
-    check_params(params, "the least error")
+    check_params(params, "a bound on the heads")
     check_at_least(num_heads, "num_heads", 0)
     check_at_least(samples, "samples")
     tensors = head_gauge.layer_tensor(params)
@@ -53,7 +53,7 @@ def refitted(
     Alternating least squares for w_pv and w_kq from ``restarts`` Gaussian starts and from the
     largest of the layer's own orthogonal heads; the best end. An upper bound on the least error.
     """
-    check_params(params, "refitting heads")
+    check_params(params, "a refit of the heads")
     check_at_least(num_heads, "num_heads")
     check_at_least(restarts, "restarts", 0)
     check_at_least(sweeps, "sweeps")

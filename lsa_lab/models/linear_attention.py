@@ -100,13 +100,13 @@ def forward(
     return collect(tokens, later, heads)
 
 
-def check_params(params: Any, needed_by: str) -> None:
-    """Raise if a model is not merged linear attention, whose layer maps something needs."""
+def check_params(params: Any, what: str) -> None:
+    """Raise if a model is not merged linear attention, the only one with common layer maps."""
     if not isinstance(params, Params):
+        given = f"{type(params).__module__}.{type(params).__qualname__}"
         raise TypeError(
-            f"{needed_by} needs merged weights, linear_attention.Params, not "
-            f"{type(params).__name__}: merge plain linear heads with transformer.merge; other "
-            "models have no layer maps"
+            f"{what} exists for linear_attention.Params, not {given}: softmax, norms, MLPs and "
+            "causal masks have no common layer map; merge plain linear heads with transformer.merge"
         )
 
 

@@ -17,7 +17,7 @@ from lsa_lab import prompts
 from lsa_lab.arguments import is_concrete
 from lsa_lab.models import linear_attention
 from lsa_lab.models.blocks import gated, head_gates, run_layers
-from lsa_lab.models.linear_attention import Params
+from lsa_lab.models.linear_attention import Params, check_params
 from lsa_lab.models.trace import predict
 
 _LONG = 4  # demonstrations for each coordinate of a token: above, one product of them is enough
@@ -147,11 +147,7 @@ def _left(matrix: Array, b: Array) -> Array:  # [i, k], [k, j, B] -> [i, j, B]
 
 
 def _check(params: Params, second_moment: Array) -> tuple[int, ...]:
-    if not isinstance(params, Params):
-        raise TypeError(
-            f"the moment form exists for linear_attention.Params, not {type(params).__name__}: "
-            "softmax, norm, MLP and causal masks have no common layer map"
-        )
+    check_params(params, "the moment form")
     chex.assert_rank(params.w_kq, 4, custom_message="weights are [L, H, e, e]")
     e = params.w_kq.shape[-1]
     chex.assert_shape(second_moment, (e, e), custom_message="S_0 has the width of the weights")

@@ -18,7 +18,7 @@ from jax import Array
 
 from lsa_lab.arguments import is_concrete
 from lsa_lab.models import moments
-from lsa_lab.models.linear_attention import Params, check_params
+from lsa_lab.models.linear_attention import Params
 
 MAX_SUBSETS = 200_000  # subsets that best_subset is willing to try
 _CHUNK = 256  # subsets or demonstrations tried at once
@@ -67,7 +67,6 @@ def flow_joining(params: Params, pool: Array, query: Array, chosen: Array) -> Ar
     linear attention: S_0 = (Σ_j c_j e_j e_jᵀ + e_i e_iᵀ)/(Σ_j c_j + 1), ŷ = -(W_l)_{e,1..d} x_query
     (derived here; docs/theory, "Scores of demonstrations").
     """
-    check_params(params, "flow_joining")
     _check_chosen(chosen)
     chex.assert_shape(pool, (*chosen.shape, query.shape[0] + 1), custom_message="pool is [m, d+1]")
     together = pool.T @ (chosen[:, None] * pool)

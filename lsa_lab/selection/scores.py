@@ -160,7 +160,7 @@ def encode_flow(params: Params, pool: Array) -> Array:  # [m, e] -> [L, m, e, e]
     matrix of the demonstration (docs/theory, "Moments suffice"), and so is its derivative. Made
     once for all queries, in memory L m e².
     """
-    check_params(params, "encode_flow")
+    check_params(params, "an encoded flow")
     e = _matrix(pool).shape[1]
     chex.assert_shape([params.w_kq, params.w_pv], (None, None, e, e))
     slopes = jax.jacfwd(lambda token: _read_row(params, token))  # [L, e, e], ∂e_i last
