@@ -107,11 +107,11 @@ def stacked(
     with context():
         picture = Figure(figsize=(width, sum(heights)), layout="constrained")
         rows = picture.add_gridspec(len(heights), 1, height_ratios=heights)
-        axes = [
-            picture.add_subplot(rows[row].subgridspec(1, len(shares), width_ratios=shares)[column])
+        cells = [
+            rows[row].subgridspec(1, len(shares), width_ratios=shares)
             for row, shares in zip(range(len(heights)), columns, strict=True)
-            for column in range(len(shares))
         ]
+        axes = [picture.add_subplot(row[i]) for row in cells for i in range(row.ncols)]
         _letter(axes, first)
     return picture, axes
 
