@@ -3,92 +3,121 @@
 import numpy as np
 
 from experiments.heads.rule_names import EQUIVARIANT, LASSO, SPARSE_BAYES
-from experiments.heads.sparse_risk.claims import over_bound
+from experiments.heads.sparse_risk.claims import over_bound, samples
 from experiments.heads.sparse_risk.config import DESCENT, PREPROCESSED, SIGNALS, SQUARES, WEIGHTS
+from experiments.heads.sparse_risk.statements import statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label, off_scale
 
 BOUND = r"$R_\mathrm{rot}$"
-LOOKS = {  # rule: color, marker, line
-    SQUARES: ("grey", "v", ":"),
-    DESCENT: (style.COLOURS[5], "P", "-"),
-    EQUIVARIANT: (style.COLOURS[3], "D", "--"),
-    PREPROCESSED: (style.COLOURS[1], "s", "-"),
-    LASSO: (style.COLOURS[4], "^", "-"),
-    SPARSE_BAYES: (style.COLOURS[2], "o", "-"),
+OVER = f"excess risk / {BOUND}"
+LINES = {  # of the rules beside ridge, from the worst to the best
+    SQUARES: ":",
+    DESCENT: "-",
+    EQUIVARIANT: "--",
+    PREPROCESSED: "-",
+    LASSO: "-",
+    SPARSE_BAYES: "-",
+}
+ORDERS = {  # whose risk is to be less
+    "ridge": "ridge < descent, every n",
+    "preprocessed": "preprocessed < ridge, every n",
+    "noise": "preprocessed < ridge, every σ²",
+    "less_sparse": "preprocessed < ridge, every s",
+    "lasso": "Lasso < ridge, every n",
+    "bayes": "sparse Bayes < both, every n",
+    "dense": "ridge < both, dense weights",
+    "gaussian": "Lasso < preprocessed, Gaussian",
+    "flat": "preprocessed < Lasso, flat",
+}
+RATIOS = {
+    "exact": f"ridge / {BOUND}",
+    "bound": f"least squares, descent / {BOUND}",
+    "nonlinear": "gain of equivariant Bayes",
+    "gain": f"preprocessed / {BOUND}",
+    "plateau": "preprocessed, n · risk / (σ² s)",
+    "stays": "descent, n · risk / (σ² d)",
 }
 
 
-def curve(ax, x, risks, rule, label=None):
+def look(rule: str) -> dict:
+    return style.METHOD["descent" if rule == DESCENT else rule]
+
+
+def curve(ax, x, risks, rule):
     """One rule's mean over runs, at the places where the rule is to be had."""
     runs = risks.sel(rule=rule).transpose("run", ...).values
     kept = np.isfinite(runs).all(0)
-    color, marker, line = LOOKS[rule]
-    style.mean_band(ax, np.asarray(x)[kept], runs[:, kept], label or rule, color, marker, line)
+    x, runs = np.asarray(x)[kept], runs[:, kept]
+    style.mean_band(ax, x, runs, None, **look(rule), style=LINES[rule])
+    return x, runs.mean(0)
 
 
-def against_n(ax, dataset):
-    config = results.config_of(dataset)
-    style.line(ax, dataset.n, dataset.by_n_bound, f"{BOUND}, ridge")
-    for rule in LOOKS:
-        curve(ax, dataset.n, dataset.by_n, rule)
-    style.log_axes(ax, x=True, y=True, ticks=dataset.n.values)
-    ax.set(xlabel="demonstrations n", ylabel="excess risk")
-    ax.set_title(f"against n, σ² = {config.noise_var:g}")
-    ax.legend(loc="lower left")
-
-
-def against(ax, dataset, panel, axis, label):
+def against(ax, dataset, panel, axis, label, names=()):
+    """Every rule over the bound, some named at their last point."""
     ax.axhline(1, color=style.BLACK, lw=1.2)
-    for rule in LOOKS:
-        curve(ax, dataset[axis], over_bound(dataset, panel), rule)
     style.log_axes(ax, x=True, ticks=dataset[axis].values)
-    ax.set(xlabel=label, ylabel=f"excess risk / {BOUND}", ylim=(0, 2))
+    ax.set(xlabel=label, ylabel=OVER, ylim=(0, 2))
+    for rule in LINES:
+        x, risks = curve(ax, dataset[axis], over_bound(dataset, panel), rule)
+        off_scale(ax, x, risks, look(rule)["color"])
+        if rule in names and len(x):
+            direct_label(ax, x[-1], risks[-1], rule, look(rule)["color"], (-2, 5))
+
+
+def judged(ax, dataset, labels, span):
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), labels, span)
 
 
 def plateaus(ax, dataset):
     config = results.config_of(dataset)
     scale = dataset.wide_n / config.loud
-    style.line(ax, dataset.wide_n, dataset.wide_bound * scale, f"{BOUND}, ridge")
+    style.line(ax, dataset.wide_n, dataset.wide_bound * scale)
     for rule in (DESCENT, PREPROCESSED, LASSO):
-        curve(ax, dataset.wide_n, dataset.wide * scale, rule)
-    for level, name in ((config.wide_d, "d"), (config.s, "s")):
-        ax.axhline(level, color="grey", lw=0.8, ls="--")
-        words = f"{name} = {level}"
-        ax.annotate(words, (0.02, level), (0, -9), ("axes fraction", "data"), "offset points")
+        x, risks = curve(ax, dataset.wide_n, dataset.wide * scale, rule)
+        above = 3 if rule == PREPROCESSED else -5
+        direct_label(ax, x[0], risks[0], rule, look(rule)["color"], (6, above))
+    for level, name, place in ((config.wide_d, "d", x[-1]), (config.s, "s", x[0])):
+        ax.axhline(level, color="grey", lw=0.8, ls=":")
+        direct_label(ax, place, level, f"{name} = {level}", "dimgrey", (0, -3))
     ax.set_ylim(config.s / 1.5, None)
     style.log_axes(ax, x=True, y=True, ticks=dataset.wide_n.values)
     ax.set(xlabel="demonstrations n", ylabel="n · excess risk / σ²")
-    ax.set_title(f"two plateaus: flat, d = {config.wide_d}, σ² = {config.loud:g}")
 
 
 def kinds_of_weights(ax, dataset):
-    """Every rule for every kind of weights, over the bound."""
-    config = results.config_of(dataset)
-    rules = [rule for rule in LOOKS if rule != SQUARES]
-    for i, rule in enumerate(rules):
-        color, marker, _ = LOOKS[rule]
+    """A row for each rule: filled, open and pale points for the kinds of weights."""
+    rules, faces = list(LINES), ({}, {"mfc": "white"}, {"alpha": 0.35})
+    for row, rule in enumerate(rules):
         runs = over_bound(dataset, "by_law").sel(rule=rule).transpose("run", "law").values
-        x = np.arange(len(WEIGHTS)) + 0.15 * (i - (len(rules) - 1) / 2)
-        style.mean_points(ax, x, runs, fmt=marker, color=color)
-    ax.axhline(1, color=style.BLACK, lw=1.2)
-    ax.set_xticks(range(3), ["Gaussian\nnon-zeros", "flat\nnon-zeros", "dense Gaussian\n(control)"])
-    ax.set(ylabel=f"excess risk / {BOUND}", ylim=(0, None))
-    ax.set_title(f"kinds of weights, n = {config.n}, σ² = {config.loud:g}")
+        for values, face in zip(runs.T, faces, strict=True):
+            ends = np.ravel(style.mean_ends(values[:, None]))
+            ax.plot(ends, [row, row], "-", color=look(rule)["color"])
+            point = look(rule) | {"marker": look(rule)["marker"] or "|"}
+            ax.plot(values.mean(), row, **point, ls="none", ms=5, **face)
+            if rule == SPARSE_BAYES:
+                kind = WEIGHTS[runs.T.tolist().index(values.tolist())]
+                direct_label(ax, values.mean(), row, kind, look(rule)["color"], (0, -5))
+    ax.axvline(1, color=style.BLACK, lw=1.2)
+    ax.set_yticks(range(len(rules)), rules, fontsize=7)
+    ax.set(xlabel=OVER, xlim=(0, 1.7), ylim=(len(rules) - 0.2, -0.6))
+    direct_label(ax, 1, -0.4, "ridge", style.BLACK, (3, 0))
 
 
 def duel(ax, dataset):
     """Preprocessed descent over the Lasso, against n."""
-    config = results.config_of(dataset)
-    for i, signal in enumerate(SIGNALS):
+    looks = ((None, -6), ("white", 5))
+    for signal, name, (face, above) in zip(SIGNALS, WEIGHTS, looks, strict=False):
         both = dataset.long.sel(signal=signal)
         lasso = both.sel(rule=LASSO)
         runs = (both.sel(rule=PREPROCESSED) - lasso) / lasso.mean("run") + 1
-        values, name = runs.transpose("run", ...).values, f"{WEIGHTS[i]} non-zeros"
-        color, marker = style.COLOURS[i], style.MARKERS[i]
-        style.mean_band(ax, dataset.length.values, values, name, color, marker)
+        n, values = dataset.length.values, runs.transpose("run", ...).values
+        style.mean_band(ax, n, values, None, **look(PREPROCESSED))
+        ax.lines[-1].set(mfc=face or look(PREPROCESSED)["color"])
+        place = (n[-1], values[:, -1].mean())
+        direct_label(ax, *place, name, look(PREPROCESSED)["color"], (0, above))
     ax.axhline(1, color=style.BLACK, lw=1.2)
     style.log_axes(ax, x=True, ticks=dataset.length.values)
     ax.set(xlabel="demonstrations n", ylabel="preprocessed descent / Lasso")
-    ax.set_title(f"who is ahead, d = {config.d}, σ² = {config.loud:g}")
-    ax.legend()

@@ -5,20 +5,37 @@ from experiments.heads.sparse_risk import curves
 from experiments.heads.sparse_risk.claims import over_bound
 from experiments.heads.sparse_risk.config import PREPROCESSED, RULES
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(10.0, 6.4, (2, 3))
-    curves.against_n(axes[0], dataset)
-    curves.against(axes[1], dataset, "by_noise", "noise_var", "noise variance σ²")
-    axes[1].set_title(f"against noise, n = {config.n}")
-    curves.against(axes[2], dataset, "by_s", "s", f"non-zeros s of {config.d}")
-    axes[2].set_title(f"against sparsity, n = {config.n}, σ² = {config.loud:g}")
-    curves.plateaus(axes[3], dataset)
-    curves.kinds_of_weights(axes[4], dataset)
-    curves.duel(axes[5], dataset)
+    figure, axes = style.stacked(6.75, (2.3, 2.3, 2.3), ((1, 1),) * 3)
+    kinds, by_n, by_s, wide, duel, judged = axes
+    curves.kinds_of_weights(kinds, dataset)
+    kinds.set_title("what each rule loses")
+    names = (PREPROCESSED, LASSO, SPARSE_BAYES)
+    curves.against(by_n, dataset, "by_n", "n", "demonstrations n", names)
+    by_n.set_title(f"against n, σ² = {config.noise_var:g}")
+    curves.against(by_s, dataset, "by_s", "s", f"non-zeros s of {config.d}")
+    by_s.set_title(f"against sparsity, n = {config.n}")
+    curves.plateaus(wide, dataset)
+    wide.set_title(f"two plateaus: flat, d = {config.wide_d}")
+    curves.duel(duel, dataset)
+    duel.set_title(f"who is ahead, d = {config.d}")
+    curves.judged(judged, dataset, curves.ORDERS, (-0.15, 0.6))
+    judged.set(xlabel=f"difference of risks / {curves.BOUND}", title="judged: whose risk is less")
+    return figure
+
+
+def appendix(dataset):
+    """The rules against noise, and what is judged beside their order."""
+    config = results.config_of(dataset)
+    figure, (noise, judged) = style.stacked(6.75, (2.4,), ((1, 1),))
+    curves.against(noise, dataset, "by_noise", "noise_var", "noise variance σ²")
+    noise.set_title(f"against noise, n = {config.n}")
+    curves.judged(judged, dataset, curves.RATIOS, (0, 2.2))
+    judged.set(xlabel="ratio", title="what is judged")
     return figure
 
 
@@ -30,12 +47,16 @@ def caption(dataset) -> str:
     return (
         "Those that see coordinates: preprocessed descent, the Lasso and the sparse Bayes rule "
         f"lose {gain[PREPROCESSED]}, {gain[LASSO]} and {gain[SPARSE_BAYES]} less than ridge. "
+        f"σ² = {config.loud:g} but in b, n = {config.n} in a and c, d = {config.d} and "
+        f"s = {config.s} if not said. "
         f"{curves.BOUND}: the least risk of rules that ignore directions and are linear in the "
-        f"labels, attained by ridge, here with d = {config.d}, s = {config.s}, n = {config.n}, "
-        f"σ² = {config.loud:g}. The exact Bayes rule is shown where it can be enumerated; the best "
-        f"of all rules that commute with rotations is {gain[EQUIVARIANT]} below the bound, and for "
-        f"s = {few} {100 * float(1 - scarce.mean()):.0f} %. a to c: Gaussian non-zeros; d, e: "
-        "colours as in a. Penalty and number of steps are the best for each task, chosen on other "
-        f"prompts. Means over {config.runs * config.prompts} common prompts in {config.runs} runs "
-        f"(d: {config.runs * config.wide_prompts}) and their 95 % intervals."
+        "labels, attained by ridge (black). a: filled, Gaussian non-zeros; open, flat ones; pale, "
+        "dense weights, a control. b, c: Gaussian, colours as in a; the exact Bayes rule where it "
+        f"can be enumerated; the best rule that commutes with rotations is {gain[EQUIVARIANT]} "
+        f"below the bound, for s = {few} {100 * float(1 - scarce.mean()):.0f} %. f: "
+        f"{judged_panel.KEY} (here ± {config.errors:g} standard errors). Penalty and number of "
+        "steps: the best on other prompts. Means over "
+        f"{config.runs * config.prompts} common prompts in {config.runs} runs (d: "
+        f"{config.runs * config.wide_prompts}) and their 95 % intervals. Appendix: against noise, "
+        "and ratios that are judged."
     )
