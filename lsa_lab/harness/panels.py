@@ -5,7 +5,7 @@ it is laid out anew at the width asked for, not scaled.
 """
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,13 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _COLORBAR = "<colorbar>"  # what Matplotlib labels the axes of one
 
 
-def save(picture: "Figure", letter: str, width: float, folder: Path) -> list[Path]:
-    """panel_LETTER.pdf, .svg and .png in the folder, ``width`` inches wide."""
-    paths = []
+def save(pictures: "Sequence[Figure]", letter: str, width: float, folder: Path) -> list[Path]:
+    """panel_LETTER.pdf, .svg and .png in the folder, ``width`` inches wide, of the picture that has
+    the panel."""
+    letters = [name for picture in pictures for name in panels_of(picture)]
+    if letter not in letters:
+        raise RefusalError(f"no panel {letter!r}: the figure has {', '.join(letters)}")
+    picture, paths = next(each for each in pictures if letter in panels_of(each)), []
     with style.context():
         keep_only(picture, letter, width)
         for kind, metadata in KINDS.items():
@@ -42,8 +46,6 @@ def keep_only(picture: "Figure", letter: str, width: float) -> None:
     from matplotlib.gridspec import GridSpec
 
     panels = panels_of(picture)
-    if letter not in panels:
-        raise RefusalError(f"no panel {letter!r}: the figure has {', '.join(panels)}")
     panel = panels[letter]
     picture.draw_without_rendering()  # lays it out
     height = _height(picture, panel, width)

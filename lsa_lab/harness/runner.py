@@ -135,10 +135,13 @@ def draw(experiment: Experiment, folder: Path, with_caption: bool = False) -> No
 
 
 def draw_panel(experiment: Experiment, folder: Path, letter: str, width: float) -> list[Path]:
-    """One panel of the figure, as files of its own beside it."""
-    dataset = results.load(folder / "result.nc")
+    """One panel of the figure or of its appendix, as files of its own beside it."""
+    dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
     with style.context():
-        return panels.save(experiment.door("figure").plot(dataset), letter, width, folder)
+        pictures = [door.plot(dataset)]
+        if hasattr(door, "appendix"):
+            pictures.append(door.appendix(dataset))
+        return panels.save(pictures, letter, width, folder)
 
 
 def load(experiment: Experiment, tier: str, folder: Path) -> "xr.Dataset":

@@ -86,9 +86,13 @@ def test_rows_of_text_keep_their_room_in_a_narrow_panel():
         assert picture.get_size_inches()[1] > 2.3, "its proportions alone would give it 1.2"
 
 
-def test_a_letter_that_is_not_there_is_refused():
-    with style.context(), pytest.raises(RefusalError, match="no panel 'z': the figure has a, b"):
-        panels.keep_only(style.figure(4, 2, (1, 2))[0], "z", 3.0)
+def test_an_appendix_goes_on_with_the_letters_and_another_letter_is_refused(tmp_path):
+    with style.context():
+        pictures = [style.figure(4, 2, (1, 2))[0], style.figure(4, 2, (1, 2), first="c")[0]]
+        with pytest.raises(RefusalError, match="no panel 'z': the figure has a, b, c, d"):
+            panels.save(pictures, "z", 3.0, tmp_path)
+        paths = panels.save(pictures, "d", 3.0, tmp_path)
+    assert [path.name for path in paths] == ["panel_d.pdf", "panel_d.svg", "panel_d.png"]
 
 
 def test_draw_panel_writes_three_files_beside_the_figure(toy, program, capsys):
