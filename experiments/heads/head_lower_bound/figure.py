@@ -5,46 +5,54 @@ import numpy as np
 from experiments.heads.head_lower_bound.claims import over_all_heads, samples
 from lsa_lab import results
 from lsa_lab.harness import style
+from lsa_lab.harness.marks import direct_label
 from lsa_lab.theory.wishart import rotation_invariant_bound
 
-LABELS = {"alone": "features alone", "beside raw": "beside raw covariates"}
+PREPROCESSED, RIDGE = style.METHOD["preprocessed descent"], style.METHOD["ridge"]
+LOOKS = {  # features: fill, line, words
+    "alone": (PREPROCESSED["color"], "-", "features alone"),
+    "beside raw": ("white", "--", "beside raw covariates"),
+}
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 2.6, (1, 2))
-    plot_risk(axes[0], dataset, config)
-    plot_ratio(axes[1], dataset, config)
+    figure, axes = style.figure(6.75, 2.5, (1, 2))
+    plot_ratio(axes[0], dataset, config)
+    plot_risk(axes[1], dataset, config)
     return figure
-
-
-def plot_risk(ax, dataset, config):
-    """Descent on the features of H heads, and the least risk of rules that ignore directions."""
-    used = dataset.used.values
-    for i, (features, label) in enumerate(LABELS.items()):
-        risk = dataset.risk.sel(features=features).values
-        look = dict(color=style.COLOURS[i], fmt=f"-{style.MARKERS[i]}", capsize=2)
-        style.median_points(ax, used * 1.03**i, risk, label, **look)
-    ridge = rotation_invariant_bound(config.n, config.d, config.noise_std**2)
-    ax.axhline(ridge, color=style.BLACK, lw=1.2, label="best rotation-invariant rule")
-    style.log_axes(ax, x=True, ticks=used)
-    ax.set(xlabel="heads H of the first layer", ylabel="excess risk of descent", ylim=(0, None))
-    ax.legend(loc="lower left")
 
 
 def plot_ratio(ax, dataset, config):
     """The risk over that with d heads, as it is judged where it is least."""
     ratio = over_all_heads(dataset)
-    used = ratio.used.values
-    for i, features in enumerate(LABELS):
-        look = dict(color=style.COLOURS[i], fmt=style.MARKERS[i], capsize=2)
-        style.median_points(ax, used * 1.05**i, ratio.sel(features=features).values, **look)
+    curves(ax, ratio)
     ax.axhline(1, color="grey", lw=0.8)
+    ax.set_ylim(0, None)
     top = ax.get_ylim()[1]
     ax.axhspan(config.dearer, max(top, config.dearer), color="grey", alpha=0.2, lw=0)
+    ax.set(xlabel=f"heads H < d = {config.d}", ylabel=f"risk / that with {config.d} heads")
+    ax.set(title="fewer heads cost risk", ylim=(0, top))
+
+
+def plot_risk(ax, dataset, config):
+    """Descent on the features of H heads, and the least risk of rules that ignore directions."""
+    curves(ax, dataset.risk)
+    ridge = rotation_invariant_bound(config.n, config.d, config.noise_std**2)
+    ax.axhline(ridge, color=RIDGE["color"], lw=1.2)
+    direct_label(ax, dataset.used.values[-1], ridge, "ridge", RIDGE["color"], (-2, 3))
+    ax.set(xlabel="heads H of the first layer", ylabel="excess risk of descent", ylim=(0, None))
+    ax.set_title("beside ridge")
+
+
+def curves(ax, values):  # [features, run, used]
+    """Medians by the number of heads, named above their first."""
+    used = values.used.values
+    for features, (fill, dashes, words) in LOOKS.items():
+        runs = values.sel(features=features).transpose("run", "used").values
+        style.median_points(ax, used, runs, **PREPROCESSED, mfc=fill, ls=dashes, ms=5, capsize=2)
+        direct_label(ax, used[0], np.median(runs[:, 0]), words, PREPROCESSED["color"], (8, 5))
     style.log_axes(ax, x=True, ticks=used)
-    ax.set(xlabel=f"heads H < d = {config.d}", ylabel=f"risk over that with {config.d} heads")
-    ax.set_ylim(top=top)
 
 
 def caption(dataset) -> str:
@@ -55,9 +63,8 @@ def caption(dataset) -> str:
         f"Descent on features of fewer than d = {config.d} heads has at least {alone:.2g} times "
         f"the risk of d heads, {beside:.2g} times beside raw covariates. (That H < d heads of one "
         'layer miss d - H of the covariates is a theorem: docs/theory, "The head lower bound".) '
-        f"a: the excess risk; {config.sparsity} of w's coordinates not 0, n = {config.n}, noise "
-        f"{config.noise_std:g}; neighbouring coordinates share a head; step size, number of steps "
-        "and the raw covariates' share chosen on other prompts. b: the same over that with "
-        f"{config.d} heads; grey: where a row would hold. Medians of {config.runs} runs and their "
-        "95 % intervals."
+        f"a: grey: where a row would hold. b: ridge, the best rule that ignores directions. "
+        f"{config.sparsity} of w's coordinates not 0, n = {config.n}, noise {config.noise_std:g}; "
+        "neighbouring coordinates share a head; step size, number of steps and the raw covariates' "
+        f"share chosen on other prompts. Medians of {config.runs} runs and their 95 % intervals."
     )
