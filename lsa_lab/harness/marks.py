@@ -1,5 +1,6 @@
 """Words and marks beside data: labels at the ends of lines, and points that leave the panel."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _AIR = 4  # points between a mark and its number
+_LINE = 11  # points from one name to the next, in a panel that its layout makes smaller
 
 
 def direct_label(
@@ -57,3 +59,29 @@ def off_scale(ax: "Axes", x: ArrayLike, y: ArrayLike, color: str, form: str = ".
             va="bottom" if down else "top",
         )
     return count
+
+
+def end_labels(ax: "Axes", heights: Mapping[str, float], colors: Sequence[str]) -> None:
+    """The names of lines beside the right edge, at the heights {name: y} of their ends or, where
+    these are close, one below the other. Set the limits and the scale first."""
+    to_share = ax.transData + ax.transAxes.inverted()
+    x = ax.get_xlim()[1]
+    shares = np.array([to_share.transform((x, y))[1] for y in heights.values()])
+    order, dpi = np.argsort(shares), ax.get_figure(root=True).dpi
+    step = _LINE * dpi / 72 / ax.get_window_extent().height
+    places = shares[order]
+    for _ in range(100):  # neighbours push each other apart
+        short = np.clip(step - np.diff(places), 0, None) / 2
+        places = places + np.append(0, short) - np.append(short, 0)
+    for i, place in zip(order, places, strict=True):
+        ax.annotate(
+            list(heights)[i],
+            (1, place),
+            (5, 0),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            color=colors[i],
+            fontsize=7,
+            va="center",
+            annotation_clip=False,
+        )

@@ -7,89 +7,102 @@ from experiments.clipping.condition_numbers.config import MODULES, statements
 from experiments.clipping.diverged_runs import left_out
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label, end_labels
 from lsa_lab.statistics import mean_interval
 
 MEASURES = {"condition": "condition number", "stable_rank": "stable rank"}
-JUDGED = {
-    "deep_is_larger": "deep less shallow",
-    "last_is_largest": "last less others",
-    "random_is_level": "deep less shallow,\nbefore training",
-    "training_tilts": "deep less shallow,\nby training",
-    "training_raises": "all, by training",
-    "stable_rank_falls": "stable rank,\nby training",
+RATIOS = {
+    "deep_is_larger": "deep / shallow",
+    "random_is_level": "deep / shallow,\nbefore training",
+    "last_is_largest": "last / others",
+    "training_tilts": "deep / shallow,\nafter / before training",
+    "training_raises": "all, after / before training",
+    "stable_rank_falls": "stable rank,\nafter / before training",
 }
+CORRELATIONS = {f"{name}_tells": f"with {label}" for name, label in MEASURES.items()}
+FACTORS = (0.5, 0.7, 1, 1.4, 2, 2.8)
 
 
 def plot(dataset):
     config, judged = results.config_of(dataset), samples(dataset)
-    figure, axes = style.figure(6.75, 8.0, (3, 2))
-    for ax, (name, label) in zip(axes, MEASURES.items(), strict=False):
+    figure, axes = style.stacked(6.75, (2.1, 2.6, 2.6), ((1.3, 1), (1, 1), (1, 1)))
+    bounds = statements(config)
+    judged_panel.rows(axes[0], bounds, judged, RATIOS, (np.log10(0.45), np.log10(3)))
+    axes[0].set_xticks(np.log10(FACTORS), [f"{factor:g}" for factor in FACTORS])
+    axes[0].set(xlabel="ratio of condition numbers", title="mean over matrices")
+    judged_panel.rows(axes[1], bounds, judged, CORRELATIONS, (-0.6, 0.6))
+    axes[1].set(xlabel="rank correlation", title="harm by clipping")
+    for ax, (name, label) in zip(axes[2:4], MEASURES.items(), strict=True):
         plot_layers(ax, dataset, name, label)
-    style.line(axes[0], [], [], "before training", "grey", ":")
-    axes[0].legend(ncols=2)
-    style.log_axes(axes[0], y=True)
-    axes[0].set_ylim(top=100 * axes[0].get_ylim()[1])
-    plot_tilt(axes[2], dataset, config)
-    judged_panel.rows(axes[3], statements(config), judged, JUDGED, (-0.45, 0.45))
-    axes[3].set(xlabel="log₁₀ of a ratio", title="judged, mean over matrices")
     for ax, (name, label) in zip(axes[4:], MEASURES.items(), strict=True):
         plot_tolerance(ax, dataset, name, label, config)
-        correlations = judged[f"{name}_tells"]
-        low, high = mean_interval(correlations)
-        sign = "≤" if name == "condition" else "≥"
-        words = f"ρ = {correlations.mean():.2f} [{low:.2f}, {high:.2f}] ({sign} 0)"
-        ax.set_title(words, loc="right")
     return figure
+
+
+def appendix(dataset):
+    """Deep over shallow, by module."""
+    config = results.config_of(dataset)
+    figure, (ax,) = style.figure(3.25, 2.4)
+    runs = tilt(np.log10(dataset.condition), config.ends).transpose("run", "module", "steps")
+    for i, (when, color) in enumerate((("before training", "grey"), ("after", style.BLACK))):
+        middle = runs.isel(steps=-i).values
+        y = np.arange(len(MODULES)) + 0.2 * i - 0.1
+        bars = [mean_interval(column) for column in middle.T]
+        ax.plot(np.transpose(bars), [y, y], color=color, lw=0.8)
+        ax.plot(middle.mean(0), y, style.MARKERS[i], color=color)
+        direct_label(ax, middle.mean(0)[0], y[0], when, color, (9, -3) if i else (0, 4))
+    ax.axvline(0, color="grey", lw=0.8, ls="--")
+    ax.set(yticks=range(len(MODULES)), yticklabels=list(MODULES))
+    ax.set(ylim=(len(MODULES) - 0.5, -0.8), xlabel="log₁₀ condition number, deep less shallow")
+    ax.set_title("g", loc="left", fontweight="bold")
+    return figure
+
+
+def looks():
+    """A colour and a marker for each module."""
+    return dict(zip(MODULES, zip(style.COLOURS, style.MARKERS, strict=True), strict=True))
 
 
 def plot_layers(ax, dataset, name, label):
     """One measure of every matrix by its layer, after training and before."""
-    layers = dataset.layer.values
-    for i, (module, color, marker) in enumerate(
-        zip(MODULES, style.COLOURS, style.MARKERS, strict=True)
-    ):
+    layers, ends = dataset.layer.values, {}
+    before = dataset[name].isel(steps=0).median("run")
+    for i, (module, (color, marker)) in enumerate(looks().items()):
         x, values = layers + 0.07 * (i - (len(MODULES) - 1) / 2), dataset[name].sel(module=module)
         runs = values.isel(steps=-1).transpose("run", "layer")
         style.band(ax, x, runs, module, color, marker)
-        style.line(ax, layers, values.isel(steps=0).median("run"), color=color, style=":")
-    ax.set(xlabel="layer", ylabel=label, xticks=layers)
-    ax.set_title(f"{label} after training")
-
-
-def plot_tilt(ax, dataset, config):
-    """Deep less shallow, by module."""
-    runs = tilt(np.log10(dataset.condition), config.ends).transpose("run", "module", "steps")
-    for i, (when, color) in enumerate((("before training", "grey"), ("after", style.BLACK))):
-        x = np.arange(len(MODULES)) + 0.2 * i - 0.1
-        look = dict(fmt=style.MARKERS[i], color=color, capsize=2)
-        style.mean_points(ax, x, runs.isel(steps=-i), when, **look)
-    ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
-    ax.set_xticks(np.arange(len(MODULES)), list(MODULES), rotation=20)
-    ax.set(ylabel="log₁₀ condition number")
-    ax.set_title(f"last {config.ends} layers less first {config.ends}")
-    ax.legend()
+        style.line(ax, layers, before.sel(module=module), color="grey", style=":")
+        ends[module] = float(runs.median("run")[-1])
+    if name == "condition":
+        style.log_axes(ax, y=True)
+        ax.set_ylim(bottom=0.4 * ax.get_ylim()[0])
+        direct_label(ax, layers[0], float(before[0].min()), "before training", "dimgrey", (1, -4))
+    ax.set(xlabel="layer", xticks=layers, title=label)
+    end_labels(ax, ends, [color for color, _ in looks().values()])
 
 
 def plot_tolerance(ax, dataset, name, label, config):
-    """The risk ratio of every matrix against a measure of it, medians over runs."""
-    for module, color, marker in zip(MODULES, style.COLOURS, style.MARKERS, strict=True):
+    """The risk ratio of every matrix against a measure of it, medians over runs; the larger the
+    marker, the deeper the layer."""
+    sizes = np.linspace(3.5, 8, dataset.sizes["layer"])
+    for module, (color, marker) in looks().items():
         middle = dataset.isel(steps=-1).sel(module=module).median("run")
-        ax.plot(middle[name], middle.ratio, marker, color=color)
-        points = zip(middle.layer.values, middle[name].values, middle.ratio.values, strict=True)
-        for layer, x, y in points:
-            ax.annotate(f"{layer}", (x, y), (3, 2), textcoords="offset points", fontsize=6)
+        ax.plot(middle[name], middle.ratio, "-", color=color, lw=0.6, alpha=0.5)
+        for x, y, size in zip(middle[name].values, middle.ratio.values, sizes, strict=True):
+            ax.plot(x, y, marker, color=color, ms=size, mec="white", mew=0.5)
     style.log_axes(ax, x=name == "condition", y=True)
     ticks = [tick for tick in (1, 1.5, 2, 5, 10, 20, 50) if tick <= 1.5 * ax.get_ylim()[1]]
     ax.set_yticks(ticks, [f"{tick}" for tick in ticks])
     ax.axhline(1, color="grey", lw=0.8, ls="--")
-    ax.set(xlabel=label, ylabel=f"risk after clipping {config.rate:g} / before")
+    ax.set(xlabel=label, ylabel="risk clipped / unclipped")
+    ax.set_title(f"harm by clipping {config.rate:g}")
 
 
 def caption(dataset) -> str:
     config, judged = results.config_of(dataset), samples(dataset)
     larger = judged["deep_is_larger"]
     factor, low, high = (10**x for x in (larger.mean(), *mean_interval(larger)))
-    condition, stable = (judged[id].mean() for id in ("condition_tells", "stable_rank_tells"))
+    condition, stable = (judged[id].mean() for id in CORRELATIONS)
     lost = sum(style.missing(dataset[name].isel(steps=-1)) for name in MEASURES)
     early = rank_correlation(np.log10(dataset.condition.isel(steps=0)), dataset.ratio).mean()
     depth = rank_correlation(dataset.layer.broadcast_like(dataset.ratio), dataset.ratio).mean()
@@ -98,14 +111,13 @@ def caption(dataset) -> str:
         f"Our models' deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition "
         f"number of shallow ones; with the harm by clipping it correlates by {condition:.2f}, the "
         f"stable rank by {stable:.2f}. "
-        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), whose risk is "
-        f"{far:.2g} times that of ridge regression: they are far from the best predictor. a, b: "
-        f"median and middle 80 % of the runs; dotted: the same matrices before training. c: mean "
-        f"and its 95 % interval. d: {judged_panel.KEY}. "
-        f"e, f: one matrix clipped at {config.rate:g}, the "
-        f"number at a point is its layer, colours as in a; medians over runs. ρ: Spearman's "
-        f"correlation of the two over the layers of a module and run, averaged; it is "
-        f"{early:.2f} with condition numbers before training and {depth:.2f} with depth. {lost} "
-        f"numbers left out as not finite. d = {config.d}, width {config.width}; the heads of a "
-        f"projection are one matrix."
+        f"a, b: {judged_panel.KEY}; deep and shallow: the last {config.ends} layers and the first; "
+        f"b: over the layers of a module and run, averaged; it is {early:.2f} with condition "
+        f"numbers before training and {depth:.2f} with depth. c, d: median and middle 80 % of the "
+        f"runs. e, f: one matrix clipped, medians over runs, colours as in c; the larger the mark, "
+        f"the deeper the layer. Appendix: g: deep over shallow by matrix, mean and 95 % interval. "
+        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out) with {far:.2g} "
+        f"times the risk of ridge regression: far from the best predictor. {lost} numbers left out "
+        f"as not finite. d = {config.d}, width {config.width}; the heads of a projection are one "
+        f"matrix."
     )
