@@ -47,6 +47,7 @@ METHOD: dict[str, dict[str, Any]] = {
     "best of 5": _look(GREY, "^"),
     "stratified": _look(GREY, "*"),
     "matching": _look(BLUE, "D"),
+    "matching, intercept": _look(BLUE, "s"),
     "moments": _look(PURPLE, "P"),
     "mismatching": _look(SKY, "v"),
     "k-means": _look(ORANGE, "d"),

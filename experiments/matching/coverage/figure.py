@@ -1,52 +1,74 @@
-"""The clusters' shares by size, and what is judged, for each kind of label."""
+"""The clusters' shares in chosen subsets, for each kind of label, and what is judged."""
 
 import numpy as np
 
-from experiments.matching.coverage.claims import (
-    over_strata,
-    relative,
-    relative_divergence,
-    samples,
-)
-from experiments.matching.coverage.config import (
-    CLASSES,
-    KINDS,
-    PROXIES,
-    RULES,
-    TAGS,
-    statements,
-)
+from experiments.matching.coverage.claims import over_strata, relative, relative_divergence
+from experiments.matching.coverage.config import CLASSES, PROXIES, RULES
+from experiments.matching.coverage.judged import ORDER, WORDS, judged_errors, judged_shares
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
 
-MOST = 7.0  # of the axis of the divergence; who lies above it is an arrow
-ROWS = {
-    "shares": "KL",
-    "shares_intercept": "KL, intercept",
-    "shares_later": "KL, intercept, later",
-    "minority": "minority's error",
-    "favours": "minority's / majority's",
-    "strata": "stratified / matching",
-}
+SPANS = {kind: (1e-3, 20.0) if kind == CLASSES else (0.2, 20.0) for kind in ORDER}
+TICKS = (0.001, 0.01, 0.1, 1, 10)
+NAMES = {rule: f"matching, {WORDS[rule]}" if rule in WORDS else rule for rule in RULES}
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 8.0, (3, 2))
     config, ratio = results.config_of(dataset), relative_divergence(dataset)
-    by_id = samples(dataset)
-    for ax, kind in zip(axes[::2], KINDS, strict=True):
-        divergences(ax, ratio.sel(kind=kind))
-        ax.axhline(config.shares, color="grey", lw=0.8, ls="--")
-        ax.set(title=kind, ylabel="KL of the shares / expected")
-    for ax, tag in zip(axes[1::2], TAGS.values(), strict=True):
-        names = {f"{tag}_{row}": name for row, name in ROWS.items()}
-        names = {id: name for id, name in names.items() if id in by_id}
-        style.log_axes(ax, x=True, ticks=(0.01, 0.1, 1, 10))
-        judged_panel.rows(ax, statements(config), by_id, names, (0.01, 15.0))
-        ax.axvline(1, color="grey", lw=0.8)
-        ax.set(xlabel="judged ratio")
-    axes[0].legend(ncols=2, fontsize=6, loc="upper left", columnspacing=0.8, handlelength=1.2)
+    decades = tuple(np.log10(high / low) for low, high in SPANS.values())
+    figure, axes = style.stacked(6.75, (3.5, 2.6), (decades, (1, 1)))
+    for ax, kind in zip(axes, ORDER, strict=False):
+        divergences(ax, ratio.sel(kind=kind), SPANS[kind])
+        ax.axvspan(SPANS[kind][0], config.shares, color="grey", alpha=0.15, lw=0)
+        ax.set_title(f"labels: {kind}" if kind == CLASSES else kind)
+        ax.set_xlabel("relative to random")
+    name_rows(axes[0], ratio.sel(kind=CLASSES))
+    axes[0].set_xlabel("KL of the clusters' shares, relative to random")
+    judged_shares(axes[3], dataset)
+    judged_errors(axes[4], dataset)
     return figure
+
+
+def divergences(ax, ratio, span):  # [run, n, rule]
+    """A row for each rule, in it a point for each n: means of runs and their 95 % intervals."""
+    steps = offsets(ratio)
+    for i, rule in enumerate(RULES):
+        runs, look = ratio.sel(rule=rule).transpose("run", "n").values, look_of(rule)
+        middle, ends = runs.mean(0), np.clip(style.mean_ends(runs), *span)
+        inside = middle >= span[0]
+        bars = np.abs(np.where(np.isfinite(ends), ends, middle) - middle)[:, inside]
+        ax.errorbar(middle[inside], i + steps[inside], xerr=bars, ls="none", elinewidth=0.8, **look)
+        for below in np.flatnonzero(middle < span[0]):
+            edge = look | {"marker": "<", "mfc": "white", "clip_on": False}
+            ax.plot(span[0], i + steps[below], ls="none", ms=4, **edge)
+        if not inside.any():
+            direct_label(ax, span[0], i, f"{middle.max():.2g}", look["color"], (5, 0))
+    ax.axvline(1, color="grey", lw=0.8)
+    style.log_axes(ax, x=True, ticks=[tick for tick in TICKS if tick >= span[0]])
+    ax.set(xlim=span, ylim=(len(RULES) - 0.5, -0.5), yticks=range(len(RULES)), yticklabels=[])
+
+
+def name_rows(ax, ratio):
+    """The rules, and which of a row's points is which n."""
+    ax.set_yticks(range(len(RULES)), [NAMES[rule] for rule in RULES])
+    rule = PROXIES[1]
+    ends = style.mean_ends(ratio.sel(rule=rule).transpose("run", "n").values)[1]
+    ends = np.clip(np.nan_to_num(ends, nan=1.0), SPANS[CLASSES][0], 1.0)
+    for step, n, end in zip(offsets(ratio), ratio.n.values, ends, strict=True):
+        direct_label(ax, end, RULES.index(rule) + step, f"n = {n}", "dimgrey")
+
+
+def offsets(ratio) -> np.ndarray:
+    """Where in its row each n has its point, from the top."""
+    return 0.26 * (np.arange(ratio.sizes["n"]) - (ratio.sizes["n"] - 1) / 2)
+
+
+def look_of(rule: str) -> dict:
+    """The method's own; hollow without what the intercept says before training."""
+    if rule == PROXIES[2]:
+        return style.METHOD[PROXIES[1]] | {"mfc": "white"}
+    return style.METHOD[rule]
 
 
 def caption(dataset) -> str:
@@ -60,26 +82,11 @@ def caption(dataset) -> str:
     return (
         f"Matching keeps the classes' shares by what an intercept says before training: KL "
         f"{intercept:.2g} times that at random, {later:.2g} without that start, {plain:.2g} "
-        f"without intercept. That is at n = {max(config.sizes)}. Stratified subsets err "
-        f"{least:.2g} to {most:.2g} times as much as matched ones. "
-        f"Pools of {config.m} with clusters {1 - config.minority:g} to {config.minority:g}; one "
-        "task, a task each, or a class each, which the proxy learns by the logistic loss. Left: "
-        f"mean of {config.runs} runs and its 95 % interval; below the dashes the shares are kept. "
-        f"Right: {judged_panel.KEY}. Random and stratified: means of {config.random_draws} draws. "
+        f"without intercept. That is at n = {max(config.sizes)}. Stratified subsets keep them by "
+        f"design and err {least:.2g} to {most:.2g} times as much as matched ones. "
+        f"a: labels are classes; b: one task for both clusters; c: a task each; means of "
+        f"{config.runs} runs, 95 % intervals; grey: kept. d, e: {judged_panel.KEY}; at the worst "
+        f"n, d's classes at the largest. Pools of {config.m}, clusters {1 - config.minority:g} to "
+        f"{config.minority:g}; random and stratified: means of {config.random_draws} draws; "
         f"{missing} numbers left out as not finite."
     )
-
-
-def divergences(ax, ratio):  # [run, n, rule]
-    sizes = ratio.n.values
-    places = np.arange(len(sizes))
-    for i, rule in enumerate(RULES):
-        x = places + 0.09 * (i - (len(RULES) - 1) / 2)
-        runs = ratio.sel(rule=rule).transpose("run", "n").values
-        color = (*style.COLOURS, style.BLACK, "grey")[i]
-        look = {"fmt": (*style.MARKERS, "X", "*")[i], "color": color, "elinewidth": 0.8}
-        style.mean_points(ax, x, runs, rule, **look)
-        for j in np.flatnonzero(runs.mean(0) > MOST):
-            ax.annotate("↑", (x[j], MOST), ha="center", va="top", color=color)
-    ax.set_xticks(places, [str(size) for size in sizes])
-    ax.set(xlabel="n", ylim=(-0.1, MOST))
