@@ -1,119 +1,66 @@
-"""What depth does to two flows in every stack that is judged, and layer by layer."""
+"""What depth does to two flows: layer by layer, and in the stacks that are judged."""
 
 import numpy as np
 
+from experiments.flow import layer_lines
 from experiments.flow.amplification.claims import disparity, runs_of, samples
-from experiments.flow.amplification.stacks import HALVED, KINDS, LABELS, alone, stacks
+from experiments.flow.amplification.stacks import HALVED, LABELS, alone, stacks
 from experiments.flow.amplification.statements import statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
 from lsa_lab.statistics import median_interval
 
-COLOUR = dict(zip(KINDS, style.COLOURS, strict=False))
-SHARES = {"larger": "ends larger", "growth": "grows in every layer", "flips": "is turned"}
-LIMITS = {"disparity": (0.15, 35.0), "lead": (-2.2, 2.2)}  # of the axes
-RATIOS = (0.2, 0.5, 1, 2, 5, 10, 100)
+METHODS = {"linear": "linear", "softmax": "softmax"}
+METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
+BESIDE = (4, 0)  # points from the end of a line to its name
+TRAINED = {  # kind, mode, half as long: name, points from the end of its line
+    ("linear", "alone", ""): ("linear, alone", (7, 0)),
+    ("linear", "together", ""): ("linear, shared", (7, -1)),
+    ("linear", "alone", HALVED): ("linear, half length", (7, -1)),
+    ("softmax", "alone", ""): ("softmax, alone", (7, 1)),
+    ("softmax", "together", ""): ("softmax, shared", (7, -6)),
+    ("MLP", "alone", ""): ("MLP, alone", (7, -5)),
+    ("MLP", "together", ""): ("MLP, shared", (7, -6)),
+}
+READINGS = {  # title, label and limits of the axis
+    "disparity": ("more unequal?", "|log ratio|, last layer / first", (0.15, 35.0)),
+    "lead": ("lead grows?", "log ratio, last less first", (-2.2, 2.2)),
+}
+SPOKEN_OF = (  # stacks
+    *("large", "small", "linear_shared", "softmax_tied", "softmax_random", "softmax_shared"),
+    *("push", "descent", "linear_trained", "linear_trained_halved", "linear_trained_shared"),
+)
+OF_PAIRS = {
+    "theorem_1": "ratio ends larger",
+    "theorem_1_strict": "grows in\nevery layer",
+    "order": "order turns",
+    "kappa": "as κ says",
+    "kappa_frozen": "as κ says,\nfrozen",
+}
+SHARES = {"larger": "ends larger", "growth": "grows in every layer", "flips": "turns"}
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 7.4, (2, 3))
-    figure.set_layout_engine("none")  # labels of rows take room from the first column alone
-    for i, ax in enumerate(axes):
-        row, column = divmod(i, 3)
-        left, bottom = (0.08 + 0.315 * column, 0.05) if row else (0.25 + 0.25 * column, 0.42)
-        ax.set_position([left, bottom, 0.26 if row else 0.235, 0.21 if row else 0.55])
-    _draw_judged(axes[:2], dataset, config)
-    _draw_shares(axes[2], dataset, _rows(config), config.generic)
-    for ax in axes[1:3]:
-        ax.set_yticklabels([])
-    for ax, (title, curves) in zip(axes[3:], _panels(config).items(), strict=True):
-        _draw_layers(ax, dataset, curves, config.factor)
-        ax.set(title=title, xlabel="layers")
-    axes[3].set(ylabel="disparity over layer 1")
-    axes[3].legend(*axes[4].get_legend_handles_labels(), loc="upper left", handletextpad=0.1)
+    config, numbers = results.config_of(dataset), samples(dataset)
+    figure, axes = style.stacked(6.75, (2.7, 2.8), ((1, 1, 1), (1.1, 1, 0.9)))
+    _draw_alone(axes[0], dataset, config)
+    _draw_shared(axes[1], dataset, config)
+    _draw_trained(axes[2], dataset, config)
+    axes[0].set_ylabel("|log ratio| of two flows / layer 1")
+    _draw_readings(axes[3:5], config, numbers, SPOKEN_OF)
+    judged_panel.rows(axes[5], statements(config), numbers, OF_PAIRS, (0.0, 1.0))
+    axes[5].set(title="linear stacks", xlabel="share of the pairs")
     return figure
 
 
-def _draw_judged(axes, dataset, config):
-    names, numbers = [label for label, *_ in _rows(config)], samples(dataset)
-    axes[0].set(title="disparity", xlabel="last layer over first", xscale="log")
-    axes[1].set(title="lead", xlabel="last layer less first")
-    for ax, (reading, limits) in zip(axes, LIMITS.items(), strict=True):
-        judged = [each for each in statements(config) if each.id.endswith(f"_{reading}")]
-        labels = {each.id: name for each, name in zip(judged, names, strict=True)}
-        judged_panel.rows(ax, judged, numbers, labels, limits)
-    _name(axes[0].xaxis, LIMITS["disparity"])
-
-
-def _name(axis, limits):
-    """Ticks of a logarithmic axis, as decimals."""
-    ticks = [tick for tick in RATIOS if limits[0] <= tick <= limits[1]]
-    axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-    axis.set_ticks([], minor=True)
-
-
-def _rows(config):
-    """Label, case, mode and reading of every stack that is judged; of several the first."""
-    kinds = [kind for kind in ("linear", "softmax") if kind in config.kinds]
-    weak = f"{config.skips[0]:g}"
-    return [
-        *[
-            (stack.label, stack.cases[0], {"mode": stack.mode, "reading": stack.reading})
-            for stack in stacks(config)
-        ],
-        *[(f"{kind}, residual × {weak}", f"{kind}: skip {weak}", {}) for kind in kinds],
-    ]
-
-
-def _panels(config):
-    """{title: [(label, case, mode and reading, colour, marker, face)]}"""
-    gain, shared = f"gain {config.gain:g}", {"mode": "together"}
-    answer = {"reading": "prediction"}
-    return {
-        "random, each alone": [
-            (None, f"{kind}: {tied}{gain}", {}, COLOUR[kind], marker, face)
-            for tied, marker, face in (("", "o", None), ("tied, ", "s", "white"))
-            for kind in config.kinds
-        ],
-        "random, shared": [
-            (LABELS[kind], f"{kind}: {gain}", shared, COLOUR[kind], "o", None)
-            for kind in config.kinds
-        ],
-        "trained": [
-            (None, case(kind), answer | where, COLOUR[kind], marker, face)
-            for case, where, marker, face in (
-                (alone, {}, "o", None),
-                ("trained: {}".format, shared, "s", "white"),
-            )
-            for kind in config.trained_kinds
-        ],
-    }
-
-
-def _draw_shares(ax, dataset, rows, generic):
-    looks = zip(style.COLOURS[3:], style.MARKERS, strict=True)
-    for (name, label), (colour, marker) in zip(SHARES.items(), looks, strict=False):
-        values = [np.median(runs_of(dataset, name, case, **which)) for _, case, which in rows]
-        ax.plot(values, np.arange(len(rows)), marker, color=colour, label=label)
-    ax.axvline(generic, color="grey", lw=0.8, ls="--")
-    ax.set_yticks(range(len(rows)))
-    ax.set(ylim=(len(rows) - 0.4, -0.6), xlim=(-0.03, 1.03), title="share of pairs")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.04), handletextpad=0.1)
-
-
-def _draw_layers(ax, dataset, curves, factor):
-    """Filled and open points: what the caption says of the panel."""
-    for i, (label, case, which, colour, marker, face) in enumerate(curves):
-        change = disparity(dataset, case, **which)
-        layers = np.arange(change.shape[1]) + 1
-        x = layers + 0.07 * (i - (len(curves) - 1) / 2)
-        look = dict(fmt=marker, color=colour, mfc=face or colour, capsize=1.5, elinewidth=0.8)
-        style.median_points(ax, x, change, label, **look)
-        ax.plot(x, np.median(change, axis=0), color=colour, lw=0.6)
-    ax.axhspan(1 / factor, factor, color="grey", alpha=0.2, lw=0)
-    ax.set(yscale="log", xticks=layers)
-    _name(ax.yaxis, ax.get_ylim())
+def appendix(dataset):
+    """Every stack that is judged."""
+    config = results.config_of(dataset)
+    figure, axes = style.stacked(6.75, (5.4,), ((1, 1, 1),), "g")
+    _draw_readings(axes[:2], config, samples(dataset), _cases(config))
+    _draw_shares(axes[2], dataset, config)
+    return figure
 
 
 def caption(dataset) -> str:
@@ -125,32 +72,31 @@ def caption(dataset) -> str:
         for kind in ("linear", "softmax")
         if kind in config.kinds
     )
-    others = _softmax_at_other_gains(dataset, config)
     dropped = int(dataset.dropped.sel(reading="token").sum())
     return (
         f"Depth multiplies the log ratio of lone flows by {ends['large']:.0f} in random linear "
         f"stacks of large weights, by {softmax:.2g} at most in softmax ones; in a shared prompt by "
-        f"{shared}. Softmax stacks are judged at gain {config.gain:g}: at the others "
-        f"{others} stacks have an interval above {config.factor:g}. "
-        f"(a, b) {judged_panel.KEY}; medians over runs. The disparity is the median |log ratio| "
-        "over pairs; the lead is the median log ratio, the larger flow of the first layer on top: "
-        "it falls by regression to the mean and rises no faster than the disparity "
-        '(docs/theory, "The amplification theorem"). (c) '
-        f"Dashed: what a theorem on generic stacks asks for. (d) Gain {config.gain:g}; filled: "
-        "untied, open: tied. (f) Filled: alone, open: two "
-        f"of {config.shots} in a prompt. Grey: no change. Residual × {config.skips[0]:g}: over, or "
-        f"less, that with × 1. {_training(dataset)} Trained linear stacks, too, amplify lone "
-        f"demonstrations (× {ends['linear_trained']:.2g}) that overshoot, as the error says, and "
-        f"not those of half the length (× {ends['linear_trained_halved']:.2g}). "
-        f"d = {config.d}; {config.runs} runs of "
-        f"{config.pairs} pairs, {config.many_pairs} for descent, {config.trained_runs} trained "
-        f"ones of {config.trained_pairs}; left out: {dropped} pairs that overflow. Flows to the "
-        "query's token; of descent and trained stacks to the prediction."
+        f"{shared}. a-c: medians over runs, 95 % intervals; grey: no change. a: tied, gain "
+        f"{config.gain:g} where none is named; at other gains {_softmax_at_other_gains(dataset)} "
+        f"softmax stacks have an interval above {config.factor:g}. b: gain "
+        f"{config.gain:g}. c: shared: two of {config.shots} in a prompt; lone demonstrations "
+        "overshoot in trained linear stacks, "
+        f"those of half the length do not. d-f: {judged_panel.KEY}. e: the larger flow of layer 1 "
+        "on top; its lead falls by regression to the mean (docs/theory, "
+        '"The amplification theorem"). f: random stacks, worst gain and tying; κ: the order of '
+        "self-couplings. "
+        f"Appendix: g-i, every stack (residual × {config.skips[0]:g}: over, or less, that with "
+        "× 1; dashed: what a theorem asks for). "
+        f"{_training(dataset)} d = {config.d}; "
+        f"{config.runs} runs of {config.pairs} pairs, {config.many_pairs} for descent, "
+        f"{config.trained_runs} trained ones of {config.trained_pairs}; {dropped} pairs overflow, "
+        "left out. Flows to the query's token; of descent and trained stacks to the prediction."
     )
 
 
-def _softmax_at_other_gains(dataset, config):
+def _softmax_at_other_gains(dataset):
     """How many of the lone random stacks, at gains that no row judges, amplify the disparity."""
+    config = results.config_of(dataset)
     cases = [
         f"{kind}: {tying}gain {gain:g}"
         for kind in config.kinds[1:]
@@ -172,7 +118,88 @@ def _training(dataset):
     lost = int(dataset.status.sel(kind=named).str.startswith("diverged").sum())
     return (
         f"Trained stacks leave {listed} of the median error of predicting 0, where least squares "
-        f"leaves none; with a single shot, which they never saw in training, {single.min():.2g} to "
-        f"{single.max():.2g}, where it leaves {least:.2g}: as users of one demonstration all are "
-        f"far from trained. {lost} runs diverged and are left out."
+        f"leaves none; with a single shot, never seen in training, {single.min():.2g} to "
+        f"{single.max():.2g}, where it leaves {least:.2g}; {lost} runs diverged and are left out."
     )
+
+
+def _draw_alone(ax, dataset, config):
+    """Tied linear stacks of the largest gain, and every kind at the usual one."""
+    largest, depth = f"gain {config.gains[-1]:g}", config.depth
+    change = disparity(dataset, f"linear: tied, {largest}")
+    text = f"linear, {largest}: × {np.median(change[:, -1]):.0f}"
+    layer_lines.draw(ax, change, text, "linear", offset=(-12, 0))
+    ends = {}
+    for i, kind in enumerate(config.kinds):
+        change = disparity(dataset, f"{kind}: tied, gain {config.gain:g}")
+        look = {"beside": i - 1.5, "ls": "-" if i else "--"}
+        ends[kind] = layer_lines.draw(ax, change, None, METHODS[kind], **look)
+    linear, rest = ends.pop("linear"), [middle[-1] for middle in ends.values()]
+    text, late = f"linear,\ngain {config.gain:g}: × {linear[-1]:.0f}", max(depth - 3, 0)
+    direct_label(ax, late + 1, linear[late], text, style.METHOD["linear"]["color"], (7, -5))
+    text = f"softmax stacks:\n× {min(rest):.2g} to {max(rest):.2g}"
+    color = style.METHOD["softmax"]["color"]
+    direct_label(ax, depth - 0.5, max(rest), text, color, (0, 6))
+    layer_lines.finish(ax, depth, config.factor)
+    ax.set_title("alone: linear amplifies")
+
+
+def _draw_shared(ax, dataset, config):
+    for i, kind in enumerate(config.kinds):
+        change = disparity(dataset, f"{kind}: gain {config.gain:g}", mode="together")
+        text = f"{LABELS[kind]}\n× {np.median(change[:, -1]):.2f}"
+        look = {"beside": i - 1.5, "offset": {"norm": (4, 1), "MLP": (4, -1)}.get(kind, BESIDE)}
+        layer_lines.draw(ax, change, text, METHODS[kind], **look)
+    layer_lines.finish(ax, config.depth, config.factor, room=2.6)
+    ax.set_title("shared: none clearly")
+
+
+def _draw_trained(ax, dataset, config):
+    """Filled: a demonstration alone; open: two of many in a prompt; dotted: half as long."""
+    names = [key for key in TRAINED if key[0] in config.trained_kinds]
+    for i, (kind, mode, halved) in enumerate(names):
+        case = f"trained: {kind}{halved}" if halved or mode == "together" else alone(kind)
+        change = disparity(dataset, case, reading="prediction", mode=mode)
+        look = {"ls": ":"} if halved else {"mfc": "white"} if mode == "together" else {}
+        text, offset = TRAINED[kind, mode, halved]
+        layer_lines.draw(ax, change, text, METHODS[kind], (i - 3) / 2, offset, **look)
+    layer_lines.finish(ax, config.trained_depth, config.factor, room=3)
+    ax.set_title("trained: linear, alone")
+
+
+def _cases(config):
+    """{id: (label, case, mode and reading)} of every stack that is judged; of several the first."""
+    kinds = [kind for kind in ("linear", "softmax") if kind in config.kinds]
+    weak = f"{config.skips[0]:g}"
+    return {
+        stack.id: (stack.label, stack.cases[0], {"mode": stack.mode, "reading": stack.reading})
+        for stack in stacks(config)
+    } | {
+        f"{kind}_residual": (f"{kind}, residual × {weak}", f"{kind}: skip {weak}", {})
+        for kind in kinds
+    }
+
+
+def _draw_readings(axes, config, numbers, ids):
+    """The disparity and the lead of these stacks, as they are judged."""
+    names = _cases(config)
+    for ax, (reading, (title, label, limits)) in zip(axes, READINGS.items(), strict=True):
+        ax.set(title=title, xlabel=label, xscale="log" if reading == "disparity" else "linear")
+        labels = {f"{id}_{reading}": names[id][0] for id in ids if id in names}
+        judged_panel.rows(ax, statements(config), numbers, labels, limits)
+    layer_lines.decimals(axes[0].xaxis, axes[0].get_xlim())
+    axes[1].set_yticklabels([])
+
+
+def _draw_shares(ax, dataset, config):
+    """Shares of the pairs in every stack, and what a theorem on generic stacks asks for."""
+    cases = _cases(config).values()
+    looks = zip(style.COLOURS[3:], style.MARKERS, strict=True)
+    for (name, label), (colour, marker) in zip(SHARES.items(), looks, strict=False):
+        values = [np.median(runs_of(dataset, name, case, **which)) for _, case, which in cases]
+        ax.plot(values, np.arange(len(cases)), marker, color=colour, label=label)
+    ax.axvline(config.generic, color="grey", lw=0.8, ls="--")
+    ax.set_yticks(range(len(cases)), [""] * len(cases))
+    ax.set(ylim=(len(cases) - 0.4, -0.6), xlim=(-0.03, 1.03), title="pairs whose ratio ...")
+    ax.set(xlabel="share of the pairs")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), handletextpad=0.1)
