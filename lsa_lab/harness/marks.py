@@ -57,6 +57,8 @@ def off_scale(ax: "Axes", x: ArrayLike, y: ArrayLike, color: str, form: str = ".
             fontsize=7,
             ha="center",
             va="bottom" if down else "top",
+            bbox={"facecolor": "white", "lw": 0, "pad": 0.5},  # over the interval that leads there
+            zorder=4,
         )
     return count
 

@@ -4,59 +4,81 @@ from experiments.descent.shots_and_steps.claims import left_over, over_bayes, sa
 from experiments.descent.shots_and_steps.config import MODELS, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label, off_scale
+
+RIDGE, LEAST_SQUARES = style.METHOD["ridge"]["color"], style.METHOD["least squares"]["color"]
+PERCENT = (0.1, 1, 10, 100, 1000)  # of predicting zero
+SPAN = (0.1, 3000.0)  # linear attention at few shots is far above any other
+JUDGED = {
+    "zero_2d": "left at 2d shots",
+    "zero_d": "left at d shots",
+    "bayes": "error / ridge's",
+    "shots": "worst further shot",
+    "fewest": "at n / fewest shots",
+    "steps": "end / tenth of training",
+}
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 5.8, (2, 2))
-    against_shots(axes[0], dataset.isel(noise=0), ["least squares"])
-    zero = results.config_of(dataset).zero * results.config_of(dataset).d
-    axes[0].axhline(zero, color=style.COLOURS[1], lw=0.8, ls="--", label="bound: zero")
-    against_shots(axes[1], dataset.isel(noise=1), ["least squares", "Bayes rule"])
+    figure, axes = style.stacked(6.75, (2.5, 2.7), ((1, 1), (2, 3)))
+    for ax, noise, rule in zip(axes, (0, 1), ("least squares", "Bayes rule"), strict=False):
+        against_shots(ax, dataset.isel(noise=noise), rule)
+    axes[0].set_title("no noise: error left")
+    axes[1].set_title(f"noise {dataset.noise[1].item():g}: error left")
     against_steps(axes[2], dataset.isel(noise=1))
-    for ax, place in zip(axes, ("upper left", "lower left", "upper right"), strict=False):
-        ax.legend(loc=place)
     judged(axes[3], dataset)
     return figure
 
 
-def against_shots(ax, dataset, rules):
+def against_shots(ax, dataset, rule):
+    """Shares of the error of predicting zero, of models and of the best rule."""
     config, shots = results.config_of(dataset), dataset.shots.values
-    for name, color, marker in zip(MODELS, style.COLOURS, style.MARKERS, strict=False):
-        runs = dataset.error.sel(model=name).transpose("run", "shots")
-        style.median_points(ax, shots, runs, name, fmt=marker, color=color, capsize=2)
-    for rule, label, dash in zip(rules, ("least squares", "Bayes rule: ridge"), "-:", strict=False):
-        style.line(ax, shots, dataset.known.sel(rule=rule).median("run"), label, style=dash)
-    ax.axvline(config.n, color="grey", lw=0.8, ls="--")
     style.log_axes(ax, x=True, y=True, ticks=shots)
-    ax.set(xlabel="shots", ylabel="excess risk", ylim=(config.zero * config.d / 5, top(config)))
-    ax.set_title(f"noise {dataset.noise.item():g}")
+    ax.set(ylim=SPAN, xlim=(shots[0] / 1.25, shots[-1] * 1.8))
+    best = (100 / config.d * dataset.known.sel(rule=rule).median("run")).round(6)
+    if rule == "least squares":
+        direct_label(ax, config.d, SPAN[0], "least squares", LEAST_SQUARES, (0, 14))
+    else:
+        direct_label(ax, shots[0], best[0].item(), "ridge", RIDGE, (0, -4))
+    color = LEAST_SQUARES if rule == "least squares" else RIDGE
+    style.line(ax, shots, best, color=color)
+    off_scale(ax, shots, best, color, ".1g")
+    for name, aside in zip(MODELS, (1 / 1.015, 1.015), strict=True):
+        runs = 100 / config.d * dataset.error.sel(model=name).transpose("run", "shots")
+        look, middle = style.METHOD[name], runs.median("run")
+        style.median_points(ax, aside * shots, runs, ls="", capsize=2, **look)
+        off_scale(ax, aside * shots, middle, look["color"], ".1g")
+        direct_label(ax, shots[-1], middle[-1].item(), name, look["color"], (6, 0))
+        left = middle.sel(shots=2 * config.d).item()
+        direct_label(ax, 2 * config.d, left, f"{left:.2g} %", look["color"], (6, 0))
+    ax.axvline(config.n, color="grey", lw=0.8, ls="--")
+    direct_label(ax, config.n, SPAN[1], "shots in training", "dimgrey", (3, -2))
+    ax.set_yticks(PERCENT, [f"{tick:g}" for tick in PERCENT])
+    ax.set(xlabel="shots", ylabel="excess risk, % of predicting 0")
 
 
 def against_steps(ax, dataset):
     config = results.config_of(dataset)
-    for name, color, marker in zip(MODELS, style.COLOURS, style.MARKERS, strict=False):
-        runs, steps = dataset.learning.sel(model=name), dataset.steps.sel(model=name).values
-        look = dict(fmt=marker, color=color, capsize=2)
-        style.median_points(ax, steps, runs.transpose("run", "look"), name, **look)
-    bayes = dataset.known.sel(rule="Bayes rule", shots=config.n).median().item()
-    ax.axhline(bayes, color=style.BLACK, ls=":", lw=1.2, label="Bayes rule: ridge")
+    bayes = dataset.known.sel(rule="Bayes rule", shots=config.n)
+    for name in MODELS:
+        runs, steps = dataset.learning.sel(model=name) / bayes, dataset.steps.sel(model=name).values
+        look, end = style.METHOD[name], runs.isel(look=-1).median().item()
+        style.median_points(ax, steps, runs.transpose("run", "look"), ls="", capsize=2, **look)
+        direct_label(ax, steps[-1], end, f"{name}: {end:.2g}", look["color"], (6, 0))
+    ax.axhline(1, color=RIDGE)
+    direct_label(ax, 0, 1, "ridge", RIDGE, (1, 2))
     style.log_axes(ax, y=True)
-    ax.set(xlabel="training steps", ylabel=f"excess risk at {config.n} shots")
-    ax.set_title(f"training, noise {dataset.noise.item():g}")
+    ax.set(xlabel="training steps", ylabel="excess risk / ridge's")
+    ax.set_title(f"training at {config.n} shots")
 
 
 def judged(ax, dataset):
+    labels = {f"{name}_{row}": f"{text}, {name}" for row, text in JUDGED.items() for name in MODELS}
+    style.log_axes(ax, x=True, ticks=(1e-3, 0.01, 0.1, 1, 10, 100, 1000))
     rows = statements(results.config_of(dataset))
-    labels = {row.id: row.id.replace("_", " ") for row in rows}
-    style.log_axes(ax, x=True)
-    judged_panel.rows(ax, rows, samples(dataset), labels, (1e-3, 1e4))
-    ax.set(xlabel="ratio, or share")
+    judged_panel.rows(ax, rows, samples(dataset), labels, (1e-3, 1e3))
+    ax.set(xlabel="ratio of errors, or share left")
     ax.set_title("what is judged")
-
-
-def top(config) -> float:
-    """Where the axes end: at few shots linear attention is far above any other."""
-    return 40 * config.d
 
 
 def caption(dataset) -> str:
@@ -64,16 +86,15 @@ def caption(dataset) -> str:
     left = [100 * left_over(dataset, name, 2 * config.d).median().item() for name in MODELS]
     ratios = [over_bayes(dataset, name).median().item() for name in MODELS]
     missing = style.missing(dataset.error) + style.missing(dataset.learning.isel(noise=1))
-    above = int((dataset.error.median("run") > top(config)).sum())
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
         f"At {2 * config.d} = 2d shots {left[0]:.2g} % ({MODELS[0]}) and {left[1]:.2g} % "
         f"({MODELS[1]}) of the error is left; with noise training ends at {ratios[0]:.2g} and "
-        f"{ratios[1]:.2g} times the Bayes rule's error. Left is what {config.depth} layers keep of "
-        f"the error without shots, without noise; least squares then needs d shots and keeps none: "
-        f"our models, softmax above all, are far from it. Linear layers explode on single prompts "
-        f"at lengths that they were not trained at: {above} medians lie above the axes. Medians of "
-        f"{config.runs} runs with 95 % intervals; {missing} numbers left out as not finite, "
-        f"{diverged} of {dataset.status.size} trainings diverged. Grey: the {config.n} shots of "
-        f"training. d: {judged_panel.KEY}."
+        f"{ratios[1]:.2g} times the Bayes rule's error. a, b: test error against shots; numbers "
+        f"at an edge are medians beyond it: linear layers explode on single prompts at lengths "
+        f"that they were not trained at; least squares keeps nothing of d shots without noise. "
+        f"c: with noise, beside the Bayes rule, ridge. d: {judged_panel.KEY}. "
+        f"{config.depth} layers, d = {config.d}; medians of {config.runs} runs with 95 % "
+        f"intervals; {missing} numbers left out as not finite, {diverged} of "
+        f"{dataset.status.size} trainings diverged."
     )
