@@ -3,13 +3,14 @@
 import numpy as np
 
 from experiments.heads.heads_per_layer.claims import against_every_n, risks_of, samples
-from experiments.heads.heads_per_layer.statements import depths, statements
-from experiments.heads.rule_names import RULES, SPARSE_BAYES
+from experiments.heads.heads_per_layer.statements import LONG, depths, statements
+from experiments.heads.rule_names import RIDGE, RULES, SPARSE_BAYES
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
 
-DASHES = dict(zip(RULES, ("-", "--", "-.", ":"), strict=True))
-
+SHOWN = {"single": ":", "first": "--", "full": "-"}  # variants against n, and in training
+LINEAR, DESCENT = style.METHOD["linear"], style.METHOD["descent"]
 
 JUDGED = {  # id without its depth
     "beats_ridge": "(H, 1, …) / ridge, every n",
@@ -28,17 +29,52 @@ JUDGED = {  # id without its depth
 def plot(dataset):
     config = results.config_of(dataset)
     models = depths(config)[:2]
-    figure, axes = style.figure(3.4 * (len(models) + 1), 6.4, (2, len(models) + 1))
-    above, below = axes[: len(axes) // 2], axes[len(axes) // 2 :]
-    for ax, under, (name, spec) in zip(above, below, models, strict=False):
-        against_n(ax, dataset, name, spec)
+    figure, axes = style.stacked(6.75, (2.6, 2.1, 2.6), ((1, 1),) * 3)
+    for ax, under, (name, spec) in zip(axes[:2], axes[4:], models, strict=False):
+        beside_rules(ax, dataset, name, spec)
         of_depth(under, dataset, spec.architecture.depth)
-    training(above[-1], dataset, config)
-    below[-1].set_axis_off()
-    below[-1].set_title("")
-    below[-1].set_title("", loc="left")
-    below[-1].legend(*above[0].get_legend_handles_labels(), loc="upper left", title="a (b: alike)")
+    for ax in (axes[1], axes[5])[: 2 * (2 - len(models))]:
+        ax.set_visible(False)
+    name, spec = models[0]
+    against_n(axes[2], dataset, name, spec)
+    training(axes[3], dataset, config)
     return figure
+
+
+def appendix(dataset):
+    """Every variant against n."""
+    models = depths(results.config_of(dataset))[:2]
+    figure, axes = style.figure(6.75, 2.9 * len(models), (len(models), 1))
+    for ax, (name, spec) in zip(axes, models, strict=True):
+        every_variant(ax, dataset, name, spec)
+    return figure
+
+
+def beside_rules(ax, dataset, name: str, spec):
+    """A row for each variant of a model and for each rule, at the n that is judged."""
+    over, rows = over_ridge(dataset, name), []
+    for heads in dataset[f"heads, {name}"].values:
+        rows.append((heads, over[f"risk, {name}"].sel({f"heads, {name}": heads}), LINEAR))
+    rows.append((f"descent, {spec.architecture.depth} steps", over[f"descent, {name}"], DESCENT))
+    rows += [(rule, over.rule_risk.sel(rule=rule), style.METHOD[rule]) for rule in RULES]
+    shots = results.config_of(dataset).judged
+    for row, (_, risks, look) in enumerate(rows):
+        runs = np.atleast_1d(risks.sel(shots=shots).values)
+        if len(runs) > 1:
+            ends = np.ravel(style.mean_ends(runs[:, None]))
+            ax.plot(ends, [row, row], "-", color=look["color"])
+        point = look | {"marker": look["marker"] or "|"}
+        ax.plot(runs.mean(), row, **point, ls="none", ms=5)
+    ax.axvline(1, color=style.BLACK, lw=0.8, ls=":", zorder=0)
+    ax.set_yticks(range(len(rows)), [label for label, *_ in rows], fontsize=7)
+    ax.set(xlabel=f"risk / ridge's, n = {shots}", xlim=(0, 1.3), ylim=(len(rows) - 0.4, -0.6))
+    ax.set_title(f"heads of {spec.architecture.depth} layers")
+
+
+def over_ridge(dataset, name: str):
+    """The risks of a model's variants, of descent and of rules over that of ridge, by shots."""
+    kinds = dataset[[f"risk, {name}", f"descent, {name}", "rule_risk"]]
+    return kinds / dataset.rule_risk.sel(rule=RIDGE)
 
 
 def of_depth(ax, dataset, depth: int):
@@ -46,6 +82,11 @@ def of_depth(ax, dataset, depth: int):
     rows, names = statements(results.config_of(dataset)), JUDGED.items()
     ids = {row.id for row in rows}  # without some variants there is less to judge
     labels = {f"{id}_{depth}": name for id, name in names if f"{id}_{depth}" in ids}
+    if (
+        depth == depths(results.config_of(dataset))[0][1].architecture.depth
+        and "long_enough" in ids
+    ):
+        labels["long_enough"] = "trained longer / full"
     style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
     judged_panel.rows(ax, rows, samples(dataset), labels, (0.25, 2))
     ax.set(xlabel="risk / the risk that is named")
@@ -53,37 +94,61 @@ def of_depth(ax, dataset, depth: int):
 
 
 def against_n(ax, dataset, name: str, spec):
-    """Every variant of a model, side by side, on the scale on which rules have plateaus."""
-    shots, variants = dataset.shots.values, dataset[f"heads, {name}"].values
-    scale = shots / spec.task.noise_std**2
-    for rule, dashes in DASHES.items():
-        style.line(ax, shots, scale * dataset.rule_risk.sel(rule=rule), rule, "grey", dashes)
-    descent = f"descent, {spec.architecture.depth} steps"
-    style.line(ax, shots, scale * dataset[f"descent, {name}"], descent, style.BLACK, "-")
+    """Models of one head a layer, of many in the first and of many in all, among the rules."""
+    shots, variants = rules_against_n(ax, dataset, name, spec), dataset[f"heads, {name}"].values
+    for kind, dashes in SHOWN.items():
+        if (place := spec.architecture.places.get(kind)) is not None:
+            runs = variant_over_ridge(dataset, name, place)
+            style.mean_points(ax, shots, runs, **LINEAR, ls=dashes, capsize=2)
+            direct_label(ax, shots[0], runs[:, 0].mean(), variants[place], LINEAR["color"], (-5, 0))
+    ax.set(xlim=(shots[0] / 2, None), title=f"{spec.architecture.depth} layers, every n")
+
+
+def every_variant(ax, dataset, name: str, spec):
+    """All variants of a model, side by side, among the rules."""
+    shots, variants = rules_against_n(ax, dataset, name, spec), dataset[f"heads, {name}"].values
     for i, heads in enumerate(variants):
-        runs = dataset[f"risk, {name}"].sel({f"heads, {name}": heads}).transpose("seed", "shots")
-        x = shots * 1.045 ** (i - (len(variants) - 1) / 2)
-        look = dict(color=style.COLOURS[i % 6], fmt=style.MARKERS[i % 6], elinewidth=0.8)
-        style.mean_points(ax, x, scale * runs.values, heads, capsize=2, **look)
-    style.log_axes(ax, x=True, ticks=shots)
-    ax.set(xlabel="demonstrations n", ylabel="n × excess risk / σ²", ylim=(0, 2 * spec.task.d))
+        x = shots * 1.03 ** (i - (len(variants) - 1) / 2)
+        look = dict(color=style.COLOURS[i % 6], marker=style.MARKERS[i % 6], ls="none", capsize=2)
+        style.mean_points(ax, x, variant_over_ridge(dataset, name, i), heads, **look)
     ax.set_title(f"{spec.architecture.depth} layers")
+    ax.legend(loc="lower center", ncols=6)
+
+
+def variant_over_ridge(dataset, name: str, place: int):  # [S, shots]
+    runs = over_ridge(dataset, name)[f"risk, {name}"].isel({f"heads, {name}": place})
+    return runs.transpose("seed", "shots").values
+
+
+def rules_against_n(ax, dataset, name: str, spec):
+    over, shots = over_ridge(dataset, name), dataset.shots.values
+    curves = {rule: over.rule_risk.sel(rule=rule).values for rule in RULES[1:]}
+    curves[f"descent, {spec.architecture.depth} steps"] = over[f"descent, {name}"].values
+    for rule, risks in curves.items():
+        color = style.METHOD.get(rule, DESCENT)["color"]
+        style.line(ax, shots, risks, color=color)
+        direct_label(ax, shots[-1], risks[-1], rule, color, (6, 0))
+    ax.axhline(1, color=style.BLACK, lw=0.8, ls=":", zorder=0)
+    style.log_axes(ax, x=True, ticks=shots)
+    ax.set(xlabel="demonstrations n", ylabel="risk / ridge's", ylim=(0, None))
+    return shots
 
 
 def training(ax, dataset, config):
     """The loss of the first and of the full variant, for as long as each is trained."""
     for i, (name, spec) in enumerate(config.models):
         variants, total = spec.architecture.variants, spec.training.steps
-        losses = dataset[f"loss, {name}"].values
+        losses, color = dataset[f"loss, {name}"].values, style.COLOURS[i % 6]
         steps = (np.arange(losses.shape[-1]) + 0.5) / losses.shape[-1] * total
         for place, dashes in ((0, ":"), (-1, "-")) if len(losses) > 1 else ((-1, "-"),):
-            label = f"{','.join(map(str, variants[place]))}, {total:_} steps".replace("_", " ")
             middle = np.nanmedian(losses[place], axis=0)
-            style.line(ax, steps, middle, label, style.COLOURS[i % 6], dashes)
+            style.line(ax, steps, middle, None, color, dashes)
+            end, offset = (-1, (4, 0)) if name == LONG else (0, (-4, min(i, 1)))
+            words = ",".join(map(str, variants[place]))
+            direct_label(ax, steps[end], middle[end], words, color, offset)
     style.log_axes(ax, x=True, y=True)
-    ax.set(xlabel="training step", ylabel="training loss, median of seeds")
-    ax.set_title("training")
-    ax.legend(loc="upper right")
+    ax.set(xlabel="training step", ylabel="loss, median of seeds", title="training")
+    ax.set_xlim(ax.get_xlim()[0] / 6, None)
 
 
 def caption(dataset) -> str:
@@ -104,14 +169,15 @@ def caption(dataset) -> str:
         f"In {order}: many in layer 1 and one later reach {max(over, default=np.nan):.2f} of "
         f"ridge's risk or less at every n, many everywhere {min(over_bayes):.2f} to "
         f"{max(over_bayes):.2f} times the sparse Bayes rule's. "
-        f"a, b: heads in each layer, and excess risk, n × excess / σ²; models with all heads beat "
-        f"{' and '.join(beaten[-2:]) or 'no rule'}. Rules that ignore directions approach d on "
-        "this scale, sparse ones s; none that ignores them can be below the dashed line. Descent "
-        "has a tuned size for each of as many steps as a model has layers. "
-        f"d, e: {judged_panel.KEY}; n = {config.judged} if not said. Means of {seeds} seeds and "
-        f"their 95 % intervals. Linear "
-        f"attention, d = {task.d}, s = {task.sparsity}, σ = {task.noise_std:g}, prompts in units "
-        f"of their own, trained on n = {', '.join(map(str, task.lengths))}; {config.test_prompts} "
-        f"prompts; predictions cut at twice the largest label. {lost} of the trainings diverged "
-        "and stand at their last finite weights. Our setting, modelled on A4 (2408.04532)."
+        "a, b: heads in each layer, and rules; models with all heads beat "
+        f"{' and '.join(beaten[-2:]) or 'no rule'}; none that ignores directions can be below "
+        "rotation-equivariant Bayes; descent has a tuned size for each of as many steps as a model "
+        "has layers. c: models of one head a layer (dotted), of many in the first (dashed), in all "
+        "(full). d: dotted, one head a layer. "
+        f"e, f: {judged_panel.KEY}; n = {config.judged} if not said. Means of {seeds} seeds and "
+        f"their 95 % intervals. Linear attention, d = {task.d}, s = {task.sparsity}, "
+        f"σ = {task.noise_std:g}, prompts in units of their own, trained on "
+        f"n = {', '.join(map(str, task.lengths))}; {config.test_prompts} prompts; predictions cut "
+        f"at twice the largest label. {lost} of the trainings diverged and stand at their last "
+        "finite weights. Appendix: all at every n. Our setting, modelled on A4 (2408.04532)."
     )
