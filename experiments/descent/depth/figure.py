@@ -1,76 +1,97 @@
-"""Risks of trained layers beside tuned algorithms, the shapes they learn, and what is judged."""
+"""Risks of trained layers over tuned descent's, the shapes they learn, and what is judged."""
+
+import numpy as np
 
 from experiments.descent.depth.claims import risk_ratios, samples, settled, shape_distances
 from experiments.descent.depth.config import COVARIANCES, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
 
-DASHES = {"gradient descent": "-", "preconditioned": "--", "GD++": ":"}
+TRAINED, TOP = style.METHOD["linear"], 30.0
+LINES = {"gradient descent": "descent", "preconditioned": "preconditioned descent", "GD++": "GD++"}
 JUDGED = {
-    "descent": "risk / tuned GD's",
-    "descent_settled": "the same, settled runs",
-    "plus_plus": "risk / tuned GD++'s",
-    "plus_plus_settled": "the same, settled runs",
-    "shapes": "distance to the shape",
-    "shapes_settled": "the same, settled runs",
+    "descent_settled": "risk / descent's, settled",
+    "plus_plus_settled": "risk / GD++'s, settled",
+    "shapes_settled": "distance to shape, settled",
+    "descent": "risk / descent's, all",
+    "plus_plus": "risk / GD++'s, all",
+    "shapes": "distance to shape, all",
 }
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 5.4, (2, 2))
+    figure, axes = style.stacked(6.75, (2.9, 2.4), ((1, 1), (1, 1)))
     for ax, name in zip(axes, COVARIANCES, strict=False):
         risks(ax, dataset.sel(covariance=name))
         ax.set_title(f"{name} covariance")
-    axes[0].legend()
+    axes[0].legend(loc="lower left")
     shapes(axes[2], dataset)
     judged(axes[3], dataset)
     return figure
 
 
 def risks(ax, dataset):
-    depth = dataset.depth.values
-    for algorithm, dash in DASHES.items():
-        risk = dataset.algorithm_risk.sel(algorithm=algorithm)
-        style.line(ax, depth, risk, label=f"{algorithm}, tuned", style=dash)
-    runs = dataset.trained_risk.transpose("run", "depth").values
-    at_rest = settled(dataset).transpose("run", "depth").values
-    for row, kept in zip(runs, at_rest, strict=True):
-        look = {"ls": "", "marker": "o", "color": style.COLOURS[0], "ms": 3}
-        ax.plot(depth[kept] + 0.06, row[kept], **look)
-        ax.plot(depth[~kept] - 0.06, row[~kept], **look | {"mfc": "white"})
-    ax.plot([], [], **look, label="trained, settled")
-    ax.plot([], [], **look | {"mfc": "white"}, label="trained, not settled")
+    """Every stack beside tuned algorithms, and below each depth how many stacks have settled."""
+    depth, descent = dataset.depth.values, dataset.algorithm_risk.sel(algorithm="gradient descent")
+    ratios = risk_ratios(dataset, "gradient descent").transpose("depth", "run").values
+    at_rest = settled(dataset).transpose("depth", "run").values
     style.log_axes(ax, y=True)
-    # A stack that explodes on one rare prompt would press all the others into a line.
-    ax.set_ylim(top=3 * float(dataset.algorithm_risk.max()))
-    ax.set(xlabel="layers, or steps", ylabel="excess risk", xticks=depth)
+    for algorithm, method in LINES.items():
+        line = dataset.algorithm_risk.sel(algorithm=algorithm) / descent
+        if algorithm != "gradient descent" and np.allclose(line, 1):
+            continue  # whitening changes nothing where the covariance is the identity
+        color = style.METHOD[method]["color"]
+        style.line(ax, depth, line, color=color)
+        direct_label(ax, depth[-1], line[-1].item(), algorithm, color, (6, 0))
+    ax.set_ylim(min(ax.get_ylim()[0], ratios.min() / 2), TOP)
+    for x, row, kept in zip(depth, ratios, at_rest, strict=True):
+        ax.plot(np.full(kept.sum(), x + 0.06), row[kept], ls="", **TRAINED)
+        ax.plot(np.full(sum(~kept), x - 0.06), row[~kept], ls="", mfc="white", **TRAINED)
+        exploded(ax, x - 0.06, row)
+    ax.plot([], [], ls="", label="trained, settled", **TRAINED)
+    ax.plot([], [], ls="", mfc="white", label="trained, not settled", **TRAINED)
+    names = [f"{x}\n{count} settled" for x, count in zip(depth, at_rest.sum(1), strict=True)]
+    ax.set_xticks(depth, names, fontsize=7)
+    ax.set(xlabel="layers, or steps", ylabel="excess risk / tuned descent's")
+    ax.set_xlim(depth[0] - 0.3, depth[-1] + 1.1)
+
+
+def exploded(ax, x, ratios):
+    """How many stacks lie above the axis, and where the farthest does."""
+    above = ratios[~(ratios <= TOP)]
+    if len(above):
+        ax.plot(x, TOP, "^", ms=5, mfc="white", color=TRAINED["color"], clip_on=False)
+        text = f"{len(above)} above, up to {above.max():.0e}"
+        direct_label(ax, x, TOP, text, TRAINED["color"], (0, -4))
 
 
 def shapes(ax, dataset):
-    depth = dataset.depth.values
-    for name, marker, aside in zip(COVARIANCES, style.MARKERS, (-0.1, 0.1), strict=False):
-        for matrix, color in zip("AB", style.COLOURS, strict=False):
-            x = depth + aside + (0.05 if matrix == "B" else -0.05)  # side by side
-            distances = shape_distances(dataset).sel(matrix=matrix, covariance=name)
-            kept = (
-                slice(1, None) if matrix == "B" else slice(None)
-            )  # one layer has none to speak of
-            runs = distances.transpose("run", "depth").values[:, kept]
-            look = dict(label=f"{matrix}, {name}", color=color, fmt=marker, capsize=2)
-            style.median_points(ax, x[kept], runs, **look)
+    depth, distances = dataset.depth.values, shape_distances(dataset)
+    ends = distances.isel(depth=-1).median("run")
+    for name, color, marker in zip(COVARIANCES, (style.BLACK, "0.5"), "os", strict=True):
+        for matrix, aside, face in (("A", -0.06, color), ("B", 0.06, "white")):
+            # The last layer's B moves nothing that is read: one layer has none to speak of.
+            x = depth[1:] if matrix == "B" else depth
+            runs = distances.sel(matrix=matrix, covariance=name, depth=x).transpose("run", "depth")
+            look = dict(color=color, fmt=marker, mfc=face, capsize=2)
+            style.median_points(ax, x + aside, runs, **look)
+            end, both = ends.sel(matrix=matrix, covariance=name).item(), ends.sel(covariance=name)
+            up = 1 if end == both.max() else -1
+            direct_label(ax, depth[-1], end, f"{matrix}, {name}", color, (8, up))
     criterion = results.config_of(dataset).distance
-    ax.axhline(criterion, color=style.COLOURS[1], lw=0.8, ls="--", label="bound")
+    ax.axhline(criterion, color="grey", lw=0.8, ls="--")
+    direct_label(ax, depth[-1] + 1.1, criterion, "bound", "dimgrey", (-2, -2))
     style.log_axes(ax, y=True)
     ax.set(xlabel="layers", ylabel="distance to the predicted shape", xticks=depth)
-    ax.set_title("worst learned matrix")
-    ax.legend(loc="lower right")
+    ax.set(title="worst learned matrix", xlim=(depth[0] - 0.3, depth[-1] + 1.1))
 
 
 def judged(ax, dataset):
     rows = statements(results.config_of(dataset))
-    style.log_axes(ax, x=True)
-    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (1e-2, 1e5))
-    ax.set_title("what is judged")
+    style.log_axes(ax, x=True, ticks=(0.1, 0.3, 1, 3))
+    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (0.05, 3))
+    ax.set(xlabel="ratio of risks, or distance; worst depth", title="what is judged")
 
 
 def _named(places):
@@ -98,25 +119,19 @@ def caption(dataset) -> str:
     enough = at_rest.sum("run") >= config.settled_runs
     level = {name: each.where(at_rest).median("run").where(enough) for name, each in ratios.items()}
     best, worst = level["GD++"], level["gradient descent"].max()
-    counts = "; ".join(
-        f"{name} {', '.join(str(int(n)) for n in at_rest.sel(covariance=name).sum('run'))}"
-        for name in COVARIANCES
-    )
-    exploded = int((ratios["gradient descent"].isel(depth=-1) > 100).sum())
+    overall = ratios["GD++"].median("run")
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
         f"Where training has settled, yes: at most {worst:.3f} times the risk of tuned descent, "
         f"and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. That is where "
         f"{config.settled_runs} stacks or more have: {_named(enough)}."
         f"{_too_few(ratios['GD++'], at_rest, enough)} "
-        f"Elsewhere our stacks judge nobody: the median ratio to GD++ is "
-        f"{ratios['GD++'].median('run').min():.1g} to {ratios['GD++'].median('run').max():.1g}; "
-        f"{exploded} of {2 * config.runs} stacks of "
-        f"{config.max_depth} layers explode on rare prompts, above the panels; {diverged} of all "
-        f"diverged and count with their last weights. Lines: algorithms with tuned steps. Points: "
-        f"{config.runs} stacks a place, filled where settled, that is, where a Gauss-Newton step "
-        f"fitted on half of the prompts changes the risk on the other half by less than "
-        f"{100 * config.settled:g} %; so many at each depth: {counts}. c: medians with 95 % "
-        f"intervals; d: {judged_panel.KEY}. {style.missing(dataset.trained_risk)} numbers not "
-        f"finite. d = {config.d}, n = {config.n}."
+        f"All stacks have {overall.min():.1g} to {overall.max():.1g} times GD++'s risk in the "
+        f"median, and judge nobody. a, b: {config.runs} stacks a place; numbers at the top: stacks "
+        f"that explode on rare prompts; settled: a "
+        f"Gauss-Newton step fitted on half of the prompts changes the risk on the other half by "
+        f"less than {100 * config.settled:g} %. c: medians with 95 % intervals. "
+        f"d: {judged_panel.KEY}. {style.missing(dataset.trained_risk)} numbers not finite, "
+        f"{diverged} stacks diverged and count with their last weights. d = {config.d}, "
+        f"n = {config.n}."
     )
