@@ -13,128 +13,158 @@ from experiments.heads.head_pruning.claims import (
 )
 from experiments.heads.head_pruning.statements import (
     ANY,
+    BEST,
     FIRST,
     MIXED,
     OTHERS,
     PRUNED,
     TRAINED,
-    TREATMENTS,
     controls,
     statements,
     ways,
 )
+from experiments.heads.looks import look_of
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
 
-COLOURS = (style.BLACK, *(style.COLOURS[i] for i in (1, 4, 0, 5, 3, 1, 2)))
-LOOKS = dict(zip(TREATMENTS, zip(COLOURS, "osDXvPs^", strict=True), strict=True))
+OVER_FULL = "risk / full model's"
+SHOWN = (PRUNED, BEST, OTHERS, ANY, FIRST, TRAINED)  # rows of models whose heads cannot be mixed
+MARKERS = {PRUNED: "D", TRAINED: "*"}  # beside greedy pruning
+LAYERS = (
+    {"linestyle": "-", "label": "layer 1"},
+    {"linestyle": "--", "mfc": "white", "label": "mean of the later ones"},
+)
 
 
 def plot(dataset):
     config, own = results.config_of(dataset), names_of_own(dataset)
-    figure, axes = style.figure(10.5, 6.4, (2, 3))
-    what_is_judged(axes[0], dataset, config)
+    figure, axes = style.stacked(6.75, (2.5, 2.2, 2.2), ((1, 1),) * 3)
+    judged_ways(axes[0], dataset, config)
     all_treatments(axes[1], dataset, own)
-    for name, color in zip(config.fitted, style.COLOURS[2:], strict=False):
-        fitted(axes[2], dataset, name, color)
-    for name, color in zip(own, style.COLOURS, strict=False):
-        greedy(axes[3], dataset, name, color)
-        left(axes[4], dataset, name, color)
-        best_subsets(axes[5], dataset, name, color)
-    for ax in (axes[2], axes[3], axes[5]):
+    for name in own:
+        greedy(axes[2], dataset, name)
+        left(axes[3], dataset, name)
+        best_subsets(axes[4], dataset, name)
+    for name in config.fitted:
+        fitted(axes[5], dataset, name)
+    for ax in (axes[2], axes[4], axes[5]):
         ax.axhspan(1 / config.unchanged, config.unchanged, color="grey", alpha=0.2, lw=0)
         style.log_axes(ax, y=True)
-        ax.set(ylabel="risk / that of the full model")
-    axes[2].set_yticks([1, 1.2, 1.5, 2], ["1", "1.2", "1.5", "2"])
-    for ax in axes[3:5]:
+        ax.set(ylabel=OVER_FULL)
+    for ax in axes[2:4]:
         ax.invert_xaxis()
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="heads left in the network")
-    axes[4].set(ylabel="heads left in a layer")
-    axes[2].set(xlabel="heads of later layers, fitted anew")
-    axes[5].set(xlabel="heads kept in one layer, others whole")
-    titles = {2: "mixed heads, refitted", 3: "greedy pruning", 4: "where greed leaves heads"}
-    for place, title in (titles | {5: "the best subset of one layer"}).items():
-        axes[place].set_title(title)
-        if place < 5 and axes[place].get_legend_handles_labels()[0]:
-            axes[place].legend()
+    axes[2].set_title("greedy pruning")
+    axes[3].set(ylabel="heads left in a layer", title="where greed leaves heads")
+    handles, words = axes[3].get_legend_handles_labels()
+    axes[3].legend(handles[:2], words[:2], loc="lower left")
+    axes[4].set(
+        xlabel="heads kept in one layer, others whole", title="the best subset of one layer"
+    )
+    axes[5].set(xlabel="heads of later layers, fitted anew", title="mixable heads, refitted")
+    axes[5].set_yticks([1, 1.2, 1.5, 2], ["1", "1.2", "1.5", "2"])
+    axes[5].set_visible(bool(config.fitted))
     return figure
 
 
-def what_is_judged(ax, dataset, config):
-    """Ratios of risks with one head in each later layer, and the controls over the pruned model."""
-    words = {MIXED: "best mixed", PRUNED: "most important", TRAINED: "trained so"}
-    labels = {
-        id: f"{name}: {words.get(treatment, 'best choice')}"
-        for id, (name, treatment) in ways(config).items()
-    }
+def appendix(dataset):
+    """What is judged of other choices of heads, and of greed."""
+    config = results.config_of(dataset)
+    figure, (others, greed) = style.stacked(6.75, (1.8,), ((1, 1),))
     words = {FIRST: "top of layer 1", OTHERS: "random later", ANY: "random"}
-    beside = controls(config).items()
-    labels |= {id: f"{name}: {words[way]} / pruned" for id, (name, way) in beside}
-    style.log_axes(ax, x=True, ticks=(0.1, 1, 10, 100))
-    judged_panel.rows(ax, statements(config), samples(dataset), labels, (0.05, 100))
-    ax.set(xlabel=f"risk / that of the full model, n = {config.n}")
-    ax.set_title("judged: one head a later layer")
+    labels = {id: f"{name}: {words[way]}" for id, (name, way) in controls(config).items()}
+    style.log_axes(others, x=True, ticks=(0.1, 1, 10, 100))
+    judged(others, dataset, labels, (0.05, 100))
+    others.set(xlabel="risk / that of the most important heads", title="judged: other heads")
+    labels = {"greedy_first": "layer 1, share of heads", "greedy_later": "later layers, heads"}
+    judged(greed, dataset, labels, (0, 4))
+    greed.set(xlabel=f"left before the risk exceeds {config.unchanged:g}", title="judged: greed")
+    return figure
+
+
+def judged(ax, dataset, labels, span):
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), labels, span)
+
+
+def judged_ways(ax, dataset, config):
+    """One head in each later layer, over the full model."""
+    words = {PRUNED: "most important", BEST: "best choice", MIXED: "best mixed"}
+    words |= {TRAINED: "trained so"}
+    labels = {
+        id: f"{name}: {text}"
+        for treatment, text in words.items()
+        for id, (name, way) in ways(config).items()
+        if way == treatment
+    }
+    style.log_axes(ax, x=True, ticks=(1, 3, 10, 30))
+    judged(ax, dataset, labels, (0.8, 40))
+    ax.set(xlabel=f"{OVER_FULL}, n = {config.n}", title="one head a later layer")
 
 
 def all_treatments(ax, dataset, own: list[str]):
-    """Geometric means over seeds, with their intervals."""
-    names, y = own[::-1], None
-    for i, treatment in enumerate(TREATMENTS[1:]):
-        color, marker = LOOKS[treatment]
-        label = treatment
-        for row, case in enumerate(names):
-            logs = np.log(ratios(dataset, case, treatment))
+    """Geometric means over seeds, with their intervals, a row for each way to choose heads."""
+    for i, case in enumerate(own):
+        look = look_of(case)
+        for row, treatment in enumerate(SHOWN):
+            logs, y = np.log(ratios(dataset, case, treatment)), row + 0.24 * (i - 0.5)
             if len(logs):
                 ends = np.exp(np.concatenate(style.mean_ends(logs[:, None])))
-                y = row + 0.12 * (3 - i)
-                ax.plot(ends, [y, y], "-", color=color, lw=0.8)
-                ax.plot(np.exp(logs.mean()), y, marker, color=color, label=label)
-                label = None
-    ax.set_yticks(np.arange(len(names)), names)
+                ax.plot(ends, [y, y], "-", color=look["color"])
+                ax.plot(np.exp(logs.mean()), y, **look, ls="none", ms=5)
+        top = geometric_mean(ratios(dataset, case, PRUNED))
+        direct_label(ax, top, 0.24 * (i - 0.5), case, look["color"], (0, -7 if i else 5))
+    ax.set_yticks(range(len(SHOWN)), SHOWN, fontsize=7)
     style.log_axes(ax, x=True, ticks=(1, 3, 10, 30, 100, 300))
-    ax.set(xlabel="risk / that of the full model", ylim=(-0.7, len(names)))
-    ax.set_title("heads that cannot be mixed")
-    ax.legend(ncols=2, loc="upper left")
+    ax.set(xlabel=OVER_FULL, ylim=(len(SHOWN) - 0.5, -0.9), title="heads that cannot be mixed")
 
 
-def fitted(ax, dataset, case: str, color):
-    over = refitted(dataset, case)
-    style.band(ax, over.heads.values, over.values, case, color, "o")
+def fitted(ax, dataset, case: str):
+    over, look = refitted(dataset, case), look_of(case)
+    style.band(ax, over.heads.values, over.values, case, **look)
     ax.set_xticks(over.heads.values)
     trained = ratios(dataset, case, TRAINED)
     if len(trained):
-        ax.plot(1, geometric_mean(trained), "^", color=color, mfc="none", ms=6)
+        y = geometric_mean(trained)
+        ax.plot(1, y, MARKERS[TRAINED], color=look["color"], mfc="none", ms=7)
+        direct_label(ax, 1, y, "trained so", look["color"], (6, -3))
 
 
-def greedy(ax, dataset, case: str, color):
-    """Beside it, what is pruned by the rule, and what is trained with as many heads."""
-    risks = of_case(dataset.greedy, case)
+def greedy(ax, dataset, case: str):
+    """Beside it, what is pruned by importance, and what is trained with as many heads."""
+    risks, color = of_case(dataset.greedy, case), look_of(case)["color"]
     ratio = (risks / risks.sel(kept=risks.kept.max())).transpose("run", "kept")
     style.band(ax, risks.kept.values, ratio, case, color, None)
+    end = int(risks.kept.min())
+    direct_label(ax, end, float(ratio.sel(kept=end).median()), case, color, (4, 0))
     heads = of_case(dataset.left, case).isel(run=0).sel(kept=risks.kept.max())
     count = int(heads.sel(layer=1)) + heads.sizes["layer"] - 1
-    for treatment in (PRUNED, TRAINED):
+    for treatment, marker in MARKERS.items():
         quotients = ratios(dataset, case, treatment)
         if len(quotients):
-            y, marker = geometric_mean(quotients), LOOKS[treatment][1]
+            y = geometric_mean(quotients)
             ax.plot(count, y, marker, color=color, mfc="none", ms=6)
+            if case == names_of_own(dataset)[0]:
+                words, up = ("trained so", -4) if treatment == TRAINED else ("by importance", 6)
+                direct_label(ax, count, y, words, "dimgrey", (0, up))
 
 
-def left(ax, dataset, case: str, color):
-    heads = of_case(dataset.left, case).mean("run")
-    later = heads.sel(layer=slice(2, None)).mean("layer")
-    ax.plot(heads.kept, heads.sel(layer=1), "-", color=color, label=f"{case}: layer 1")
-    ax.plot(heads.kept, later, "--", color=color, label=f"{case}: later")
+def left(ax, dataset, case: str):
+    heads, look = of_case(dataset.left, case).mean("run"), look_of(case)
+    ax.plot(heads.kept, heads.sel(layer=1), **look | LAYERS[0])
+    ax.plot(heads.kept, heads.sel(layer=slice(2, None)).mean("layer"), **look | LAYERS[1])
 
 
-def best_subsets(ax, dataset, case: str, color):
-    risks = of_case(dataset.subset, case)
+def best_subsets(ax, dataset, case: str):
+    risks, look = of_case(dataset.subset, case), look_of(case)
     logs, sizes = np.log(risks / risks.isel(size=-1)), risks["size"].values
     first = np.exp(logs.sel(layer=1).median("run"))
     later = np.exp(logs.sel(layer=slice(2, None)).mean("layer").median("run"))
-    ax.plot(sizes, first, "o-", color=color, label=f"{case}: layer 1")
-    ax.plot(sizes, later, "s--", color=color, label=f"{case}: later")
+    ax.plot(sizes, first, **look | LAYERS[0])
+    ax.plot(sizes, later, **look | LAYERS[1])
+    direct_label(ax, sizes[0], float(first[0]), case, look["color"], (6, 2))
     ax.set_xticks(sizes)
 
 
@@ -161,20 +191,18 @@ def caption(dataset) -> str:
     if TRAINED in words:
         answer += f", in models trained so {words[TRAINED]}"
     fits = (
-        f"c: all heads of later layers fitted anew by {config.fit_steps} steps of descent, upper "
-        "bounds on the least; hollow: trained so. "
+        f"f: all heads of later layers fitted anew by {config.fit_steps} steps: upper bounds. "
         if config.fitted
         else ""
     )
     return (
-        f"{answer}. Importance is judged where heads cannot be mixed (narrow keys, softmax); else "
-        "the head is the best of all mixings, an upper bound on the least by search. a: "
-        f"{judged_panel.KEY}; b: geometric means of seeds and their 95 % intervals, for every "
-        f"treatment. {fits}d: hollow, as many heads chosen by importance (squares) or trained so "
-        "(triangles). e, f: layer 1, and dashed the mean of later layers. c to f: medians and the "
-        "middle 80 %; grey: what counts as unchanged. Heads are chosen on other prompts than those "
-        "judged on; importance and "
-        f"Shapley's value name the same top head in {agreement(dataset, own):.0%} of later layers. "
-        f"Trainings that have not finished are left out: {int(dataset.lost.sum())}. Our setting, "
-        "modelled on A4 (2408.04532)."
+        f"{answer}. a: the most important head where heads cannot be mixed; elsewhere the best of "
+        f"all mixings, an upper bound on the least by search; {judged_panel.KEY}. b: geometric "
+        "means of seeds and their 95 % intervals. c: diamonds, as many heads chosen by importance; "
+        "stars, trained so. d, e: full lines, layer 1; dashed, the mean of later ones. "
+        f"{fits}c to f: medians and the middle 80 %; grey: what counts as unchanged. Heads are "
+        f"chosen on other prompts than those judged on, n = {config.n}; importance and Shapley's "
+        f"value name the same top head in {agreement(dataset, own):.0%} of later layers. Trainings "
+        f"left out as not finished: {int(dataset.lost.sum())}. Appendix: other heads, and greed, "
+        "as judged. Our setting, modelled on A4 (2408.04532)."
     )
