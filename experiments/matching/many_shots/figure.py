@@ -1,46 +1,59 @@
-"""Errors against the number of demonstrations, a panel for each level of noise in the labels."""
+"""Errors against the number of demonstrations, divided by it and not, and what is judged."""
 
-import numpy as np
-
-from experiments.matching.many_shots.claims import (
-    growth,
-    over_bayes,
-    predicted,
-    samples,
-    softmax_growth,
-)
-from experiments.matching.many_shots.config import LINEAR, SCALINGS, statements
+from experiments.matching.many_shots.claims import growth, over_bayes, samples, softmax_growth
+from experiments.matching.many_shots.config import LINEAR, statements
+from experiments.matching.many_shots.panels import fixed, name_fixed, name_normalised, normalised
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 
 
 def plot(dataset):
-    noises = dataset.noise.values
-    count = len(noises)
-    figure, axes = style.figure(6.75, 2.9 * (count // 2 + 1), (count // 2 + 1, 2))
-    for ax, noise in zip(axes, noises, strict=False):
-        errors(ax, dataset, noise)
-        ax.set_ylabel("squared error, median")
-    axes[count - 1].legend(ncols=2, loc="lower right", columnspacing=0.8, handlelength=1.2)
-    judged_rows(axes[count], dataset)
-    for ax in axes[count + 1 :]:
-        ax.set_axis_off()
+    config = results.config_of(dataset)
+    figure, axes = style.stacked(6.75, (2.7, 2.6), ((1, 1), (3, 3, 4)))
+    normalised(axes[0], dataset, config.noise_std)
+    axes[0].set_title("divided by their number (1/n)")
+    name_normalised(axes[0], dataset.sel(noise=config.noise_std), config)
+    fixed(axes[1], dataset, config.noise_std)
+    axes[1].set_title(f"divided by {config.n} always (fixed)")
+    name_fixed(axes[1], dataset.sel(noise=config.noise_std), config)
+    others = other_noises(config)
+    for ax, noise in zip(axes[2:4], others, strict=False):
+        normalised(ax, dataset, noise)
+        ax.set_title(f"1/n, noise {noise:g}")
+    for ax in axes[2 + len(others) : 4]:
+        ax.set_visible(False)
+    judged(axes[4], dataset)
     return figure
 
 
-def judged_rows(ax, dataset):
-    names = {
+def appendix(dataset):
+    """The fixed divisor at the noises that the figure leaves out."""
+    config = results.config_of(dataset)
+    others = other_noises(config)
+    figure, axes = style.figure(6.75, 2.7, (1, len(others)), first="f")
+    for ax, noise in zip(axes, others, strict=True):
+        fixed(ax, dataset, noise)
+        name_fixed(ax, dataset.sel(noise=noise), config)
+        ax.set_title(f"fixed, noise {noise:g}")
+    return figure
+
+
+def other_noises(config) -> list[float]:
+    return [noise for noise in config.noises if noise != config.noise_std]
+
+
+def judged(ax, dataset):
+    labels = {
         f"{model}_{row}": f"{model}, {name}"
         for model in LINEAR
         for row, name in (("normalised", "1/n"), ("fixed", "fixed"), ("bayes", "1/n, over Bayes"))
     }
-    names |= {"softmax": "softmax", "threshold": "unsafe from / η λ_max = 2"}
+    labels |= {"softmax": "softmax", "threshold": "unsafe number / predicted"}
     style.log_axes(ax, x=True)
     rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), names, (1e-3, 1e3))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (1e-3, 1e5))
     ax.axvline(1, color="grey", lw=0.8)
-    ax.set(xlabel="judged ratio of errors, or of numbers")
-    ax.set_title("what is judged")
+    ax.set(xlabel="ratio of errors, or of numbers", title="what is judged")
 
 
 def caption(dataset) -> str:
@@ -54,31 +67,14 @@ def caption(dataset) -> str:
     return (
         f"They leave {min(left):.2g} to {max(left):.2g} of the "
         "error if attention divides by their number; with a fixed divisor linear attention "
-        f"overshoots. Those beyond the {config.n} of training (dashes) help the descent to the end "
-        f"and trained stacks until their bias is left. Divided by {config.n} always, the same "
-        "weights overshoot, off the top, soon after the descent's η λ_max(XᵀX) passes 2 "
-        f"(dash-dot). {config.depth} layers, trained briefly: at {config.n} descent, linear and "
-        f"softmax have {', '.join(far)} times the Bayes rule's median error. Median of "
-        f"{config.runs} runs and the middle 80 % of them; {missing} left out as not finite; "
-        f"{finished} of {dataset.status.size} trainings finished. Softmax only up to "
-        f"{config.softmax_most}: its cost is quadratic. d = {config.d}. Last panel: "
-        f"{judged_panel.KEY}."
+        f"overshoots. a: demonstrations beyond the {config.n} of training, noise "
+        f"{config.noise_std:g}; b: the same weights divide by {config.n} always; dots: the error "
+        "of predicting 0. c, d: as a; trained stacks gain until their bias is left; without noise "
+        "the Bayes rule does not err. "
+        f"e: {judged_panel.KEY}. Median of {config.runs} runs and the middle 80 % of them. "
+        f"{config.depth} layers, trained briefly: at {config.n} descent, linear and softmax have "
+        f"{', '.join(far)} times the Bayes rule's error. Softmax only up to "
+        f"{config.softmax_most}: its cost is quadratic. {finished} of {dataset.status.size} "
+        f"trainings finished; {missing} errors left out as not finite. d = {config.d}. Appendix: "
+        "f, g: b at the other noises."
     )
-
-
-def errors(ax, dataset, noise):
-    config, at_noise, shots = results.config_of(dataset), dataset.sel(noise=noise), dataset.shots
-    for model, color in zip(LINEAR, style.COLOURS, strict=False):
-        for scaling, marker in zip(SCALINGS, ("o", "^"), strict=True):
-            runs = at_noise.error.sel(model=model, scaling=scaling).transpose("run", "shots")
-            label = f"{model}, {'1/n' if scaling == 'by n' else 'fixed'}"
-            style.band(ax, shots.values, runs, label, color, marker)
-    softmax = at_noise.softmax.transpose("run", "few")
-    style.band(ax, dataset.few.values, softmax, "softmax", style.COLOURS[2], "s")
-    if noise:
-        style.line(ax, shots, at_noise.bayes.median("run"), "Bayes rule", style=":")
-    ax.axvline(config.n, color="grey", lw=0.8, ls="--")
-    ax.axvline(float(np.median(predicted(dataset))), color="grey", lw=0.8, ls="-.")
-    style.log_axes(ax, x=True, y=True, ticks=shots.values[shots.values % config.n == 0][::2])
-    ax.set(xlabel="demonstrations", ylim=(2e-7, 30 * config.d))
-    ax.set_title(f"noise {noise:g}")
