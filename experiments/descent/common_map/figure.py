@@ -6,65 +6,65 @@ from experiments.descent.common_map.claims import samples
 from experiments.descent.common_map.config import MODELS, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
 
-EXACT = ("linear", "linear, query a key")  # nothing of the tokens is left to explain
+MISSED = "|H - H₀Wᵀ| / |H|"
+JUDGED = {
+    "softmax": "softmax, tokens",
+    "causal": "linear, causal, tokens",
+    "norm": "linear, norm, tokens",
+    "mlp": "linear, MLP, tokens",
+    "query_as_key_queries": "linear, query a key, queries",
+}
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 6.0, (2, 2))
-    last = dataset.isel(layer=-1)
-    residuals(axes[0], dataset, last.residual)
-    residuals(axes[1], dataset, last.query_residual)
-    axes[0].set_title("tokens of a prompt")
-    axes[0].legend()
-    axes[1].set_title("queries, same demonstrations")
-    unexplained(axes[2], middle_scale(dataset))
-    judged(axes[3], dataset)
+    config, last = results.config_of(dataset), dataset.isel(layer=-1)
+    figure, axes = style.stacked(6.75, (3.4, 1.8), ((1, 1, 1), (1,)))
+    tokens, queries, moves, judged_rows = axes
+    rows(tokens, last.residual.transpose("run", "model", "scale"), config.exact)
+    name_scales(tokens, last.residual.sel(model="linear, causal").median("run"))
+    rows(queries, last.query_residual.transpose("run", "model", "scale"), config.exact)
+    middle = middle_scale(dataset)
+    rows(moves, middle.unexplained.transpose("run", "model", "layer"), config.exact)
+    tokens.set_yticks(range(len(MODELS)), list(MODELS), fontsize=7)
+    tokens.set(title="missed of tokens", xlabel=f"{MISSED}, last layer")
+    queries.set(title="missed of queries", xlabel=f"{MISSED}, last layer")
+    moves.set(title="missed of the move", xlabel=f"share of h - h₀, layers 1 to {config.layers}")
+    judged(judged_rows, dataset)
     return figure
 
 
-def residuals(ax, dataset, residual):
-    config = results.config_of(dataset)
-    smallest = np.finfo(float).eps / 10
-    places = np.arange(len(MODELS))
-    for i, scale in enumerate(config.scales):
-        runs = residual.sel(scale=scale).transpose("run", "model")
-        runs = np.maximum(runs, smallest)  # an exact zero has no logarithm
-        x = places + 0.2 * (i - (len(config.scales) - 1) / 2)
-        style.band(ax, x, runs, f"weights × {scale:g}", style.COLOURS[i], style.MARKERS[i])
-    ax.axhline(config.clear, color=style.COLOURS[1], lw=0.8, ls="--")
-    ax.axhspan(smallest, config.exact, color="grey", alpha=0.12, lw=0)
-    ax.set_ylim(smallest, 10)
-    style.log_axes(ax, y=True)
-    ax.set_xticks(places, list(MODELS), rotation=40, ha="right", rotation_mode="anchor")
-    ax.set_ylabel("|H - H₀Wᵀ| / |H|, last layer")
+def rows(ax, values, exact):  # [run, model, steps]
+    """A row for each model, with larger marks for later steps; what is rounding is a number."""
+    count = values.shape[2]
+    for i, name in enumerate(MODELS):
+        low, middle, high = np.nanquantile(values[:, i], (0.1, 0.5, 0.9), axis=0)
+        y, look = i + 0.5 * (np.arange(count) / max(count - 1, 1) - 0.5), style.METHOD[name]
+        if middle.max() <= exact:
+            ax.plot(0, i, ls="", clip_on=False, ms=4.5, **look)
+            direct_label(ax, 0, i, f"{middle.max():.0e}", look["color"], (7, 0))
+            continue
+        for j, size in enumerate(np.linspace(3, 5.5, count)):
+            ax.plot([low[j], high[j]], [y[j], y[j]], color=look["color"], lw=0.8)
+            ax.plot(middle[j], y[j], ls="", ms=size, clip_on=False, **look)
+    ax.set(xlim=(-0.02, 0.9), ylim=(len(MODELS) - 0.5, -0.6), yticks=range(len(MODELS)))
+    ax.set_yticklabels([])
 
 
-def unexplained(ax, dataset):
-    names = [name for name in MODELS if name not in EXACT]
-    for i, name in enumerate(names):
-        x = dataset.layer.values + 0.08 * (i - (len(names) - 1) / 2)
-        runs = dataset.unexplained.sel(model=name).transpose("run", "layer")
-        style.band(ax, x, runs, name, style.COLOURS[i], style.MARKERS[i])
-    ax.set(xlabel="layer", ylabel="share of h - h₀ not explained", xticks=dataset.layer.values)
-    ax.set_ylim(0, 1.55 * ax.get_ylim()[1])
-    ax.set_title(f"tokens of a prompt, weights × {dataset.scale.item():g}")
-    ax.legend(ncols=2)
+def name_scales(ax, middle):  # [scale]
+    """The scales of the weights above one model's marks."""
+    row = list(MODELS).index(middle.model.item()) - 0.3
+    for i, (scale, x) in enumerate(zip(middle.scale.values, middle.values, strict=True)):
+        text = f"× {scale:g}" if i else f"weights × {scale:g}"
+        direct_label(ax, x, row, text, "dimgrey", (0, 1) if i else (1, 1))
 
 
 def judged(ax, dataset):
-    labels = {
-        "query_as_key_queries": "queries, query a key",
-        "causal": "causal",
-        "norm": "norm",
-        "mlp": "MLP",
-        "softmax": "softmax",
-    }
-    style.log_axes(ax, x=True)
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (4e-4, 0.2))
-    ax.set(xlabel="|H - H₀Wᵀ| / |H|, where least")
-    ax.set_title("what is judged")
+    style.log_axes(ax, x=True, ticks=(0.001, 0.01, 0.1))
+    every = statements(results.config_of(dataset))
+    judged_panel.rows(ax, every, samples(dataset), JUDGED, (4e-4, 0.2))
+    ax.set(xlabel=f"{MISSED}, at the layer and scale where it is least", title="what is judged")
 
 
 def middle_scale(dataset):
@@ -73,8 +73,7 @@ def middle_scale(dataset):
 
 def caption(dataset) -> str:
     config, last = results.config_of(dataset), dataset.isel(layer=-1)
-    inexact = middle_scale(dataset).unexplained.sel(model=[m for m in MODELS if m not in EXACT])
-    missing = sum(map(style.missing, (last.residual, last.query_residual, inexact)))
+    shown = (last.residual, last.query_residual, middle_scale(dataset).unexplained)
     softmax, causal, norm, mlp, linear = (
         last.residual.sel(model=name).median().item()
         for name in ("softmax", "linear, causal", "linear, norm", "linear, MLP", "linear")
@@ -82,10 +81,11 @@ def caption(dataset) -> str:
     return (
         f"One matrix a layer misses {softmax:.2g} of the stream with softmax, {causal:.2g} with a "
         f"causal mask, {norm:.2g} with norms, {mlp:.2g} with an MLP, and {linear:.0e} in masked "
-        f"linear attention. The best matrix for each prompt and layer, at the same random weights; "
-        f"median of {config.runs} runs and the middle 80 % of them; {missing} not finite. "
-        f"d = {config.d}, n = {config.n}. Shaded: below {config.exact:g}, rounding: these maps are "
-        f'theorems (docs/theory, "Moments suffice"). '
-        f"Dashed: at least {config.clear:g} counts as no map. "
-        f"d: {judged_panel.KEY}."
+        f"linear attention. The best matrix for each prompt and layer, at the same random weights. "
+        f"a, b: last layer, larger marks for larger weights; b: queries after the same "
+        f"demonstrations. c: of what the layers add, at weights × "
+        f"{middle_scale(dataset).scale.item():g}, larger marks for later layers. Numbers beside "
+        f'0: rounding, for these maps are theorems (docs/theory, "Moments suffice"). Median of '
+        f"{config.runs} runs and the middle 80 %; {sum(map(style.missing, shown))} not finite. "
+        f"d: {judged_panel.KEY}. d = {config.d}, n = {config.n}."
     )
