@@ -31,9 +31,13 @@ def intervals(ratios):  # log ratios [R, cells] -> [(low, high)] of their means
     ]
 
 
+def each_outcome(ratios) -> list[str]:  # log ratios [R, cells] -> "wins", ... in every cell
+    return [OUTCOMES[verdict_of(interval, at_most=0)] for interval in intervals(ratios)]
+
+
 def outcomes(ratios) -> dict[str, int]:  # log ratios [R, cells] -> cells that GradS wins, ...
-    verdicts = [verdict_of(interval, at_most=0) for interval in intervals(ratios)]
-    return {outcome: verdicts.count(verdict) for verdict, outcome in OUTCOMES.items()}
+    each = each_outcome(ratios)
+    return {outcome: each.count(outcome) for outcome in OUTCOMES.values()}
 
 
 def against(dataset, rule):  # -> log ratios [R, cells]

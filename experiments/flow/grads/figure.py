@@ -5,57 +5,66 @@ import numpy as np
 from experiments.flow.grads import claims
 from experiments.flow.grads.config import LAST, PRODUCTS, SWEEP, VARIANTS, statements
 from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness import judged_panel, marks, style
 from lsa_lab.statistics import mean_interval
 
-LOOKS = {  # rule: colour, marker
-    "random": ("grey", "P"),
-    "relevance × determinantal": (style.COLOURS[5], "v"),
-    "similarity": (style.COLOURS[3], "D"),
-    "residual": (style.COLOURS[4], "^"),
-    "relevance": (style.COLOURS[2], "s"),
-    "contribution": (style.COLOURS[0], "o"),
-    "contribution, recomputed": (style.COLOURS[0], "*"),
-    "GradS": (style.COLOURS[1], "o"),
+AGAIN = "contribution, recomputed"
+LOOKS = {  # of rules
+    **{rule: style.METHOD[rule] for rule in ("random", "similarity", "relevance", "contribution")},
+    AGAIN: style.METHOD["contribution"] | {"mfc": "white", "ls": "--"},
+    "GradS": style.METHOD["GradS"],
 }
 ROWS = {  # claim: its name in the figure
     "strongest": "strongest rival",
-    "usual": "strongest, no product",
-    "strongest_last_layer": "last layer: strongest",
-    "usual_last_layer": "last layer: no product",
+    "usual": "best usual rule",
     "random": "random",
-    "times_input": "flow × input / GradS",
+    "strongest_last_layer": "last layer: strongest",
+    "usual_last_layer": "last layer: usual",
     "duplicates": "duplicates: strongest",
     "table": "table: strongest",
     "table_random": "table: random",
-    "table_none": "table: none",
     "last_layer": "last layer / earlier",
     "last_layer_pool": "the same, in the pool",
+}
+MORE_ROWS = {
+    "table_none": "table: none",
+    "times_input": "flow × input / GradS",
     "recomputed_flow": "last layer again / once",
     "recomputed_contribution": "contribution again / once",
 }
-TICKS = (0.25, 0.5, 0.7, 1, 1.4, 2, 4)
-SHADES = {"wins": style.COLOURS[2], "undecided": "lightgrey", "loses": style.COLOURS[1]}
+TICKS = (0.25, 0.5, 0.7, 1, 1.4, 2, 3, 4)
+VERDICTS = {"wins": "holds", "undecided": "undecided", "loses": "fails"}
+SHADES = {"wins": style.COLOURS[0], "undecided": "lightgrey", "loses": style.COLOURS[1]}
 
 
 def plot(dataset):
-    from matplotlib.ticker import MaxNLocator
+    figure, axes = style.stacked(6.75, (2.5, 2.8), ((1, 1), (1, 1)))
+    versus = {"strongest rival": (), "best usual rule": PRODUCTS}
+    for ax, (rival, without) in zip(axes[:2], versus.items(), strict=True):
+        ratios = claims.in_the_sweep(dataset, without)[1]
+        counts = claims.outcomes(ratios)
+        _draw_sweep(ax, ratios)
+        ax.set_title(f"vs. {rival}: wins {counts['wins']}, loses {counts['loses']}")
+    axes[0].set(ylabel="error / rival's (below 1: better)")
+    _draw_counts(axes[2], dataset)
+    _draw_rows(axes[3], dataset, ROWS)
+    return figure
 
-    figure, axes = style.figure(9.0, 6.4, (2, 3))
+
+def appendix(dataset):
+    """All rows that are judged, errors by demonstrations, and what was to predict the gain."""
+    figure, axes = style.stacked(6.75, (2.9, 2.5), ((1, 1), (1, 1)), "e")
+    _draw_rows(axes[0], dataset, ROWS | MORE_ROWS)
+    _draw_shots(axes[1], dataset)
     usual = claims.in_the_sweep(dataset, PRODUCTS)[1]
-    _draw_sweep(axes[0], claims.in_the_sweep(dataset)[1])
-    _draw_counts(axes[1], dataset)
-    _draw_rows(axes[2], dataset)
     share, better = dataset.ineffective.stack(cell=SWEEP), claims.ranked_better(dataset)
-    _draw_cells(axes[3], share.values, usual)
-    axes[3].set(xlabel="probability of irrelevant or learned")
-    axes[3].set_title(f"leaving out: {_correlation(dataset, 'ineffective')}")
-    _draw_cells(axes[4], better.values, usual)
-    axes[4].set(xlabel="rank correlation of flow, less that of a factor")
-    axes[4].xaxis.set_major_locator(MaxNLocator(5))
-    axes[4].set_title(f"ranking: {_correlation(dataset, 'ranks')}")
-    _draw_shots(axes[5], dataset)
-    figure.legend(*axes[5].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    for ax, values in zip(axes[2:], (share.values, better.values), strict=True):
+        _draw_cells(ax, values, usual)
+    axes[2].set(xlabel="probability of irrelevant or learned")
+    axes[2].set(ylabel="error / best usual rule's")
+    axes[2].set_title(f"leaving out: {_correlation(dataset, 'ineffective')}")
+    axes[3].set(xlabel="rank correlation of flow, less that of a factor")
+    axes[3].set_title(f"ranking: {_correlation(dataset, 'ranks')}")
     return figure
 
 
@@ -75,25 +84,23 @@ def caption(dataset) -> str:
     return (
         f"GradS beats its strongest rival in {counts['wins']} of {total} kinds of tasks and loses "
         f"in {counts['loses']}; against rules that take no product of relevance and novelty it "
-        f"wins {of_usual['wins']} and loses {of_usual['loses']}. "
-        f"{config.judged} shots of {config.pool}; GradS is the norm of Eq. 2, its strongest rival "
-        f"the rule that is best on other queries of the same tasks ({rivals}). a, d, e: 95 % "
-        f"intervals for all {total} kinds at once, by Bonferroni, as in b for every rival by "
-        "itself; d, e: rivals without products. c: "
-        f"{judged_panel.KEY}; the first six as geometric means over the sweep; "
-        "below 1 the first one is better. Rank "
-        f"correlations of the gain with what was to predict it stand above d and e, judged "
-        f"against {config.predicts:g}. Seen after the run only: noise decides, for noise in a "
-        "label is new to the weights; against rules without products the ratio is "
-        f"{_by_noise(usual)}, and of the last layer's flow, which wins {of_last['wins']} and loses "
-        f"{of_last['loses']}, {_by_noise(last)}. f: "
-        f"{config.known} of {config.d} coordinates known, density {config.density:g}, no noise; "
-        f"median of {config.runs} runs and the middle 80 % of them. There the earlier layers that "
-        f"are best on other queries are {layers}, alone and in the pool; an oracle that sees the "
-        f"answer leaves {_shares(oracle)} of the error (with duplicates / on the table), and of "
-        f"pools of {' / '.join(map(str, config.pools))} GradS leaves {_shares(larger)}, the best "
-        f"subset of {config.small} {float(best):.1%}. {config.validation} runs more choose rivals; "
-        f"{config.queries} queries each. Learner: {config.depth} steps of 1/λ_max."
+        f"wins {of_usual['wins']} and loses {of_usual['loses']}. a, b: errors with "
+        f"{config.judged} shots of {config.pool}, 95 % intervals for all {total} kinds at once "
+        f"(Bonferroni); three points: {_listed(config.knowns)} coordinates known. The rival is "
+        f"best on other queries of the same tasks (a: {rivals}); usual: without a product. c: so "
+        "for every rival by itself. Seen after the run only: noise decides, for noise in a label "
+        f"is new to the weights; in b the ratio is {_by_noise(usual)}, and of the last layer's "
+        f"flow, which wins {of_last['wins']} and loses {of_last['loses']}, {_by_noise(last)}. "
+        f"d: {judged_panel.KEY}; the first five are geometric means over the sweep. "
+        f"Appendix: e, all rows; f, {config.known} of {config.d} coordinates known, density "
+        f"{config.density:g}, no noise, medians of {config.runs} runs, middle 80 % (the earlier "
+        f"layers that are best on other queries are {layers}, alone and in the pool; an oracle "
+        f"leaves {_shares(oracle)} of the error, with duplicates / on the table; of pools of "
+        f"{' / '.join(map(str, config.pools))} GradS leaves {_shares(larger)}, the best subset of "
+        f"{config.small} {float(best):.1%}); g, h, rank correlations of the gain over the best "
+        f"usual rule with what was to predict it, judged against {config.predicts:g}. "
+        f"{config.validation} runs more choose rivals; {config.queries} queries each. Learner: "
+        f"{config.depth} steps of 1/λ_max; GradS: the norm of Eq. 2."
     )
 
 
@@ -113,74 +120,85 @@ def _shares(values):
 
 
 def _draw_sweep(ax, ratios):
-    """Cells of one density side by side."""
+    """Cells without noise, then with it; of one density side by side, the least known first."""
     densities, knowns, noises = (np.unique(ratios[name]) for name in SWEEP)
-    place = np.searchsorted(knowns, ratios.known) * len(noises)
-    place = place + np.searchsorted(noises, ratios.noise)
-    beside = (place - (len(knowns) * len(noises) - 1) / 2) * 0.8 / (len(knowns) * len(noises))
-    _draw_cells(ax, np.searchsorted(densities, ratios.density) + beside, ratios)
-    for color, count in zip(style.COLOURS, knowns, strict=False):
-        ax.plot([], [], "o", color=color, label=f"{count} known")
-    for noise, face in zip(noises, (style.BLACK, "white"), strict=False):
-        ax.plot([], [], "o", color=style.BLACK, mfc=face, label=f"noise {noise:g}")
-    ax.set_xticks(range(len(densities)), [f"{density:g}" for density in densities])
-    ax.set(xlabel="density of demonstrations")
-    ax.set_title("against the strongest rival")
+    wide = len(knowns) + 1  # one more between densities
+    place = np.searchsorted(densities, ratios.density) * wide + np.searchsorted(
+        knowns, ratios.known
+    )
+    half = len(densities) * wide
+    _draw_cells(ax, place + half * np.searchsorted(noises, ratios.noise), ratios)
     low, high = ax.get_ylim()
-    ax.set_ylim(low, high * (high / low) ** 0.3)
-    ax.legend(ncols=2, loc="upper center", columnspacing=1)
+    ax.set_ylim(min(low, 0.62), max(high, 3.5))  # the same in both panels, if nothing is beyond
+    for i, noise in enumerate(noises):
+        words, middle = f"noise {noise:g}" if noise else "no noise", i * half + half / 2 - 1
+        ax.text(middle, 0.96, words, ha="center", va="top", transform=ax.get_xaxis_transform())
+        if i:
+            ax.axvline(i * half - 1, color="grey", lw=0.8, ls=":")
+    centres = np.arange(len(noises) * len(densities)) * wide + (wide - 2) / 2
+    ax.set_xticks(centres, [f"{density:g}" for density in densities] * len(noises))
+    ax.set(xlabel="density of demonstrations")
+
+
+def _listed(numbers):
+    return ", ".join(f"{number:g}" for number in numbers)
 
 
 def _draw_cells(ax, x, ratios):
-    """The ratio of errors in every cell; a colour for what is known, open where there is noise."""
-    knowns, ends = list(np.unique(ratios.known)), np.exp(claims.intervals(ratios))
+    """The ratio of errors in every cell, with what it decides of GradS."""
     middle = np.exp(ratios.mean("run").values)
-    bars = np.abs(np.where(np.isfinite(ends), ends, middle[:, None]).T - middle)
-    for i, (count, noise) in enumerate(zip(ratios.known, ratios.noise, strict=True)):
-        color = style.COLOURS[knowns.index(count)]
-        look = {"color": color, "mfc": "white" if noise > 0 else color, "elinewidth": 0.7}
-        ax.errorbar(x[i], middle[i], bars[:, [i]], fmt="o", **look)
+    ends = np.exp(claims.intervals(ratios))
+    ends = np.where(np.isfinite(ends), ends, middle[:, None])  # not known from few runs
+    for place, value, (low, high), outcome in zip(
+        x, middle, ends, claims.each_outcome(ratios), strict=True
+    ):
+        look = judged_panel.LOOKS[VERDICTS[outcome]]
+        ax.plot([place, place], [low, high], color=look["color"], lw=0.8)
+        ax.plot(place, value, ls="none", **look)
     ax.axhline(1, color="grey", lw=0.8)
     style.log_axes(ax, y=True)
-    ticks = [tick for tick in TICKS if ends.min() < tick < ends.max()]
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
     ax.minorticks_off()
-    ax.set(ylabel="error of GradS / its rival's")
+    ax.set_ylim(min(0.65, ends.min() / 1.05), max(1.6, ends.max() * 1.05))
 
 
 def _draw_counts(ax, dataset):
     """How many cells GradS wins, cannot tell and loses against every rival."""
     rivals = dataset.rule.drop_sel(rule=list(VARIANTS)).values
     outcomes = [claims.outcomes(claims.against(dataset, rival)) for rival in rivals]
-    order = np.argsort([of["wins"] - of["loses"] for of in outcomes])
+    order = np.argsort([of["loses"] - of["wins"] for of in outcomes])[::-1]
     start = np.zeros(len(rivals))
     for outcome, shade in SHADES.items():
         width = np.array([outcomes[i][outcome] for i in order])
-        ax.barh(range(len(rivals)), width, left=start, color=shade, label=outcome)
+        ax.barh(range(len(rivals)), width, left=start, color=shade)
+        row, color = width.argmax(), style.BLACK if outcome == "undecided" else "white"
+        middle = start[row] + width[row] / 2
+        ax.text(middle, row, outcome, color=color, fontsize=7, ha="center", va="center")
         start = start + width
     names = [rivals[i].replace(", ", ",\n").replace(" × ", " ×\n") for i in order]
-    ax.set_yticks(range(len(rivals)), names, fontsize=6)
-    ax.set(xlabel="kinds of tasks", ylim=(-0.6, len(rivals) + 0.4))
+    ax.set_yticks(range(len(rivals)), names, fontsize=7)
+    ax.set(xlabel=f"of {start[0]:.0f} kinds of tasks", ylim=(len(rivals) - 0.4, -0.6))
     ax.set_title("against each rival")
-    ax.legend(ncols=3, loc="upper center", columnspacing=1)
 
 
-def _draw_rows(ax, dataset):
+def _draw_rows(ax, dataset, labels):
     rows, samples = statements(results.config_of(dataset)), claims.samples(dataset)
-    style.log_axes(ax, x=True, ticks=TICKS)
-    judged_panel.rows(ax, rows, samples, ROWS, (0.25, 4))
+    style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2, 4))
+    judged_panel.rows(ax, rows, samples, labels, (0.25, 4))
     ax.set(xlabel="ratio of errors")
     ax.set_title("what is judged")
 
 
 def _draw_shots(ax, dataset):
-    """Errors over those without demonstrations, all rules side by side."""
+    """Errors over those without demonstrations, rules side by side."""
     none, shots = dataset.end.sel(setting="prior", prompting="zero-shot"), dataset.shots.values
     share = (dataset.error.sel(setting="prior") / none).transpose("rule", "run", "shots")
-    for i, (rule, (color, marker)) in enumerate(LOOKS.items()):
-        values, beside = share.sel(rule=rule), shots * 1.025 ** (i - len(LOOKS) / 2)
-        style.band(ax, beside, values, rule, color, marker)
-        ax.plot(beside, np.median(values, axis=0), color=color, lw=0.8)
+    for i, rule in enumerate(LOOKS):
+        values, beside = share.sel(rule=rule), shots * 1.03 ** (i - len(LOOKS) / 2)
+        middle, ends = np.median(values, 0), np.quantile(values, style.QUANTILES, axis=0)
+        ax.errorbar(beside, middle, np.abs(ends - middle), lw=0.8, elinewidth=0.8, **LOOKS[rule])
     style.log_axes(ax, x=True, y=True, ticks=shots)
+    ends = {rule: float(share.sel(rule=rule)[:, -1].median()) for rule in LOOKS}
+    marks.end_labels(ax, ends, [look["color"] for look in LOOKS.values()])
     ax.set(xlabel="demonstrations", ylabel="error / error without")
     ax.set_title("one kind of tasks")
