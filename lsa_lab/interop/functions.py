@@ -1,17 +1,16 @@
 """Any function of tokens as a model: what the analyses and the selection can do with it.
 
-=====================  ======================================================================
-needs                  analyses and selection
-=====================  ======================================================================
-the prediction         amplification.demonstration_flow, interactions; implicit_gd.
-                       implied_weights; prefix.example_loss, batch_loss, prefix_gradients; what
-                       takes flows, errors or losses: scores, oracles, heads, clipping
-the stream             amplification.token_flow; common_map; probes.as_queries, fit
-the heads              heads.mean_fill, resampled_fill
-the heads, read_out    probes.contributions
-merged weights         implicit_gd.trajectory; amplification.moment_flow, moment_token_flow;
-                       least_heads; scores.encode_flow; oracles.flow_joining
-=====================  ======================================================================
+    needs                 analyses and selection
+
+    the prediction        amplification.demonstration_flow, interactions;
+                          implicit_gd.implied_weights; prefix.example_loss, batch_loss,
+                          prefix_gradients; what takes flows, errors or losses: scores, oracles,
+                          heads, clipping
+    the stream            amplification.token_flow; common_map; probes.as_queries, fit
+    the heads             heads.mean_fill, resampled_fill
+    the heads, read_out   probes.contributions
+    merged weights        implicit_gd.trajectory; amplification.moment_flow, moment_token_flow;
+                          least_heads; scores.encode_flow; oracles.flow_joining
 
 Who needs what a function does not return says so in one sentence. Merged weights are
 ``linear_attention.Params``: other models have no layer maps.

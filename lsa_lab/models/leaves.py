@@ -2,8 +2,8 @@
 
 A path is the keys of a leaf joined by "/", over dicts, lists, dataclasses and ``nnx.State``; dots
 within a key, as in the names of PyTorch, separate keys too. A pattern has shell wildcards in each
-key and is matched from the right, as ``PurePath.match`` does: "layers_*/mlp/kernel" means
-"params/layers_3/mlp/kernel" too. After a colon stand the leaf's axes (``leaf_axes``). Where they
+key and is matched from the right, as ``PurePath.match`` does: ``layers_*/mlp/kernel`` means
+``params/layers_3/mlp/kernel`` too. After a colon stand the leaf's axes (``leaf_axes``). Where they
 are not said,
 
     layers_*/mlp/kernel [p, q]               pq    paths that differ in one number are the layers
@@ -65,7 +65,7 @@ class Stack:
 
 
 def resolve(params: Any, modules: str | Iterable[str]) -> tuple[str, ...]:
-    """The names of the matrices that modules such as "w_q", "mlp" or "*/mlp/kernel" stand for.
+    """The names of the matrices that modules such as ``w_q``, ``mlp`` or ``*/mlp/kernel`` mean.
 
     A name says its leaves and their axes in full; it is a module too, of many such models stacked.
     """

@@ -87,7 +87,7 @@ def clip(
 
     The heads of a projection are stacked into one matrix, unless ``heads`` names those whose own
     matrices are cut (see ``splits``). ``split``: another way to cut to the same size. A module of
-    another model is a pattern of paths, "layers_*/mlp/kernel" (see ``models.leaves``).
+    another model is a pattern of paths, ``layers_*/mlp/kernel`` (see ``models.leaves``).
     """
     edit = Edit(several(layers), several(modules), rate)
     pieces = split(params, edit.modules, per_head=heads is not None)

@@ -8,7 +8,7 @@ Singular vectors then run through all heads. Per head every [k, D] stands for it
 w_kq and w_pv [L, H, e, e] are products of one head's projections and are always taken per head.
 mlp_in [L, m, D] and mlp_out [L, D, m] have no heads. Heads that a layer lacks are stored as zeros
 and count towards the stacked matrix: choose per head where layers have different numbers of them.
-The matrices of any other tree are chosen by the paths of their leaves, "layers_*/mlp/kernel"
+The matrices of any other tree are chosen by the paths of their leaves, ``layers_*/mlp/kernel``
 (``models.leaves``).
 
 Three ways to take a matrix apart, of the same size: the terms of the SVD, terms along random
