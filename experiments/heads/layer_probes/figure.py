@@ -4,107 +4,120 @@ import numpy as np
 
 from experiments.heads.cases import of_case
 from experiments.heads.layer_probes.claims import held_by_the_first, over_ridge, samples
-from experiments.heads.layer_probes.config import FEATURES, RULES
+from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW, RULES, SHUFFLED
 from experiments.heads.layer_probes.statements import statements
+from experiments.heads.looks import levels
+from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
 
-LOOKS = {  # model: colour, marker
-    "full": (style.BLACK, "o"),
-    "single head": (style.COLOURS[0], "^"),
+LINEAR, GREY = style.METHOD["linear"], style.METHOD["least squares"]["color"]
+LOOKS = {"full": LINEAR, "single head": LINEAR | {"linestyle": ":", "mfc": "white"}}  # models
+CURVES = {  # of features that descent is on: colour, line, words, points above the line
+    OF_FULL: (LINEAR["color"], "-", "full", -1),
+    OF_SINGLE: (LINEAR["color"], ":", "single head", -1),
+    SHUFFLED: (GREY, "-", "labels shuffled", 1),
+    RAW: (style.METHOD["descent"]["color"], "-", "raw", 0),
+    FORMULA: (style.METHOD["preprocessed descent"]["color"], "-", "r_j x_j", -1),
 }
-COLOURS = (style.BLACK, *(style.COLOURS[i] for i in (0, 3, 4, 2)))  # of FEATURES
-
-
 JUDGED = {
     "steady": "reader, a layer / before",
     "not_yet": "layer 1 / ridge",
     "at_last": "last layer / ridge",
     "single": "single head / full",
     "descent_raw": "descent, layer 1 / raw",
-    "descent_single": "  / single head's",
-    "descent_formula": "  / r_j x_j",
-    "descent_control": "labels shuffled / raw",
+    "descent_single": "descent, layer 1 / single head's",
+    "descent_formula": "descent, layer 1 / r_j x_j",
+    "descent_control": "descent, labels shuffled / raw",
     "held": "R² of r_j x_j",
-    "held_by_more": "  minus single head's",
+    "held_by_more": "R² minus single head's",
 }
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    dissected = config.dissected
-    ends = dissected[0], dissected[-1]
-    figure, axes = style.figure(10.5, 6.4, (2, 3))
+    ends = config.dissected[0], config.dissected[-1]
+    figure, axes = style.stacked(6.75, (2.3, 2.3, 2.2), ((1, 1),) * 3)
     for ax, case in zip(axes[:2], ends, strict=True):
         readers(ax, dataset, case)
-    for ax, case in zip(axes[3:5], ends, strict=True):
+    first_layers(axes[2], dataset, config)
+    judged(axes[3], dataset, config)
+    for ax, case in zip(axes[4:], ends, strict=True):
         descent(ax, dataset, case)
-    first_layers(axes[2], dataset, dissected)
-    style.log_axes(axes[5], x=True, ticks=(0.25, 0.5, 1, 2))
-    judged_panel.rows(axes[5], statements(config), samples(dataset), JUDGED, (0.2, 3))
-    axes[5].set(xlabel="ratio of risks, or R²")
-    axes[5].set_title("judged, at the worst model")
-    axes[0].legend(loc="upper right")
-    axes[3].legend(loc="upper right")
     return figure
 
 
-def rules(ax, dataset, case: str):
-    for rule, dash in zip(RULES, ("--", ":"), strict=True):
-        level = float(dataset.known.sel(case=case, rule=rule))
-        ax.axhline(level, color=style.BLACK, lw=1.0, ls=dash, label=rule)
-
-
-def by_layer(ax, values, model: str):  # [run, layer]
-    """Points with bars, joined by a line, the models a little apart."""
-    color, marker = LOOKS[model]
-    x = values.layer.values + 0.08 * (list(LOOKS).index(model) - 1)
-    ax.plot(x, values.median("run"), "-", color=color, lw=0.8)
-    style.band(ax, x, values.transpose("run", "layer"), model, color, marker)
-    ax.set(xlabel="layer", xticks=values.layer.values)
-
-
 def readers(ax, dataset, case: str):
-    for model, (color, marker) in LOOKS.items():
-        by_layer(ax, of_case(dataset.reader.sel(model=model), case), model)
-        own = of_case(dataset.own.sel(model=model), case).median("run")[1:]
-        ax.plot(own.layer, own, marker, color=color, mfc="none", ms=6, lw=0)
-    rules(ax, dataset, case)
-    style.log_axes(ax, y=True)
-    ax.set(ylabel="excess risk")
-    ax.set_title(f"{case}, σ = {float(dataset.noise.sel(case=case)):g}")
+    """Risks of readers after each layer, and of the model's own read-out, over ridge's."""
+    ridge, bayes = (float(dataset.known.sel(case=case, rule=rule)) for rule in RULES)
+    for i, (model, look) in enumerate(LOOKS.items()):
+        reader = of_case(dataset.reader.sel(model=model), case) / ridge
+        own = of_case(dataset.own.sel(model=model), case).median("run")[1:] / ridge
+        x, runs = reader.layer.values + 0.08 * (i - 0.5), reader.transpose("run", "layer")
+        ax.plot(x, reader.median("run"), ls=look.get("linestyle", "-"), color=look["color"], lw=0.8)
+        style.band(ax, x, runs, None, look["color"], look["marker"])
+        ax.containers[-1][0].set(mfc=look.get("mfc", look["color"]))
+        ax.plot(own.layer, own, "x", color=look["color"], ms=5, alpha=1 - 0.5 * i)
+        place = (x[-2], float(reader.median("run")[-2]))
+        direct_label(ax, *place, model, look["color"], (6, 4) if i else (-6, -4))
+    over_ridge_axis(ax, bayes / ridge, (0.3, 1, 3, 10))
+    ax.set(xlabel="layer", xticks=reader.layer.values)
+    ax.set_title(f"what is readable, {case}")
 
 
 def descent(ax, dataset, case: str):
-    risks = of_case(dataset.descent, case).mean("half")
+    """Descent on features over ridge, named where they start."""
+    ridge, bayes = (float(dataset.known.sel(case=case, rule=rule)) for rule in RULES)
+    risks = of_case(dataset.descent, case).mean("half") / ridge
     steps = np.arange(1, risks.sizes["step"])
-    for feature, color in zip(FEATURES, COLOURS, strict=True):
+    for feature, (color, dashes, words, above) in CURVES.items():
         runs = risks.sel(feature=feature).isel(step=steps).transpose("run", "step")
-        style.band(ax, steps, runs, feature, color, None)
-    rules(ax, dataset, case)
-    style.log_axes(ax, x=True, y=True, ticks=[4**k for k in range(6) if 4**k <= steps[-1]])
-    ax.set(xlabel="steps of descent", ylabel="excess risk", ylim=(None, 1.5))
+        style.band(ax, steps, runs, None, color, None, dashes)
+        direct_label(ax, 1, float(runs[:, 0].median()), words, color, (-4, above))
+    over_ridge_axis(ax, bayes / ridge, (0.5, 1, 2, 4))
+    style.log_axes(ax, x=True, ticks=[4**k for k in range(6) if 4**k <= steps[-1]])
+    ax.set(xlabel="steps of descent", xlim=(0.1, None))
     ax.set_title(f"descent on layer 1, {case}")
 
 
-def first_layers(ax, dataset, cases: list[str]):
-    first = dataset.sel(layer=1)
+def over_ridge_axis(ax, bayes: float, ticks):
+    """A logarithmic axis of risks over ridge's, with the rules' levels."""
+    levels(ax, {RIDGE: 1.0, SPARSE_BAYES: bayes}, left=True)
+    style.log_axes(ax, y=True)
+    low, high = ax.get_ylim()
+    kept = [tick for tick in ticks if low <= tick <= high]
+    ax.set_yticks(kept, [f"{tick:g}" for tick in kept])
+    ax.set(ylabel="risk / ridge's", ylim=(low, high))
+
+
+def first_layers(ax, dataset, config):
+    """R² by the heads of each layer, a row for each, and where that of the full model is to be."""
+    first, cases = dataset.sel(layer=1), config.dissected
     measured = first.held.sel(case=cases).notnull().any(["case", "run"])
-    order = [name for name in dataset.model.values if measured.sel(model=name)]
-    order = [name for name in order if name not in ("full", "random")]
-    order += ["full", "random"]
-    places = np.arange(len(order))
+    order = [str(name) for name in dataset.model.values if measured.sel(model=name)]
+    order = ["full", *(name for name in order if name not in ("full", "random")), "random"]
+    ax.barh(0, 1 - config.held, 0.8, config.held, color="grey", alpha=0.2, lw=0)
+    ax.axvline(config.nothing, color="grey", lw=0.8, ls=":", zorder=0)
     for i, case in enumerate(cases):
-        color, x = style.COLOURS[i], places + 0.2 * (i - (len(cases) - 1) / 2)
-        runs = of_case(first.held, case).reindex(model=order).transpose("run", "model")
-        style.band(ax, x, runs, case, color, style.MARKERS[i])
-        ax.plot(x, first.control.sel(case=case, model=order).mean("run"), "x", color=color, ms=4)
-        share = first.share.sel(case=case, model=order[:-1])
-        ax.plot(places[:-1], share, "_", color=style.BLACK, ms=14, mew=0.8)
-    ax.set_xticks(places, order, rotation=35, ha="right")
-    ax.set(ylabel="R² of r_j x_j", ylim=(-0.05, 1.05))
+        rows = np.arange(len(order)) + 0.3 * (i - (len(cases) - 1) / 2)
+        runs = of_case(first.held, case).reindex(model=order)
+        low, middle, high = runs.quantile((0.1, 0.5, 0.9), "run").values
+        color, fill = LINEAR["color"], "white" if i else LINEAR["color"]
+        ax.hlines(rows, low, high, color=color, lw=1)
+        ax.plot(middle, rows, LINEAR["marker"], color=color, mfc=fill, ms=4.5)
+        ax.plot(first.control.sel(case=case, model=order).mean("run"), rows, "x", color=GREY, ms=4)
+        ax.plot(first.share.sel(case=case, model=order[:-1]), rows[:-1], "|", color="k", ms=7)
+        direct_label(ax, high[1], rows[1], case, color, (4, -1 if i else 1))
+    ax.set_yticks(range(len(order)), order, fontsize=7)
+    ax.set(xlabel="R² of r_j x_j", xlim=(-0.05, 1.05), ylim=(len(order) - 0.5, -0.6))
     ax.set_title("what layer 1 holds")
-    ax.legend(loc="center right")
+
+
+def judged(ax, dataset, config):
+    style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
+    judged_panel.rows(ax, statements(config), samples(dataset), JUDGED, (0.2, 3))
+    ax.set(xlabel="ratio of risks, or R²", title="judged, at the worst model")
 
 
 def caption(dataset) -> str:
@@ -118,14 +131,13 @@ def caption(dataset) -> str:
         f"In the last ones: from {min(first):.2g} times ridge's risk or more after layer 1 to "
         f"{max(last):.2g} or less; layer 1 holds {min(shares):.0%} to {max(shares):.0%} of the "
         "variance of r_j x_j. "
-        "a, b: excess risk of the best linear reader of the query's token after each layer "
-        f"(filled) and of the model's own read-out (hollow), n = {config.n}. c: by the heads of "
-        "each layer; dashes: one of the d coordinates for each head of layer 1; crosses: r_j x_j "
-        "of other prompts; random: untrained weights. d, e: descent inside each prompt on tokens "
-        "without the label slot, each asked as a query, made white over prompts: else descent "
-        "would depend on the basis of the stream. "
-        f"f: {judged_panel.KEY}; over {', '.join(config.panels)} (descent and R²: "
-        f"{', '.join(config.dissected)}). Elsewhere medians of seeds and the middle 80 % of them; "
-        f"trainings that have not finished are left out: {int(dataset.lost.sum())}. Our setting, "
-        "modelled on A4 (2408.04532)."
+        "a, b: the best linear reader of the query's token after each layer; crosses: the model's "
+        f"own read-out (pale: single head's); n = {config.n}. c: by the heads of each layer; "
+        "strokes: one of the d coordinates for each head of layer 1; crosses: r_j x_j of other "
+        f"prompts, dots: the most that counts as nothing; random: untrained weights. d: {judged_panel.KEY}; over "
+        f"{', '.join(config.panels)} (descent and R²: {', '.join(config.dissected)}). e, f: "
+        "descent inside each prompt on tokens without the label slot, each asked as a query, made "
+        "white over prompts: else it would depend on the basis of the stream. Elsewhere medians of "
+        "seeds and the middle 80 % of them; trainings left out as not finished: "
+        f"{int(dataset.lost.sum())}. Our setting, modelled on A4 (2408.04532)."
     )
