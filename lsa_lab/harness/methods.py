@@ -28,10 +28,12 @@ METHOD: dict[str, dict[str, Any]] = {
     "linear, query a key": _look(BLUE, "X"),
     "linear, narrow keys": _look(BLUE, "v"),
     "softmax": _look(VERMILION, "s"),
+    "softmax, causal": _look(VERMILION, "<"),
     "softmax, norm": _look(VERMILION, "D"),
     "softmax, norm, MLP": _look(VERMILION, "P"),
     # algorithms
     "descent": _look(GREEN, "^"),
+    "descent, causal": _look(GREEN, "<"),
     "GD++": _look(PURPLE, "D"),
     "preconditioned descent": _look(ORANGE, "v"),
     "preprocessed descent": _look(SKY, "P"),

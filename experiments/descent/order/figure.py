@@ -1,43 +1,67 @@
-"""The effect of a new order on the predictions of each layer, and what it is compared with."""
+"""What a new order changes beside what other demonstrations do, and what is judged."""
 
 import numpy as np
 
-from experiments.descent.order.config import KINDS, MASKS
+from experiments.descent.order.claims import samples
+from experiments.descent.order.config import KINDS, MASKS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
+
+JUDGED = {
+    "share": "spread / that over other demonstrations",
+    "two_causal_layers": "largest change / size of predictions",
+}
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 3.4, (1, 2))
-    smallest = np.finfo(float).eps / 10
-    for i, (kind, color) in enumerate(zip(KINDS, style.COLOURS, strict=False)):
-        for mask, marker in zip(MASKS, style.MARKERS, strict=False):
-            runs = dataset.sel(kind=kind, mask=mask).transpose("run", "depth")
-            x = dataset.depth.values + 0.1 * (i - 1)
-            effect = np.maximum(runs.effect, smallest)  # an exact zero has no logarithm
-            label = kind if mask == "non-causal" else None
-            style.band(axes[0], x, effect, label, color, marker)
-            if mask == "causal":
-                look = {"fmt": marker, "color": color, "capsize": 2}
-                style.mean_points(axes[1], x, runs.share, kind, **look)
-    axes[0].axhspan(smallest, config.exact, color="grey", alpha=0.12, lw=0)
-    bound = {"color": style.BLACK, "lw": 0.8, "ls": "--", "label": "bound, at two layers"}
-    for mask, marker in zip(MASKS, style.MARKERS, strict=False):
-        axes[0].plot([], [], marker, color="grey", label=mask)
-    axes[0].axhline(config.clear, **bound)
-    axes[1].axhline(config.share, **bound)
-    axes[0].set_ylim(smallest, None)
-    style.log_axes(axes[0], y=True)
-    axes[0].set(ylabel="largest change / size of predictions")
-    axes[0].set_title("effect of a new order")
-    axes[1].set(ylabel="spread over orders / over other draws")
-    axes[1].set_title("causal: against other demonstrations")
-    for ax in axes:
-        ax.set(xlabel="layers", xticks=dataset.depth.values)
-    axes[0].legend(ncols=2, loc="center", bbox_to_anchor=(0.5, 0.44), columnspacing=1.0)
-    axes[1].legend()
+    figure, axes = style.stacked(6.75, (2.9, 1.1), ((1, 1), (1,)))
+    shares(axes[0], dataset)
+    effects(axes[1], dataset)
+    judged(axes[2], dataset)
     return figure
+
+
+def shares(ax, dataset):
+    """The spread of causal predictions over orders beside that over other demonstrations."""
+    depth, config = dataset.depth.values, results.config_of(dataset)
+    for i, kind in enumerate(KINDS):
+        runs, look = dataset.share.sel(kind=kind, mask="causal"), style.METHOD[f"{kind}, causal"]
+        x = depth + 0.08 * (i - 1)
+        style.mean_points(ax, x, runs.transpose("run", "depth"), ls="-", lw=0.6, capsize=2, **look)
+        end = runs.isel(depth=-1).mean().item()
+        direct_label(ax, x[-1], end, f"{kind}, causal", look["color"], (7, 0))
+    ax.plot([1.7, 2.3], [config.share] * 2, color="grey", lw=1)
+    direct_label(ax, 2, config.share, "bound", "dimgrey", (0, -2))
+    ax.set(title="a new order / other demonstrations", ylabel="spread of predictions, ratio")
+    ax.set(xlabel="layers", xticks=depth, xlim=(0.7, depth[-1] + 1.2), ylim=(-0.03, None))
+
+
+def effects(ax, dataset):
+    """The largest change by a new order, which is rounding where a theorem says zero."""
+    config, depth = results.config_of(dataset), dataset.depth.values
+    smallest = np.finfo(float).eps / 100  # an exact zero has no logarithm
+    style.log_axes(ax, y=True)
+    for i, kind in enumerate(KINDS):
+        for mask in MASKS:
+            look = style.METHOD[kind if mask == "non-causal" else f"{kind}, causal"]
+            runs = dataset.effect.sel(kind=kind, mask=mask).transpose("run", "depth")
+            x = depth + 0.1 * (i - 1) + (0.03 if mask == "causal" else -0.03)
+            style.band(ax, x, np.maximum(runs, smallest), None, **look)
+            end, up = runs.isel(depth=-1).median().item(), {"linear": 3, "descent": -2}.get(kind, 0)
+            text = kind if mask == "non-causal" else f"{kind}, causal"
+            direct_label(ax, x[-1], end, text, look["color"], (7, up))
+    ax.axhspan(smallest, config.exact, color="grey", alpha=0.12, lw=0)
+    direct_label(ax, 0.7, config.exact, "rounding", "dimgrey", (3, -2))
+    ax.set(title="largest change by a new order", ylabel="change / size of predictions")
+    ax.set(xlabel="layers", xticks=depth, xlim=(0.7, depth[-1] + 1.2), ylim=(smallest, None))
+
+
+def judged(ax, dataset):
+    style.log_axes(ax, x=True, ticks=(1e-6, 1e-4, 0.01, 1))
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (1e-7, 2))
+    ax.set(xlabel="at the kernel where it is least", title="what is judged, two causal layers")
 
 
 def caption(dataset) -> str:
@@ -53,8 +77,8 @@ def caption(dataset) -> str:
         f"demonstrations do. At {config.depth} layers {float(last.min()):.2g} to "
         f"{float(last.max()):.2g} times. That the order has no effect without causal masks, or on "
         f'one causal layer, is a theorem (docs/theory, "The order of demonstrations"); measured, '
-        f"the largest changes are {free:.0e} and {single:.0e} (shaded: below {config.exact:g}, "
-        f"rounding). The other demonstrations are of the same task. a: median of {config.runs} "
-        f"runs and the middle 80 % of them; b: means with 95 % intervals; {missing} left out as "
-        f"not finite. d = {config.d}, n = {config.n}."
+        f"the largest changes are {free:.0e} and {single:.0e}. a: the other demonstrations are of "
+        f"the same task; means of {config.runs} runs with 95 % intervals. b: medians and the "
+        f"middle 80 % of runs; {missing} left out as not finite. c: {judged_panel.KEY}. "
+        f"d = {config.d}, n = {config.n}."
     )
