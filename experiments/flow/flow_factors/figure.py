@@ -1,29 +1,60 @@
-"""Maps over relevance and novelty of what a demonstration does, and what predicts its use."""
+"""What a demonstration does, by its relevance and novelty: a product or a sum, and its use."""
 
 import numpy as np
 
+from experiments.flow.flow_factors.claims import samples
 from experiments.flow.flow_factors.config import (
     FORMS,
     KINDS,
     OVER,
     PREDICTORS,
-    QUANTITIES,
     SCALES,
     STEPS,
     best_step,
+    statements,
 )
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
+
+MAPS = {  # quantity: title
+    "contribution": "contribution: product",
+    "error reduction": "error: near product",
+    "flow": "flow: nearer sum",
+}
+COLOUR = {"product": style.COLOURS[1], "sum": style.BLACK}
+ROWS = {
+    "flow_is_a_sum": "flow: R², product less sum",
+    "reduction_is_a_product": "reduction: R², product less sum",
+    "either_or_flow": "flow if s = 0 or r = 0, smaller",
+    "either_or_less": "flow if s = 0 or r = 0, larger",
+    "helps": "share that lowers the error",
+    "flow_predicts": "prediction by flow",
+    "contribution_predicts": "prediction by contribution",
+    "contribution_or_flow": "the latter, less that by flow",
+    "flow_predicts_on_average": "classes of flow",
+    "figure_2": "classes of relevance or novelty",
+}
+POINTS = {"ls": "none", "capsize": 2, "elinewidth": 0.8}
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(9.0, 5.6, (2, 3))
+    figure, axes = style.stacked(6.75, (2.6, 2.5), ((1, 1), (1, 1, 1)))
     best = dataset.sel(step=STEPS[0])
-    _draw_maps(figure, axes[:3], best, config)
-    _draw_forms(axes[3], best)
-    _draw_predictors(axes[4], best, config)
-    _draw_kinds(axes[5], best)
+    _draw_forms(axes[0], best)
+    judged_panel.rows(axes[1], statements(config), samples(dataset), ROWS, (-0.25, 1.05))
+    axes[1].set(xlabel="share, correlation or difference", title="what is judged")
+    _draw_maps(figure, axes[2:], best, config)
+    return figure
+
+
+def appendix(dataset):
+    """What predicts the error reduction, and what is left where a factor is zero."""
+    config, best = results.config_of(dataset), dataset.sel(step=STEPS[0])
+    figure, axes = style.figure(6.75, 2.6, (1, 2), "f")
+    _draw_predictors(axes[0], best, config)
+    _draw_kinds(axes[1], best)
     return figure
 
 
@@ -42,26 +73,33 @@ def caption(dataset) -> str:
         "It is their product, exactly in the answer and nearly in the error it takes off "
         f"(R² {min(product, root_product):.2f} or more, of a sum {max(total, root_total):.2f} or "
         "less); its gradient flow alone is nearer to a sum. "
-        "Red: products s r; dashed: Eq. 2 without its cross term, a sum. Of the flow "
+        "a: the best f(s) g(r) and f(s) + g(r) for means over deciles of s and r that are not "
+        "zero; sizes: roots of squares. "
+        f"b: {judged_panel.KEY}; correlations are with the error reduction. "
+        "c-e: red: products s r; dashed: Eq. 2 without its cross term, a sum. Of the flow "
         f"{irrelevant:.0%} is left where a demonstration is irrelevant, {learned:.0%} where it is "
         "learned, of its contribution nothing. The error reduction is a mean of gains and losses: "
         f"{1 - float(best.helps.mean()):.0%} of the demonstrations raise the error, and no size "
-        "predicts well which; on average over classes it rises with each (e; dashed: the bounds, "
-        f"{config.predicts:g} and {config.rises:g}). (a-d): "
-        f"deciles of s and r that are not zero, {config.draws} draws a run. One step of {step:.2f} "
-        f"takes {gains[0]:.1%} off the error (theory {step / config.d:.1%}), of 1/|x|² "
-        f"{gains[1]:.1%}, a unit step {gains[2]:.1%}. d = {config.d}, {config.known} coordinates "
-        f"known. Means over {config.runs} runs; bars are their 95 % intervals, where they show."
+        "predicts well which; on average over classes it rises with each. Appendix: f, what "
+        "predicts the reduction; g, what is left. "
+        f"One step of {step:.2f} takes {gains[0]:.1%} off the error (theory "
+        f"{step / config.d:.1%}), of 1/|x|² {gains[1]:.1%}, a unit step {gains[2]:.1%}. "
+        f"d = {config.d}, {config.known} coordinates known. Means over {config.runs} runs of "
+        f"{config.draws} draws, 95 % intervals."
     )
 
 
 def _draw_maps(figure, axes, best, config):
     centres = best.centre.mean("run").values
-    for ax, quantity in zip(axes, QUANTITIES, strict=True):
+    for ax, (quantity, title) in zip(axes, MAPS.items(), strict=True):
         grid = best.grid.sel(quantity=quantity).mean("run").values
         filled = _draw_map(ax, grid, centres, config)
-        ax.set_title(quantity)
-    figure.colorbar(filled, ax=axes[-1], label="root of the mean, relative")
+        ax.set(title=title, xlabel="relevance |s|")
+    (_, right), (_, top) = axes[0].get_xlim(), axes[0].get_ylim()
+    direct_label(axes[0], right, 0.08 * top, "product", COLOUR["product"], (-3, -1))
+    direct_label(axes[0], 0, 0.48 * top, "sum", COLOUR["sum"], (5, 2))
+    axes[0].set_ylabel("novelty |r|")
+    figure.colorbar(filled, ax=axes, label="root of the mean / largest", pad=0.01, aspect=25)
 
 
 def _draw_map(ax, grid, centres, config):
@@ -74,25 +112,28 @@ def _draw_map(ax, grid, centres, config):
     s = np.linspace(0, x[-1], 200)
     a, b = 1 + config.known, best_step(config) ** 2  # E|P|² and E|Kq|²
     for share in (0.1, 0.3, 0.6):
-        ax.plot(s[1:], share * x[-1] * y[-1] / s[1:], color=style.COLOURS[1])
+        ax.plot(s[1:], share * x[-1] * y[-1] / s[1:], color=COLOUR["product"])
         level = share * (a * x[-1] ** 2 + b * y[-1] ** 2)
         inside = s[a * s**2 <= level]
-        ax.plot(inside, np.sqrt((level - a * inside**2) / b), "--", color=style.BLACK)
-    ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]), xlabel="relevance |s|", ylabel="novelty |r|")
+        ax.plot(inside, np.sqrt((level - a * inside**2) / b), "--", color=COLOUR["sum"])
+    ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
     return filled
 
 
 def _draw_forms(ax, best):
-    x = np.arange(len(QUANTITIES))
+    """Filled: squares; open: their roots."""
+    x = np.arange(len(MAPS))
     for i, form in enumerate(FORMS):
         for j, scale in enumerate(SCALES):
-            r2 = best.r2.sel(form=form, scale=scale).transpose("run", "quantity")
-            look = _look(i, 2 * i + j)
-            style.mean_points(ax, x + 0.2 * i + 0.08 * j - 0.14, r2, f"{form}, {scale}", **look)
-    ax.set_xticks(x, QUANTITIES)
-    ax.set(ylabel="R² over the cells", ylim=(None, 1.02))
-    ax.set_title("any f(s)·g(r) or f(s) + g(r)")
-    ax.legend(loc="lower center")
+            r2 = best.r2.sel(form=form, scale=scale, quantity=list(MAPS)).transpose("run", ...)
+            color, beside = COLOUR[form], 0.2 * i + 0.08 * j - 0.14
+            look = {"color": color, "marker": "os"[i], "mfc": "white" if j else color, "ms": 4.5}
+            style.mean_points(ax, x + beside, r2, **POINTS | look)
+            if i or j:
+                text = f"{form}, of {scale}" if i else form
+                direct_label(ax, beside, float(r2[:, 0].mean()), text, color, (6, 0))
+    ax.set_xticks(x, list(MAPS))
+    ax.set(ylabel="R² over cells of s and r", ylim=(None, 1.03), title="product or sum?")
 
 
 def _draw_predictors(ax, best, config):
@@ -100,30 +141,24 @@ def _draw_predictors(ax, best, config):
     bounds = (config.predicts, config.rises)
     for i, (over, bound) in enumerate(zip(OVER, bounds, strict=True)):
         correlation = best.correlation.sel(over=over).transpose("run", "predictor")
-        style.mean_points(ax, x, correlation, f"over {over}", **_look(i, i))
-        ax.axhline(bound, color=style.COLOURS[i], lw=0.8, ls="--")
+        look = {"color": style.COLOURS[4 - i], "marker": style.MARKERS[i]}
+        style.mean_points(ax, x, correlation, **POINTS | look)
+        direct_label(
+            ax, len(x) // 2, bound, f"over {over}: at least {bound:g}", look["color"], (0, -6)
+        )
+        ax.axhline(bound, color=look["color"], lw=0.8, ls="--")
     names = [name.replace(" + ", "\n+ ") for name in PREDICTORS]
     ax.set_xticks(x, names, rotation=30, ha="right", rotation_mode="anchor")
-    ax.set(ylabel="rank correlation", ylim=(0, 1.05))
-    ax.set_title("what predicts the reduction")
-    ax.legend(loc="center")
+    ax.set(ylabel="rank correlation", ylim=(0, 1.05), title="what predicts the reduction")
 
 
 def _draw_kinds(ax, best):
     x = np.arange(len(KINDS))
-    for i, measure in enumerate(best["measure"].values):
+    for i, (measure, rule) in enumerate((("flow", "GradS"), ("contribution", "contribution"))):
         medians = best.of_kind.sel(measure=measure).transpose("run", "kind")
-        style.mean_points(ax, x + 0.1 * i, medians, measure, **_look(i, i))
+        look, beside = style.METHOD[rule], 0.1 * i
+        style.mean_points(ax, x + beside, medians, **POINTS | look)
+        place = len(KINDS) - 2 + beside
+        direct_label(ax, place, float(medians[:, -2].mean()), measure, look["color"], (5, 2))
     ax.set_xticks(x, [f"{kind}\n{zeros}" for kind, zeros in KINDS.items()])
-    ax.set(ylabel="median, relative to neither")
-    ax.set_title("irrelevant or learned")
-    ax.legend()
-
-
-def _look(color, marker):
-    return {
-        "fmt": style.MARKERS[marker],
-        "color": style.COLOURS[color],
-        "capsize": 2,
-        "elinewidth": 0.8,
-    }
+    ax.set(ylabel="median / that of neither", title="irrelevant or learned")
