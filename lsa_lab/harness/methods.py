@@ -50,6 +50,7 @@ METHOD: dict[str, dict[str, Any]] = {
     "stratified": _look(GREY, "*"),
     "matching": _look(BLUE, "D"),
     "matching, intercept": _look(BLUE, "s"),
+    "matching, prefix": _look(GREEN, "D"),
     "moments": _look(PURPLE, "P"),
     "mismatching": _look(SKY, "v"),
     "k-means": _look(ORANGE, "d"),

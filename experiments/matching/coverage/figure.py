@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.matching import rows
 from experiments.matching.coverage.claims import over_strata, relative, relative_divergence
 from experiments.matching.coverage.config import CLASSES, PROXIES, RULES
 from experiments.matching.coverage.judged import ORDER, WORDS, judged_errors, judged_shares
@@ -31,19 +32,10 @@ def plot(dataset):
 
 
 def divergences(ax, ratio, span):  # [run, n, rule]
-    """A row for each rule, in it a point for each n: means of runs and their 95 % intervals."""
-    steps = offsets(ratio)
+    """A row for each rule, in it a point for each n."""
     for i, rule in enumerate(RULES):
-        runs, look = ratio.sel(rule=rule).transpose("run", "n").values, look_of(rule)
-        middle, ends = runs.mean(0), np.clip(style.mean_ends(runs), *span)
-        inside = middle >= span[0]
-        bars = np.abs(np.where(np.isfinite(ends), ends, middle) - middle)[:, inside]
-        ax.errorbar(middle[inside], i + steps[inside], xerr=bars, ls="none", elinewidth=0.8, **look)
-        for below in np.flatnonzero(middle < span[0]):
-            edge = look | {"marker": "<", "mfc": "white", "clip_on": False}
-            ax.plot(span[0], i + steps[below], ls="none", ms=4, **edge)
-        if not inside.any():
-            direct_label(ax, span[0], i, f"{middle.max():.2g}", look["color"], (5, 0))
+        runs = ratio.sel(rule=rule).transpose("run", "n").values
+        rows.means(ax, i + offsets(ratio), runs, span, **look_of(rule))
     ax.axvline(1, color="grey", lw=0.8)
     style.log_axes(ax, x=True, ticks=[tick for tick in TICKS if tick >= span[0]])
     ax.set(xlim=span, ylim=(len(RULES) - 0.5, -0.5), yticks=range(len(RULES)), yticklabels=[])

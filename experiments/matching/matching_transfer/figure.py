@@ -2,18 +2,34 @@
 
 import numpy as np
 
+from experiments.matching import rows
 from experiments.matching.matching_transfer.claims import larger, over_bayes, ratios, samples
 from experiments.matching.matching_transfer.config import RULES, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 
+LOOKS = {
+    "prefix": style.METHOD["matching, prefix"],
+    "moments": style.METHOD["moments"],
+    "linear proxy": style.METHOD["matching"],
+    "its start": style.METHOD["matching"] | {"mfc": "white"},
+    "mismatched": style.METHOD["mismatching"],
+}
+SPAN = (0.02, 100.0)  # of the errors that lie in the panel
+
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 6.6, (2, 2))
+    figure, axes = style.stacked(6.75, (3.3, 1.9), ((1,), (3, 2)))
     errors(axes[0], dataset)
-    rank_correlations(axes[1], dataset)
-    judged_ratios(axes[2], dataset)
-    judged_correlations(axes[3], dataset)
+    judged_ratios(axes[1], dataset)
+    judged_correlations(axes[2], dataset)
+    return figure
+
+
+def appendix(dataset):
+    """Whether models rank subsets alike."""
+    figure, axes = style.figure(5.5, 3.6, first="d")
+    rank_correlations(axes[0], dataset)
     return figure
 
 
@@ -29,72 +45,65 @@ def caption(dataset) -> str:
     return (
         f"Subsets that match gradients of a one-layer prefix leave larger models {spans[0]} of a "
         f"random subset's error, those of a linear proxy {spans[1]}. "
-        f"a: {config.n} of {config.m} noisy demonstrations, chosen on a small model, used on "
-        f"others. Median of {config.runs} runs and the middle 80 % of them; "
-        f"{style.missing(ratio)} left out as not finite; {finished} of {dataset.status.size} "
-        "trainings finished; arrows: off the top. After random subsets the targets, from left to "
-        "right, have "
+        f"a: {config.n} of {config.m} demonstrations; median of {config.runs} runs and the middle "
+        f"80 % of them. b, c: {judged_panel.KEY}; c: do subsets rank alike on one layer and on the "
+        "larger models? After random subsets the larger models, from the top, have "
         + ", ".join(f"{ratio:.2g}" for ratio in far)
-        + " times the Bayes rule's median "
-        "error: some are far from trained. b: do subsets rank alike? Spearman's "
-        "correlation in the median run, random subsets above the diagonal, all below. "
-        f"d = {config.d}, noise {config.noise_std:g}. c, d: {judged_panel.KEY}."
+        + " times the Bayes rule's error: some are far from trained. "
+        f"d = {config.d}, noise {config.noise_std:g}; {style.missing(ratio)} ratios left out as "
+        f"not finite; {finished} of {dataset.status.size} trainings finished. Appendix: d: "
+        "Spearman's correlation of all pairs, in the median run."
     )
 
 
 def errors(ax, dataset):
-    ratio, top = ratios(dataset), 1000.0
+    """A row for each model that is taught, in it a point for each way to choose."""
+    ratio = ratios(dataset)
     places = np.arange(ratio.sizes["target"])
-    for i, rule in enumerate(RULES):
-        x = places + 0.13 * (i - (len(RULES) - 1) / 2)
-        style.band(ax, x, ratio.sel(rule=rule), rule, style.COLOURS[i], style.MARKERS[i])
-    off = ratio.sel(rule="mismatched").median("run").values > top
-    for place in places[off]:
-        ax.annotate("↑", (place + 0.26, top), ha="center", va="top", color=style.COLOURS[4])
-    ax.axhline(1, color="grey", lw=0.8)
-    ax.set_ylim(0.02, top)
-    style.log_axes(ax, y=True)
-    name_targets(ax, dataset)
-    ax.set(ylabel="error / median random subset's")
-    ax.set_title("error after the choice")
-    ax.legend(loc="upper right", fontsize=6, bbox_to_anchor=(1, 0.97), ncols=2, columnspacing=0.5)
+    for i, (rule, look) in enumerate(LOOKS.items()):
+        y = places + 0.16 * (i - (len(RULES) - 1) / 2)
+        rows.medians(ax, y, ratio.sel(rule=rule).values, SPAN, label=rule, **look)
+    for place in places[::2]:
+        ax.axhspan(place - 0.5, place + 0.5, color="grey", alpha=0.08, lw=0)
+    ax.axvline(1, color="grey", lw=0.8)
+    style.log_axes(ax, x=True, ticks=(0.1, 1, 10, 100))
+    ax.set_yticks(places, dataset.target.values)
+    ax.set(xlim=SPAN, ylim=(len(places) - 0.5, -0.5), xlabel="error relative to a random subset")
+    ax.set_title("after subsets chosen on a small model")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=len(RULES))
 
 
 def rank_correlations(ax, dataset):
     """Random subsets above the diagonal, all below."""
     rank = dataset.spearman.transpose("subsets", "run", "target", "other").median("run")
     both = np.tril(rank.sel(subsets="all")) + np.triu(rank.sel(subsets="random"), 1)
-    ax.imshow(both, vmin=-1, vmax=1, cmap="RdBu_r")
+    names, places = dataset.target.values, np.arange(len(both))
+    ax.imshow(both, vmin=-1, vmax=1, cmap="RdBu_r", aspect="auto")
     for i, j in np.ndindex(both.shape):
         ink = "white" if abs(both[i, j]) > 0.7 else "black"
-        ax.text(j, i, f"{both[i, j]:.2f}", ha="center", va="center", fontsize=5, color=ink)
-    name_targets(ax, dataset)
-    ax.set_yticks(np.arange(len(both)), dataset.target.values)
-    ax.set_title("rank correlation")
+        ax.text(j, i, f"{both[i, j]:.2f}", ha="center", va="center", fontsize=7, color=ink)
+    ax.set_xticks(places, names, rotation=30, ha="right", rotation_mode="anchor")
+    ax.set_yticks(places, names)
+    ax.set_title("rank correlation of models: random subsets above, all below")
 
 
 def judged_ratios(ax, dataset):
-    names = {
-        "proxy": "proxy, worst target",
-        "prefix": "prefix, worst target",
-        "proxy_on_average": "proxy, on average",
+    labels = {
+        "prefix": "prefix, worst model",
+        "proxy": "linear proxy, worst model",
         "prefix_on_average": "prefix, on average",
+        "proxy_on_average": "linear proxy, on average",
         "mismatching": "mismatched, least harm",
-        "literal": "prefix / proxy, worst",
+        "literal": "prefix / linear proxy, worst",
     }
     style.log_axes(ax, x=True, ticks=(0.1, 0.2, 0.5, 1, 2, 5))
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), names, (0.1, 6.0))
-    ax.set(xlabel="judged ratio of errors")
+    judged_rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, judged_rows, samples(dataset), labels, (0.1, 6.0))
+    ax.set(xlabel="ratio of errors", title="judged: errors")
 
 
 def judged_correlations(ax, dataset):
-    names = {"rank_all": "all subsets", "rank_random": "random ones"}
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), names, (-0.2, 1.0))
-    ax.set(xlabel="judged rank correlation, worst target")
-
-
-def name_targets(ax, dataset):
-    names = dataset.target.values
-    ax.set_xticks(np.arange(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
+    labels = {"rank_all": "all subsets", "rank_random": "random ones"}
+    judged_rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, judged_rows, samples(dataset), labels, (0.0, 1.0))
+    ax.set(xlabel="with one layer, worst model", title="judged: rank correlation")
