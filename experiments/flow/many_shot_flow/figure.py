@@ -2,28 +2,60 @@
 
 import numpy as np
 
-from experiments.flow.many_shot_flow.claims import grown
-from experiments.flow.many_shot_flow.statements import KINDS, LEARNERS
+from experiments.flow.many_shot_flow.claims import grown, samples
+from experiments.flow.many_shot_flow.statements import KINDS, LEARNERS, name_of, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, marks, style
 
-LOOKS = dict(zip(KINDS, zip(style.COLOURS, style.MARKERS, strict=True), strict=True))
+OPEN = {"mfc": "white", "ls": "--"}
+LOOKS = {
+    "descent": style.METHOD["descent"],
+    "short steps": style.METHOD["descent"] | OPEN,
+    "linear, untrained": style.METHOD["linear"] | OPEN,
+    "linear": style.METHOD["linear"],
+    "softmax, untrained": style.METHOD["softmax"] | OPEN,
+    "softmax": style.METHOD["softmax"],
+}
 SIZE = "|log ratio| of two flows"
+RATIOS = {name_of("depth", kind): f"depth: {kind}" for kind in KINDS} | {
+    "turned": "turned by first / last layer",
+    "top_share": "largest share / among fewer",
+    **{name_of("same_ratio", kind): f"many / few: {kind}" for kind in LEARNERS[2:]},
+}
+WORDS = {"explained_away": "beside one", "redundancy": "all double", "interactions": "together"}
+CHANGES = {
+    name_of(id, kind): f"{words}: {kind}" for id, words in WORDS.items() for kind in LEARNERS
+} | {"interactions_below_others": "together, less other pairs"}
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(9.0, 6.0, (2, 3))
-    most = dataset.sel(correlation=0).isel(count=-1)
-    _draw_depth(axes[0], most, config)
-    _draw_turned(axes[1], most)
-    for ax in axes[:2]:
-        ax.set(xlabel="layers", xticks=dataset.layer.values)
-    _draw_counts(axes[2:4], dataset)
-    _draw_duplicates(axes[4:], dataset)
-    axes[0].legend(ncols=2, loc="upper left")
-    for ax in (axes[1], axes[4]):
-        ax.legend(loc="lower left")
+    figure, axes = style.stacked(6.75, (2.6, 3.0), ((1, 1), (1, 1)))
+    _draw_depth(axes[0], dataset.sel(correlation=0).isel(count=-1), config)
+    _draw_duplicates(axes[1], dataset, "away")
+    axes[1].set(title="flow beside a duplicate", ylabel="change of its logarithm")
+    for ax, labels, span in zip(
+        axes[2:], (RATIOS, CHANGES), ((0.2, 1.6), (-0.4, 0.3)), strict=True
+    ):
+        judged_panel.rows(ax, statements(config), samples(dataset), labels, span)
+    axes[2].set(title="judged: ratios", xlabel="ratio of log ratios, or of shares")
+    axes[3].set(title="judged: near-duplicates", xlabel="change of log flow, or interaction")
+    return figure
+
+
+def appendix(dataset):
+    """Which layer turns the pairs, the number of demonstrations, and more about duplicates."""
+    figure, axes = style.stacked(6.75, (2.6, 2.6), ((1, 1, 1), (1, 1, 1)), "e")
+    _draw_turned(axes[0], dataset.sel(correlation=0).isel(count=-1))
+    _draw_counts(axes[1:3], dataset)
+    titles = {
+        "redundancy": ("all doubled", "change of log mean flow"),
+        "duplicates": ("duplicates", "interaction / effect of one"),
+        "others": ("other pairs", "interaction / effect of one"),
+    }
+    for ax, (name, (title, label)) in zip(axes[3:], titles.items(), strict=True):
+        _draw_duplicates(ax, dataset, name)
+        ax.set(title=title, ylabel=label)
     return figure
 
 
@@ -43,36 +75,44 @@ def caption(dataset) -> str:
         f"{_percent(growth['linear'])} (trained linear), {_percent(growth['softmax'])} (trained "
         f"softmax), {_percent(growth['descent'])} (descent with the step that is best for one "
         f"layer, which overshoots in {config.depth}), {_percent(growth['short steps'])} (with "
-        f"{config.short:g} of it). (b) A ratio whose sign one layer decides is largest there: it "
-        "falls or rises by regression to the mean. (e) "
-        f"Filled: one demonstration of {config.count} has a near-duplicate, in place of another; "
-        "open: all do, mean flow. (f) Filled: duplicates; open: other pairs. Below 0, two do less "
-        f"together than apart. Median of {config.runs} runs, each of {config.prompts} prompts, "
-        f"and its 95 % interval; {int(dataset.lost)} numbers left out as not finite. "
-        f"d = {config.d}, trained with {config.n} shots, at which least squares leaves nothing of "
-        f"the error of predicting 0, and these stacks, in the median run, {risks}; "
-        f"in {blown} runs of trained linear attention a few prompts overshoot by more than that."
+        f"{config.short:g} of it). a: open: not trained, or short steps; dashed: where depth would "
+        f"amplify. b: one of {config.count} demonstrations has a near-duplicate, in place of "
+        f"another. c, d: {judged_panel.KEY}; below 0, two do less together than apart. "
+        "Appendix: e, a ratio whose sign one layer decides is largest there, by regression to the "
+        "mean; f, g, numbers of demonstrations; h-j, more about duplicates. Medians of "
+        f"{config.runs} runs, each of {config.prompts} prompts; {int(dataset.lost)} numbers left "
+        f"out as not finite. d = {config.d}, trained with {config.n} shots, at which least squares "
+        "leaves nothing of the error of predicting 0, and these stacks, in the median run, "
+        f"{risks}; in {blown} runs of trained linear attention a few prompts overshoot by more "
+        "than that."
     )
 
 
 def _draw_depth(ax, most, config):
     change = most.spread / most.spread.isel(layer=0)
     for i, kind in enumerate(KINDS):
-        x = change.layer.values + 0.07 * (i - 2.5)
-        _draw(ax, x, change.sel(kind=kind), LOOKS[kind], kind)
+        x = change.layer.values + 0.05 * (i - 2.5) * (change.layer.values > 1)
+        _draw(ax, x, change.sel(kind=kind), LOOKS[kind])
     ax.axhline(1, color="grey", lw=0.8)
     ax.axhline(config.growth, color="grey", lw=0.8, ls="--")
-    ax.set(title=f"depth, {config.counts[-1]} demonstrations", ylabel=f"{SIZE}, over layer 1")
-    ax.set_ylim(top=1.35 * float(change.max()))
+    ax.set(title=f"depth, {config.counts[-1]} demonstrations", ylabel=f"{SIZE} / layer 1")
+    ax.set(xlabel="layers", xticks=change.layer.values)
+    _name(ax, change.isel(layer=-1), KINDS)
 
 
 def _draw_turned(ax, most):
-    names = {"spread": "without a sign", "from_first": "turned by layer 1"}
-    names |= {"from_last": "turned by the last layer"}
+    names = {"spread": "no sign", "from_first": "turned by\nlayer 1"}
+    names |= {"from_last": "turned by\nlast layer"}
+    places = {"spread": (3, 3), "from_first": (0, -5), "from_last": (4, -4)}
     for i, (name, label) in enumerate(names.items()):
-        look = style.BLACK if i == 0 else "grey", style.MARKERS[i]
-        _draw(ax, most.layer.values, most[name].sel(kind="descent"), look, label)
-    ax.set(title="descent, pairs turned", ylabel=SIZE, ylim=(0, None))
+        color = "grey" if i else style.BLACK
+        values = most[name].sel(kind="descent")
+        _draw(ax, most.layer.values, values, {"color": color, "marker": style.MARKERS[i]})
+        layer = -1 if name == "from_first" else 0
+        height = float(values.isel(layer=layer).median())
+        place = most.layer.values[layer]
+        marks.direct_label(ax, place, height, label, color, places[name])
+    ax.set(title="descent", ylabel=SIZE, ylim=(0, None), xlabel="layers", xticks=most.layer.values)
 
 
 def _draw_counts(axes, dataset):
@@ -80,39 +120,36 @@ def _draw_counts(axes, dataset):
     for i, kind in enumerate(KINDS):
         x = counts * np.exp(0.07 * (i - 2.5))
         for ax, name in zip(axes, ("top_share", "spread"), strict=True):
-            _draw(ax, x, last[name].sel(kind=kind), LOOKS[kind], kind)
+            _draw(ax, x, last[name].sel(kind=kind), LOOKS[kind])
     axes[0].set(title="the strongest", ylabel="largest share of the flow")
-    axes[1].set(title="two among n, last layer", ylabel=SIZE, ylim=(0, None))
-    axes[0].plot(counts, 1 / counts, ":", color=style.BLACK, label="1/n")
+    axes[1].set(title="two among n", ylabel=f"{SIZE}, last layer", ylim=(0, None))
+    axes[0].plot(counts, 1 / counts, ":", color=style.BLACK)
+    marks.direct_label(axes[0], counts[1], 1 / counts[1], "1/n", style.BLACK, (-3, -3))
     for ax in axes:
         style.log_axes(ax, x=True, y=ax is axes[0], ticks=counts)
         ax.set(xlabel="demonstrations n")
     axes[0].set_yticks([0.05, 0.1, 0.2, 0.5], ["0.05", "0.1", "0.2", "0.5"])
-    axes[0].legend([axes[0].lines[-1]], ["1/n"])
+    _name(axes[1], last.spread.isel(count=-1), KINDS)
 
 
-def _draw_duplicates(axes, dataset):
-    """Filled: one has a near-duplicate, or the duplicates; open: all do, or the other pairs."""
-    c, end = dataset.correlation.values, dataset.isel(layer=-1)
+def _draw_duplicates(ax, dataset, name):
+    c, end = dataset.correlation.values, dataset.isel(layer=-1)[name]
     for i, kind in enumerate(LEARNERS):
-        x, of_kind = c + 0.02 * (i - 1.5), end.sel(kind=kind)
-        _draw(axes[0], x[1:], of_kind.away[1:], LOOKS[kind], kind)
-        _draw(axes[0], x[1:], of_kind.redundancy[1:], LOOKS[kind], None, face="white")
-        _draw(axes[1], x, of_kind.duplicates, LOOKS[kind], kind)
-        _draw(axes[1], x, of_kind.others, LOOKS[kind], None, face="white")
-    axes[0].set(title="flow beside duplicates", ylabel="change of its logarithm")
-    axes[1].set(title="two together", ylabel="interaction / effect of one")
-    for ax in axes:
-        ax.axhline(0, color="grey", lw=0.8)
-        ax.set(xlabel="correlation c of a duplicate", xticks=c)
+        _draw(ax, c + 0.01 * (i - 1.5) * (c > 0), end.sel(kind=kind), LOOKS[kind])
+    ax.axhline(0, color="grey", lw=0.8)
+    ax.set(xlabel="correlation with its duplicate", xticks=c)
+    _name(ax, end.isel(correlation=-1), LEARNERS)
 
 
-def _draw(ax, x, samples, look, label, face=None):
-    """Medians with the intervals that are judged, joined by a thin line."""
-    color, marker = look
-    look = {"color": color, "mfc": face or color, "capsize": 2, "elinewidth": 0.8, "lw": 0.6}
-    samples = samples.transpose("run", ...)
-    style.median_points(ax, x, samples, label, fmt=f"{marker}-", **look)
+def _draw(ax, x, values, look):
+    """Medians with the intervals that are judged, joined by a line."""
+    samples = values.transpose("run", ...)
+    style.median_points(ax, x, samples, capsize=2, elinewidth=0.8, lw=0.8, **look)
+
+
+def _name(ax, ends, kinds):
+    heights = {kind: float(ends.sel(kind=kind).median()) for kind in kinds}
+    marks.end_labels(ax, heights, [LOOKS[kind]["color"] for kind in kinds])
 
 
 def _percent(ratio):
