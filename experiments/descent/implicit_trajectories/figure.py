@@ -4,25 +4,32 @@ from experiments.descent.implicit_trajectories.claims import cosines, distances,
 from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label, end_labels
 
+LOOKS = {
+    "GD": style.METHOD["descent"],
+    "GD++": style.METHOD["GD++"],
+    "preconditioned GD": style.METHOD["preconditioned descent"],
+    "Newton": style.METHOD["Newton"],
+    "ridge": style.METHOD["ridge"],
+}
 FOLLOWED = ("GD", "GD++")  # whose directions are shown
 JUDGED = {
     "linear": "linear: distance to GD++",
-    "plus_plus": "over that to GD",
-    "not_preconditioning": "GD's less GD++'s",
-    "not_ridge": "ridge's less GD++'s",
-    "direction": "cosine, worst layer",
-    "own_step": "own step nearest",
-    "softmax": "softmax: nearest, distance",
-    "newton": "GD's less Newton's",
+    "plus_plus": "linear: GD++'s over GD's",
+    "not_preconditioning": "linear: GD's less GD++'s",
+    "not_ridge": "linear: ridge's less GD++'s",
+    "direction": "linear: worst cosine with GD++",
+    "own_step": "linear: own step nearest, share",
+    "softmax": "softmax: least distance",
+    "newton": "softmax: GD's less Newton's",
 }
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 5.4, (2, 2))
+    figure, axes = style.stacked(6.75, (2.7, 2.5), ((1, 1), (1, 1)))
     for ax, model in zip(axes, MODELS, strict=False):
         apart(ax, dataset, model)
-    axes[0].legend(loc="lower left")
     directions(axes[2], dataset)
     judged(axes[3], dataset)
     return figure
@@ -30,33 +37,46 @@ def plot(dataset):
 
 def apart(ax, dataset, model):
     layers, criterion = dataset.layer.values[1:], results.config_of(dataset).distance
-    for j, name in enumerate(ALGORITHMS):
-        look = dict(fmt=style.MARKERS[j], color=style.COLOURS[j], capsize=2)
+    ends = {}
+    for j, (name, look) in enumerate(LOOKS.items()):
         runs = distances(dataset, model, name)
-        style.mean_points(ax, layers + (j - 2) * 0.08, runs, name, **look)
-    ax.axhline(criterion, color=style.COLOURS[1], lw=0.8, ls="--")
+        x = layers + (j - 2) * 0.05
+        style.mean_points(ax, x, runs, lw=0.6, capsize=2, **look)
+        ends[name] = runs[:, -1].mean()
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer, or step", ylabel="relative distance of ∂ŷ/∂x", xticks=layers)
-    ax.set(title=f"{model} attention", ylim=(criterion / 5, criterion * 20))
+    ax.set(title=f"{model} attention", ylim=(criterion / 5, criterion * 12))
+    ax.set_xlim(right=layers[-1] + 0.2)
+    bound(ax, layers[-1], criterion, (-2, -2))
+    end_labels(ax, ends, [look["color"] for look in LOOKS.values()])
 
 
 def directions(ax, dataset):
     layers, criterion = dataset.layer.values[1:], results.config_of(dataset).cosine
-    for i, model in enumerate(MODELS):
+    ends, colors = {}, []
+    for i, (model, face) in enumerate(zip(MODELS, (None, "white"), strict=True)):
         for j, name in enumerate(FOLLOWED):
-            x = layers + (2 * i + j - 1.5) * 0.08
-            look = dict(fmt=style.MARKERS[i], color=style.COLOURS[j], capsize=2)
-            style.mean_points(ax, x, cosines(dataset, model, name), f"{model}, {name}", **look)
-    ax.axhline(criterion, color=style.COLOURS[1], lw=0.8, ls="--")
+            runs, look = cosines(dataset, model, name), LOOKS[name]
+            x = layers + (2 * i + j - 1.5) * 0.06
+            mark = look | {"mfc": face or look["color"]}
+            style.mean_points(ax, x, runs, lw=0.6, capsize=2, **mark)
+            ends[f"{model}, {name}"] = runs[:, -1].mean()
+            colors.append(look["color"])
     ax.set(xlabel="layer, or step", ylabel="cosine of ∂ŷ/∂x", xticks=layers, title="direction")
-    ax.legend(loc="lower right")
+    ax.set_xlim(right=layers[-1] + 0.2)
+    bound(ax, layers[0], criterion, (3, 0))
+    end_labels(ax, ends, colors)
+
+
+def bound(ax, layer, criterion, place):
+    ax.plot([layer - 0.2, layer + 0.2], [criterion] * 2, color="grey", lw=1.2)
+    direct_label(ax, layer + 0.2, criterion, "bound", "dimgrey", place)
 
 
 def judged(ax, dataset):
     rows = statements(results.config_of(dataset))
     judged_panel.rows(ax, rows, samples(dataset), JUDGED, (-0.3, 1.0))
-    ax.axvline(0, color="grey", lw=0.8)
-    ax.set_title("what is judged")
+    ax.set(xlabel="distance, cosine or share", title="what is judged")
 
 
 def caption(dataset) -> str:
@@ -73,9 +93,9 @@ def caption(dataset) -> str:
         f"away (GD++: {100 * plus_plus:.2g} %), that of {MODELS[1]} attention to {names[1]}, "
         f"{100 * far[1]:.2g} % away. Our models are not trained to the end: the median run keeps "
         f"{risks[0]:.2g} % ({MODELS[0]}) and {risks[1]:.2g} % ({MODELS[1]}) of the error of "
-        f"predicting 0, where least squares keeps none. Points: means of {config.runs} runs with "
-        f"95 % intervals; {missing} numbers left out as not finite. d = {config.d}, "
-        f"n = {config.n}, no noise. Parameters are fitted, on other prompts, to each run's "
-        f"prediction, for ridge to that of each layer. Red: bounds. "
-        f"d: {judged_panel.KEY}."
+        f"predicting 0, where least squares keeps none. a to c: layer t beside step t, "
+        f"means of {config.runs} runs with 95 % intervals; parameters are fitted, on other "
+        f"prompts, to each run's prediction, for ridge to that of each layer. "
+        f"d: {judged_panel.KEY}. {missing} numbers left out as not finite. d = {config.d}, "
+        f"n = {config.n}, no noise."
     )
