@@ -1,30 +1,60 @@
-"""Reversals by hand and by ascent, and maps of where random linear stacks amplify."""
+"""Maps of where random linear stacks amplify, and reversals by hand and by ascent."""
 
 import numpy as np
 
-from experiments.flow.amplification_limits.claims import changes
-from experiments.flow.amplification_limits.config import DIRECTIONS, EXAMPLES, MAPS
+from experiments.flow.amplification_limits.claims import changes, samples
+from experiments.flow.amplification_limits.config import EXAMPLES, MAPS, statements
 from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label, off_scale
 
 PRINTED = (1, 2, 4, 8, 16, 64, 200)
 MARKED = (*PRINTED, 32, 128)
-TITLES = dict(zip(MAPS, ("κ: contribution", "", "κ: flow"), strict=True))
+TITLES = {MAPS[0]: "contribution, frozen", MAPS[2]: "flow, not masked"}
+LOOKS = dict(  # of reversals, and where their names stand: layer, points
+    zip(
+        EXAMPLES,
+        (
+            ({"color": style.COLOURS[0], "marker": "o"}, "width 1", 16, (4, 5)),
+            (style.METHOD["descent"], "descent", 64, (0, -5)),
+            ({"color": style.COLOURS[3], "marker": "D"}, "self-\ncoupling", 16, (5, 0)),
+        ),
+        strict=True,
+    )
+)
+ASCENT = {"least": style.BLACK, "largest": "grey"}
+ROWS = {
+    "theorem_1": "ascent: change of log ratio",
+    "order": "ascent: last log ratio",
+    "small_weights": "small weights: largest change",
+    "robust": "reversals that withstand errors",
+    "push": "grows, feedback 1",
+    "pull": "grows, feedback \u22121",
+    "kappa_moving": "larger κ wins, moving",
+}
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 4.7, (2, 3))
-    _draw_reversals(axes[0], dataset)
-    _draw_ascent(axes[1], dataset, config)
-    growing = [
-        _draw_growth(ax, dataset.growth.sel(mode=mode))
-        for ax, mode in zip(axes[2:4], dataset["mode"].values, strict=True)
-    ]
-    for ax, name in zip(axes[4:], (MAPS[0], MAPS[2]), strict=True):
-        _draw_couplings(ax, dataset.sel(map=name))
-        ax.set(title=TITLES[name], xlabel="κ of the first", ylabel="κ of the second")
-    figure.colorbar(growing[0], ax=axes, fraction=0.03, label="share of the pairs")
+    figure, axes = style.stacked(6.75, (2.4, 2.4), ((1, 1, 1.2), (1, 1)))
+    for ax, mode in zip(axes, dataset["mode"].values, strict=False):
+        growing = _draw_growth(ax, dataset.growth.sel(mode=mode))
+    axes[0].set_ylabel("gain")
+    figure.colorbar(growing, ax=axes[:2], label="share of pairs that grow", aspect=25, pad=0.02)
+    _draw_reversals(axes[2], dataset)
+    _draw_ascent(axes[3], dataset, config)
+    judged_panel.rows(axes[4], statements(config), samples(dataset), ROWS, (-1.0, 1.05))
+    axes[4].set(title="what is judged", xlabel="log ratio (first three) or share of pairs")
+    return figure
+
+
+def appendix(dataset):
+    """Self-couplings of two demonstrations, and which of them ends larger."""
+    figure, axes = style.figure(6.75, 2.8, (1, 2), "f")
+    for ax, (name, title) in zip(axes, TITLES.items(), strict=True):
+        larger = _draw_couplings(ax, dataset.sel(map=name))
+        ax.set(title=title, xlabel="κ of the first", ylabel="κ of the second")
+    figure.colorbar(larger, ax=axes, label="share whose first ends larger", aspect=25, pad=0.02)
     return figure
 
 
@@ -44,75 +74,84 @@ def caption(dataset) -> str:
     return (
         "Depth amplifies most pairs of lone demonstrations if feedback is positive or weights are "
         "large; weak negative feedback and descent can reverse them. So does much of what ascent "
-        f"finds. a: ratios after {numbers(printed)} layers; lines: closed forms, all "
-        "three theorems. Width 1, "
+        f"finds. a, b: median over {config.runs} runs of the share of {config.pairs} pairs whose "
+        "ratio, the larger flow after one layer on top, grows in every layer, each alone (a) and "
+        f"both in one prompt (b); {dropped} of {total} overflow, left out; feedback 1 is w_kq = "
+        "w_pv = cI, -1 has w_pv = -cI, 0 is random. c: lines: closed forms, all three theorems; "
+        f"ratios after {numbers(printed)} layers. Width 1, "
         f"w_pv w_kq = -0.01, d = 1.5 and 0.8, q = 0.5: {numbers(ratios[0])}. Descent, η = 0.15, "
         f"x = (2, 0) and (0.6, 0), x_query = (1, 0.3): {numbers(ratios[1])}. Contributions, "
         "w_kq = (0, 1; -1, 0), w_pv = (0, 0; 0, 1), d = (0, 1), κ = 0, and (1, 0.5), "
         f"κ = 0.5, q = (1, 0): {numbers(ratios[2])}. By ascent, tied, w_kq = "
         f"({rows('w_kq')}), w_pv = ({rows('w_pv')}), d = ({rows('pair')}), x_query = "
         f"({rows('query')}), after 1, 2, ... layers: "
-        f"{numbers(np.exp(dataset.found_log_ratio))}. b: change by ascent, median "
-        f"of {config.restarts} restarts and its interval; {style.missing(changes(dataset))} left "
-        "out as not finite. c, d: "
-        f"median over {config.runs} runs of the share of {config.pairs} pairs whose ratio, the "
-        "larger flow after one layer on top, grows in every layer, each alone (c) and both in one "
-        f"prompt (d); {dropped} of {total} overflow, left out; feedback 1 is w_kq = w_pv = cI, -1 "
-        "has w_pv = -cI, 0 is random. e, f: the share that ends larger, of contributions of frozen "
-        "demonstrations and of flows without a mask. The larger κ wins for "
-        f"{float(right[0]):.0%} of the pairs with κ > -1 in e "
+        f"{numbers(np.exp(dataset.found_log_ratio))}. d: median of {config.restarts} restarts and "
+        f"its interval; {style.missing(changes(dataset))} left out as not finite. "
+        f"e: {judged_panel.KEY}. Appendix: f, g, the share that ends larger, of contributions of "
+        "frozen demonstrations and of flows without a mask. The larger κ wins for "
+        f"{float(right[0]):.0%} of the pairs with κ > -1 in f "
         '(docs/theory, "Self-coupling decides growth"), for '
-        f"{float(right[2]):.0%} in f."
+        f"{float(right[2]):.0%} in g."
     )
 
 
 def _draw_reversals(ax, dataset):
     layers = dataset.layer.values
     marked = layers[np.isin(layers, MARKED)]
-    for name, color, marker in zip(EXAMPLES, style.COLOURS, style.MARKERS, strict=False):
-        ratios = dataset.example.sel(which=name)
-        style.line(ax, layers, ratios.sel(side="closed form"), color=color)
-        points = ratios.sel(side="network", layer=marked)
-        ax.plot(marked, points, marker, color=color, label=name)
-    path = np.exp(dataset.found_log_ratio.values)
-    ax.plot(np.arange(len(path)) + 1, path, "v-", color=style.COLOURS[3], label="by ascent")
     ax.axhline(1, color="grey", lw=0.8, ls="--")
     style.log_axes(ax, x=True, y=True, ticks=PRINTED)
-    ax.set(title="examples", xlabel="layers", ylabel="ratio", ylim=(1e-2, 1e3))
-    ax.legend(loc="upper right", handlelength=0.8, handletextpad=0.4, borderpad=0)
+    ax.set(title="the order turns", xlabel="layers", ylabel="ratio of two flows", ylim=(1e-3, 10))
+    for name, (look, label, place, offset) in LOOKS.items():
+        ratios = dataset.example.sel(which=name)
+        style.line(ax, layers, ratios.sel(side="closed form"), color=look["color"])
+        points = ratios.sel(side="network", layer=marked)
+        ax.plot(marked, points, ls="none", **look)
+        _mark_end(ax, marked, points.values, look["color"])
+        if place in layers:
+            height = float(ratios.sel(side="network", layer=place))
+            direct_label(ax, place, height, label, look["color"], offset)
+    path, color = np.exp(dataset.found_log_ratio.values), ASCENT["least"]
+    ax.plot(np.arange(len(path)) + 1, path, "v-", color=color)
+    _mark_end(ax, np.arange(len(path)) + 1, path, color)
+    direct_label(ax, 2, 0.015, "ascent", color, (4, 0))
+
+
+def _mark_end(ax, x, values, color):
+    """The last point, where it leaves the panel."""
+    off_scale(ax, x[-1:], values[-1:], color, ".0e")
 
 
 def _draw_ascent(ax, dataset, config):
     change = changes(dataset)
-    for name, color, marker in zip(DIRECTIONS, style.COLOURS[1::-1], "sv", strict=True):
+    for (name, color), marker in zip(ASCENT.items(), "v^", strict=True):
         runs = change.sel(direction=name).values
-        look = dict(fmt=marker, color=color, capsize=2, elinewidth=0.8)
-        style.median_points(ax, dataset.budget.values, runs, name, **look)
+        look = {"fmt": marker, "color": color, "capsize": 2, "elinewidth": 0.8}
+        style.median_points(ax, dataset.budget.values, runs, **look)
+        middle = np.median(runs[:, -1])
+        direct_label(ax, dataset.budget.values[-1], middle, f"{name} change", color, (-2, -10))
     ax.axhline(0, color="grey", lw=0.8)
     ax.axhspan(-config.small, config.small, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, x=True, ticks=dataset.budget.values)
     ax.set_yscale("symlog", linthresh=1)
-    ax.set(ylim=(-500, 100))
-    ax.set(title="ascent", xlabel="budget |w_kq| |w_pv|")
+    ax.set(ylim=(-500, 500), title="ascent finds both", xlabel="budget |w_kq| |w_pv|")
     ax.set(ylabel=f"change of log ratio, {config.search_depth} layers")
-    ax.legend(loc="lower left")
 
 
 def _draw_growth(ax, growth):
     share = growth.median("run").transpose("gain", "feedback")
     rows, columns = np.arange(share.sizes["gain"]), np.arange(share.sizes["feedback"])
-    ax.set_xticks(columns[::2], [f"{f:g}" for f in share.feedback.values[::2]])
+    ax.set_xticks(columns[::4], [f"{f:g}" for f in share.feedback.values[::4]])
     ax.set_yticks(rows, [f"{g:g}" for g in share.gain.values])
     where = {"alone": "alone", "together": "shared"}[str(growth["mode"].values)]
-    ax.set(title=f"grows, {where}", xlabel="feedback", ylabel="gain")
+    ax.set(title=f"grows, {where}", xlabel="feedback")
     return _draw_shares(ax, columns, rows, share)
 
 
 def _draw_couplings(ax, plane):
     """Cells with fewer than four pairs are left white."""
     edges = plane.edge.values
-    _draw_shares(ax, edges, edges, plane.larger.where(plane["count"] >= 4).T)
     ax.plot(edges, edges, color=style.BLACK, lw=0.8, ls="--")
+    return _draw_shares(ax, edges, edges, plane.larger.where(plane["count"] >= 4).T)
 
 
 def _draw_shares(ax, x, y, shares):
