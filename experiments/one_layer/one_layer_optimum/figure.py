@@ -6,28 +6,35 @@ from experiments.one_layer.one_layer_optimum.claims import samples
 from experiments.one_layer.one_layer_optimum.config import TASKS, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
+
+COLOURS = style.COLOURS[3:]  # of tasks: with these markers no method has them
 
 
 def plot(dataset):
+    from matplotlib.ticker import LogLocator
+
     config = results.config_of(dataset)
     figure, axes = style.figure(6.75, 5.4, (2, 2))
-    colors = zip(TASKS, style.COLOURS, strict=False)
+    colors = zip(TASKS, COLOURS, strict=True)
     markers = zip(config.heads, style.MARKERS, strict=False)
     cells = list(itertools.product(colors, markers))
     for i, ((task, color), (heads, marker)) in enumerate(cells):
         runs = dataset.sel(task=task, heads=heads).transpose("run", "length", "n")
         length = dataset.length.values
         beside = length * 1.1 ** (i - (len(cells) - 1) / 2)  # not on top of each other
-        label = f"{heads} head" + "s" * (heads > 1) if task == TASKS[0] else None
         if heads == config.heads[0]:
             style.line(axes[0], dataset.n, runs.theory, task, color)
         look = {"fmt": marker, "color": color, "capsize": 2}
         style.mean_points(axes[0], length, runs.risk, **look)
         style.mean_points(axes[1], beside, 100 * runs.excess, **look)
-        style.mean_points(axes[2], beside, 1 - runs.cosine, label, **look)
-    bound = {"color": style.COLOURS[1], "lw": 0.8, "ls": "--", "label": "bound"}
-    axes[1].axhline(100 * config.excess, **bound)
-    axes[2].axhline(1 - config.cosine, **bound)
+        style.mean_points(axes[2], beside, 1 - runs.cosine, **look)
+    for heads, marker in zip(config.heads, style.MARKERS, strict=False):
+        label = f"{heads} head" + "s" * (heads > 1)
+        axes[2].plot([], [], marker, color="grey", label=label)
+    for ax, level in ((axes[1], 100 * config.excess), (axes[2], 1 - config.cosine)):
+        ax.axhline(level, color="grey", lw=0.8, ls="--")
+        direct_label(ax, config.lengths[-1], level, "bound", "dimgrey", (-2, -2))
     axes[1].set_ylim(bottom=min(0, *axes[1].get_ylim()))
     names = ("risk", "excess over the optimum, %", "1 - cosine with A*")
     titles = ("theory and trained layers", "trained layers, paired", "the learned matrix")
@@ -35,7 +42,10 @@ def plot(dataset):
         style.log_axes(ax, x=True, y=ax is not axes[1], ticks=dataset.length.values)
         ax.set(xlabel="demonstrations n", ylabel=name)
         ax.set_title(title)
-        ax.legend()
+    axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes[0].yaxis.set_major_formatter("{x:g}")
+    axes[0].legend()
+    axes[2].legend(loc="lower left")
     judged(axes[3], dataset)
     return figure
 

@@ -1,13 +1,30 @@
 """Paths of the effective step, of modes and separate heads beside their laws; what is judged."""
 
-from experiments.one_layer.training_dynamics.claims import distance_from_law, samples
+from itertools import pairwise
+
+import numpy as np
+
+from experiments.one_layer.training_dynamics.claims import (
+    crossings,
+    delays,
+    distance_from_law,
+    samples,
+)
 from experiments.one_layer.training_dynamics.config import statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
+
+TRAINED = style.METHOD["linear"]["color"]
+JUDGED = {
+    "samples": "distance from the law / limit",
+    "half_time": "half-time, relative error",
+    "order": "half-time / that of the mode before",
+}
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 5.4, (2, 2))
+    figure, axes = style.stacked(6.75, (2.6, 2.3), ((1, 1), (1, 1)))
     for ax, panel in zip(axes, (isotropic, modes, heads, judged), strict=True):
         panel(ax, dataset)
     return figure
@@ -16,56 +33,69 @@ def plot(dataset):
 def isotropic(ax, dataset):
     limit, times = dataset["limit"].item(), dataset.step_stochastic_time.values
     paths, law, population = (
-        dataset[name].mean("step_entry") / limit
+        100 * dataset[name].mean("step_entry") / limit
         for name in ("step_stochastic", "step_stochastic_law", "step_population")
     )
-    style.band(ax, times, paths.transpose("run", ...), "samples", marker=None)
-    style.line(ax, times, law, "logistic law")
+    style.band(ax, times, paths.transpose("run", ...), None, TRAINED, marker=None)
+    style.line(ax, times, law)
     few = slice(None, None, max(1, len(times) // 20))
-    look = {"ms": 3, "color": style.COLOURS[1], "label": "population loss"}
-    ax.plot(dataset.step_population_time[few], population[few], "o", **look)
-    ax.axvline(dataset.half_time.item(), color="grey", lw=0.8, ls="--", label="half-time, formula")
-    ax.set(xlabel="time = steps × rate", ylabel="effective step, share of its limit")
-    ax.set_title("isotropic")
-    ax.legend()
+    ax.plot(dataset.step_population_time[few], population[few], "o", color="grey", mfc="white")
+    half = dataset.half_time.item()
+    ax.axvline(half, color="grey", lw=0.8, ls="--")
+    off = 100 * samples(dataset)["samples"].mean()
+    direct_label(ax, half, 2, "half-time, formula", "dimgrey", (3, 2))
+    for place, text, color in (
+        (0.62, "logistic law", style.BLACK),
+        (0.5, f"samples: {off:.2g} % off on average", TRAINED),
+        (0.38, "population loss: circles", "dimgrey"),
+    ):
+        direct_label(ax, 1.5 * half, 100 * place, text, color, (3, 0))
+    ax.set(xlabel="time = steps × rate", ylabel="effective step, % of its limit")
+    ax.set_title("isotropic covariates")
 
 
 def modes(ax, dataset):
-    times = dataset.mode_stochastic_time.values
-    for i, value in enumerate(dataset.mode_entry.values):
-        mode = dataset.isel(mode_entry=i)
-        color = style.COLOURS[i % len(style.COLOURS)]
-        paths = (mode.mode_stochastic / mode.mode_limit).transpose("run", ...)
-        style.band(ax, times, paths, f"λ = {value:g}", color, marker=None)
-        law = mode.mode_population_law / mode.mode_limit
+    """Each mode beside its law, with how much later than the one before it is half-way."""
+    from matplotlib import colormaps
+
+    times, values = dataset.mode_stochastic_time.values, dataset.mode_entry.values
+    shades = colormaps["viridis"](np.linspace(0, 0.85, len(values)))
+    halves = []
+    for value, shade in zip(values, shades, strict=True):
+        mode = dataset.sel(mode_entry=value)
+        paths = 100 * (mode.mode_stochastic / mode.mode_limit).transpose("run", ...)
+        style.band(ax, times, paths, None, shade, marker=None)
+        law = 100 * mode.mode_population_law / mode.mode_limit
         style.line(ax, dataset.mode_population_time, law, style="--")
+        low, high = (crossings(times, paths.values, np.array([y])) for y in (50, 70))
+        if np.isfinite(np.median(low)):
+            halves.append(np.median(low))
+        if np.isfinite(np.median(high)):
+            direct_label(ax, np.median(high), 70, f"λ = {value:g}", shade, (-3, 0))
+    ratios = np.median(delays(dataset), 0)
+    for (before, after), ratio in zip(pairwise(sorted(halves)), ratios, strict=False):
+        direct_label(ax, np.sqrt(before * after), 50, f"× {ratio:.2g}", "dimgrey", (0, 0))
     style.log_axes(ax, x=True)
-    ax.set(xlabel="time", ylabel="mode, share of its limit", xlim=(times[1], times[-1]))
-    ax.set_title("merged keys and queries")
-    ax.legend()
+    ax.set(xlabel="time", ylabel="mode, % of its limit", xlim=(times[1], times[-1]))
+    ax.set_title("modes, merged keys and queries")
 
 
 def heads(ax, dataset):
     times = dataset.head_time.values
-    style.line(ax, times, dataset.head_loss, "separate rank-1 heads")
-    for i, value in enumerate(dataset.plateau.values):
-        ax.axhline(value, color="grey", lw=0.8, ls="--", label="plateaus" if i == 0 else None)
+    style.line(ax, times, dataset.head_loss)
+    for value in dataset.plateau.values:
+        ax.axhline(value, color="grey", lw=0.8, ls="--")
+    direct_label(ax, times[-1], dataset.plateau.values[0], "plateaus, formula", "dimgrey", (-2, -2))
     style.log_axes(ax, x=True)
     ax.set(xlabel="time", ylabel="loss (with its factor 1/2)", xlim=(times[1], times[-1]))
-    ax.set_title("separate keys and queries")
-    ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
+    ax.set_title("loss, separate rank-1 heads")
 
 
 def judged(ax, dataset):
-    labels = {
-        "samples": "distance from the law",
-        "half_time": "half-time, relative error",
-        "order": "delay of the next mode",
-    }
-    style.log_axes(ax, x=True)
+    style.log_axes(ax, x=True, ticks=(0.01, 0.1, 1))
     rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (4e-3, 5))
-    ax.set_title("what is judged")
+    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (4e-3, 5))
+    ax.set(xlabel="share, error or ratio", title="what is judged")
 
 
 def caption(dataset) -> str:
@@ -77,10 +107,11 @@ def caption(dataset) -> str:
         f"Descent on fresh samples is off the logistic law by "
         f"{100 * measured['samples'].mean():.2g} % of the limit on average; each mode takes at "
         f"least {measured['order'].min():.2g} times as long as the one before. "
-        f"Lines and dashes: closed laws and the matrix ODE, whose agreement is a theorem "
+        f"Black: closed laws and the matrix ODE, whose agreement is a theorem "
         f'(docs/theory, "The logistic law"); descent on the population loss is within '
         f"{population:.2g} % of it. Bands: the middle 80 % of {config.runs} runs of descent on "
         f"fresh batches of {config.batch}, all entries free; {missing} numbers left out as not "
-        f"finite. a: d = {config.d}, n = {config.n}; b and c: eigenvalues {eigenvalues}. d: "
+        f"finite. a: d = {config.d}, n = {config.n}; b, c: eigenvalues {eigenvalues}; "
+        f"×: half-time over the one before. d: "
         f"{judged_panel.KEY}."
     )
