@@ -20,8 +20,8 @@ def medians(ax, y, samples, span, **look):  # samples [R, len(y)]
 def points(ax, y, middle, ends, span, **look):
     """Points with bars on a logarithmic axis from ``span[0]`` to ``span[1]``, one at each y.
 
-    A bar that leaves ends in an arrow; a point beyond is an open triangle at the edge with its number, zero as well; where several rows
-    lie beyond on one side and have one number, it stands once.
+    A bar that leaves ends in an arrow; a point beyond is an open triangle at the edge with its
+    number, zero as well; several rows beyond one side with one number have it once.
     """
     y, inside = np.asarray(y, float), (middle >= span[0]) & (middle <= span[1])
     bars = np.abs(np.where(np.isfinite(ends), np.clip(ends, *span), middle) - middle)

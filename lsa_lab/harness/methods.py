@@ -55,6 +55,7 @@ METHOD: dict[str, dict[str, Any]] = {
     "mismatching": _look(SKY, "v"),
     "k-means": _look(ORANGE, "d"),
     "determinantal": _look(SKY, "p"),
+    "leverage": _look(ORANGE, "s"),
     "similarity": _look(PURPLE, "D"),
     "residual": _look(ORANGE, "^"),
     "relevance": _look(GREEN, "s"),

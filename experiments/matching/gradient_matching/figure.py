@@ -1,23 +1,99 @@
-"""Errors and objectives of every rule by size, small pools, the learners, and what is judged."""
+"""Errors of every rule relative to random subsets, and what is judged of its rivals."""
 
 import numpy as np
 
+from experiments.matching import rows
 from experiments.matching.gradient_matching.claims import over_rival, relative, samples
 from experiments.matching.gradient_matching.config import RIVALS, statements, tag
+from experiments.matching.gradient_matching.panels import (
+    by_size,
+    learners,
+    look_of,
+    medians,
+    small_pools,
+)
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import end_labels
 
-COMPARED = ("mismatching", "random", "best of 5", "matching", "matching, prefix", "moments")
+COMPARED = ("best of 5", "determinantal", "matching")
+SPAN = (0.03, 10.0)  # of errors relative to random subsets
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 8.8, (3, 2))
-    by_size(axes[:2], dataset)
-    all_rules(axes[2], dataset)
-    small_pools(axes[3], dataset)
-    learners(axes[4], dataset)
-    judged_rows(axes[5], dataset)
+    figure, axes = style.stacked(6.75, (3.5, 2.3), ((1, 1), (1,)))
+    relative_by_size(axes[0], dataset)
+    all_rules(axes[1], dataset)
+    labels = names_of_rows(results.config_of(dataset))
+    headline = ("random", *(f"over_{tag(rival)}" for rival in RIVALS), "rivals_on_average", "pool")
+    judged(axes[2], dataset, {id: labels[id] for id in headline}, 2.5)
     return figure
+
+
+def appendix(dataset):
+    """Errors and objectives by size, small pools, the learners, and all that is judged."""
+    figure, axes = style.stacked(6.75, (2.5, 2.3, 2.9), ((1, 1), (1, 1), (1,)), first="d")
+    by_size(axes[:2], dataset)
+    small_pools(axes[2], dataset)
+    learners(axes[3], dataset)
+    judged(axes[4], dataset, names_of_rows(results.config_of(dataset)), 8.0)
+    return figure
+
+
+def relative_by_size(ax, dataset):
+    """The headline's two rules and a cheap search, against n."""
+    ratio, sizes = relative(dataset), dataset.n.values
+    style.log_axes(ax, x=True, y=True, ticks=sizes)
+    ax.set(ylim=(0.03, 3), xlim=(sizes[0] / 1.3, sizes[-1] * 1.3))
+    ends = {"random": 1.0}
+    for i, rule in enumerate(COMPARED):
+        runs = ratio.sel(rule=rule).values
+        medians(ax, sizes * 1.06 ** (1 - i), runs, rule)
+        ends[rule] = float(np.median(runs[:, -1]))
+    ax.axhline(1, color=style.METHOD["random"]["color"], lw=1.2)
+    end_labels(ax, ends, [style.METHOD[rule]["color"] for rule in ends])
+    ax.set(xlabel="n", ylabel="error relative to random subsets", title="matched and rival subsets")
+
+
+def all_rules(ax, dataset):
+    """All rules at three sizes, the best on average at the top."""
+    ratio, sizes = relative(dataset), dataset.n.values
+    average = np.log(ratio.median("run")).mean("n")
+    order = list(average.sortby(average).rule.values)
+    kept = sizes[len(sizes) > 1 :: max(1, len(sizes) // 3)][:3]
+    steps = 0.27 * (np.arange(len(kept)) - (len(kept) - 1) / 2)
+    for i, rule in enumerate(order):
+        runs = ratio.sel(n=kept, rule=rule).transpose("run", "n").values
+        rows.medians(ax, i + steps, runs, SPAN, **look_of(rule))
+    ax.axvline(1, color="grey", lw=0.8)
+    style.log_axes(ax, x=True, ticks=(0.1, 1, 10))
+    ax.set_yticks(range(len(order)), order)
+    ax.set(xlabel="error relative to random subsets", xlim=SPAN, ylim=(len(order) - 0.5, -0.5))
+    ax.set_title(f"n = {', '.join(map(str, kept))} from the top")
+
+
+def names_of_rows(config) -> dict[str, str]:
+    most, size = max(config.sizes), config.ablation_size
+    return {
+        "random": "matching / random, worst n",
+        **{f"over_{tag(rival)}": f"matching / {rival}, worst n" for rival in RIVALS},
+        "rivals_on_average": "matching / worst rival, all n",
+        "pool": f"matching / the whole pool, n = {size}",
+        "mismatched_at_most": f"mismatching / random, n = {most}",
+        "mismatched": "mismatching / random, least n",
+        "prefix": "prefix / linear proxy, worst length",
+        "exact": "objective, swaps / best subset",
+        "swaps": "objective, swaps / greedy",
+        "checkpoints": "one / all checkpoints",
+    }
+
+
+def judged(ax, dataset, labels, most):
+    style.log_axes(ax, x=True, ticks=(0.5, 1, 2, 5))
+    judged_rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, judged_rows, samples(dataset), labels, (0.4, most))
+    ax.axvline(1, color="grey", lw=0.8)
+    ax.set(xlabel="ratio of errors", title="what is judged")
 
 
 def caption(dataset) -> str:
@@ -28,101 +104,16 @@ def caption(dataset) -> str:
     return (
         f"Matched demonstrations leave {_span(matched)} of the error of random subsets, and "
         f"{_span(diverse)} of that of determinantal ones. "
-        "These are chosen without gradients. "
+        "Determinantal ones are chosen without gradients. "
         f"A stack of {config.depth} steps of descent learns from n of {config.m} noisy "
         f"demonstrations (d = {config.d}, noise {config.noise_std:g}). "
-        f"a to e: median of {config.runs} runs and the middle 80 % of them; random is the median "
-        f"of {config.random_draws} draws; {sum(style.missing(dataset[name]) for name in names)} "
-        f"numbers left out as not finite. e: n = {config.ablation_size}. f: {judged_panel.KEY}."
+        f"a, b: median of {config.runs} runs and the middle 80 % of them; random: the median of "
+        f"{config.random_draws} draws. c: {judged_panel.KEY}. Appendix: d to g: errors and "
+        f"objectives by n, small pools, what is trained (n = {config.ablation_size}); h: all "
+        f"rows. {sum(style.missing(dataset[name]) for name in names)} numbers left out as not "
+        "finite."
     )
 
 
 def _span(medians):  # [n]
     return f"{float(medians.min()):.2g} to {float(medians.max()):.2g}"
-
-
-def by_size(axes, dataset):
-    sizes, config = dataset.n.values, results.config_of(dataset)
-    panels = (dataset.error, dataset.gap / dataset.expected)
-    for i, (rule, color) in enumerate(zip(COMPARED, style.COLOURS[::-1], strict=True)):
-        for ax, values in zip(axes, panels, strict=True):
-            runs = values.sel(rule=rule).transpose("run", "n")
-            style.band(ax, sizes * 1.05 ** (i - 2.5), runs, rule, color, style.MARKERS[i])
-    rest = float(dataset.pool_error.median())
-    axes[0].axhline(rest, color=style.BLACK, lw=1.2, label="the whole pool")
-    axes[1].axhline(1, color=style.BLACK, lw=1.2)
-    axes[0].set(ylabel="error on queries", ylim=(rest / 2, 30 * config.d))
-    axes[1].set(ylabel="objective / expected of a random subset")
-    axes[0].set_title("error against n")
-    axes[1].set_title("objective against n")
-    for ax in axes:
-        style.log_axes(ax, x=True, y=True, ticks=sizes)
-        ax.set(xlabel=f"n of a pool of {config.m}")
-    axes[0].legend(loc="upper right")
-
-
-def all_rules(ax, dataset):
-    """All rules at three sizes, the best on average at the top."""
-    ratio, sizes = relative(dataset), dataset.n.values
-    average = np.log(ratio.median("run")).mean("n")
-    order = average.sortby(average).rule.values[::-1]
-    for i, n in enumerate(sizes[len(sizes) > 1 :: max(1, len(sizes) // 3)][:3]):
-        runs = ratio.sel(n=n, rule=order).values
-        low, middle, high = np.quantile(runs, [0.1, 0.5, 0.9], axis=0)
-        look = {"fmt": style.MARKERS[i], "color": style.COLOURS[i], "elinewidth": 0.8}
-        y, bars = np.arange(len(order)) + 0.22 * (1 - i), [middle - low, high - middle]
-        ax.errorbar(middle, y, xerr=bars, label=f"n = {n}", **look)
-    ax.axvline(1, color="grey", lw=0.8, ls="--")
-    ax.set_yticks(np.arange(len(order)), order)
-    style.log_axes(ax, x=True, ticks=(0.03, 0.1, 0.3, 1, 3, 10))
-    ax.set(xlabel="error / that of a random subset", xlim=(0.03, 30))
-    ax.set_title("all rules")
-    ax.legend(loc="upper right")
-
-
-def small_pools(ax, dataset):
-    size, x = results.config_of(dataset).small_size, dataset.pool.values
-    ratio = dataset.small / dataset.small.sel(how="exact")
-    for how, color, marker in zip(
-        ("swaps", "greedy", "random"), style.COLOURS, style.MARKERS, strict=False
-    ):
-        runs = ratio.sel(how=how).transpose("run", "pool")
-        style.band(ax, x, runs, how, color, marker)
-    ax.axhline(1, color=style.BLACK, lw=1.2, label="the best subset")
-    ax.set(xlabel="pool", ylabel="objective / least possible", xticks=x)
-    ax.set_title(f"all subsets of {size} tried")
-    ax.legend(loc="upper left")
-
-
-def learners(ax, dataset):
-    for i, (name, axis, label) in enumerate(
-        (("by_used", "used", "checkpoints used"), ("by_length", "length", "prefix tokens"))
-    ):
-        runs = (dataset[name] / dataset.pool_error).transpose("run", axis)
-        style.band(ax, dataset[axis].values, runs, label, style.COLOURS[i], style.MARKERS[i])
-    ax.axhline(1, color=style.BLACK, lw=1.2, label="the whole pool")
-    ax.set(xlabel="how many", ylabel="error / that of the whole pool")
-    ax.set_title("what is trained")
-    ax.legend()
-
-
-def judged_rows(ax, dataset):
-    config = results.config_of(dataset)
-    most, size = max(config.sizes), config.ablation_size
-    names = {
-        "random": "matching / random, worst n",
-        "mismatched_at_most": f"mismatched / random, n = {most}",
-        "mismatched": "the same, least n",
-        **{f"over_{tag(rival)}": f"/ {rival}, worst n" for rival in RIVALS},
-        "rivals_on_average": "/ worst rival, all n",
-        "pool": f"/ the pool, n = {size}",
-        "prefix": "prefix / proxy, worst",
-        "exact": "swaps / best subset",
-        "swaps": "swaps / greedy",
-        "checkpoints": "one / all checkpoints",
-    }
-    style.log_axes(ax, x=True, ticks=(0.5, 1, 2, 5))
-    judged_panel.rows(ax, statements(config), samples(dataset), names, (0.25, 8.0))
-    ax.axvline(1, color="grey", lw=0.8)
-    ax.set(xlabel="judged ratio")
-    ax.set_title("what is judged")
