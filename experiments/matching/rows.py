@@ -17,6 +17,14 @@ def medians(ax, y, samples, span, **look):  # samples [R, len(y)]
     points(ax, y, np.median(samples, 0), np.quantile(samples, QUANTILES, axis=0), span, **look)
 
 
+def upright(ax, x, samples, least=0.0, **look):  # samples [R, len(x)]
+    """The median of the runs at each x and the middle 80 % of them, not lower than ``least``."""
+    low, high = np.quantile(samples, QUANTILES, axis=0)
+    low, middle, high = np.maximum([low, np.median(samples, 0), high], least)
+    bars = [middle - low, high - middle]
+    ax.errorbar(x, middle, bars, **{"ls": "none", "elinewidth": 0.8} | look)
+
+
 def points(ax, y, middle, ends, span, **look):
     """Points with bars on a logarithmic axis from ``span[0]`` to ``span[1]``, one at each y.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.matching.rows import upright
 from lsa_lab import results
 from lsa_lab.harness import style
 from lsa_lab.harness.marks import direct_label, off_scale
@@ -16,9 +17,7 @@ def look_of(rule: str) -> dict:
 
 def medians(ax, x, runs, rule, label=None):  # runs [R, len(x)]
     """The median of the runs as a line of points, and the middle 80 % of them as bars."""
-    low, middle, high = np.quantile(runs, [style.QUANTILES[0], 0.5, style.QUANTILES[1]], axis=0)
-    bars = [middle - low, high - middle]
-    ax.errorbar(x, middle, bars, elinewidth=0.8, lw=0.8, label=label, **look_of(rule))
+    upright(ax, x, runs, ls="-", lw=0.8, label=label, **look_of(rule))
 
 
 def by_size(axes, dataset):
