@@ -39,7 +39,7 @@ def plot(dataset):
 def appendix(dataset):
     """N_l by every way to take a head away."""
     own = models(dataset)
-    figure, axes = style.figure(6.75, 2.8, (1, len(own)))
+    figure, axes = style.figure(6.75, 2.8, (1, len(own)), first="e")
     for ax, model in zip(axes, own, strict=True):
         ablations(ax, model)
     return figure
@@ -138,8 +138,8 @@ def caption(dataset) -> str:
         f"N_l found by mixings of condition {config.condition:g} at most, chosen on "
         f"{config.searched_prompts} other prompts; dots: as trained. d: {judged_panel.KEY}; later: "
         f"where the range is least. Means over seeds, {lost} diverged runs left out; "
-        f"n = {config.n}, {config.prompts} prompts. Appendix: other ways to take a head away. Our "
-        "setting, modelled on A4 (2408.04532)."
+        f"n = {config.n}, {config.prompts} prompts. Appendix (e, f): other ways to take a head "
+        "away. Our setting, modelled on A4 (2408.04532)."
     )
 
 

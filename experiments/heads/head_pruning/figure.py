@@ -72,7 +72,7 @@ def plot(dataset):
 def appendix(dataset):
     """What is judged of other choices of heads, and of greed."""
     config = results.config_of(dataset)
-    figure, (others, greed) = style.stacked(6.75, (1.8,), ((1, 1),))
+    figure, (others, greed) = style.stacked(6.75, (1.8,), ((1, 1),), first="g")
     words = {FIRST: "top of layer 1", OTHERS: "random later", ANY: "random"}
     labels = {id: f"{name}: {words[way]}" for id, (name, way) in controls(config).items()}
     style.log_axes(others, x=True, ticks=(0.1, 1, 10, 100))
@@ -203,6 +203,6 @@ def caption(dataset) -> str:
         f"{fits}c to f: medians and the middle 80 %; grey: what counts as unchanged. Heads are "
         f"chosen on other prompts than those judged on, n = {config.n}; importance and Shapley's "
         f"value name the same top head in {agreement(dataset, own):.0%} of later layers. Trainings "
-        f"left out as not finished: {int(dataset.lost.sum())}. Appendix: other heads, and greed, "
-        "as judged. Our setting, modelled on A4 (2408.04532)."
+        f"left out as not finished: {int(dataset.lost.sum())}. Appendix (g, h): other heads "
+        "and greed, as judged. Our setting, modelled on A4 (2408.04532)."
     )

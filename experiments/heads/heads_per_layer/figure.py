@@ -44,7 +44,7 @@ def plot(dataset):
 def appendix(dataset):
     """Every variant against n."""
     models = depths(results.config_of(dataset))[:2]
-    figure, axes = style.figure(6.75, 2.9 * len(models), (len(models), 1))
+    figure, axes = style.figure(6.75, 2.9 * len(models), (len(models), 1), first="g")
     for ax, (name, spec) in zip(axes, models, strict=True):
         every_variant(ax, dataset, name, spec)
     return figure
@@ -179,5 +179,5 @@ def caption(dataset) -> str:
         f"σ = {task.noise_std:g}, prompts in units of their own, trained on "
         f"n = {', '.join(map(str, task.lengths))}; {config.test_prompts} prompts; predictions cut "
         f"at twice the largest label. {lost} of the trainings diverged and stand at their last "
-        "finite weights. Appendix: all at every n. Our setting, modelled on A4 (2408.04532)."
+        "finite weights. Appendix (g, h): all at every n. Our setting, modelled on A4 (2408.04532)."
     )

@@ -76,7 +76,7 @@ def plot(dataset):
 
 def appendix(dataset):
     """All rows that are judged."""
-    figure, (ax,) = style.figure(5.5, 4.2)
+    figure, (ax,) = style.figure(5.5, 4.2, first="g")
     plot_judged(ax, dataset, JUDGED)
     return figure
 
@@ -98,7 +98,7 @@ def caption(dataset) -> str:
         f"{judged_panel.KEY}. Medians of {config.runs} runs of {config.prompts} prompts (b: "
         f"{config.wide_runs} of {config.wide_prompts}; e: {dataset.sizes['seed']} seeds, "
         f"{int(dataset.diverged)} left out as diverged) and the middle 80 %; {lost} numbers not "
-        f"finite. σ² = {config.noise_var:g}. Appendix: all that is judged."
+        f"finite. σ² = {config.noise_var:g}. Appendix (g): all that is judged."
     )
 
 

@@ -31,7 +31,7 @@ def plot(dataset):
 def appendix(dataset):
     """The rules against noise, and what is judged beside their order."""
     config = results.config_of(dataset)
-    figure, (noise, judged) = style.stacked(6.75, (2.4,), ((1, 1),))
+    figure, (noise, judged) = style.stacked(6.75, (2.4,), ((1, 1),), first="g")
     curves.against(noise, dataset, "by_noise", "noise_var", "noise variance σ²")
     noise.set_title(f"against noise, n = {config.n}")
     curves.judged(judged, dataset, curves.RATIOS, (0, 2.2))
@@ -57,6 +57,6 @@ def caption(dataset) -> str:
         f"{judged_panel.KEY} (here ± {config.errors:g} standard errors). Penalty and number of "
         "steps: the best on other prompts. Means over "
         f"{config.runs * config.prompts} common prompts in {config.runs} runs (d: "
-        f"{config.runs * config.wide_prompts}) and their 95 % intervals. Appendix: against noise, "
-        "and ratios that are judged."
+        f"{config.runs * config.wide_prompts}) and their 95 % intervals. Appendix (g, h): "
+        "against noise, and ratios that are judged."
     )
