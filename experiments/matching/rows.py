@@ -26,7 +26,7 @@ def upright(ax, x, samples, least=0.0, **look):  # samples [R, len(x)]
 
 
 def points(ax, y, middle, ends, span, **look):
-    """Points with bars on a logarithmic axis from ``span[0]`` to ``span[1]``, one at each y.
+    """Points with bars on an axis from ``span[0]`` to ``span[1]``, one at each y.
 
     A bar that leaves ends in an arrow; a point beyond is an open triangle at the edge with its
     number, zero as well; several rows beyond one side with one number have it once.

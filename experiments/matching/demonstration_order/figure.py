@@ -1,61 +1,94 @@
-"""What each rule of ordering changes of the error, for random and for useful weights."""
+"""What each rule of ordering changes of the error, for useful and for random weights."""
 
 import numpy as np
 
+from experiments.matching import rows
 from experiments.matching.demonstration_order.claims import samples
 from experiments.matching.demonstration_order.config import RULES, models, statements, useful
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
+
+HEADLINE = "large to small step"
+ORDER = (HEADLINE, *(rule for rule in RULES[::-1] if rule != HEADLINE))
+CHANGE = "change against random orders, %"
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 6.0, (2, 2))
-    places = np.arange(len(RULES))
-    for i, model in enumerate(models(config)):
-        runs = 100 * dataset.change.sel(model=model).transpose("run", "rule")
-        ax, middle = (axes[1], 3) if model in useful(config) else (axes[0], 0.5)
-        x = places + 0.2 * (i - middle)
-        style.band(ax, x, runs, model, style.COLOURS[i], style.MARKERS[i])
-    for ax, title in zip(axes[:2], ("random weights", "constructed and trained"), strict=True):
-        ax.axhline(0, color="grey", lw=0.8)
-        ax.axhline(-100 * config.gain, color="grey", lw=0.8, ls="--")
-        ax.set_xticks(places, RULES, rotation=35, ha="right", rotation_mode="anchor")
-        ax.set_title(title)
-        ax.legend()
-    axes[0].set_ylabel("change against random orders, %")
-    judged_rows(axes[2], dataset)
+    random = [name for name in models(config) if name not in useful(config)]
+    figure, axes = style.stacked(6.75, (2.8, 2.3), ((1, 1), (1, 1)))
+    changes(axes[0], dataset, useful(config), (-60.0, 80.0))
+    name_points(axes[0], dataset, useful(config), HEADLINE)
+    axes[0].set_title("constructed and trained")
+    judged(axes[1], dataset)
+    changes(axes[2], dataset, random, (-110.0, 160.0))
+    name_points(axes[2], dataset, random, "small to large step")
+    axes[2].set_title("random weights")
     lucky(axes[3], dataset)
     return figure
+
+
+def look_of(model: str) -> dict:
+    """The method's own; hollow with random weights."""
+    look = style.METHOD[model.split()[-1]]
+    return look | {"mfc": "white"} if model.startswith("random") else look
+
+
+def changes(ax, dataset, names, span):
+    """A row for each rule, in it a point for each model."""
+    config, places = results.config_of(dataset), np.arange(len(ORDER))
+    for i, model in enumerate(names):
+        runs = 100 * dataset.change.sel(model=model, rule=list(ORDER)).transpose("run", "rule")
+        rows.medians(ax, places + offset(names, i), runs.values, span, **look_of(model))
+    ax.axvspan(span[0], -100 * config.gain, color="grey", alpha=0.15, lw=0)
+    ax.axvline(0, color="grey", lw=0.8)
+    ax.set_yticks(places, ORDER)
+    ax.set(xlim=span, ylim=(len(ORDER) - 0.5, -0.5), xlabel=CHANGE)
+
+
+def name_points(ax, dataset, names, rule):
+    """The models beside their points in one row, at the left where the error falls."""
+    for i, model in enumerate(names):
+        runs = 100 * dataset.change.sel(model=model, rule=rule).values
+        left = np.median(runs) < 0
+        end = np.clip(np.quantile(runs, style.QUANTILES[not left]), *ax.get_xlim())
+        y, color = ORDER.index(rule) + offset(names, i), look_of(model)["color"]
+        direct_label(ax, end, y, model.split()[-1], color, (-4 if left else 4, 0))
+
+
+def offset(names, i: int) -> float:
+    """Where in a row the points of one of the models are."""
+    return 0.3 * (i - (len(names) - 1) / 2)
+
+
+def judged(ax, dataset):
+    rules = {
+        "large_steps_first": "large steps",
+        "best": "chosen rule",
+        "easy_to_hard": "easy first",
+    }
+    config = results.config_of(dataset)
+    labels = {
+        f"{model.replace(' ', '_')}_{rule}": f"{name}, {model}"
+        for rule, name in rules.items()
+        for model in useful(config)
+    }
+    judged_panel.rows(ax, statements(config), samples(dataset), labels, (-0.4, 0.4))
+    ax.axvline(0, color="grey", lw=0.8)
+    ax.set(xlabel="change, as a share", title="what is judged")
 
 
 def lucky(ax, dataset):
     """The best of the random orders, known in hindsight."""
     names = models(results.config_of(dataset))
-    runs = 100 * dataset.luck.sel(model=names).transpose("run", "model")
-    style.band(ax, np.arange(len(names)), runs)
-    ax.axhline(0, color="grey", lw=0.8)
-    ax.set_xticks(np.arange(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
-    ax.set(ylabel="change against random orders, %")
-    ax.set_title("luckiest order, in hindsight")
-
-
-def judged_rows(ax, dataset):
-    rules = {
-        "best": "chosen rule",
-        "easy_to_hard": "easy first",
-        "large_steps_first": "large steps",
-    }
-    config = results.config_of(dataset)
-    names = {
-        f"{model.replace(' ', '_')}_{rule}": f"{model}, {name}"
-        for model in useful(config)
-        for rule, name in rules.items()
-    }
-    judged_panel.rows(ax, statements(config), samples(dataset), names, (-0.4, 0.4))
+    for i, model in enumerate(names):
+        runs = 100 * dataset.luck.sel(model=[model]).transpose("run", "model").values
+        rows.medians(ax, [i], runs, (-100.0, 5.0), **look_of(model))
     ax.axvline(0, color="grey", lw=0.8)
-    ax.set(xlabel="judged change, as a share")
-    ax.set_title("what is judged")
+    ax.set_yticks(range(len(names)), names)
+    ax.set(xlim=(-100, 5), ylim=(len(names) - 0.5, -0.5), xlabel=CHANGE)
+    ax.set_title("luckiest order")
 
 
 def caption(dataset) -> str:
@@ -74,17 +107,16 @@ def caption(dataset) -> str:
     return (
         f"Which order helps depends on the model: large gradient steps first change the error by "
         f"{by_model}. "
-        f"Causal stacks of {config.depth} layers, {config.n} demonstrations, trained on random "
-        f"orders. The rule that helps most: {best}. The luckiest of {config.random_orders} random "
-        "orders of each prompt, known in hindsight, would give "
+        "a: change of the error by each rule; grey: helps. Most helps: "
+        f"{best}. b: {judged_panel.KEY}. c: random weights. d: in hindsight the luckiest of "
+        f"{config.random_orders} random orders of each prompt would give "
         + ", ".join(f"{change:.0f} %" for change in luck)
-        + ". Dashes: what counts as help. Without the causal mask no order changes anything, a "
-        'theorem (docs/theory, "The order of demonstrations"). The median error in random orders '
-        "is "
+        + f" (useful models). Median of {config.runs} runs and the middle 80 % of them; "
+        f"{style.missing(dataset.change)} left out as not finite, and of each run's prompts the "
+        f"{100 * config.left_out:.0f} % with the largest errors. Causal stacks of {config.depth} "
+        f"layers, {config.n} demonstrations, trained on random orders; {finished} of "
+        f"{dataset.status.size} trainings finished; errors in random orders "
         + ", ".join(f"{ratio:.2g}" for ratio in far)
-        + f" times the Bayes rule's. c: {judged_panel.KEY}. a, b, d: median of "
-        f"{config.runs} runs and the middle 80 % of them; {style.missing(dataset.change)} left out "
-        f"as not finite; {finished} of {dataset.status.size} trainings finished; of each run's "
-        f"prompts the {100 * config.left_out:.0f} % with the largest errors are left out. "
-        f"d = {config.d}."
+        + " times the Bayes rule's. Without the causal mask no order changes anything, a theorem "
+        f'(docs/theory, "The order of demonstrations"). d = {config.d}.'
     )
