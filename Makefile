@@ -12,13 +12,14 @@ BIN := .venv/bin
 # Tests on this many cores; each is a process of its own.
 JOBS ?= 2
 
-.PHONY: help test soak lint figures smoke notebooks docs install clean
+.PHONY: help test soak lint figures smoke explore notebooks docs install clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
 	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
+	@echo "make explore   sliders and live plots of one model, in the browser, from this machine alone"
 	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
 	@echo "make docs      build the documentation, offline, into .cache/docs/html"
 	@echo "make install   the environment alone, .venv"
@@ -43,6 +44,10 @@ figures: .venv/installed
 
 smoke: .venv/installed
 	$(BIN)/python -m experiments run all --tier smoke
+
+# It says its address, and opens it where there is a browser.
+explore: .venv/installed
+	$(BIN)/marimo run explorer/app.py --host 127.0.0.1
 
 # The tests build and execute them; what they show stays.
 notebooks: .venv/installed

@@ -8,7 +8,7 @@ DOCS = ROOT / "docs" / "theory"
 FILES = ("models", "one_layer", "descent", "flow", "clipping", "matching", "heads", "papers")
 CODE = sorted(
     path
-    for folder in ("lsa_lab", "experiments", "tests", "benchmarks", "notebooks")
+    for folder in ("lsa_lab", "experiments", "explorer", "tests", "benchmarks", "notebooks")
     for path in (ROOT / folder).rglob("*.py")
     if path != Path(__file__).resolve()
 )

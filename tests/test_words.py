@@ -13,7 +13,7 @@ HOLLOW = {"found", "made", "some", "one", "there", "drawn", "known", "shown", "t
 HOLLOW |= {"settings"}  # parameters, config, grid or per_run, according to what it is
 BARE = re.compile(r"(Of|By|At|To|From|With|On) ")
 
-FOLDERS = ("experiments", "lsa_lab", "notebooks", "tests/theorems")
+FOLDERS = ("experiments", "explorer", "lsa_lab", "notebooks", "tests/theorems")
 FILES = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
 
 

@@ -1,0 +1,120 @@
+"""The page of the explorer: sliders, the figure, a sentence. `make explore` serves it."""
+
+import marimo
+
+app = marimo.App(width="full", app_title="lsa_lab: explorer")
+
+with app.setup:
+    import base64
+    import html
+    import time
+
+    import marimo as mo
+
+    from lsa_lab.harness import process
+
+    process.configure()  # before jax is imported
+
+    from explorer.picture import Picture
+    from explorer.sentence import sentence
+    from explorer.views import (
+        BATCH,
+        LAYERS,
+        MATRICES,
+        SHOTS,
+        START,
+        WEIGHTS,
+        WIDTH,
+        D,
+        controls,
+        views,
+    )
+    from lsa_lab.analyses.clipping import every_rate
+
+    SHARPNESS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
+    BESIDE = (
+        f"Risk: mean squared error of {BATCH} prompts; flow: one of them. More in "
+        "notebooks/does_depth_amplify.py, notebooks/train_and_dissect.py and docs/theory/README.md."
+    )
+
+
+@app.cell
+def _():
+    def slider(name, label, **grid):
+        look = {"label": label, "show_value": True, "full_width": True}
+        return mo.ui.slider(value=START[name], **look, **grid)
+
+    def choice(name, names):
+        places = {text: place for place, text in enumerate(names)}
+        return mo.ui.dropdown(places, names[START[name]], label=name)
+
+    heads = [mo.ui.checkbox(bool(g), label=str(h)) for h, g in enumerate(START["gates"], 1)]
+    knobs = mo.ui.dictionary(
+        {
+            "shots": slider("shots", "demonstrations n", steps=SHOTS),
+            "noise_std": slider(
+                "noise_std", "noise of labels (std)", start=0.05, stop=1, step=0.05
+            ),
+            "sparsity": slider("sparsity", f"non-zeros of w, of {D}", start=1, stop=D, step=1),
+            "seed": slider("seed", "seed", start=0, stop=20, step=1),
+            "weights": choice("weights", WEIGHTS),
+            "scale": slider("scale", "step of descent, or scale", start=0.1, stop=2, step=0.05),
+            "depth": slider("depth", "depth in layers", start=1, stop=LAYERS, step=1),
+            "softmax": slider("softmax", "sharpness ε", steps=SHARPNESS),
+            "gates": mo.ui.array(heads),
+            "matrix": choice("matrix", [name.upper() for name in MATRICES]),
+            "layer": slider("layer", "layer clipped", start=1, stop=LAYERS, step=1),
+            "rate": slider("rate", "share of singular values cut", steps=every_rate(WIDTH)),
+        }
+    )
+    return (knobs,)
+
+
+@app.cell
+def _(knobs):
+    groups = {
+        "Prompt": ("shots", "noise_std", "sparsity", "seed"),
+        "Model": ("weights", "scale", "depth", "softmax"),
+        "Clipping": ("matrix", "layer", "rate"),
+    }
+    sides = {name: [knobs[knob] for knob in group] for name, group in groups.items()}
+    sides["Model"] += [
+        mo.Html("<small>ε = 0.01: nearly linear attention, ε = 1: softmax</small>"),
+        mo.hstack(["heads", *knobs["gates"].elements], justify="start"),
+    ]
+    mo.sidebar(
+        [mo.vstack([mo.Html(f"<b>{name}</b>"), *side], gap=0.3) for name, side in sides.items()],
+        width="310px",
+    )
+    return
+
+
+@app.cell
+def _():
+    with mo.status.spinner("Compiling", "one program for every position, ten seconds once"):
+        picture = Picture()
+        picture.png(controls(START), views(controls(START)))
+    return (picture,)
+
+
+@app.cell
+def _(knobs, picture):
+    began = time.perf_counter()
+    moved = controls(knobs.value)
+    arrays = views(moved)
+    png = picture.png(moved, arrays)
+    words = sentence(moved, arrays)
+    elapsed = time.perf_counter() - began
+    source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    mo.vstack(
+        [
+            mo.Html(f'<img id="panels" src="{source}" alt="{html.escape(words)}">'),
+            mo.md(words),
+            mo.md(f"<small>Redrawn in {elapsed:.2f} s. {BESIDE}</small>"),
+        ]
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,90 @@
+"""What gates and repeated demonstrations stand for, and where the explorer's model ends."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorer import views as explorer
+from explorer.views import HEADS, LAYERS, START, WIDTH, controls
+from lsa_lab import prompts
+from lsa_lab.analyses.clipping import kept_rank
+from lsa_lab.models import transformer
+from lsa_lab.models.trace import predict
+
+
+def at(**moved):
+    arguments = controls(START | moved, jnp.float64)
+    return arguments, explorer.views(arguments)
+
+
+def test_the_model_tends_to_descent_in_the_first_order_of_its_sharpness():
+    """softmax(ε s)/ε - 1/nε = (s - s̄)/n + ε ((s - s̄)² - var s)/2n + O(ε²).
+
+    The second term is ε |s - s̄|/2 of the first or less, in each of L layers. So with |s - s̄| ≤ S
+    risks differ by L ε S/2 of themselves, and at half the ε by half as much, up to L ε S of it.
+    """
+    sharpness, depth = 0.01, START["depth"]
+    first, seen = at(softmax=sharpness)
+    _, half = at(softmax=sharpness / 2)
+    largest = START["scale"] * jnp.abs(jax.jit(explorer.prompts_of)(first).x).max() ** 2
+    assert depth * sharpness * largest < 0.25  # or nothing is tested
+    np.testing.assert_allclose(seen.risks, seen.descent, rtol=depth * sharpness * largest / 2)
+    halved, whole = (each.risks - each.descent for each in (half, seen))
+    ratio = (whole / halved)[1 : depth + 1]
+    np.testing.assert_allclose(ratio, 2, rtol=depth * sharpness * largest)
+
+
+def test_softmax_is_not_descent():
+    _, seen = at(softmax=1.0)
+    assert abs(seen.risks[-1] / seen.descent[-1] - 1) > 0.12
+
+
+@pytest.mark.parametrize("weights", [0, 1])
+def test_without_heads_the_model_predicts_zero(weights):
+    _, seen = at(gates=[0.0] * HEADS, weights=weights)
+    np.testing.assert_array_equal(seen.risks, np.full(LAYERS + 1, seen.zero))
+    assert not seen.flow.any()
+    assert not seen.importance.any()
+
+
+def test_closed_layers_leave_the_stream_as_it_is():
+    _, seen = at(depth=2, weights=1)
+    np.testing.assert_array_equal(seen.risks[3:], np.full(LAYERS - 2, seen.risks[2]))
+    assert not seen.importance[2:].any()
+    assert seen.importance[:2].all()
+
+
+@pytest.mark.parametrize("weights", [0, 1])
+def test_a_repeated_prompt_is_the_same_prompt_cut(weights):
+    arguments, seen = at(shots=3, softmax=0.7, weights=weights)
+    np.testing.assert_allclose(seen.risks[-1], risk_of_three(arguments), rtol=1e-10)
+    assert seen.flow[:, :3].all()
+    assert not seen.flow[:, 3:].any()
+
+
+@jax.jit
+def risk_of_three(arguments):
+    batch = explorer.prompts_of(arguments)
+    cut = batch.replace(x=batch.x[:, :3], y=batch.y[:, :3])
+    params = explorer.pairs(explorer.weights_of(arguments), arguments.softmax)
+    gates = jnp.tile(explorer.gates_of(arguments), (1, 2))
+
+    def prediction(tokens):
+        return predict(transformer.forward(params, tokens, explorer.PAIRED, gates))
+
+    return jnp.mean((jax.vmap(prediction)(jax.vmap(prompts.tokens)(cut)) - batch.y_query) ** 2)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4, 0.8])
+def test_the_curve_over_ranks_passes_through_the_model(rate):
+    _, seen = at(weights=1, scale=1.0, rate=rate, layer=2, matrix=2)
+    np.testing.assert_allclose(seen.clipped[kept_rank(WIDTH, rate) - 1], seen.risks[-1], rtol=1e-10)
+    assert len(set(np.asarray(seen.clipped))) == WIDTH
+
+
+def test_the_full_rank_is_the_unclipped_model():
+    _, clipped = at(weights=1, rate=0.6, layer=3)
+    _, whole = at(weights=1, rate=0.0, layer=3)
+    assert clipped.clipped[-1] == whole.risks[-1]
+    assert clipped.risks[-1] != whole.risks[-1]
