@@ -180,10 +180,16 @@ def _first(change: Array, squares: Array, total: Array) -> Array:  # [m], [m], [
 
 @jax.jit
 def _centred(gradients: Array) -> tuple[Array, Array]:  # [m, p], []
-    """g_i - ḡ in units of its largest entry, so that squares neither overflow nor vanish."""
+    """g_i - ḡ in units of its largest entry, so that squares neither overflow nor vanish.
+
+    Equal gradients are centred to a rounding of theirs, and compilers round it here and there in
+    different ways: the unit is no smaller than that.
+    """
     centred = gradients - gradients.mean(0)[None]
     centred = centred - centred.mean(0)[None]  # the first mean is rounded, for large m
-    scale = jnp.maximum(jnp.abs(centred).max(), jnp.finfo(centred.dtype).tiny)
+    limits = jnp.finfo(centred.dtype)
+    rounding = jnp.maximum(limits.eps * jnp.abs(gradients).max(), limits.tiny)
+    scale = jnp.maximum(jnp.abs(centred).max(), rounding)
     return centred / scale, scale
 
 
