@@ -29,7 +29,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update(
     "jax_compilation_cache_dir", str(Path(__file__).resolve().parents[1] / ".cache" / "xla")
 )
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 # Draws change the numbers inside a theorem's hypotheses; shapes come from parametrize, so that a
 # test compiles once per shape. Compilation makes the first draw slow, hence no deadline. A person's
@@ -41,6 +41,12 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # What tracing makes in passing is freed without the collector, which took a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_configure(config):
+    """A program that the other worker is just writing to the cache is compiled here too."""
+    unfinished = "ignore:Error reading persistent compilation cache entry"
+    config.addinivalue_line("filterwarnings", unfinished)
 
 
 def pytest_collection_finish():
