@@ -69,8 +69,10 @@ def end_labels(ax: "Axes", heights: Mapping[str, float], colors: Sequence[str]) 
     to_share = ax.transData + ax.transAxes.inverted()
     x = ax.get_xlim()[1]
     shares = np.array([to_share.transform((x, y))[1] for y in heights.values()])
-    order, dpi = np.argsort(shares), ax.get_figure(root=True).dpi
-    step = _LINE * dpi / 72 / ax.get_window_extent().height
+    picture = ax.get_figure(root=True)
+    assert picture is not None
+    order = np.argsort(shares)
+    step = _LINE * picture.dpi / 72 / ax.get_window_extent().height
     places = shares[order]
     for _ in range(100):  # neighbours push each other apart
         short = np.clip(step - np.diff(places), 0, None) / 2
