@@ -69,8 +69,8 @@ def along(ax, dataset, axis):
             direct_label(ax, x[1], np.median(runs[:, 1]), name, color, (0, above))
     ax.axhline(results.config_of(dataset).largest_loss, color="grey", lw=0.8, ls="--")
     ax.set(xlabel=WORDS[axis], xticks=x, ylim=(3e-3, 100))
-    shown = {"noise": "noise {:g}", "shots": "n = {:g}", "depth": "{:g} layers"}
-    ax.set_title(", ".join(shown[name].format(at[name].item()) for name in fixed))
+    names = {"noise": "noise {:g}", "shots": "n = {:g}", "depth": "{:g} layers"}
+    ax.set_title(", ".join(names[name].format(at[name].item()) for name in fixed))
     if axis == "shots":
         ax.set_ylabel("bound, gap")
 

@@ -73,7 +73,7 @@ def middle_scale(dataset):
 
 def caption(dataset) -> str:
     config, last = results.config_of(dataset), dataset.isel(layer=-1)
-    shown = (last.residual, last.query_residual, middle_scale(dataset).unexplained)
+    residuals = (last.residual, last.query_residual, middle_scale(dataset).unexplained)
     softmax, causal, norm, mlp, linear = (
         last.residual.sel(model=name).median().item()
         for name in ("softmax", "linear, causal", "linear, norm", "linear, MLP", "linear")
@@ -86,6 +86,6 @@ def caption(dataset) -> str:
         f"demonstrations. c: of what the layers add, at weights × "
         f"{middle_scale(dataset).scale.item():g}, larger marks for later layers. Numbers beside "
         f'0: rounding, for these maps are theorems (docs/theory, "Moments suffice"). Median of '
-        f"{config.runs} runs and the middle 80 %; {sum(map(style.missing, shown))} not finite. "
+        f"{config.runs} runs and the middle 80 %; {sum(map(style.missing, residuals))} not finite. "
         f"d: {judged_panel.KEY}. d = {config.d}, n = {config.n}."
     )
