@@ -50,7 +50,7 @@ def small_pools(ax, dataset):
         x, look = places + 0.2 * (i - 1), look_of(rule)
         medians(ax, x, runs, rule)
         high = float(np.quantile(runs[:, -1], style.QUANTILES[1]))
-        direct_label(ax, x[-1], high, how, look["color"], (0, 2))
+        direct_label(ax, x[-1], high, how, look["color"], (-3 if how == "swaps" else 0, 2))
     ax.axhline(1, color=style.BLACK, lw=0.8)
     ax.set_xticks(places, pools)
     ax.set(xlabel="pool", ylabel="objective / least possible")
