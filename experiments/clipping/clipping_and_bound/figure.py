@@ -6,6 +6,7 @@ from experiments.clipping.clipping_and_bound.claims import agreements, changes, 
 from experiments.clipping.clipping_and_bound.config import statements
 from experiments.clipping.clipping_and_bound.rank_maps import LEAST, colour_bar, rank_map
 from experiments.clipping.diverged_runs import left_out
+from experiments.clipping.layer_ends import shades
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 from lsa_lab.harness.marks import direct_label
@@ -71,12 +72,9 @@ def numbers(dataset):  # -> {name: (run, module, layer, rank)}
 
 def together(ax, dataset, maps):
     """Every truncation of every run: the change of the bound, and that of the risk."""
-    from matplotlib import colormaps
-
     bound, risk = changes(maps["bound"]), changes(maps["risk"])
     layers, exact = dataset.layer.values, results.config_of(dataset).exact
-    shades = colormaps["viridis"](np.linspace(0, 0.9, len(layers)))
-    for i, (layer, shade) in enumerate(zip(layers, shades, strict=True)):
+    for i, (layer, shade) in enumerate(zip(layers, shades(len(layers)), strict=True)):
         cells = (values.sel(layer=layer).values.ravel() for values in (bound, risk))
         ax.plot(*cells, "o", color=shade, ms=2.5, mew=0)
         ax.text(0.15 * 4**i, -2e-3, f"{layer}", color=shade, weight="bold", ha="center")

@@ -4,85 +4,67 @@ import numpy as np
 
 from experiments.clipping.clipping_curves.claims import over_ends, relative, samples, sides
 from experiments.clipping.clipping_curves.config import DROPPED, statements
+from experiments.clipping.clipping_curves.curves import end_curves, layer_curves, shots_curves
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.layer_ends import shallow_and_deep
+from experiments.clipping.layer_ends import shades, shallow_and_deep
 from experiments.clipping.transformer_config import PARTS
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import end_labels
 from lsa_lab.statistics import CONFIDENCE, mean_interval
 
-FACTORS = {"deep_bears_more": "shallow\nover deep", "few_shots_collapse_less": "few over\nn shots"}
+FACTORS = {"deep_bears_more": "first / last layers", "few_shots_collapse_less": "few / {n} shots"}
 SHARES = {
-    "deep_is_flat": "deep,\nrise",
-    "shallow_collapses": "shallow,\nrisk / guess",
-    "few_shots_rise_less": "rise,\nfew less n",
+    "deep_is_flat": "rise, last layers",
+    "shallow_collapses": "first clipped / predicting 0",
+    "few_shots_rise_less": "rise, few less {n} shots",
 }
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 9.0, (3, 2))
-    for i, part in enumerate(PARTS):
-        plot_layers(axes[i], dataset, part, config)
-        plot_shots(axes[2 + i], dataset, part, config)
-    judged, bounds = samples(dataset), statements(config)
-    factors = {
-        f"{part.lower()}_{id}": f"{part}, {text}" for part in PARTS for id, text in FACTORS.items()
-    }
-    judged_panel.rows(axes[4], bounds, judged, factors, (-0.8, 0.4))
-    axes[4].set(xlabel="log₁₀ risk ratio", title="judged factors")
-    shares = {
-        f"{part.lower()}_{id}": f"{part}, {text}" for part in PARTS for id, text in SHARES.items()
-    }
-    names = {"few": min(config.shots), "trained": config.n, "many": max(config.shots)}
-    shares |= {f"helps_{name}": f"best edit,\n{shots} shots" for name, shots in names.items()}
-    axes[5].set_xscale("symlog", linthresh=0.01)
-    judged_panel.rows(axes[5], bounds, judged, shares, (-0.15, 15))
-    ticks = (-0.1, 0, 0.1, 1, 10)
-    axes[5].set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes[5].set(xlabel="share of the risk", title="judged shares")
+    figure, axes = style.stacked(6.75, (2.4, 2.6, 2.3), ((1, 1), (1, 1), (1, 1)))
+    plot_judged(axes[0], axes[1], dataset, results.config_of(dataset))
+    for panel, first in ((layer_curves, 2), (shots_curves, 4)):
+        pair = axes[first : first + len(PARTS)]
+        ends = [panel(ax, dataset, part) for ax, part in zip(pair, PARTS, strict=True)]
+        low, high = zip(*(ax.get_ylim() for ax in pair), strict=True)
+        for ax, heights in zip(pair, ends, strict=True):
+            ax.set_ylim(min(low), max(high))
+            end_labels(ax, heights, shades(len(heights)))
     return figure
 
 
-def plot_layers(ax, dataset, part, config):
-    """One curve a layer, with as many shots as in training."""
-    change = relative(dataset).sel(shots=config.n, part=part)
-    places = np.arange(dataset.sizes["rate"])
-    for layer, color, marker in zip(
-        dataset.layer.values, style.COLOURS, style.MARKERS, strict=False
-    ):
-        runs = change.sel(layer=layer).transpose("run", "rate")
-        style.mean_band(ax, places, runs, f"layer {layer}", color, marker)
-    ax.set_title(f"{part}, {config.n} shots")
-    rate_axis(ax, dataset.rate.values)
+def appendix(dataset):
+    """The first layers and the last ones by the rate, at every number of shots."""
+    figure, axes = style.figure(6.75, 3.2, (1, 2))
+    for ax, part, letter in zip(axes, PARTS, "gh", strict=True):
+        end_curves(ax, dataset, part)
+        ax.set_title(letter, loc="left", fontweight="bold")
+    axes[0].legend(ncols=2, loc="upper left")
+    return figure
 
 
-def plot_shots(ax, dataset, part, config):
-    """The first layers and the last ones, one curve for each number of shots."""
-    change = relative(dataset).sel(part=part)
-    places = np.arange(dataset.sizes["rate"])
-    for shots, color in zip(dataset.shots.values, style.COLOURS, strict=False):
-        shallow, deep = shallow_and_deep(change.sel(shots=shots), config.ends)
-        runs = shallow.transpose("run", "rate"), deep.transpose("run", "rate")
-        style.mean_band(ax, places, runs[0], f"{shots} shots", color, "o", "-")
-        style.mean_band(ax, places, runs[1], None, color, "s", ":")
-    ax.set_title(f"{part}, shallow and deep")
-    ax.plot([], [], "k-", label=f"first {config.ends} layers")
-    ax.plot([], [], "k:", label=f"last {config.ends} layers")
-    rate_axis(ax, dataset.rate.values)
-
-
-def rate_axis(ax, rates):
-    """Places of equal distance, as in A2's figures, and a change that may be small or huge."""
-    ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
-    ax.set_yscale("symlog", linthresh=0.01, linscale=0.5)
-    ax.set_ylim(-0.05, 5000)  # room for the legend
-    ticks = (-0.01, 0, 0.01, 0.1, 1, 10, 100)
-    ax.set_yticks(ticks, [f"{tick:+.0%}" if tick else "0" for tick in ticks])
-    labels = ["drop" if rate == DROPPED else f"{rate:g}" for rate in rates]
-    ax.set_xticks(np.arange(len(rates)), labels)
-    ax.set(xlabel="clipping rate", ylabel="change of the risk")
-    ax.legend(ncols=2, loc="upper left")
+def plot_judged(shares_ax, factors_ax, dataset, config):
+    """What is judged: changes of the risk, and factors."""
+    judged, bounds, few = samples(dataset), statements(config), min(config.shots)
+    names = {"few": few, "trained": config.n, "many": max(config.shots)}
+    words = {
+        f"{part.lower()}_{id}": f"{part}: {text.format(n=config.n)}"
+        for id, text in (SHARES | FACTORS).items()
+        for part in PARTS
+    }
+    factors = {id: text for id, text in words.items() if id.endswith(tuple(FACTORS))}
+    shares = {id: text for id, text in words.items() if id not in factors}
+    shares |= {f"helps_{name}": f"best edit, {shots} shots" for name, shots in names.items()}
+    shares_ax.set_xscale("symlog", linthresh=0.01)
+    judged_panel.rows(shares_ax, bounds, judged, shares, (-0.15, 15))
+    ticks = (-0.1, 0, 0.1, 1, 10)
+    shares_ax.set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
+    shares_ax.set(xlabel="change as a share of the risk", title="judged changes")
+    judged_panel.rows(factors_ax, bounds, judged, factors, np.log10((0.15, 2.5)))
+    ticks = (0.2, 0.5, 1, 2)
+    factors_ax.set_xticks(np.log10(ticks), [f"{tick:g}" for tick in ticks])
+    factors_ax.set(xlabel="ratio of risks or of factors", title="judged ratios")
 
 
 def caption(dataset) -> str:
@@ -101,14 +83,15 @@ def caption(dataset) -> str:
         f"Drastic clipping of the last {config.ends} layers raises our models' risk by "
         f"{flat[0]:.0%} (attention) and {flat[1]:.0%} (MLP); with the first {config.ends} it is "
         f"{apart[0]} and {apart[1]} times as high. "
-        f"Our models are far from the best predictor: unclipped, their risk is that of ridge "
-        f"regression times {ratios} shots, and they were trained at {config.n} alone. "
-        f"{by_rate(dataset, config)} {two_readings(dataset, config)} a to d: means over runs and "
-        f"95 % intervals; e, f: {judged_panel.KEY}. "
+        f"Drastic: rates >= {config.high:g}, averaged. a, b: {judged_panel.KEY}; few: "
+        f"{min(config.shots)} shots. c, d: means; e, f: geometric means; bands: 95 % intervals. "
+        f"Appendix: g, h: by rate at each number of shots. "
+        f"{by_rate(dataset, config)} {two_readings(dataset, config)} Our models are far from the "
+        f"best predictor: unclipped, their risk is that of ridge regression times {ratios} shots; "
+        f"they were trained at {config.n} alone. Of {edits} edits the interval of a change lies "
+        f"below zero for {better} shots; luck alone puts {tail * edits:.0f} there. "
         f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), each with "
-        f"{config.prompts} prompts of its own; drastic: rates >= {config.high:g}, averaged. Of "
-        f"{edits} edits the interval of a change lies below zero for {better} shots; luck alone "
-        f"puts {tail * edits:.0f} there. d = {config.d}."
+        f"{config.prompts} prompts of its own; d = {config.d}."
     )
 
 
