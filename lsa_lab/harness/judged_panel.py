@@ -67,7 +67,7 @@ def _interval(ax: "Axes", row: int, claim: Claim, span: Interval) -> None:
     if span[0] <= claim.value <= span[1]:
         ax.plot(claim.value, row, mew=0.8, **(point | look))
         return
-    right = claim.value > span[1]
+    right = int(claim.value > span[1])
     ax.plot(span[right], row, "<>"[right], mfc="white", ms=6, **look)
     ax.annotate(
         f"{claim.value:.3g}".replace("-", "\u2212"),

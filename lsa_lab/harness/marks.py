@@ -76,7 +76,7 @@ def end_labels(ax: "Axes", heights: Mapping[str, float], colors: Sequence[str]) 
     places = shares[order]
     for _ in range(100):  # neighbours push each other apart
         short = np.clip(step - np.diff(places), 0, None) / 2
-        places = places + np.append(0, short) - np.append(short, 0)
+        places = np.clip(places + np.append(0, short) - np.append(short, 0), 0, 1)
     for i, place in zip(order, places, strict=True):
         ax.annotate(
             list(heights)[i],

@@ -56,3 +56,17 @@ def test_points_beyond_the_axis_stand_at_its_edge_with_their_numbers():
     ax.set(xlim=(0, 4), ylim=(0, 1))
     assert marks.off_scale(ax, [1, 2, 3], [0.5, 40.0, np.nan], style.BLACK) == 2
     assert [text.get_text() for text in ax.texts] == ["40", "nan"]
+
+
+def test_names_of_lines_that_end_close_together_stand_below_each_other():
+    def ends(ax):
+        ax.set(xlim=(0, 1), ylim=(0, 1))
+        marks.end_labels(ax, {"last": 0.0, "next": 0.01, "third": 0.9}, style.COLOURS)
+
+    assert faults_of(ends) == []
+
+    def control(ax):
+        for name, y in (("last", 0.0), ("next", 0.01)):
+            marks.direct_label(ax, 1, y, name, style.BLACK)
+
+    assert "lie over each other" in faults_of(control)[0]

@@ -43,14 +43,12 @@ def plot(dataset):
 def appendix(dataset):
     """The two sums of norms, and how much depends on c."""
     config, maps = results.config_of(dataset), numbers(dataset)
-    figure, axes = style.stacked(6.75, (2.7,), ((1, 1, 1),))
+    figure, axes = style.stacked(6.75, (2.7,), ((1, 1, 1),), first="f")
     for ax, name in zip(axes, ("Σ|G|²", "Σ UB"), strict=False):
         image = rank_map(ax, maps[name], config.exact, names=ax is axes[0])
         ax.set_title(f"{name} / unclipped")
     colour_bar(figure, image, axes[:2])
     over_c(axes[2], dataset)
-    for ax, letter in zip(axes, "fgh", strict=True):
-        ax.set_title(letter, loc="left", fontweight="bold")
     return figure
 
 

@@ -36,10 +36,9 @@ def plot(dataset):
 
 def appendix(dataset):
     """The first layers and the last ones by the rate, at every number of shots."""
-    figure, axes = style.figure(6.75, 3.2, (1, 2))
-    for ax, part, letter in zip(axes, PARTS, "gh", strict=True):
+    figure, axes = style.figure(6.75, 3.2, (1, 2), first="g")
+    for ax, part in zip(axes, PARTS, strict=True):
         end_curves(ax, dataset, part)
-        ax.set_title(letter, loc="left", fontweight="bold")
     axes[0].legend(ncols=2, loc="upper left")
     return figure
 

@@ -7,6 +7,7 @@ from experiments.clipping.clipping_search.statements import (
     ALGORITHM,
     COMPOSED,
     PATIENT,
+    SEARCHES,
     TRAINED,
     WIDE,
     statements,
@@ -14,15 +15,8 @@ from experiments.clipping.clipping_search.statements import (
 from experiments.clipping.diverged_runs import left_out
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
 
-TICKS = (  # of the searches, in two lines
-    "A. 1,\natt.",
-    "A. 1,\nMLP",
-    "att.,\nmore",
-    "MLP,\nmore",
-    "all\nlayers",
-    "compo-\nsition",
-)
 JUDGED = {
     "algorithm_gains": "Algorithm 1",
     "algorithm_wins": "wins less losses",
@@ -40,39 +34,58 @@ JUDGED = {
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 7.4, (2, 2))
     gains = dataset[["validation_gain", "test_gain"]]
-    algorithm = gains.sel(search=list(ALGORITHM)).mean("search")
-    plot_gains(axes[0], algorithm, "task", dataset.task.values)
-    plot_gains(axes[1], gains.sel(search=WIDE), "task", dataset.task.values)
-    axes[0].set_title("Algorithm 1")
-    axes[1].set_title("best edit of all layers")
-    judged_panel.rows(axes[2], statements(config), samples(dataset), JUDGED, (-0.2, 0.3))
-    axes[2].set(xlabel="gain / unclipped risk", title="judged, on test")
-    costs = dataset.passes.mean(("task", "run")).values
-    labels = [f"{name}\n{cost:,.0f}" for name, cost in zip(TICKS, costs, strict=True)]
-    plot_gains(axes[3], gains.mean("task"), "search", labels)
-    axes[3].set_title("mean over tasks")
-    for i in (0, 1, 3):
-        axes[i].axhline(0, color=style.BLACK, lw=0.8, ls="--")
-        axes[i].axhline(config.gain, color="grey", lw=0.8, ls=":", label="a gain that counts")
-        axes[i].set(ylabel="gain / unclipped risk")
-        axes[i].legend()
+    named = {
+        "Algorithm 1": ALGORITHM,
+        f"Algorithm 1,\n{config.more_validation} prompts": PATIENT,
+        "all layers\nand modules": (WIDE,),
+        "composition": (COMPOSED,),
+    }
+    groups = [gains.sel(search=list(each)).mean(("task", "search")) for each in named.values()]
+    figure, axes = style.stacked(6.75, (3.9, 2.6), ((1, 1), (1, 1)))
+    plot_gains(axes[0], groups, list(named), config, name=True)
+    axes[0].set_title("mean over tasks")
+    judged_panel.rows(axes[1], statements(config), samples(dataset), JUDGED, (-0.2, 0.3))
+    axes[1].set(xlabel="gain / unclipped risk", title="what is judged")
+    for ax, searches, title in (
+        (axes[2], ALGORITHM, "Algorithm 1, by task"),
+        (axes[3], (WIDE,), "all layers and modules, by task"),
+    ):
+        by_task = gains.sel(search=list(searches)).mean("search")
+        rows = [by_task.sel(task=task) for task in dataset.task.values]
+        plot_gains(ax, rows, list(dataset.task.values), config)
+        ax.set_title(title)
     return figure
 
 
-def plot_gains(ax, dataset, along, labels):
-    """Gains on validation and on test: means over runs and their 95 % intervals."""
-    x = np.arange(len(labels))
-    for name, marker, color, shift in (
-        ("validation", "s", "grey", -0.1),
-        ("test", "o", style.COLOURS[0], 0.1),
+def appendix(dataset):
+    """Every search, the two parts of Algorithm 1 apart."""
+    figure, (ax,) = style.figure(5.5, 2.6, first="e")
+    gains = dataset[["validation_gain", "test_gain"]].mean("task")
+    costs = dataset.passes.mean(("task", "run")).values
+    names = [f"{name}\n({cost:,.0f} prompts)" for name, cost in zip(SEARCHES, costs, strict=True)]
+    rows = [gains.sel(search=name) for name in SEARCHES]
+    plot_gains(ax, rows, names, results.config_of(dataset), name=True)
+    return figure
+
+
+def plot_gains(ax, rows, names, config, name=False):
+    """A row each: gains on validation and on test, means over runs and their 95 % intervals."""
+    for prompts, marker, color, shift in (
+        ("validation", "s", "grey", -0.13),
+        ("test", "o", style.COLOURS[0], 0.13),
     ):
-        runs = dataset[f"{name}_gain"].transpose("run", along)
-        look = dict(fmt=marker, color=color, capsize=2, elinewidth=0.8)
-        style.mean_points(ax, x + shift, runs, f"on {name}", **look)
-    slanted = dict(rotation=30, ha="right", rotation_mode="anchor")
-    ax.set_xticks(x, labels, **(slanted if along == "task" else {}))
+        runs = np.transpose([row[f"{prompts}_gain"].values for row in rows])
+        y = np.arange(len(rows)) + shift
+        ax.plot(style.mean_ends(runs), [y, y], color=color, lw=0.8)
+        ax.plot(runs.mean(0), y, marker, color=color)
+        if name:
+            place = runs.mean(0)[-1], y[-1]
+            direct_label(ax, *place, f"on {prompts} prompts", color, (0, 4 if shift < 0 else -4))
+    ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
+    ax.axvline(config.gain, color="grey", lw=0.8, ls=":", zorder=0)
+    ax.set_yticks(range(len(names)), names)
+    ax.set(ylim=(len(names) - 0.3, -0.5), xlabel="gain / unclipped risk")
 
 
 def tally(dataset, label, names):
@@ -106,13 +119,13 @@ def caption(dataset) -> str:
         f"A2's Algorithm 1 changes our models' risk on unseen prompts by {few:+.1%} if it searches "
         f"with {config.validation} prompts, by {many:+.1%} with {config.more_validation}; a search "
         f"of {WIDE} by {wide:+.1%}. "
+        f"a, c, d: gains with 95 % intervals over runs; dotted: a gain that counts; b: "
+        f"{judged_panel.KEY}. Appendix: e: each search, and how many prompts pass through a model. "
         f"{'; '.join(tally(dataset, *group) for group in groups.items())}. A2's table C.5: +.019 "
         f"of score on test on average, 20 wins, 3 losses, 5 ties; the logs of its public code "
         f"(RTE, COPA): +.005 and +.002, as many losses as wins. Our models' risk on the task of "
         f"training is {far:.2g} times that of ridge regression: they are far from the best "
         f"predictor. {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), "
         f"{config.validation} validation and {config.test} test prompts of its own for each model "
-        f"and task; bars: 95 % intervals over runs. c: {judged_panel.KEY}. "
-        f"d, below: how many prompts pass through a model. d = {config.d}, "
-        f"n = {config.n}."
+        f"and task; d = {config.d}, n = {config.n}."
     )

@@ -42,7 +42,7 @@ def plot(dataset):
 def appendix(dataset):
     """Deep over shallow, by module."""
     config = results.config_of(dataset)
-    figure, (ax,) = style.figure(3.25, 2.4)
+    figure, (ax,) = style.figure(3.25, 2.4, first="g")
     runs = tilt(np.log10(dataset.condition), config.ends).transpose("run", "module", "steps")
     for i, (when, color) in enumerate((("before training", "grey"), ("after", style.BLACK))):
         middle = runs.isel(steps=-i).values
@@ -54,7 +54,6 @@ def appendix(dataset):
     ax.axvline(0, color="grey", lw=0.8, ls="--")
     ax.set(yticks=range(len(MODULES)), yticklabels=list(MODULES))
     ax.set(ylim=(len(MODULES) - 0.5, -0.8), xlabel="log₁₀ condition number, deep less shallow")
-    ax.set_title("g", loc="left", fontweight="bold")
     return figure
 
 
@@ -70,7 +69,7 @@ def plot_layers(ax, dataset, name, label):
     for i, (module, (color, marker)) in enumerate(looks().items()):
         x, values = layers + 0.07 * (i - (len(MODULES) - 1) / 2), dataset[name].sel(module=module)
         runs = values.isel(steps=-1).transpose("run", "layer")
-        style.band(ax, x, runs, module, color, marker)
+        style.band(ax, x, runs, None, color, marker)
         style.line(ax, layers, before.sel(module=module), color="grey", style=":")
         ends[module] = float(runs.median("run")[-1])
     if name == "condition":
@@ -88,6 +87,7 @@ def plot_tolerance(ax, dataset, name, label, config):
     for module, (color, marker) in looks().items():
         middle = dataset.isel(steps=-1).sel(module=module).median("run")
         ax.plot(middle[name], middle.ratio, "-", color=color, lw=0.6, alpha=0.5)
+        ax.plot([], [], marker, color=color, label=module)  # for a panel by itself
         for x, y, size in zip(middle[name].values, middle.ratio.values, sizes, strict=True):
             ax.plot(x, y, marker, color=color, ms=size, mec="white", mew=0.5)
     style.log_axes(ax, x=name == "condition", y=True)

@@ -7,35 +7,38 @@ from experiments.clipping.truncation_norms.claims import by_layer, rises_by_norm
 from experiments.clipping.truncation_norms.config import MATRICES, MODULES, MOVEMENTS, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label, end_labels
 
 SHARES = {
-    "own": "own |G_t|",
     "sum": "Σ|G|²",
     "sum_when_trained": "Σ|G|², trained",
+    "own": "|G_t| of that layer",
     "mlp_with_residuals": "block with MLP",
-    "unprovable": "can rise, least",
+    "unprovable": "rarest that can rise",
 }
 LOGS = {
-    "typical": "typical",
-    "deep_is_steady": "moves",
+    "typical": "typical change",
+    "deep_is_steady": "moves, last − first",
     "deep_is_steady_when_trained": "moves, trained",
-    "deep_varies_less": "varies",
+    "deep_varies_less": "varies, last − first",
     "deep_varies_less_when_trained": "varies, trained",
 }
 
 
 def plot(dataset):
     config, judged = results.config_of(dataset), samples(dataset)
-    figure, axes = style.figure(6.75, 7.4, (3, 2))
+    figure, axes = style.stacked(6.75, (3.3, 2.3, 2.1), ((1.15, 1), (1, 1), (1, 1)))
     plot_table(axes[0], dataset, config)
-    plot_sizes(axes[1], dataset)
+    judged_panel.rows(axes[1], statements(config), judged, SHARES, (0, 1))
+    axes[1].set(xlabel="share in which it rises", title="judged shares")
     plot_sum(axes[2], dataset)
     plot_movement(axes[3], dataset)
-    judged_panel.rows(axes[4], statements(config), judged, SHARES, (0, 1))
-    axes[4].set(xlabel="share in which it rises")
+    plot_sizes(axes[4], dataset)
     axes[5].set_xscale("symlog", linthresh=0.01)
     judged_panel.rows(axes[5], statements(config), judged, LOGS, (-5, 0.01))
-    axes[5].set(xlabel="log ratio; last layer - first layer")
+    ticks = (-1, -0.1, -0.01, 0)
+    axes[5].set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
+    axes[5].set(xlabel="log ratio", title="judged logs of Σ|G|²")
     return figure
 
 
@@ -50,7 +53,10 @@ def plot_table(ax, dataset, config):
                 ax.plot(np.quantile(shares, style.QUANTILES), [i + aside] * 2, color=color, lw=0.8)
                 ax.plot(np.median(shares), i + aside, marker, color=color, mfc=face)
     ax.set(yticks=range(len(table)), yticklabels=list(table), ylim=(len(table) - 0.4, -0.6))
-    ax.tick_params(axis="y", labelsize=6.5)
+    ax.tick_params(axis="y", labelsize=7)
+    for i, words in ((0, "never rises: a theorem"), (1, "can rise")):
+        first = [row.provable for row in table.values()].index(not i)
+        ax.text(0.35, first, words, color=style.COLOURS[i], fontsize=7, va="center")
     ax.axvline(config.rarely, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="share in which it rises", xlim=(-0.04, 1.04))
     ax.set_title("norm, matrix truncated")
@@ -60,14 +66,17 @@ def plot_movement(ax, dataset):
     """How far Σ|G|² moves with the layer that is truncated: the mean |log| and its deviation."""
     layers, factored = dataset.layer.values, dataset.sel(module=list(MATRICES))
     kinds = (factored, "random", style.COLOURS[0]), (dataset, "trained", style.COLOURS[1])
+    ends, colors = {}, []
     for part, kind, color in kinds:
-        moves, spread = (by_layer(part[f"{kind}_{name}"]) for name in MOVEMENTS)
-        style.mean_band(ax, layers, moves, f"moves, {kind}", color)
-        style.mean_band(ax, layers, spread, f"varies, {kind}", color, "s", ":")
+        for words, name, look in zip(("moves", "varies"), MOVEMENTS, ("o-", "s:"), strict=True):
+            values = by_layer(part[f"{kind}_{name}"])
+            style.mean_band(ax, layers, values, None, color, look[0], look[1])
+            ends[f"{words}, {kind}"] = values.mean(0)[-1]
+            colors.append(color)
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer truncated", xticks=layers, ylabel="|log(after / before)|")
     ax.set_title("Σ|G|², how far it moves")
-    ax.legend()
+    end_labels(ax, ends, colors)
 
 
 def plot_sum(ax, dataset):
@@ -78,14 +87,17 @@ def plot_sum(ax, dataset):
     for name in trained.trained_module.values:
         runs = trained.sel(trained_module=name).transpose("run", "layer")
         series[f"{name}, trained"] = runs
-    layers = dataset.layer.values
+    layers, colors = dataset.layer.values, dict(zip(MODULES, style.COLOURS, strict=False))
+    looks = dict(zip(MODULES, style.MARKERS, strict=False))
     for i, (label, values) in enumerate(series.items()):
-        x = layers + 0.1 * (i - (len(series) - 1) / 2)
-        style.band(ax, x, values, label, style.COLOURS[i], style.MARKERS[i])
-    ax.set(xlabel="layer truncated", xticks=layers, ylim=(-0.04, 1.7))
-    ax.set(yticks=np.linspace(0, 1, 6), ylabel="share in which it rises")
-    ax.set_title("Σ|G|², the sum in Theorem 2")
-    ax.legend(loc="upper right", ncols=2)
+        x, name = layers + 0.1 * (i - (len(series) - 1) / 2), label.split(",")[0]
+        style.band(ax, x, values, None, colors[name], looks[name])
+        if name != label:
+            ax.containers[-1][0].set_markerfacecolor("white")
+    ax.set(xlabel="layer truncated", xticks=layers, ylim=(-0.04, 1.04))
+    ax.set(ylabel="share in which it rises", title="Σ|G|² of Theorem 2")
+    ends = {label: float(values.median(values.dims[0])[-1]) for label, values in series.items()}
+    end_labels(ax, ends, [colors[label.split(",")[0]] for label in series])
 
 
 def plot_sizes(ax, dataset):
@@ -96,13 +108,18 @@ def plot_sizes(ax, dataset):
         typical, largest = own.random_typical.median("seed"), own.random_largest.max("seed")
         style.line(ax, ranks, np.exp(typical), f"{name}, layer {layer}", style.COLOURS[i])
         style.line(ax, ranks, np.exp(largest), None, style.COLOURS[i], ":")
+        if name == "W_K":
+            direct_label(ax, ranks[-1], np.exp(largest[-1]), "worst", "dimgrey", (8, 4))
+            direct_label(ax, ranks[-1], np.exp(typical[-1]), "median", "dimgrey", (10, -2))
     before, after = dataset.example.values
-    ax.plot([1], [after / before], "*", color=style.BLACK, ms=8, label="written down")
+    ax.plot([1], [after / before], "*", color=style.BLACK, ms=8)
+    direct_label(ax, 1, after / before, "written down", style.BLACK, (6, 0))
     ax.axhline(1, color="grey", lw=0.8, ls="--")
     style.log_axes(ax, y=True)
+    ax.set_ylim(bottom=0.7 * ax.get_ylim()[0])
     ax.set(xlabel="rank kept", xticks=ranks, ylabel="|G| after / before")
     ax.set_title("|G_t| of that layer")
-    ax.legend()
+    ax.legend(loc="upper right")
 
 
 def caption(dataset) -> str:
@@ -115,12 +132,12 @@ def caption(dataset) -> str:
         f"2 in {shares['sum']:.0%} of random and {shares['sum_when_trained']:.0%} of trained "
         f"cases. "
         f'Blue in a: never rises, a theorem (docs/theory, "Norms under truncation"); orange: it '
-        f"can. Dots: {config.seeds} seeds of {config.draws} random stacks; squares: "
-        f"{dataset.sizes['run']} trained stacks of merged weights on {config.draws} prompts each, "
-        f"{left_out(dataset)} diverged and left out, whose excess risk is {far:.3g} times that of "
-        f"ridge regression (geometric mean); median and the middle 80 %; mean over ranks and "
-        f"layers, without the last layer where later |G| count; dashes: what counts as rare. b: "
-        f"the median (lines) and the worst (dotted) of all random stacks; the star is "
-        f"{before:.2g} becoming {after:.2g}, written down. c: median and the middle 80 %. d: mean "
-        f"and its 95 % interval. e, f: {judged_panel.KEY}."
+        f"can. Dots: {config.seeds} seeds of {config.draws} random stacks; open: "
+        f"{dataset.sizes['run']} trained stacks of merged weights on {config.draws} prompts each "
+        f"({left_out(dataset)} diverged and left out), whose excess risk is {far:.3g} times that "
+        f"of ridge regression; median and the middle 80 %; mean over ranks and layers, without the "
+        f"last layer where later |G| count; dashes: what counts as rare. b, f: {judged_panel.KEY}. "
+        f"c: median and the middle 80 %. d: mean and its 95 % interval. e: the median (lines) and "
+        f"the worst (dotted) of all random stacks; the star is {before:.2g} becoming {after:.2g}, "
+        f"written down."
     )

@@ -8,14 +8,15 @@ from experiments.clipping.why_a_rate.config import CONDITIONS, statements
 from experiments.clipping.why_a_rate.rate_rules import MATRICES, PREDICTORS
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label, end_labels
 
 GAINS = {f"gain_{name.replace('-', '_')}": name for name in CONDITIONS}
-GAINS |= {"single_module": "W_K alone", "same_rate": "loss by the edit\nof matched"}
+MORE = {"single_module": "W_K alone", "same_rate": "loss by the edit\nof matched"}
 EDITS = {
-    "dropping_is_harmless": "layer dropped:\n|change|",
-    "clip_or_drop": "layer dropped",
-    "clip_or_prune": "pruned",
-    "clip_or_project": "projected",
+    "dropping_is_harmless": "|change| by\nlayer dropped",
+    "clip_or_drop": "log, layer dropped",
+    "clip_or_prune": "log, pruned",
+    "clip_or_project": "log, projected",
 }
 KEYS = {name: name.replace(" ", "_") for name in PREDICTORS}
 REGRETS = {f"{key}_regret": name for name, key in KEYS.items()} | {"no_search_regret": "not cut"}
@@ -24,44 +25,55 @@ AGREEMENT |= {"search_repeats": "a second search", "rate_varies": "share of othe
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 8.0, (3, 2))
-    plot_best(axes[0], dataset, config)
+    figure, axes = style.stacked(6.75, (2.3, 2.5, 1.7), ((1, 1), (1, 1), (1,)))
+    hoped(axes[0], dataset)
     plot_matrices(axes[2], dataset)
     panels = (
-        (axes[1], GAINS, (-0.06, 0.06), None, "gain / risk", "judged gains"),
-        (axes[3], EDITS, (-0.3, 6), 0.1, "log (risk / clipped), or change", "judged edits"),
-        (axes[4], REGRETS, (-0.02, 1), 0.01, "extra risk / risk", "judged regrets of rules"),
-        (axes[5], AGREEMENT, (-0.2, 1), None, "rank correlation, or share", "judged agreement"),
+        (axes[0], GAINS | MORE, (-0.06, 0.09), None, "gain / risk", "gain by the best edit"),
+        (
+            axes[1],
+            AGREEMENT,
+            (-0.2, 1),
+            None,
+            "correlation, or share",
+            "agreement on ranks",
+        ),
+        (axes[3], EDITS, (-0.3, 6), 0.1, "risk beside that after clipping", "other edits"),
+        (
+            axes[4],
+            REGRETS,
+            (-0.02, 1),
+            0.01,
+            "(risk − searched) / unclipped risk",
+            "ranks that spectra predict",
+        ),
     )
-    judged = samples(dataset)
+    judged, bounds = samples(dataset), statements(results.config_of(dataset))
     for ax, labels, span, linear, words, title in panels:
         if linear is not None:
             ax.set_xscale("symlog", linthresh=linear)
-        judged_panel.rows(ax, statements(config), judged, labels, span)
+        judged_panel.rows(ax, bounds, judged, labels, span)
         ax.set(xlabel=words, title=title)
+    for i, ticks in ((0, (-0.05, 0, 0.05)), (3, (-0.1, 0, 0.1, 1)), (4, (-0.01, 0, 0.01, 0.1, 1))):
+        axes[i].set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
     return figure
+
+
+def hoped(ax, dataset):
+    """The gain by the best edit on the prompts that chose it, above the row of each condition."""
+    change = dataset.change.sel(prompts="validation").isel(rate=slice(None, -1))
+    gains = -change.min(("layer", "module", "rate"))
+    runs = gains.sel(condition=list(CONDITIONS)).transpose("run", "condition").values
+    y, ends = np.arange(len(CONDITIONS)) - 0.25, style.mean_ends(runs)
+    ax.plot(ends, [y, y], color="grey", lw=0.8)
+    ax.plot(runs.mean(0), y, "s", color="grey")
+    place = float(np.nanmax([runs.mean(0)[0], ends[1][0]])), y[0]
+    direct_label(ax, *place, "when chosen", "dimgrey", (4, 0))
 
 
 def side_by_side(count, places):
     """Places of several series, a little apart."""
     return [np.asarray(places) + 0.14 * (i - (count - 1) / 2) for i in range(count)]
-
-
-def plot_best(ax, dataset, config):
-    """The gain by the best edit, on the prompts that chose it and on others."""
-    change = dataset.change.sel(prompts="validation").isel(rate=slice(None, -1))
-    hoped = -change.min(("layer", "module", "rate"))
-    both = {"on the prompts that chose": hoped, "on others": dataset.gain.sel(search="of all")}
-    places = side_by_side(len(both), range(len(CONDITIONS)))
-    for i, (label, gains) in enumerate(both.items()):
-        look = dict(fmt=style.MARKERS[i], color=style.COLOURS[i], capsize=2)
-        style.mean_points(ax, places[i], gains.transpose("run", "condition"), label, **look)
-    ax.axhline(config.worthwhile, color="grey", lw=0.8, ls="--")
-    ax.set_xticks(range(len(CONDITIONS)), list(CONDITIONS), rotation=20)
-    ax.set(ylabel="gain / risk", title="the best edit of all")
-    ax.set_ylim(top=1.5 * ax.get_ylim()[1])  # room for the legend
-    ax.legend()
 
 
 def plot_matrices(ax, dataset):
@@ -71,23 +83,24 @@ def plot_matrices(ax, dataset):
     first = np.unique(-dataset.kept.values, return_index=True)[1]  # one of the rates of a rank
     ranks = dataset.kept.values[first]
     logs = np.log1p(dataset.change.sel(prompts="test", module=list(MATRICES)).isel(rate=first))
-    risks = np.exp(logs.mean(("layer", "module")))
+    risks = np.exp(logs.mean(("layer", "module"))).transpose(..., "rate")
     places = side_by_side(len(CONDITIONS), range(len(ranks)))
     for i, name in enumerate(CONDITIONS):
-        look = dict(label=name, color=style.COLOURS[i], marker=style.MARKERS[i])
+        look = dict(color=style.COLOURS[i], marker=style.MARKERS[i])
         style.band(ax, places[i], risks.sel(condition=name).transpose("run", "rate"), **look)
-    ax.set(xlabel="rank kept of one matrix (0: dropped)", title="clipping one matrix")
+    ax.set(xlabel="rank kept (0: dropped)", title="one matrix clipped")
     ax.set_xticks(range(len(ranks)), [str(rank) for rank in ranks])
-    ax.set(ylabel="risk / unclipped")
+    ax.set(ylabel="risk clipped / unclipped")
     style.log_axes(ax, y=True)
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter("{x:g}")
-    ax.legend()
+    ends = {name: float(risks.sel(condition=name)[..., -1].median()) for name in CONDITIONS}
+    end_labels(ax, ends, style.COLOURS)
 
 
 def caption(dataset) -> str:
     config, judged = results.config_of(dataset), samples(dataset)
-    gains = {name: judged[id].mean() for id, name in GAINS.items() if name in CONDITIONS}
+    gains = {name: judged[id].mean() for id, name in GAINS.items()}
     least, most = min(gains, key=gains.get), max(gains, key=gains.get)
     rules = [judged[f"{key}_ranks"].mean() for key in KEYS.values()]
     lost = sum(style.missing(dataset[name]) for name in ("change", "gain", "rival", "predicted"))
@@ -98,14 +111,13 @@ def caption(dataset) -> str:
         f"{gains[most]:+.1%} ({most}); ranks that spectra predict correlate by {min(rules):.2f} to "
         f"{max(rules):.2f} with searched ones. "
         f"A second search agrees with the first by {judged['search_repeats'].mean():.2f}, and no "
-        f"cut at all costs {judged['no_search_regret'].mean():+.1%} beside the search. Our models "
-        f"are far from the best predictor: their risk is that of ridge regression times {ratios}. "
-        f"a: layer, module and rate are chosen on {config.prompts} prompts and judged on "
-        f"{config.more_prompts} others, means and 95 % intervals; dashes: a gain that counts. c: "
+        f"cut at all costs {judged['no_search_regret'].mean():+.1%} beside the search. "
+        f"a, b, d, e: {judged_panel.KEY}; a: layer, module and rate are chosen on {config.prompts} "
+        f"prompts (squares: the gain on these) and judged on {config.more_prompts} others. c: "
         f"median over runs and the middle 80 %. d: risks beside that after clipping, with whole "
         f"layers dropped, and with single matrices pruned by magnitude or projected to equally "
-        f"many numbers. b, d to f: {judged_panel.KEY}. "
-        f"{dataset.sizes['run']} trained models "
-        f"({left_out(dataset)} diverged and left out), each with its own prompts; {lost} numbers "
-        f"left out as not finite."
+        f"many numbers. e: the extra risk by ranks that spectra predict. {dataset.sizes['run']} "
+        f"trained models ({left_out(dataset)} diverged and left out), each with its own prompts; "
+        f"{lost} numbers left out as not finite. They are far from the best predictor: their risk "
+        f"is that of ridge regression times {ratios}."
     )
