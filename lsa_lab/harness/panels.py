@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lsa_lab.harness import style
 from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.results import write
@@ -41,8 +43,8 @@ def save(pictures: "Sequence[Figure]", letter: str, width: float, folder: Path) 
 
 
 def keep_only(picture: "Figure", letter: str, width: float) -> None:
-    """All but one panel leaves the figure; a colorbar, legend or names of rows that it shares with
-    other panels come with it."""
+    """All but one panel leaves the figure; a colorbar, a legend, names of rows and labels of axes
+    that it shares with other panels come with it."""
     from matplotlib.gridspec import GridSpec
 
     panels = panels_of(picture)
@@ -51,6 +53,7 @@ def keep_only(picture: "Figure", letter: str, width: float) -> None:
     height = _height(picture, panel, width)
     scale, entries = _scale(picture, panel), _legend_entries(panel, panels.values())
     _name_rows(panel, panels.values())
+    _name_axes(panel, panels.values())
     for other in list(picture.axes):
         if other is not panel:
             other.remove()
@@ -133,6 +136,22 @@ def _name_rows(panel: "Axes", panels: "Iterable[Axes]") -> None:
         if any(names(other)) and not any(names(panel)) and rows(other) == rows(panel):
             size = other.get_yticklabels()[0].get_fontsize()
             panel.set_yticks(other.get_yticks(), names(other), fontsize=size)
+
+
+def _name_axes(panel: "Axes", panels: "Iterable[Axes]") -> None:
+    """The label of an axis that stands beside another panel alone, of the same row for y and of the
+    same column for x, with the same limits and ticks."""
+    box = panel.get_position()
+    x = (*panel.get_xlim(), *panel.get_xticks())
+    y = (*panel.get_ylim(), *panel.get_yticks())
+    for other in panels:
+        place = other.get_position()
+        if not panel.get_ylabel() and np.allclose(place.intervaly, box.intervaly):
+            same = (*other.get_ylim(), *other.get_yticks()) == y
+            panel.set_ylabel(other.get_ylabel() if same else "")
+        if not panel.get_xlabel() and np.allclose(place.intervalx, box.intervalx):
+            same = (*other.get_xlim(), *other.get_xticks()) == x
+            panel.set_xlabel(other.get_xlabel() if same else "")
 
 
 def _look(handle: Any) -> tuple:

@@ -47,6 +47,23 @@ def test_a_panel_keeps_what_it_shares_with_others():
         assert "runs" not in texts(picture)
 
 
+@pytest.mark.parametrize(("top", "label"), [(4, "risk"), (5, "")])
+def test_a_label_of_the_row_or_column_comes_along_if_limits_are_the_same(top, label):
+    with style.context():
+        picture, axes = style.figure(6, 5, (2, 2))
+        for ax in axes:
+            ax.set(xlim=(0, 1), ylim=(0, 4))
+        axes[2].set(ylabel="risk", xlabel="left")
+        axes[3].set(ylim=(0, top), xlabel="steps")
+        panels.keep_only(picture, "d", 3.0)
+        assert axes[3].get_ylabel() == label
+        assert axes[3].get_xlabel() == "steps"
+        picture, axes = style.figure(6, 5, (2, 2))
+        axes[3].set(xlabel="steps", ylabel="below")
+        panels.keep_only(picture, "b", 3.0)
+        assert (axes[1].get_xlabel(), axes[1].get_ylabel()) == ("steps", "")
+
+
 def test_nothing_of_a_panel_is_cut_off():
     with style.context():
         picture, axes = picture_of_four()
