@@ -18,4 +18,4 @@ def advice() -> str | None:
     words = " ".join(["lsa-lab", *sys.argv[1:]])
     if Path(".venv/bin/lsa-lab").exists():
         return f"{sys.executable} has {what}: type .venv/bin/{words} or first . .venv/bin/activate"
-    return f"{sys.executable} has {what}: type make .venv/installed and then .venv/bin/{words}"
+    return f"{sys.executable} has {what}: type make install and then .venv/bin/{words}"

@@ -83,7 +83,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     try:
         options, unknown = parser.parse_known_intermixed_args(rest)
     except argparse.ArgumentError as error:
-        raise RefusalError(str(error)) from None
+        raise RefusalError(_not_a_value(error)) from None
     return argparse.Namespace(**vars(options), unknown=unknown, changes=changes)
 
 
@@ -93,7 +93,8 @@ def check(options: argparse.Namespace) -> None:
         best = nearest(options.command, list(USAGE))
         listed = ", ".join(USAGE)
         raise RefusalError(
-            f"unknown command {options.command!r}: nearest {best!r}; there are {listed}"
+            f"unknown command {options.command!r}: nearest {best!r}; there are {listed}; "
+            f"{options.program} -h says what they do"
         )
     command = options.command or "list"
     given = [option for option in OPTIONS if _value(options, option) not in (None, [])]
@@ -139,6 +140,15 @@ def chosen(options: argparse.Namespace) -> list[Experiment]:
     experiments = named(options)
     names = experiments if "all" in options.names or not options.names else options.names
     return [experiments[name] for name in dict.fromkeys(names)]
+
+
+def _not_a_value(error: argparse.ArgumentError) -> str:
+    kinds = {int: "a whole number", float: "a number"}
+    for option in OPTIONS:
+        if option.word == error.argument_name:
+            kind = kinds.get(option.kind, "a word")
+            return f"write {option.word} {option.value}: {option.value} is {kind}"
+    return str(error)
 
 
 def _value(options: argparse.Namespace, option: Option) -> Any:

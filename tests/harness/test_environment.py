@@ -40,7 +40,7 @@ def test_without_the_packages_a_sentence_names_the_program_that_has_them(elsewhe
     assert "has no jax" in line
     assert ".venv/bin/lsa-lab run depth" in line
     assert ("activate" in line) == installed
-    assert ("make .venv/installed" in line) != installed
+    assert ("make install" in line) != installed
 
 
 LAUNCH = """if True:

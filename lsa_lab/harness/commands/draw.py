@@ -65,4 +65,6 @@ def _places(
             tier = f" at the {options.tier} tier" if options.tier else ""
             raise RefusalError(f"no result of {experiment.name}{tier} under {root}: run it first")
         places += [(experiment, folder, tiers.get(folder)) for folder in folders]
+    if not places:
+        raise RefusalError(f"no result under {root}: run NAME first")
     return places
