@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Params = linear_attention.Params | transformer.Params
 
+_LISTED = 3  # names that a refusal gives
 _KINDS: tuple[type[Params], ...] = (linear_attention.Params, transformer.Params)
 
 
@@ -44,9 +45,11 @@ def with_names(arrays: Mapping[str, Any], source: str) -> Params:
     needed = {field.name for field in fields if field.default is dataclasses.MISSING}
     missing = sorted(needed - arrays.keys())
     if unknown or missing:
+        more = f" and {len(unknown) - _LISTED} more" if len(unknown) > _LISTED else ""
         raise ValueError(
-            f"{source} has {', '.join(unknown) or 'nothing'} too much for the Params of "
-            f"{kind.__module__}, and lacks {', '.join(missing) or 'nothing'}"
+            f"{source} has {', '.join(unknown[:_LISTED]) or 'nothing'}{more} too much for the "
+            f"Params of {kind.__module__}, and lacks {', '.join(missing) or 'nothing'}: weights of "
+            "other layouts are read by interop.ahn, von_oswald and gpt2_regression"
         )
     return kind(**arrays)
 

@@ -30,9 +30,10 @@ def von_oswald(
     The dictionary has the modules ``NAME/multi_head_attention/PART`` for one layer that is applied
     ``num_layers`` times (their recurrent models; the depth is no part of the weights), or
     ``NAME/~trans_block/layer_0/PART``, ``layer_1``, ... for layers of their own. PART is query, key
-    or value, each {"w": [e, H k]}, or linear, {"w": [H k, e]}; head h has the columns, of linear
-    the rows, h k to (h+1) k. ``num_heads`` cannot be seen in the shapes. Their code, tokens
-    z_t = [x_t, y_t] as rows, the query's label 0 (in general -w_0·x_query), adds to token t
+    or value, each {"w": [e, H k]}, or linear, {"w": [H k, e]}; flat names, NAME/.../PART/w, will do
+    as well, as a safetensors file has them. Head h has the columns, of linear the rows, h k to
+    (h+1) k. ``num_heads`` cannot be seen in the shapes. Their code, tokens z_t = [x_t, y_t] as
+    rows, the query's label 0 (in general -w_0·x_query), adds to token t
 
         Σ_h Σ_{i ≤ n} (z_t Q_h · z_i K_h) z_i V_h O_h,
 
@@ -131,6 +132,11 @@ def to_von_oswald(
 
 def _layers(weights: Dictionary) -> list[dict[str, Array]]:
     """The four matrices of each layer; anything else is refused by name."""
+    if not isinstance(weights, Mapping):
+        raise TypeError(
+            f"weights is a {type(weights).__name__}; expected a dictionary of arrays by the names "
+            "of their modules, such as safetensors.numpy.load_file(path) gives"
+        )
     flat: dict[str, Any] = {}
     for name, leaf in weights.items():
         leaves = leaf.items() if isinstance(leaf, Mapping) else [("", leaf)]

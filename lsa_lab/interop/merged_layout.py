@@ -45,6 +45,11 @@ def to_ahn(params: Params, *, full: bool = False) -> Array:  # [L, H, 2, d, d], 
     The d x d layout has room for w_pv = diag(P', c), c ≠ 0, and w_kq = diag(K, 0) alone. A layer
     knows only the product of the two, so P = P'/c and Q = c Kᵀ. Any other model needs ``full``.
     """
+    if not isinstance(params, Params):
+        raise TypeError(
+            f"params is {type(params).__module__}.{type(params).__name__}; expected "
+            "linear_attention.Params: of factored linear heads, transformer.merge(params, config)"
+        )
     chex.assert_rank([params.w_kq, params.w_pv], 4, custom_message="weights are [L, H, e, e]")
     p, q = params.w_pv, params.w_kq.swapaxes(2, 3)
     if not full:

@@ -121,6 +121,8 @@ def test_heads_layers_and_other_models_that_do_not_fit_are_refused():
         von_oswald(two, num_layers=3)
     with pytest.raises(ValueError, match="without a gap"):
         von_oswald(dictionary(1, ["layer_0", "layer_2"]))
+    with pytest.raises(TypeError, match=r"weights is a str; expected a dictionary of arrays"):
+        von_oswald("params.pkl")
     with pytest.raises(ValueError, match=r"has the layers \[\]"):
         von_oswald({})
     config = transformer.Config(E, 1, 1, K, norm=True, mlp_width=2)

@@ -76,6 +76,8 @@ def test_what_has_no_place_is_refused():
         to_ahn(blocks.replace(w_kq=blocks.w_kq.at[0, 0, D, D].set(1)))
     with pytest.raises(ValueError, match="whose label-label entry is 0, not 1"):
         to_ahn(blocks.replace(w_pv=0 * blocks.w_pv))
+    with pytest.raises(TypeError, match=r"expected linear_attention\.Params: .*transformer\.merge"):
+        to_ahn({"w_kq": params.w_kq, "w_pv": params.w_pv})
     with pytest.raises(AssertionError, match="entry 0 of the third axis is P"):
         ahn(np.ones((L, H, D, D)))
     with pytest.raises(AssertionError, match="entry 0 of the third axis is P"):
