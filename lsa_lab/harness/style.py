@@ -253,5 +253,19 @@ def content(picture: "Figure", kind: str) -> bytes:
     """The file of a kind, pdf or png, without a date: the same data give the same bytes."""
     file = io.BytesIO()
     with context():
+        _settle(picture)
         picture.savefig(file, format=kind, metadata=_WITHOUT_DATE[kind])
     return file.getvalue()
+
+
+def _settle(picture: "Figure") -> None:
+    """Lay the picture out once for all kinds of file, with positions rounded: the layout's solver
+    varies in its last bits, which a coordinate on the edge of a rounding would show."""
+    from matplotlib.transforms import Bbox
+
+    if picture.get_layout_engine() is None:
+        return
+    picture.draw_without_rendering()
+    picture.set_layout_engine("none")
+    for ax in picture.axes:
+        ax.set_position(Bbox(ax.get_position(original=True).get_points().round(4)))
