@@ -10,6 +10,7 @@
 # %% tags=["setup"]
 import dataclasses
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -250,12 +251,13 @@ ridge_dataset = results.load("figures/against_ridge/result.nc")
 experiments_of("my_lab")["against_ridge"].door("figure").plot(ridge_dataset)
 
 # %% [markdown]
-# `report` writes the ledger of all claims, and a page with all figures:
+# `report` writes the ledger of all claims, and a page with all figures. In the file the names are
+# links to the results:
 
 # %%
 lsa_lab("report --package my_lab")
 ledger = Path("figures/CLAIMS.md").read_text()
-display(Markdown(ledger[ledger.index("## ") :].replace("## ", "#### ")))
+display(Markdown(re.sub(r"## \[(\w+)\]\(.*?\)", r"#### \1", ledger[ledger.index("## ") :])))
 
 # %% [markdown]
 # The next experiment is yours: `lsa-lab new my_lab/your_question`, in any folder.
