@@ -41,6 +41,7 @@ lint: .venv/installed
 figures: .venv/installed
 	$(BIN)/python -m experiments run all --tier laptop
 	$(BIN)/python -m experiments report
+	@echo figures/index.html
 
 smoke: .venv/installed
 	$(BIN)/python -m experiments run all --tier smoke

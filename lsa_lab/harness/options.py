@@ -53,6 +53,13 @@ OPTIONS = (
     Option(
         "--panel", "LETTER", "one panel of one NAME as a pdf, svg and png of its own", ("draw",)
     ),
+    Option(
+        "--with-caption",
+        "",
+        "the figure with its caption below it, for a slide, as files of their own",
+        ("draw",),
+        bool,
+    ),
     Option("--width", "INCHES", "of that panel, 3.25 if nothing is said", ("draw",), float),
     Option(
         "--package",
@@ -77,7 +84,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("command", nargs="?")
     parser.add_argument("names", nargs="*")
     for option in OPTIONS:
-        if "." not in option.word:
+        if option.kind is bool:
+            parser.add_argument(option.word, action="store_true", default=None)
+        elif "." not in option.word:
             parser.add_argument(option.word, type=option.kind)
     parser.add_argument("-h", "--help", action="store_true")
     try:
@@ -154,7 +163,7 @@ def _not_a_value(error: argparse.ArgumentError) -> str:
 def _value(options: argparse.Namespace, option: Option) -> Any:
     if option.word == "--config.KEY":
         return options.changes
-    return getattr(options, option.word.removeprefix("--"))
+    return getattr(options, option.word.removeprefix("--").replace("-", "_"))
 
 
 def _check_folder(out: Path | None) -> None:

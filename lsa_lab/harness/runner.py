@@ -120,18 +120,26 @@ def check_statements(experiment: Experiment, config: Any) -> None:
         raise RefusalError(f"{experiment.name}: {error}") from None
 
 
-def draw(experiment: Experiment, folder: Path, with_caption: bool = False) -> None:
+def draw(experiment: Experiment, folder: Path) -> None:
     """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf and appendix.png
     beside them where the figure's door has an ``appendix``."""
     dataset = results.load(folder / "result.nc")
     door = experiment.door("figure")
     caption = " ".join(door.caption(dataset).split())
     with style.context():
-        picture = door.plot(dataset)
-        style.save(style.with_caption(picture, caption) if with_caption else picture, folder)
+        style.save(door.plot(dataset), folder)
         if hasattr(door, "appendix"):
             style.save(door.appendix(dataset), folder, "appendix")
     results.write(folder / "caption.txt", f"{caption}\n".encode())
+
+
+def draw_captioned(experiment: Experiment, folder: Path) -> Path:
+    """captioned.pdf and captioned.png beside the figure: the same with its caption below it."""
+    dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
+    caption = " ".join(door.caption(dataset).split())
+    with style.context():
+        style.save(style.with_caption(door.plot(dataset), caption), folder, "captioned")
+    return folder / "captioned.pdf"
 
 
 def draw_panel(experiment: Experiment, folder: Path, letter: str, width: float) -> list[Path]:

@@ -52,6 +52,8 @@ REFUSED = {
     "run toy --panel a": ("--panel is for draw",),
     "draw --panel a": ("--panel is of one experiment",),
     "draw toy --width 3": ("--width is of a panel",),
+    "draw toy --panel a --with-caption": ("--with-caption is of the whole figure",),
+    "run toy --with-caption": ("--with-caption is for draw",),
     "draw toy --panel a --width 99": ("--width 99: choose 1 to 20", "nearest 20"),
     "draw toy --panel a --width nan": ("--width nan", "nearest 3.25"),
     "completion fish": ("bash or zsh",),

@@ -65,7 +65,7 @@ def test_bash_completes_what_is_typed(in_bash):
     ("line", "expected"),
     [
         ("run toy --", "--tier --seeds --out --package --help --config.n"),
-        ("draw toy --", "--tier --out --panel --width --package --help"),
+        ("draw toy --", "--tier --out --panel --with-caption --width --package --help"),
         ("--", "--out --package --help"),
         ("run --config.", ""),
         ("run toy --config.kind ", "normal"),

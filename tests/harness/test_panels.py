@@ -130,3 +130,18 @@ def test_draw_panel_writes_three_files_beside_the_figure(toy, program, capsys):
     assert "the figure has a" in capsys.readouterr().err
     assert program("draw", "toy", "--tier", "paper") == 2
     assert "no result of toy at the paper tier" in capsys.readouterr().err
+
+
+def test_draw_with_caption_writes_a_taller_picture_beside_the_figure(toy, program, capsys):
+    program("run", "toy")
+    figure = (toy / "figures" / "toy" / "figure.png").read_bytes()
+    capsys.readouterr()
+    assert program("draw", "toy", "--with-caption") == 0
+    assert capsys.readouterr().out.split() == ["figures/toy/captioned.pdf"]
+    folder = toy / "figures" / "toy"
+    assert (folder / "figure.png").read_bytes() == figure
+    plain, captioned = (
+        matplotlib.image.imread(folder / f"{name}.png") for name in ("figure", "captioned")
+    )
+    assert captioned.shape[0] > plain.shape[0]
+    assert captioned.shape[1] == plain.shape[1]

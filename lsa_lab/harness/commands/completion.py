@@ -53,7 +53,9 @@ def candidates(words: list[str], package: str) -> list[str]:
     here = [experiments[name] for name in named if name in experiments]
     if before.startswith(PREFIX) and not current.startswith("-"):
         words = _values(here, before.removeprefix(PREFIX))
-    elif before.startswith("--") and before in {option.word for option in command_options.OPTIONS}:
+    elif before.startswith("--") and before in {
+        option.word for option in command_options.OPTIONS if option.value
+    }:
         words = list(TIERS) if before == "--tier" else []
     elif current.startswith("-"):
         words = [*_options(command or "list", here), "--help"]

@@ -16,7 +16,7 @@ _WIDTHS = (1.0, 20.0)
 
 def obey(options: argparse.Namespace) -> int:
     """Every result of the experiments named, or of all, in its own folder: figure.pdf and .png, or
-    with --panel one panel of it beside them."""
+    with --panel one panel of it beside them, or with --with-caption captioned.pdf and .png."""
     _check(options)
     places = _places(command_options.chosen(options), options)
     process.configure()
@@ -26,19 +26,23 @@ def obey(options: argparse.Namespace) -> int:
         if tier is not None:
             facts = last_run(folder) or {}
             runner.load(experiment, facts.get("tier", tier), folder)  # or refused
-        if options.panel is None:
-            runner.draw(experiment, folder)
-            print(folder / "figure.pdf")
-        else:
+        if options.panel is not None:
             width = _WIDTH if options.width is None else options.width
             for path in runner.draw_panel(experiment, folder, options.panel, width):
                 print(path)
+        elif options.with_caption:
+            print(runner.draw_captioned(experiment, folder))
+        else:
+            runner.draw(experiment, folder)
+            print(folder / "figure.pdf")
     return 0
 
 
 def _check(options: argparse.Namespace) -> None:
     if options.panel is not None and (len(options.names) != 1 or options.names == ["all"]):
         raise RefusalError("--panel is of one experiment: draw NAME --panel LETTER")
+    if options.panel is not None and options.with_caption:
+        raise RefusalError("--with-caption is of the whole figure: leave out --panel or it")
     if options.width is not None:
         if options.panel is None:
             raise RefusalError("--width is of a panel: draw NAME --panel LETTER --width INCHES")
