@@ -5,16 +5,23 @@ They are environment variables and configuration values that must be set before 
 
 import gc
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Two batched factorisations at the same time can wait for each other for ever on two cores. And
-# tests compile more than they compute: code that is not optimised is there sooner.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_cpu_enable_concurrency_optimized_scheduler=false --xla_backend_optimization_level=0 "
+# tests compile more than they compute: code that is not optimised is there sooner, and loops that
+# MLIR does not emit in half the time (jaxlib 0.10, whose emitters can still be chosen). No program
+# is cut into parts for more cores than there are tests to run.
+flags = [
+    "--xla_cpu_enable_concurrency_optimized_scheduler=false",
+    "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
-)
+    "--xla_cpu_parallel_codegen_split_count=1",
+]
+if version("jaxlib").startswith("0.10."):
+    flags.append("--xla_cpu_use_fusion_emitters=false")
+os.environ.setdefault("XLA_FLAGS", " ".join(flags))
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
