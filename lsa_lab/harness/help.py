@@ -8,7 +8,7 @@ import textwrap
 from lsa_lab.harness import terminal
 from lsa_lab.harness.keys import keys_of, type_word, value_word
 from lsa_lab.harness.laboratory import Experiment
-from lsa_lab.harness.options import OPTIONS, STATUS, USAGE, chosen
+from lsa_lab.harness.options import OPTIONS, STATUS, USAGE, chosen, package_words
 
 _WIDEST = 9  # a value that is longer stands on a line of its own
 _LEGEND = """\
@@ -21,7 +21,8 @@ def explain(options: argparse.Namespace) -> int:
     if options.command != "run" or not options.names:
         print(help_text(options, options.command), end="")
         return 0
-    texts = [keys_text(experiment, options.program) for experiment in chosen(options)]
+    program, package = options.program, package_words(options)
+    texts = [keys_text(experiment, program, package) for experiment in chosen(options)]
     print("\n\n".join(texts), end="")
     return 0
 
@@ -46,13 +47,13 @@ def help_text(options: argparse.Namespace, command: str | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def keys_text(experiment: Experiment, program: str) -> str:
+def keys_text(experiment: Experiment, program: str, package: str) -> str:
     """Every key of an experiment's Config: its type, its value at each tier, its meaning."""
     wide, kind = terminal.width(), type(next(iter(experiment.tiers.values())))
     lines = [terminal.bold(f"{experiment.name}: {experiment.question}")]
     for paragraph in (inspect.getdoc(kind) or "").split("\n\n"):
         lines += ["", *textwrap.wrap(paragraph, wide)]
-    lines += ["", f"{program} run {experiment.name} --config.KEY VALUE...", ""]
+    lines += ["", f"{program} run {experiment.name} --config.KEY VALUE...{package}", ""]
     return "\n".join([*lines, *_table(experiment, kind), "", _LEGEND]) + "\n"
 
 

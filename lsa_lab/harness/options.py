@@ -144,6 +144,11 @@ def named(options: argparse.Namespace) -> dict[str, Experiment]:
     return experiments
 
 
+def package_words(options: argparse.Namespace) -> str:
+    """What a command needs at its end for the same package."""
+    return "" if options.package == options.home else f" --package {options.package}"
+
+
 def chosen(options: argparse.Namespace) -> list[Experiment]:
     """The experiments meant, each once, in the order given; all of them if none is named."""
     experiments = named(options)

@@ -125,3 +125,12 @@ def test_help_of_a_command_has_its_options_and_the_exit_status(toy, capsys, comm
     assert text.startswith(f"lsa-lab {command}")
     assert ("--config.KEY" in text) == (command == "run")
     assert [f"exit status {code} " in text for code in (0, 1, 2, 130)] == [True] * 4
+
+
+@pytest.mark.parametrize(("words", "line"), [("run toy -h", "VALUE..."), ("list", "list NAME")])
+def test_what_is_to_be_typed_next_names_a_package_that_is_not_the_programs(
+    toy, capsys, words, line
+):
+    for package, named in (("toy_lab", False), ("experiments", True)):
+        assert main([*words.split(), "--package", "toy_lab"], package=package) == 0
+        assert (f"{line} --package toy_lab" in capsys.readouterr().out) == named

@@ -47,9 +47,8 @@ def obey(options: argparse.Namespace) -> int:
         print("\n\n".join(_whole(experiment, options.out) for experiment in experiments))
         return 0
     print("\n".join(_overview(experiments, options.out)))
-    print(
-        f"\n{options.program} list NAME tells more of one, {options.program} -h what else to type"
-    )
+    program, package = options.program, command_options.package_words(options)
+    print(f"\n{program} list NAME{package} tells more of one, {program} -h what else to type")
     return 0
 
 
