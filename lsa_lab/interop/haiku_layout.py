@@ -114,6 +114,8 @@ def to_von_oswald(
             f"params has {', '.join(others)}: a dictionary of von Oswald et al. has four matrices "
             "a layer and no place for more"
         )
+    if n is not None:
+        check_at_least(n, "n")
     num_layers = params.w_q.shape[0]
     w_o = params.w_o if n is None else params.w_o / n
     stacked = {

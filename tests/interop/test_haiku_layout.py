@@ -128,3 +128,5 @@ def test_heads_layers_and_other_models_that_do_not_fit_are_refused():
     config = transformer.Config(E, 1, 1, K, norm=True, mlp_width=2)
     with pytest.raises(ValueError, match="params has attention_norm_scale, attention_norm_offset"):
         to_von_oswald(transformer.init(jax.random.key(0), config))
+    with pytest.raises(ValueError, match="n = 0: it is at least 1"):
+        to_von_oswald(linear_attention.init(jax.random.key(0), 1, 1, E - 1), n=0)
