@@ -250,7 +250,7 @@ except ValueError as error:
 
 # %% [markdown]
 # Flax keeps the heads of a kernel on an axis of their own, `[D, H, k]`. They are stacked into
-# `[D, Hk]`, as this library stacks its own. The four modules of the house are names of paths too.
+# `[D, Hk]`, as this library stacks its own. Its own eight names, such as `w_o`, are patterns too.
 
 # %%
 patterns = {"linen": "attention_*/out/kernel", "nnx": "layers/*/out/kernel", "checkpoint": "w_o"}
