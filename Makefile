@@ -12,7 +12,7 @@ BIN := .venv/bin
 # Tests on this many cores; each is a process of its own.
 JOBS ?= 2
 
-.PHONY: help test soak lint figures smoke explore notebooks docs install clean
+.PHONY: help test soak lint figures smoke explore notebooks docs pages install clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
@@ -55,6 +55,10 @@ notebooks: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) tests/notebooks/test_notebooks.py
 
 docs: notebooks
+	$(MAKE) pages
+
+# The documentation with the notebooks as they were built last.
+pages: .venv/installed
 	$(BIN)/python -m sphinx -b html -n -W --keep-going -c docs -d .cache/docs/pages . .cache/docs/html
 	$(BIN)/python docs/check.py .cache/docs/html
 	@echo "Open .cache/docs/html/index.html"

@@ -1,7 +1,7 @@
 """The words of a command line: what each command is for, the options it takes, and its help."""
 
 import argparse
-import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -181,5 +181,8 @@ def _check_folder(out: Path | None) -> None:
     if out.exists() and not out.is_dir():
         raise RefusalError(f"--out {out} is a file: name a folder")
     above = next(path for path in (out, *out.absolute().parents) if path.exists())
-    if not os.access(above, os.W_OK):
-        raise RefusalError(f"--out {out}: {above} cannot be written to: name another folder")
+    try:  # what the rights allow, the disk may still refuse
+        tempfile.TemporaryFile(dir=above).close()
+    except OSError:
+        refusal = f"--out {out}: {above} cannot be written to: name another folder"
+        raise RefusalError(refusal) from None

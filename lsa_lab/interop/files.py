@@ -17,7 +17,7 @@ from jax import Array
 
 from lsa_lab import results
 from lsa_lab.interop.flax_trees import Params, named, with_names
-from lsa_lab.models import transformer
+from lsa_lab.models import linear_attention, transformer
 
 _CONFIG = "lsa_lab.config"  # our key in a file's metadata
 
@@ -58,7 +58,22 @@ def from_safetensors(path: str | Path) -> Saved:
     arrays, metadata = read(path)
     config = metadata.pop(_CONFIG, None)
     params = with_names({name: as_jax(name, leaf) for name, leaf in arrays.items()}, str(path))
+    _check_shapes(params, path)
     return Saved(params, None if config is None else _config(json.loads(config)), metadata)
+
+
+def _check_shapes(params: Params, path: str | Path) -> None:
+    """Raise unless the matrices of a head fit together, for one model or runs on an axis R."""
+    if isinstance(params, linear_attention.Params):
+        shapes, form = [params.w_kq.shape, params.w_pv.shape], "w_kq and w_pv [L, H, e, e]"
+        fits = shapes[0] == shapes[1] and shapes[0][-1:] == shapes[0][-2:-1]
+    else:
+        shapes = [leaf.shape for leaf in (params.w_q, params.w_k, params.w_v, params.w_o)]
+        form = "w_q, w_k and w_v [L, H, k, D], and w_o [L, H, D, k]"
+        fits = len({*shapes[:3], (*shapes[3][:-2], *shapes[3][:-3:-1])}) == 1
+    if not fits or len(shapes[0]) not in (4, 5):
+        listed = ", ".join(str(list(shape)) for shape in shapes)
+        raise ValueError(f"{path} holds {listed}: expected {form}, with an axis R in front of runs")
 
 
 def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,12 @@ def test_a_wrong_command_is_refused_before_jax_is_imported_and_leaves_nothing(tm
 
 def test_a_folder_that_cannot_be_written_to_is_refused(toy, program, capsys, monkeypatch):
     (toy / "locked").mkdir()
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
+
+    def full(dir):
+        assert dir == toy / "locked"
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)  # root may write everywhere
     assert program("run", "toy", "--out", "locked/here") == 2
     assert "cannot be written to" in capsys.readouterr().err
 

@@ -67,3 +67,11 @@ def test_without_the_package_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(ImportError, match=r"pip install 'lsa-lab\[interop\]'"):
         to_safetensors(MERGED, tmp_path / "weights.safetensors")
+
+
+@pytest.mark.parametrize("shapes", [((3,), (3,)), ((1, 1, 3, 3), (1, 1, 3, 2)), ((3, 3), (3, 3))])
+def test_arrays_that_do_not_fit_together_are_refused(tmp_path, shapes):
+    arrays = dict(zip(("w_kq", "w_pv"), map(np.zeros, shapes), strict=True))
+    save_file(arrays, tmp_path / "w.safetensors")
+    with pytest.raises(ValueError, match=r"expected w_kq and w_pv \[L, H, e, e\]"):
+        from_safetensors(tmp_path / "w.safetensors")
