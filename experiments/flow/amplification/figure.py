@@ -82,9 +82,9 @@ def caption(dataset) -> str:
         f"{config.gain:g}. c: shared: two of {config.shots} in a prompt; lone demonstrations "
         "overshoot in trained linear stacks, "
         f"those of half the length do not. d-f: {judged_panel.KEY}. e: the larger flow of layer 1 "
-        "on top; its lead falls by regression to the mean (docs/theory, "
-        '"The amplification theorem"). f: random stacks, worst gain and tying; κ: the order of '
-        "self-couplings. "
+        "on top; its lead falls by regression to the mean "
+        '(docs/theory, "The amplification theorem"). f: random stacks, worst gain and tying; κ: '
+        "the order of self-couplings. "
         f"Appendix: g-i, every stack (residual × {config.skips[0]:g}: over, or less, that with "
         "× 1; dashed: what a theorem asks for). "
         f"{_training(dataset)} d = {config.d}; "
