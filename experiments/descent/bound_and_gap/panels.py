@@ -6,7 +6,7 @@ from experiments.descent.bound_and_gap.claims import least_bounds, samples
 from experiments.descent.bound_and_gap.config import GRID, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.marks import direct_label, off_scale
 
 LEAST, SPREAD, GAP = style.BLACK, "0.55", style.METHOD["descent"]["color"]
 WORDS = {"noise": "noise", "shots": "demonstrations n", "depth": "layers"}
@@ -92,11 +92,12 @@ def over_c(ax, dataset):
     style.mean_band(ax, c, gap, None, GAP, None)
     direct_label(ax, c[0], total[:, 0].mean(), "bound + cost", LEAST, (2, 4))
     direct_label(ax, c[-1], bound[-1], "bound", SPREAD, (4, 1))
-    direct_label(ax, c[-1], cost[-1], "cost", SPREAD, (4, -5))
+    direct_label(ax, c[-1], cost[-1], "cost", SPREAD, (4, 0))
     direct_label(ax, c[0], gap[:, 0].mean(), "|gap|", GAP, (2, 4))
     _losses_end(ax, dataset, c[0])
     style.log_axes(ax, x=True, y=True)
     ax.set(xlabel="c, the noise of an update", ylabel="bound, gap", ylim=(1e-5, 300))
+    off_scale(ax, c, gap.mean(axis=0), GAP, ".0g")
     ax.set_title("at the middle of the grid")
 
 

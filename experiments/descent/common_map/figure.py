@@ -86,6 +86,7 @@ def caption(dataset) -> str:
         f"demonstrations. c: of what the layers add, at weights × "
         f"{middle_scale(dataset).scale.item():g}, larger marks for later layers. Numbers beside "
         f'0: rounding, for these maps are theorems (docs/theory, "Moments suffice"). Median of '
-        f"{config.runs} runs and the middle 80 %; {sum(map(style.missing, residuals))} not finite. "
+        f"{config.runs} runs and the middle 80 %, in the first sentence over all weights too; "
+        f"{sum(map(style.missing, residuals))} not finite. "
         f"d: {judged_panel.KEY}. d = {config.d}, n = {config.n}."
     )

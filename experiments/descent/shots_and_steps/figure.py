@@ -41,7 +41,7 @@ def against_shots(ax, dataset, rule):
     else:
         direct_label(ax, shots[0], best[0].item(), "ridge", RIDGE, (0, -4))
     color = LEAST_SQUARES if rule == "least squares" else RIDGE
-    style.line(ax, shots, best, color=color)
+    style.line(ax, shots, best.where(best > 0), color=color)
     off_scale(ax, shots, best, color, ".1g")
     for name, aside in zip(MODELS, (1 / 1.015, 1.015), strict=True):
         runs = 100 / config.d * dataset.error.sel(model=name).transpose("run", "shots")

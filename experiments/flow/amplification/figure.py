@@ -16,12 +16,12 @@ METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
 BESIDE = (4, 0)  # points from the end of a line to its name
 TRAINED = {  # kind, mode, half as long: name, points from the end of its line
     ("linear", "alone", ""): ("linear, alone", (7, 0)),
-    ("linear", "together", ""): ("linear, shared", (7, -1)),
-    ("linear", "alone", HALVED): ("linear, half length", (7, -1)),
-    ("softmax", "alone", ""): ("softmax, alone", (7, 1)),
-    ("softmax", "together", ""): ("softmax, shared", (7, -6)),
-    ("MLP", "alone", ""): ("MLP, alone", (7, -5)),
-    ("MLP", "together", ""): ("MLP, shared", (7, -6)),
+    ("linear", "together", ""): ("linear, shared", (7, 0)),
+    ("linear", "alone", HALVED): ("linear, half length", (7, 0)),
+    ("softmax", "alone", ""): ("softmax, alone", (7, 6)),
+    ("softmax", "together", ""): ("softmax, shared", (7, -2)),
+    ("MLP", "alone", ""): ("MLP, alone", (7, -1)),
+    ("MLP", "together", ""): ("MLP, shared", (7, -2)),
 }
 READINGS = {  # title, label and limits of the axis
     "disparity": ("more unequal?", "|log ratio|, last layer / first", (0.15, 35.0)),

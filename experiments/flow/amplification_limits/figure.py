@@ -17,7 +17,7 @@ LOOKS = dict(  # of reversals, and where their names stand: layer, points
         (
             ({"color": style.COLOURS[0], "marker": "o"}, "width 1", 16, (4, 5)),
             (style.METHOD["descent"], "descent", 64, (0, -5)),
-            ({"color": style.COLOURS[3], "marker": "D"}, "self-\ncoupling", 16, (5, 0)),
+            ({"color": style.COLOURS[5], "marker": "s"}, "self-\ncoupling", 16, (5, 0)),
         ),
         strict=True,
     )
@@ -86,7 +86,8 @@ def caption(dataset) -> str:
         f"({rows('w_kq')}), w_pv = ({rows('w_pv')}), d = ({rows('pair')}), x_query = "
         f"({rows('query')}), after 1, 2, ... layers: "
         f"{numbers(np.exp(dataset.found_log_ratio))}. d: median of {config.restarts} restarts and "
-        f"its interval; {style.missing(changes(dataset))} left out as not finite. "
+        f"its interval; grey: at most {config.small:g}; "
+        f"{style.missing(changes(dataset))} left out as not finite. "
         f"e: {judged_panel.KEY}. Appendix: f, g, the share that ends larger, of contributions of "
         "frozen demonstrations and of flows without a mask. The larger κ wins for "
         f"{float(right[0]):.0%} of the pairs with κ > -1 in f "
@@ -117,7 +118,10 @@ def _draw_reversals(ax, dataset):
 
 
 def _mark_end(ax, x, values, color):
-    """The last point, where it leaves the panel."""
+    """Points below the panel, with the number of the last."""
+    low = ax.get_ylim()[0]
+    for layer in x[:-1][values[:-1] < low]:
+        ax.plot(layer, low, "v", color=color, mfc="white", ms=5, clip_on=False, zorder=4)
     off_scale(ax, x[-1:], values[-1:], color, ".0e")
 
 
