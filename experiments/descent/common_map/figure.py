@@ -75,7 +75,7 @@ def caption(dataset) -> str:
     config, last = results.config_of(dataset), dataset.isel(layer=-1)
     residuals = (last.residual, last.query_residual, middle_scale(dataset).unexplained)
     softmax, causal, norm, mlp, linear = (
-        last.residual.sel(model=name).median().item()
+        middle_scale(last).residual.sel(model=name).median().item()
         for name in ("softmax", "linear, causal", "linear, norm", "linear, MLP", "linear")
     )
     return (
@@ -86,7 +86,7 @@ def caption(dataset) -> str:
         f"demonstrations. c: of what the layers add, at weights × "
         f"{middle_scale(dataset).scale.item():g}, larger marks for later layers. Numbers beside "
         f'0: rounding, for these maps are theorems (docs/theory, "Moments suffice"). Median of '
-        f"{config.runs} runs and the middle 80 %, in the first sentence over all weights too; "
+        f"{config.runs} runs and the middle 80 %, in the first sentence at weights × 1; "
         f"{sum(map(style.missing, residuals))} not finite. "
         f"d: {judged_panel.KEY}. d = {config.d}, n = {config.n}."
     )

@@ -72,7 +72,7 @@ def caption(dataset) -> str:
     right = dataset.agreement.median("run")
     dropped, total = int(dataset.dropped.sum()), dataset.dropped.size * config.pairs
     return (
-        "Depth amplifies most pairs of lone demonstrations if feedback is positive or weights are "
+        "Depth amplifies most pairs of lone demonstrations if w_kq = w_pv or weights are "
         "large; weak negative feedback and descent can reverse them. So does much of what ascent "
         f"finds. a, b: median over {config.runs} runs of the share of {config.pairs} pairs whose "
         "ratio, the larger flow after one layer on top, grows in every layer, each alone (a) and "
