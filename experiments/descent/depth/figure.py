@@ -122,12 +122,13 @@ def caption(dataset) -> str:
     overall = ratios["GD++"].median("run")
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
-        f"Layers whose training has settled equal steps: at most {worst:.3f} times the risk of tuned descent, "
-        f"and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. That is where "
+        f"Layers whose training has settled equal steps: at most {worst:.3f} times the risk of "
+        f"tuned descent, and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. That is where "
         f"{config.settled_runs} stacks or more have: {_named(enough)}."
         f"{_too_few(ratios['GD++'], at_rest, enough)} "
         f"All stacks have {overall.min():.1g} to {overall.max():.1g} times GD++'s risk in the "
-        f"median: far from trained, no verdict on depth rests on them. a, b: {config.runs} stacks a place; numbers at the top: stacks "
+        f"median: far from trained, no verdict on depth rests on them. a, b: "
+        f"{config.runs} stacks a place; numbers at the top: stacks "
         f"that explode on rare prompts; settled: a "
         f"Gauss-Newton step fitted on half of the prompts changes the risk on the other half by "
         f"less than {100 * config.settled:g} %. c: medians with 95 % intervals. "
