@@ -46,7 +46,7 @@ def plot(dataset):
     plot_gains(axes[0], groups, list(named), config, name=True)
     axes[0].set_title("mean over tasks")
     judged_panel.rows(axes[1], statements(config), samples(dataset), JUDGED, (-0.2, 0.3))
-    axes[1].set(xlabel="gain / unclipped risk", title="what is judged")
+    axes[1].set(xlabel="gain / unclipped risk, or share", title="what is judged")
     for ax, searches, title in (
         (axes[2], ALGORITHM, "Algorithm 1, by task"),
         (axes[3], (WIDE,), "all layers and modules, by task"),
@@ -66,6 +66,7 @@ def appendix(dataset):
     names = [f"{name}\n({cost:,.0f} prompts)" for name, cost in zip(SEARCHES, costs, strict=True)]
     rows = [gains.sel(search=name) for name in SEARCHES]
     plot_gains(ax, rows, names, results.config_of(dataset), name=True)
+    ax.locator_params(axis="x", nbins=6)
     return figure
 
 
@@ -80,8 +81,8 @@ def plot_gains(ax, rows, names, config, name=False):
         ax.plot(style.mean_ends(runs), [y, y], color=color, lw=0.8)
         ax.plot(runs.mean(0), y, marker, color=color)
         if name:
-            place = runs.mean(0)[-1], y[-1]
-            direct_label(ax, *place, f"on {prompts} prompts", color, (0, 4 if shift < 0 else -4))
+            x, offset = (runs.mean(0), (0, 4)) if shift < 0 else (style.mean_ends(runs)[1], (4, 0))
+            direct_label(ax, x[-1], y[-1], f"on {prompts} prompts", color, offset)
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.axvline(config.gain, color="grey", lw=0.8, ls=":", zorder=0)
     ax.set_yticks(range(len(names)), names)

@@ -29,7 +29,7 @@ def plot(dataset):
     bounds = statements(config)
     judged_panel.rows(axes[0], bounds, judged, RATIOS, (np.log10(0.45), np.log10(3)))
     axes[0].set_xticks(np.log10(FACTORS), [f"{factor:g}" for factor in FACTORS])
-    axes[0].set(xlabel="ratio of condition numbers", title="mean over matrices")
+    axes[0].set(xlabel="ratio of condition numbers or stable ranks", title="mean over matrices")
     judged_panel.rows(axes[1], bounds, judged, CORRELATIONS, (-0.6, 0.6))
     axes[1].set(xlabel="rank correlation", title="harm by clipping")
     for ax, (name, label) in zip(axes[2:4], MEASURES.items(), strict=True):

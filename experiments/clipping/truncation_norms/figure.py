@@ -14,7 +14,7 @@ SHARES = {
     "sum_when_trained": "Σ|G|², trained",
     "own": "|G_t| of that layer",
     "mlp_with_residuals": "block with MLP",
-    "unprovable": "rarest that can rise",
+    "unprovable": "rarest |G_t| that can rise",
 }
 LOGS = {
     "typical": "typical change",
@@ -137,7 +137,8 @@ def caption(dataset) -> str:
         f"({left_out(dataset)} diverged and left out), whose excess risk is {far:.3g} times that "
         f"of ridge regression; median and the middle 80 %; mean over ranks and layers, without the "
         f"last layer where later |G| count; dashes: what counts as rare. b, f: {judged_panel.KEY}. "
-        f"c: median and the middle 80 %. d: mean and its 95 % interval. e: the median (lines) and "
+        f"c: median and the middle 80 %. d: |log| (full) and its deviation over draws "
+        f"(dotted), mean and 95 % interval. e: the median (lines) and "
         f"the worst (dotted) of all random stacks; the star is {before:.2g} becoming {after:.2g}, "
         f"written down."
     )

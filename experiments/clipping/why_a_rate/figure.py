@@ -38,7 +38,14 @@ def plot(dataset):
             "correlation, or share",
             "agreement on ranks",
         ),
-        (axes[3], EDITS, (-0.3, 6), 0.1, "risk beside that after clipping", "other edits"),
+        (
+            axes[3],
+            EDITS,
+            (-0.3, 6),
+            0.1,
+            "log(risk / that after clipping), or |change|",
+            "other edits",
+        ),
         (
             axes[4],
             REGRETS,

@@ -138,8 +138,9 @@ def caption(dataset) -> str:
         f"N_l found by mixings of condition {config.condition:g} at most, chosen on "
         f"{config.searched_prompts} other prompts; dots: as trained. d: {judged_panel.KEY}; later: "
         f"where the range is least. Means over seeds, {lost} diverged runs left out; "
-        f"n = {config.n}, {config.prompts} prompts. Appendix (e, f): other ways to take a head "
-        "away. Our setting, modelled on A4 (2408.04532)."
+        f"n = {config.n}, {config.prompts} prompts (softmax: {config.softmax_prompts}). "
+        f"Appendix (e, f): other ways to take a head away, {config.ablation_prompts} prompts. "
+        "Our setting, modelled on A4 (2408.04532)."
     )
 
 

@@ -11,6 +11,7 @@ from lsa_lab.harness.marks import direct_label
 
 SHOWN = {"single": ":", "first": "--", "full": "-"}  # variants against n, and in training
 LINEAR, DESCENT = style.METHOD["linear"], style.METHOD["descent"]
+TRAINED = (LINEAR["color"], style.BLACK, style.METHOD["least squares"]["color"])  # in training
 
 JUDGED = {  # id without its depth
     "beats_ridge": "(H, 1, …) / ridge, every n",
@@ -107,12 +108,19 @@ def against_n(ax, dataset, name: str, spec):
 def every_variant(ax, dataset, name: str, spec):
     """All variants of a model, side by side, among the rules."""
     shots, variants = rules_against_n(ax, dataset, name, spec), dataset[f"heads, {name}"].values
-    for i, heads in enumerate(variants):
+    for i, (heads, color) in enumerate(zip(variants, in_order(len(variants)), strict=True)):
         x = shots * 1.03 ** (i - (len(variants) - 1) / 2)
-        look = dict(color=style.COLOURS[i % 6], marker=style.MARKERS[i % 6], ls="none", capsize=2)
+        look = dict(color=color, marker=style.MARKERS[i % 6], ls="none", capsize=2)
         style.mean_points(ax, x, variant_over_ridge(dataset, name, i), heads, **look)
     ax.set_title(f"{spec.architecture.depth} layers")
     ax.legend(loc="lower center", ncols=6)
+
+
+def in_order(count: int):  # -> [count, 4]
+    """Colours of no method."""
+    from matplotlib import colormaps
+
+    return colormaps["viridis"](np.linspace(0, 0.85, count))
 
 
 def variant_over_ridge(dataset, name: str, place: int):  # [S, shots]
@@ -128,7 +136,7 @@ def rules_against_n(ax, dataset, name: str, spec):
         color = style.METHOD.get(rule, DESCENT)["color"]
         style.line(ax, shots, risks, color=color)
         direct_label(ax, shots[-1], risks[-1], rule, color, (6, 0))
-    ax.axhline(1, color=style.BLACK, lw=0.8, ls=":", zorder=0)
+    ax.hlines(1, shots[0], shots[-1], color=style.BLACK, lw=0.8, ls=":", zorder=0)
     style.log_axes(ax, x=True, ticks=shots)
     ax.set(xlabel="demonstrations n", ylabel="risk / ridge's", ylim=(0, None))
     return shots
@@ -138,7 +146,7 @@ def training(ax, dataset, config):
     """The loss of the first and of the full variant, for as long as each is trained."""
     for i, (name, spec) in enumerate(config.models):
         variants, total = spec.architecture.variants, spec.training.steps
-        losses, color = dataset[f"loss, {name}"].values, style.COLOURS[i % 6]
+        losses, color = dataset[f"loss, {name}"].values, TRAINED[i % len(TRAINED)]
         steps = (np.arange(losses.shape[-1]) + 0.5) / losses.shape[-1] * total
         for place, dashes in ((0, ":"), (-1, "-")) if len(losses) > 1 else ((-1, "-"),):
             middle = np.nanmedian(losses[place], axis=0)
@@ -173,7 +181,7 @@ def caption(dataset) -> str:
         f"{' and '.join(beaten[-2:]) or 'no rule'}; none that ignores directions can be below "
         "rotation-equivariant Bayes; descent has a tuned size for each of as many steps as a model "
         "has layers. c: models of one head a layer (dotted), of many in the first (dashed), in all "
-        "(full). d: dotted, one head a layer. "
+        "(full). d: dotted, one head a layer; grey, trained longer. "
         f"e, f: {judged_panel.KEY}; n = {config.judged} if not said. Means of {seeds} seeds and "
         f"their 95 % intervals. Linear attention, d = {task.d}, s = {task.sparsity}, "
         f"σ = {task.noise_std:g}, prompts in units of their own, trained on "

@@ -142,7 +142,8 @@ def plot_heads(ax, dataset):
     colors = (DESCENT["color"], *greys, PREPROCESSED["color"])
     for color, used in zip(colors, (*fewer, every), strict=True):
         name = "raw" if used == "raw" else f"{used} head{'' if used == '1' else 's'}"
-        curve(ax, dataset.t, dataset.by_heads.sel(used=used), color, "-", name, (4, 0), -1)
+        below = -1 if used == every else 0  # of ridge's line
+        curve(ax, dataset.t, dataset.by_heads.sel(used=used), color, "-", name, (4, below), -1)
     levels(ax, medians(dataset.of_rule, RIDGE), left=True)
     of_steps(ax, dataset.t.values, 0.4)
     ax.set(ylabel="excess risk", title="fewer heads than covariates")

@@ -99,7 +99,7 @@ def kinds_of_weights(ax, dataset):
             ax.plot(values.mean(), row, **point, ls="none", ms=5, **face)
             if rule == SPARSE_BAYES:
                 kind = WEIGHTS[runs.T.tolist().index(values.tolist())]
-                direct_label(ax, values.mean(), row, kind, look(rule)["color"], (0, -5))
+                direct_label(ax, values.mean(), row, kind, look(rule)["color"], (3, -5))
     ax.axvline(1, color=style.BLACK, lw=1.2)
     ax.set_yticks(range(len(rules)), rules, fontsize=7)
     ax.set(xlabel=OVER, xlim=(0, 1.7), ylim=(len(rules) - 0.2, -0.6))

@@ -48,7 +48,10 @@ def relative_by_size(ax, dataset):
     ends = {"random": 1.0}
     for i, rule in enumerate(COMPARED):
         runs = ratio.sel(rule=rule).values
-        medians(ax, sizes * 1.06 ** (1 - i), runs, rule)
+        x = sizes * 1.06 ** (1 - i)
+        medians(ax, x, runs, rule)
+        for edge in x[np.quantile(runs, style.QUANTILES[1], axis=0) > 3]:  # a bar that leaves
+            ax.plot(edge, 3, "^", color=style.METHOD[rule]["color"], ms=3, clip_on=False)
         ends[rule] = float(np.median(runs[:, -1]))
     ax.axhline(1, color=style.METHOD["random"]["color"], lw=1.2)
     end_labels(ax, ends, [style.METHOD[rule]["color"] for rule in ends])

@@ -82,7 +82,7 @@ def chosen_subsets(ax, dataset):
     gaps = (
         (f"{max(config.depths)} layers", dataset.subset, deep, 1, 0.9, (3, 2)),
         ("1 layer", dataset.one_layer, shallow, 1, 0.1, (4, -1)),
-        ("bound, 1 layer", dataset.bound, bound, 0, 0.5, (6, 0)),
+        ("bound, 1 layer", dataset.bound, bound, 0, 0.5, (3, 3)),
     )
     for i, (label, values, look, at, share, offset) in enumerate(gaps):
         values = values.transpose("run", "pick")
