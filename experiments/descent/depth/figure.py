@@ -123,8 +123,8 @@ def caption(dataset) -> str:
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
         f"Layers whose training has settled equal steps: at most {worst:.3f} times the risk of "
-        f"tuned descent, and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. That is where "
-        f"{config.settled_runs} stacks or more have: {_named(enough)}."
+        f"tuned descent, and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. "
+        f"That is where {config.settled_runs} stacks or more have: {_named(enough)}."
         f"{_too_few(ratios['GD++'], at_rest, enough)} "
         f"All stacks have {overall.min():.1g} to {overall.max():.1g} times GD++'s risk in the "
         f"median: far from trained, no verdict on depth rests on them. a, b: "
