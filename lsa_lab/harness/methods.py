@@ -22,18 +22,18 @@ def _look(color: str, marker: str | None = None) -> dict[str, Any]:
 METHOD: dict[str, dict[str, Any]] = {
     # models
     "linear": _look(BLUE, "o"),
-    "linear, causal": _look(BLUE, "<"),
+    "linear, causal": _look(BLUE, "d"),
     "linear, norm": _look(BLUE, "D"),
     "linear, MLP": _look(BLUE, "P"),
     "linear, query a key": _look(BLUE, "X"),
     "linear, narrow keys": _look(BLUE, "v"),
     "softmax": _look(VERMILION, "s"),
-    "softmax, causal": _look(VERMILION, "<"),
+    "softmax, causal": _look(VERMILION, "d"),
     "softmax, norm": _look(VERMILION, "D"),
     "softmax, norm, MLP": _look(VERMILION, "P"),
     # algorithms
     "descent": _look(GREEN, "^"),
-    "descent, causal": _look(GREEN, "<"),
+    "descent, causal": _look(GREEN, "d"),
     "GD++": _look(PURPLE, "D"),
     "preconditioned descent": _look(ORANGE, "v"),
     "preprocessed descent": _look(SKY, "P"),

@@ -31,7 +31,7 @@ def plot(dataset):
 
 def look_of(model: str) -> dict:
     """The method's own; hollow with random weights."""
-    look = style.METHOD[model.split()[-1]]
+    look = style.METHOD[f"{model.split()[-1]}, causal"]
     return look | {"mfc": "white"} if model.startswith("random") else look
 
 
