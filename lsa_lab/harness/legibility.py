@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LEAST_TYPE = 7.0  # points, at the width at which the figure is printed
 WIDTHS = (3.25, 5.5, 6.75)  # inches of a text block
 MOST_PANELS = 6
+COLORBAR = "<colorbar>"  # what Matplotlib labels the axes of one
 _TOUCH = 0.75  # points by which two boxes may overlap: they hold some air
 
 
@@ -34,7 +35,7 @@ def faults(figure: "Figure") -> list[str]:
 
 def panels(figure: "Figure") -> "list[Axes]":
     """The axes that hold data: no colour bars, no second scales."""
-    return [ax for ax in figure.axes if ax.get_visible() and ax.get_label() != "<colorbar>"]
+    return [ax for ax in figure.axes if ax.get_visible() and ax.get_label() != COLORBAR]
 
 
 def _form(figure: "Figure") -> Iterator[str]:

@@ -10,17 +10,17 @@ stand beside models, and share their colours.
 from typing import Any
 
 BLACK, GREY = "#000000", "#767676"
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = (
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"),
-)
+# Okabe and Ito's colours: told apart with any kind of colour vision. Yellow is left out: it is
+# too pale for a line on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = COLOURS
 
 
 def _look(color: str, marker: str | None = None) -> dict[str, Any]:
     return {"color": color, "marker": marker}
 
 
-METHOD: dict[str, dict[str, Any]] = {
-    # models
+MODELS = {  # and the algorithms and known rules beside them
     "linear": _look(BLUE, "o"),
     "linear, causal": _look(BLUE, "d"),
     "linear, norm": _look(BLUE, "D"),
@@ -44,7 +44,8 @@ METHOD: dict[str, dict[str, Any]] = {
     "Lasso": _look(ORANGE, ">"),
     "sparse Bayes": _look(PURPLE, "p"),
     "rotation-equivariant Bayes": _look(GREY, "h"),
-    # selection of demonstrations
+}
+SELECTION = {
     "random": _look(GREY, "X"),
     "best of 5": _look(GREY, "^"),
     "stratified": _look(GREY, "*"),
@@ -62,3 +63,4 @@ METHOD: dict[str, dict[str, Any]] = {
     "contribution": _look(BLUE, "*"),
     "GradS": _look(VERMILION, "o"),
 }
+METHOD: dict[str, dict[str, Any]] = MODELS | SELECTION

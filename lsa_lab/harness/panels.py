@@ -4,25 +4,22 @@ Panels are lettered in reading order, as ``style.figure`` does. The panel keeps 
 it is laid out anew at the width asked for, not scaled.
 """
 
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lsa_lab.harness import style
+from lsa_lab.harness import legibility, style
 from lsa_lab.harness.overrides import RefusalError
+from lsa_lab.harness.pictures import KINDS, content
 from lsa_lab.results import write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# What a file says of its date is left out, so that the same data give the same bytes.
-KINDS = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_COLORBAR = "<colorbar>"  # what Matplotlib labels the axes of one
 
 
 def save(pictures: "Sequence[Figure]", letter: str, width: float, folder: Path) -> list[Path]:
@@ -34,11 +31,9 @@ def save(pictures: "Sequence[Figure]", letter: str, width: float, folder: Path) 
     picture, paths = next(each for each in pictures if letter in panels_of(each)), []
     with style.context():
         keep_only(picture, letter, width)
-        for kind, metadata in KINDS.items():
-            content = io.BytesIO()
-            picture.savefig(content, format=kind, metadata=metadata)
+        for kind in KINDS:
             paths.append(folder / f"panel_{letter}.{kind}")
-            write(paths[-1], content.getvalue())
+            write(paths[-1], content(picture, kind))
     return paths
 
 
@@ -75,7 +70,7 @@ def keep_only(picture: "Figure", letter: str, width: float) -> None:
 
 def panels_of(picture: "Figure") -> "dict[str, Axes]":
     """The panels by letter: that of the title at the left, else that of the reading order."""
-    axes = [ax for ax in picture.axes if ax.get_label() != _COLORBAR]
+    axes = legibility.panels(picture)
     titles = [ax.get_title(loc="left") for ax in axes]
     letters = titles if set(titles) <= set(_LETTERS) and len(set(titles)) == len(axes) else _LETTERS
     return dict(zip(letters, axes, strict=False))
@@ -93,7 +88,7 @@ def _height(picture: "Figure", panel: "Axes", width: float) -> float:
 def _scale(picture: "Figure", panel: "Axes") -> tuple[Any, str] | None:
     """What of the panel is coloured by a colorbar of the figure, and the colorbar's label."""
     for bar in picture.axes:
-        if bar.get_label() != _COLORBAR:
+        if bar.get_label() != legibility.COLORBAR:
             continue
         for artist in (*panel.collections, *panel.images):
             if artist.get_array() is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsa_lab import results
 from lsa_lab.claims import Claim, Statement, judge
-from lsa_lab.harness import measured, panels, process, style
+from lsa_lab.harness import measured, panels, pictures, process, style
 from lsa_lab.harness.clock import Past
 from lsa_lab.harness.folders import identity, last_run
 from lsa_lab.harness.laboratory import Experiment
@@ -127,9 +127,9 @@ def draw(experiment: Experiment, folder: Path) -> None:
     door = experiment.door("figure")
     caption = " ".join(door.caption(dataset).split())
     with style.context():
-        style.save(door.plot(dataset), folder)
+        pictures.save(door.plot(dataset), folder)
         if hasattr(door, "appendix"):
-            style.save(door.appendix(dataset), folder, "appendix")
+            pictures.save(door.appendix(dataset), folder, "appendix")
     results.write(folder / "caption.txt", f"{caption}\n".encode())
 
 
@@ -138,7 +138,7 @@ def draw_captioned(experiment: Experiment, folder: Path) -> Path:
     dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
     caption = " ".join(door.caption(dataset).split())
     with style.context():
-        style.save(style.with_caption(door.plot(dataset), caption), folder, "captioned")
+        pictures.save(pictures.with_caption(door.plot(dataset), caption), folder, "captioned")
     return folder / "captioned.pdf"
 
 

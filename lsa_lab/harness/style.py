@@ -4,18 +4,14 @@ Figures are made without pyplot: no window, no global state, and the same bytes 
 """
 
 import contextlib
-import io
-import textwrap
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lsa_lab.harness.methods import BLACK, METHOD
-from lsa_lab.results import write
+from lsa_lab.harness.methods import BLACK, COLOURS, METHOD
 from lsa_lab.statistics import mean_interval, median_interval
 
 __all__ = ["BLACK", "COLOURS", "MARKERS", "METHOD"]
@@ -24,12 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours: told apart with any kind of colour vision. Yellow is left out: it is
-# too pale for a line on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
-
-_LETTERS, _LINE = 18, 0.14  # letters to an inch, and inches to a line, at 7 points
 
 # The middle 80 % of the runs: a statement about runs, not about the error of their median.
 QUANTILES = (0.1, 0.9)
@@ -52,8 +43,6 @@ _SETTINGS = {
     "svg.hashsalt": "lsa-lab",
 }
 _SCREEN = 120  # dots an inch, of two pixels each: type of 8 points is as large as a notebook's text
-
-_WITHOUT_DATE = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 
 
 @contextlib.contextmanager
@@ -229,43 +218,3 @@ def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | Non
     if y:
         ax.set_yscale("log")
         ax.yaxis.set_minor_formatter(NullFormatter())
-
-
-def with_caption(picture: "Figure", text: str) -> "Figure":
-    """The picture with its caption below it, for a slide; elsewhere the caption is text beside."""
-    width, height = picture.get_size_inches()
-    lines = textwrap.wrap(text, int(width * _LETTERS))
-    room = (len(lines) + 1) * _LINE
-    picture.set_size_inches(width, height + room)
-    share = room / (height + room)
-    picture.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
-    picture.text(0.01, share - _LINE / 2 / (height + room), "\n".join(lines), va="top", fontsize=7)
-    return picture
-
-
-def save(picture: "Figure", folder: Path, name: str = "figure") -> None:
-    """NAME.pdf and NAME.png."""
-    for kind in _WITHOUT_DATE:
-        write(folder / f"{name}.{kind}", content(picture, kind))
-
-
-def content(picture: "Figure", kind: str) -> bytes:
-    """The file of a kind, pdf or png, without a date: the same data give the same bytes."""
-    file = io.BytesIO()
-    with context():
-        _settle(picture)
-        picture.savefig(file, format=kind, metadata=_WITHOUT_DATE[kind])
-    return file.getvalue()
-
-
-def _settle(picture: "Figure") -> None:
-    """Lay the picture out once for all kinds of file, with positions rounded: the layout's solver
-    varies in its last bits, which a coordinate on the edge of a rounding would show."""
-    from matplotlib.transforms import Bbox
-
-    if picture.get_layout_engine() is None:
-        return
-    picture.draw_without_rendering()
-    picture.set_layout_engine("none")
-    for ax in picture.axes:
-        ax.set_position(Bbox(ax.get_position(original=True).get_points().round(4)))

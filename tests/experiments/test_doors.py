@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lsa_lab import results
-from lsa_lab.harness import folders, runner, style
+from lsa_lab.harness import folders, pictures, runner, style
 from lsa_lab.harness.laboratory import TIERS, experiments_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,7 @@ def test_the_smoke_tier_runs(name, tmp_path, trained_models, monkeypatch):
     assert all(claim.startswith(f"{name}.") for claim in outcome.facts["verdicts"])
     with style.context():
         again = experiment.door("figure").plot(results.load(folder / "result.nc"))
-    assert style.content(again, "pdf") == (folder / "figure.pdf").read_bytes()
+    assert pictures.content(again, "pdf") == (folder / "figure.pdf").read_bytes()
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

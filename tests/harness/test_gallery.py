@@ -51,8 +51,8 @@ def test_an_experiment_rests_on_the_statements_that_say_they_are_judged_by_it(tm
 
 
 def test_the_size_of_a_picture_is_read_from_its_header(tmp_path):
-    from lsa_lab.harness import style
+    from lsa_lab.harness import pictures, style
 
     picture, _ = style.figure(3.25, 2.0)
-    style.save(picture, tmp_path)
+    pictures.save(picture, tmp_path)
     assert gallery.pixels(tmp_path / "figure.png") == (650, 400)

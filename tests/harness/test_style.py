@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from lsa_lab.harness import style
+from lsa_lab.harness import methods, style
 from lsa_lab.statistics import mean_interval, median_interval
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,3 +62,9 @@ def test_an_appendix_goes_on_in_the_letters():
         assert [ax.get_title("left") for ax in axes] == ["g", "h"]
     assert style.figure(3.25, 2, first="g")[1][0].get_title("left") == "g"
     assert style.figure(3.25, 2)[1][0].get_title("left") == ""
+
+
+@pytest.mark.parametrize("group", [methods.MODELS, methods.SELECTION])
+def test_no_two_methods_that_stand_side_by_side_look_the_same(group):
+    looks = [tuple(look.values()) for look in group.values()]
+    assert len(set(looks)) == len(looks)
