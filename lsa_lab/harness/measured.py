@@ -26,7 +26,8 @@ class Meter:
 
     hits: int = 0  # programs that the cache had
     misses: int = 0  # and those that were compiled anew
-    memory: int | None = None  # bytes: the most that the process had at a time
+    # Bytes: the most that the process had at a time, what earlier experiments left included.
+    memory: int | None = None
 
     @property
     def start(self) -> str | None:

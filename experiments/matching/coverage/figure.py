@@ -46,6 +46,7 @@ def name_rows(ax, ratio):
     ax.set_yticks(range(len(RULES)), [NAMES[rule] for rule in RULES])
     rule = PROXIES[1]
     ends = style.mean_ends(ratio.sel(rule=rule).transpose("run", "n").values)[1]
+    # Two or more runs have an interval; without one the name stands at the line of random subsets.
     ends = np.clip(np.nan_to_num(ends, nan=1.0), SPANS[CLASSES][0], 1.0)
     for step, n, end in zip(offsets(ratio), ratio.n.values, ends, strict=True):
         direct_label(ax, end, RULES.index(rule) + step, f"n = {n}", "dimgrey")

@@ -40,8 +40,9 @@ class Row(NamedTuple):
 
 def obey(options: argparse.Namespace) -> int:
     """The experiments by theme, one a line, each with its largest tier that has run: the time and
-    the memory of the last run, and how many statements hold, fail and are undecided. With a NAME
-    all there is to know of that experiment."""
+    the memory of the last run (in a series with what earlier experiments left in the process), and
+    how many statements hold, fail and are undecided. With a NAME all there is to know of that
+    experiment."""
     experiments = command_options.chosen(options)
     if options.names:
         print("\n\n".join(_whole(experiment, options.out) for experiment in experiments))
