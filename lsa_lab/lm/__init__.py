@@ -1,0 +1,1 @@
+"""Decoders from disk, whose walk the analyses and selections of this library take."""

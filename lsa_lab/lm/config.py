@@ -1,0 +1,60 @@
+"""The shape of a decoder: what tells Llama, Qwen2, GPT-2, GPT-J and GPT-NeoX apart."""
+
+import dataclasses
+from typing import Literal
+
+import jax
+
+Norm = Literal["rms", "layer"]
+Activation = Literal["silu", "gelu", "gelu_tanh"]
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """What a decoder is made of. jit and vmap take it as a constant, wherever it stands.
+
+    ``num_groups``: heads h·G/H, ... of one group share keys and values (G = H: each has its own).
+    ``rotary_width``: so many coordinates of every query and key are turned by the token's place,
+    in pairs (i, i + r/2); None where places are learned, or where there are none at all.
+    ``parallel``: MLP and attention read the same stream; otherwise the MLP reads what attention
+    has left. ``tied``: the unembedding is the embedding.
+    """
+
+    num_layers: int  # L
+    num_heads: int  # H
+    num_groups: int  # G
+    key_width: int  # k
+    width: int  # D
+    mlp_width: int  # m
+    vocabulary: int  # V
+    context: int  # the most tokens of a prompt
+    norm: Norm = "rms"
+    norm_epsilon: float = 1e-5
+    activation: Activation = "silu"
+    gated: bool = True
+    parallel: bool = False
+    rotary_width: int | None = None
+    rotary_base: float = 10_000.0
+    learned_positions: bool = False
+    tied: bool = False
+    query_biases: bool = False  # of queries, keys and values
+    write_biases: bool = False  # of attention's output
+    mlp_biases: bool = False
+    unembedding_bias: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("num_layers", "num_heads", "num_groups", "key_width", "width", "mlp_width"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; the nearest valid value is 1")
+        if self.num_heads % self.num_groups:
+            raise ValueError(
+                f"num_groups is {self.num_groups}, which does not divide num_heads = "
+                f"{self.num_heads}: every group has equally many heads"
+            )
+        rotary = self.rotary_width
+        if rotary is not None and not (rotary % 2 == 0 and 0 < rotary <= self.key_width):
+            raise ValueError(
+                f"rotary_width is {rotary}; expected an even number up to key_width = "
+                f"{self.key_width}"
+            )
