@@ -14,12 +14,13 @@ FLOORS = [
     {"prompts", "claims", "results"},
     {"tasks", "estimators"},
     {"models", "theory"},
-    {"training", "analyses", "selection", "interop"},
+    {"training", "analyses", "selection", "interop", "lm"},
     {"harness"},
 ]
 # Files at the top that belong to a room.
 ANNEXES = {
     "arguments": "prompts",
+    "cache": "results",
     "provenance": "results",
     "statistics": "claims",
     "checkpoints": "training",
@@ -31,7 +32,7 @@ ANNEXES = {
 # Rooms whose files may import each other, as those of one package always may; elsewhere they meet
 # through arguments.
 OPEN = {"prompts", "models", "theory", "estimators", "training", "results", "claims", "harness"}
-OPEN |= {"interop"}
+OPEN |= {"interop", "lm"}
 
 HEAVY = {
     "xarray",
@@ -47,6 +48,8 @@ HEAVY = {
     "jinja2",
     "rich.progress",
     "safetensors",
+    "gguf",
+    "tokenizers",
     "experiments",
 }
 

@@ -4,14 +4,10 @@ The library reads no environment and sets nothing; tests choose stricter setting
 """
 
 import os
-from pathlib import Path
+
+from lsa_lab.cache import cache
 
 MOST_DEVICES = 8
-
-
-def cache() -> Path:
-    """Where compiled programs, checkpoints and throw-away results go: LSA_LAB_CACHE, or .cache."""
-    return Path(os.environ.get("LSA_LAB_CACHE") or ".cache")
 
 
 def set_environment() -> None:

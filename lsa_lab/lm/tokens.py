@@ -1,0 +1,137 @@
+"""Text to token ids and back, as the model's own tokenizer does it."""
+
+import dataclasses
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import tokenizers
+
+UNKNOWN = "<unk>"  # what a whole-word tokenizer makes of any other word
+_CONTROL = 3  # tokens of a GGUF that stand for no text, such as the end of a document
+
+# Where a GGUF's tokenizer cuts a text before any merge, by its name in ``tokenizer.ggml.pre``: the
+# digits, then the words. An empty pattern stands for that of GPT-2 (Radford et al. 2019).
+_CUTS = {
+    "gpt-2": (False, ""),
+    "smollm": (True, ""),
+    "qwen2": (
+        False,
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tokenizer:
+    """A tokenizer of the package ``tokenizers``, and what it puts before every text.
+
+    Texts that are run one after the other are encoded one by one: a token never spans two of them.
+    """
+
+    rules: "tokenizers.Tokenizer"
+    start: tuple[int, ...] = ()  # ids before the first text, such as a begin-of-text token
+
+    @property
+    def vocabulary(self) -> int:
+        """Its number of tokens, with the special ones."""
+        return self.rules.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without ``start``."""
+        return self.rules.encode(text, add_special_tokens=False).ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, special tokens spelled out."""
+        return self.rules.decode([int(i) for i in ids], skip_special_tokens=False)
+
+    def ids_of_word(self, word: str) -> list[int]:
+        """The ids of a word that follows another, so with the space that its tokens may hold."""
+        return self.encode(f" {word.strip()}")
+
+
+def from_file(path: str | Path) -> Tokenizer:
+    """The tokenizer of a ``tokenizer.json``."""
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"no tokenizer at {path}: name a tokenizer.json")
+    try:
+        rules = _package().Tokenizer.from_file(str(path))
+    except Exception as error:  # the package raises nothing narrower
+        raise ValueError(f"{path} is no tokenizer.json: {error}") from None
+    return Tokenizer(rules, tuple(rules.encode("").ids))
+
+
+def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
+    """The byte-level BPE of a GGUF: its tokens, its merges, and the cuts that its ``pre`` names."""
+    package = _package()
+    fields = {key.removeprefix("tokenizer.ggml."): value for key, value in metadata.items()}
+    if fields.get("model") != "gpt2":
+        raise ValueError(
+            f"the GGUF's tokenizer is of the kind {fields.get('model')!r}, and only byte-level BPE "
+            "('gpt2') is read from a GGUF: load a folder with the model's tokenizer.json"
+        )
+    words, merges = fields["tokens"], fields["merges"]
+    ids = {word: i for i, word in enumerate(words)}
+    pairs = [(left, right) for left, right in (merge.split(" ") for merge in merges)]
+    rules = package.Tokenizer(package.models.BPE(vocab=ids, merges=pairs))
+    rules.pre_tokenizer = _cuts(fields.get("pre", "default"))
+    rules.decoder = package.decoders.ByteLevel()
+    if fields.get("pre") == "qwen2":
+        rules.normalizer = package.normalizers.NFC()
+    kinds = fields.get("token_type", ())
+    rules.add_special_tokens(
+        [
+            package.AddedToken(word, special=True, normalized=False)
+            for word, kind in zip(words, kinds, strict=False)
+            if kind == _CONTROL
+        ]
+    )
+    start = (int(fields["bos_token_id"]),) if fields.get("add_bos_token") else ()
+    return Tokenizer(rules, start)
+
+
+def of_words(words: Sequence[str]) -> Tokenizer:
+    """One token a word, cut at white space; token 0 is any word that is not among these."""
+    package = _package()
+    if len({*words, UNKNOWN}) < len(words) + 1:
+        raise ValueError(f"words {list(words)} repeat each other or {UNKNOWN!r}: name each once")
+    ids = {word: i for i, word in enumerate([UNKNOWN, *words])}
+    rules = package.Tokenizer(package.models.WordLevel(vocab=ids, unk_token=UNKNOWN))
+    rules.pre_tokenizer = package.pre_tokenizers.WhitespaceSplit()
+    return Tokenizer(rules)
+
+
+def check_fits(tokenizer: Tokenizer, vocabulary: int) -> None:
+    """Raise unless the model has an embedding for every token; it may have more."""
+    if tokenizer.vocabulary > vocabulary:
+        raise ValueError(
+            f"the tokenizer has {tokenizer.vocabulary} tokens and the model's vocabulary "
+            f"{vocabulary}: give the tokenizer that the model was trained with"
+        )
+
+
+def _cuts(name: str) -> Any:
+    package = _package()
+    if name not in _CUTS:
+        listed = ", ".join(_CUTS)
+        raise ValueError(
+            f"the GGUF's pre-tokenizer is {name!r}, and only {listed} are known: load a folder "
+            "with the model's tokenizer.json"
+        )
+    pre, (digits, pattern) = package.pre_tokenizers, _CUTS[name]
+    parts = [pre.Digits(individual_digits=True)] if digits else []
+    if pattern:
+        parts.append(pre.Split(package.Regex(pattern), "isolated"))
+    parts.append(pre.ByteLevel(add_prefix_space=False, use_regex=not pattern))
+    return pre.Sequence(parts)
+
+
+def _package() -> Any:
+    try:
+        return importlib.import_module("tokenizers")
+    except ImportError as error:
+        raise ImportError("tokenizers need the extra: pip install 'lsa-lab[lm]'") from error
