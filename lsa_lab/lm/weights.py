@@ -5,7 +5,6 @@ import math
 import chex
 import flax.struct
 import jax
-import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 

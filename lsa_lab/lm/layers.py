@@ -1,0 +1,174 @@
+"""What a layer of a decoder adds to the stream.
+
+With u = norm(h), keys and values of head h's group g, and R_t the rotation of place t, a layer adds
+to token t of the stream
+
+    Σ_h W_O^h Σ_{i≤t} a_ti (W_V^g u_i + b_v) + b_o,
+    a_ti = softmax_i (R_i (W_K^g u_i + b_k)) · (R_t (W_Q^h u_t + b_q)),
+
+and W_out φ(u') + b_out of the stream that attention has left (Vaswani et al. 1706.03762; rotary
+places: Su et al. 2104.09864), or of the one that attention has read where the config says
+``parallel``. u' = norm(h) has a scale of its own, and φ(u) = act(W_gate u) ⊙ W_in u where there is
+a gate (Shazeer 2002.05202), act(W_in u + b_in) where there is none.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import DTypeLike
+
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.weights import Params
+
+
+class Past(flax.struct.PyTreeNode):
+    """What tokens before a prompt have left for it to read; their keys are turned already."""
+
+    keys: Array  # [L, G, P, k]
+    values: Array  # [L, G, P, k]
+
+    @property
+    def num_tokens(self) -> int:
+        """P, the place of the first token after them."""
+        return self.keys.shape[-2]
+
+
+class Layer(NamedTuple):
+    """What one layer runs on: leaves without the axis L."""
+
+    params: Params
+    gate: Array | None = None  # [H]
+    fill: Array | None = None  # [H, T, D]
+    past: Past | None = None  # keys and values [G, P, k]
+
+
+def step(
+    stream: Array, layer: Layer, config: Config
+) -> tuple[Array, Array, Past]:  # [T, D], [H, T, D], [G, T, k] x 2
+    """The stream after one layer, the heads' writes, and the keys and values of its tokens."""
+    params = layer.params
+    rows = norm(stream, params.attention_norm_scale, params.attention_norm_offset, config)
+    read, left = _attend(rows, layer, config)  # [T, H, k]
+    if layer.gate is not None:
+        read = read * layer.gate[None, :, None]
+    heads = jnp.einsum("hdk,thk->htd", params.w_o, read)
+    after = stream + jnp.einsum("hdk,thk->td", params.w_o, read)
+    if layer.fill is not None:
+        heads, after = heads + layer.fill, after + layer.fill.sum(0)
+    after = plus(after, params.b_o)
+    source = stream if config.parallel else after
+    rows = norm(source, params.mlp_norm_scale, params.mlp_norm_offset, config)
+    return after + _mlp(rows, params, config), heads, left
+
+
+def norm(rows: Array, scale: Array, offset: Array | None, config: Config) -> Array:  # [..., D]
+    """u ⊙ scale / √(mean u² + ε) + offset, of the centred u where the norm is a layer norm."""
+    wide = rows.astype(at_least_single(rows.dtype))  # half precision overflows
+    if config.norm == "layer":
+        wide = wide - wide.mean(-1, keepdims=True)
+    unit = wide * jax.lax.rsqrt((wide**2).mean(-1, keepdims=True) + config.norm_epsilon)
+    return plus(unit.astype(rows.dtype) * jnp.broadcast_to(scale, rows.shape), offset)
+
+
+def attention_weights(stream: Array, layer: Layer, config: Config) -> Array:  # [H, T, P+T]
+    """The a_ti of every head, the past's tokens before the prompt's own."""
+    params = layer.params
+    rows = norm(stream, params.attention_norm_scale, params.attention_norm_offset, config)
+    queries, keys, _ = _projected(rows, layer, config)
+    scores = jnp.concatenate(_weights(queries, keys, layer.past, rows.dtype), axis=-1)
+    return scores.reshape(config.num_heads, rows.shape[0], -1)
+
+
+def at_least_single(dtype: DTypeLike) -> DTypeLike:
+    """float32 in place of half precision: sums of squares, softmax and angles are formed in it."""
+    return jnp.float32 if jnp.finfo(dtype).bits < 32 else dtype
+
+
+def _attend(rows: Array, layer: Layer, config: Config) -> tuple[Array, Past]:  # [T, H, k]
+    """Σ_i a_ti v_i for every head; the past is read beside the prompt, never copied to it."""
+    queries, keys, values = _projected(rows, layer, config)
+    past = layer.past
+    before, own = _weights(queries, keys, past, rows.dtype)
+    read = jnp.einsum("grti,gik->tgrk", own, values)
+    if past is not None:
+        read = read + jnp.einsum("grti,gik->tgrk", before, past.values)
+    read = read.reshape(rows.shape[0], config.num_heads, config.key_width)
+    return read, Past(keys, values)
+
+
+def _projected(
+    rows: Array, layer: Layer, config: Config
+) -> tuple[Array, Array, Array]:  # [G, H/G, T, k], [G, T, k] x 2
+    """Queries, keys and values, the first two turned by their places."""
+    params = layer.params
+    start = 0 if layer.past is None else layer.past.num_tokens
+    turn = functools.partial(_turned, start=start, config=config)
+    queries = _project(params.w_q, params.b_q, rows)
+    keys = _project(params.w_k, params.b_k, rows)
+    values = _project(params.w_v, params.b_v, rows)
+    sharing = config.num_heads // config.num_groups
+    grouped = turn(queries).reshape(config.num_groups, sharing, *queries.shape[1:])
+    return grouped, turn(keys), values
+
+
+def _weights(
+    queries: Array, keys: Array, past: Past | None, dtype: DTypeLike
+) -> tuple[Array, Array]:  # [G, H/G, T, P], [G, H/G, T, T]
+    """The softmax over the past and over the tokens up to t, in two parts."""
+    wide = at_least_single(dtype)
+    num_tokens = keys.shape[1]
+    own = jnp.einsum("grtk,gik->grti", queries, keys).astype(wide)
+    readable = jnp.tril(jnp.ones((num_tokens, num_tokens), bool))
+    own = jnp.where(readable[None, None], own, -jnp.inf)
+    peak = own.max(-1, keepdims=True)
+    before = own[..., :0]
+    if past is not None:
+        before = jnp.einsum("grtk,gik->grti", queries, past.keys).astype(wide)
+        peak = jnp.maximum(peak, before.max(-1, keepdims=True))
+    peak = jax.lax.stop_gradient(peak)
+    before, own = jnp.exp(before - peak), jnp.exp(own - peak)
+    total = before.sum(-1, keepdims=True) + own.sum(-1, keepdims=True)
+    return (before / total).astype(dtype), (own / total).astype(dtype)
+
+
+def _turned(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
+    """The first r coordinates of every row, turned in pairs by angles t / base^(2i/r)."""
+    r = config.rotary_width
+    if r is None:
+        return rows
+    wide = at_least_single(rows.dtype)
+    speeds = config.rotary_base ** (-jnp.arange(0, r, 2, dtype=wide) / r)
+    angles = jnp.arange(start, start + rows.shape[-2], dtype=wide)[:, None] * speeds[None]
+    cos, sin = jnp.cos(angles).astype(rows.dtype), jnp.sin(angles).astype(rows.dtype)
+    cos, sin = cos[None], sin[None]
+    first, second, rest = jnp.split(rows, (r // 2, r), axis=-1)
+    return jnp.concatenate([first * cos - second * sin, second * cos + first * sin, rest], axis=-1)
+
+
+def _mlp(rows: Array, params: Params, config: Config) -> Array:  # [T, D]
+    act = _ACTIVATIONS[config.activation]
+    inner = plus(rows @ params.mlp_in.T, params.mlp_in_bias)
+    inner = act(inner) if params.mlp_gate is None else act(rows @ params.mlp_gate.T) * inner
+    return plus(inner @ params.mlp_out.T, params.mlp_out_bias)
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "silu": jax.nn.silu,
+    "gelu": functools.partial(jax.nn.gelu, approximate=False),
+    "gelu_tanh": functools.partial(jax.nn.gelu, approximate=True),
+}
+
+
+def _project(weights: Array, bias: Array | None, rows: Array) -> Array:  # [H, T, k]
+    projected = jnp.einsum("hkd,td->htk", weights, rows)
+    return projected if bias is None else projected + bias[:, None]
+
+
+def plus(rows: Array, offset: Array | None) -> Array:  # [..., D], [D]
+    """Every row and the offset, if there is one."""
+    return rows if offset is None else rows + jnp.broadcast_to(offset, rows.shape)

@@ -1,0 +1,80 @@
+"""A learnt prefix of a decoder: k rows before the prompt, the decoder itself frozen.
+
+The loss of an example is the cross-entropy of its label among the label words, after the prefix,
+the demonstrations if there are any, and the example's text
+(A3, docs/theory, "Gradient matching"),
+
+    ℓ_i(z) = -log softmax(logits at the label words)_{y_i}
+
+It is the ``loss`` that ``selection.prefix`` takes: functools.partial(loss, config=config,
+label_ids=label_ids).
+"""
+
+import functools
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab.lm import layers
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.decoder import embed, layers_of, logits
+from lsa_lab.lm.layers import Layer
+from lsa_lab.lm.weights import Params, check_params
+
+
+class Example(flax.struct.PyTreeNode):
+    """A text to be labelled, padded on the right."""
+
+    ids: Array  # [T]
+    last: Array  # []  the place of its last token, whose logits answer
+    label: Array  # []  the number of its label word
+
+
+def init(key: Array, params: Params, length: int) -> Array:  # [k, D]
+    """The embeddings of words drawn at random: rows such as the decoder has seen."""
+    chex.assert_equal(length > 0, True, custom_message="a prefix has one row at least")
+    words = jax.random.randint(key, (length,), 0, params.embedding.shape[0])
+    return params.embedding[words]
+
+
+def loss(
+    prefix: Array,  # [k, D]
+    params: Params,
+    example: Example,
+    *,
+    config: Config,
+    label_ids: Array,  # [C]
+    demonstrations: Array | None = None,  # [P] token ids
+) -> Array:  # []
+    """ℓ(z) of one example."""
+    scores = label_scores(prefix, params, example, config, label_ids, demonstrations)
+    return -jax.nn.log_softmax(scores)[example.label]
+
+
+def label_scores(
+    prefix: Array,  # [k, D]
+    params: Params,
+    example: Example,
+    config: Config,
+    label_ids: Array,  # [C]
+    demonstrations: Array | None = None,  # [P]
+) -> Array:  # [C]
+    """The logits of the label words after prefix, demonstrations and text."""
+    chex.assert_shape(prefix, (None, config.width), custom_message="a prefix is [k, D]")
+    check_params(params, config)
+    ids = example.ids
+    if demonstrations is not None:
+        ids = jnp.concatenate([demonstrations, ids])
+    k = prefix.shape[0]
+    stream = jnp.concatenate([prefix, embed(params, ids, config, start=k)])
+    step = jax.checkpoint(functools.partial(_step, config=config))
+    rows = jax.lax.scan(step, stream, layers_of(params, config))[0]
+    place = k + ids.shape[0] - example.ids.shape[0] + example.last
+    return logits(params, rows[place], config, words=label_ids)
+
+
+def _step(stream: Array, layer: Layer, config: Config) -> tuple[Array, None]:
+    return layers.step(stream, layer, config)[0], None

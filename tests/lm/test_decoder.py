@@ -1,0 +1,211 @@
+"""The decoder: its parts by hand, masks, pasts, halts, flows, prefixes, shards, refusals."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.lm import decoder, halts
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.weights import check_params, count, init
+
+LLAMA = Config(
+    num_layers=3, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6, vocabulary=11,
+    context=16, rotary_width=4, tied=True,
+)  # fmt: skip
+GPT2 = dataclasses.replace(
+    LLAMA, num_groups=4, norm="layer", activation="gelu_tanh", gated=False, rotary_width=None,
+    learned_positions=True, query_biases=True, write_biases=True, mlp_biases=True,
+)  # fmt: skip
+NEOX = dataclasses.replace(
+    GPT2, activation="gelu", parallel=True, rotary_width=2, learned_positions=False, tied=False,
+    unembedding_bias=True,
+)  # fmt: skip
+CONFIGS = {"llama": LLAMA, "gpt2": GPT2, "neox": NEOX}
+IDS = jnp.array([3, 1, 4, 1, 5, 9, 2, 6])
+
+
+def model(config):
+    return init(jax.random.key(0), config), config
+
+
+def walk(params, config, ids=IDS, **more):
+    return decoder.forward(params, decoder.embed(params, ids, config), config, **more)
+
+
+def by_hand(params, config, ids):
+    """One token, one head and one key after the other, in numpy."""
+    p = {name: None if leaf is None else np.asarray(leaf) for name, leaf in vars(params).items()}
+    act = {
+        "silu": lambda u: u / (1 + np.exp(-u)),
+        "gelu": lambda u: u * np.vectorize(__import__("math").erf)(u / 2**0.5) / 2 + u / 2,
+        "gelu_tanh": lambda u: u / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (u + 0.044715 * u**3))),
+    }[config.activation]
+
+    def normed(u, which, layer=...):
+        if config.norm == "layer":
+            u = u - u.mean()
+        u = u / np.sqrt((u**2).mean() + config.norm_epsilon) * p[f"{which}_scale"][layer]
+        return u + p[f"{which}_offset"][layer] if config.norm == "layer" else u
+
+    def turned(u, place):
+        r = config.rotary_width or 0
+        u = u.astype(complex)
+        for i in range(r // 2):
+            turn = np.exp(1j * place * config.rotary_base ** (-2 * i / r))
+            pair = (u[i] + 1j * u[i + r // 2]) * turn
+            u[i], u[i + r // 2] = pair.real, pair.imag
+        return u.real
+
+    def bias(name, *at):
+        return 0 if p[name] is None else p[name][at]
+
+    rows = [p["embedding"][t] + bias("positions", i) for i, t in enumerate(np.asarray(ids))]
+    stream, writes = [np.stack(rows)], []
+    for layer in range(config.num_layers):
+        u = [normed(row, "attention_norm", layer) for row in rows]
+        heads = np.zeros((config.num_heads, len(rows), config.width))
+        for h in range(config.num_heads):
+            g = h * config.num_groups // config.num_heads
+            q = [turned(p["w_q"][layer, h] @ v + bias("b_q", layer, h), t) for t, v in enumerate(u)]
+            k = [turned(p["w_k"][layer, g] @ v + bias("b_k", layer, g), t) for t, v in enumerate(u)]
+            v = [p["w_v"][layer, g] @ v + bias("b_v", layer, g) for v in u]
+            for t in range(len(rows)):
+                a = np.exp([k[i] @ q[t] for i in range(t + 1)])
+                heads[h, t] = p["w_o"][layer, h] @ (np.stack(v[: t + 1]).T @ (a / a.sum()))
+        after = [row + heads[:, t].sum(0) + bias("b_o", layer) for t, row in enumerate(rows)]
+        source = rows if config.parallel else after
+        for t, row in enumerate(source):
+            w = normed(row, "mlp_norm", layer)
+            inner = p["mlp_in"][layer] @ w + bias("mlp_in_bias", layer)
+            inner = act(p["mlp_gate"][layer] @ w) * inner if config.gated else act(inner)
+            after[t] = after[t] + p["mlp_out"][layer] @ inner + bias("mlp_out_bias", layer)
+        rows = after
+        stream.append(np.stack(rows))
+        writes.append(heads)
+    last = np.stack([normed(row, "final_norm") for row in rows])
+    unembedding = p["embedding"] if p["unembedding"] is None else p["unembedding"]
+    return np.stack(stream), np.stack(writes), last @ unembedding.T + bias("unembedding_bias", ...)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_decoder_is_what_its_formula_says(name):
+    params, config = model(CONFIGS[name])
+    left = walk(params, config)
+    stream, heads, scores = by_hand(params, config, IDS)
+    np.testing.assert_allclose(left.stream, stream, atol=1e-12)
+    np.testing.assert_allclose(left.heads, heads, atol=1e-12)
+    np.testing.assert_allclose(decoder.logits(params, left.stream[-1], config), scores, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [{"rotary_base": 500.0}, {"num_groups": 1}, {"parallel": True}])
+def test_control_another_config_is_another_decoder(wrong):
+    params, config = model(LLAMA)
+    if wrong.get("num_groups"):
+        params = params.replace(w_k=params.w_k[:, ::-1], w_v=params.w_v[:, ::-1])
+    else:
+        config = dataclasses.replace(config, **wrong)
+    stream = by_hand(*model(LLAMA), IDS)[0]
+    assert np.abs(np.asarray(walk(params, config).stream) - stream).max() > 1e-3
+
+
+def test_a_later_word_changes_no_earlier_row():
+    params, config = model(LLAMA)
+    other = walk(params, config, IDS.at[-1].set(0))
+    np.testing.assert_array_equal(other.stream[:, :-1], walk(params, config).stream[:, :-1])
+    assert jnp.abs(other.stream[1:, -1] - walk(params, config).stream[1:, -1]).min() > 0
+
+
+def test_what_attention_reads_is_recomputed_from_the_stream():
+    params, config = model(LLAMA)
+    weights = decoder.attention(params, walk(params, config), config)
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-12)
+    assert (jnp.triu(weights, 1) == 0).all()
+
+
+def test_a_closed_head_writes_its_fill():
+    params, config = model(GPT2)
+    mask = jnp.ones((3, 4)).at[1, 2].set(0.25)
+    fill = jax.random.normal(jax.random.key(1), (3, 4, 8, 8))
+    open_, filled = walk(params, config), walk(params, config, head_mask=mask, head_fill=fill)
+    expected = 0.25 * open_.heads[1, 2] + 0.75 * fill[1, 2]
+    np.testing.assert_allclose(filled.heads[1, 2], expected, atol=1e-12)
+    np.testing.assert_allclose(filled.heads[1, 1], open_.heads[1, 1], atol=1e-12)
+    moved = walk(params, config, head_mask=jnp.ones((3, 4)), head_fill=fill)
+    np.testing.assert_array_equal(moved.stream, open_.stream)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_prompt_goes_on_from_its_past(name):
+    params, config = model(CONFIGS[name])
+    whole = walk(params, config)
+    _, past = decoder.run(params, decoder.embed(params, IDS[:5], config), config)
+    rest = decoder.embed(params, IDS[5:], config, start=5)
+    later = decoder.forward(params, rest, config, past=past)
+    np.testing.assert_allclose(later.stream, whole.stream[:, 5:], atol=1e-12)
+    np.testing.assert_allclose(
+        decoder.attention(params, later, config, past),
+        decoder.attention(params, whole, config)[:, :, 5:],
+        atol=1e-12,
+    )
+    wrong = decoder.forward(params, decoder.embed(params, IDS[5:], config), config)
+    assert jnp.abs(wrong.stream[-1] - whole.stream[-1, 5:]).max() > 1e-2
+
+
+def edited_layer(params, layer):
+    own = halts.layer_of(params, layer)
+    return own.replace(mlp_in=0.5 * own.mlp_in, w_q=-own.w_q)
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+@pytest.mark.parametrize("num_shared", [0, 4])
+def test_an_edit_judged_from_a_halt_has_the_bits_of_the_whole_run(layer, num_shared):
+    params, config = model(LLAMA)
+    questions = jnp.stack([IDS[4:], IDS[:4]])
+    before = halts.start(params, IDS[:num_shared], questions, config)
+    kept = halts.keep(params, before, config, (0, layer))
+    edit = edited_layer(params, layer)
+    rows = halts.finish(params, kept[layer], config, layer, edit)
+    whole = halts.with_layer(params, layer, edit)
+    np.testing.assert_array_equal(rows, halts.finish(whole, before, config))
+    for question, answer in zip(questions, rows, strict=True):
+        ids = jnp.concatenate([IDS[:num_shared], question])
+        alone = walk(whole, config, ids).stream[-1, num_shared:]
+        np.testing.assert_allclose(answer, alone, atol=1e-12)
+    assert jnp.abs(rows - halts.finish(params, kept[layer], config, layer)).max() > 1e-2
+
+
+def test_a_halt_takes_gates_of_heads():
+    params, config = model(LLAMA)
+    mask = jnp.ones((3, 4)).at[2, 0].set(0)
+    before = halts.start(params, IDS[:4], IDS[None, 4:], config)
+    rows = halts.finish(params, before, config, head_mask=mask)
+    np.testing.assert_allclose(
+        rows[0], walk(params, config, head_mask=mask).stream[-1, 4:], atol=1e-12
+    )
+    assert halts.last_rows(rows, jnp.array([2])).tolist() == rows[:, 2].tolist()
+
+
+def test_the_numbers_that_a_decoder_holds_are_counted():
+    params, config = model(NEOX)
+    assert count(config) == sum(leaf.size for leaf in jax.tree.leaves(params))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda p, c: dataclasses.replace(c, num_groups=3), "does not divide num_heads = 4"),
+        (lambda p, c: dataclasses.replace(c, rotary_width=3), "an even number up to key_width = 4"),
+        (lambda p, c: walk(p, c, jnp.zeros(17, int)), "17 tokens, and the model's context is 16"),
+        (lambda p, c: walk(p, c, IDS[None]), "one prompt"),
+        (lambda p, c: check_params(p.replace(mlp_gate=None), c), "params lacks mlp_gate"),
+        (lambda p, c: check_params(p, dataclasses.replace(c, gated=False)), "has mlp_gate"),
+        (lambda p, c: halts.finish(p, None, c, 3), "this model has layers 0 to 2"),
+        (lambda p, c: halts.check_edit(p, p), "one layer's Params without the axis L"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, said):
+    with pytest.raises((ValueError, AssertionError), match=said):
+        call(*model(LLAMA))

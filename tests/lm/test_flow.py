@@ -1,0 +1,113 @@
+"""Flows of a decoder: against differences, by layer and span, along random directions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.lm import decoder, flow, prefix
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.weights import init
+
+CONFIG = Config(
+    num_layers=3, num_heads=2, num_groups=1, key_width=4, width=8, mlp_width=6, vocabulary=11,
+    context=16, rotary_width=4,
+)  # fmt: skip
+PARAMS = init(jax.random.key(0), CONFIG)
+IDS = jnp.array([3, 1, 4, 1, 5, 9])
+STREAM = decoder.embed(PARAMS, IDS, CONFIG)
+MARGIN = flow.margin(PARAMS, CONFIG, 7, 2)
+
+
+def test_a_margin_is_a_difference_of_logits_through_the_lens():
+    walk = decoder.forward(PARAMS, STREAM, CONFIG)
+    scores = decoder.logits(PARAMS, walk.stream[:, -1], CONFIG)
+    margins = flow.read_layers(PARAMS, STREAM, CONFIG, MARGIN)
+    np.testing.assert_allclose(margins, scores[:, 7] - scores[:, 2], atol=1e-12)
+    two = decoder.logits(PARAMS, walk.stream[:, -1], CONFIG, words=jnp.array([7, 2]))
+    np.testing.assert_allclose(two, scores[:, [7, 2]], atol=1e-12)
+
+
+@pytest.mark.parametrize("layer", [1, 3])
+def test_the_flow_is_the_slope_of_the_margin(layer):
+    (rows,) = flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(layer,))
+    step = 1e-5 * jax.random.normal(jax.random.key(1), STREAM.shape)
+    ahead, back = (flow.read_layers(PARAMS, STREAM + s, CONFIG, MARGIN) for s in (step, -step))
+    np.testing.assert_allclose((rows * step).sum(), (ahead - back)[layer] / 2, rtol=1e-6)
+    assert abs((rows * step).sum() - (ahead - back)[2] / 2) > 1e-7  # control: another layer's
+
+
+def test_a_later_token_sends_nothing_to_an_earlier_place():
+    (rows,) = flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(3,), place=2)
+    assert (rows[3:] == 0).all()
+    assert (jnp.abs(rows[:3]).max(-1) > 0).all()
+
+
+def test_the_flow_through_a_past_is_that_of_the_whole_prompt():
+    _, past = decoder.run(PARAMS, STREAM[:4], CONFIG)
+    rest = decoder.embed(PARAMS, IDS[4:], CONFIG, start=4)
+    whole = flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(2,))
+    after = flow.token_flow(PARAMS, rest, CONFIG, MARGIN, layers=(2,), past=past)
+    np.testing.assert_allclose(after, whole[:, 4:], atol=1e-12)
+
+
+def test_the_mean_square_along_random_directions_is_that_of_the_whole_jacobian():
+    def row(stream):
+        return decoder.forward(PARAMS, stream, CONFIG).stream[2, -1]
+
+    squares = (jax.jacrev(row)(STREAM) ** 2).sum((0, 2))
+    basis = [flow.along(direction) for direction in jnp.eye(8)]
+    flows = [flow.token_flow(PARAMS, STREAM, CONFIG, read, layers=(2,))[0] for read in basis]
+    np.testing.assert_allclose((jnp.stack(flows) ** 2).sum((0, 2)), squares, rtol=1e-10)
+
+
+def test_a_demonstration_has_the_flow_of_its_tokens():
+    rows = jax.random.normal(jax.random.key(0), (2, 6, 8))
+    sizes = flow.spans_flow(rows, ((0, 2), (3, 6)))
+    np.testing.assert_allclose(sizes[1, 1], jnp.linalg.norm(rows[1, 3:6]), rtol=1e-12)
+    np.testing.assert_allclose(sizes[0, 0], jnp.linalg.norm(rows[0, :2]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: flow.spans_flow(STREAM, ((4, 7),)), "expected 0 <= first < stop <= 6"),
+        (
+            lambda: flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(0,)),
+            "after layers 1 to 3",
+        ),
+        (lambda: prefix.init(jax.random.key(0), PARAMS, 0), "one row at least"),
+        (
+            lambda: prefix.loss(
+                jnp.ones((1, 7)), PARAMS, None, config=CONFIG, label_ids=jnp.array([1, 2])
+            ),
+            r"a prefix is \[k, D\]",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, said):
+    with pytest.raises((ValueError, AssertionError), match=said):
+        call()
+
+
+EXAMPLE = prefix.Example(ids=jnp.array([4, 1, 5, 0, 0]), last=jnp.array(2), label=jnp.array(1))
+
+
+def test_a_prefix_of_embeddings_is_a_prefix_of_words():
+    words, shown = jnp.array([3, 8]), jnp.array([6, 2, 10])
+    scores = prefix.label_scores(
+        PARAMS.embedding[words], PARAMS, EXAMPLE, CONFIG, jnp.array([7, 2]), shown
+    )
+    ids = jnp.concatenate([words, shown, EXAMPLE.ids[:3]])
+    walk = decoder.forward(PARAMS, decoder.embed(PARAMS, ids, CONFIG), CONFIG)
+    expected = decoder.logits(PARAMS, walk.stream[-1, -1], CONFIG)[jnp.array([7, 2])]
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+
+def test_a_prefix_is_learnt_by_descent_on_its_loss():
+    def loss(z):
+        return prefix.loss(z, PARAMS, EXAMPLE, config=CONFIG, label_ids=jnp.array([7, 2]))
+
+    z = prefix.init(jax.random.key(0), PARAMS, 2)
+    slope = jax.grad(loss)(z)
+    assert loss(z - 0.1 * slope) < loss(z) < loss(z + 0.1 * slope)
