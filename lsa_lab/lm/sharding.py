@@ -6,6 +6,8 @@ and every function of ``lm`` runs as before: XLA adds one sum over devices to ea
 each MLP (the tensor parallelism of Shoeybi et al. 1909.08053).
 """
 
+from typing import Any
+
 import jax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
@@ -37,7 +39,7 @@ def mesh() -> Mesh:
     return jax.make_mesh((jax.device_count(),), (AXIS,), axis_types=(AxisType.Auto,))
 
 
-def specs(params: Params, num_devices: int) -> Params:
+def specs(params: Params, num_devices: int) -> Any:
     """The PartitionSpec of each leaf. One whose axis the devices do not divide is replicated."""
 
     def spec(name: str, leaf: jax.Array | None) -> PartitionSpec | None:
@@ -48,7 +50,7 @@ def specs(params: Params, num_devices: int) -> Params:
             return PartitionSpec()
         return PartitionSpec(*[None] * axis, AXIS)
 
-    return Params(**{name: spec(name, leaf) for name, leaf in vars(params).items()})
+    return params.replace(**{name: spec(name, leaf) for name, leaf in vars(params).items()})
 
 
 def place(params: Params, devices: Mesh) -> Params:
@@ -65,4 +67,4 @@ def place(params: Params, devices: Mesh) -> Params:
         else jax.device_put(leaf, NamedSharding(devices, getattr(wanted, name)))
         for name, leaf in vars(params).items()
     }
-    return Params(**leaves)
+    return params.replace(**leaves)

@@ -53,7 +53,9 @@ def test_a_decoder_on_two_devices_answers_as_on_one():
         assert "all-reduce" in lowered.as_text()
         assert abs(jax.jit(last)(placed, ids) - alone).max() < 1e-4
     """
-    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    environment = os.environ | {
+        "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2"
+    }
     root = Path(__file__).resolve().parents[2]
     environment["PYTHONPATH"] = str(root)
     command = [sys.executable, "-c", textwrap.dedent(program)]
