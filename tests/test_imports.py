@@ -21,6 +21,7 @@ FLOORS = [
 ANNEXES = {
     "arguments": "prompts",
     "cache": "results",
+    "extras": "prompts",
     "provenance": "results",
     "statistics": "claims",
     "checkpoints": "training",

@@ -4,7 +4,6 @@ A safetensors file is a header of names, types and shapes, and bytes: loading ru
 """
 
 import dataclasses
-import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab import results
+from lsa_lab.extras import package
 from lsa_lab.interop.flax_trees import Params, named, with_names
 from lsa_lab.models import linear_attention, transformer
 
@@ -79,7 +79,7 @@ def _check_shapes(params: Params, path: str | Path) -> None:
 def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Every array of a safetensors file by name, and its metadata."""
     path = Path(path)
-    safetensors = _module("safetensors")
+    safetensors = package("safetensors", "interop")
     if not path.is_file():
         raise FileNotFoundError(f"{path} is no file; expected a safetensors file")
     try:
@@ -96,7 +96,7 @@ def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 def write(arrays: Mapping[str, Any], path: str | Path, metadata: dict[str, str]) -> None:
     """Write a safetensors file; a kill leaves the old one or the new one."""
     rows = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    results.write(path, _module("safetensors.numpy").save(rows, metadata))
+    results.write(path, package("safetensors.numpy", "interop").save(rows, metadata))
 
 
 def as_jax(name: str, array: np.ndarray) -> Array:
@@ -112,12 +112,3 @@ def as_jax(name: str, array: np.ndarray) -> Array:
 def _config(fields: dict[str, Any]) -> transformer.Config:
     heads = fields.pop("heads")
     return transformer.Config(heads=tuple(heads) if isinstance(heads, list) else heads, **fields)
-
-
-def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            "safetensors files need the extra: pip install 'lsa-lab[interop]'"
-        ) from error

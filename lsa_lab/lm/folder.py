@@ -1,0 +1,182 @@
+"""A folder as transformers writes it: config.json, and model.safetensors or its shards."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lsa_lab.extras import package
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
+from lsa_lab.lm.leaves import Tensors
+
+_LONG = {
+    "num_layers": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "width": "hidden_size",
+    "mlp_width": "intermediate_size",
+    "context": "max_position_embeddings",
+    "activation": "hidden_act",
+}
+_SHORT = {
+    "num_layers": "n_layer",
+    "num_heads": "n_head",
+    "width": "n_embd",
+    "mlp_width": "n_inner",
+    "context": "n_positions",
+    "activation": "activation_function",
+    "norm_epsilon": "layer_norm_epsilon",
+}
+# The fields of a Config under the keys of config.json.
+_KEYS = {
+    "llama": _LONG | {"norm_epsilon": "rms_norm_eps"},
+    "qwen2": _LONG | {"norm_epsilon": "rms_norm_eps"},
+    "gpt2": _SHORT,
+    "gptj": _SHORT,
+    "gpt_neox": _LONG | {"norm_epsilon": "layer_norm_eps"},
+}
+# What a config.json may say with other values, and the one that our decoder computes.
+_ONLY = {
+    "quantization_config": None,
+    "use_sliding_window": False,
+    "mlp_bias": False,
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "add_cross_attention": False,
+}
+_FLOATS = ("F64", "F32", "F16", "BF16")
+
+
+def read(path: Path) -> tuple[Config, Names, Tensors]:
+    """The config, where its leaves stand, and the tensors of a folder."""
+    fields = _json(path / "config.json")
+    config = config_of(fields, path / "config.json")
+    return config, TRANSFORMERS[fields["model_type"]], _tensors(path)
+
+
+def config_of(fields: Mapping[str, Any], source: Path) -> Config:
+    """The Config that the fields of a config.json describe; ``source`` is what errors name."""
+    family = fields.get("model_type")
+    if family not in FAMILIES:
+        raise ValueError(
+            f"{source}: the architecture is {family!r}; supported are {', '.join(FAMILIES)}"
+        )
+    for key, value in _ONLY.items():
+        if fields.get(key, value) != value:
+            raise ValueError(f"{source}: {key} is {fields[key]!r}; supported is {value!r} alone")
+    _check_layer_types(fields, source)
+    keys = _KEYS[family]
+    needed = {*keys.values(), "vocab_size"} - {"n_inner"}
+    absent = sorted(key for key in needed if fields.get(key) is None)
+    if absent:
+        raise ValueError(f"{source} does not say {', '.join(absent)}")
+    values = {name: fields.get(key) for name, key in keys.items()}
+    values["vocabulary"] = fields["vocab_size"]
+    values["mlp_width"] = values["mlp_width"] or 4 * values["width"]
+    values["num_groups"] = fields.get("num_key_value_heads") or values["num_heads"]
+    values["key_width"] = fields.get("head_dim") or values["width"] // values["num_heads"]
+    values["activation"] = _activation(values["activation"], source)
+    values["tied"] = fields.get("tie_word_embeddings", family == "gpt2")
+    values |= _rotation(fields, values["key_width"], source) | FAMILIES[family]
+    if family in ("llama", "gpt_neox"):
+        biases = fields.get("attention_bias", family == "gpt_neox")
+        values |= {"query_biases": biases, "write_biases": biases}
+    if family == "gpt_neox":
+        values["parallel"] = fields.get("use_parallel_residual", True)
+    return Config(**values)
+
+
+def _activation(name: str, source: Path) -> str:
+    if name not in ACTIVATIONS:
+        raise ValueError(
+            f"{source}: the activation is {name!r}; supported are {', '.join(ACTIVATIONS)}"
+        )
+    return ACTIVATIONS[name]
+
+
+def _check_layer_types(fields: Mapping[str, Any], source: Path) -> None:
+    kinds = set(fields.get("layer_types") or ()) - {"full_attention"}
+    if kinds:
+        raise ValueError(
+            f"{source}: layer_types has {', '.join(sorted(kinds))}; supported is full_attention "
+            "alone"
+        )
+
+
+def _rotation(fields: Mapping[str, Any], key_width: int, source: Path) -> dict[str, Any]:
+    """rotary_width and rotary_base, which newer files keep in rope_parameters."""
+    family = fields["model_type"]
+    if family == "gpt2":
+        return {}
+    if family == "gptj":
+        return {"rotary_width": fields.get("rotary_dim", 64)}
+    scaling, rope = fields.get("rope_scaling") or {}, fields.get("rope_parameters") or {}
+    kind = {**scaling, **rope}.get("rope_type", scaling.get("type")) or "default"
+    if kind != "default":
+        raise ValueError(f"{source}: the rope scaling is {kind!r}; supported is none")
+    base = rope.get("rope_theta", fields.get("rope_theta", fields.get("rotary_emb_base", 1e4)))
+    share = fields.get("rotary_pct", 0.25) if family == "gpt_neox" else 1.0
+    share = rope.get("partial_rotary_factor", fields.get("partial_rotary_factor", share))
+    if family != "gpt_neox" and share != 1:
+        raise ValueError(f"{source}: partial_rotary_factor is {share}; supported is 1 alone")
+    return {"rotary_width": int(key_width * share), "rotary_base": float(base)}
+
+
+def _tensors(path: Path) -> Tensors:
+    """Every tensor of the folder's safetensors files, which stay open for reading."""
+    safetensors = package("safetensors", "lm")
+    files, shapes = {}, {}
+    for shard in _shards(path):
+        try:
+            file = safetensors.safe_open(shard, "numpy")
+        except safetensors.SafetensorError as error:
+            raise ValueError(
+                f"{shard} is cut short, damaged or no safetensors file ({error}): fetch it again"
+            ) from error
+        for name in file.keys():  # noqa: SIM118 - it is no dictionary
+            part = file.get_slice(name)
+            if part.get_dtype() not in _FLOATS:
+                raise ValueError(
+                    f"{shard}: {name} is {part.get_dtype()}; supported are {', '.join(_FLOATS)}"
+                )
+            files[name], shapes[name] = file, tuple(part.get_shape())
+
+    def tensor(name: str) -> np.ndarray:
+        values = files[name].get_tensor(name)
+        return values if values.dtype.itemsize >= 4 else values.astype(np.float32)
+
+    return Tensors(path, shapes, tensor)
+
+
+def _shards(path: Path) -> list[Path]:
+    """The safetensors files that make up the model."""
+    whole, index = path / "model.safetensors", path / "model.safetensors.index.json"
+    if whole.is_file():
+        return [whole]
+    if not index.is_file():
+        raise FileNotFoundError(
+            f"{path} holds neither {whole.name} nor {index.name}; pickles (*.bin, *.pt) are never "
+            "read: convert them where you trust them, by save_pretrained of transformers"
+        )
+    shards = [path / name for name in sorted(set(_json(index)["weight_map"].values()))]
+    missing = [shard.name for shard in shards if not shard.is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{path} lacks {', '.join(missing)} of the {len(shards)} files that {index.name} names"
+            ": fetch them again"
+        )
+    return shards
+
+
+def _json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"there is no {path}: a folder holds config.json and safetensors; a GGUF file is "
+            "loaded by its own path"
+        )
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON ({error}): fetch it again") from error

@@ -1,0 +1,167 @@
+"""Leaves of Params from the tensors of a file, one after the other.
+
+Three things differ beyond names and layouts. The factor 1/√k of the scores is part of W_Q and b_q
+here. What turns the coordinates (2i, 2i+1) of a query there turns (i, i + r/2) here, so that rows
+of queries and keys change their order. And layers lie on an axis L.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import DTypeLike
+
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.families import Names, Place
+from lsa_lab.lm.weights import OUTSIDE, Params, shapes
+
+# The axes of every leaf, without the L of those that layers own.
+AXES = {
+    "embedding": "VD",
+    "w_q": "HkD",
+    "w_k": "GkD",
+    "w_v": "GkD",
+    "w_o": "HDk",
+    "attention_norm_scale": "D",
+    "mlp_norm_scale": "D",
+    "mlp_in": "mD",
+    "mlp_out": "Dm",
+    "final_norm_scale": "D",
+    "mlp_gate": "mD",
+    "attention_norm_offset": "D",
+    "mlp_norm_offset": "D",
+    "final_norm_offset": "D",
+    "b_q": "Hk",
+    "b_k": "Gk",
+    "b_v": "Gk",
+    "b_o": "D",
+    "mlp_in_bias": "m",
+    "mlp_out_bias": "D",
+    "positions": "CD",
+    "unembedding": "VD",
+    "unembedding_bias": "V",
+}
+
+SCALED = ("w_q", "b_q")  # divided by √k
+
+
+class Tensors(NamedTuple):
+    """What a file or a folder holds; a tensor is read when it is wanted."""
+
+    source: Path
+    shapes: Mapping[str, tuple[int, ...]]
+    read: Callable[[str], np.ndarray]  # float32 or float64
+
+
+def params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> Params:
+    """The weights in ``dtype`` on the default device; no second copy of more than one leaf.
+
+    Raises ValueError where a tensor is missing, has another shape, or is none of this family's.
+    """
+    dtype = check_dtype(dtype)
+    places = {leaf: _named(names, leaf, tensors) for leaf in shapes(config)}
+    _check(tensors, names, places, config)
+    leaves = {}
+    for leaf, shape in shapes(config).items():
+        rows = np.empty(shape, dtype)
+        if leaf in OUTSIDE:
+            rows[...] = _read(tensors, names, config, leaf, places[leaf])
+        else:
+            for i, row in enumerate(rows):
+                place = places[leaf]._replace(name=places[leaf].name.format(i))
+                row[...] = _read(tensors, names, config, leaf, place)
+        leaves[leaf] = jnp.asarray(rows)
+    return Params(**leaves)
+
+
+def check_dtype(dtype: DTypeLike) -> np.dtype:
+    """The dtype, if jax holds weights in it."""
+    dtype = jnp.dtype(dtype)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        raise ValueError(f"dtype is {dtype}: weights are floats, for example float32 or bfloat16")
+    if dtype == np.float64 and not jax.config.read("jax_enable_x64"):
+        raise ValueError("dtype is float64, and jax would cut it to float32: enable jax_enable_x64")
+    return dtype
+
+
+def _named(names: Names, leaf: str, tensors: Tensors) -> Place:
+    """The place of a leaf in this file, which may leave the prefix out."""
+    place = names.places[leaf]
+    full = names.prefix + place.name
+    return place._replace(name=full) if full.format(0) in tensors.shapes else place
+
+
+def _read(
+    tensors: Tensors, names: Names, config: Config, leaf: str, place: Place
+) -> np.ndarray:  # one layer's, in the axes of the leaf
+    size, axes = _sizes(config), AXES[leaf]
+    letters = place.layout.replace(" ", "")
+    if "3" in letters:
+        axes = "3" + axes
+    tensor = tensors.read(place.name).reshape([size[letter] for letter in letters])
+    tensor = tensor.transpose([letters.index(letter) for letter in axes])
+    if "3" in letters:
+        tensor = tensor[place.part]
+    if names.interleaved and leaf in ("w_q", "w_k", "b_q", "b_k"):
+        tensor = tensor[:, _halves(config)]
+    return tensor / np.float64(config.key_width) ** 0.5 if leaf in SCALED else tensor
+
+
+def _halves(config: Config) -> np.ndarray:  # [k]
+    """The order in which coordinates 0, 2, 4, ..., 1, 3, 5, ... are two halves."""
+    r = config.rotary_width or 0
+    return np.r_[0:r:2, 1:r:2, r : config.key_width]
+
+
+def _sizes(config: Config) -> dict[str, int]:
+    """The numbers that the letters of a layout stand for."""
+    return {
+        "H": config.num_heads,
+        "G": config.num_groups,
+        "k": config.key_width,
+        "D": config.width,
+        "m": config.mlp_width,
+        "V": config.vocabulary,
+        "C": config.context,
+        "3": 3,
+    }
+
+
+def _check(tensors: Tensors, names: Names, places: Mapping[str, Place], config: Config) -> None:
+    """Raise unless the file holds the tensors of these places, in their shapes, and no others."""
+    size = _sizes(config)
+    layouts = {
+        place.name.format(i): place.layout
+        for place in places.values()
+        for i in range(config.num_layers)
+    }
+    missing = [name for name in layouts if name not in tensors.shapes]
+    if missing:
+        raise ValueError(
+            f"{tensors.source} lacks {_listed(missing)}: the file is incomplete, or another model's"
+        )
+    for name, layout in layouts.items():
+        expected = tuple(math.prod(size[letter] for letter in axis) for axis in layout.split())
+        if tensors.shapes[name] != expected:
+            raise ValueError(
+                f"{tensors.source}: {name} has shape {list(tensors.shapes[name])}; its config says "
+                f"{list(expected)}"
+            )
+    unread = names.unread + ("|" + re.escape(names.places["unembedding"].name)) * config.tied
+    more = [n for n in tensors.shapes if n not in layouts and not re.fullmatch(unread, n)]
+    if more:
+        raise ValueError(
+            f"{tensors.source} holds {_listed(more)}, which a model of this family and config does "
+            "not have: what it does is not supported"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first of the names, and how many more there are."""
+    more = len(names) - 1
+    return f"the tensor {names[0]}" + f" and {more} more" * (more > 0)
