@@ -1,6 +1,6 @@
 """Decoders from disk, whose walk the analyses and selections of this library take.
 
-``import lsa_lab.lm`` leaves jax out, for those who read texts, fetch sources or judge scores.
+jax is imported when a decoder is loaded: ``sources`` and ``tokens`` do without.
 """
 
 from pathlib import Path
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from lsa_lab.lm.config import Config
     from lsa_lab.lm.weights import Params
-
-__all__ = ["Decoder", "load"]
 
 
 class Decoder(NamedTuple):

