@@ -1,6 +1,6 @@
 """Decoders from disk, whose walk the analyses and selections of this library take.
 
-jax is imported when a decoder is loaded: ``sources`` and ``tokens`` do without.
+``import lsa_lab.lm`` leaves jax out, for those who read texts, fetch sources or judge scores.
 """
 
 from pathlib import Path
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from lsa_lab.lm.config import Config
     from lsa_lab.lm.weights import Params
+
+__all__ = ["Decoder", "load"]
 
 
 class Decoder(NamedTuple):
