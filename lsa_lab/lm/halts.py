@@ -114,7 +114,7 @@ def _walk(
     *,
     config: Config,
 ) -> Halt:
-    """From the halt before layer ``at`` to that before ``stop``: one loop, one program.
+    """The halt before layer ``stop`` from the one before ``at``: one loop, one program.
 
     The edit is chosen inside the loop, not run beside it: so its bits are the loop's.
     """

@@ -1,0 +1,115 @@
+"""What one layer of linear attention costs after pretraining on finitely many prompts and tasks.
+
+N prompts of n demonstrations, with tasks drawn from k fixed ones, fit one layer by (ridgeless)
+regression; d grows with alpha = n/d, kappa = k/d and tau = N/d² fixed (Lu, Letey, Zavatone-Veth,
+Maiti and Pehlevan 2405.11751; derived here in another way, docs/theory, "Pretraining on finite
+data"). Everything is relative to the variance of the signal: w is N(0, I), x is N(0, I/d),
+y = w·x + ε with variance ``noise_var`` of ε, and a risk E (y - ŷ)² contains the noise. Who predicts
+0 has risk 1 + noise_var.
+
+    >>> new, pretraining = ridgeless_risk(alpha=2.0, kappa=jnp.inf, tau=jnp.inf, noise_var=1.0)
+    >>> print(new, pretraining)  # ρ + q/(1 + q), q = (1 + ρ)/α
+    1.5 1.5
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from lsa_lab.arguments import is_concrete
+
+_HALVINGS = 200  # of an interval of 30 decades: to the last bit
+
+
+class Risks(NamedTuple):
+    """E (y - ŷ)² on tasks never seen, and on those of the pretraining."""
+
+    new_tasks: Array
+    pretraining_tasks: Array
+
+
+def ridgeless_risk(
+    alpha: ArrayLike, kappa: ArrayLike, tau: ArrayLike, noise_var: ArrayLike
+) -> Risks:
+    """Least squares where tau > 1, the shortest interpolator where tau < 1, infinite at tau = 1.
+
+    Arguments broadcast; kappa = inf is a new task in every prompt, tau = inf is no lack of prompts.
+    """
+    alpha, kappa, tau, noise_var = _checked(alpha, kappa, tau, noise_var)
+    q, c = (1 + noise_var) / alpha, 1 / kappa
+    unfitted = jnp.maximum(1 - tau, 0)  # ν M(q + ν) = 1 - τ is a quadratic in ν
+    linear = unfitted * (q + 1 - c * jnp.minimum(tau, 1))
+    discriminant = linear**2 + 4 * jnp.minimum(tau, 1) * c * q * unfitted**2
+    level = (linear + jnp.sqrt(discriminant)) / (2 * jnp.minimum(tau, 1))
+    return _risks(level, q, c, tau, noise_var)
+
+
+def ridge_risk(
+    alpha: ArrayLike, kappa: ArrayLike, tau: ArrayLike, noise_var: ArrayLike, penalty: ArrayLike
+) -> Risks:
+    """The same with a penalty: Γ minimises (1/N) Σ (y - x·Γh)² + (penalty/d) |Γ|²_F."""
+    alpha, kappa, tau, noise_var = _checked(alpha, kappa, tau, noise_var)
+    if is_concrete(penalty) and not np.all(np.asarray(penalty) > 0):
+        raise ValueError(f"penalty = {penalty}: it is positive; without one take ridgeless_risk")
+    alpha, kappa, tau, noise_var, penalty = jnp.broadcast_arrays(
+        alpha, kappa, tau, noise_var, jnp.asarray(penalty, alpha.dtype)
+    )
+    q, c = (1 + noise_var) / alpha, 1 / kappa
+
+    def excess(level: Array) -> Array:  # grows with the level
+        return (level * _stieltjes(q + level, c)[0] - 1) / tau + 1 - penalty / level
+
+    def halve(_: int, interval: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = interval
+        middle = (low + high) / 2
+        above = excess(jnp.exp(middle)) > 0
+        return jnp.where(above, low, middle), jnp.where(above, middle, high)
+
+    bounds = (jnp.full_like(q, -40.0), jnp.full_like(q, 40.0))
+    low, high = jax.lax.fori_loop(0, _HALVINGS, halve, bounds)
+    return _risks(jnp.exp((low + high) / 2), q, c, tau, noise_var)
+
+
+def _risks(level: Array, q: Array, c: Array, tau: Array, noise_var: Array) -> Risks:
+    """Both risks where the regression leaves out what is below a level ν of the spectrum R + qI.
+
+    R has the spectrum of Marchenko and Pastur; tr stands for the mean over it (docs/theory,
+    "Pretraining on finite data").
+    """
+    transform, slope = _stieltjes(q + level, c)
+    own = _stieltjes(q, c)[0]
+    unexplained = noise_var + q * (1 - q * own)  # ρ + tr R - tr R²(R + q)⁻¹
+    shrunk = q**2 * own + (level**2 - q**2) * transform + level * (q + level) ** 2 * slope
+    degrees = 1 - 2 * level * transform - level**2 * slope  # tr (R + q)²(R + q + ν)⁻²
+    pretraining = (unexplained + shrunk) / (1 - degrees / tau)
+    trace = 1 - (q + level) * transform  # tr Γ
+    square = 1 - 2 * (q + level) * transform - (q + level) ** 2 * slope
+    square = square + pretraining / tau * (transform + level * slope)  # tr ΓΓᵀ
+    return Risks(1 + noise_var - 2 * trace + (1 + q) * square, pretraining)
+
+
+def _stieltjes(z: Array, c: Array) -> tuple[Array, Array]:
+    """M(z) = E 1/(λ + z) over the eigenvalues of (1/k) Σ w wᵀ with d/k = c, and its derivative.
+
+    c z M² + (z + 1 - c) M = 1 (Marchenko and Pastur 1967).
+    """
+    linear = z + 1 - c
+    transform = 2 / (linear + jnp.sqrt(linear**2 + 4 * c * z))
+    return transform, -(c * transform**2 + transform) / (2 * c * z * transform + linear)
+
+
+def _checked(*arguments: ArrayLike) -> list[Array]:
+    """alpha, kappa, tau and noise_var as arrays of one shape."""
+    for name, value in zip(("alpha", "kappa", "tau"), arguments, strict=False):
+        if is_concrete(value) and not np.all(np.asarray(value) > 0):
+            raise ValueError(f"{name} = {value}: a ratio of sizes is positive")
+    alpha, *_, noise_var = arguments
+    if is_concrete(alpha) and not np.all(np.isfinite(np.asarray(alpha))):
+        raise ValueError(f"alpha = {alpha}: prompts are finite; take a large number")
+    if is_concrete(noise_var) and not np.all(np.asarray(noise_var) >= 0):
+        raise ValueError(f"noise_var = {noise_var}: a variance is not negative")
+    return list(jnp.broadcast_arrays(*(jnp.asarray(value, float) for value in arguments)))
