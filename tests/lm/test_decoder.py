@@ -209,3 +209,27 @@ def test_the_numbers_that_a_decoder_holds_are_counted():
 def test_what_does_not_fit_is_refused(call, said):
     with pytest.raises((ValueError, AssertionError), match=said):
         call(*model(LLAMA))
+
+
+def test_half_precision_is_near_single_and_stays_half():
+    params, config = model(LLAMA)
+    halves = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params)
+    left = walk(halves, config)
+    assert left.stream.dtype == left.heads.dtype == jnp.bfloat16
+    scale = jnp.abs(walk(params, config).stream).max()
+    off = jnp.abs(left.stream.astype(float) - walk(params, config).stream).max()
+    assert 0 < off < 0.05 * scale
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_a_decoder_and_its_halts_lower_for_accelerators(platform):
+    params, config = model(LLAMA)
+    halves = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params)
+
+    def both(params, ids):
+        before = halts.start(params, ids, ids[None], config)
+        edit = halts.layer_of(params, 1)
+        return walk(params, config, ids).stream, halts.finish(params, before, config, 1, edit)
+
+    exported = jax.export.export(jax.jit(both), platforms=[platform])(halves, IDS)
+    assert exported.platforms == (platform,)
