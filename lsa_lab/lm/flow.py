@@ -7,6 +7,7 @@ is that of its span of tokens (A1, docs/theory, "The amplification theorem").
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 
 import jax
@@ -19,7 +20,7 @@ from lsa_lab.lm.decoder import layers_of, unembedding_of
 from lsa_lab.lm.layers import Layer, Past, at_least_single, norm
 from lsa_lab.lm.weights import Params, check_params
 
-Read = Callable[[Array], Array]  # row of the stream [D] -> []
+Read = Callable[[Array], Array]  # row of the stream [D] -> [], or any number of readings
 Span = tuple[int, int]  # first token, and the one after the last
 
 
@@ -36,7 +37,7 @@ def margin(params: Params, config: Config, word: int, rival: int) -> Read:
     )
 
 
-def along(direction: Array) -> Read:  # [D]
+def along(direction: Array) -> Read:  # [..., D]
     """direction · h: |∂h/∂e_i|²_F is the mean of the squared flow over standard normal directions.
 
     (Hutchinson 1989: E |Jᵀv|² = |J|²_F.)
@@ -44,27 +45,49 @@ def along(direction: Array) -> Read:  # [D]
     return jax.tree_util.Partial(jnp.dot, direction)
 
 
+def several(*reads: Read) -> Read:
+    """Readings beside each other, on one axis in front."""
+    return jax.tree_util.Partial(_several, reads)
+
+
 def token_flow(
     params: Params,
     stream: Array,  # [T, D], from ``decoder.embed``
     config: Config,
-    read: Read,
+    read: Read,  # [D] -> [...]
     *,
-    layers: Sequence[int],  # each from 1 (after the first layer) to L
-    place: int = -1,
+    layers: Sequence[int],  # ascending, from 1 (after the first layer) to L
+    place: int | Array = -1,
     past: Past | None = None,
-) -> Array:  # [len(layers), T, D]
-    """∂ read(h_l at ``place``) / ∂ stream for some layers l: a reverse pass through l layers each.
+) -> Array:  # [len(layers), ..., T, D]
+    """∂ read(h_l at ``place``) / ∂ stream for some layers l.
 
-    One program a layer: choose a few of a deep model.
+    One walk up and one down, which takes up the slopes of every layer as it comes by: the way down
+    costs Σ_l l/L reverse passes for each number that ``read`` gives.
     """
     check_params(params, config)
-    flows = []
-    for layer in layers:
-        if not 1 <= layer <= config.num_layers:
-            raise ValueError(f"layer {layer}: flows arrive after layers 1 to {config.num_layers}")
-        flows.append(_flow(params, stream, read, place, past, config=config, layer=layer))
-    return jnp.stack(flows)
+    _check_layers(layers, config)
+    none = stream[:0]
+    return _flows(params, none, stream, read, place, past, config=config, layers=tuple(layers))[1]
+
+
+def prefix_flow(
+    params: Params,
+    prefix: Array,  # [P, D], from ``decoder.embed``
+    stream: Array,  # [T, D], from ``decoder.embed`` with start = P
+    config: Config,
+    read: Read,
+    *,
+    layers: Sequence[int],
+    place: int | Array = -1,  # of the stream
+) -> Array:  # [len(layers), ..., P, D]
+    """The same by the rows of a prefix that the prompt goes on from.
+
+    Under ``jax.vmap`` over streams the prefix walks up once for all of them.
+    """
+    check_params(params, config)
+    _check_layers(layers, config)
+    return _flows(params, prefix, stream, read, place, None, config=config, layers=tuple(layers))[0]
 
 
 def spans_flow(flow: Array, spans: Sequence[Span]) -> Array:  # [..., T, D] -> [..., n]
@@ -88,6 +111,10 @@ def read_layers(
     return _readings(params, stream, read, place, config=config)
 
 
+def _several(reads: tuple[Read, ...], row: Array) -> Array:
+    return jnp.concatenate([jnp.atleast_1d(read(row)) for read in reads])
+
+
 def _margin(
     direction: Array,
     offset: Array,
@@ -98,24 +125,61 @@ def _margin(
     return norm(row, *final_norm, config) @ direction + offset
 
 
-@functools.partial(jax.jit, static_argnames=("config", "layer"))
-def _flow(
+@functools.partial(jax.jit, static_argnames=("config", "layers"))
+def _flows(
     params: Params,
-    stream: Array,
+    prefix: Array,  # [P, D]
+    stream: Array,  # [T, D]
     read: Read,
-    place: int,
+    place: int | Array,
     past: Past | None,
     *,
     config: Config,
-    layer: int,
-) -> Array:  # [T, D]
-    below = jax.tree.map(lambda leaf: leaf[:layer], layers_of(params, config, past=past))
+    layers: tuple[int, ...],
+) -> tuple[Array, Array]:  # [len(layers), ..., P, D], [len(layers), ..., T, D]
+    stack = layers_of(params, config, past=past)
+    rows, pulls, slopes = (prefix, stream), [], []
+    for start, stop in itertools.pairwise((0, *layers)):
+        part = functools.partial(_walk, stack=stack, start=start, stop=stop, config=config)
+        rows, pull = jax.vjp(part, rows)
+        pulls.append(pull)
+        slopes.append(jax.jacrev(read)(rows[1][place]))  # [..., D]
+    numbers = slopes[0].shape[:-1]
+    flows = tuple(jnp.zeros((0, *rows.shape), rows.dtype) for rows in rows)
+    for pull, slope in zip(pulls[::-1], slopes[::-1], strict=True):
+        slope = slope.reshape(-1, slope.shape[-1])
+        own = [jnp.zeros((len(slope), *rows.shape), rows.dtype) for rows in rows]
+        own[1] = own[1].at[:, place].set(slope)
+        flows = jax.tree.map(lambda new, old: jnp.concatenate([new, old]), tuple(own), flows)
+        (flows,) = jax.vmap(pull)(flows)
+    return jax.tree.map(lambda flow: flow.reshape(len(layers), *numbers, *flow.shape[1:]), flows)
 
-    def reading(stream: Array) -> Array:
-        step = jax.checkpoint(lambda stream, row: (layers.step(stream, row, config)[0], None))
-        return read(jax.lax.scan(step, stream, below)[0][place])
 
-    return jax.grad(reading)(stream)
+def _walk(
+    rows: tuple[Array, Array], stack: Layer, start: int, stop: int, config: Config
+) -> tuple[Array, Array]:
+    """Prefix and prompt from before layer ``start`` to before layer ``stop``."""
+
+    @jax.checkpoint
+    def step(rows: tuple[Array, Array], number: Array) -> tuple[tuple[Array, Array], None]:
+        layer = jax.tree.map(
+            lambda leaf: jax.lax.dynamic_index_in_dim(leaf, number, keepdims=False), stack
+        )
+        prefix, stream = rows
+        if prefix.shape[0]:
+            prefix, _, past = layers.step(prefix, layer, config)
+            layer = layer._replace(past=past)
+        return (prefix, layers.step(stream, layer, config)[0]), None
+
+    return jax.lax.scan(step, rows, jnp.arange(start, stop))[0]
+
+
+def _check_layers(numbers: Sequence[int], config: Config) -> None:
+    for number in numbers:
+        if not 1 <= number <= config.num_layers:
+            raise ValueError(f"layer {number}: flows arrive after layers 1 to {config.num_layers}")
+    if not numbers or list(numbers) != sorted(set(numbers)):
+        raise ValueError(f"layers {tuple(numbers)}: name each once, in ascending order")
 
 
 @functools.partial(jax.jit, static_argnames="config")

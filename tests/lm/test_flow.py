@@ -37,6 +37,31 @@ def test_the_flow_is_the_slope_of_the_margin(layer):
     assert abs((rows * step).sum() - (ahead - back)[2] / 2) > 1e-7  # control: another layer's
 
 
+def test_layers_and_readings_together_are_each_by_itself():
+    reads = (MARGIN, flow.along(jnp.arange(8.0)))
+    both = flow.token_flow(PARAMS, STREAM, CONFIG, flow.several(*reads), layers=(1, 3))
+    for layer, rows in zip((1, 3), both, strict=True):
+        for read, own in zip(reads, rows, strict=True):
+            (alone,) = flow.token_flow(PARAMS, STREAM, CONFIG, read, layers=(layer,))
+            np.testing.assert_allclose(own, alone, atol=1e-12)
+
+
+def test_the_flow_to_a_prefix_is_that_of_the_whole_prompt():
+    rest = decoder.embed(PARAMS, IDS[4:], CONFIG, start=4)
+    streams = jnp.stack([rest, rest[::-1]])
+
+    def of_prefix(stream, place):
+        return flow.prefix_flow(
+            PARAMS, STREAM[:4], stream, CONFIG, MARGIN, layers=(1, 2), place=place
+        )
+
+    flows = jax.vmap(of_prefix)(streams, jnp.array([1, 0]))
+    for own, stream, place in zip(flows, streams, (5, 4), strict=True):
+        whole = jnp.concatenate([STREAM[:4], stream])
+        expected = flow.token_flow(PARAMS, whole, CONFIG, MARGIN, layers=(1, 2), place=place)
+        np.testing.assert_allclose(own, expected[:, :4], atol=1e-12)
+
+
 def test_a_later_token_sends_nothing_to_an_earlier_place():
     (rows,) = flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(3,), place=2)
     assert (rows[3:] == 0).all()
@@ -75,6 +100,10 @@ def test_a_demonstration_has_the_flow_of_its_tokens():
         (
             lambda: flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(0,)),
             "after layers 1 to 3",
+        ),
+        (
+            lambda: flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(2, 1)),
+            r"layers \(2, 1\): name each once, in ascending order",
         ),
         (lambda: prefix.init(jax.random.key(0), PARAMS, 0), "one row at least"),
         (
