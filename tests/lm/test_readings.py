@@ -1,0 +1,132 @@
+"""Readings of label scores: against scikit-learn, and what a constant bias changes."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+
+from lsa_lab.lm import readings
+
+RNG = np.random.default_rng(0)
+
+
+def batch(queries=60, classes=2, ties=False):
+    """Scores that know something of their labels, all classes among them."""
+    labels = np.concatenate([np.arange(classes), RNG.integers(0, classes, queries - classes)])
+    scores = RNG.normal(size=(queries, classes)) * 3 + 2 * np.eye(classes)[labels]
+    return (scores[np.arange(queries) % 7] if ties else scores), labels
+
+
+def probabilities(scores):
+    return np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_auc_and_cross_entropy_are_those_of_scikit_learn(classes, ties):
+    scores, labels = batch(classes=classes, ties=ties)
+    p = probabilities(scores)
+    expected = roc_auc_score(labels, p[:, 1] if classes == 2 else p, multi_class="ovr")
+    np.testing.assert_allclose(readings.auc(scores, labels), expected, rtol=1e-12)
+    expected = log_loss(labels, p, labels=range(classes))
+    np.testing.assert_allclose(readings.cross_entropy(scores, labels), expected, rtol=1e-12)
+
+
+def test_labels_that_score_the_same_share_a_query():
+    labels = np.array([0, 0, 1, 1])
+    assert readings.accuracy(np.zeros((4, 2)), labels) == 0.5
+    assert readings.auc(np.zeros((4, 2)), labels) == 0.5
+    assert readings.accuracy([[2, 1], [1, 2], [1, 2], [1, 2]], labels) == 0.75
+    assert readings.accuracy(np.zeros((3, 3)), [0, 1, 1]) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("shift", [-3.0, 0.7])
+def test_auc_and_what_follows_the_best_shift_know_no_constant_bias(shift):
+    scores, labels = batch()
+    biased = readings.shifted(scores, shift)
+    for reading in (
+        readings.auc,
+        readings.cross_entropy_after_best_shift,
+        readings.accuracy_after_best_shift,
+    ):
+        np.testing.assert_allclose(reading(biased, labels), reading(scores, labels), rtol=1e-12)
+    assert readings.cross_entropy(biased, labels) != readings.cross_entropy(scores, labels)
+    assert readings.accuracy(biased, labels) != readings.accuracy(scores, labels)
+
+
+def test_the_best_shifts_are_best():
+    scores, labels = batch(101)
+    grid = np.linspace(-12, 12, 4801)
+    losses = [readings.cross_entropy(readings.shifted(scores, b), labels) for b in grid]
+    rights = [readings.accuracy(readings.shifted(scores, b), labels) for b in grid]
+    best = readings.best_shift(scores, labels)
+    assert abs(best - grid[np.argmin(losses)]) <= grid[1] - grid[0]
+    p = probabilities(readings.shifted(scores, best))
+    np.testing.assert_allclose(p[:, 1].mean(), labels.mean(), rtol=1e-12)
+    moved = readings.shifted(scores, readings.best_threshold_shift(scores, labels))
+    assert readings.accuracy(moved, labels) >= max(rights)
+    assert readings.best_threshold_shift([[1, 0], [0, 1]], [0, 1]) == 0.0
+
+
+def test_a_shift_is_not_judged_where_it_is_fitted():
+    """Scores that know nothing gain by a threshold fitted to them, and nothing by one of others."""
+    fitted, apart = [], []
+    for _ in range(200):
+        labels = np.arange(20) % 2
+        scores = RNG.normal(size=(20, 2))
+        moved = readings.shifted(scores, readings.best_threshold_shift(scores, labels))
+        fitted.append(readings.accuracy(moved, labels))
+        apart.append(readings.accuracy_after_best_shift(scores, labels))
+    assert np.mean(fitted) > 0.6
+    assert np.mean(apart) < 0.51
+
+
+def test_halves_share_every_class():
+    labels = np.array([0, 1, 1, 0, 1, 1, 1])
+    first = readings.halves(labels)
+    assert np.bincount(labels[first]).tolist() == [1, 3]
+    assert np.bincount(labels[~first]).tolist() == [1, 2]
+
+
+def test_calibration_favours_no_class_where_nothing_is_said():
+    scores, labels = batch(classes=3)
+    free = RNG.normal(size=(3, 3))
+    one = readings.contextual_calibration(free[:1], free[:1])
+    np.testing.assert_allclose(one, np.zeros((1, 3)), atol=1e-12)
+    bias = np.array([4.0, -2.0, 0.0])
+    biased = readings.contextual_calibration(scores + bias, free[:1] + bias)
+    plain = readings.contextual_calibration(scores, free[:1])
+    np.testing.assert_allclose(probabilities(biased), probabilities(plain), rtol=1e-12)
+    assert readings.accuracy(scores + bias, labels) != readings.accuracy(scores, labels)
+    # Zhao et al.: q = diag(p̂)^-1 p with p̂ the mean of the content-free probabilities.
+    q = probabilities(scores) / probabilities(free).mean(0)
+    np.testing.assert_allclose(readings.contextual_calibration(scores, free), np.log(q), rtol=1e-12)
+
+
+def test_a_large_logit_overflows_nothing():
+    scores, labels = np.array([[1e4, 0.0], [0.0, 1e4], [0.0, 1.0]]), np.array([0, 1, 0])
+    assert np.isfinite(readings.cross_entropy(scores, labels))
+    assert np.isfinite(readings.best_shift(scores, labels))
+
+
+@pytest.mark.parametrize(
+    ("reading", "scores", "labels", "sentence"),
+    [
+        ("auc", np.zeros((3, 2)), [1, 1, 1], "none of class 0: take queries of every class"),
+        ("best_shift", np.zeros((3, 2)), [0, 0, 0], "none of class 1"),
+        ("best_shift", np.zeros((3, 3)), [0, 1, 2], "scores of 3 labels: .* needs two"),
+        ("accuracy", np.zeros((3, 2)), [0, 1], r"shapes \(3, 2\) and \(2,\); expected"),
+        ("accuracy", np.zeros((3, 2)), [0, 1, 2], "whole numbers from 0 to C - 1"),
+        ("accuracy", [[0, np.nan]], [0], "1 scores are NaN or infinite"),
+        ("cross_entropy", [[0, -np.inf]], [0], "1 scores are NaN or infinite"),
+        ("cross_entropy_after_best_shift", np.zeros((3, 2)), [0, 1, 1], "none of class 0"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(reading, scores, labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        getattr(readings, reading)(scores, labels)
+
+
+@pytest.mark.parametrize("free", [np.zeros((0, 2)), np.zeros((2, 3)), np.full((1, 2), np.nan)])
+def test_content_free_scores_that_do_not_fit_are_refused(free):
+    with pytest.raises(ValueError, match="content-free"):
+        readings.contextual_calibration(np.zeros((3, 2)), free)

@@ -1,0 +1,273 @@
+"""Sentences become prompts as they are run: templates, shared prefixes, buckets and scores."""
+
+import csv
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.lm import decoder, sources, text, tokens
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.text import Sentences, Template, ask
+from lsa_lab.lm.weights import init
+
+WORDS = [f"w{i}" for i in range(12)]
+TOKENIZER = tokens.of_words([*WORDS, "Text:", "Class:", "bad", "good"])
+TEMPLATE = Template(("bad", "good"), "Text: {text} Class: {label}\n")
+CONFIG = Config(
+    num_layers=2, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6,
+    vocabulary=TOKENIZER.vocabulary, context=200, rotary_width=4, tied=True,
+)  # fmt: skip
+PARAMS = init(jax.random.key(0), CONFIG)
+
+
+def sentences(number=30, longest=40):
+    rng = np.random.default_rng(1)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(1, longest))) for _ in range(number)]
+    return Sentences("toy", tuple(texts), np.arange(number) % 2, ("negative", "positive"))
+
+
+def questions(shots=3, queries=9, at_once=64, **more):
+    demonstrations, rest = sentences().split(0, shots, queries)
+    return ask(TEMPLATE, demonstrations, rest, TOKENIZER, 200, at_once=at_once, **more)
+
+
+@jax.jit
+def run_whole(ids, last, label_ids, head_mask=None):  # [B, T], [B], [C] -> [B, C]
+    """Every prompt from its first token to its last, without a past."""
+
+    def row(ids, last):
+        stream = decoder.embed(PARAMS, ids, CONFIG)
+        return decoder.forward(PARAMS, stream, CONFIG, head_mask).stream[-1, last]
+
+    return decoder.logits(PARAMS, jax.vmap(row)(ids, last), CONFIG)[:, label_ids]
+
+
+def whole_scores(batch, head_mask=None):
+    prompts = list(batch.prompts())
+    ids = np.zeros((len(prompts), 180), int)
+    for i, prompt in enumerate(prompts):
+        ids[i, : len(prompt)] = prompt
+    return run_whole(ids, np.array([len(p) - 1 for p in prompts]), batch.label_ids, head_mask)
+
+
+@pytest.mark.parametrize("shots", [0, 3])
+def test_scores_are_those_of_whole_prompts(shots):
+    batch = questions(shots, at_once=150)
+    assert len({bucket.ids.shape for bucket in batch.buckets}) > 1
+    expected = whole_scores(batch)
+    values = text.scores(PARAMS, CONFIG, batch)
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+    control = dataclasses.replace(batch, prefix=batch.prefix[::-1])
+    assert shots == 0 or np.abs(text.scores(PARAMS, CONFIG, control) - values).max() > 1e-3
+
+
+def test_a_head_that_is_masked_is_masked_in_the_demonstrations_too():
+    batch = questions(queries=2)
+    mask = jnp.ones((2, 4)).at[0, 1].set(0)
+    expected = whole_scores(batch, mask)
+    values = text.scores(PARAMS, CONFIG, batch, mask)
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+    assert np.abs(values - text.scores(PARAMS, CONFIG, batch)).max() > 1e-6
+
+
+def test_the_whole_vocabulary_says_how_much_goes_to_labels():
+    batch = questions(queries=2)
+    every = dataclasses.replace(batch, label_ids=np.arange(CONFIG.vocabulary))
+    logs = text.scores(PARAMS, CONFIG, every, whole_vocabulary=True)
+    np.testing.assert_allclose(np.exp(logs).sum(1), 1, rtol=1e-12)
+    own = text.scores(PARAMS, CONFIG, batch, whole_vocabulary=True)
+    np.testing.assert_allclose(own, logs[:, batch.label_ids], rtol=1e-12)
+    logits = text.scores(PARAMS, CONFIG, batch)
+    np.testing.assert_allclose(own[:, 1] - own[:, 0], logits[:, 1] - logits[:, 0], rtol=1e-9)
+
+
+def test_prompts_are_the_template_filled():
+    demonstrations, queries = sentences().split(0, 2, 1)
+    batch = ask(TEMPLATE, demonstrations, queries, TOKENIZER, 200)
+    (ids,) = batch.prompts()
+    words = ["bad", "good"]
+    expected = "".join(
+        f"Text: {sentence} Class: {words[label]}\n"
+        for sentence, label in zip(demonstrations.texts, demonstrations.labels, strict=True)
+    )
+    assert TOKENIZER.decode(ids).split() == f"{expected}Text: {queries.texts[0]} Class:".split()
+    for (begin, end), sentence in zip(batch.spans, demonstrations.texts, strict=True):
+        assert TOKENIZER.decode(batch.prefix[begin:end]).split()[1:-2] == sentence.split()
+    assert TOKENIZER.decode(batch.label_ids) == "bad good"
+    np.testing.assert_array_equal(batch.labels, queries.labels)
+
+
+def test_a_text_begins_with_what_the_tokenizer_begins_with():
+    started = dataclasses.replace(TOKENIZER, start=(5,))
+    demonstrations, queries = sentences().split(0, 2, 1)
+    batch = ask(TEMPLATE, demonstrations, queries, started, 200)
+    assert batch.prefix[0] == 5
+    assert batch.spans[0, 0] == 1
+    assert next(ask(TEMPLATE, sentences().take([]), queries, started, 200).prompts())[0] == 5
+
+
+def bytes_tokenizer():
+    """Byte-level BPE that merges what stands at a joint."""
+    merges = ["Ġ x", "Ġ y", "Ċ Ċ", "Ġx b"]
+    letters = [chr(c) for c in range(33, 127)] + ["Ġ", "Ċ"]
+    words = [*letters, *(merge.replace(" ", "") for merge in merges)]
+    fields = {"model": "gpt2", "pre": "gpt-2", "tokens": words, "merges": merges}
+    return tokens.from_gguf({f"tokenizer.ggml.{key}": value for key, value in fields.items()})
+
+
+@pytest.mark.parametrize(
+    ("form", "merges"), [("{text}: {label}\n\n", False), ("{text}: {label}", True)]
+)
+def test_tokens_do_not_merge_where_parts_meet(form, merges):
+    tokenizer, template = bytes_tokenizer(), Template(("x", "y"), form)
+    pair = Sentences("pair", ("ab", "ba"), np.array([0, 1]), ("first", "second"))
+    demonstrations, queries = pair.take([0]), pair.take([1])
+    batch = ask(template, demonstrations, queries, tokenizer, 50)
+    (ids,) = batch.prompts()
+    written = template.opening("ab") + template.answer(0)
+    written += template.separator + template.opening("ba")
+    assert tokenizer.decode(ids) == written
+    assert (ids.tolist() != tokenizer.encode(written)) == merges
+    assert batch.prefix[-1] == batch.label_ids[0], "the label is the token that is scored"
+
+
+def test_buckets_hold_every_query_once_in_few_widths():
+    lengths = [len(ids) for ids in questions(0, 27).prompts()]
+    batch = questions(0, 27, at_once=200)
+    shapes = [bucket.ids.shape for bucket in batch.buckets]
+    rows = np.concatenate([bucket.rows for bucket in batch.buckets])
+    assert sorted(rows.tolist()) == list(range(27))
+    assert len({width for width, _ in shapes}) == 1
+    assert all(length % 16 == 0 for _, length in shapes)
+    assert sum(w * t for w, t in shapes) < 2 * sum(lengths)
+    assert {text._rounded(n) for n in range(1, 513)} == {
+        *range(16, 129, 16), *range(160, 257, 32), *range(320, 513, 64)
+    }  # fmt: skip
+
+
+def test_padding_does_not_go_beyond_the_context():
+    demonstrations, queries = sentences().split(0, 2, 4)
+    longest = max(map(len, ask(TEMPLATE, demonstrations, queries, TOKENIZER, 200).prompts()))
+    batch = ask(TEMPLATE, demonstrations, queries, TOKENIZER, longest)
+    config = dataclasses.replace(CONFIG, context=longest)
+    assert text.scores(PARAMS, config, batch).shape == (4, 2)
+    with pytest.raises(
+        ValueError, match=f"a prompt of {longest} tokens, .* of the 2 demonstrations"
+    ):
+        ask(TEMPLATE, demonstrations, queries, TOKENIZER, longest - 1)
+
+
+def test_what_says_nothing_is_asked_the_same_way():
+    demonstrations, queries = sentences().split(0, 2, 4)
+    batch = ask(TEMPLATE, demonstrations, text.content_free(queries), TOKENIZER, 200)
+    texts = [TOKENIZER.decode(ids[len(batch.prefix) :]) for ids in batch.prompts()]
+    assert texts == ["Text: <unk> Class:", "Text: <unk> Class:", "Text: Class:"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (("w1 w2", "good"), r"the label ' w1 w2' is 2 tokens \('w1', 'w2'\): choose words of one"),
+        (("awful", "good"), "the label ' awful' is no word of this tokenizer"),
+        (("", "good"), "is 0 tokens"),
+    ],
+)
+def test_a_label_of_no_single_token_is_refused(labels, sentence):
+    template = dataclasses.replace(TEMPLATE, labels=labels)
+    with pytest.raises(ValueError, match=sentence):
+        template.label_ids(TOKENIZER)
+
+
+def test_labels_that_share_a_token_are_refused():
+    template = Template(("x", " x"), "{text} {label}")
+    with pytest.raises(ValueError, match="share a token"):
+        template.label_ids(tokens.of_words(["x"]))
+
+
+@pytest.mark.parametrize("form", ["{text}", "{label} {text}", "{text} {text} {label}", ""])
+def test_a_template_has_a_text_and_then_a_label(form):
+    with pytest.raises(ValueError, match=r"needs \{text\} once, and \{label\} once after"):
+        Template(("bad", "good"), form)
+    with pytest.raises(ValueError, match="two words or more"):
+        Template(("bad", "bad"))
+
+
+def test_braces_in_a_text_are_text():
+    assert Template(("bad", "good")).opening("{label} {0}") == "Review: {label} {0}\nSentiment:"
+
+
+def test_classes_that_do_not_fit_are_refused():
+    pool = sentences()
+    three = dataclasses.replace(pool, classes=("a", "b", "c"))
+    other = dataclasses.replace(pool, classes=("a", "b"))
+    for left, right, sentence in (
+        (three, three, "has the classes a, b, c, and the template bad, good"),
+        (pool, other, "take both from the same sentences"),
+        (pool, pool.take([]), "no query"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            ask(TEMPLATE, left, right, TOKENIZER, 200)
+    bare, empty = Template(("bad", "good"), "{text} {label}"), pool.take([0])
+    empty = dataclasses.replace(empty, texts=("",))
+    with pytest.raises(ValueError, match="query 0 of toy has no token"):
+        ask(bare, pool.take([]), empty, TOKENIZER, 200)
+
+
+def test_parts_share_no_sentence_and_follow_the_seed():
+    pool = Sentences("toy", tuple(WORDS), np.array([0] * 8 + [1] * 4), ("negative", "positive"))
+    left, right = pool.split(3, 4, 4, balanced=True)
+    assert np.bincount(left.labels).tolist() == np.bincount(right.labels).tolist() == [2, 2]
+    assert not set(left.texts) & set(right.texts)
+    assert pool.split(3, 4, 4, balanced=True)[1].texts == right.texts
+    assert pool.split(4, 4, 4, balanced=True)[1].texts != right.texts
+    whole = pool.split(0, 12)[0]
+    assert sorted(whole.texts) == sorted(pool.texts)
+    assert {pool.split(seed, 3, balanced=True)[0].labels.sum() for seed in range(20)} == {1, 2}
+    for sentence, sizes, balanced in (
+        ("8, 4.* too few for balanced parts of 6, 6", (6, 6), True),
+        ("has 12 sentences, and the parts ask for 13", (13,), False),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            pool.split(0, *sizes, balanced=balanced)
+    with pytest.raises(ValueError, match=r"all of one class \(negative\): a pool needs two"):
+        pool.take(range(8)).split(0, 2)
+
+
+def test_sentences_are_taken_cut_and_chosen_by_class():
+    pool = Sentences("toy", ("a b c", "d", "e f"), np.array([0, 1, 2]), ("x", "y", "z"))
+    chosen = pool.only("z", "x")
+    assert (chosen.texts, chosen.labels.tolist(), chosen.classes) == (
+        ("a b c", "e f"),
+        [1, 0],
+        ("z", "x"),
+    )
+    assert pool.cut(2).texts == ("a b", "d", "e f")
+    with pytest.raises(ValueError, match="name two or more classes of toy: x, y, z"):
+        pool.only("x")
+    with pytest.raises(ValueError, match="expected a whole number for each of the 3 texts"):
+        dataclasses.replace(pool, labels=np.array([0, 1]))
+    with pytest.raises(ValueError, match="labels of toy are 0 to 2; expected 0 to 1"):
+        dataclasses.replace(pool, classes=("x", "y"))
+
+
+def test_the_files_of_the_sources_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        sources, "path", lambda name: tmp_path if name == "reuters" else tmp_path / "m.csv"
+    )
+    with open(tmp_path / "m.csv", "w", newline="", encoding="utf-8") as file:
+        rows = [["text", "label", "source"], ['bad<br />film, "so"\nbad', "0", "imdb"]]
+        csv.writer(file).writerows([*rows, ["good .\n", "1", "rotten_tomatoes"]])
+    head = "Category\tText\nd\tstring\nclass\t\n\n"
+    for part, row in (("train", 'earn\tshr "ten" cts \n'), ("test", "acq\tbuys it\n")):
+        (tmp_path / f"reuters-r8-{part}.tab").write_text(head + row, encoding="utf-8")
+    reviews, films = text.sentences("imdb"), text.sentences("rotten_tomatoes")
+    assert (reviews.texts, reviews.labels.tolist()) == (('bad film, "so"\nbad',), [0])
+    assert (films.texts, films.labels.tolist()) == (("good .",), [1])
+    news = text.sentences("reuters")
+    assert (news.texts, news.classes[news.labels[0]]) == (('shr "ten" cts',), "earn")
+    assert text.sentences("reuters_test").texts == ("buys it",)
+    with pytest.raises(ValueError, match="no sentences 'news': there are rotten_tomatoes, imdb"):
+        text.sentences("news")
