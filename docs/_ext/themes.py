@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from lsa_lab.harness import tables
-from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.harness.laboratory import TIERS, experiments_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,8 +24,7 @@ def experiments(theme: str) -> str:
         for name, experiment in experiments_of("experiments").items()
         if f".{theme}." in experiment.module
     ]
-    folders = [folder for name in names for folder in (f"{name}", f"{name}/paper")]
-    return "\n".join(_finding(f) for f in folders if (ROOT / "figures" / f / "README.md").exists())
+    return "\n".join(_finding(folder) for name in names for folder in _largest(name))
 
 
 def program(arguments: str) -> str:
@@ -39,16 +38,23 @@ def program(arguments: str) -> str:
     return f"```text\n{done.stdout.strip()}\n```"
 
 
+def _largest(name: str) -> list[str]:
+    """The folder of its largest tier that has a result, if there is one."""
+    folders = [name, *(f"{name}/{tier}" for tier in TIERS[2:])]
+    return [f for f in folders if (ROOT / "figures" / f / "README.md").exists()][-1:]
+
+
 def _finding(folder: str) -> str:
     text = (ROOT / "figures" / folder / "README.md").read_text("utf-8")
-    title, question, _, caption, _ = text.split("\n\n", 4)
+    _, question, _, caption, _ = text.split("\n\n", 4)
     counts, table = re.search(r"^## (Claims: .*)\n\n((?:\|.*\n)+)", text, re.MULTILINE).groups()
     rows = [_cells(line) for line in table.splitlines()]
     verdict_first = tables.markdown([(row[-1], row[0], *row[3:5], row[2]) for row in rows])
-    place = f"/figures/{folder}"
-    return f"""{title.replace("#", "##")}
+    place, (name, _, tier) = f"/figures/{folder}", folder.partition("/")
+    words = f"run {name} --tier {tier}" if tier else f"run {name}"
+    return f"""## {name}
 
-{question}
+{question}{f" At the {tier} tier." if tier else ""}
 
 ![{question.strip("*")}]({place}/figure.png)
 
@@ -61,7 +67,7 @@ def _finding(folder: str) -> str:
 
 [Sources, and where the numbers come from]({place}/README.md). [Vector figure]({place}/figure.pdf),
 [data]({place}/result.nc), [configuration]({place}/config.json). To compute it again, beside what is
-committed: `.venv/bin/lsa-lab run {folder.partition("/")[0]} --out out`
+committed: `.venv/bin/lsa-lab {words} --out out`
 """
 
 

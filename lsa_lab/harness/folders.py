@@ -1,4 +1,4 @@
-"""Where results lie: a folder an experiment, in it one for the paper tier and for each change."""
+"""Where results lie: a folder an experiment, in it one for each larger tier and each change."""
 
 import hashlib
 import json
@@ -18,13 +18,13 @@ _LONGEST_NAME = 80  # of the folder of a changed configuration
 def folder_of(
     experiment: Experiment, tier: str, out: Path | None = None, config: Any = None
 ) -> Path:
-    """figures/NAME, figures/NAME/paper; smoke goes to the cache unless ``out`` is given.
+    """figures/NAME, in it paper and night; smoke goes to the cache unless ``out`` is given.
 
     A ``config`` that is not the tier's has a folder of its own in there, named for what differs.
     """
     root = out or (process.cache() / "smoke" if tier == "smoke" else FIGURES)
     folder = root / experiment.name
-    folder = folder / "paper" if tier == "paper" else folder
+    folder = folder / tier if tier in TIERS[2:] else folder
     if config is None or config == experiment.tiers[tier]:
         return folder
     here, declared = results.plain(config), results.plain(experiment.tiers[tier])

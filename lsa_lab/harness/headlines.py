@@ -83,10 +83,11 @@ def headline_rows(headlines: Sequence[Headline], whole: Sequence["Result"]) -> l
         if not id:
             rows.append(HeadlineRow(headline, None, None, None))
         elif name in results:
-            claims = {claim.id: claim for claim in results[name].claims}
+            claims = results[name].claim_of
             if id not in claims:
                 raise ValueError(f"{headline.place}: {name} has no row {id!r}")
-            rows.append(HeadlineRow(headline, results[name], claims[id], results[name].family[id]))
+            result, claim = claims[id]
+            rows.append(HeadlineRow(headline, result, claim, result.family[id]))
     return rows
 
 

@@ -24,6 +24,7 @@ HOUSE_WORDS = {
     "noise_std": "standard deviation of the labels' noise",
     "test_prompts": "fresh prompts on which risks are measured",
     "seed": "one number is one stream of random numbers",
+    "model": "the decoder: a source that has been fetched, or the path of another",
 }
 
 

@@ -35,8 +35,19 @@ USAGE = {
 }
 
 OPTIONS = (
-    Option("--tier", "TIER", "smoke (seconds), laptop (minutes), paper (a night)", ("run", "draw")),
+    Option(
+        "--tier",
+        "TIER",
+        "smoke (seconds), laptop (minutes), paper (an hour to a night), night (where there is one)",
+        ("run", "draw"),
+    ),
     Option("--seeds", "N", "so many runs: short for the config's runs or seeds", ("run",), int),
+    Option(
+        "--model",
+        "PATH",
+        "a decoder of your own, GGUF file or folder: short for the config's model",
+        ("run",),
+    ),
     Option(
         "--config.KEY",
         "VALUE...",

@@ -47,7 +47,13 @@ def ledger(
         parts.append(f"\n## Headlines\n\n{family_level(front)}\n\n{headline_table(front)}")
     for result in whole:
         link = f"[{result.title}]({result.folder}/README.md)"
-        parts.append(f"\n## {link}: {result.counts}\n\n{result.question}\n\n{table(result.claims)}")
+        parts.append(f"\n## {link}: {result.counts}\n\n{result.question}\n\n")
+        parts += [
+            f"[The {each.tier} tier]({each.folder}/README.md): {each.counts}. Verdicts that differ "
+            f"there: {words}.\n\n"
+            for each, words in result.beside
+        ]
+        parts.append(table(result.claims))
     return "".join(parts)
 
 
@@ -78,7 +84,11 @@ def findings(whole: Sequence["Result"], root: Path) -> str:
 
 def with_verdicts(text: str, whole: Sequence["Result"]) -> str:
     """The text with its verdict after each row that it names: `experiment.row` **holds**."""
-    verdicts = {f"{each.name}.{claim.id}": claim.verdict for each in whole for claim in each.claims}
+    verdicts = {
+        f"{each.name}.{id}": claim.verdict
+        for each in whole
+        for id, (_, claim) in each.claim_of.items()
+    }
 
     def named(match: re.Match[str]) -> str:
         row = match[1]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lsa_lab import results
@@ -11,7 +11,7 @@ from lsa_lab.harness import gallery, pages
 from lsa_lab.harness.folders import folder_of
 from lsa_lab.harness.gallery import pixels
 from lsa_lab.harness.headlines import Headline, confidence_of, headline_rows
-from lsa_lab.harness.laboratory import Experiment
+from lsa_lab.harness.laboratory import TIERS, Experiment
 from lsa_lab.harness.outcomes import counts
 from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.harness.runner import evidence, load
@@ -34,6 +34,7 @@ class Result:
     provenance: dict[str, str]
     pixels: tuple[int, int]  # of the picture
     appendix: tuple[int, int] | None  # pixels of the second picture, if there is one
+    smaller: tuple["Result", ...] = ()  # of the same experiment, whose place this one takes
 
     @property
     def name(self) -> str:
@@ -74,6 +75,22 @@ class Result:
     def counts(self) -> str:
         return counts([claim.verdict for claim in self.claims])
 
+    @property
+    def claim_of(self) -> dict[str, tuple["Result", Claim]]:
+        """The claim by its id, and the result that it stands in: a smaller tier's where this one
+        has none of that name."""
+        return {claim.id: (each, claim) for each in (*self.smaller, self) for claim in each.claims}
+
+    @property
+    def beside(self) -> list[tuple["Result", str]]:
+        """The smaller tiers, each with the verdicts that differ there: "steps holds"."""
+        here, pairs = self.claim_of, []
+        for each in self.smaller:
+            other = [claim for claim in each.claims if claim.verdict != here[claim.id][1].verdict]
+            words = ", ".join(f"{claim.id} {claim.verdict}" for claim in other)
+            pairs.append((each, words or "none"))
+        return pairs
+
 
 def collect(
     experiments: Iterable[Experiment], root: Path, headlines: Sequence[Headline] = ()
@@ -85,7 +102,7 @@ def collect(
     whole, broken = [], {}
     confidence = confidence_of(headlines, CONFIDENCE)
     for experiment in experiments:
-        for tier in ("laptop", "paper"):
+        for tier in TIERS[1:]:
             folder = folder_of(experiment, tier, root)
             if not (folder / "result.nc").exists():
                 continue
@@ -101,6 +118,14 @@ def collect(
     return whole, broken
 
 
+def largest(whole: Iterable[Result]) -> list[Result]:
+    """One result an experiment, that of its largest tier; it knows the smaller ones."""
+    tiers: dict[str, list[Result]] = {}
+    for result in whole:
+        tiers.setdefault(result.name, []).append(result)
+    return [replace(last, smaller=tuple(before)) for *before, last in tiers.values()]
+
+
 def write(
     experiments: Iterable[Experiment],
     root: Path,
@@ -113,8 +138,9 @@ def write(
     markers of ``readme``, and the verdicts of the rows that the pages ``papers`` name; what could
     not be read, by folder. The pages ``theory`` say which theorems an experiment rests on."""
     whole, broken = collect(experiments, root, headlines)
-    front = headline_rows(headlines, whole)
     texts = {root / result.folder / "README.md": pages.page(result) for result in whole}
+    whole = largest(whole)
+    front = headline_rows(headlines, whole)
     texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, front)
     rule, summary = pages.RULE, pages.summary(whole)
     theorems = gallery.theorems(theory)

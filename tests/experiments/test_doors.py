@@ -37,9 +37,9 @@ def test_the_smoke_tier_runs(name, tmp_path, trained_models, monkeypatch):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_has_three_tiers_a_question_and_an_answer(name):
+def test_every_experiment_has_three_tiers_or_four_a_question_and_an_answer(name):
     experiment = EXPERIMENTS[name]
-    assert tuple(experiment.tiers) == TIERS
+    assert tuple(experiment.tiers) in (TIERS[:3], TIERS)
     assert experiment.question.endswith("?")
     folder = ROOT / "figures" / name
     caption = experiment.door("figure").caption(results.load(folder / "result.nc"))
@@ -50,7 +50,7 @@ def test_every_experiment_has_three_tiers_a_question_and_an_answer(name):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_committed_results_are_small_and_of_the_declared_configuration(name):
     experiment = EXPERIMENTS[name]
-    for tier in ("laptop", "paper"):
+    for tier in list(experiment.tiers)[1:]:
         folder = folders.folder_of(experiment, tier, ROOT / "figures")
         if (folder / "result.nc").exists():
             dataset = runner.load(experiment, tier, folder)

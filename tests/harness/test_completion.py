@@ -56,7 +56,7 @@ def test_bash_completes_what_is_typed(in_bash):
     assert {"list", "run", "draw", "report", "completion", "new"} == set(commands)
     assert one == ["report"]
     assert names == ["toy", "all"]
-    assert tiers == ["smoke", "laptop", "paper"]
+    assert tiers == ["smoke", "laptop", "paper", "night"]
     assert keys == ["--config.sparsity", "--config.scale", "--config.seed"]
     assert nothing == []
 

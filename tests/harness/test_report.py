@@ -5,6 +5,7 @@ import importlib
 
 import pytest
 
+from lsa_lab import results
 from lsa_lab.claims import Statement, judge
 from lsa_lab.harness import report
 from lsa_lab.harness.headlines import Headline, HeadlineRow, family_level
@@ -107,6 +108,48 @@ def test_headlines_stand_first_with_their_verdicts_alone_and_all_at_once(toy, pr
     assert "[toy.mean](toy/README.md)" in front
     assert "**fails**, proved | fails | [theorem](../tests/large.py)" in front
     assert "T1, Theorem 1" in page
+
+
+def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monkeypatch):
+    """At the paper tier the mean is large, and nobody asks for the few."""
+    config, claims = (
+        importlib.import_module(f"toy_lab.theme.toy.{door}") for door in ("config", "claims")
+    )
+    usual, samples = config.statements, claims.samples
+
+    def statements(chosen):
+        mean, wrong, few = usual(chosen)
+        if chosen.n == 40:
+            return mean, wrong, few
+        return dataclasses.replace(mean, at_most=None, at_least=9), wrong
+
+    def chosen_samples(dataset):
+        ids = [statement.id for statement in statements(results.config_of(dataset))]
+        return {id: samples(dataset)[id] for id in ids}
+
+    monkeypatch.setattr(config, "statements", statements)
+    monkeypatch.setattr(claims, "samples", chosen_samples)
+    paper = toy / "docs" / "papers" / "t1.md"
+    paper.parent.mkdir(parents=True)
+    paper.write_text("`toy.mean`, `toy.few`\n")
+    readme = toy / "README.md"
+    readme.write_text(f"{report.BEGIN}\n{report.END}\n", encoding="utf-8")
+    program("run", "toy")
+    program("run", "toy", "--tier", "paper")
+    assert program("report") == 0
+    ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
+    front, tables = ledger.split("\n## [toy")
+    assert "**fails**" in front.split("| T1, section 2 |")[1].splitlines()[0]
+    assert "[toy.mean](toy/paper/README.md)" in front
+    assert tables.startswith(" (paper)](toy/paper/README.md): 0 hold, 2 fail, 0 undecided\n")
+    words = "[The laptop tier](toy/README.md): 1 hold, 1 fail, 1 undecided. Verdicts that differ"
+    assert f"{words} there: mean holds." in tables
+    assert paper.read_text() == "`toy.mean` **fails**, `toy.few` **undecided**\n"
+    assert readme.read_text().count("figures/toy") == 1
+    assert "| 0/2/0 | [toy (paper)](figures/toy/paper) |" in readme.read_text()
+    page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
+    assert page.count("<article ") == 1
+    assert '<a href="toy/figure.png">The laptop tier</a>: 1 hold' in page
 
 
 def test_a_headline_without_its_row_is_an_error(toy, program, monkeypatch):

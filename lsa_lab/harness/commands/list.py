@@ -4,12 +4,13 @@ import argparse
 from pathlib import Path
 from typing import NamedTuple
 
-from lsa_lab.harness import measured, terminal
+from lsa_lab.harness import measured, needs, terminal
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness.clock import short_clock_word
 from lsa_lab.harness.folders import changed_folders, folder_of, identity, last_run
 from lsa_lab.harness.laboratory import TIERS, Experiment
 from lsa_lab.harness.outcomes import VERDICTS, counts
+from lsa_lab.lm.sources import SOURCES
 
 _WIDEST = 150  # columns that a line may take, where there are so many
 _HEAD = ("EXPERIMENT", "TIER", "TIME", "MEMORY", "H/F/U", "QUESTION")
@@ -45,20 +46,22 @@ def obey(options: argparse.Namespace) -> int:
     experiment."""
     experiments = command_options.chosen(options)
     if options.names:
-        print("\n\n".join(_whole(experiment, options.out) for experiment in experiments))
+        texts = [_whole(experiment, options) for experiment in experiments]
+        print("\n\n".join(texts))
         return 0
-    print("\n".join(_overview(experiments, options.out)))
+    print("\n".join(_overview(experiments, options)))
     program, package = options.program, command_options.package_words(options)
     print(f"\n{program} list NAME{package} tells more of one, {program} -h what else to type")
     return 0
 
 
-def _overview(experiments: list[Experiment], out: Path | None) -> list[str]:
+def _overview(experiments: list[Experiment], options: argparse.Namespace) -> list[str]:
     lines: list[tuple[str, ...]] = [_HEAD]
     themes: dict[str, list[tuple[str, ...]]] = {}
+    lacking: dict[str, list[str]] = {}  # what each theme reads and is not there
     verdicts: list[str] = []
     for experiment in experiments:
-        rows = _rows(experiment, out)
+        rows = _rows(experiment, options.out)
         cells: tuple[str, ...] = ("not run", "", "", "")
         of_tiers = [row for row in rows if row.tier in TIERS]
         if of_tiers:
@@ -68,10 +71,14 @@ def _overview(experiments: list[Experiment], out: Path | None) -> list[str]:
         name = experiment.name + f" +{changed}" * (changed > 0)
         lines.append((name, *cells, experiment.question))
         themes.setdefault(experiment.theme, []).append(lines[-1])
+        lacking.setdefault(experiment.theme, []).extend(needs.needs_of(experiment))
     widths = [max(len(cells[i]) for cells in lines) for i in range(5)]
     text = [terminal.faint(_line(_HEAD, widths))]
     for theme, of_theme in themes.items():
-        text += [terminal.bold(theme)] if theme else []
+        sources = needs.not_fetched(lacking[theme])
+        fetching = f"first {needs.fetching(sources, options.program)}" if sources else ""
+        if theme or fetching:
+            text.append(" ".join(filter(None, (terminal.bold(theme), terminal.faint(fetching)))))
         text += [_line(cells, widths) for cells in of_theme]
     return [*text, f"{len(experiments)} experiments; of their statements {counts(verdicts)}"]
 
@@ -98,9 +105,10 @@ def _rows(experiment: Experiment, out: Path | None) -> list[Row]:
     return rows
 
 
-def _whole(experiment: Experiment, out: Path | None) -> str:
-    """Every tier of an experiment and every changed configuration, and the verdicts by name."""
-    rows = {row.tier: row for row in _rows(experiment, out)}
+def _whole(experiment: Experiment, options: argparse.Namespace) -> str:
+    """Every tier of an experiment and every changed configuration, and the verdicts by name; what
+    it reads that is fetched."""
+    rows = {row.tier: row for row in _rows(experiment, options.out)}
     head = ("TIER", "TIME", "START", "MEMORY", "H/F/U", "FOLDER")
     table = [head]
     for tier in dict.fromkeys([*experiment.tiers, *rows]):
@@ -112,10 +120,23 @@ def _whole(experiment: Experiment, out: Path | None) -> str:
             table.append((tier, time, row.start or "", memory, verdicts, str(row.folder)))
     lines = [terminal.bold(f"{experiment.name}: {experiment.question}")]
     lines += ["", *(line for row in terminal.columns(table) for line in row)]
+    lines += _sources(experiment, options.program)
     for tier, row in rows.items():
         if tier in TIERS:
             lines += ["", f"{tier}:", *_by_verdict(row.verdicts)]
     return "\n".join(lines)
+
+
+def _sources(experiment: Experiment, program: str) -> list[str]:
+    """What it reads, a line each: what that is, and whether it is there."""
+    names = needs.needs_of(experiment)
+    absent = {name: f": {needs.fetching([name], program)}" for name in needs.not_fetched(names)}
+    rows = [
+        (f"  {name}", f"{SOURCES[name].about}{absent.get(name, ', which is there')}")
+        for name in names
+    ]
+    lines = [line for row in terminal.columns(rows) for line in row]
+    return ["", "reads what is fetched once:", *lines] if names else []
 
 
 def _by_verdict(verdicts: dict[str, str]) -> list[str]:

@@ -1,0 +1,164 @@
+"""An experiment that reads a model or texts is run where they have been fetched, and only there."""
+
+import dataclasses
+import hashlib
+import importlib
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from lsa_lab.harness.command_line import main
+from lsa_lab.harness.commands import completion
+from lsa_lab.lm import sources
+
+HERE = Path(__file__).parent
+CONTENT = b"a model"
+SOURCE = sources.Source(
+    about="seven letters",
+    package="letters",
+    version="1.0",
+    wheel="letters-1.0-py3-none-any.whl",
+    wheel_sha256="",
+    size=7_000_000,
+    licence="MIT",
+    files={"letters/letters.gguf": hashlib.sha256(CONTENT).hexdigest()},
+)
+WORDS = "lsa-lab fetch letters numbers (14 MB)"
+
+
+@pytest.fixture
+def two(toy, monkeypatch):
+    """A package of two experiments, of which ``read`` needs two sources: words -> exit status."""
+    shutil.copytree(HERE / "toy_lab", toy / "two_lab")
+    shutil.copytree(HERE / "toy_lab" / "theme" / "toy", toy / "two_lab" / "wing" / "read")
+    (toy / "two_lab" / "wing" / "__init__.py").touch()
+    (toy / "two_lab" / "__init__.py").write_text('EXPERIMENTS = ("theme.toy", "wing.read")\n')
+    (toy / "two_lab" / "headlines.py").unlink()
+    monkeypatch.syspath_prepend(str(toy))
+    numbers = dataclasses.replace(SOURCE, wheel="numbers-1.0-py3-none-any.whl")
+    monkeypatch.setattr(sources, "SOURCES", {"letters": SOURCE, "numbers": numbers})
+    config = importlib.import_module("two_lab.wing.read.config")
+    fields = [("model", str, "letters")]
+    kind = dataclasses.make_dataclass("Config", fields, bases=(config.Config,), frozen=True)
+    monkeypatch.setattr(config, "NEEDS", ("letters", "numbers"), raising=False)
+    monkeypatch.setattr(config, "TIERS", {"smoke": kind(n=4), "laptop": kind(), "paper": kind()})
+    yield lambda *words: main(words, package="two_lab")
+    for name in [name for name in sys.modules if name.split(".")[0] == "two_lab"]:
+        del sys.modules[name]
+
+
+def put(*names):
+    """The files of sources in the cache."""
+    for name in names:
+        (place,) = sources.SOURCES[name].places
+        place.parent.mkdir(parents=True)
+        place.write_bytes(CONTENT)
+
+
+def test_a_run_without_its_sources_is_refused_in_a_sentence_that_says_what_fetches_them(
+    two, toy, capsys
+):
+    assert two("run", "read") == 2
+    error = capsys.readouterr().err
+    assert error == (
+        f"error: read reads letters and numbers, not yet in {toy / 'cache'}: run {WORDS}\n"
+    )
+    put("letters")
+    assert two("run", "toy", "read") == 2
+    assert "lsa-lab fetch numbers (7 MB)" in capsys.readouterr().err
+    assert not (toy / "figures").exists()
+    put("numbers")
+    assert two("run", "read") == 0
+
+
+def test_a_damaged_source_is_refused_before_the_run(two, capsys):
+    put("letters", "numbers")
+    next(iter(SOURCE.places)).write_bytes(b"a noise")
+    assert two("run", "read") == 2
+    assert "read: " in (error := capsys.readouterr().err)
+    assert "letters.gguf is damaged: delete it" in error
+
+
+def test_all_are_run_but_those_that_lack_a_source(two, toy, capsys):
+    assert two("run", "all") == 0
+    text = capsys.readouterr().out
+    assert f"left out until {WORDS} has been run: read\n" in text
+    assert [path.name for path in (toy / "figures").iterdir()] == ["toy"]
+    put("letters", "numbers")
+    assert two("run", "all") == 0
+    assert "left out" not in capsys.readouterr().out
+    assert (toy / "figures" / "read" / "result.nc").exists()
+
+
+def test_all_of_nothing_is_refused(two, toy, capsys):
+    (toy / "two_lab" / "__init__.py").write_text('EXPERIMENTS = ("wing.read",)\n')
+    importlib.reload(sys.modules["two_lab"])
+    assert two("run", "all") == 2
+    assert WORDS in capsys.readouterr().err
+
+
+def test_all_at_a_tier_are_those_that_have_it(two, toy, capsys, monkeypatch):
+    put("letters", "numbers")
+    config = importlib.import_module("two_lab.wing.read.config")
+    monkeypatch.setitem(config.TIERS, "night", dataclasses.replace(config.TIERS["paper"], n=7))
+    assert two("run", "all", "--tier", "night") == 0
+    assert (toy / "figures" / "read" / "night" / "result.nc").exists()
+    assert not (toy / "figures" / "toy").exists()
+    assert two("run", "toy", "--tier", "night") == 2
+    assert two("draw", "read", "--tier", "night") == 0
+
+
+def test_the_smoke_tier_needs_nothing(two):
+    assert two("run", "all", "--tier", "smoke") == 0
+
+
+def test_a_model_of_the_users_own_takes_the_place_of_the_source(two, toy, capsys):
+    put("numbers")
+    assert two("run", "read", "--model", "here.gguf") == 2
+    words = "no model here.gguf: name a GGUF file, or a folder with config.json and safetensors"
+    assert words in capsys.readouterr().err
+    Path("here.gguf").touch()
+    assert two("run", "read", "--model", "here.gguf") == 0
+    assert (toy / "figures" / "read" / "model=here.gguf" / "result.nc").exists()
+    assert two("run", "read", "--config.model", "here.gguf") == 0
+    assert two("run", "read") == 2, "the tier itself reads the source"
+
+
+def test_ctrl_c_remembers_the_model(two, toy, capsys, monkeypatch):
+    put("numbers")
+    Path("here.gguf").touch()
+    monkeypatch.setenv("TOY_INTERRUPT", "1")
+    assert two("run", "read", "--model", "here.gguf") == 130
+    words = "lsa-lab run read --tier laptop --model here.gguf --package two_lab"
+    assert words in capsys.readouterr().err
+
+
+def test_the_list_says_what_is_to_be_fetched_first(two, capsys):
+    assert two("list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"wing first {WORDS}" in lines
+    assert "theme" in lines
+    assert two("list", "read") == 0
+    text = capsys.readouterr().out
+    assert "reads what is fetched once:\n  letters  seven letters: lsa-lab fetch letters" in text
+    put("letters", "numbers")
+    assert two("list") == 0
+    assert "wing" in capsys.readouterr().out.splitlines()
+    assert two("list", "read") == 0
+    assert "letters  seven letters, which is there" in capsys.readouterr().out
+    assert two("list", "toy") == 0
+    assert "fetched" not in capsys.readouterr().out
+
+
+def test_a_source_that_is_none_is_named(two, capsys, monkeypatch):
+    config = importlib.import_module("two_lab.wing.read.config")
+    monkeypatch.setattr(config, "NEEDS", ("leters",))
+    assert two("run", "read") == 2
+    assert "NEEDS of read: no source 'leters': letters, numbers" in capsys.readouterr().err
+
+
+def test_the_tab_key_knows_the_model_and_the_night(two):
+    assert "--model" in completion.candidates(["lsa-lab", "run", "read", "--m"], "two_lab")
+    assert completion.candidates(["lsa-lab", "run", "read", "--tier", "n"], "two_lab") == ["night"]
