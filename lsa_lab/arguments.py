@@ -1,6 +1,8 @@
 """The checks that public functions share; they read values only where these are concrete."""
 
 import math
+import operator
+from typing import Any
 
 import chex
 import jax
@@ -20,16 +22,51 @@ def is_concrete(value: ArrayLike) -> bool:
     return not isinstance(value, jax.core.Tracer)
 
 
-def check_at_least(value: int, name: str, least: int = 1) -> None:
-    """Raise if a count is too small."""
-    if value < least:
+def check_at_least(value: int, name: str, least: int = 1) -> int:
+    """The count, unless it is no whole number or too small; one that is traced as it is."""
+    if not is_concrete(value):
+        return value
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} = {value!r}: it is a whole number") from None
+    if count < least:
         raise ValueError(f"{name} = {value}: it is at least {least}")
+    return count
 
 
-def check_spread(value: Real, name: str) -> None:
-    """Raise if a Python number is no standard deviation."""
-    if isinstance(value, int | float) and not 0 <= value < math.inf:
-        raise ValueError(f"{name} = {value}: a standard deviation is finite and not negative")
+def check_spread(value: Real, name: str, what: str = "a standard deviation") -> None:
+    """Raise if a number, or any of an array, is no standard deviation."""
+    if not _is_readable(value):
+        return
+    numbers = np.asarray(value)
+    if not ((numbers >= 0) & (numbers < math.inf)).all():
+        raise ValueError(f"{name} = {value}: {what} is finite and not negative")
+
+
+def check_variance(value: Real, name: str) -> None:
+    """Raise if a number, or any of an array, is no variance."""
+    check_spread(value, name, "a variance")
+
+
+def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> None:
+    """Raise if a concrete matrix is not symmetric, or, if it is to be one, no covariance."""
+    if not _is_readable(matrix) or np.ndim(matrix) != 2:
+        return
+    entries = np.asarray(matrix, float)
+    check_finite(entries, name)
+    largest = np.abs(entries).max(initial=0)
+    slack = 100 * len(entries) * np.finfo(np.float32).eps * largest
+    if np.abs(entries - entries.T).max(initial=0) > slack:
+        raise ValueError(f"{name} is not symmetric: give (A + Aᵀ)/2 if rounding made it so")
+    smallest = np.linalg.eigvalsh(entries)[0] if definite else 0
+    if smallest < -slack:
+        raise ValueError(f"{name} has the eigenvalue {smallest:.3g}: a covariance has none below 0")
+
+
+def _is_readable(value: Any) -> bool:
+    """Whether the value is a number or an array: a pytree is rebuilt around other things, too."""
+    return isinstance(value, int | float | np.ndarray | np.generic | Array) and is_concrete(value)
 
 
 def check_finite(
@@ -66,6 +103,8 @@ def number(
     value: Real, name: str, prompt: Prompt, advice: str, positive: bool = True
 ) -> Array:  # []
     """One finite number > 0 (>= 0 unless ``positive``), in the precision of the prompt."""
+    if isinstance(value, str | bytes):
+        raise ValueError(f"{name} = {value!r}: expected a number, not text")
     if jnp.shape(value) != ():
         raise ValueError(f"{name} has shape {jnp.shape(value)}: it is one number; vmap over many")
     if is_concrete(value):

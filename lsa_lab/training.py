@@ -111,6 +111,10 @@ def fit(
     """
     for argument, value in (("steps", training.steps), ("chunk", chunk), ("width", width)):
         check_at_least(value, argument)
+    if not isinstance(training.optimizer, optax.GradientTransformation):
+        raise TypeError(f"optimizer is {training.optimizer!r}: give one of optax, optax.adam(1e-3)")
+    if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key) and jnp.ndim(key) == 0:
+        raise TypeError(f"key is {key!r}: give a random key, jax.random.key({key!r})")
     many = runs.count(params, key, per_run)
     files = files or Files()
     plan = _plan(training, (params, key, per_run), many, watch, width, chunk)

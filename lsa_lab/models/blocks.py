@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.arguments import check_finite
+
 Kernel = Literal["softmax", "linear"]
 Keys = Literal["demonstrations", "all", "causal"]
 Out = TypeVar("Out")  # a pytree of arrays
@@ -44,6 +46,7 @@ def head_gates(head_mask: Array | None, num_layers: int, num_heads: int, dtype: 
     chex.assert_shape(
         head_mask, (num_layers, num_heads), custom_message="head_mask has one gate per head"
     )
+    check_finite(head_mask, "head_mask", "a gate is a number, 0 for a head that is shut")
     return jnp.asarray(head_mask, dtype)
 
 

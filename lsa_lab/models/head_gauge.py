@@ -47,7 +47,7 @@ def layer_tensor(params: Params) -> Array:  # [L, e, e, e, e]
     return (tensor + tensor.swapaxes(2, 3)) / 2
 
 
-def orthogonal(params: Params) -> tuple[Params, Array]:  # Params, [L, H]
+def orthogonal(params: Params) -> tuple[Params, Array]:  # Params, [L, min(H, e²)]
     """The same N written with orthogonal heads, and its singular values σ.
 
     Σ_h vec(w_pv_h) vec(w_kq_h)ᵀ = Σ_h σ_h u_h v_hᵀ, σ falling: head h gets √σ_h u_h and √σ_h v_h.

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
+from lsa_lab.arguments import check_at_least, check_spread
 from lsa_lab.models.blocks import (
     Keys,
     attention_weights,
@@ -56,6 +57,9 @@ def init(
     dtype: DTypeLike | None = None,
 ) -> Params:
     """Gaussian weights of standard deviation ``scale``."""
+    for name, count in (("num_layers", num_layers), ("num_heads", num_heads), ("d", d)):
+        check_at_least(count, name)
+    check_spread(scale, "scale")
     key_kq, key_pv = jax.random.split(key)
     shape = (num_layers, num_heads, d + 1, d + 1)
     return Params(
@@ -142,6 +146,8 @@ def _check(params: Params, tokens: Array, keys: str) -> None:
     chex.assert_rank(
         tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
     )
+    if not jnp.issubdtype(tokens.dtype, jnp.floating):
+        raise TypeError(f"tokens are {tokens.dtype}: give floats, say tokens.astype(float)")
     if tokens.shape[0] < 2:
         raise ValueError(f"tokens has {tokens.shape[0]} rows; a query needs a demonstration")
     num_layers, num_heads = params.w_kq.shape[:2]

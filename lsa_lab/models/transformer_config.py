@@ -66,8 +66,10 @@ class Config:
                 "final_norm is True, but it stands before a read-out, and the model has none; give "
                 f"a width, such as {self.token_width}"
             )
-        if not self.init_scale > 0:
-            raise ValueError(f"init_scale is {self.init_scale}; it must be positive, such as 0.5")
+        if not 0 < self.init_scale < float("inf"):
+            raise ValueError(
+                f"init_scale is {self.init_scale}; it must be positive and finite, such as 0.5"
+            )
 
     def _check_heads(self) -> None:
         if not isinstance(self.heads, int | tuple):

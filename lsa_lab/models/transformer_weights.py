@@ -134,6 +134,8 @@ def check_inputs(params: Params, tokens: Array, config: Config, head_fill: Array
     chex.assert_rank(
         tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
     )
+    if not jnp.issubdtype(tokens.dtype, jnp.floating):
+        raise TypeError(f"tokens are {tokens.dtype}: give floats, say tokens.astype(float)")
     num_tokens, e = tokens.shape
     if e != config.token_width:
         raise ValueError(f"tokens are {e} wide, config.token_width is {config.token_width}")

@@ -63,9 +63,15 @@ def relevance(pool: Array, query: Array) -> Array:  # [m]
 
 def similarity(pool: Array, query: Array) -> Array:  # [m]
     """The cosine between x_i and x_query; 0 where either is zero."""
-    x = _covariates(pool, query)
+    x, query = _near_one(_covariates(pool, query)), _near_one(query)
     product = jnp.linalg.norm(x, axis=-1) * jnp.linalg.norm(query)
     return jnp.where(product > 0, x @ query / jnp.where(product > 0, product, 1), 0)
+
+
+def _near_one(rows: Array) -> Array:  # [..., d] -> [..., d]
+    """Each row times the power of two that brings it near 1: its squares keep all their bits."""
+    exponents = jnp.frexp(jnp.abs(rows).max(-1, keepdims=True))[1]
+    return jnp.ldexp(rows, jnp.broadcast_to(-exponents, rows.shape))
 
 
 def residual(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
-from lsa_lab.arguments import Real, check_at_least, check_spread
+from lsa_lab.arguments import Real, check_at_least, check_spread, check_symmetric
 from lsa_lab.prompts import Prompt
 
 
@@ -46,7 +46,7 @@ def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Pro
     normal = jax.random.normal(key_normal, ((n + 1) * d + n,), task.dtype)
     covariates = normal[: (n + 1) * d].reshape(n + 1, d)
     if task.covariance is not None:
-        covariates = covariates @ jnp.linalg.cholesky(task.covariance).astype(normal.dtype).T
+        covariates = covariates @ _root(task.covariance).astype(normal.dtype).T
     if active is not None:
         active = jnp.asarray(active, int)
         covariates = jnp.where(jnp.arange(d)[None] < active, covariates, 0)
@@ -74,7 +74,7 @@ def sample_moments(key: Array, task: LinearTask) -> tuple[Array, Array, Array]:
     factor = below + jnp.eye(d + 1, rank, dtype=normal.dtype) * chi[None]
     x_query, covariates = normal[(d + 1) * rank :], factor[:d]
     if task.covariance is not None:
-        root = jnp.linalg.cholesky(task.covariance).astype(normal.dtype)
+        root = _root(task.covariance).astype(normal.dtype)
         x_query, covariates = root @ x_query, root @ covariates
     weights = sample_weights(key_weights, task)
     labels = weights @ covariates + jnp.asarray(task.noise_std, normal.dtype) * factor[d]
@@ -94,7 +94,7 @@ def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None
             support = _places(key_support, task, active) < task.sparsity
         values = jnp.where(support, values, 0)
     if task.task_covariance is not None:
-        values = jnp.linalg.cholesky(task.task_covariance).astype(values.dtype) @ values
+        values = _root(task.task_covariance).astype(values.dtype) @ values
     weights = jnp.asarray(task.weight_std, values.dtype) * values
     if task.prior_mean is not None:
         weights = weights + task.prior_mean.astype(values.dtype)
@@ -106,6 +106,17 @@ def _places(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [d]
     scores = jax.random.uniform(key, (task.d,), task.dtype)
     scores = jnp.where(jnp.arange(task.d) < active, scores, 2)
     return jnp.argsort(jnp.argsort(scores))
+
+
+def _root(covariance: Array) -> Array:  # [d, d] -> [d, d]
+    """A matrix C with C Cᵀ = covariance, Cholesky's factor unless the covariance is singular."""
+
+    def by_eigenvalues() -> Array:
+        values, vectors = jnp.linalg.eigh(covariance)
+        return vectors * jnp.sqrt(jnp.maximum(values, 0))[None]
+
+    factor = jnp.linalg.cholesky(covariance)
+    return jax.lax.cond(jnp.isfinite(factor).all(), lambda: factor, by_eigenvalues)
 
 
 def _check(task: LinearTask) -> None:
@@ -127,5 +138,7 @@ def _check(task: LinearTask) -> None:
         shape = getattr(getattr(task, name), "shape", None)
         if shape is not None and shape[-rank:] != (d,) * rank:
             raise ValueError(f"{name} has shape {shape}: with d = {d} it is {(d,) * rank}")
+        if rank == 2:
+            check_symmetric(getattr(task, name), name)
     for name in ("noise_std", "weight_std"):
         check_spread(getattr(task, name), name)

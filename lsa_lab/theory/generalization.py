@@ -40,7 +40,8 @@ def trajectory_bound(
         if is_concrete(value) and not value > 0:
             raise ValueError(f"{name} = {value}: it is positive")
     total = summands(updates, noise_cov, centred=centred).sum()
-    return jnp.asarray(subgaussian, total.dtype) * jnp.sqrt(total / n)
+    share = jnp.where(total > 0, total, 1) / n  # the root has no slope at 0: that of 0 is taken
+    return jnp.asarray(subgaussian, total.dtype) * jnp.where(total > 0, jnp.sqrt(share), 0)
 
 
 def summands(
@@ -54,8 +55,8 @@ def summands(
     The same as D log(h1/D) - h2; for C = cI it is D log(1 + E|G|²/(D c)) ≤ E|G|²/c. The mean over
     prompts stands inside the logarithm, which by Jensen's inequality only enlarges the conditional
     form of the theorem. g_t = 0, or, ``centred``, the mean over prompts, which gives a smaller
-    bound; spread about the mean of the same B prompts is divided by B - 1. C is an assumption and
-    may be anything (see the module).
+    bound in expectation; spread about the mean of the same B prompts is divided by B - 1, so that
+    few of them can give a larger one. C is an assumption and may be anything (see the module).
     """
     sizes = _sizes(updates, centred)
     entries = updates.shape[-1] ** 2

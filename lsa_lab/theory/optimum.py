@@ -10,7 +10,7 @@ import chex
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import Real
+from lsa_lab.arguments import Real, check_at_least, check_symmetric, check_variance
 
 
 def one_layer(
@@ -22,7 +22,7 @@ def one_layer(
     ((tr Λ + σ²)/n) I (special cases: Zhang et al. 2306.09927, Ahn et al. 2306.00297, Mahankali et
     al. 2307.03576; this form is derived here, docs/theory, "The one-layer optimum").
     """
-    _check(covariance, n, noise_var, task_covariance=task_covariance)
+    n = _check(covariance, n, noise_var, task_covariance=task_covariance)
     product = task_covariance @ covariance
     identity = jnp.eye(covariance.shape[0], dtype=covariance.dtype)
     spread = (jnp.trace(product) + noise_var) / n
@@ -36,7 +36,7 @@ def label_moments(
 
     S = (1 + 1/n) ΛWΛ + ((tr WΛ + σ²)/n) Λ,  C = ΛW (docs/theory, "The risk of one layer").
     """
-    _check(covariance, n, noise_var, task_covariance=task_covariance)
+    n = _check(covariance, n, noise_var, task_covariance=task_covariance)
     with_weights = covariance @ task_covariance
     label_var = jnp.trace(with_weights) + noise_var
     outer = (1 + 1 / n) * with_weights @ covariance + (label_var / n) * covariance
@@ -104,14 +104,14 @@ def rank_limited_risk(
     return jnp.trace(covariance @ task_covariance) - explained
 
 
-def _check(covariance: Array, n: int, noise_var: Real, **matrices: Array) -> None:
+def _check(covariance: Array, n: int, noise_var: Real, **matrices: Array) -> int:  # n
     chex.assert_rank(covariance, 2, custom_message="covariance is one matrix [d, d]; use jax.vmap")
     d = covariance.shape[0]
     for name, matrix in {"covariance": covariance, **matrices}.items():
         chex.assert_shape(
             matrix, (d, d), custom_message=f"{name} is [d, d], d = {d} as in covariance"
         )
-    if isinstance(n, int) and n < 1:
-        raise ValueError(f"n = {n}: a prompt needs at least one demonstration")
-    if isinstance(noise_var, int | float) and not 0 <= noise_var < float("inf"):
-        raise ValueError(f"noise_var = {noise_var}: a variance is finite and not negative")
+        if name != "A":
+            check_symmetric(matrix, name)
+    check_variance(noise_var, "noise_var")
+    return check_at_least(n, "n")

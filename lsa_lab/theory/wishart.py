@@ -5,6 +5,7 @@ X is [n, d] with independent N(0, 1) entries.
 
 import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -116,8 +117,12 @@ def _integrate(values: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.n
 
 def sizes(n: int, d: int, noise_var: Any) -> tuple[int, int]:
     """n and d as integers of at least 1; raises, too, for what is no variance."""
-    if n < 1 or d < 1:
+    try:
+        counts = operator.index(n), operator.index(d)
+    except TypeError:
+        raise ValueError(f"n = {n}, d = {d}: both are whole numbers") from None
+    if min(counts) < 1:
         raise ValueError(f"n = {n}, d = {d}: both are at least 1")
     if isinstance(noise_var, int | float) and not 0 <= noise_var < float("inf"):
         raise ValueError(f"noise_var = {noise_var}: a variance is finite and not negative")
-    return int(n), int(d)
+    return counts

@@ -1,0 +1,112 @@
+"""What public functions refuse before they compute, and small numbers that they keep."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from lsa_lab import prompts, training
+from lsa_lab.estimators import ridge
+from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.prompts import Prompt
+from lsa_lab.selection import scores
+from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
+from lsa_lab.theory import generalization, optimum, risk
+
+I2 = jnp.eye(2)
+SKEW = jnp.array([[1.0, 0.5], [0.0, 1.0]])
+PROMPT = Prompt(I2, jnp.ones(2), jnp.ones(2), jnp.ones(()))
+PARAMS = linear_attention.init(jax.random.key(0), 1, 2, 2)
+TOKENS = jnp.ones((3, 3))
+
+
+def fit(key=None, optimizer=None, steps=2):
+    task = training.Training(
+        lambda params, batch: (params**2).sum(),
+        lambda key: jnp.ones(()),
+        optimizer or optax.sgd(0.1),
+        steps,
+    )
+    return training.fit(task, jnp.ones(1), jax.random.key(0) if key is None else key)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: risk.ols(10.7, 3, 1.0), "both are whole numbers"),
+        (lambda: optimum.one_layer(I2, I2, np.int64(0), 0.0), "n = 0: it is at least 1"),
+        (lambda: optimum.one_layer(I2, I2, 10.5, 0.0), "n = 10.5: it is a whole number"),
+        (lambda: optimum.one_layer(SKEW, I2, 4, 0.0), "covariance is not symmetric"),
+        (lambda: optimum.one_layer(I2, I2, 4, np.float32(-1)), "a variance is finite and not"),
+        (lambda: constructions.one_step_optimum(I2, 4, -50), "noise_var = -50: a variance"),
+        (lambda: LinearTask(4, 2, covariance=-I2), "covariance has the eigenvalue -1"),
+        (lambda: LinearTask(4, 2, task_covariance=SKEW), "task_covariance is not symmetric"),
+        (lambda: LinearTask(4, 2, noise_std=jnp.array(-1.0)), "a standard deviation is finite"),
+        (lambda: LinearTask(4.5, 2), "n = 4.5: it is a whole number"),
+        (lambda: linear_attention.init(jax.random.key(0), 0, 1, 2), "num_layers = 0"),
+        (lambda: linear_attention.init(jax.random.key(0), 1, 0, 2), "num_heads = 0"),
+        (lambda: linear_attention.init(jax.random.key(0), 1, 1, 2, jnp.nan), "scale = nan"),
+        (lambda: transformer.Config(3, 1, 1, 2, init_scale=jnp.inf), "positive and finite"),
+        (
+            lambda: linear_attention.forward(PARAMS, TOKENS, head_mask=jnp.array([[1, jnp.nan]])),
+            "head_mask holds 1 NaN",
+        ),
+        (lambda: linear_attention.forward(PARAMS, TOKENS.astype(int)), "tokens are int64"),
+        (lambda: ridge(PROMPT, "0.1"), "expected a number, not text"),
+        (lambda: fit(steps=1e3), "steps = 1000.0: it is a whole number"),
+        (lambda: fit(key=0), r"give a random key, jax.random.key\(0\)"),
+        (lambda: fit(optimizer="adam"), r"give one of optax, optax.adam\(1e-3\)"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_a_sentence(call, said):
+    with pytest.raises((ValueError, TypeError), match=said) as raised:
+        call()
+    assert len(str(raised.value).splitlines()) <= 3
+
+
+@pytest.mark.parametrize("count", [np.int64(4), jnp.array(4)])
+def test_a_count_may_be_an_integer_of_any_kind(count):
+    assert risk.ols(count, 2, 1.0) == risk.ols(4, 2, 1.0)
+    optimum.one_layer(I2, I2, count, 0.0)
+
+
+@pytest.mark.parametrize("name", ["covariance", "task_covariance"])
+def test_a_singular_covariance_is_sampled(name):
+    task = LinearTask(5, 2, **{name: jnp.array([[1.0, 1.0], [1.0, 1.0]])})
+    for batch in (sample(jax.random.key(0), task), sample_moments(jax.random.key(0), task)):
+        assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(batch))
+    if name == "covariance":
+        x = sample(jax.random.key(0), task).x
+        np.testing.assert_allclose(x[:, 0], x[:, 1], atol=1e-12)
+
+
+def test_a_tree_of_tasks_is_still_mapped():
+    task = LinearTask(5, 2, covariance=I2)
+    jax.tree.map(lambda leaf: object(), task)
+    tasks = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf)] * 3), task)
+    assert jax.vmap(sample)(jax.random.split(jax.random.key(0), 3), tasks).x.shape == (3, 5, 2)
+
+
+def test_small_numbers_keep_their_direction_and_their_size():
+    pool, query = jnp.array([[3.0, 4.0, 1.0]]), jnp.array([4.0, 3.0])
+    expected = scores.similarity(pool, query)
+    tiny = jnp.float32(1e-25)
+    small = scores.similarity(tiny * pool.astype("float32"), tiny * query.astype("float32"))
+    np.testing.assert_allclose(small, expected, rtol=1e-6)
+    prompt = jax.tree.map(lambda leaf: jnp.asarray(leaf, "float32"), PROMPT)
+    whole, c = prompts.normalised(prompt.replace(y=tiny * prompt.y))
+    np.testing.assert_allclose(whole.y, 1, rtol=1e-6)
+    np.testing.assert_allclose(c, tiny, rtol=1e-6)
+
+
+def test_labels_that_are_all_zero_stay_so():
+    whole, c = prompts.normalised(PROMPT.replace(y=jnp.zeros(2)))
+    assert c == 1
+    assert (whole.y == 0).all()
+
+
+def test_the_bound_has_a_slope_where_nothing_is_updated():
+    bound = jax.grad(lambda g: generalization.trajectory_bound(g, 1.0, 1.0, 4))
+    assert (bound(jnp.zeros((1, 2, 2))) == 0).all()
+    assert jnp.isfinite(bound(jnp.ones((1, 2, 2)))).all()
