@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -73,13 +73,13 @@ def config_of(dataset: "xr.Dataset") -> SimpleNamespace:
     return json.loads(dataset.attrs["config"], object_hook=lambda fields: SimpleNamespace(**fields))
 
 
-def write(path: str | Path, content: bytes) -> None:
-    """Write a file; a kill at any instant leaves the old one or the new one, whole."""
+def write(path: str | Path, content: bytes | Iterable[bytes | memoryview]) -> None:
+    """Write a file, whole or in parts; a kill at any instant leaves the old one or the new one."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path)
     with open(temporary, "wb") as file:
-        file.write(content)
+        file.writelines([content] if isinstance(content, bytes) else content)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)

@@ -1,32 +1,46 @@
-"""Decoders from disk, whose walk the analyses and selections of this library take.
-
-``import lsa_lab.lm`` leaves jax out, for those who read texts, fetch sources or judge scores.
-"""
+"""Decoders from disk, whose walk the analyses and selections of this library take."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from jax.typing import DTypeLike
+import jax.numpy as jnp
+from jax.typing import DTypeLike
 
-    from lsa_lab.lm.config import Config
-    from lsa_lab.lm.weights import Params
+from lsa_lab.lm import converted, folder, leaves, tokens
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.tokens import Tokenizer
+from lsa_lab.lm.weights import Params
 
-__all__ = ["Decoder", "load"]
+__all__ = ["Config", "Decoder", "Params", "Tokenizer", "load"]
 
 
 class Decoder(NamedTuple):
-    """A language model as it lies on disk; without a tokenizer it takes token ids alone."""
+    """A language model; without a tokenizer, it takes the ids of tokens alone."""
 
-    config: "Config"
-    params: "Params"
-    tokenizer: Any = None
+    config: Config
+    params: Params
+    tokenizer: Tokenizer | None
 
 
-def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
-    """The decoder of a GGUF file, or of a folder with config.json and safetensors."""
-    from lsa_lab.lm import folder, leaves
+def load(path: str | Path, dtype: DTypeLike = jnp.float32) -> Decoder:
+    """The decoder of a GGUF file, or of a folder with config.json and safetensors.
 
-    path = Path(path)
-    config, names, tensors = folder.read(path)
-    return Decoder(config, leaves.params(tensors, names, config, dtype))
+    A GGUF is dequantised once for every ``dtype``: later loads map a copy in the cache.
+    """
+    path, dtype = Path(path), leaves.check_dtype(dtype)
+    if path.is_dir():
+        config, names, tensors = folder.read(path)
+        params = leaves.params(tensors, names, config, dtype)
+        file = path / "tokenizer.json"
+        tokenizer = tokens.from_file(file) if file.exists() else None
+    elif path.is_file():
+        config, params, metadata = converted.load(path, dtype)
+        tokenizer = tokens.from_gguf(metadata) if metadata else None
+    else:
+        raise FileNotFoundError(
+            f"there is no {path}; expected a GGUF file, or a folder with config.json and "
+            "safetensors"
+        )
+    if tokenizer is not None:
+        tokens.check_fits(tokenizer, config.vocabulary)
+    return Decoder(config, params, tokenizer)

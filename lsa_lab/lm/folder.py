@@ -72,7 +72,7 @@ def config_of(fields: Mapping[str, Any], source: Path) -> Config:
     absent = sorted(key for key in needed if fields.get(key) is None)
     if absent:
         raise ValueError(f"{source} does not say {', '.join(absent)}")
-    values = {name: fields.get(key) for name, key in keys.items()}
+    values: dict[str, Any] = {name: fields.get(key) for name, key in keys.items()}
     values["vocabulary"] = fields["vocab_size"]
     values["mlp_width"] = values["mlp_width"] or 4 * values["width"]
     values["num_groups"] = fields.get("num_key_value_heads") or values["num_heads"]
