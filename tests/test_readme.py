@@ -9,6 +9,7 @@ import pytest
 
 from lsa_lab.harness import process, scaffold
 from lsa_lab.harness.command_line import main
+from lsa_lab.lm import sources
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,6 +62,7 @@ def accepted(monkeypatch, tmp_path):
         raise Accepted
 
     monkeypatch.setattr(process, "configure", compute)
+    monkeypatch.setattr(sources, "fetch", lambda name: compute())
     monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     for folder in ("figures/depth", "figures/one_step", "out/depth"):

@@ -30,6 +30,7 @@ USAGE = {
     "run": ("NAME...", "compute, judge, save and draw; NAME may be all"),
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),
+    "fetch": ("[SOURCE...]", "download a language model and texts, once; all if none is named"),
     "completion": ("bash|zsh", "a script that completes words at the tab key"),
     "new": ("PACKAGE/THEME/NAME", "write a small experiment that works, to be changed"),
 }
@@ -78,11 +79,15 @@ OPTIONS = (
         "the package of experiments, else {home}",
         ("list", "run", "draw", "report"),
     ),
+    Option("--list", "", "what can be fetched, and whether it is in the cache", ("fetch",), bool),
 )
 
 STATUS = (
     ("exit status 0", "done"),
-    ("exit status 1", "a result could not be judged or drawn; the others are in their places"),
+    (
+        "exit status 1",
+        "a result could not be judged or drawn, or a source fetched; the others are in place",
+    ),
     ("exit status 2", "refused before anything was computed; the sentence says what would do"),
     ("exit status 130", "interrupted; the same words go on from the last checkpoint"),
 )

