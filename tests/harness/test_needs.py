@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lsa_lab import results
 from lsa_lab.harness.command_line import main
 from lsa_lab.harness.commands import completion
 from lsa_lab.lm import sources
@@ -40,7 +41,8 @@ def two(toy, monkeypatch):
     numbers = dataclasses.replace(SOURCE, wheel="numbers-1.0-py3-none-any.whl")
     monkeypatch.setattr(sources, "SOURCES", {"letters": SOURCE, "numbers": numbers})
     config = importlib.import_module("two_lab.wing.read.config")
-    fields = [("model", str, "letters")]
+    digest = next(iter(SOURCE.files.values()))
+    fields = [("model", str, "letters"), ("model_name", str, "seven"), ("sha256", str, digest)]
     kind = dataclasses.make_dataclass("Config", fields, bases=(config.Config,), frozen=True)
     monkeypatch.setattr(config, "NEEDS", ("letters", "numbers"), raising=False)
     monkeypatch.setattr(config, "TIERS", {"smoke": kind(n=4), "laptop": kind(), "paper": kind()})
@@ -110,7 +112,10 @@ def test_all_at_a_tier_are_those_that_have_it(two, toy, capsys, monkeypatch):
     assert two("draw", "read", "--tier", "night") == 0
 
 
-def test_the_smoke_tier_needs_nothing(two):
+def test_the_smoke_tier_needs_no_texts_and_a_random_model(two, monkeypatch):
+    config = importlib.import_module("two_lab.wing.read.config")
+    smoke = dataclasses.replace(config.TIERS["smoke"], model="random")
+    monkeypatch.setitem(config.TIERS, "smoke", smoke)
     assert two("run", "all", "--tier", "smoke") == 0
 
 
@@ -119,16 +124,34 @@ def test_a_model_of_the_users_own_takes_the_place_of_the_source(two, toy, capsys
     assert two("run", "read", "--model", "here.gguf") == 2
     words = "no model here.gguf: name a GGUF file, or a folder with config.json and safetensors"
     assert words in capsys.readouterr().err
-    Path("here.gguf").touch()
-    assert two("run", "read", "--model", "here.gguf") == 0
-    assert (toy / "figures" / "read" / "model=here.gguf" / "result.nc").exists()
-    assert two("run", "read", "--config.model", "here.gguf") == 0
+    Path("here.gguf").write_bytes(b"mine")
+    assert two("run", "read", "--model", "here.gguf", "--config.model_name", "my own") == 0
+    (place,) = (toy / "figures" / "read").iterdir()
+    config = results.config_of(results.load(place / "result.nc"))
+    assert (config.model, config.model_name) == ("here.gguf", "my own")
+    assert config.sha256 == hashlib.sha256(b"mine").hexdigest()
+    Path("folder").mkdir()
+    assert two("run", "read", "--model", "folder", "--out", "out") == 0
+    (place,) = (toy / "out" / "read").iterdir()
+    assert place.name == "model=folder,model_name=folder,sha256="
     assert two("run", "read") == 2, "the tier itself reads the source"
+
+
+def test_another_source_in_the_place_of_the_tiers_has_to_be_there_and_a_tiers_word_has_not(
+    two, capsys, monkeypatch
+):
+    config = importlib.import_module("two_lab.wing.read.config")
+    smoke = dataclasses.replace(config.TIERS["smoke"], model="random")
+    monkeypatch.setitem(config.TIERS, "smoke", smoke)
+    assert two("run", "read", "--tier", "smoke", "--config.model", "letters") == 2
+    assert "lsa-lab fetch letters" in capsys.readouterr().err
+    put("numbers")
+    assert two("run", "read", "--config.model", "random") == 0
 
 
 def test_ctrl_c_remembers_the_model(two, toy, capsys, monkeypatch):
     put("numbers")
-    Path("here.gguf").touch()
+    Path("here.gguf").write_bytes(b"mine")
     monkeypatch.setenv("TOY_INTERRUPT", "1")
     assert two("run", "read", "--model", "here.gguf") == 130
     words = "lsa-lab run read --tier laptop --model here.gguf --package two_lab"

@@ -65,7 +65,7 @@ def _config(experiment: Experiment, tier: str, options: argparse.Namespace) -> A
     if options.seeds is not None:
         changes += _seeds(experiment.name, config, options.seeds)
     if options.model is not None:
-        changes += _model(experiment.name, config, options.model)
+        changes = [*_model(experiment.name, config, options.model), *changes]
     return overrides.apply(config, changes) if changes else config
 
 
@@ -82,10 +82,11 @@ def _seeds(name: str, config: Any, number: int) -> list[str]:
 
 
 def _model(name: str, config: Any, path: str) -> list[str]:
-    """``--model`` as a change of the key that names the decoder."""
+    """``--model`` as a change of the keys that say which decoder it is, as far as there are any."""
     if not hasattr(config, "model"):
         raise RefusalError(f"--model: {name} reads no language model, so it has no key model")
-    return [f"{PREFIX}model", path]
+    facts = needs.of_ones_own(path)
+    return [f"{PREFIX}{key}={value}" for key, value in facts.items() if hasattr(config, key)]
 
 
 def _resumption(options: argparse.Namespace, jobs: list) -> list[str]:
