@@ -2,7 +2,8 @@
 
 One letter an axis: L layers, H heads, k the width of a head, any two others the matrix. Heads join
 their k, in the order in which they are stacked, and stand apart where there is no k. "(4k)" are 4
-heads in one axis. Axes before these, such as runs, are kept.
+heads in one axis. G in place of H are groups: each has the one matrix that its heads share. Axes
+before these, such as runs, are kept.
 
     >>> kernel = jnp.arange(24.0).reshape(3, 2, 4)  # [D, H, k], as Flax has it
     >>> print(LeafAxes("DHk").stacked([kernel]).shape)
@@ -27,8 +28,8 @@ class LeafAxes:
 
     @property
     def letters(self) -> str:
-        """One letter for each axis, once folded heads are unfolded."""
-        return re.sub(r"\(\d+k\)", "Hk", self.text)
+        """One letter for each axis, once folded heads are unfolded; groups are like heads."""
+        return re.sub(r"\(\d+k\)", "Hk", self.text).replace("G", "H")
 
     @property
     def has_layers(self) -> bool:
@@ -36,7 +37,12 @@ class LeafAxes:
 
     @property
     def has_heads(self) -> bool:
+        """Whether there is more than one matrix in a layer, of heads or of groups."""
         return "H" in self.letters
+
+    @property
+    def has_groups(self) -> bool:
+        return "G" in self.text
 
     def fault(self, shape: tuple[int, ...]) -> str | None:
         """What speaks against these axes for a leaf of this shape."""

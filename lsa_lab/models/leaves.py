@@ -1,10 +1,7 @@
 """The matrices of a parameter tree, chosen by path: this library's, Flax's, those of any pytree.
 
-A path is the keys of a leaf joined by "/", over dicts, lists, dataclasses and ``nnx.State``; dots
-within a key, as in the names of PyTorch, separate keys too. A pattern has shell wildcards in each
-key and is matched from the right, as ``PurePath.match`` does: ``layers_*/mlp/kernel`` means
-``params/layers_3/mlp/kernel`` too. After a colon stand the leaf's axes (``leaf_axes``). Where they
-are not said,
+A module is a pattern of paths (``leaf_paths``) and, after a colon, the axes of its leaves
+(``leaf_axes``). Where they are not said,
 
     layers_*/mlp/kernel [p, q]               pq    paths that differ in one number are the layers
     blocks/mlp/kernel [L, p, q]              Lpq   a leaf for itself holds them on its first axis
@@ -12,8 +9,9 @@ are not said,
     layers_*/attn/out/kernel [H, k, D]       HkD   and of out; LDHk, LHkD where layers are stacked
 
 and all else is refused: a single matrix, too, belongs to no layer. Layers count from 0 in the order
-of their numbers. The eight names of this library are patterns as well. Flax's kernels are [in, out]
-where this library has [out, in]: a matrix and its transpose have the same singular values.
+of their numbers. The names of this library are patterns as well: W_K and W_V have groups G in place
+of heads where several heads share theirs. Flax's kernels are [in, out] where this library has
+[out, in]: a matrix and its transpose have the same singular values.
 
     >>> tree = {"layers_0": {"mlp": jnp.eye(2)}, "layers_1": {"mlp": 2 * jnp.eye(2)}}
     >>> print(resolve(tree, "layers_*/mlp"))
@@ -26,9 +24,8 @@ where this library has [out, in]: a matrix and its transpose have the same singu
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import jax
@@ -36,6 +33,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab.models.leaf_axes import LeafAxes
+from lsa_lab.models.leaf_paths import by_path, ending, expanded, families, joined, matches
 
 _HOUSE = {
     "w_q": "LHkD",
@@ -45,12 +43,16 @@ _HOUSE = {
     "w_kq": "LHpq",
     "w_pv": "LHpq",
     "mlp_in": "LmD",
+    "mlp_gate": "LmD",
     "mlp_out": "LDm",
 }
-_GROUPS = {
+_SHARED = ("w_k", "w_v")  # "LGkD" where there are fewer of them than of W_Q
+_MODULES = {
     "attention": ("w_q", "w_k", "w_v", "w_o", "w_kq", "w_pv"),
-    "mlp": ("mlp_in", "mlp_out"),
+    "mlp": ("mlp_in", "mlp_gate", "mlp_out"),
 }
+# Leaves of this library that have the axes of matrices, and are none of any layer.
+_NO_MATRICES = ("b_q", "b_k", "b_v", "embedding", "unembedding", "positions", "read_in")
 _FLAX = {"query": "DHk", "key": "DHk", "value": "DHk", "out": "HkD"}
 _LISTED = 12  # paths that a refusal names
 
@@ -99,19 +101,6 @@ def replace(params: Any, edited: Mapping[str, Array]) -> Any:
     return jax.tree.unflatten(tree, [edits.get(path, leaf) for path, leaf in leaves.items()])
 
 
-def by_path(params: Any) -> dict[str, Any]:
-    """The leaves by path. The box that ``nnx.State`` puts around a leaf has no key of its own."""
-    entries = jax.tree_util.tree_leaves_with_path(params)
-    siblings = Counter(path[:-1] for path, _ in entries)
-
-    def joined(path: tuple) -> str:
-        value = path[-1:] == (jax.tree_util.GetAttrKey("value"),)
-        inner = path[:-1] if value and len(path) > 1 and siblings[path[:-1]] == 1 else path
-        return jax.tree_util.keystr(inner, simple=True, separator="/").replace(".", "/")
-
-    return {joined(path): leaf for path, leaf in entries}
-
-
 def stacks(params: Any, modules: str | Iterable[str]) -> tuple[Stack, ...]:
     """What modules stand for, each once, all with the same number of layers."""
     leaves = by_path(params)
@@ -131,22 +120,26 @@ def stacks(params: Any, modules: str | Iterable[str]) -> tuple[Stack, ...]:
 
 
 def _stacks(leaves: Mapping[str, Any], module: str) -> list[Stack]:
-    present = [name for name in _GROUPS.get(module, (module,)) if _ending(leaves, name)]
+    present = [name for name in _MODULES.get(module, (module,)) if ending(leaves, name)]
     if present and set(present) <= set(_HOUSE):
         return [_of_house(leaves, name) for name in present]
+    if module in _NO_MATRICES and any(ending(leaves, name) for name in _HOUSE):
+        raise ValueError(
+            f"module {module!r} is no matrix of a layer: this model has {_available(leaves)}"
+        )
     pattern, _, axes = module.replace(".", "/").partition(":")
     if "{" in pattern:  # the name of a stack
-        return [Stack(module, _expanded(pattern), LeafAxes(axes))]
-    matched = [pattern] if pattern in leaves else [p for p in leaves if _matches(p, pattern)]
+        return [Stack(module, expanded(pattern), LeafAxes(axes))]
+    matched = [pattern] if pattern in leaves else [p for p in leaves if matches(p, pattern)]
     if not matched:
         raise ValueError(f"module {module!r}: this model has {_available(leaves, pattern)}")
     single = LeafAxes(axes).has_layers
-    families = [(path,) for path in matched] if single else _families(matched, pattern)
-    return [_stack(leaves, module, paths, axes) for paths in families]
+    layers = [(path,) for path in matched] if single else families(matched, pattern)
+    return [_stack(leaves, module, paths, axes) for paths in layers]
 
 
 def _of_house(leaves: Mapping[str, Any], name: str) -> Stack:
-    path, *others = _ending(leaves, name)
+    path, *others = ending(leaves, name)
     if others:
         raise ValueError(f"{name} stands twice in these params; pass the part that is meant")
     axes = _HOUSE[name]
@@ -156,41 +149,13 @@ def _of_house(leaves: Mapping[str, Any], name: str) -> Stack:
             f"[{', '.join(axes)}], after the axis of runs if there is one; say the axes of another "
             f"model's, as in '{name}:pq'"
         )
-    return Stack(name, (path,), LeafAxes(axes))
-
-
-def _ending(leaves: Mapping[str, Any], name: str) -> list[str]:
-    return [path for path in leaves if path.rpartition("/")[2] == name]
-
-
-def _matches(path: str, pattern: str) -> bool:
-    keys, wanted = path.split("/"), pattern.split("/")
-    return len(wanted) <= len(keys) and all(map(fnmatchcase, keys[-len(wanted) :], wanted))
-
-
-def _families(paths: list[str], pattern: str) -> list[tuple[str, ...]]:
-    """Paths that differ only in a number that the pattern leaves open, the first such, in order."""
-    fixed = [not re.search(r"[*?[]", key) for key in pattern.split("/")]
-
-    def numbers(path: str) -> Iterator[tuple[str, int]]:
-        keys = path.split("/")
-        for i, key in enumerate(keys):
-            number = re.search(r"\d+$", key)
-            if number and not (i >= len(keys) - len(fixed) and fixed[i - len(keys)]):
-                family = [*keys[:i], key[: number.start()] + "*", *keys[i + 1 :]]
-                yield "/".join(family), int(number[0])
-
-    sizes = Counter(family for path in paths for family, _ in numbers(path))
-    members: dict[str, list[tuple[int, str]]] = {}
-    for path in paths:
-        shared = ((family, number) for family, number in numbers(path) if sizes[family] > 1)
-        family, number = next(shared, (path, 0))
-        members.setdefault(family, []).append((number, path))
-    return [tuple(path for _, path in sorted(family)) for family in members.values()]
+    counts = [jnp.shape(leaves[each])[-3:-2] for each in (path, *ending(leaves, "w_q"))]
+    shared = name in _SHARED and counts[0] < max(counts)
+    return Stack(name, (path,), LeafAxes(axes.replace("H", "G") if shared else axes))
 
 
 def _stack(leaves: Mapping[str, Any], module: str, paths: tuple[str, ...], axes: str) -> Stack:
-    name = _name(paths)
+    name = joined(paths)
     shape, *others = sorted({jnp.shape(leaves[path]) for path in paths})
     if others:
         raise ValueError(
@@ -227,29 +192,12 @@ def _num_layers(leaves: Mapping[str, Any], stack: Stack) -> int:
 
 def _available(leaves: Mapping[str, Any], pattern: str = "") -> str:
     """The modules that there are: this library's names, or else paths, the nearest first."""
-    house = [name for name in _HOUSE if _ending(leaves, name)]
+    house = [name for name in _HOUSE if ending(leaves, name)]
     if house:
-        return ", ".join(sorted(house + [g for g, names in _GROUPS.items() if {*names} & {*house}]))
+        modules = [module for module, names in _MODULES.items() if {*names} & {*house}]
+        return ", ".join(sorted(house + modules))
     wide = [path for path, leaf in leaves.items() if jnp.ndim(leaf) > 1]
     paths = list(dict.fromkeys(re.sub(r"\d+(?=/|$)", "*", path, count=1) for path in wide))
     nearest = difflib.get_close_matches(pattern, paths, _LISTED, 0.0)
     more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
     return ", ".join(nearest or paths[:_LISTED]) + more if paths else "no matrices"
-
-
-def _name(paths: tuple[str, ...]) -> str:
-    """Paths that differ in one number as one, layers_{0,1}/mlp/kernel."""
-    if len(paths) == 1:
-        return paths[0]
-    by_key = zip(*(path.split("/") for path in paths), strict=True)
-    return "/".join(keys[0] if len(set(keys)) == 1 else _braced(keys) for keys in by_key)
-
-
-def _braced(keys: tuple[str, ...]) -> str:
-    word = re.sub(r"\d+$", "", keys[0])
-    return f"{word}{{{','.join(key.removeprefix(word) for key in keys)}}}"
-
-
-def _expanded(name: str) -> tuple[str, ...]:
-    before, numbers, after = re.split(r"[{}]", name)
-    return tuple(f"{before}{number}{after}" for number in numbers.split(","))

@@ -16,6 +16,7 @@ from lsa_lab.analyses.clipping.edits import (
     Edit,
     Layers,
     Risk,
+    check_groups,
     distinct,
     keep_masks,
     rebuild,
@@ -59,27 +60,31 @@ def curve(
     rates: Sequence[Rate] = RATES,
     shots: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
+    groups: Sequence[int] | None = None,
     split: Split = by_singular_value,
 ) -> Curve:
     """``risk`` of every model after every single edit, on the same prompts.
 
     A tuple in ``modules`` or ``layers`` is cut together; by default each layer alone. Prompts with
     fewer ``shots`` are the first demonstrations of the same prompts. ``split``: a rival such as
-    ``by_magnitude``; ``heads``: see ``clip``. A matrix is decomposed once and edits that keep the
-    same ranks are run once, one after the other in one program: memory holds the errors [S, B] of
-    one edit for each device, over which the runs are spread. ``risk`` is compiled once for each
-    function object, so define it once; an error that overflows makes the averages NaN.
+    ``by_magnitude``; ``heads``, ``groups``: see ``clip``. A matrix is decomposed once and edits
+    that keep the same ranks are run once, one after the other in one program: memory holds the
+    errors [S, B] of one edit for each device, over which the runs are spread. ``risk`` is compiled
+    once for each function object, so define it once; an error that overflows makes the averages
+    NaN.
     """
     num_runs = _num_runs(params)
     shots = _shots(batch, shots)
     model = jax.tree.map(lambda leaf: leaf[0], params)
     together = [leaves.resolve(model, module) for module in modules]
-    pieces = split(params, tuple(itertools.chain(*together)), per_head=heads is not None)
+    every = tuple(itertools.chain(*together))
+    check_groups(model, every, groups)
+    pieces = split(params, every, per_head=heads is not None or groups is not None)
     first = jax.tree.map(lambda leaf: leaf[0], pieces)
     if layers is None:
         layers = range(next(iter(first.values())).places[0])
     grid = itertools.product(map(several, layers), together, rates)
-    masks = [keep_masks(model, first, Edit(*edit), heads) for edit in grid]
+    masks = [keep_masks(model, first, Edit(*edit), heads, groups) for edit in grid]
     table, place = distinct(masks)
     table = {
         name: np.concatenate([np.ones_like(masks[0][name])[None], table[name]]) for name in table

@@ -38,26 +38,30 @@ class Edit:
 
 
 def keep_masks(
-    params: Any, pieces: Pieces, edit: Edit, heads: Sequence[int] | None = None
+    params: Any,
+    pieces: Pieces,
+    edit: Edit,
+    heads: Sequence[int] | None = None,
+    groups: Sequence[int] | None = None,
 ) -> Masks:
     """True at every place of ``pieces`` (those of one model) that the edit keeps.
 
-    ``heads``: only these, with pieces taken per head.
+    ``heads``, ``groups``: only these (see ``clip``), with pieces taken per head.
     """
     masks = {name: np.ones(piece.places, bool) for name, piece in pieces.items()}
-    for name in leaves.resolve(params, edit.modules):
+    stacks = leaves.stacks(params, edit.modules)
+    for name in (stack.name for stack in stacks):
         if name not in masks:
             raise ValueError(f"no pieces of {name}: split the params by every module edited")
-        num_layers, *num_heads, full = masks[name].shape
-        _check_indices("layer", edit.layers, num_layers)
-        where: Any = list(edit.layers)
-        if heads is not None:
-            if not num_heads:
-                raise ValueError(f"heads are given, but {name} is not split per head")
-            _check_indices("head", heads, *num_heads)
-            where = np.ix_(edit.layers, heads)
+        _check_indices("layer", edit.layers, masks[name].shape[0])
+    where: dict[str, Any] = {stack.name: list(edit.layers) for stack in stacks}
+    if heads is not None or groups is not None:
+        chosen = _per_head(stacks, masks, heads, groups)
+        where = {name: np.ix_(edit.layers, indices) for name, indices in chosen.items()}
+    for name, places in where.items():
+        full = masks[name].shape[-1]
         rank = 0 if edit.rate == DROP else kept_rank(full, edit.rate)
-        masks[name][where] = np.arange(full) < rank
+        masks[name][places] = np.arange(full) < rank
     return masks
 
 
@@ -81,17 +85,21 @@ def clip(
     rate: Rate,
     *,
     heads: Sequence[int] | None = None,
+    groups: Sequence[int] | None = None,
     split: Split = by_singular_value,
 ) -> Any:
     """The params of one model with some modules of some layers cut at ``rate``.
 
     The heads of a projection are stacked into one matrix, unless ``heads`` names those whose own
-    matrices are cut (see ``splits``). ``split``: another way to cut to the same size. A module of
-    another model is a pattern of paths, ``layers_*/mlp/kernel`` (see ``models.leaves``).
+    matrices are cut (see ``splits``). Where heads share keys and values, these are the heads of W_Q
+    and W_O, and ``groups`` names the matrices of W_K and W_V. ``split``: another way to cut to the
+    same size. A module of another model is a pattern of paths, ``layers_*/mlp/kernel`` (see
+    ``models.leaves``).
     """
     edit = Edit(several(layers), several(modules), rate)
-    pieces = split(params, edit.modules, per_head=heads is not None)
-    return rebuild(params, pieces, keep_masks(params, pieces, edit, heads))
+    check_groups(params, edit.modules, groups)
+    pieces = split(params, edit.modules, per_head=heads is not None or groups is not None)
+    return rebuild(params, pieces, keep_masks(params, pieces, edit, heads, groups))
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -119,6 +127,45 @@ def distinct(masks: Sequence[Masks]) -> tuple[Masks, np.ndarray]:  # each [C', .
 def _check_indices(name: str, indices: Sequence[int], count: int) -> None:
     if not indices or not all(0 <= index < count for index in indices):
         raise ValueError(f"{name}s {tuple(indices)}: this model has 0 to {count - 1}")
+
+
+def check_groups(params: Any, modules: Iterable[str], groups: Sequence[int] | None) -> None:
+    """Raise if groups are named where every head has its own keys and values."""
+    if groups is not None and not any(s.axes.has_groups for s in leaves.stacks(params, modules)):
+        raise ValueError(
+            f"groups are given, and no matrix of {', '.join(modules)} is shared by heads: name "
+            "heads alone"
+        )
+
+
+def _per_head(
+    stacks: Iterable[leaves.Stack],
+    masks: Masks,
+    heads: Sequence[int] | None,
+    groups: Sequence[int] | None,
+) -> dict[str, Sequence[int]]:
+    """The heads or groups of each matrix that are edited."""
+    chosen: dict[str, Sequence[int]] = {}
+    counts: dict[str, int] = {}
+    for stack in stacks:
+        name = stack.name
+        kind, indices = ("group", groups) if stack.axes.has_groups else ("head", heads)
+        if masks[name].ndim != 3:
+            raise ValueError(f"{kind}s are given, but {name} is not split per head")
+        if indices is None:
+            raise ValueError(
+                f"{name} has one matrix for each {kind}, and no {kind}s are given: give {kind}s= "
+                "too, or choose other modules"
+            )
+        count = masks[name].shape[1]
+        if counts.setdefault(kind, count) != count:
+            raise ValueError(
+                f"{name} has {count} {kind}s and the module before it {counts[kind]}: cut one "
+                "after the other"
+            )
+        _check_indices(kind, indices, count)
+        chosen[name] = indices
+    return chosen
 
 
 def several(values: Any) -> tuple:

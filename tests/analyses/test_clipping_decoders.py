@@ -1,0 +1,125 @@
+"""Modules of a decoder of lsa_lab.lm: its gate, shared keys and values, and what is no module."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.analyses import clipping
+from lsa_lab.lm import weights
+from lsa_lab.lm.config import Config
+from lsa_lab.models import leaves, transformer
+
+SHARED = Config(3, 4, 2, 2, 8, 10, 13, 32, rotary_width=2)
+BIASED = Config(
+    *(2, 4, 4, 2, 8, 10, 13, 32),
+    gated=False,
+    learned_positions=True,
+    query_biases=True,
+)
+DECODER = weights.init(jax.random.key(0), SHARED)
+OWN = weights.init(jax.random.key(1), BIASED)
+NAMES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
+
+
+def changed(before, after):
+    """The (name, layer) of every leaf in which two decoders differ."""
+    return {
+        (name, layer)
+        for name, leaf in vars(before).items()
+        if leaf is not None
+        for layer in range(len(leaf))
+        if (leaf[layer] != getattr(after, name)[layer]).any()
+    }
+
+
+def test_the_mlp_has_its_gate_where_there_is_one():
+    assert leaves.resolve(DECODER, "mlp") == ("mlp_in", "mlp_gate", "mlp_out")
+    assert leaves.resolve(OWN, "mlp") == ("mlp_in", "mlp_out")
+    cut = clipping.clip(DECODER, 1, "mlp", 0.75)
+    assert changed(DECODER, cut) == {(name, 1) for name in NAMES if name.startswith("mlp")}
+    gate = clipping.truncate(DECODER.mlp_gate[1], 0.75)
+    np.testing.assert_allclose(cut.mlp_gate[1], gate, atol=1e-12)
+    dropped = clipping.clip(DECODER, 1, ("attention", "mlp"), clipping.DROP)
+    assert not any(getattr(dropped, name)[1].any() for name in NAMES)
+
+
+def test_keys_and_values_that_heads_share_are_stacked_as_they_are():
+    whole = clipping.matrices(DECODER, "attention")
+    assert {name: matrix.shape for name, matrix in whole.items()} == {
+        "w_q": (3, 8, 8),
+        "w_k": (3, 4, 8),
+        "w_v": (3, 4, 8),
+        "w_o": (3, 8, 8),
+    }
+    np.testing.assert_array_equal(whole["w_k"][2], np.concatenate(list(DECODER.w_k[2])))
+    put_back = leaves.replace(DECODER, {name: -matrix for name, matrix in whole.items()})
+    assert all((getattr(put_back, name) == -getattr(DECODER, name)).all() for name in whole)
+    runs = jax.tree.map(lambda leaf: jnp.stack([leaf, -leaf]), DECODER)
+    apart = clipping.matrices(runs, "w_k", per_head=True)["w_k"]
+    np.testing.assert_array_equal(apart[1], -DECODER.w_k)
+
+
+def test_heads_are_those_of_queries_and_groups_those_of_keys():
+    cut = clipping.clip(DECODER, 2, "attention", 0.5, heads=(3,), groups=(1,))
+    for name, count, which in (("w_q", 4, 3), ("w_o", 4, 3), ("w_k", 2, 1), ("w_v", 2, 1)):
+        before, after = getattr(DECODER, name), getattr(cut, name)
+        edited = [(before[2, h] != after[2, h]).any() for h in range(count)]
+        assert edited == [h == which for h in range(count)]
+        assert np.linalg.matrix_rank(np.asarray(after[2, which])) == 1
+        assert (before[:2] == after[:2]).all()
+    alone = clipping.clip(DECODER, 0, "w_v", 0.5, groups=(0, 1))
+    assert changed(DECODER, alone) == {("w_v", 0)}
+    # Where each head has its own keys and values, they are heads as any others.
+    own = clipping.clip(OWN, 0, "attention", 0.5, heads=(3,))
+    assert (own.w_k[0, 3] != OWN.w_k[0, 3]).any()
+    assert (own.w_k[0, :3] == OWN.w_k[0, :3]).all()
+
+
+@pytest.mark.parametrize(
+    ("modules", "which", "message"),
+    [
+        ("attention", {"heads": (1,)}, "w_k has one matrix for each group, and no groups are giv"),
+        ("w_k", {"heads": (0,)}, "w_k has one matrix for each group, and no groups are given"),
+        ("w_q", {"groups": (0,)}, "groups are given, and no matrix of w_q is shared by heads"),
+        ("attention", {"groups": (0,)}, "w_q has one matrix for each head, and no heads are given"),
+        ("w_v", {"groups": (2,)}, r"groups \(2,\): this model has 0 to 1"),
+        ("w_q", {"heads": (4,)}, r"heads \(4,\): this model has 0 to 3"),
+        ("mlp", {"groups": (0,)}, "groups are given, and no matrix of mlp is shared by heads"),
+        ("mlp", {"heads": (0,)}, "only the matrices of attention have heads"),
+    ],
+)
+def test_heads_and_groups_that_do_not_fit_are_refused_with_advice(modules, which, message):
+    with pytest.raises(ValueError, match=message):
+        clipping.clip(DECODER, 0, modules, 0.5, **which)
+
+
+def test_groups_of_a_model_without_any_are_refused():
+    with pytest.raises(ValueError, match="name heads alone"):
+        clipping.clip(OWN, 0, "attention", 0.5, heads=(0,), groups=(0,))
+
+
+def test_a_foreign_tree_says_its_groups_by_a_letter():
+    tree = {f"layers_{t}": {"q": DECODER.w_q[t], "k": DECODER.w_k[t]} for t in range(3)}
+    modules = ("layers_*/q:HkD", "layers_*/k:GkD")
+    cut = clipping.clip(tree, 1, modules, 0.5, heads=(2,), groups=(0,))
+    expected = clipping.clip(DECODER, 1, ("w_q", "w_k"), 0.5, heads=(2,), groups=(0,))
+    np.testing.assert_array_equal(cut["layers_1"]["q"], expected.w_q[1])
+    np.testing.assert_array_equal(cut["layers_1"]["k"], expected.w_k[1])
+    with pytest.raises(ValueError, match="has 2 heads and the module before it 4: cut one after"):
+        clipping.clip(tree, 1, ("layers_*/q:HkD", "layers_*/k:HkD"), 0.5, heads=(1,))
+
+
+@pytest.mark.parametrize("module", ["embedding", "unembedding", "positions", "b_q", "b_k"])
+def test_what_no_layer_multiplies_by_is_no_module(module):
+    params = OWN.replace(unembedding=OWN.embedding)
+    with pytest.raises(ValueError, match=f"module '{module}' is no matrix of a layer: this model"):
+        clipping.clip(params, 0, module, 0.5)
+
+
+def test_biases_of_a_transformer_are_no_matrices_either():
+    config = transformer.Config(4, 2, 2, 3, biases=True)
+    params = transformer.init(jax.random.key(0), config)
+    with pytest.raises(ValueError, match="module 'b_q' is no matrix of a layer"):
+        clipping.clip(params, 0, "b_q", 0.5)
+    assert clipping.matrices(params, "b_q:Lpq")["b_q:Lpq"].shape == (2, 2, 3)  # who insists
