@@ -1,0 +1,1 @@
+"""A real language model (A1, A2, A3)."""

@@ -1,0 +1,43 @@
+"""The decoder that a Config names, from a source, from a file or a folder, or a tiny random one."""
+
+import hashlib
+from pathlib import Path
+
+import jax
+
+from experiments.language.language_config import RANDOM
+from experiments.language.sentences import INVENTED_WORDS
+from lsa_lab import lm
+from lsa_lab.lm import sources, tokens, weights
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.sources import SOURCES
+
+_WORDS = ("Review:", "Sentiment:", "negative", "positive", *INVENTED_WORDS)
+
+
+def decoder(config) -> lm.Decoder:
+    """Config, params and tokenizer of ``config.model``; refused if its file is another one."""
+    if config.model == RANDOM:
+        return _random()
+    path = sources.path(config.model) if config.model in SOURCES else Path(config.model)
+    if config.sha256 and _sha256(path) != config.sha256:
+        raise ValueError(
+            f"{path} is not the model whose sha256 the config holds: give --config.sha256 that of "
+            'the file (or "" for a folder), and --config.model-name its name'
+        )
+    return lm.load(path)
+
+
+def _sha256(path: Path) -> str:
+    if not path.is_file():
+        return "no file"
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _random() -> lm.Decoder:
+    """Four layers of width 16, of Llama's kind."""
+    shape = dict(num_layers=4, num_heads=4, num_groups=2, key_width=4, width=16, mlp_width=32)
+    config = Config(**shape, vocabulary=1 + len(_WORDS), context=256, rotary_width=4, tied=True)
+    params = weights.init(jax.random.key(0), config, "float32")
+    return lm.Decoder(config, params, tokens.of_words(_WORDS))

@@ -1,0 +1,45 @@
+"""What experiments on a language model share: the model, its texts and their sizes; no jax."""
+
+from dataclasses import dataclass
+
+from experiments.language.text_tasks import TextTask, named
+from lsa_lab.harness import checks
+from lsa_lab.lm.sources import SOURCES
+
+RANDOM = "random"  # in the place of a model: tiny random weights, of the smoke tier
+_SMOLLM2 = next(iter(SOURCES["smollm2"].files.values()))
+
+
+@dataclass(frozen=True)
+class LanguageConfig:
+    """A decoder and texts in classes: every run has demonstrations and fresh sentences of its own.
+
+    Another model takes its file or folder, its name, and the sha256 of the file ("" for a folder).
+    """
+
+    model: str = "smollm2"  # a source of lsa_lab.lm, "random", or a GGUF file or a folder
+    model_name: str = "SmolLM2-135M, Q4_1"  # as captions and statements call it
+    sha256: str = _SMOLLM2  # of the model's file
+    tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes", "imdb", "reuters")
+    shots: int = 4  # demonstrations before every sentence
+    fresh: int = 200  # sentences of a run, in none of its demonstrations
+    runs: int = 12  # sets of demonstrations, each with sentences of its own
+    seed: int = 1
+
+    def __post_init__(self):
+        checks.between(self, "shots", 0, None)
+        checks.between(self, "fresh", 2, None)
+        checks.between(self, "runs", 2, None)
+        checks.seed(self, "seed")
+
+
+# What the smoke tier of every experiment on a language model has: nothing is fetched for it.
+SMOKE = dict(
+    model=RANDOM,
+    model_name="a tiny random decoder",
+    sha256="",
+    tasks=named("invented"),
+    shots=2,
+    fresh=8,
+    runs=2,
+)
