@@ -1,32 +1,36 @@
-"""Decoders from disk, whose walk the analyses and selections of this library take."""
+"""Decoders from disk, whose walk the analyses and selections of this library take.
+
+``import lsa_lab.lm`` leaves jax out, for those who read texts, fetch sources or judge scores.
+"""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import jax.numpy as jnp
-from jax.typing import DTypeLike
+if TYPE_CHECKING:
+    from jax.typing import DTypeLike
 
-from lsa_lab.lm import converted, folder, leaves, tokens
-from lsa_lab.lm.config import Config
-from lsa_lab.lm.tokens import Tokenizer
-from lsa_lab.lm.weights import Params
+    from lsa_lab.lm.config import Config
+    from lsa_lab.lm.tokens import Tokenizer
+    from lsa_lab.lm.weights import Params
 
-__all__ = ["Config", "Decoder", "Params", "Tokenizer", "load"]
+__all__ = ["Decoder", "load"]
 
 
 class Decoder(NamedTuple):
     """A language model; without a tokenizer, it takes the ids of tokens alone."""
 
-    config: Config
-    params: Params
-    tokenizer: Tokenizer | None
+    config: "Config"
+    params: "Params"
+    tokenizer: "Tokenizer | None"
 
 
-def load(path: str | Path, dtype: DTypeLike = jnp.float32) -> Decoder:
+def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
     """The decoder of a GGUF file, or of a folder with config.json and safetensors.
 
     A GGUF is dequantised once for every ``dtype``: later loads map a copy in the cache.
     """
+    from lsa_lab.lm import converted, folder, leaves, tokens
+
     path, dtype = Path(path), leaves.check_dtype(dtype)
     if path.is_dir():
         config, names, tensors = folder.read(path)
