@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.selection.gradient_matching import certify, match, random_expectation
+from lsa_lab.selection.gradient_matching import certify, match, random_expectation, whitened
+from lsa_lab.selection.prefix import linear_gradients
+from lsa_lab.tasks.pools import Pool
 
 
 def draw(m=40, p=6, seed=0):
@@ -119,6 +121,69 @@ def test_single_precision_chooses_as_double_precision_does():
     np.testing.assert_array_equal(chosen.indices, match(gradients.astype(float), 8).indices)
     exact = direct_gap(gradients.astype(float), chosen.indices)
     np.testing.assert_allclose(chosen.objective, exact, atol=1e-5)
+
+
+def test_whitening_is_off_unless_it_is_asked_for():
+    gradients = draw()
+    for reverse in (False, True):
+        plain = match(gradients, 8, reverse=reverse)
+        for one, other in zip(
+            jax.tree.leaves(plain),
+            jax.tree.leaves(match(gradients, 8, reverse=reverse, whiten=False)),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_whitened_matching_is_matching_of_whitened_rows():
+    gradients = draw(30, 50)
+    chosen = match(gradients, 8, whiten=True)
+    rows = whitened(gradients, 8)
+    np.testing.assert_array_equal(chosen.indices, match(rows, 8).indices)
+    np.testing.assert_allclose(chosen.objective, direct_gap(rows, chosen.indices), rtol=1e-9)
+    assert chosen.objective < 0.8 * chosen.certificate.random
+    assert chosen.certificate.one_swap_optimal
+    away = match(gradients, 8, reverse=True, whiten=True)
+    assert away.objective > 1.2 * away.certificate.random
+
+
+def test_whitened_matching_of_equal_gradients_copies_and_few():
+    np.testing.assert_array_equal(match(np.ones((7, 3)), 4, whiten=True).indices, [0, 1, 2, 3])
+    for shift in (0.0, 1e6):
+        np.testing.assert_allclose(whitened(np.full((7, 3), 0.1) + shift, 4), 0, atol=1e-300)
+    copies = np.concatenate([draw(3, 2)] * 3)
+    chosen = match(copies, 6, whiten=True)
+    assert len(np.unique(chosen.indices)) == 6
+    assert chosen.certificate.repeats == 3
+    for size in (1, 2, 5):
+        assert len(np.unique(match(draw(5, 3), size, whiten=True).indices)) == size
+
+
+def test_whitened_matching_in_single_precision_and_under_vmap():
+    pools = np.stack([draw(seed=seed) + 30 for seed in range(3)]).astype(np.float32)
+    many = jax.jit(jax.vmap(lambda pool: match(pool, 8, max_swaps=30, whiten=True)))(pools)
+    assert many.objective.dtype == np.float32
+    for pool, indices in zip(pools, many.indices, strict=True):
+        one = match(pool.astype(float), 8, max_swaps=30, whiten=True)
+        np.testing.assert_array_equal(indices, one.indices)
+
+
+def test_whitened_matching_teaches_a_linear_model_what_the_pool_does():
+    """A pool of which plain matching sees little but the large directions."""
+    rng = np.random.default_rng(0)
+    d, m, n = 5, 1000, 48
+    x = rng.normal(size=(m, d)) * np.linspace(0.4, 2, d)
+    y = x @ rng.normal(size=d) + 0.5 * rng.normal(size=m)
+    path = np.linspace(0, 1, d + 1)[:, None] ** np.arange(1, d + 1) * rng.normal(size=d)
+    gradients = linear_gradients(path, Pool(x, y))
+    whole = np.linalg.lstsq(x, y)[0]
+
+    def distance(indices):
+        return np.linalg.norm(np.linalg.lstsq(x[indices], y[indices])[0] - whole)
+
+    plain, white = (match(gradients, n, whiten=whiten).indices for whiten in (False, True))
+    random = np.median([distance(rng.permutation(m)[:n]) for _ in range(20)])
+    assert distance(np.asarray(white)) < 0.3 * min(distance(np.asarray(plain)), random)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,9 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_at_least, check_finite, is_concrete
+from lsa_lab.selection.gradient_matching.whitening import whitened
+
+__all__ = ["Certificate", "Selection", "certify", "match", "random_expectation", "whitened"]
 
 _TOLERANCE = 1e-6  # a swap must shorten the gap by this share of it
 _ROUNDING = 32  # eps of what they were summed from: numbers that agree so far are tied
@@ -56,7 +59,12 @@ class Selection(flax.struct.PyTreeNode):
 
 
 def match(
-    gradients: ArrayLike, size: int, *, max_swaps: int = 1000, reverse: bool = False
+    gradients: ArrayLike,
+    size: int,
+    *,
+    max_swaps: int = 1000,
+    reverse: bool = False,
+    whiten: bool = False,
 ) -> Selection:
     """Choose ``size`` demonstrations whose mean gradient is near that of all m.
 
@@ -66,16 +74,24 @@ def match(
 
     Greedy on the running mean, then the best single swap until none shortens the gap by more than
     1e-6 of it (A3's code: by 1e-6). ``reverse`` makes the gap as large as greed can, without swaps:
-    A3's mismatching. Ties, up to rounding, go to the lowest index. Copies are candidates of their
-    own, each chosen at most once; ``certificate.repeats`` counts them. May be jitted and vmapped;
-    ``history`` then has size + max_swaps entries, the last ones equal. The precision is that of the
-    gradients: in float32 gaps below about 1e-6 of their spread are rounding.
+    A3's mismatching. ``whiten`` matches all directions of the pool alike, not by their size, as far
+    as ``size`` demonstrations can (``whitening``): objective, history and certificate are then
+    those of ``whitened(gradients, size)``. Ties, up to rounding, go to the lowest index. Copies are
+    candidates of their own, each chosen at most once; ``certificate.repeats`` counts them. May be
+    jitted and vmapped; ``history`` then has size + max_swaps entries, the last ones equal. The
+    precision is that of the gradients: in float32 gaps below about 1e-6 of their spread are
+    rounding.
     """
     gradients = _admit(gradients, size)
     check_at_least(max_swaps, "max_swaps", 0)
-    selection, swaps = _match(gradients, size, max_swaps, reverse)
+    rows = whitened(gradients, size) if whiten else gradients
+    selection, swaps = _match(rows, size, max_swaps, reverse)
     end = size + int(swaps) if is_concrete(swaps) else None
-    return selection.replace(history=selection.history[:end])
+    selection = selection.replace(history=selection.history[:end])
+    if not whiten:
+        return selection
+    repeats = certify(gradients, selection.indices).repeats  # white rows of copies are rounded
+    return selection.replace(certificate=selection.certificate.replace(repeats=repeats))
 
 
 def certify(gradients: ArrayLike, indices: ArrayLike) -> Certificate:  # [m, p], [size]
