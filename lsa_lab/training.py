@@ -111,7 +111,9 @@ def fit(
     """
     for argument, value in (("steps", training.steps), ("chunk", chunk), ("width", width)):
         check_at_least(value, argument)
-    if not isinstance(training.optimizer, optax.GradientTransformation):
+    if not (
+        isinstance(training.optimizer, optax.GradientTransformation) or callable(training.optimizer)
+    ):
         raise TypeError(f"optimizer is {training.optimizer!r}: give one of optax, optax.adam(1e-3)")
     if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key) and jnp.ndim(key) == 0:
         raise TypeError(f"key is {key!r}: give a random key, jax.random.key({key!r})")
