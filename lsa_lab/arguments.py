@@ -66,7 +66,7 @@ def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> N
 
 def _is_readable(value: Any) -> bool:
     """Whether the value is a number or an array: a pytree is rebuilt around other things, too."""
-    return isinstance(value, int | float | np.ndarray | np.generic | Array) and is_concrete(value)
+    return isinstance(value, int | float | np.ndarray | np.number | Array) and is_concrete(value)
 
 
 def check_finite(

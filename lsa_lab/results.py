@@ -9,8 +9,7 @@ import dataclasses
 import hashlib
 import io
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsa_lab import provenance
+from lsa_lab.safe_files import rescued
+from lsa_lab.safe_files import write as write
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,24 +33,28 @@ def save(
 ) -> None:
     """Write a Dataset of numbers, booleans and strings; a kill leaves the old file or the new one.
 
-    ``config`` is a dataclass or a dict of plain values; ``wall_time`` is in seconds.
+    ``config`` is a dataclass or a dict of plain values; ``wall_time`` is in seconds. The file is
+    made in memory: where the disk is full or closed to us, it is kept in the folder for temporary
+    files, and the OSError says where.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     dataset = _tidy(dataset)
     facts = provenance.facts()
     facts |= {"config": json.dumps(plain(config)), "contents_sha256": contents_sha256(dataset)}
     if wall_time is not None:
         facts["wall_time"] = float(wall_time)
-    temporary = _beside(path)
+    buffer = io.BytesIO()  # HDF5 dies of a segmentation fault where its own disk is full
+    dataset.assign_attrs(facts).to_netcdf(buffer, engine="h5netcdf")
+    content = buffer.getvalue()
+    content += _MARK + hashlib.sha256(content).hexdigest().encode()
+    _decode(content, path)  # what cannot be read back is not worth keeping
     try:
-        dataset.assign_attrs(facts).to_netcdf(temporary, engine="h5netcdf")
-        content = temporary.read_bytes()
-        content += _MARK + hashlib.sha256(content).hexdigest().encode()
-        _decode(content, path)  # what cannot be read back is not worth keeping
         write(path, content)
-    finally:
-        temporary.unlink(missing_ok=True)
+    except OSError as error:
+        rescue = rescued(path, content)
+        raise OSError(
+            error.errno, f"{path} cannot be written ({error.strerror}); the result lies in {rescue}"
+        ) from error
 
 
 def load(path: str | Path, *, config: Any = None) -> "xr.Dataset":
@@ -71,24 +76,6 @@ def load(path: str | Path, *, config: Any = None) -> "xr.Dataset":
 def config_of(dataset: "xr.Dataset") -> SimpleNamespace:
     """The Config from which a loaded Dataset was computed: fields by name, tuples as lists."""
     return json.loads(dataset.attrs["config"], object_hook=lambda fields: SimpleNamespace(**fields))
-
-
-def write(path: str | Path, content: bytes | Iterable[bytes | memoryview]) -> None:
-    """Write a file, whole or in parts; a kill at any instant leaves the old one or the new one."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(path)
-    with open(temporary, "wb") as file:
-        file.writelines([content] if isinstance(content, bytes) else content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def plain(config: Any) -> dict:
@@ -191,7 +178,3 @@ def _attributes(attrs: dict) -> dict:
             value = value[0]
         out[name] = value
     return out
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.tmp")

@@ -23,6 +23,7 @@ ANNEXES = {
     "cache": "results",
     "extras": "prompts",
     "provenance": "results",
+    "safe_files": "results",
     "statistics": "claims",
     "checkpoints": "training",
     "console": "training",

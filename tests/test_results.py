@@ -1,16 +1,21 @@
 """A result comes back as it was saved, or not at all."""
 
+import errno
 import json
 import os
 import pickle
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
 
-from lsa_lab import results
+from lsa_lab import results, safe_files
 
 
 @dataclass(frozen=True)
@@ -150,6 +155,47 @@ def test_a_save_that_is_stopped_leaves_the_old_result(path, monkeypatch, moment)
         results.save(dataset(seed=1), path, config=Config())
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["result.nc"]
+
+
+@pytest.mark.parametrize("wrong", ["mkdir", "fsync", "replace"])
+def test_a_result_that_cannot_be_written_is_kept_elsewhere(path, monkeypatch, wrong, tmp_path):
+    before, rescues = path.read_bytes(), tmp_path / "rescues"
+    rescues.mkdir()
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(tempfile, "tempdir", str(rescues))
+        disk.setattr(Path if wrong == "mkdir" else os, wrong, full)
+        with pytest.raises(OSError, match=r"No space left on device.*the result lies in") as raised:
+            results.save(dataset(seed=1), path, config=Config())
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["result.nc"]
+    (rescue,) = rescues.iterdir()
+    assert str(rescue) in str(raised.value)
+    assert results.load(rescue, config=Config()).sizes == results.load(path).sizes
+
+
+def test_what_a_killed_process_has_left_is_removed_and_what_another_writes_is_not(path):
+    names = [path.with_name(f".result.nc.{safe_files._owner(pid)}.tmp") for pid in (2**22 - 7, 1)]
+    for name in names:
+        name.write_bytes(b"half")
+    results.save(dataset(seed=1), path, config=Config())
+    assert not names[0].exists()
+    assert names[1].exists()
+
+
+def test_two_processes_that_write_one_file_leave_it_whole(tmp_path):
+    program = (
+        "import sys; from lsa_lab import results\n"
+        "for i in range(200): results.write(sys.argv[1], sys.argv[2].encode() * 10_000)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "shared")]
+    writers = [subprocess.Popen([*command, letter]) for letter in "ab"]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert set((tmp_path / "shared").read_text()) in ({"a"}, {"b"})
+    assert os.listdir(tmp_path) == ["shared"]
 
 
 @pytest.mark.parametrize(

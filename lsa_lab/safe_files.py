@@ -1,0 +1,64 @@
+"""Files that are there whole or not at all, whoever is killed and however many write."""
+
+import hashlib
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def write(path: str | Path, content: bytes | Iterable[bytes | memoryview]) -> None:
+    """Write a file, whole or in parts; a kill at any instant leaves the old one or the new one."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    temporary = path.with_name(f".{path.name}.{_owner(os.getpid())}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.writelines([content] if isinstance(content, bytes) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def rescued(path: Path, content: bytes) -> Path:
+    """The same bytes in the folder for temporary files; raises OSError if they fit nowhere."""
+    file, name = tempfile.mkstemp(prefix=f"{path.stem}-", suffix=path.suffix)
+    with open(file, "wb") as opened:
+        opened.write(content)
+    return Path(name)
+
+
+def _owner(pid: int) -> str:
+    """One thread of one process on one machine: no two write the same temporary file."""
+    machine = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+    return f"{machine}-{pid}-{threading.get_ident()}"
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes of this machine, killed while writing, have left beside the file."""
+    machine = _owner(0).split("-")[0]
+    for left in path.parent.glob(f".{path.name}.{machine}-*.tmp"):
+        pid = int(left.name.removesuffix(".tmp").split("-")[-2])
+        if pid != os.getpid() and not _is_alive(pid):
+            left.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # it is somebody else's
+    return True
