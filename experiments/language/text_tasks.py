@@ -37,3 +37,8 @@ TASKS = {
 def named(*names: str, **changes) -> tuple[tuple[str, TextTask], ...]:
     """Some of these by name, as a Config holds them, with fields replaced in each."""
     return tuple((name, dataclasses.replace(TASKS[name], **changes)) for name in names)
+
+
+def variant(label: str, name: str, **changes) -> tuple[str, TextTask]:
+    """One of these with fields replaced, under a name of its own."""
+    return label, dataclasses.replace(TASKS[name], **changes)
