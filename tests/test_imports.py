@@ -131,12 +131,22 @@ def test_a_wrong_import_is_found(module, line):
     assert len(faults(line, module)) == 1
 
 
-def test_importing_the_library_loads_nothing_heavy():
-    library = [name for name in MODULES if room_of(name) != "harness"]
-    program = f"import importlib, sys\nfor name in {library}:\n    importlib.import_module(name)\n"
-    program += f"print(sorted(set(sys.modules) & {HEAVY}))"
+def loaded(modules: list[str], packages: set[str]) -> str:
+    """Those of some packages that importing modules loads, in a process of its own."""
+    program = f"import importlib, sys\nfor name in {modules}:\n    importlib.import_module(name)\n"
+    program += f"print(sorted(set(sys.modules) & {packages}))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "[]"
+    return done.stdout.strip()
+
+
+def test_importing_the_library_loads_nothing_heavy():
+    assert loaded([name for name in MODULES if room_of(name) != "harness"], HEAVY) == "[]"
+
+
+def test_what_claims_and_the_program_read_of_language_models_leaves_jax_out():
+    names = ("readings", "sentences", "sources", "templates")
+    assert loaded([f"lsa_lab.lm.{name}" for name in names], {"jax"}) == "[]"
+    assert loaded(["lsa_lab.lm.text"], {"jax"}) == "['jax']"
