@@ -39,7 +39,7 @@ def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
         tokenizer = tokens.from_file(file) if file.exists() else None
     elif path.is_file():
         config, params, metadata = converted.load(path, dtype)
-        tokenizer = tokens.from_gguf(metadata) if metadata else None
+        tokenizer = tokens.from_gguf(metadata) if "tokenizer.ggml.tokens" in metadata else None
     else:
         raise FileNotFoundError(
             f"there is no {path}; expected a GGUF file, or a folder with config.json and "

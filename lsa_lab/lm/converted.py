@@ -43,7 +43,7 @@ def load(path: Path, dtype: np.dtype) -> Converted:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     place = cache() / "decoders" / f"{path.stem}-{digest[:16]}-{dtype}.leaves"
-    if place.is_file() and (model := _read(place, dtype)):
+    if place.is_file() and place.stat().st_size and (model := _read(place, dtype)):
         return model
     config, names, tensors, metadata = gguf.read(path)
     params = leaves.params(tensors, names, config, dtype)
@@ -76,7 +76,7 @@ def _write(model: Converted, place: Path) -> None:
 
 
 def _read(place: Path, dtype: np.dtype) -> Converted | None:
-    """The decoder as it was written, or None."""
+    """The decoder as this code has written it, or None."""
     content = np.memmap(place, np.uint8, "r")
     if hashlib.sha256(content[_DIGEST:].data).digest() != content[:_DIGEST].tobytes():
         return None

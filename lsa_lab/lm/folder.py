@@ -112,10 +112,13 @@ def _rotation(fields: Mapping[str, Any], key_width: int, source: Path) -> dict[s
         return {}
     if family == "gptj":
         return {"rotary_width": fields.get("rotary_dim", 64)}
-    scaling, rope = fields.get("rope_scaling") or {}, fields.get("rope_parameters") or {}
-    kind = {**scaling, **rope}.get("rope_type", scaling.get("type")) or "default"
-    if kind != "default":
-        raise ValueError(f"{source}: the rope scaling is {kind!r}; supported is none")
+    rope: dict[str, Any] = {}
+    for key in ("rope_parameters", "rope_scaling"):
+        part = fields.get(key) or {}
+        rope |= part
+        kind = part.get("rope_type", part.get("type", "default"))
+        if kind != "default":
+            raise ValueError(f"{source}: the rope scaling is {kind!r}; supported is none")
     base = rope.get("rope_theta", fields.get("rope_theta", fields.get("rotary_emb_base", 1e4)))
     share = fields.get("rotary_pct", 0.25) if family == "gpt_neox" else 1.0
     share = rope.get("partial_rotary_factor", fields.get("partial_rotary_factor", share))

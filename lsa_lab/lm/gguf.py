@@ -27,6 +27,8 @@ _ONLY = {
     "attention.sliding_window": 0,
     "expert_count": 0,
 }
+# These are the width of a key: no coordinate is left unturned.
+_WIDTHS = ("rope.dimension_count", "attention.value_length")
 
 
 def read(path: Path) -> tuple[Config, Names, Tensors, dict[str, Any]]:
@@ -50,7 +52,6 @@ def config_of(metadata: Mapping[str, Any], tensors: Tensors) -> Config:
         for key, value in metadata.items()
         if key.startswith(f"{family}.")
     }
-    _check(fields, metadata, tensors)
     norm = FAMILIES[family]["norm"]
     keys = _KEYS | {"norm_epsilon": _EPSILON[norm]}
     absent = sorted(key for key in keys.values() if key not in fields)
@@ -60,25 +61,29 @@ def config_of(metadata: Mapping[str, Any], tensors: Tensors) -> Config:
     heads = values["num_heads"]
     values["num_groups"] = fields.get("attention.head_count_kv", heads)
     values["key_width"] = fields.get("attention.key_length", values["width"] // heads)
+    only = _ONLY | dict.fromkeys(_WIDTHS, values["key_width"])
+    _check(fields, only, metadata.get("split.count", 1), tensors)
     values["vocabulary"] = tensors.shapes.get("token_embd.weight", (0,))[0]
     values["tied"] = "output.weight" not in tensors.shapes
     values["activation"] = "silu" if norm == "rms" else "gelu_tanh"
     if family != "gpt2":
-        values["rotary_width"] = fields.get("rope.dimension_count", values["key_width"])
+        values["rotary_width"] = values["key_width"]
         values["rotary_base"] = fields.get("rope.freq_base", 10_000.0)
         values["query_biases"] = "blk.0.attn_q.bias" in tensors.shapes
         values["write_biases"] = "blk.0.attn_output.bias" in tensors.shapes
     return Config(**values | FAMILIES[family])
 
 
-def _check(fields: Mapping[str, Any], metadata: Mapping[str, Any], tensors: Tensors) -> None:
+def _check(
+    fields: Mapping[str, Any], only: Mapping[str, Any], parts: int, tensors: Tensors
+) -> None:
     """Raise if the file describes what our decoder does not compute."""
-    source, parts = tensors.source, metadata.get("split.count", 1)
+    source = tensors.source
     if parts > 1:
         raise ValueError(
             f"{source} is one of {parts} parts of a model: join them by llama-gguf-split --merge"
         )
-    for key, value in _ONLY.items():
+    for key, value in only.items():
         if fields.get(key, value) != value:
             raise ValueError(f"{source}: {key} is {fields[key]!r}; supported is {value!r} alone")
     scaled = sorted(name for name in tensors.shapes if name.startswith("rope_"))

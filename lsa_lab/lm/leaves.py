@@ -99,7 +99,7 @@ def _named(names: Names, leaf: str, tensors: Tensors) -> Place:
 def _read(
     tensors: Tensors, names: Names, config: Config, leaf: str, place: Place
 ) -> np.ndarray:  # one layer's, in the axes of the leaf
-    size, axes = _sizes(config), AXES[leaf]
+    size, axes = sizes(config), AXES[leaf]
     letters = place.layout.replace(" ", "")
     if "3" in letters:
         axes = "3" + axes
@@ -118,7 +118,7 @@ def _halves(config: Config) -> np.ndarray:  # [k]
     return np.r_[0:r:2, 1:r:2, r : config.key_width]
 
 
-def _sizes(config: Config) -> dict[str, int]:
+def sizes(config: Config) -> dict[str, int]:
     """The numbers that the letters of a layout stand for."""
     return {
         "H": config.num_heads,
@@ -134,7 +134,7 @@ def _sizes(config: Config) -> dict[str, int]:
 
 def _check(tensors: Tensors, names: Names, places: Mapping[str, Place], config: Config) -> None:
     """Raise unless the file holds the tensors of these places, in their shapes, and no others."""
-    size = _sizes(config)
+    size = sizes(config)
     layouts = {
         place.name.format(i): place.layout
         for place in places.values()

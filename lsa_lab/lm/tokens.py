@@ -1,10 +1,11 @@
 """Text to token ids and back, as the model's own tokenizer does it."""
 
 import dataclasses
-import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from lsa_lab.extras import package
 
 if TYPE_CHECKING:
     import tokenizers
@@ -58,8 +59,9 @@ def from_file(path: str | Path) -> Tokenizer:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"no tokenizer at {path}: name a tokenizer.json")
+    library = package("tokenizers", "lm")
     try:
-        rules = _package().Tokenizer.from_file(str(path))
+        rules = library.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing narrower
         raise ValueError(f"{path} is no tokenizer.json: {error}") from None
     return Tokenizer(rules, tuple(rules.encode("").ids))
@@ -67,7 +69,7 @@ def from_file(path: str | Path) -> Tokenizer:
 
 def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     """The byte-level BPE of a GGUF: its tokens, its merges, and the cuts that its ``pre`` names."""
-    package = _package()
+    library = package("tokenizers", "lm")
     fields = {key.removeprefix("tokenizer.ggml."): value for key, value in metadata.items()}
     if fields.get("model") != "gpt2":
         raise ValueError(
@@ -77,15 +79,15 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     words, merges = fields["tokens"], fields["merges"]
     ids = {word: i for i, word in enumerate(words)}
     pairs = [(left, right) for left, right in (merge.split(" ") for merge in merges)]
-    rules = package.Tokenizer(package.models.BPE(vocab=ids, merges=pairs))
+    rules = library.Tokenizer(library.models.BPE(vocab=ids, merges=pairs))
     rules.pre_tokenizer = _cuts(fields.get("pre", "default"))
-    rules.decoder = package.decoders.ByteLevel()
+    rules.decoder = library.decoders.ByteLevel()
     if fields.get("pre") == "qwen2":
-        rules.normalizer = package.normalizers.NFC()
+        rules.normalizer = library.normalizers.NFC()
     kinds = fields.get("token_type", ())
     rules.add_special_tokens(
         [
-            package.AddedToken(word, special=True, normalized=False)
+            library.AddedToken(word, special=True, normalized=False)
             for word, kind in zip(words, kinds, strict=False)
             if kind == _CONTROL
         ]
@@ -96,12 +98,12 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
 
 def of_words(words: Sequence[str]) -> Tokenizer:
     """One token a word, cut at white space; token 0 is any word that is not among these."""
-    package = _package()
+    library = package("tokenizers", "lm")
     if len({*words, UNKNOWN}) < len(words) + 1:
         raise ValueError(f"words {list(words)} repeat each other or {UNKNOWN!r}: name each once")
     ids = {word: i for i, word in enumerate([UNKNOWN, *words])}
-    rules = package.Tokenizer(package.models.WordLevel(vocab=ids, unk_token=UNKNOWN))
-    rules.pre_tokenizer = package.pre_tokenizers.WhitespaceSplit()
+    rules = library.Tokenizer(library.models.WordLevel(vocab=ids, unk_token=UNKNOWN))
+    rules.pre_tokenizer = library.pre_tokenizers.WhitespaceSplit()
     return Tokenizer(rules)
 
 
@@ -115,23 +117,16 @@ def check_fits(tokenizer: Tokenizer, vocabulary: int) -> None:
 
 
 def _cuts(name: str) -> Any:
-    package = _package()
+    library = package("tokenizers", "lm")
     if name not in _CUTS:
         listed = ", ".join(_CUTS)
         raise ValueError(
             f"the GGUF's pre-tokenizer is {name!r}, and only {listed} are known: load a folder "
             "with the model's tokenizer.json"
         )
-    pre, (digits, pattern) = package.pre_tokenizers, _CUTS[name]
+    pre, (digits, pattern) = library.pre_tokenizers, _CUTS[name]
     parts = [pre.Digits(individual_digits=True)] if digits else []
     if pattern:
-        parts.append(pre.Split(package.Regex(pattern), "isolated"))
+        parts.append(pre.Split(library.Regex(pattern), "isolated"))
     parts.append(pre.ByteLevel(add_prefix_space=False, use_regex=not pattern))
     return pre.Sequence(parts)
-
-
-def _package() -> Any:
-    try:
-        return importlib.import_module("tokenizers")
-    except ImportError as error:
-        raise ImportError("tokenizers need the extra: pip install 'lsa-lab[lm]'") from error

@@ -1,0 +1,287 @@
+"""Decoders from GGUF files: the folder's weights again, quantisations, the cache, refusals."""
+
+import dataclasses
+import functools
+import json
+import sys
+from pathlib import Path
+
+import gguf
+import jax
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from lsa_lab import lm
+from lsa_lab.lm import converted
+from lsa_lab.lm import gguf as our_gguf
+
+FIXTURES = Path(__file__).parent / "fixtures"
+# llama.cpp's names for those of transformers, and its keys for those of config.json.
+LLAMA = {
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "model.layers": "blk",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "post_attention_layernorm": "ffn_norm",
+    "input_layernorm": "attn_norm",
+    "mlp.up_proj": "ffn_up",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.down_proj": "ffn_down",
+}
+GPT2 = {
+    "transformer.wte": "token_embd",
+    "transformer.wpe": "position_embd",
+    "transformer.ln_f": "output_norm",
+    "transformer.h": "blk",
+    "ln_1": "attn_norm",
+    "ln_2": "ffn_norm",
+    "attn.c_attn": "attn_qkv",
+    "attn.c_proj": "attn_output",
+    "mlp.c_fc": "ffn_up",
+    "mlp.c_proj": "ffn_down",
+}
+KEYS = {
+    "num_hidden_layers": "block_count",
+    "hidden_size": "embedding_length",
+    "intermediate_size": "feed_forward_length",
+    "num_attention_heads": "attention.head_count",
+    "num_key_value_heads": "attention.head_count_kv",
+    "head_dim": "rope.dimension_count",
+    "max_position_embeddings": "context_length",
+    "rms_norm_eps": "attention.layer_norm_rms_epsilon",
+    "n_layer": "block_count",
+    "n_embd": "embedding_length",
+    "n_inner": "feed_forward_length",
+    "n_head": "attention.head_count",
+    "n_positions": "context_length",
+    "layer_norm_epsilon": "attention.layer_norm_epsilon",
+}
+
+
+@functools.cache
+def tensors(name):
+    files = sorted((FIXTURES / name).glob("model*.safetensors"))
+    return {key: rows for file in files for key, rows in load_file(file).items()}
+
+
+def interleaved(rows, heads):
+    """What llama.cpp does to queries and keys of a Llama (LlamaModel.permute of its converter)."""
+    halves = rows.reshape(heads, 2, rows.shape[0] // heads // 2, *rows.shape[1:])
+    return halves.swapaxes(1, 2).reshape(rows.shape)
+
+
+def converter(name, fields, permute=True):
+    """The tensors under llama.cpp's names, as its converter turns them."""
+    family, renamed = fields["model_type"], {}
+    for key, rows in tensors(name).items():
+        for theirs, new in (GPT2 if family == "gpt2" else LLAMA).items():
+            key = key.replace(theirs, new)
+        if family == "llama" and permute and ("attn_q" in key or "attn_k" in key):
+            which = "num_attention_heads" if "attn_q" in key else "num_key_value_heads"
+            rows = interleaved(rows, fields[which])
+        if family == "gpt2" and rows.ndim == 2 and "embd" not in key:
+            rows = rows.T
+        renamed[key] = np.ascontiguousarray(rows)
+    return renamed
+
+
+def write(path, name, kind="F32", more=None, words=None, permute=True, change=lambda named: named):
+    """A fixture as a GGUF file; matrices of another kind where their rows can be cut in blocks."""
+    fields = json.loads((FIXTURES / name / "config.json").read_text())
+    kind = gguf.GGMLQuantizationType[kind]
+    writer = gguf.GGUFWriter(path, fields["model_type"])
+    for key, new in KEYS.items():
+        if key in fields:
+            add = writer.add_float32 if isinstance(fields[key], float) else writer.add_uint32
+            add(f"{fields['model_type']}.{new}", fields[key])
+    if "rope_parameters" in fields:
+        writer.add_rope_freq_base(fields["rope_parameters"]["rope_theta"])
+    if "head_dim" in fields:
+        writer.add_key_length(fields["head_dim"])
+    for key, value in (more or {}).items():
+        add = writer.add_string if isinstance(value, str) else writer.add_uint32
+        add(key, value)
+    if words:
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre("smollm")
+        writer.add_token_list(words)
+        writer.add_token_merges(["a b"])
+    for key, rows in change(converter(name, fields, permute)).items():
+        block = gguf.GGML_QUANT_SIZES[kind][0]
+        if rows.ndim == 2 and rows.shape[1] % block == 0 and kind.name != "F32":
+            writer.add_tensor(key, gguf.quantize(rows, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(key, rows)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "decoders"
+
+
+@functools.cache
+def of_folder(name):
+    return lm.load(FIXTURES / name)
+
+
+def same(params, others):
+    pairs = zip(*map(jax.tree.leaves, (params, others)), strict=True)
+    return all(ours.dtype == theirs.dtype and (ours == theirs).all() for ours, theirs in pairs)
+
+
+@pytest.mark.parametrize("name", ["llama", "llama_tied", "qwen2", "gpt2"])
+def test_a_gguf_is_the_model_of_the_folder(tmp_path, name):
+    config, params, tokenizer = lm.load(write(tmp_path / "model.gguf", name))
+    expected = of_folder(name).config
+    epsilon = float(np.float32(expected.norm_epsilon))
+    assert config == dataclasses.replace(expected, norm_epsilon=epsilon)
+    assert same(params, of_folder(name).params)
+    assert tokenizer is None
+
+
+def test_control_llama_without_its_interleaved_pairs_is_another_model(tmp_path):
+    path = write(tmp_path / "model.gguf", "llama", permute=False)
+    assert not same(lm.load(path).params, of_folder("llama").params)
+
+
+STEPS = {"F16": 2.0**-11, "BF16": 2.0**-8, "Q8_0": 1 / 254, "Q4_0": 1 / 8, "Q4_1": 1 / 15}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_quantised_weights_are_those_of_the_folder_within_a_step(tmp_path, kind):
+    params = lm.load(write(tmp_path / "model.gguf", "qwen2", kind)).params
+    blocks = np.asarray(of_folder("qwen2").params.mlp_in).reshape(-1, 32)
+    errors = abs(np.asarray(params.mlp_in).reshape(-1, 32) - blocks).max(1)
+    assert (errors <= 1.1 * STEPS[kind] * abs(blocks).max(1)).all()
+    assert errors.max() > 0.1 * STEPS[kind] * abs(blocks).max()
+    assert same(params.mlp_norm_scale, of_folder("qwen2").params.mlp_norm_scale)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_second_load_reads_the_copy(tmp_path, monkeypatch, dtype):
+    path = write(tmp_path / "model.gguf", "llama", words=["a", "b", "ab"])
+    first = lm.load(path, dtype)
+    monkeypatch.setattr(our_gguf, "read", None)
+    second = lm.load(path, dtype)
+    assert first.config == second.config
+    assert same(first.params, second.params)
+    assert second.params.w_q.dtype == dtype
+    assert first.tokenizer.encode("bab") == second.tokenizer.encode("bab") == [1, 2]
+    with pytest.raises(TypeError):  # there is no copy in this dtype
+        lm.load(path, "float16")
+
+
+def test_a_copy_is_of_this_file_this_code_and_whole_or_it_is_written_anew(
+    tmp_path, monkeypatch, cache
+):
+    def loads(name="model"):
+        reads = []
+        with monkeypatch.context() as patch:
+            read = our_gguf.read
+            patch.setattr(our_gguf, "read", lambda path: reads.append(path) or read(path))
+            assert same(lm.load(tmp_path / f"{name}.gguf").params, of_folder("llama").params)
+        return len(reads)
+
+    write(tmp_path / "model.gguf", "llama")
+    assert [loads(), loads()] == [1, 0]
+    (copy,) = cache.iterdir()
+    for content in (copy.read_bytes()[:-9] + b"\0" * 9, copy.read_bytes()[:-500], b"", b"short"):
+        copy.unlink()
+        copy.write_bytes(content)
+        assert [loads(), loads()] == [1, 0]
+    monkeypatch.setattr(converted, "_code", lambda: "other")
+    assert [loads(), loads()] == [1, 0]
+    write(tmp_path / "model.gguf", "llama", more={"general.name": "another"})
+    assert loads() == 1
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_without_room_for_a_copy_the_model_is_loaded(tmp_path, monkeypatch, cache):
+    path = write(tmp_path / "model.gguf", "llama")
+    usage = converted.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(converted.shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    assert same(lm.load(path).params, of_folder("llama").params)
+    assert not list(cache.iterdir())
+    cache.rmdir()
+    cache.write_text("a file where the folder should be")
+    assert same(lm.load(path).params, of_folder("llama").params)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.1, 0.5, 0.999])
+def test_a_file_cut_short_is_refused(tmp_path, share):
+    path = write(tmp_path / "model.gguf", "llama")
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match=r"model.gguf is cut short, damaged, .*fetch it again"):
+        lm.load(path)
+
+
+def test_another_file_is_refused(tmp_path):
+    (tmp_path / "model.bin").write_bytes(b"PK\3\4")
+    with pytest.raises(ValueError, match=r"model.bin is no GGUF file; expected one, or a folder"):
+        lm.load(tmp_path / "model.bin")
+
+
+ROPE = {"rope_freqs.weight": np.ones(8, np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("more", "change", "words"),
+    [
+        ({"llama.rope.scaling.type": "yarn"}, {}, "rope.scaling.type is 'yarn'; supported is 'non"),
+        ({}, ROPE, "scales its rope by rope_freqs.weight; supported is none"),
+        ({"llama.attention.sliding_window": 4}, {}, "sliding_window is 4; supported is 0"),
+        ({"llama.expert_count": 8}, {}, "expert_count is 8; supported is 0"),
+        ({"llama.attention.value_length": 8}, {}, "value_length is 8; supported is 16"),
+        ({"split.count": 3}, {}, "is one of 3 parts of a model: join them"),
+        ({}, {"blk.1.ffn_up.weight": None}, "lacks the tensor blk.1.ffn_up.weight:"),
+        ({}, {"blk.0.attn_sinks": ROPE["rope_freqs.weight"]}, "holds the tensor blk.0.attn_sinks,"),
+        ({}, {"output.weight": np.ones((61, 32), np.int8)}, "output.weight is I8, which the pack"),
+    ],
+)
+def test_what_the_decoder_does_not_compute_is_refused_by_name(tmp_path, more, change, words):
+    def changed(named):
+        return {key: rows for key, rows in (named | change).items() if rows is not None}
+
+    path = write(tmp_path / "model.gguf", "llama", more=more, change=changed)
+    with pytest.raises(ValueError, match=words):
+        lm.load(path)
+
+
+def test_other_architectures_and_missing_facts_are_refused(tmp_path, monkeypatch):
+    path = write(tmp_path / "model.gguf", "llama")
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"llama", b"gemma"))
+    with pytest.raises(ValueError, match="architecture is 'gemma'; from GGUF, llama, qwen2, gpt2"):
+        lm.load(path)
+    path.write_bytes(content.replace(b"block_count", b"block_trunk"))
+    with pytest.raises(ValueError, match=r"does not say llama.block_count"):
+        lm.load(path)
+
+
+def test_the_tokenizer_fits_or_is_refused(tmp_path):
+    words = ["a", "b", "ab", *(f"word{i}" for i in range(58))]
+    path = write(tmp_path / "model.gguf", "llama", words=words)
+    assert lm.load(path).tokenizer.encode("abba") == [2, 1, 0]
+    path = write(tmp_path / "model.gguf", "llama", words=[*words, "longer"])
+    with pytest.raises(ValueError, match="62 tokens and the model's vocabulary 61"):
+        lm.load(path)
+
+
+@pytest.mark.parametrize("name", ["gguf", "safetensors"])
+def test_without_the_package_the_error_names_the_extra(tmp_path, monkeypatch, name):
+    path = write(tmp_path / "model.gguf", "llama")
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=rf"{name} is not installed.*lsa-lab\[lm\]"):
+        lm.load(path if name == "gguf" else FIXTURES / "llama")

@@ -1,0 +1,252 @@
+"""Decoders from folders: what transformers computes, older files, refusals."""
+
+import dataclasses
+import functools
+import json
+import shutil
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from lsa_lab import lm
+from lsa_lab.lm import decoder, folder, leaves, tokens
+from lsa_lab.lm.weights import shapes
+
+FIXTURES = Path(__file__).parent / "fixtures"
+NAMES = sorted(path.name for path in FIXTURES.iterdir())
+
+
+@functools.cache
+def loaded(name, dtype="float64"):
+    return lm.load(FIXTURES / name, dtype)
+
+
+@functools.cache
+def expected(name):
+    """What transformers computes in float64; see write_fixtures.py."""
+    return load_file(FIXTURES / name / "expected.safetensors")
+
+
+@jax.jit
+def outputs(params, ids, config):
+    stream = decoder.forward(params, decoder.embed(params, ids, config), config).stream
+    return stream, decoder.logits(params, stream[-1], config)
+
+
+def assert_same(params, others):
+    for ours, theirs in zip(*map(jax.tree.leaves, (params, others)), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def error(name, params, config):
+    """The greatest difference from transformers, relative to the greatest entry."""
+    rows = expected(name)
+    stream, logits = outputs(params, jnp.asarray(rows["ids"]), config)
+    pairs = ((stream, rows["stream"]), (logits, rows["logits"]))
+    return max(abs(np.asarray(a) - b).max() / abs(b).max() for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stream_and_logits_are_those_of_transformers(name):
+    config, params, tokenizer = loaded(name)
+    assert error(name, params, config) < 1e-13
+    assert tokenizer is None
+
+
+def test_float32_is_within_its_rounding():
+    config, params, _ = loaded("llama_tied", "float32")
+    assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}
+    assert error("llama_tied", params, config) < 6e-6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_control_every_leaf_matters(name):
+    config, params, _ = loaded(name)
+    for leaf, value in vars(params).items():
+        # Without rotations, a bias of the keys adds as much to every score of a token.
+        if value is None or (name, leaf) == ("gpt2", "b_k"):
+            continue
+        without = jnp.ones_like(value) if leaf.endswith("_scale") else jnp.zeros_like(value)
+        assert error(name, params.replace(**{leaf: without}), config) > 1e-3, leaf
+
+
+def pairs(rows, config):  # [L, H, k, ...]
+    """Coordinates i and i + r/2 beside each other, as GPT-J and GGUF have them."""
+    r = config.rotary_width
+    order = [i // 2 + i % 2 * (r // 2) if i < r else i for i in range(config.key_width)]
+    return rows[:, :, np.array(order)]
+
+
+FAULTS = {
+    "queries not divided by the root of k": lambda p, c: {"w_q": p.w_q * c.key_width**0.5},
+    "keys for values": lambda p, c: {"w_k": p.w_v, "w_v": p.w_k},
+    "heads in another order": lambda p, c: {"w_o": p.w_o[:, ::-1]},
+    "layers in another order": lambda p, c: {"mlp_in": p.mlp_in[::-1]},
+    "pairs for halves": lambda p, c: {"w_q": pairs(p.w_q, c), "w_k": pairs(p.w_k, c)},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", ["llama", "gptj", "gpt_neox"])
+def test_control_a_wrong_reading_is_another_model(name, fault):
+    config, params, _ = loaded(name)
+    assert error(name, params.replace(**FAULTS[fault](params, config)), config) > 1e-3
+
+
+def test_control_parallel_and_serial_differ():
+    config, params, _ = loaded("gpt_neox_serial")
+    parallel = dataclasses.replace(config, parallel=True)
+    assert error("gpt_neox_serial", params, parallel) > 1e-3
+
+
+def test_bfloat16_is_float32_rounded():
+    rounded, whole = loaded("gpt2", "bfloat16").params, loaded("gpt2", "float32").params
+    bits = np.dtype(jnp.bfloat16)
+    assert_same(rounded, jax.tree.map(lambda leaf: np.asarray(leaf).astype(bits), whole))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_axes_are_the_shapes_of_params(name):
+    config = loaded(name).config
+    size = leaves.sizes(config)
+    for leaf, shape in shapes(config).items():
+        assert shape[-len(leaves.AXES[leaf]) :] == tuple(size[a] for a in leaves.AXES[leaf])
+
+
+def fields(name):
+    return json.loads((FIXTURES / name / "config.json").read_text())
+
+
+def without(mapping, *keys):
+    return {key: value for key, value in mapping.items() if key not in keys}
+
+
+OLDER = {
+    "llama": {"rope_theta": 500.0, "rope_scaling": None},
+    "qwen2": {"rope_theta": 500, "sliding_window": 4096},
+    "gpt_neox": {"rotary_emb_base": 500, "rotary_pct": 0.5},
+}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_older_files_keep_the_rotation_elsewhere(name):
+    older = without(fields(name), "rope_parameters") | OLDER[name]
+    assert folder.config_of(older, Path("config.json")) == loaded(name).config
+    other = folder.config_of(older | {"rope_theta": 7.0}, Path("config.json"))
+    assert other == dataclasses.replace(loaded(name).config, rotary_base=7.0)
+
+
+def test_what_a_config_leaves_out_is_the_default_of_transformers():
+    short = {"model_type", "vocab_size", "n_layer", "n_head", "n_embd", "n_positions"}
+    short |= {"activation_function", "layer_norm_epsilon"}
+    config = folder.config_of({k: v for k, v in fields("gpt2").items() if k in short}, Path("c"))
+    assert config == dataclasses.replace(loaded("gpt2").config, mlp_width=4 * 32)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("llama", {"model_type": "mamba"}, "architecture is 'mamba'; supported are llama"),
+        ("llama", {"rope_scaling": {"type": "linear"}}, "rope scaling is 'linear'"),
+        ("llama", {"rope_parameters": {"rope_type": "llama3"}}, "rope scaling is 'llama3'"),
+        ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "factor is 0.5"),
+        ("llama", {"mlp_bias": True}, "mlp_bias is True; supported is False"),
+        ("llama", {"quantization_config": {"quant_method": "awq"}}, "awq"),
+        ("llama", {"hidden_act": "relu"}, "activation is 'relu'; supported are silu"),
+        ("llama", {"hidden_size": None}, "does not say hidden_size"),
+        ("qwen2", {"use_sliding_window": True}, "use_sliding_window is True"),
+        ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "has sliding_attent"),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx is True"),
+        ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights is False"),
+    ],
+)
+def test_what_the_decoder_does_not_compute_is_refused_by_name(name, change, words):
+    with pytest.raises(ValueError, match=words):
+        folder.config_of(fields(name) | change, Path("config.json"))
+
+
+@pytest.fixture
+def gpt2(tmp_path):
+    shutil.copytree(FIXTURES / "gpt2", tmp_path / "gpt2")
+    return tmp_path / "gpt2"
+
+
+def rewrite(path, change):
+    file = path / "model.safetensors"
+    save_file(change(load_file(file)), file)
+
+
+def test_names_without_the_prefix_and_buffers_of_masks_are_read(gpt2):
+    def change(tensors):
+        named = {name.removeprefix("transformer."): rows for name, rows in tensors.items()}
+        return named | {"h.0.attn.bias": np.ones((1, 1, 12, 12), bool).astype(np.float32)}
+
+    rewrite(gpt2, change)
+    assert_same(lm.load(gpt2).params, loaded("gpt2", "float32").params)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: without(t, "transformer.h.1.ln_2.bias"), "lacks the tensor .*h.1.ln_2.bias:"),
+        (
+            lambda t: without(t, "transformer.wte.weight", "transformer.wpe.weight"),
+            "lacks the tensor wte.weight and 1 more",
+        ),
+        (
+            lambda t: t | {"transformer.wpe.weight": np.ones((32, 12), np.float32)},
+            r"wpe.weight has shape \[32, 12\]; its config says \[12, 32\]",
+        ),
+        (lambda t: t | {"h.0.rotation": np.ones(3, np.float32)}, "holds the tensor h.0.rotation,"),
+        (lambda t: {name: rows.astype(np.int8) for name, rows in t.items()}, "is I8; supported"),
+    ],
+)
+def test_other_tensors_than_the_family_has_are_refused(gpt2, change, words):
+    rewrite(gpt2, change)
+    with pytest.raises(ValueError, match=words):
+        lm.load(gpt2)
+
+
+def test_incomplete_folders_are_refused(gpt2, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no .*elsewhere; expected a GGUF file"):
+        lm.load(tmp_path / "elsewhere")
+    weights = gpt2 / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="cut short, damaged or no safetensors file"):
+        lm.load(gpt2)
+    weights.unlink()
+    with pytest.raises(FileNotFoundError, match=r"holds neither .*pickles"):
+        lm.load(gpt2)
+    (gpt2 / "config.json").write_text("{")
+    with pytest.raises(ValueError, match="is no JSON"):
+        lm.load(gpt2)
+    (gpt2 / "config.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"there is no .*config.json: a folder holds"):
+        lm.load(gpt2)
+
+
+def test_a_missing_shard_is_named(tmp_path):
+    path = shutil.copytree(FIXTURES / "llama", tmp_path / "llama")
+    (path / "model-00002-of-00004.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks model-00002-of-00004.safetensors of the 4"):
+        lm.load(path)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+def test_dtypes_that_weights_cannot_have_are_refused(dtype):
+    with jax.enable_x64(False), pytest.raises(ValueError, match=f"dtype is {dtype}"):
+        lm.load(FIXTURES / "gpt2", dtype)
+
+
+def test_the_tokenizer_of_a_folder_fits_or_is_refused(gpt2):
+    words = [f"word{i}" for i in range(61)]
+    tokens.of_words(words[1:]).rules.save(str(gpt2 / "tokenizer.json"))
+    assert lm.load(gpt2).tokenizer.encode("word1 word60") == [1, 60]
+    tokens.of_words(words).rules.save(str(gpt2 / "tokenizer.json"))
+    with pytest.raises(ValueError, match="62 tokens and the model's vocabulary 61"):
+        lm.load(gpt2)
