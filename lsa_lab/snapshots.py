@@ -1,5 +1,6 @@
 """Where the runs of a training stand after some step, and the checkpoint from which they resume."""
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,8 +8,10 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+from jax import Array
 
-from lsa_lab import checkpoints, runs
+from lsa_lab import checkpoints, programs, runs
 
 if TYPE_CHECKING:
     from lsa_lab.training import Plan
@@ -37,7 +40,41 @@ def facts(plan: "Plan", identity: str) -> checkpoints.Facts:
     if curriculum is not None:
         stages = jax.jit(jax.vmap(curriculum))(jnp.arange(steps, dtype=jnp.int32))
         trees["curriculum"] = jax.device_get(stages)
-    return facts | {name: checkpoints.digest(tree) for name, tree in trees.items()}
+    facts |= {name: checkpoints.digest(tree) for name, tree in trees.items()}
+    return facts | _programs(plan) | _arithmetic()
+
+
+def _programs(plan: "Plan") -> checkpoints.Facts:
+    """Digests of what is minimised, of what is drawn, and of the rule: of one run, traced."""
+    training = plan.training
+    params, keys, own = jax.tree.map(lambda rows: rows[0], plan.inputs)
+    stage = () if training.curriculum is None else (training.curriculum(jnp.int32(0)),)
+
+    def sample(key: Array, own: Any) -> Any:
+        typed = key if plan.impl is None else jax.random.wrap_key_data(key, impl=plan.impl)
+        return training.sample(typed, *stage, own)
+
+    def update(params: Any, own: Any) -> Any:
+        with jax.numpy_dtype_promotion("standard"):
+            rule = optax.with_extra_args_support(training.optimizer(own))
+            extra = {"value": jnp.zeros(()), "grad": params, "value_fn": lambda params: 0.0}
+            return rule.update(params, rule.init(params), params, **extra)
+
+    batch = jax.eval_shape(sample, keys, own)
+    return {
+        "loss": programs.digest(jax.value_and_grad(training.loss), params, batch, own),
+        "sample": programs.digest(sample, keys, own),
+        "optimizer": programs.digest(update, params, own),
+    }
+
+
+def _arithmetic() -> checkpoints.Facts:
+    """What changes the last bits of the same program."""
+    return {
+        "jax": jax.__version__,
+        "jaxlib": version("jaxlib"),
+        "matmul precision": str(jax.config.values["jax_default_matmul_precision"]),
+    }
 
 
 def resume(plan: "Plan", checkpoint: str | Path | None, facts: checkpoints.Facts) -> Snapshot:

@@ -65,9 +65,10 @@ class Files:
     """Where a training leaves its checkpoint and its log.
 
     With ``checkpoint`` the same call, repeated after any end, resumes to the same bits, and returns
-    at once when nothing is left to do: the caller deletes the file. ``identity`` separates what
-    the arrays cannot, the loss for one. ``log`` gains one JSON line a chunk; resuming repeats none
-    of them, a start from nothing begins to count again.
+    at once when nothing is left to do: the caller deletes the file. Another loss, sample or
+    optimizer (the programs that they trace, and their constants), other arrays or versions are
+    refused by name; ``identity`` is for whatever else must agree. ``log`` gains one JSON line a
+    chunk; resuming repeats none of them, a start from nothing begins to count again.
     """
 
     checkpoint: str | Path | None = None

@@ -27,6 +27,7 @@ ANNEXES = {
     "statistics": "claims",
     "checkpoints": "training",
     "console": "training",
+    "programs": "training",
     "runs": "training",
     "snapshots": "training",
     "status": "training",
