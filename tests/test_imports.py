@@ -25,7 +25,7 @@ ANNEXES = {
     "provenance": "results",
     "safe_files": "results",
     "statistics": "claims",
-    "checkpoints": "training",
+    "checkpoints": "results",
     "console": "training",
     "programs": "training",
     "runs": "training",

@@ -66,6 +66,13 @@ class LeafAxes:
         """The layers that one leaf holds."""
         return shape[self._stored.index("L") - len(self._stored)] if self.has_layers else 1
 
+    def of_layer(self, leaves: Sequence[Array], layer: int) -> list[Array]:
+        """The leaves, of those whose ``stacked`` are all layers, whose ``stacked`` is this one."""
+        if not self.has_layers:
+            return [leaves[layer]]
+        after = len(self._stored) - self._stored.index("L") - 1
+        return [leaves[0][..., layer : layer + 1, *[slice(None)] * after]]
+
     def stacked(
         self, leaves: Iterable[Array], per_head: bool = False
     ) -> Array:  # [..., L, p, q], per head and where heads stand apart [..., L, H, p, q]

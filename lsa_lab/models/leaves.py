@@ -51,8 +51,13 @@ _MODULES = {
     "attention": ("w_q", "w_k", "w_v", "w_o", "w_kq", "w_pv"),
     "mlp": ("mlp_in", "mlp_gate", "mlp_out"),
 }
-# Leaves of this library that have the axes of matrices, and are none of any layer.
-_NO_MATRICES = ("b_q", "b_k", "b_v", "embedding", "unembedding", "positions", "read_in")
+# The leaves of this library that no layer owns.
+OUTSIDE = (
+    *("embedding", "unembedding", "unembedding_bias", "positions"),
+    *("read_in", "read_in_bias", "read_out", "read_out_bias"),
+    *("final_norm_scale", "final_norm_offset"),
+)
+_NO_MATRICES = (*OUTSIDE, "b_q", "b_k", "b_v")  # biases [L, H, k] have the axes of matrices
 _FLAX = {"query": "DHk", "key": "DHk", "value": "DHk", "out": "HkD"}
 _LISTED = 12  # paths that a refusal names
 
@@ -88,6 +93,14 @@ def matrices(
             "where they are folded into an axis, as in 'attn/out/kernel:(4k)D'"
         )
     return {s.name: s.axes.stacked([leaves[p] for p in s.paths], per_head) for s in chosen}
+
+
+def matrix(params: Any, name: str, layer: int, *, per_head: bool = False) -> Array:  # [..., p, q]
+    """One layer's matrix of those that a name from ``resolve`` means, per head [..., H, p, q]."""
+    leaves, (stack,) = by_path(params), stacks(params, name)
+    own = stack.axes.of_layer([leaves[path] for path in stack.paths], layer)
+    lead = -4 if per_head and stack.axes.has_heads else -3
+    return jnp.squeeze(stack.axes.stacked(own, per_head), lead)
 
 
 def replace(params: Any, edited: Mapping[str, Array]) -> Any:

@@ -3,11 +3,13 @@
 A2 cuts the smallest singular values of one module of one layer and asks whether the model predicts
 better (docs/theory, "Norms under truncation", "The search for a rate"). Here every matrix is
 decomposed once, exactly and in float64; an edit is then a mask over its singular values, and many
-edits are one compiled program.
+edits are one compiled program. A large model is edited layer by layer: ``Factors``,
+``rebuild_layer``.
 """
 
 from lsa_lab.analyses.clipping.curves import Averages, Curve, curve
-from lsa_lab.analyses.clipping.edits import Edit, clip, keep_masks, rebuild
+from lsa_lab.analyses.clipping.edits import Edit, clip, keep_masks
+from lsa_lab.analyses.clipping.factors import Factors
 from lsa_lab.analyses.clipping.ranks import (
     DROP,
     RATES,
@@ -23,6 +25,7 @@ from lsa_lab.analyses.clipping.ranks import (
     stable_rank,
     truncate,
 )
+from lsa_lab.analyses.clipping.rebuilds import rebuild, rebuild_layer
 from lsa_lab.analyses.clipping.searches import (
     compose,
     condition_numbers,
@@ -47,6 +50,7 @@ __all__ = [
     "Curve",
     "Edit",
     "Factored",
+    "Factors",
     "Magnitudes",
     "Search",
     "Terms",
@@ -68,6 +72,7 @@ __all__ = [
     "kept_rank",
     "matrices",
     "rebuild",
+    "rebuild_layer",
     "resolve",
     "search",
     "search_everywhere",

@@ -19,10 +19,10 @@ from lsa_lab.analyses.clipping.edits import (
     check_groups,
     distinct,
     keep_masks,
-    rebuild,
     several,
 )
 from lsa_lab.analyses.clipping.ranks import RATES, Rate
+from lsa_lab.analyses.clipping.rebuilds import rebuild
 from lsa_lab.analyses.clipping.splits import Split, by_singular_value
 from lsa_lab.models import leaves
 from lsa_lab.prompts import Prompt

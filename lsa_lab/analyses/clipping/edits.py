@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lsa_lab.analyses.clipping.factors import Factors
 from lsa_lab.analyses.clipping.ranks import DROP, Rate, check_rate, kept_rank
-from lsa_lab.analyses.clipping.splits import Pieces, Split, by_singular_value
+from lsa_lab.analyses.clipping.rebuilds import rebuild, rebuild_touched
+from lsa_lab.analyses.clipping.splits import Masks, Pieces, Split, by_singular_value
 from lsa_lab.models import leaves
 
-Masks = dict[str, np.ndarray]  # [L, r] or [L, H, r] by the name of the matrix
 Layers = int | tuple[int, ...]  # one layer, or several edited together
 Risk = Callable[[Any, Any], Array]  # (params of one model, prompts [B]) -> the error of each [B]
 
@@ -65,19 +65,6 @@ def keep_masks(
     return masks
 
 
-@jax.jit
-def rebuild(params: Any, pieces: Pieces, keep: dict[str, Array]) -> Any:
-    """The params of one model with only the places that are kept; what keeps all keeps its bits."""
-    edited = {}
-    for name, piece in pieces.items():
-        per_head = len(piece.places) == 3  # [L, H, r]
-        whole = leaves.matrices(params, name, per_head=per_head)[name]
-        mask = jnp.asarray(keep[name])
-        every = mask.all(-1)[..., None, None]
-        edited[name] = jnp.where(every, whole, piece.kept(whole, mask))
-    return leaves.replace(params, edited)
-
-
 def clip(
     params: Any,
     layers: Layers,
@@ -93,13 +80,15 @@ def clip(
     The heads of a projection are stacked into one matrix, unless ``heads`` names those whose own
     matrices are cut (see ``splits``). Where heads share keys and values, these are the heads of W_Q
     and W_O, and ``groups`` names the matrices of W_K and W_V. ``split``: another way to cut to the
-    same size. A module of another model is a pattern of paths, ``layers_*/mlp/kernel`` (see
-    ``models.leaves``).
+    same size, or ``Factors``, so that no other layer is decomposed. A module of another model is a
+    pattern of paths, ``layers_*/mlp/kernel`` (see ``models.leaves``).
     """
     edit = Edit(several(layers), several(modules), rate)
     check_groups(params, edit.modules, groups)
     pieces = split(params, edit.modules, per_head=heads is not None or groups is not None)
-    return rebuild(params, pieces, keep_masks(params, pieces, edit, heads, groups))
+    masks = keep_masks(params, pieces, edit, heads, groups)
+    put_back = rebuild_touched if isinstance(pieces, Factors) else rebuild
+    return put_back(params, pieces, masks)
 
 
 @functools.partial(jax.jit, static_argnums=0)

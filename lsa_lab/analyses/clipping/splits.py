@@ -4,12 +4,12 @@ A2 truncates a projection as it stands in the checkpoint, that is with its heads
 
     w_q, w_k, w_v  [L, H, k, D]  ->  [L, Hk, D]      w_o  [L, H, D, k]  ->  [L, D, Hk]
 
-Singular vectors then run through all heads. Per head every [k, D] stands for itself. The merged
-w_kq and w_pv [L, H, e, e] are products of one head's projections and are always taken per head.
-mlp_in [L, m, D] and mlp_out [L, D, m] have no heads. Heads that a layer lacks are stored as zeros
-and count towards the stacked matrix: choose per head where layers have different numbers of them.
-The matrices of any other tree are chosen by the paths of their leaves, ``layers_*/mlp/kernel``
-(``models.leaves``).
+Singular vectors then run through all heads. Per head every [k, D] stands for itself, one for each
+group where heads share keys and values. The merged w_kq and w_pv [L, H, e, e] are products of one
+head's projections and are always taken per head. mlp_in and mlp_gate [L, m, D] and mlp_out
+[L, D, m] have no heads. Heads that a layer lacks are stored as zeros and count towards the stacked
+matrix: choose per head where layers have different numbers of them. The matrices of any other tree
+are chosen by the paths of their leaves, ``layers_*/mlp/kernel`` (``models.leaves``).
 
 Three ways to take a matrix apart, of the same size: the terms of the SVD, terms along random
 directions, and the entries by their magnitude. An edit keeps r of the min(p, q) places of each.
@@ -21,6 +21,7 @@ from typing import Any
 import flax.struct
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from lsa_lab.analyses.clipping import ranks
@@ -36,7 +37,11 @@ class Terms(flax.struct.PyTreeNode):
 
     def kept(self, matrix: Array, keep: Array) -> Array:  # [..., p, q], [..., r] bool
         values = jnp.where(keep, self.values, 0)
-        return (self.left * values[..., None, :]) @ self.right
+        return ((self.left * values[..., None, :]) @ self.right).astype(matrix.dtype)
+
+    def at(self, layer: int) -> "Terms":
+        """Those of one layer, without the axis L."""
+        return jax.tree.map(lambda leaf: leaf[layer], self)
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -56,6 +61,10 @@ class Magnitudes(flax.struct.PyTreeNode):
         count = free_numbers(p, q, keep.sum(-1))
         return jnp.where(self.order < count[..., None, None], matrix, 0)
 
+    def at(self, layer: int) -> "Magnitudes":
+        """That of one layer, without the axis L."""
+        return Magnitudes(self.order[layer])
+
     @property
     def places(self) -> tuple[int, ...]:
         return (*self.order.shape[:-2], min(self.order.shape[-2:]))
@@ -63,6 +72,7 @@ class Magnitudes(flax.struct.PyTreeNode):
 
 Pieces = Mapping[str, Terms | Magnitudes]  # by the name of the matrix
 Split = Callable[..., Pieces]  # (params, modules, *, per_head=False)
+Masks = dict[str, np.ndarray]  # the places kept, [L, r] or [L, H, r], by the name of the matrix
 
 
 def by_singular_value(

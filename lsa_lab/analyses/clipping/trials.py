@@ -9,13 +9,12 @@ import numpy as np
 from lsa_lab import claims
 from lsa_lab.analyses.clipping.edits import (
     Edit,
-    Masks,
     Risk,
     distinct,
     errors_after,
     keep_masks,
 )
-from lsa_lab.analyses.clipping.splits import Pieces
+from lsa_lab.analyses.clipping.splits import Masks, Pieces
 
 Average = Literal["mean", "median"]
 

@@ -1,0 +1,178 @@
+"""Single layers of a large model: rebuilt to the bits of the whole, from factors that are kept."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.analyses import clipping
+from lsa_lab.analyses.clipping import rebuilds
+from lsa_lab.lm import halts, weights
+from lsa_lab.lm.config import Config
+from lsa_lab.models import leaves, linear_attention, transformer, transformer_weights
+
+SHARED = Config(3, 4, 2, 4, 12, 20, 13, 32, rotary_width=2)
+DECODER = weights.init(jax.random.key(0), SHARED)
+TOY = transformer.init(
+    jax.random.key(1), transformer.Config(4, 3, 2, 3, width=8, norm=True, mlp_width=6)
+)
+LINEAR = linear_attention.init(jax.random.key(2), 3, 2, 3, 1.0)
+MODELS = {"decoder": DECODER, "single": jax.tree.map(lambda x: x.astype(jnp.float32), DECODER)}
+MODELS |= {"toy": TOY, "linear": LINEAR}
+EDITS = {
+    "a layer": clipping.Edit(1, "attention", 0.5),
+    "two layers": clipping.Edit((0, 2), "attention", 0.75),
+    "dropped": clipping.Edit(2, "attention", clipping.DROP),
+}
+
+
+def cut(params, edit, split=clipping.by_singular_value):
+    pieces = split(params, edit.modules)
+    return pieces, clipping.keep_masks(params, pieces, edit)
+
+
+def same(left, right):
+    assert jax.tree.structure(left) == jax.tree.structure(right)
+    for one, other in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_rebuilt_layer_has_the_bits_of_the_whole(model, edit):
+    params = MODELS[model]
+    pieces, keep = cut(params, edit)
+    whole = clipping.rebuild(params, pieces, keep)
+    inside = whole.replace(**{n: None for n in vars(whole) if n in leaves.OUTSIDE})
+    for layer in range(3):
+        own = clipping.rebuild_layer(params, pieces, keep, layer)
+        same(own, jax.tree.map(lambda leaf, layer=layer: leaf[layer], inside))
+    same(rebuilds.rebuild_touched(params, pieces, keep), whole)
+    # Control: a layer that another edit touches has other bits.
+    other = clipping.rebuild_layer(params, *cut(params, clipping.Edit(1, "attention", 0.9)), 1)
+    if edit.layers == (1,):
+        assert not all(map(np.array_equal, jax.tree.leaves(other), jax.tree.leaves(own)))
+
+
+def test_rivals_and_single_heads_are_rebuilt_in_one_layer_too():
+    edit = clipping.Edit(1, ("w_q", "mlp"), 0.5)
+    splits = clipping.by_magnitude, partial(clipping.by_random_direction, jax.random.key(3))
+    for split in splits:
+        pieces, keep = cut(DECODER, edit, split)
+        whole = clipping.rebuild(DECODER, pieces, keep)
+        same(clipping.rebuild_layer(DECODER, pieces, keep, 1), halts.layer_of(whole, 1))
+    edit = clipping.Edit(2, "attention", 0.5)
+    pieces = clipping.by_singular_value(DECODER, "attention", per_head=True)
+    keep = clipping.keep_masks(DECODER, pieces, edit, heads=(0, 3), groups=(1,))
+    whole = clipping.rebuild(DECODER, pieces, keep)
+    same(clipping.rebuild_layer(DECODER, pieces, keep, 2), halts.layer_of(whole, 2))
+
+
+def test_only_what_an_edit_touches_is_computed():
+    pieces, keep = cut(DECODER, clipping.Edit(1, "mlp", 0.5))
+    poisoned = jax.tree.map(lambda leaf: leaf.at[np.array([0, 2])].set(np.nan), pieces)
+    own = clipping.rebuild_layer(DECODER, poisoned, keep, 1)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(own))
+    same(clipping.rebuild_layer(DECODER, poisoned, keep, 0), halts.layer_of(DECODER, 0))
+
+
+def test_the_leaves_that_no_layer_owns_are_those_of_the_models():
+    assert {*weights.OUTSIDE, *transformer_weights._OUTSIDE} == {*leaves.OUTSIDE}
+
+
+@pytest.mark.parametrize(
+    ("params", "modules", "layer", "message"),
+    [
+        (DECODER, "mlp", 3, "layer 3: this model has 0 to 2"),
+        (DECODER, "mlp", -1, "layer -1: this model has 0 to 2"),
+        ([{"a": jnp.eye(3)}, {"a": jnp.eye(3)}], "*/a", 0, "layers stand on the first axis"),
+        ({"w_q": TOY.w_q, "extra": jnp.ones(5)}, "w_q", 0, "extra has shape .* the params without"),
+    ],
+)
+def test_params_without_layers_in_front_are_refused(params, modules, layer, message):
+    names = leaves.resolve(params, modules)
+    pieces = clipping.by_singular_value(params, names)
+    keep = {name: np.ones(piece.places, bool) for name, piece in pieces.items()}
+    with pytest.raises(ValueError, match=message):
+        clipping.rebuild_layer(params, pieces, keep, layer)
+
+
+def counted(monkeypatch):
+    """The matrices decomposed since."""
+    shapes, svd = [], np.linalg.svd
+
+    def counting(matrix, **options):
+        shapes.append((matrix.shape, matrix.dtype))
+        return svd(matrix, **options)
+
+    monkeypatch.setattr(np.linalg, "svd", counting)
+    return shapes
+
+
+@pytest.mark.parametrize("model", ["decoder", "single"])
+def test_factors_are_made_once_and_only_where_they_are_needed(model, tmp_path, monkeypatch):
+    params, edit = MODELS[model], clipping.Edit(1, "mlp", 0.5)
+    shapes = counted(monkeypatch)
+    factors, keep = cut(params, edit, partial(clipping.Factors, tmp_path))
+    assert not shapes
+    assert {name: piece.places for name, piece in factors.items()} == {
+        "mlp_in": (3, 12),
+        "mlp_gate": (3, 12),
+        "mlp_out": (3, 12),
+    }
+    own = clipping.rebuild_layer(params, factors, keep, 1)
+    assert [shape for shape, _ in shapes] == [(20, 12), (20, 12), (12, 20)]
+    assert {dtype for _, dtype in shapes} == {np.dtype(np.float64)}
+    again = clipping.Factors(tmp_path, params, "mlp")
+    same(clipping.rebuild_layer(params, again, keep, 1), own)
+    assert len(shapes) == 3
+    expected = clipping.rebuild_layer(params, *cut(params, edit), 1)
+    eps = np.finfo(own.mlp_in.dtype).eps
+    for name in ("mlp_in", "mlp_gate", "mlp_out"):
+        np.testing.assert_allclose(getattr(own, name), getattr(expected, name), atol=50 * eps)
+    assert again["mlp_in"].at(1).left.dtype == params.mlp_in.dtype
+    exact = np.asarray(clipping.singular_values(params.mlp_in))
+    np.testing.assert_allclose(again["mlp_in"].values, exact, rtol=10 * eps)
+    assert len(shapes) == 5  # the other layers of one module
+
+
+def test_half_precision_is_cut_from_single(tmp_path):
+    half = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), DECODER)
+    single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), half)
+    edit, split = clipping.Edit(1, "mlp", 0.5), partial(clipping.Factors, tmp_path)
+    own, expected = (clipping.rebuild_layer(p, *cut(p, edit, split), 1) for p in (half, single))
+    assert own.mlp_in.dtype == jnp.bfloat16
+    np.testing.assert_array_equal(own.mlp_in, expected.mlp_in.astype(jnp.bfloat16))
+    assert len(list(tmp_path.iterdir())) == 3  # the same numbers, the same files
+
+
+def test_clip_asks_factors_for_the_layers_it_cuts(tmp_path, monkeypatch):
+    shapes = counted(monkeypatch)
+    split = partial(clipping.Factors, tmp_path)
+    edited = clipping.clip(DECODER, (0, 2), "attention", 0.5, split=split)
+    assert len(shapes) == 8
+    whole = clipping.clip(DECODER, (0, 2), "attention", 0.5)
+    for leaf, expected in zip(jax.tree.leaves(edited), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(leaf, expected, atol=1e-13)
+    assert (edited.w_q[1] == DECODER.w_q[1]).all()
+    alone = clipping.clip(DECODER, 1, "attention", 0.5, heads=(1,), groups=(0,), split=split)
+    expected = clipping.clip(DECODER, 1, "attention", 0.5, heads=(1,), groups=(0,))
+    for leaf, other in zip(jax.tree.leaves(alone), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(leaf, other, atol=1e-13)
+
+
+def test_another_models_factors_are_never_taken_and_damaged_ones_refused(tmp_path):
+    ours = clipping.Factors(tmp_path, DECODER, "w_k")["w_k"].at(0)
+    doubled = DECODER.replace(w_k=2 * DECODER.w_k)
+    theirs = clipping.Factors(tmp_path, doubled, "w_k")["w_k"].at(0)
+    np.testing.assert_allclose(theirs.values, 2 * ours.values)
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="damaged or cut short"):
+        clipping.Factors(tmp_path, DECODER, "w_k")["w_k"].at(0)
+    broken = DECODER.replace(w_k=DECODER.w_k.at[1].set(np.nan))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        clipping.Factors(tmp_path, broken, "w_k")["w_k"].at(1)
