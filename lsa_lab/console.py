@@ -14,6 +14,9 @@ import numpy as np
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+# Windows knows no SIGHUP.
+_SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
+
 
 def reporter(
     label: str,
@@ -65,26 +68,35 @@ def _last_logged(log: Path, label: str) -> int:
 
 @contextlib.contextmanager
 def interrupts_wait() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event that this yields, and raises KeyboardInterrupt only at the end.
+    """Ctrl-C, a request to end (SIGTERM) and a lost terminal (SIGHUP) set the event that this
+    yields, and act only at the end: as KeyboardInterrupt, the others as SystemExit of 128 + signal.
 
-    A second Ctrl-C acts at once. Outside the main thread, and where Ctrl-C is ignored, nothing
+    A second one acts at once. Outside the main thread, and for signals that are ignored, nothing
     changes.
     """
     interrupt = threading.Event()
-    in_main = threading.current_thread() is threading.main_thread()
-    previous = signal.getsignal(signal.SIGINT) if in_main else None
-    if previous in (None, signal.SIG_IGN):
-        yield interrupt
-        return
+    received: list[int] = []
+    previous = {}
+    if threading.current_thread() is threading.main_thread():
+        previous = {number: signal.getsignal(number) for number in _SIGNALS}
+        previous = {n: how for n, how in previous.items() if how not in (None, signal.SIG_IGN)}
 
-    def wait(signum, frame):
+    def restore() -> None:
+        for number, how in previous.items():
+            signal.signal(number, how)
+
+    def wait(number, frame):
+        received.append(number)
         interrupt.set()
-        signal.signal(signal.SIGINT, previous)
+        restore()
 
-    signal.signal(signal.SIGINT, wait)
+    for number in previous:
+        signal.signal(number, wait)
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, previous)
-    if interrupt.is_set():
+        restore()
+    if received and received[0] != signal.SIGINT:
+        raise SystemExit(128 + received[0])
+    if received:
         raise KeyboardInterrupt

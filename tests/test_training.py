@@ -344,10 +344,10 @@ def test_optimizers_go_through_a_checkpoint(tmp_path, optimizer, monkeypatch):
 
 
 class Bar:
-    """Stands for a progress bar, and presses Ctrl-C at a step."""
+    """Stands for a progress bar, and presses Ctrl-C, or sends another signal, at a step."""
 
-    def __init__(self, step, presses=1):
-        self.step, self.presses, self.told = step, presses, []
+    def __init__(self, step, presses=1, number=signal.SIGINT):
+        self.step, self.presses, self.number, self.told = step, presses, number, []
 
     def add_task(self, *_, **__):
         return 0
@@ -355,7 +355,7 @@ class Bar:
     def update(self, _, completed, **__):
         self.told.append(completed)
         for _ in range(self.presses if completed == self.step else 0):
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), self.number)
 
 
 def stop_at_step(step, **changes):
@@ -384,6 +384,16 @@ def test_a_second_ctrl_c_acts_at_once(tmp_path):
         descend(chunk=10, progress=Bar(20, presses=2), checkpoint=tmp_path / "fit.ckpt")
     assert signal.getsignal(signal.SIGINT) is handler
     assert not (tmp_path / "fit.ckpt").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_waits_for_the_chunk_and_saves(tmp_path, number):
+    before, checkpoint = signal.getsignal(number), tmp_path / "fit.ckpt"
+    with pytest.raises(SystemExit) as ended:
+        descend(chunk=10, progress=Bar(20, number=number), checkpoint=checkpoint)
+    assert ended.value.code == 128 + number
+    assert signal.getsignal(number) is before
+    assert bits(descend(checkpoint=checkpoint, chunk=10)) == bits(descend())
 
 
 def test_fit_runs_in_a_thread():
