@@ -43,18 +43,30 @@ def load(path: str | Path, like: Any, facts: Facts) -> Any:
     if hashlib.sha256(body).digest() != content[:_DIGEST]:
         raise ValueError(f"checkpoint {path} is damaged or cut short: delete it to start again")
     end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
-    header = json.loads(body[_LENGTH:end])
-    _expect(path, header["facts"], facts)
-    layout = {name: f"{dtype} {shape}" for name, (dtype, shape) in header["layout"].items()}
+    saved, arrays = _header(path, body[_LENGTH:end])
+    _expect(path, saved, facts)
+    layout = {name: f"{dtype} {shape}" for name, (dtype, shape) in arrays.items()}
     expected = {name: f"{x.dtype.name} {list(x.shape)}" for name, x in _named(like).items()}
     _expect(path, layout, expected)
     leaves = {}
-    for name, (dtype, shape) in header["layout"].items():
+    for name, (dtype, shape) in arrays.items():
         # jax knows the names of the types that numpy lacks, bfloat16 for one.
         leaf = np.frombuffer(body, jax.numpy.dtype(dtype), math.prod(shape), end)
         leaves[name] = leaf.reshape(shape)
         end += leaf.nbytes
     return jax.tree.unflatten(jax.tree.structure(like), [leaves[name] for name in _named(like)])
+
+
+def _header(path: str | Path, text: bytes) -> tuple[dict, dict[str, tuple[str, list[int]]]]:
+    """Facts and layout, whatever else a file with a right checksum may hold."""
+    try:
+        header = json.loads(text)
+        layout = {
+            str(name): (str(kind), list(shape)) for name, (kind, shape) in header["layout"].items()
+        }
+        return dict(header["facts"]), layout
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ValueError(f"checkpoint {path} is no checkpoint of lsa_lab: delete it") from None
 
 
 def digest(tree: Any) -> str:

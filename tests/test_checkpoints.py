@@ -1,5 +1,6 @@
 """A checkpoint comes back as it was, or not at all."""
 
+import hashlib
 import os
 
 import jax.numpy as jnp
@@ -81,6 +82,27 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk"):
         checkpoints.save(path, {"other": np.zeros(3)}, FACTS)
     assert checkpoints.load(path, contents(), FACTS)["count"] == 7
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"facts": 1, "layout": {}}',
+        b'{"layout": {"a": 1}}',
+    ],
+    ids=["empty", "list", "object", "no text", "deep", "facts", "layout"],
+)
+def test_a_forged_header_is_refused_in_a_sentence(tmp_path, header):
+    body = len(header).to_bytes(8, "little") + header
+    path = tmp_path / "forged.ckpt"
+    path.write_bytes(hashlib.sha256(body).digest() + body)
+    with pytest.raises(ValueError, match=r"is no checkpoint of lsa_lab: delete it"):
+        checkpoints.load(path, contents(), FACTS)
 
 
 def test_the_digest_knows_names_shapes_and_types():

@@ -2,6 +2,8 @@
 
 import io
 import json
+import math
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from lsa_lab import results
 from lsa_lab.status import Status
 from lsa_lab.training import Run
 
+_MOST_BESIDE = 1 << 22  # bytes of the Spec and of headers, beside the weights
 _BLOCKS = 60  # of a training: the median loss of each is kept
 _OF_HEADS = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o")
 
@@ -108,8 +111,9 @@ def write(file: Path, runs: Runs, *, with_checkpoints: bool) -> None:
 
 def read(file: Path, spec: Spec) -> Runs:
     """The runs of ``spec`` in a file that ``write`` has left; any other file is refused."""
+    _check_size(file, spec)
     try:
-        with file.open("rb") as opened, np.load(opened) as stored:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         saved = json.loads(str(arrays.pop("spec")))
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
@@ -120,9 +124,10 @@ def read(file: Path, spec: Spec) -> Runs:
     on_the_way = any(name.startswith("checkpoints") for name in arrays)
     like, layout = _layout(spec, on_the_way)
     for name in sorted(layout.keys() | arrays.keys()):
-        array, expected = arrays.get(name), layout.get(name, "not there")
-        if array is None or f"{array.dtype} {array.shape}" != expected:
-            raise ValueError(f"{file.name} is damaged: {name} ought to be {expected}")
+        array, expected = arrays.get(name), layout.get(name)
+        if array is None or expected != (str(array.dtype), array.shape):
+            ought = "not there" if expected is None else "{} {}".format(*expected)
+            raise ValueError(f"{file.name} is damaged: {name} ought to be {ought}")
         if name[:4] in ("para", "chec") and not np.isfinite(array).all():
             raise ValueError(f"{file.name} is damaged: {name} is not finite")
 
@@ -133,18 +138,33 @@ def read(file: Path, spec: Spec) -> Runs:
     return Runs(spec, tree("params"), checkpoints, arrays["loss"].astype(float), arrays["taken"])
 
 
-def _layout(spec: Spec, on_the_way: bool) -> tuple[Any, dict[str, str]]:
-    """The structure of params, and what the arrays of a file are by name."""
+def _check_size(file: Path, spec: Spec) -> None:
+    """Raise if a file would unpack to much more than the weights of the Spec need."""
+    try:
+        unpacked = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
+    except (OSError, zipfile.BadZipFile, ValueError, struct.error) as error:
+        raise ValueError(f"{file.name} is damaged: {error!r}") from None
+    _, layout = _layout(spec, on_the_way=True)
+    expected = sum(np.dtype(kind).itemsize * math.prod(shape) for kind, shape in layout.values())
+    if unpacked > expected + _MOST_BESIDE:
+        raise ValueError(
+            f"{file.name} is damaged: it would unpack to {unpacked >> 20} MiB, and the weights of "
+            f"this Spec take {expected >> 20} MiB"
+        )
+
+
+def _layout(spec: Spec, on_the_way: bool) -> tuple[Any, dict[str, tuple[str, tuple[int, ...]]]]:
+    """The structure of params, and dtype and shape of the arrays of a file by name."""
     like = jax.eval_shape(partial(init, spec), jax.random.key(0))
     training, rows = spec.training, len(spec.architecture.rows)
     groups = {"params": (rows, training.seeds)}
     if on_the_way:
         groups["checkpoints"] = (training.seeds, training.checkpoints)
     layout = {
-        f"{group}{jax.tree_util.keystr(path)}": f"float32 {(*axes, *leaf.shape)}"
+        f"{group}{jax.tree_util.keystr(path)}": ("float32", (*axes, *leaf.shape))
         for group, axes in groups.items()
         for path, leaf in jax.tree.leaves_with_path(like)
     }
-    layout["loss"] = f"float32 {(*groups['params'], min(_BLOCKS, training.steps))}"
-    layout["taken"] = f"int64 {groups['params']}"
+    layout["loss"] = "float32", (*groups["params"], min(_BLOCKS, training.steps))
+    layout["taken"] = "int64", groups["params"]
     return jax.tree.structure(like), layout

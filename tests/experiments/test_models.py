@@ -114,6 +114,7 @@ def spoilt(file, **changes):
         (lambda a: {"params.w_q": a["params.w_kq"]}, "params.w_q ought to be not there"),
         (lambda a: {"checkpoints.w_pv": np.nan * a["checkpoints.w_pv"]}, "is not finite"),
         (lambda a: {"spec": None}, "'spec'"),
+        (lambda a: {"bomb": np.zeros(1 << 21)}, "would unpack to 16 MiB"),
     ],
 )
 def test_a_damaged_file_is_refused_with_advice(store, change, words):
