@@ -11,19 +11,20 @@ written with other tokens than its own. Everything before the query is shared by
 
 import dataclasses
 import functools
-import math
 from collections.abc import Iterator, Sequence
 
 import jax
 import numpy as np
 from jax import Array
 
-from lsa_lab.lm import decoder
+from lsa_lab.lm import decoder, layers
+from lsa_lab.lm.buckets import Bucket, buckets
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params, Past
 from lsa_lab.lm.sentences import Sentences, sentences
 from lsa_lab.lm.templates import Template
 from lsa_lab.lm.tokens import Tokenizer
+from lsa_lab.lm.weights import check_params
 
 __all__ = [
     "CONTENT_FREE",
@@ -38,16 +39,6 @@ __all__ = [
 ]
 
 CONTENT_FREE = ("N/A", "[MASK]", "")  # texts that say nothing: Zhao et al. 2102.09690
-_STEP = 16  # lengths are rounded up to a multiple of it, and to a quarter of the power of two below
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Bucket:
-    """Questions of about one length, run together: r of them, and W - r rows that nobody reads."""
-
-    ids: np.ndarray  # [W, T], padded on the right
-    last: np.ndarray  # [W], the place of each question's last token
-    rows: np.ndarray  # [r], which questions these are
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,12 +68,12 @@ def ask(
     tokenizer: Tokenizer,
     context: int,
     *,
-    at_once: int = 1024,
+    at_once: int = 4096,
 ) -> Questions:
     """The questions that these queries make after these demonstrations.
 
-    ``context`` is the most tokens of a prompt, as the model's Config has it; about ``at_once``
-    tokens are run together.
+    ``context`` is the most tokens of a prompt, as the model's Config has it. At most ``at_once``
+    tokens are run together: fewer take less memory.
     """
     _check_classes(template, demonstrations, queries)
     label_ids = template.label_ids(tokenizer)
@@ -96,12 +87,11 @@ def ask(
         spans.append((begin, len(prefix)))
     separator = template.separator * (len(demonstrations) > 0)
     parts = [tokenizer.encode(separator + template.opening(text)) for text in queries.texts]
-    room = context - len(prefix)
     _check_lengths(parts, len(prefix), context, demonstrations, queries)
     return Questions(
         np.array(prefix, np.int32),
         np.array(spans, int).reshape(-1, 2),
-        _buckets(parts, room, at_once),
+        buckets(parts, context - len(prefix), at_once),
         np.asarray(queries.labels),
         label_ids,
     )
@@ -126,6 +116,7 @@ def scores(
     Readings compare the labels with each other alone. For ``whole_vocabulary`` it is the
     log-probability among all tokens, which says how much of it goes to labels at all.
     """
+    check_params(params, config)
     past = None
     if len(questions.prefix):
         past = _past(params, questions.prefix, head_mask, config)
@@ -163,42 +154,19 @@ def _scores(
     whole_vocabulary: bool,
 ) -> Array:  # [W, C]
     start = 0 if past is None else past.num_tokens
+    stack = decoder.layers_of(params, config, head_mask, past=past)
+
+    def step(stream: Array, layer: layers.Layer) -> tuple[Array, None]:
+        return layers.step(stream, layer, config)[0], None
 
     def row(ids: Array, last: Array) -> Array:  # [T], [] -> [D]
         stream = decoder.embed(params, ids, config, start)
-        return decoder.forward(params, stream, config, head_mask, past=past).stream[-1, last]
+        return jax.lax.scan(step, stream, stack)[0][last]  # a Walk would keep every layer's stream
 
     rows = jax.vmap(row)(ids, last)
     if whole_vocabulary:
         return jax.nn.log_softmax(decoder.logits(params, rows, config))[:, label_ids]
     return decoder.logits(params, rows, config, label_ids)
-
-
-def _buckets(parts: Sequence[Sequence[int]], room: int, at_once: int) -> tuple[Bucket, ...]:
-    """Queries by length, equally many at a time, in as few widths T as waste little.
-
-    A program is compiled for each T: the shortest queries are the ones that share theirs with rows
-    that nobody reads.
-    """
-    lengths = np.array([len(part) for part in parts])
-    number = math.ceil(len(parts) / max(1, at_once // _rounded(int(np.median(lengths)))))
-    width = math.ceil(len(parts) / number)
-    order = np.argsort(lengths, kind="stable")[::-1]
-    buckets = []
-    for begin in range(0, len(order), width):
-        rows = order[begin : begin + width]
-        ids = np.zeros((width, min(_rounded(int(lengths[rows].max())), room)), np.int32)
-        for i, row in enumerate(rows):
-            ids[i, : lengths[row]] = parts[row]
-        last = np.zeros(width, np.int32)
-        last[: len(rows)] = lengths[rows] - 1
-        buckets.append(Bucket(ids, last, rows))
-    return tuple(buckets)
-
-
-def _rounded(length: int) -> int:
-    step = max(_STEP, 2 ** (length.bit_length() - 3))
-    return math.ceil(length / step) * step
 
 
 def _check_classes(template: Template, demonstrations: Sentences, queries: Sentences) -> None:

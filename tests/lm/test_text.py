@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.lm import decoder, sources, text, tokens
+from lsa_lab.lm import buckets, decoder, sources, text, tokens
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.text import Sentences, Template, ask
 from lsa_lab.lm.weights import init
@@ -54,7 +54,8 @@ def whole_scores(batch, head_mask=None):
 
 
 @pytest.mark.parametrize("shots", [0, 3])
-def test_scores_are_those_of_whole_prompts(shots):
+def test_scores_are_those_of_whole_prompts(shots, monkeypatch):
+    monkeypatch.setattr(buckets, "_PROGRAM", 64)
     batch = questions(shots, at_once=150)
     assert len({bucket.ids.shape for bucket in batch.buckets}) > 1
     expected = whole_scores(batch)
@@ -134,16 +135,21 @@ def test_tokens_do_not_merge_where_parts_meet(form, merges):
     assert batch.prefix[-1] == batch.label_ids[0], "the label is the token that is scored"
 
 
-def test_buckets_hold_every_query_once_in_few_widths():
-    lengths = [len(ids) for ids in questions(0, 27).prompts()]
-    batch = questions(0, 27, at_once=200)
-    shapes = [bucket.ids.shape for bucket in batch.buckets]
-    rows = np.concatenate([bucket.rows for bucket in batch.buckets])
-    assert sorted(rows.tolist()) == list(range(27))
-    assert len({width for width, _ in shapes}) == 1
-    assert all(length % 16 == 0 for _, length in shapes)
-    assert sum(w * t for w, t in shapes) < 2 * sum(lengths)
-    assert {text._rounded(n) for n in range(1, 513)} == {
+def test_buckets_hold_every_query_once_in_few_shapes():
+    parts = [range(1, n + 1) for n in np.random.default_rng(0).integers(1, 90, 200)]
+    real = sum(map(len, parts))
+    for at_once, most in ((4096, 4), (512, 4), (10**6, 4)):
+        batches = buckets.buckets(parts, 90, at_once)
+        rows = np.concatenate([bucket.rows for bucket in batches])
+        assert sorted(rows.tolist()) == list(range(200))
+        assert len({bucket.ids.shape for bucket in batches}) <= most
+        assert sum(bucket.ids.size for bucket in batches) < 1.4 * real
+        assert max(bucket.ids.size for bucket in batches) <= at_once
+        for bucket in batches:
+            assert bucket.ids.shape[1] % 16 == 0 or bucket.ids.shape[1] == 90
+            for i, row in enumerate(bucket.rows):
+                assert bucket.ids[i, : bucket.last[i] + 1].tolist() == list(parts[row])
+    assert {buckets._rounded(n) for n in range(1, 513)} == {
         *range(16, 129, 16), *range(160, 257, 32), *range(320, 513, 64)
     }  # fmt: skip
 
