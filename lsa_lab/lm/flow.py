@@ -29,12 +29,9 @@ def margin(params: Params, config: Config, word: int, rival: int) -> Read:
     unembedding = unembedding_of(params)
     bias = params.unembedding_bias
     offset = 0.0 if bias is None else bias[word] - bias[rival]
-    return jax.tree_util.Partial(
-        functools.partial(_margin, config=config),
-        unembedding[word] - unembedding[rival],
-        offset,
-        (params.final_norm_scale, params.final_norm_offset),
-    )
+    direction = unembedding[word] - unembedding[rival]
+    final_norm = params.final_norm_scale, params.final_norm_offset
+    return jax.tree_util.Partial(_margin, direction, offset, final_norm, config)
 
 
 def along(direction: Array) -> Read:  # [..., D]
@@ -119,8 +116,8 @@ def _margin(
     direction: Array,
     offset: Array,
     final_norm: tuple[Array, Array | None],
-    row: Array,
     config: Config,
+    row: Array,
 ) -> Array:
     return norm(row, *final_norm, config) @ direction + offset
 

@@ -28,6 +28,11 @@ def test_a_margin_is_a_difference_of_logits_through_the_lens():
     np.testing.assert_allclose(two, scores[:, [7, 2]], atol=1e-12)
 
 
+def test_margins_of_other_words_are_read_by_the_same_program():
+    kinds = {jax.tree.structure(flow.margin(PARAMS, CONFIG, *words)) for words in ((7, 2), (3, 4))}
+    assert len(kinds) == 1
+
+
 @pytest.mark.parametrize("layer", [1, 3])
 def test_the_flow_is_the_slope_of_the_margin(layer):
     (rows,) = flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(layer,))

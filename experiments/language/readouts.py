@@ -1,0 +1,165 @@
+"""What a decoder makes of prompts of one width: scores of labels, rows, and flows to prefixes.
+
+Prefixes [m, P] and questions [B, W] come as arrays: one program serves all runs.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab import lm
+from lsa_lab.lm import decoder, flow
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.decoder import Params
+
+_TOGETHER = 4  # prefixes that are run side by side
+
+
+class Rows(NamedTuple):
+    """Sentences by themselves, a vector of each."""
+
+    embedded: np.ndarray  # [N, D]  the mean embedding of its tokens
+    middle: np.ndarray  # [N, D]  the mean of their rows after a layer
+    last: np.ndarray  # [N, D]  the row of its last token after that layer
+
+
+def scores(
+    model: lm.Decoder, prefixes: np.ndarray, questions: np.ndarray, last: np.ndarray, label_ids
+) -> np.ndarray:  # [m, B, C]
+    """The logits of the label words after every question, each after every prefix."""
+    return np.asarray(
+        _scores(model.params, prefixes, questions, last, label_ids, config=model.config), float
+    )
+
+
+def paired_scores(
+    model: lm.Decoder, prefixes: np.ndarray, questions: np.ndarray, last: np.ndarray, label_ids
+) -> np.ndarray:  # [B, C]
+    """The same of every question after a prefix of its own, [B, P]."""
+    return np.asarray(
+        _paired_scores(model.params, prefixes, questions, last, label_ids, config=model.config),
+        float,
+    )
+
+
+def rows(
+    model: lm.Decoder, prefix: np.ndarray, questions: np.ndarray, last: np.ndarray, layer: int
+) -> Rows:
+    """Rows after a layer of sentences [N, W], each after the prefix [P] alone."""
+    values = _rows(model.params, prefix, questions, last, config=model.config, layer=layer)
+    return Rows(*(np.asarray(value, float) for value in values))
+
+
+def flows(
+    model: lm.Decoder,
+    prefixes: np.ndarray,
+    questions: np.ndarray,
+    last: np.ndarray,
+    read: flow.Read,
+    layers: tuple[int, ...],
+) -> np.ndarray:  # [m, B, len(layers), K, P]
+    """|∂ read_k(h_l) / ∂ e_i|² of a prefix's tokens i, with h_l the row of a question's last token.
+
+    ``read`` gives K numbers.
+    """
+    arrays = (prefixes, questions, last)
+    squares = _flows(model.params, *arrays, read, config=model.config, layers=tuple(layers))
+    return np.asarray(squares, float)
+
+
+def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:  # [m, D], [B, D] -> [m, B]
+    """Cosines of rows, less the mean of the left ones: all rows of a model point one way."""
+    units = [rows - left.mean(0) for rows in (left, right)]
+    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in units]
+    return units[0] @ units[1].T
+
+
+@functools.partial(jax.jit, static_argnames="config")
+def _scores(
+    params: Params,
+    prefixes: Array,
+    questions: Array,
+    last: Array,
+    label_ids: Array,
+    *,
+    config: Config,
+) -> Array:
+    def after(prefix: Array) -> Array:  # [P] -> [B, C]
+        score = _scorer(params, prefix, label_ids, config)
+        return jax.vmap(score)(questions, last)
+
+    return jax.lax.map(after, prefixes, batch_size=_TOGETHER)
+
+
+@functools.partial(jax.jit, static_argnames="config")
+def _paired_scores(
+    params: Params,
+    prefixes: Array,
+    questions: Array,
+    last: Array,
+    label_ids: Array,
+    *,
+    config: Config,
+) -> Array:
+    def one(row: tuple[Array, Array, Array]) -> Array:  # [C]
+        prefix, ids, place = row
+        return _scorer(params, prefix, label_ids, config)(ids, place)
+
+    return jax.lax.map(one, (prefixes, questions, last), batch_size=_TOGETHER)
+
+
+def _scorer(
+    params: Params, prefix: Array, label_ids: Array, config: Config
+) -> Callable[[Array, Array], Array]:
+    """Scores [C] of a question [W] whose last token has the place given, after the prefix."""
+    _, past = decoder.run(params, decoder.embed(params, prefix, config), config)
+
+    def score(ids: Array, place: Array) -> Array:
+        stream = decoder.embed(params, ids, config, start=len(prefix))
+        row = decoder.forward(params, stream, config, past=past).stream[-1, place]
+        return decoder.logits(params, row, config, label_ids)
+
+    return score
+
+
+@functools.partial(jax.jit, static_argnames=("config", "layer"))
+def _rows(
+    params: Params, prefix: Array, questions: Array, last: Array, *, config: Config, layer: int
+) -> Rows:
+    def each(ids: Array, place: Array) -> Rows:
+        stream = decoder.embed(params, jnp.concatenate([prefix, ids]), config)
+        walk = decoder.forward(params, stream, config)
+        own = (jnp.arange(len(ids)) <= place)[:, None]
+        means = ((own * walk.stream[at, len(prefix) :]).sum(0) / own.sum() for at in (0, layer))
+        return Rows(*means, walk.stream[layer, len(prefix) + place])
+
+    return jax.lax.map(lambda row: each(*row), (questions, last), batch_size=_TOGETHER)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "layers"))
+def _flows(
+    params: Params,
+    prefixes: Array,
+    questions: Array,
+    last: Array,
+    read: flow.Read,
+    *,
+    config: Config,
+    layers: tuple[int, ...],
+) -> Array:
+    def after(prefix: Array) -> Array:  # [P] -> [B, len(layers), K, P]
+        begin = decoder.embed(params, prefix, config)
+
+        def one(ids: Array, place: Array) -> Array:
+            stream = decoder.embed(params, ids, config, start=len(prefix))
+            rows = flow.prefix_flow(params, begin, stream, config, read, layers=layers, place=place)
+            return (rows**2).sum(-1)
+
+        return jax.vmap(one)(questions, last)
+
+    return jax.lax.map(after, prefixes, batch_size=_TOGETHER)
