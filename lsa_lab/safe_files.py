@@ -1,11 +1,12 @@
 """Files that are there whole or not at all, whoever is killed and however many write."""
 
+import contextlib
 import hashlib
 import os
 import socket
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
@@ -62,3 +63,58 @@ def _is_alive(pid: int) -> bool:
     except OSError:
         return True  # it is somebody else's
     return True
+
+
+class OwnedError(RuntimeError):
+    """Another process is at work on the same file or folder; the message says which."""
+
+
+@contextlib.contextmanager
+def owned(path: str | Path) -> Iterator[None]:
+    """Only one process at a time is inside for one path; another one raises OwnedError at once.
+
+    The kernel holds the lock: it ends with the process, however that ends, and never before. Where
+    the system has no such locks (Windows, some network disks) nothing is asked.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.with_name(f".{path.name}.lock")
+    handle = _locked(file, path)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            file.unlink(missing_ok=True)
+            os.close(handle)
+
+
+def check_writable(folder: str | Path) -> None:
+    """Raise OSError unless files can be made in the folder, which is made for it."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder / ".writable", b"")
+    (folder / ".writable").unlink(missing_ok=True)
+
+
+def _locked(file: Path, path: Path) -> int | None:
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    while True:
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(handle, 200).decode(errors="replace") or "another process"
+            os.close(handle)
+            raise OwnedError(f"{path} is written by {owner}: wait for it, or end it") from None
+        except OSError:
+            os.close(handle)
+            return None
+        # The owner before us may have removed the file between our opening and our locking it.
+        if file.exists() and os.fstat(handle).st_ino == file.stat().st_ino:
+            os.ftruncate(handle, 0)
+            os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
+            return handle
+        os.close(handle)

@@ -19,6 +19,7 @@ other runs, on ``chunk``, on the number of devices, or on where it was interrupt
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ import numpy as np
 import optax
 from jax import Array
 
-from lsa_lab import checkpoints, console, runs, snapshots
+from lsa_lab import checkpoints, console, runs, safe_files, snapshots
 from lsa_lab.arguments import check_at_least
 from lsa_lab.snapshots import Snapshot
 from lsa_lab.status import Status, status_of
@@ -121,15 +122,8 @@ def fit(
     many = runs.count(params, key, per_run)
     files = files or Files()
     plan = _plan(training, (params, key, per_run), many, watch, width, chunk)
-    facts = snapshots.facts(plan, files.identity) if files.checkpoint else {}
-    snapshot = snapshots.resume(plan, files.checkpoint, facts)
-    done = snapshot.done()
-    report = console.reporter(training.label, files.log, progress, many or 1, training.steps, done)
-    if done < training.steps:
-        save = None
-        if files.checkpoint:
-            save = partial(checkpoints.save, files.checkpoint, facts=facts)
-        snapshot = _train(plan, snapshot, report, save)
+    with safe_files.owned(files.checkpoint) if files.checkpoint else nullcontext():
+        snapshot = _resumed_and_trained(plan, files, progress, many or 1)
     names = [runs.name(path) or "params" for path, _ in jax.tree.leaves_with_path(params)]
     finite, taken = np.asarray(snapshot.state.finite), np.asarray(snapshot.state.taken)
     ends = zip(finite, taken, snapshot.history["loss"], strict=True)
@@ -139,6 +133,23 @@ def fit(
         return Run(trained, snapshot.history, status)
     trained, history = jax.tree.map(lambda rows: rows[0], (trained, snapshot.history))
     return Run(trained, history, status[0])
+
+
+def _resumed_and_trained(
+    plan: "Plan", files: Files, progress: "Progress | None", many: int
+) -> Snapshot:
+    """The runs at their end, from wherever the checkpoint has them."""
+    training = plan.training
+    facts = snapshots.facts(plan, files.identity) if files.checkpoint else {}
+    snapshot = snapshots.resume(plan, files.checkpoint, facts)
+    done = snapshot.done()
+    report = console.reporter(training.label, files.log, progress, many, training.steps, done)
+    if done < training.steps:
+        save = None
+        if files.checkpoint:
+            save = partial(checkpoints.save, files.checkpoint, facts=facts)
+        snapshot = _train(plan, snapshot, report, save)
+    return snapshot
 
 
 @dataclass(frozen=True)

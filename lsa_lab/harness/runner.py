@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsa_lab import results
+from lsa_lab import results, safe_files
 from lsa_lab.claims import Claim, Statement, judge
 from lsa_lab.harness import measured, panels, pictures, process, style
 from lsa_lab.harness.clock import Past
@@ -52,7 +52,15 @@ class NotJudgedError(Exception):
 
 
 def run_one(job: Job, progress: "Bars | None" = None) -> Outcome:
-    """Compute, save, read back, judge and draw; then put the files in their places."""
+    """Compute, save, read back, judge and draw; then put the files in their places.
+
+    Raises OwnedError where another process is computing the same, before anything is computed.
+    """
+    with safe_files.owned(job.checkpoints), safe_files.owned(job.folder):
+        return _run_owned(job, progress)
+
+
+def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
     experiment, staging = job.experiment, job.staging
     resumed = job.checkpoints.exists() and any(job.checkpoints.iterdir())
     job.checkpoints.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from lsa_lab.harness.folders import folder_of, identity, last_run
 from lsa_lab.harness.outcomes import comparison, describe
 from lsa_lab.harness.progress import bars
 from lsa_lab.harness.runner import Job, NotJudgedError, run_one
+from lsa_lab.safe_files import OwnedError
 
 
 class Unfinished(KeyboardInterrupt):
@@ -20,7 +21,7 @@ class Unfinished(KeyboardInterrupt):
 
 
 def run(jobs: list[Job]) -> int:
-    """Carry the jobs out, one after the other; how many results could not be judged."""
+    """Carry the jobs out, one after the other; how many have no result, or none that is judged."""
     console = Console()
 
     def say(text: str) -> None:
@@ -42,7 +43,7 @@ def run(jobs: list[Job]) -> int:
                 outcomes[name] = run_one(job, progress)
             except KeyboardInterrupt:
                 raise Unfinished(jobs[i:]) from None
-            except NotJudgedError as error:
+            except (NotJudgedError, OwnedError) as error:
                 say(f"error: {error}")
                 failed += 1
                 continue

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from lsa_lab import safe_files
 from lsa_lab.harness import needs, overrides, process
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness.folders import folder_of
@@ -34,12 +35,24 @@ def obey(options: argparse.Namespace) -> int:
         needs.check(experiment, tier, config, options.program)
         folder = folder_of(experiment, tier, options.out, config)
         jobs.append(runner.Job(experiment, tier, config, folder))
+    for job in jobs:
+        _check_writable(job)
     process.configure()
     try:
         return 1 if series.run(jobs) else 0
     except series.Unfinished as interrupt:
         interrupt.words = _resumption(options, interrupt.jobs)
         raise
+
+
+def _check_writable(job: Any) -> None:
+    """Refuse a folder that could not take the result, before anything is computed for it."""
+    try:
+        safe_files.check_writable(job.folder.parent)
+    except OSError as error:
+        raise RefusalError(
+            f"{job.folder.parent} cannot be written ({error.strerror}): choose another with --out"
+        ) from None
 
 
 def _ready(
