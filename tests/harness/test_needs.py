@@ -80,7 +80,7 @@ def test_a_damaged_source_is_refused_before_the_run(two, capsys):
     next(iter(SOURCE.places)).write_bytes(b"a noise")
     assert two("run", "read") == 2
     assert "read: " in (error := capsys.readouterr().err)
-    assert "letters.gguf is damaged: delete it" in error
+    assert "letters.gguf is damaged: run" in error
 
 
 def test_all_are_run_but_those_that_lack_a_source(two, toy, capsys):
