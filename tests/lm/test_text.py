@@ -19,6 +19,7 @@ TEMPLATE = Template(("bad", "good"), "Text: {text} Class: {label}\n")
 CONFIG = Config(
     num_layers=2, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6,
     vocabulary=TOKENIZER.vocabulary, context=200, rotary_width=4, tied=True,
+    learned_positions=True,  # so that every way to know a place is used
 )  # fmt: skip
 PARAMS = init(jax.random.key(0), CONFIG)
 
@@ -124,15 +125,15 @@ def bytes_tokenizer():
 )
 def test_tokens_do_not_merge_where_parts_meet(form, merges):
     tokenizer, template = bytes_tokenizer(), Template(("x", "y"), form)
-    pair = Sentences("pair", ("ab", "ba"), np.array([0, 1]), ("first", "second"))
-    demonstrations, queries = pair.take([0]), pair.take([1])
+    three = Sentences("three", ("ab", "bb", "ba"), np.array([0, 1, 1]), ("first", "second"))
+    demonstrations, queries = three.take([0, 1]), three.take([2])
     batch = ask(template, demonstrations, queries, tokenizer, 50)
     (ids,) = batch.prompts()
-    written = template.opening("ab") + template.answer(0)
-    written += template.separator + template.opening("ba")
+    written = form.replace("{text}", "ab").replace("{label}", "x")
+    written += form.replace("{text}", "bb").replace("{label}", "y") + "ba:"
     assert tokenizer.decode(ids) == written
     assert (ids.tolist() != tokenizer.encode(written)) == merges
-    assert batch.prefix[-1] == batch.label_ids[0], "the label is the token that is scored"
+    assert batch.prefix[-1] == batch.label_ids[1], "the label is the token that is scored"
 
 
 def test_buckets_hold_every_query_once_in_few_shapes():
@@ -159,7 +160,8 @@ def test_padding_does_not_go_beyond_the_context():
     longest = max(map(len, ask(TEMPLATE, demonstrations, queries, TOKENIZER, 200).prompts()))
     batch = ask(TEMPLATE, demonstrations, queries, TOKENIZER, longest)
     config = dataclasses.replace(CONFIG, context=longest)
-    assert text.scores(PARAMS, config, batch).shape == (4, 2)
+    params = PARAMS.replace(positions=PARAMS.positions[:longest])
+    assert np.isfinite(text.scores(params, config, batch)).all()
     with pytest.raises(
         ValueError, match=f"a prompt of {longest} tokens, .* of the 2 demonstrations"
     ):
