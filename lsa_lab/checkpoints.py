@@ -38,6 +38,15 @@ def load(path: str | Path, like: Any, facts: Facts) -> Any:
     Raises ValueError if the file is damaged, or if a fact or an array's name, shape or dtype is not
     the one expected.
     """
+    leaves = read(path, facts)
+    layout = {name: f"{x.dtype.name} {list(x.shape)}" for name, x in leaves.items()}
+    expected = {name: f"{x.dtype.name} {list(x.shape)}" for name, x in _named(like).items()}
+    _expect(path, layout, expected)
+    return jax.tree.unflatten(jax.tree.structure(like), [leaves[name] for name in _named(like)])
+
+
+def read(path: str | Path, facts: Facts) -> dict[str, np.ndarray]:
+    """The saved arrays by their paths in the tree, of a file that is whole and has these facts."""
     content = Path(path).read_bytes()
     body = content[_DIGEST:]
     if hashlib.sha256(body).digest() != content[:_DIGEST]:
@@ -45,24 +54,22 @@ def load(path: str | Path, like: Any, facts: Facts) -> Any:
     end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
     saved, arrays = _header(path, body[_LENGTH:end])
     _expect(path, saved, facts)
-    layout = {name: f"{dtype} {shape}" for name, (dtype, shape) in arrays.items()}
-    expected = {name: f"{x.dtype.name} {list(x.shape)}" for name, x in _named(like).items()}
-    _expect(path, layout, expected)
     leaves = {}
     for name, (dtype, shape) in arrays.items():
-        # jax knows the names of the types that numpy lacks, bfloat16 for one.
-        leaf = np.frombuffer(body, jax.numpy.dtype(dtype), math.prod(shape), end)
+        leaf = np.frombuffer(body, dtype, math.prod(shape), end)
         leaves[name] = leaf.reshape(shape)
         end += leaf.nbytes
-    return jax.tree.unflatten(jax.tree.structure(like), [leaves[name] for name in _named(like)])
+    return leaves
 
 
-def _header(path: str | Path, text: bytes) -> tuple[dict, dict[str, tuple[str, list[int]]]]:
+def _header(path: str | Path, text: bytes) -> tuple[dict, dict[str, tuple[np.dtype, list[int]]]]:
     """Facts and layout, whatever else a file with a right checksum may hold."""
     try:
         header = json.loads(text)
+        # jax knows the names of the types that numpy lacks, bfloat16 for one.
         layout = {
-            str(name): (str(kind), list(shape)) for name, (kind, shape) in header["layout"].items()
+            str(name): (jax.numpy.dtype(kind), list(shape))
+            for name, (kind, shape) in header["layout"].items()
         }
         return dict(header["facts"]), layout
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

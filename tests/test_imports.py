@@ -26,6 +26,7 @@ ANNEXES = {
     "safe_files": "results",
     "statistics": "claims",
     "checkpoints": "results",
+    "grids": "results",
     "console": "training",
     "programs": "training",
     "runs": "training",

@@ -143,3 +143,28 @@ def test_what_does_not_fit_is_refused():
     uneven = models().replace(read_out=models().read_out[:1])
     with pytest.raises(ValueError, match=r"\[1, 2\] runs"):
         clipping.curve(risk, uneven, batch(), modules=["w_q"])
+
+
+def first_two(many, n):
+    return {"prompts": clipping.curves.first_shots(many["prompts"], n), "shots": many["shots"]}
+
+
+def risk_of_other(params, many):
+    return risk(params, many["prompts"])
+
+
+def test_another_batch_is_shortened_by_its_own_function():
+    other = {"prompts": batch(), "shots": jnp.arange(B)}
+    options = {"modules": NAMES, "rates": RATES}
+    found = clipping.curve(
+        risk_of_other, models(), other, shots=(2, N), shorten=first_two, **options
+    )
+    for part in ("unclipped", "clipped", "change"):
+        mine, theirs = getattr(found, part), getattr(grid(), part)
+        np.testing.assert_array_equal(mine.mean, theirs.mean)
+        np.testing.assert_array_equal(mine.median, theirs.median)
+    whole = clipping.curve(risk_of_other, models(), other, **options)
+    np.testing.assert_array_equal(whole.clipped.mean[:, 0], grid().clipped.mean[:, 1])
+    assert (whole.clipped.mean[:, 0] != grid().clipped.mean[:, 0]).any()  # control: fewer shots
+    with pytest.raises(TypeError, match=r"a batch that is dict and no Prompt: give shorten"):
+        clipping.curve(risk_of_other, models(), other, shots=(2,), **options)

@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flax.struct
@@ -26,6 +26,8 @@ from lsa_lab.analyses.clipping.rebuilds import rebuild
 from lsa_lab.analyses.clipping.splits import Split, by_singular_value
 from lsa_lab.models import leaves
 from lsa_lab.prompts import Prompt
+
+Shorten = Callable[[Any, int], Any]  # (batch, n) -> the same prompts with n demonstrations
 
 _RUNS, _ALL = PartitionSpec("runs"), PartitionSpec()
 
@@ -53,7 +55,7 @@ class Curve(flax.struct.PyTreeNode):
 def curve(
     risk: Risk,
     params: Any,  # every leaf [R, ...]
-    batch: Prompt,  # every leaf [B, ...]
+    batch: Any,  # Prompt or any other that ``risk`` takes, every leaf [B, ...]
     *,
     modules: Sequence[str | tuple[str, ...]],
     layers: Sequence[Layers] | None = None,
@@ -62,11 +64,13 @@ def curve(
     heads: Sequence[int] | None = None,
     groups: Sequence[int] | None = None,
     split: Split = by_singular_value,
+    shorten: Shorten | None = None,
 ) -> Curve:
     """``risk`` of every model after every single edit, on the same prompts.
 
     A tuple in ``modules`` or ``layers`` is cut together; by default each layer alone. Prompts with
-    fewer ``shots`` are the first demonstrations of the same prompts. ``split``: a rival such as
+    fewer ``shots`` are the first demonstrations of the same prompts; of a batch that is no Prompt
+    they are shorten(batch, n). ``split``: a rival such as
     ``by_magnitude``; ``heads``, ``groups``: see ``clip``. A matrix is decomposed once and edits
     that keep the same ranks are run once, one after the other in one program: memory holds the
     errors [S, B] of one edit for each device, over which the runs are spread. ``risk`` is compiled
@@ -74,7 +78,7 @@ def curve(
     NaN.
     """
     num_runs = _num_runs(params)
-    shots = _shots(batch, shots)
+    shots, shorten = _shots(batch, shots, shorten)
     model = jax.tree.map(lambda leaf: leaf[0], params)
     together = [leaves.resolve(model, module) for module in modules]
     every = tuple(itertools.chain(*together))
@@ -92,7 +96,7 @@ def curve(
     mesh = _mesh(num_runs)
     models = jax.device_put((params, pieces), NamedSharding(mesh, _RUNS))
     shared = jax.device_put((table, batch), NamedSharding(mesh, _ALL))
-    risks, changes = _all_runs(models, *shared, risk=risk, shots=shots, mesh=mesh)
+    risks, changes = _all_runs(models, *shared, risk=risk, shots=shots, shorten=shorten, mesh=mesh)
     shape = (num_runs, len(shots), len(layers), len(together), len(rates))
 
     def at(cells: Array) -> np.ndarray:  # [R, 1 + C, S]
@@ -102,23 +106,24 @@ def curve(
     return Curve(unclipped, jax.tree.map(at, risks), jax.tree.map(at, changes))
 
 
-@functools.partial(jax.jit, static_argnames=("risk", "shots", "mesh"))
+@functools.partial(jax.jit, static_argnames=("risk", "shots", "shorten", "mesh"))
 def _all_runs(
     models: tuple[Any, Any],  # params and pieces, every leaf [R, ...]
     table: dict[str, Array],  # each [C, ...]
-    batch: Prompt,
+    batch: Any,
     *,
     risk: Risk,
     shots: tuple[int, ...],
+    shorten: Shorten,
     mesh: Mesh,
 ) -> tuple[Averages, Averages]:  # [R, C, S]
     """Averages of the errors after each edit, the first of which cuts nothing, and of their
     differences from that first: one loop, so that ``risk`` is compiled once for each of the shots.
     """
 
-    def run(model: tuple[Any, Any], table: dict[str, Array], batch: Prompt) -> tuple:
+    def run(model: tuple[Any, Any], table: dict[str, Array], batch: Any) -> tuple:
         params, pieces = model
-        cuts = [batch.replace(x=batch.x[:, :n], y=batch.y[:, :n]) for n in shots]
+        cuts = [shorten(batch, n) for n in shots]
 
         def cell(base: Array, row: tuple[Array, dict]) -> tuple[Array, tuple]:  # [S, B]
             is_first, keep = row
@@ -133,7 +138,7 @@ def _all_runs(
         is_first = jnp.arange(len(next(iter(table.values())))) == 0
         return jax.lax.scan(cell, nothing, (is_first, table))[1]
 
-    def runs(models: tuple[Any, Any], table: dict[str, Array], batch: Prompt) -> tuple:
+    def runs(models: tuple[Any, Any], table: dict[str, Array], batch: Any) -> tuple:
         return jax.lax.map(lambda model: run(model, table, batch), models)
 
     specs = (_RUNS, _ALL, _ALL)
@@ -163,10 +168,28 @@ def _num_runs(params: Any) -> int:
     return counts.pop()[0]
 
 
-def _shots(batch: Prompt, shots: Sequence[int] | None) -> tuple[int, ...]:
-    available = batch.x.shape[1]
+def first_shots(batch: Prompt, n: int) -> Prompt:
+    """The first n demonstrations of every prompt."""
+    return batch.replace(x=batch.x[:, :n], y=batch.y[:, :n])
+
+
+def whole(batch: Any, n: int) -> Any:
+    """The batch as it is, whatever n."""
+    return batch
+
+
+def _shots(
+    batch: Any, shots: Sequence[int] | None, shorten: Shorten | None
+) -> tuple[tuple[int, ...], Shorten]:
     if shots is None:
-        return (available,)
-    if not all(0 <= n <= available for n in shots):
-        raise ValueError(f"shots {tuple(shots)}: the prompts have {available} demonstrations")
-    return tuple(int(n) for n in shots)
+        return (0,), whole
+    if shorten is None:
+        if not isinstance(batch, Prompt):
+            raise TypeError(
+                f"shots {tuple(shots)} of a batch that is {type(batch).__name__} and no Prompt: "
+                "give shorten, a function (batch, n) -> the batch with n demonstrations"
+            )
+        available = batch.x.shape[1]
+        if not all(0 <= n <= available for n in shots):
+            raise ValueError(f"shots {tuple(shots)}: the prompts have {available} demonstrations")
+    return tuple(int(n) for n in shots), shorten or first_shots
