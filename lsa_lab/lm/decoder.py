@@ -14,7 +14,7 @@ from jax import Array
 
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.layers import Layer, Past, norm, plus
+from lsa_lab.lm.layers import Layer, Past, at_least_single, norm, plus
 from lsa_lab.lm.weights import Params, check_params, init, of_layers
 from lsa_lab.models.blocks import head_gates
 from lsa_lab.models.trace import Walk
@@ -74,13 +74,17 @@ def logits(
 ) -> Array:  # [..., D] -> [..., V]
     """U norm(h) + b of rows of the stream, those of any layer (the logit lens).
 
+    Those of a model in half precision are summed, and left, in float32: near 24 bfloat16 knows
+    eighths alone, and labels would tie.
     ``words`` [C]: the ids of the only words whose logits are wanted.
     """
     rows = norm(rows, params.final_norm_scale, params.final_norm_offset, config)
     unembedding, bias = unembedding_of(params), params.unembedding_bias
     if words is not None:
         unembedding, bias = unembedding[words], None if bias is None else bias[words]
-    return plus(rows @ unembedding.T, bias)
+    wide = at_least_single(rows.dtype)
+    scores = jnp.einsum("...d,vd->...v", rows, unembedding, preferred_element_type=wide)
+    return plus(scores, None if bias is None else bias.astype(wide))
 
 
 def unembedding_of(params: Params) -> Array:  # [V, D]

@@ -219,6 +219,9 @@ def test_half_precision_is_near_single_and_stays_half():
     scale = jnp.abs(walk(params, config).stream).max()
     off = jnp.abs(left.stream.astype(float) - walk(params, config).stream).max()
     assert 0 < off < 0.05 * scale
+    scores = decoder.logits(halves, left.stream[-1], config)
+    assert scores.dtype == jnp.float32
+    assert len(jnp.unique(scores)) == scores.size
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
