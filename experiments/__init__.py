@@ -35,4 +35,5 @@ EXPERIMENTS = (
     "heads.head_importance",
     "heads.head_pruning",
     "heads.layer_probes",
+    "language.lm_label_bias",
 )

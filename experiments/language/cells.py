@@ -23,21 +23,20 @@ def cells(
     A place is a word or a tuple of words and numbers, which names its file.
     """
     places = list(places)
-    in_turn = places
+    files = [checkpoints and Path(checkpoints) / f"{_name(place)}.npz" for place in places]
+    done = sum(bool(file and file.exists()) for file in files)
     if progress is not None:
-        in_turn = progress.track(places, description=label)
+        bar = progress.add_task(label, total=len(places), completed=done)
     values = {}
-    for place in in_turn:
-        file = None if checkpoints is None else Path(checkpoints) / f"{_name(place)}.npz"
-        if file is not None and file.exists():
-            with np.load(file, allow_pickle=False) as kept:
-                values[place] = dict(kept)
+    for place, file in zip(places, files, strict=True):
+        if file and file.exists():
+            values[place] = _read(file)
             continue
         values[place] = {name: np.asarray(x) for name, x in compute(place).items()}
-        if file is not None:
-            content = io.BytesIO()
-            np.savez(content, **values[place])
-            results.write(file, content.getvalue())
+        if file:
+            _write(file, values[place])
+        if progress is not None:
+            progress.advance(bar)
     return values
 
 
@@ -45,6 +44,17 @@ def stack(values: dict[Hashable, Arrays], name: str, shape: tuple[int, ...]) -> 
     """One array of all cells, in their order, with the grid's axes in front."""
     rows = np.stack([cell[name] for cell in values.values()])
     return rows.reshape(*shape, *rows.shape[1:])
+
+
+def _read(file: Path) -> Arrays:
+    with np.load(file, allow_pickle=False) as kept:
+        return dict(kept)
+
+
+def _write(file: Path, values: Arrays) -> None:
+    content = io.BytesIO()
+    np.savez(content, **values)
+    results.write(file, content.getvalue())
 
 
 def _name(place: Hashable) -> str:

@@ -32,20 +32,45 @@ def template(task: TextTask) -> Template:
 
 
 def sets(
-    sentences: Sentences, task: TextTask, config, run: int, place: int, others: int = 0
+    sentences: Sentences,
+    task: TextTask,
+    config,
+    run: int,
+    place: int,
+    others: int = 0,
+    *,
+    shots: int | None = None,
+    fresh: int | None = None,
 ) -> Sets:
-    """The sentences of one run on the task at ``place`` of a config: the same ones every time."""
+    """The sentences of one run on the task at ``place`` of a config: the same ones every time.
+
+    ``shots`` and ``fresh`` stand in the place of the config's.
+    """
     first, second = np.random.SeedSequence([config.seed, place, run]).generate_state(2).tolist()
-    sizes = (config.shots, config.fresh, others)
+    shots = config.shots if shots is None else shots
+    fresh = config.fresh if fresh is None else fresh
     if task.balanced:
-        return Sets(*sentences.split(first, *sizes, balanced=True))
-    demonstrations, rest = sentences.split(first, config.shots, len(sentences) - config.shots)
-    return Sets(demonstrations, *rest.split(second, *sizes[1:], balanced=True))
+        return Sets(*sentences.split(first, shots, fresh, others, balanced=True))
+    demonstrations, rest = sentences.split(first, shots, len(sentences) - shots)
+    return Sets(demonstrations, *rest.split(second, fresh, others, balanced=True))
 
 
-def _invented(size: int = 128) -> Sentences:
-    rng = np.random.default_rng(0)
-    labels = np.arange(size) % 2
-    lengths = rng.integers(3, 9, size)
-    texts = tuple(" ".join(rng.choice(INVENTED_WORDS, length)) for length in lengths)
+def with_content_free(fresh: Sentences) -> Sentences:
+    """The sentences, and after them the texts that say nothing."""
+    labels = np.concatenate([fresh.labels, np.zeros(len(text.CONTENT_FREE), int)])
+    return Sentences(fresh.name, fresh.texts + text.CONTENT_FREE, labels, fresh.classes)
+
+
+def alternating(demonstrations: Sentences) -> Sentences:
+    """The same in an order in which each pair has both of two classes, its own order kept: the
+    first 2k of them have the classes equally often, if all have."""
+    places = [np.flatnonzero(np.asarray(demonstrations.labels) == c) for c in (0, 1)]
+    pairs = zip(*places, strict=True)
+    return demonstrations.take([row for pair in pairs for row in sorted(pair)])
+
+
+def _invented(size: int = 128, length: int = 6) -> Sentences:
+    """Of one length, so that few programs are compiled."""
+    rng, labels = np.random.default_rng(0), np.arange(size) % 2
+    texts = tuple(" ".join(rng.choice(INVENTED_WORDS, length)) for _ in range(size))
     return Sentences("invented sentences", texts, labels, ("negative", "positive"))

@@ -20,15 +20,15 @@ _REVIEW = "Review: {text}\nSentiment: {label}\n\n"
 _FILMS = dict(classes=("negative", "positive"), words=("negative", "positive"), form=_REVIEW)
 
 TASKS = {
-    "rotten_tomatoes": TextTask("Rotten Tomatoes", "rotten_tomatoes", most_words=40, **_FILMS),
-    "imdb": TextTask("IMDB", "imdb", most_words=40, **_FILMS),
+    "rotten_tomatoes": TextTask("Rotten Tomatoes", "rotten_tomatoes", most_words=32, **_FILMS),
+    "imdb": TextTask("IMDB", "imdb", most_words=32, **_FILMS),
     "reuters": TextTask(
         "Reuters R8, acq/earn",
         "reuters",
         classes=("acq", "earn"),
         words=("acquisition", "earnings"),
         form="News: {text}\nTopic: {label}\n\n",
-        most_words=40,
+        most_words=32,
     ),
     "invented": TextTask("invented sentences", "invented", most_words=8, **_FILMS),
 }

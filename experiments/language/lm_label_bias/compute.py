@@ -1,16 +1,14 @@
 """Is what clipping gains on two-class prompts more than a shift of label bias?"""
 
-import dataclasses
 import functools
 
 import numpy as np
 
 from experiments.language import decoders, label_scores, sentences
 from experiments.language.cells import cells, stack
-from experiments.language.edits import edited_layer
+from experiments.language.edits import Edits
 from experiments.language.lm_label_bias.config import Config
 from experiments.language.lm_label_bias.statements import UNCLIPPED, edits
-from lsa_lab.lm.text import CONTENT_FREE, Sentences
 
 
 class Margins:
@@ -18,7 +16,7 @@ class Margins:
 
     def __init__(self, config: Config):
         self.decoder = decoders.decoder(config)
-        self.edited = functools.cache(functools.partial(edited_layer, self.decoder.params))
+        self.edited = functools.cache(Edits(self.decoder.params))
 
     def __call__(self, task, demonstrations, queries, layer, changes):  # -> [1 + E, B]
         template = sentences.template(task)
@@ -38,12 +36,13 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     def cell(place):
         kind, number, run = place
-        task, sized = wordings[number][1], dataclasses.replace(config, fresh=sizes[number])
-        demonstrations, fresh, _ = sentences.sets(pools[number], task, sized, run, number)
+        task, size = wordings[number][1], sizes[number]
+        every = sentences.sets(pools[number], task, config, run, number, fresh=size)
+        demonstrations, fresh, _ = every
         if kind == "control":
             few, change = fresh.take(range(config.control_fresh)), ("mlp", max(config.rates))
             return {"margin": margins(task, demonstrations, few, config.shallow, [change])}
-        queries, changes = with_content_free(fresh), edits(config).values()
+        queries, changes = sentences.with_content_free(fresh), edits(config).values()
         values = margins(task, demonstrations, queries, config.deep, changes)
         margin, free = np.split(values, [len(fresh)], axis=1)
         return {"margin": margin, "content_free": free[0], "label": np.asarray(fresh.labels)}
@@ -71,9 +70,3 @@ def of_kind(kind: str, rows: dict, shape: tuple[int, int]) -> dict:
     return {
         f"{kind}_{name}": ((*front, *own), stack(rows, name, shape)) for name, own in axes.items()
     }
-
-
-def with_content_free(fresh: Sentences) -> Sentences:
-    """The sentences, and after them the texts that say nothing."""
-    labels = np.concatenate([fresh.labels, np.zeros(len(CONTENT_FREE), int)])
-    return Sentences(fresh.name, fresh.texts + CONTENT_FREE, labels, fresh.classes)

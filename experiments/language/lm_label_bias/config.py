@@ -33,9 +33,9 @@ class Config(LanguageConfig):
     deep: int = 28  # the layer that is clipped, the last but one
     rates: tuple[float, ...] = (0.9, 0.99)  # of clipping
     shallow: int = 1  # the layer of the control, whose MLP is clipped at the largest rate
-    control_fresh: int = 48  # sentences of the first task in the control
+    control_fresh: int = 32  # sentences of the first task in the control
     attacks: tuple[tuple[str, TextTask], ...] = ATTACKS  # the first task put in other ways
-    attack_fresh: int = 64  # sentences of a run in each of them
+    attack_fresh: int = 48  # sentences of a run in each of them
     seed: int = 16
     # Criteria.
     auc_margin: float = 0.01  # a change of AUC within this is none

@@ -4,17 +4,13 @@ from lsa_lab.claims import Statement
 
 UNCLIPPED = "unclipped"
 DROPPED = "MLP dropped"
-PARTS = {"MLP": "mlp", "attention": "attention"}  # of a block, which A2 clips whole
 
 
 def edits(config) -> dict[str, tuple[str, float | str]]:
-    """The edits of the deep layer by name: module and rate. The last rate of the MLP is judged."""
-    by_name = {
-        f"{part} {rate:g}": (module, rate)
-        for part, module in PARTS.items()
-        for rate in config.rates
-    }
-    return by_name | {DROPPED: ("mlp", "drop")}
+    """The edits of the deep layer by name: module and rate."""
+    by_rate = {f"MLP {rate:g}": ("mlp", rate) for rate in config.rates}
+    attention = {strongest(config, "attention"): ("attention", max(config.rates))}
+    return by_rate | attention | {DROPPED: ("mlp", "drop")}
 
 
 def strongest(config, part: str = "MLP") -> str:
@@ -29,7 +25,7 @@ def statements(config) -> tuple[Statement, ...]:
     everywhere = f"{config.model_name}, on {len(ways)} data sets"
     edit, mildest = strongest(config), f"MLP {min(config.rates):g}"
     clipped = f"{edit} in layer {config.deep}"
-    looked = "fixed after a look at eight sets of 48 sentences, none of them among these"
+    looked = "fixed after a look at eight other sets, with 48 sentences each"
     sets = dict(over="sets of demonstrations")
     accuracy = "accuracy on fresh sentences"
     shift = (

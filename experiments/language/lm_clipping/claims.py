@@ -1,0 +1,64 @@
+"""What clipping does to accuracy, AUC and cross-entropy, as `lm_clipping` judges it."""
+
+import numpy as np
+
+from experiments.language.lm_clipping.statements import DROPPED, PARTS
+from lsa_lab import results
+from lsa_lab.statistics import best_elsewhere, worst_elsewhere
+
+
+def changes(dataset):
+    """Clipped less unclipped, averaged over data sets: (run, reading, layer, part, rate)."""
+    return (dataset.edited - dataset.unclipped).mean("task")
+
+
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    config = results.config_of(dataset)
+    change, high = changes(dataset), max(config.rates)
+    clipped = change.sel(rate=list(config.rates))
+    shallow, deep = (clipped.sel(layer=end, drop=True) for end in dataset.end.values)
+    values = {}
+    for part in PARTS:
+        own = {"part": part, "reading": "auc"}
+        strongest = dict(own, rate=high)
+        left = dataset.edited.mean("task").sel(strongest | {"layer": dataset.end.values[0]})
+        dropped = change.sel(own | {"rate": DROPPED, "layer": dataset.end.values[1]})
+        rows = {
+            "deep_is_flat": deep.sel(own).mean("rate"),
+            "shallow_collapses": left,
+            "deep_tolerates_more": (deep - shallow).sel(strongest),
+            "entropy": deep.sel(strongest | {"reading": "entropy"}),
+            "drop": dropped - deep.sel(strongest),
+        }
+        values |= {f"{part.lower()}_{id}": row for id, row in rows.items()}
+    accuracy, rival = dataset.unclipped.sel(reading="accuracy"), dataset.rival
+    gains = {name: best_elsewhere(flat(clipped.sel(reading=name))) for name in ("accuracy", "auc")}
+    rivals = (rival - accuracy).mean("task")
+    aucs = dataset.matrix_edited.sel(reading="auc") - dataset.unclipped.sel(reading="auc")
+    aucs = aucs.mean("task").sel(end=dataset.end.values[1])
+    single = worst_elsewhere(flat(aucs), lambda column: abs(np.mean(column)))
+    values |= {
+        "deep_accuracy": deep.sel(reading="accuracy").mean(("part", "rate")),
+        "helps": gains["accuracy"],
+        "helps_auc": gains["auc"],
+        "calibration": rivals.sel(rival_of="calibrated") - gains["accuracy"],
+        "threshold": rivals.sel(rival_of="threshold") - gains["accuracy"],
+        "few_shots": few_shots(dataset),
+        "keys_alone": aucs.sel(matrix="w_k"),
+        "single_matrices": single,
+    }
+    return {id: np.asarray(runs) for id, runs in values.items()}
+
+
+def few_shots(dataset):
+    """The AUC lost in the shallow layer with most demonstrations less that with fewest."""
+    lost = (dataset.shots_unclipped - dataset.shots_edited).sel(reading="auc")
+    lost = lost.sel(end=dataset.end.values[0]).mean(("task", "part"))
+    shots = dataset.shots.values
+    return lost.sel(shots=max(shots)) - lost.sel(shots=min(shots))
+
+
+def flat(cells) -> np.ndarray:  # [R, C]
+    """A row of all choices for each run."""
+    table = cells.transpose("run", ...).values
+    return table.reshape(len(table), -1)

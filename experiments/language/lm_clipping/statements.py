@@ -1,0 +1,133 @@
+"""What `lm_clipping` judges, by the criteria in its Config."""
+
+from lsa_lab.claims import Statement
+
+PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
+MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
+READINGS = ("accuracy", "auc", "entropy")  # the last after the best constant shift
+DROPPED = 1.0  # the rate that stands for rank 0
+
+
+def statements(config) -> tuple[Statement, ...]:
+    shallow, deep, high = min(config.layers), max(config.layers), max(config.rates)
+    titles = " and ".join(task.title for _, task in config.tasks)
+    where = f"{config.model_name}, on {titles}"
+    paper, ours = "A2 (2406.03768), figure 1", "derived here"
+    sets = dict(over="sets of demonstrations")
+    elsewhere = "by the edit that is best on average for the other sets"
+    rows = []
+    for part in PARTS:
+        name, strongest = part.lower(), f"{part} {high:g}"
+        rows += [
+            Statement(
+                f"{name}_deep_is_flat",
+                f"{paper} (ii), our reading",
+                f"{where}: drastic clipping of {part} in layer {deep} costs no discrimination",
+                f"AUC, clipped less unclipped, averaged over rates >= {min(config.rates):g},",
+                at_least=-config.auc_margin,
+                **sets,
+            ),
+            Statement(
+                f"{name}_shallow_collapses",
+                f"{paper} (ii)",
+                f"{where}: {strongest} in layer {shallow} leaves little better than guessing",
+                "AUC after clipping",
+                at_most=config.guess,
+                **sets,
+            ),
+            Statement(
+                f"{name}_deep_tolerates_more",
+                f"{paper} (ii)",
+                f"{where}: layer {deep} tolerates {strongest} better than layer {shallow}",
+                f"AUC, clipped in layer {deep} less clipped in layer {shallow},",
+                at_least=config.more,
+                **sets,
+            ),
+            Statement(
+                f"{name}_entropy",
+                ours,
+                f"{where}: {strongest} in layer {deep} leaves the cross-entropy as it is but for "
+                "a constant shift",
+                "cross-entropy after the best shift, fitted on other sentences, clipped less "
+                "unclipped, in nats,",
+                margin=config.nats,
+                **sets,
+            ),
+            Statement(
+                f"{name}_drop",
+                "A2 (2406.03768), appendix B.6",
+                f"{where}: dropping {part} of layer {deep} does what {strongest} does",
+                "AUC, dropped less clipped,",
+                margin=config.auc_margin,
+                **sets,
+            ),
+        ]
+    return (
+        *rows,
+        Statement(
+            "deep_accuracy",
+            f"{paper} (ii)",
+            f"{where}: drastic clipping in layer {deep} does not cost much accuracy",
+            "accuracy, clipped less unclipped, averaged over parts and rates,",
+            at_least=-config.flat,
+            **sets,
+        ),
+        Statement(
+            "helps",
+            f"{paper} (i)",
+            f"{where}: clipping improves accuracy",
+            f"accuracy, clipped less unclipped, {elsewhere},",
+            at_least=config.gain,
+            **sets,
+        ),
+        Statement(
+            "helps_auc",
+            f"{paper} (i), our reading",
+            f"{where}: clipping tells the classes apart better",
+            f"AUC, clipped less unclipped, {elsewhere},",
+            at_least=config.gain,
+            **sets,
+        ),
+        Statement(
+            "calibration",
+            ours,
+            f"{where}: contextual calibration gains as much as clipping does",
+            f"accuracy, calibrated less clipped {elsewhere},",
+            at_least=-config.gain,
+            **sets,
+        ),
+        Statement(
+            "threshold",
+            ours,
+            f"{where}: a threshold fitted on other sentences gains as much as clipping does",
+            f"accuracy, unclipped at that threshold less clipped {elsewhere},",
+            at_least=-config.gain,
+            **sets,
+        ),
+        Statement(
+            "few_shots",
+            "A2 (2406.03768), figure 2",
+            f"{where}: with fewer demonstrations clipping layer {shallow} costs less",
+            f"AUC lost by clipping at rate {high:g} with {max(config.other_shots)} demonstrations "
+            f"less that with {min(config.other_shots)}, averaged over parts,",
+            at_least=0.0,
+            **sets,
+        ),
+        Statement(
+            "keys_alone",
+            "A2 (2406.03768), appendix B.3",
+            f"{where}: clipping W_K alone in layer {deep} changes nothing",
+            f"AUC, clipped at rate {config.matrix_rate:g} less unclipped,",
+            margin=config.auc_margin,
+            **sets,
+        ),
+        Statement(
+            "single_matrices",
+            ours,
+            f"{where}: no single matrix of layer {deep}, clipped, changes discrimination",
+            f"AUC, clipped at rate {config.matrix_rate:g} less unclipped, of the matrix where the "
+            "other sets' mean differs most,",
+            margin=config.auc_margin,
+            **sets,
+        ),
+    )
