@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from experiments.language import decoders, label_scores, sentences
-from experiments.language.cells import cells, stack
+from experiments.language.cells import cells
 from experiments.language.edits import Edits
 from experiments.language.lm_clipping.config import Config
 from experiments.language.lm_clipping.statements import DROPPED, MATRICES, PARTS, READINGS
@@ -68,8 +68,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     shape, axes = (len(config.tasks), config.runs), ("task", "run")
 
     def rows(name, *grid):
-        table = stack(values, name, shape)
-        return table.reshape(*shape, *grid, *table.shape[2 + bool(grid) :])
+        table = values[name]
+        return table.reshape(*shape, *grid, *table.shape[1 + bool(grid) :])
 
     def at_shots(name, *grid):
         return np.stack([rows(f"{name}_{shots}", *grid) for shots in config.other_shots], axis=2)

@@ -1,11 +1,12 @@
 """Is what clipping gains on two-class prompts more than a shift of label bias?"""
 
 import functools
+import itertools
 
 import numpy as np
 
 from experiments.language import decoders, label_scores, sentences
-from experiments.language.cells import cells, stack
+from experiments.language.cells import cells
 from experiments.language.edits import Edits
 from experiments.language.lm_label_bias.config import Config
 from experiments.language.lm_label_bias.statements import UNCLIPPED, edits
@@ -32,41 +33,46 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     margins, wordings = Margins(config), [*config.tasks, *config.attacks]
     pools = [sentences.of_task(task) for _, task in wordings]
-    sizes = [config.fresh] * len(config.tasks) + [config.attack_fresh] * len(config.attacks)
 
-    def cell(place):
-        kind, number, run = place
-        task, size = wordings[number][1], sizes[number]
-        every = sentences.sets(pools[number], task, config, run, number, fresh=size)
-        demonstrations, fresh, _ = every
-        if kind == "control":
-            few, change = fresh.take(range(config.control_fresh)), ("mlp", max(config.rates))
-            return {"margin": margins(task, demonstrations, few, config.shallow, [change])}
+    def sets(number, run):
+        size = config.fresh if number < len(config.tasks) else config.attack_fresh
+        task = wordings[number][1]
+        return task, sentences.sets(pools[number], task, config, run, number, fresh=size)
+
+    def judge(place):
+        task, (demonstrations, fresh, _) = sets(*place)
         queries, changes = sentences.with_content_free(fresh), edits(config).values()
         values = margins(task, demonstrations, queries, config.deep, changes)
         margin, free = np.split(values, [len(fresh)], axis=1)
-        return {"margin": margin, "content_free": free[0], "label": np.asarray(fresh.labels)}
+        return {"margin": margin, "content_free": free[0], "label": fresh.labels}
 
-    kinds = ["task"] * len(config.tasks) + ["attack"] * len(config.attacks)
-    grid = [(kind, i, run) for i, kind in enumerate(kinds) for run in range(config.runs)]
-    grid += [("control", 0, run) for run in range(config.runs)]
-    values = cells(grid, cell, checkpoints, progress, "lm_label_bias: sets of demonstrations")
-    control = [values["control", 0, run]["margin"] for run in range(config.runs)]
+    def judge_control(place):
+        task, (demonstrations, fresh, _) = sets(*place)
+        few, change = fresh.take(range(config.control_fresh)), ("mlp", max(config.rates))
+        return {"margin": margins(task, demonstrations, few, config.shallow, [change])}
+
+    def table(kind, numbers, judge):
+        places = list(itertools.product(numbers, range(config.runs)))
+        folder = checkpoints and checkpoints / kind
+        values = cells(places, judge, folder, progress, f"lm_label_bias: {kind}")
+        shape = (len(numbers), config.runs)
+        return {name: x.reshape(*shape, *x.shape[1:]) for name, x in values.items()}
+
+    control = table("control", [0], judge_control)["margin"][0]
     variables = {"control_margin": (("run", "control_edit", "control_sentence"), control)}
     coordinates = {"edit": [UNCLIPPED, *edits(config)]}
-    for kind in dict.fromkeys(kinds):
-        rows = {place: cell for place, cell in values.items() if place[0] == kind}
-        variables |= of_kind(kind, rows, (len(rows) // config.runs, config.runs))
-        coordinates[kind] = [
-            name for k, (name, _) in zip(kinds, wordings, strict=True) if k == kind
-        ]
+    first = 0
+    for kind, named in (("task", config.tasks), ("attack", config.attacks)):
+        numbers, first = range(first, first + len(named)), first + len(named)
+        if named:
+            coordinates[kind] = [name for name, _ in named]
+            for name, values in table(kind, numbers, judge).items():
+                variables[f"{kind}_{name}"] = ((kind, "run", *AXES[name](kind)), values)
     return xr.Dataset(variables, coordinates)
 
 
-def of_kind(kind: str, rows: dict, shape: tuple[int, int]) -> dict:
-    """The variables of the tasks, or of the attacks, whose sentences are of another number."""
-    sentence, front = f"{kind}_sentence", (kind, "run")
-    axes = {"margin": ("edit", sentence), "content_free": ("text",), "label": (sentence,)}
-    return {
-        f"{kind}_{name}": ((*front, *own), stack(rows, name, shape)) for name, own in axes.items()
-    }
+AXES = {
+    "margin": lambda kind: ("edit", f"{kind}_sentence"),
+    "content_free": lambda kind: ("text",),
+    "label": lambda kind: (f"{kind}_sentence",),
+}
