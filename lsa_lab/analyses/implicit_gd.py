@@ -18,7 +18,7 @@ from jax import Array
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.models.blocks import Keys, check_keys
-from lsa_lab.models.trace import Trace, layer_predictions
+from lsa_lab.models.trace import Trace, check_label_slot, layer_predictions
 from lsa_lab.prompts import Prompt
 
 _LONG = 2048  # more demonstrations than this are not walked through one by one
@@ -155,8 +155,10 @@ def implied_weights(
     prompts.check(prompt)
 
     def predictions(x_query: Array) -> Array:  # [L+1]
-        tokens = prompts.tokens(prompt.replace(x_query=x_query))
-        return layer_predictions(forward(params, tokens))
+        trace = forward(params, prompts.tokens(prompt.replace(x_query=x_query)))
+        advice = "amplification.flow(read, tokens) is the sensitivity of any reading to any token"
+        check_label_slot(trace, "implied_weights", advice)
+        return layer_predictions(trace)
 
     return jax.jacrev(predictions)(prompt.x_query)
 

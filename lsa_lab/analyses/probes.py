@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import estimators, prompts
-from lsa_lab.models.trace import Trace, check_heads, check_stream
+from lsa_lab.models.trace import Trace, check_heads, check_label_slot, check_stream
 from lsa_lab.prompts import Prompt
 
 PER_WIDTH = 20  # prompts for each coordinate of a state, at least
@@ -137,6 +137,8 @@ def contributions(trace: Trace, sign: float = -1.0) -> Array:  # [L, H]
 
     Without an MLP they add up to the prediction, if the label slot starts at 0.
     """
+    advice = "what its heads write is walk.heads[:, :, place] @ direction, for a direction you read"
+    check_label_slot(trace, "contributions", advice)
     check_heads(trace.heads.shape[1], "contributions")
     if trace.slots is not None:
         raise ValueError(

@@ -27,6 +27,8 @@ class Trace(Walk):
 
 def label_slots(trace: Trace) -> Array:  # [L+1, T]
     """The label slot of every token at every depth; of the query alone if no others are known."""
+    advice = "read the rows of its stream yourself, those of a decoder by lm.decoder.logits"
+    check_label_slot(trace, "a prediction", advice)
     if trace.slots is not None:
         return trace.slots
     if trace.read_out is None:
@@ -46,6 +48,15 @@ def layer_predictions(trace: Trace, sign: float = -1.0) -> Array:  # [L+1]
 def predict(trace: Trace, sign: float = -1.0) -> Array:  # []
     """ŷ, the last of the layer predictions."""
     return layer_predictions(trace, sign)[-1]
+
+
+def check_label_slot(trace: Walk, needed_by: str, instead: str) -> None:
+    """Raise if a model has left a plain Walk, in which no coordinate is a label."""
+    if not isinstance(trace, Trace):
+        raise TypeError(
+            f"{needed_by} needs a label slot, which the {type(trace).__name__} of this forward "
+            f"lacks: {instead}"
+        )
 
 
 def check_stream(width: int, needed_by: str) -> None:

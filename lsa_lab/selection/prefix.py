@@ -14,10 +14,15 @@ over the checkpoints z_1, ..., z_C of its training. ``training.fit`` trains it a
     run = fit(training, init(key, recipe.prefix_length, e), key, chunk=recipe.chunk(m),
               watch=lambda prefix: prefix)
     gradients = prefix_gradients(forward, params, run.history["watch"][:-1], pool)
+
+Any other learner comes as loss(prefix, params, example) -> [], whatever a prefix and an example
+are: ``mean_loss`` in the place of ``batch_loss`` and ``example_gradients`` of ``prefix_gradients``,
+which are these two with the squared error above (``lm.prefix.loss`` is a decoder's cross-entropy).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import chex
 import jax
@@ -26,10 +31,11 @@ import optax
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab.models.trace import Trace, predict
+from lsa_lab.arguments import check_at_least
+from lsa_lab.models.trace import Trace, check_label_slot, predict
 from lsa_lab.tasks.pools import Pool
 
-_BATCH = 256  # examples differentiated at a time: memory
+Loss = Callable[[Array, Any, Any], Array]  # (prefix, params, example) -> []
 
 
 @dataclass(frozen=True)
@@ -103,8 +109,57 @@ def example_loss(
     demonstrations: Array | None = None,  # [n, e]
 ) -> Array:  # []
     """ℓ(z) = ½ (ŷ - y)², ŷ the model's answer to x after the prefix."""
-    predicted = predict(forward(params, tokens(prefix, x, demonstrations)))
-    return (predicted - y) ** 2 / 2
+    trace = forward(params, tokens(prefix, x, demonstrations))
+    advice = "give mean_loss and example_gradients a loss(prefix, params, example) of your own"
+    check_label_slot(trace, "example_loss", advice)
+    return (predict(trace) - y) ** 2 / 2
+
+
+def mean_loss(
+    loss: Loss,
+    params: chex.ArrayTree,
+    prefix: Array,  # [k, D]
+    examples: Any,  # every leaf [B, ...]
+    *,
+    together: int | None = None,
+) -> Array:  # []
+    """The mean loss of a batch's examples: all at once, or ``together`` of them at a time.
+
+    In parts its derivative too is taken in the memory of one part: each is run again for it.
+    """
+
+    def of_example(example: Any) -> Array:
+        return loss(prefix, params, example)
+
+    if together is None:
+        return jax.vmap(of_example)(examples).mean()
+    check_at_least(together, "together")
+    return jax.lax.map(jax.checkpoint(of_example), examples, batch_size=together).mean()
+
+
+def example_gradients(
+    loss: Loss,
+    params: chex.ArrayTree,
+    checkpoints: Array,  # [C, k, D]
+    examples: Any,  # every leaf [m, ...]
+    *,
+    together: int = 256,
+) -> Array:  # [m, C·k·D]
+    """Every example's ∇loss at every checkpoint, side by side: what ``match`` takes.
+
+    ``together`` examples are differentiated at a time: memory.
+    """
+    check_at_least(together, "together")
+    checkpoints = jnp.asarray(checkpoints)
+    chex.assert_rank(checkpoints, 3, custom_message="checkpoints are [C, k, e]")
+
+    def gradients(example: Any) -> Array:  # [C·k·D]
+        def of_prefix(prefix: Array) -> Array:
+            return loss(prefix, params, example)
+
+        return jax.vmap(jax.grad(of_prefix))(checkpoints).ravel()
+
+    return jax.lax.map(gradients, examples, batch_size=together)
 
 
 def batch_loss(
@@ -115,11 +170,8 @@ def batch_loss(
     demonstrations: Array | None = None,  # [n, e]
 ) -> Array:  # []
     """The mean loss of a batch's examples, each in a prompt of its own: what ``fit`` minimises."""
-
-    def loss(x: Array, y: Array) -> Array:
-        return example_loss(forward, params, prefix, x, y, demonstrations)
-
-    return jax.vmap(loss)(batch.x, batch.y).mean()
+    loss = _squared_error(forward, demonstrations)
+    return mean_loss(loss, params, prefix, (batch.x, batch.y))
 
 
 def prefix_gradients(
@@ -128,18 +180,20 @@ def prefix_gradients(
     checkpoints: Array,  # [C, k, e]
     pool: Pool,
     demonstrations: Array | None = None,  # [n, e]
+    *,
+    together: int = 256,
 ) -> Array:  # [m, C·k·e]
     """Every example's gradient at every checkpoint, checkpoint after checkpoint."""
-    checkpoints = jnp.asarray(checkpoints)
-    chex.assert_rank(checkpoints, 3, custom_message="checkpoints are [C, k, e]")
+    loss = _squared_error(forward, demonstrations)
+    examples = (pool.x, pool.y)
+    return example_gradients(loss, params, checkpoints, examples, together=together)
 
-    def gradients(example: tuple[Array, Array]) -> Array:  # [C·k·e]
-        def loss(prefix: Array) -> Array:
-            return example_loss(forward, params, prefix, *example, demonstrations)
 
-        return jax.vmap(jax.grad(loss))(checkpoints).ravel()
+def _squared_error(forward: Callable[..., Trace], demonstrations: Array | None) -> Loss:
+    def loss(prefix: Array, params: Any, example: tuple[Array, Array]) -> Array:
+        return example_loss(forward, params, prefix, *example, demonstrations)
 
-    return jax.lax.map(gradients, (pool.x, pool.y), batch_size=_BATCH)
+    return loss
 
 
 def linear_loss(weights: Array, batch: Pool) -> Array:  # [d] -> []

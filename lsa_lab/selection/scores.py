@@ -2,6 +2,8 @@
 
 A pool is demonstration tokens e_i = [x_i, y_i], [m, e]; a query is x_query [d], or its token
 [x_query, 0] where weights act on it. A score is for one query; ``score_queries`` takes many.
+Demonstrations of several tokens, and tokens without a label, have ``cosine`` and the sizes of a
+flow by spans, exp(amplification.log_sizes(flow, spans)) [L, m].
 """
 
 from collections.abc import Callable
@@ -63,9 +65,15 @@ def relevance(pool: Array, query: Array) -> Array:  # [m]
 
 def similarity(pool: Array, query: Array) -> Array:  # [m]
     """The cosine between x_i and x_query; 0 where either is zero."""
-    x, query = _near_one(_covariates(pool, query)), _near_one(query)
-    product = jnp.linalg.norm(x, axis=-1) * jnp.linalg.norm(query)
-    return jnp.where(product > 0, x @ query / jnp.where(product > 0, product, 1), 0)
+    return cosine(_covariates(pool, query), query)
+
+
+def cosine(rows: Array, row: Array) -> Array:  # [m, p], [p] -> [m]
+    """``similarity`` of rows without a label, such as embeddings of texts."""
+    chex.assert_shape(row, (_matrix(rows).shape[1],), custom_message="one row [p], p as in rows")
+    rows, row = _near_one(rows), _near_one(row)
+    product = jnp.linalg.norm(rows, axis=-1) * jnp.linalg.norm(row)
+    return jnp.where(product > 0, rows @ row / jnp.where(product > 0, product, 1), 0)
 
 
 def _near_one(rows: Array) -> Array:  # [..., d] -> [..., d]

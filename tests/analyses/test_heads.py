@@ -252,3 +252,61 @@ def test_what_has_no_meaning_is_refused(call, message):
 def test_arrays_that_do_not_fit_are_refused(call, message):
     with pytest.raises(AssertionError, match=message):
         call()
+
+
+@pytest.mark.parametrize("together", [1, 5, 64])
+def test_masks_side_by_side_are_a_matter_of_memory(together):
+    found = heads.importance(additive, L, H, together=together)
+    np.testing.assert_allclose(found, WORTH, atol=1e-10)
+    run = head_subsets.greedy(additive, L, H, together=together)
+    np.testing.assert_array_equal(run.layers * H + run.heads, np.argsort(WORTH.ravel())[:-1])
+    with pytest.raises(ValueError, match="together = 0: it is at least 1"):
+        heads.losses(additive, jnp.ones((1, L, H)), together=0)
+
+
+def test_the_first_order_estimate_is_exact_where_the_loss_is_linear_in_the_gates():
+    linear = heads.first_order(additive, L, H)
+    np.testing.assert_allclose(linear, heads.importance(additive, L, H), atol=1e-10)
+    # Signed: a head that does harm has a negative estimate.
+    harmful = heads.first_order(lambda mask: additive(mask) + 5 * mask[0, 1], L, H)
+    np.testing.assert_allclose(harmful - linear, np.eye(1, L * H, 1).reshape(L, H) * -5, atol=1e-12)
+    # Control: where heads work together it is another number.
+    curved = heads.first_order(lambda mask: paired(mask) ** 2, 1, H)
+    exact = heads.importance(lambda mask: paired(mask) ** 2, 1, H)
+    np.testing.assert_allclose(curved, [[6, 6, 2, 0]], atol=1e-10)  # 2 loss Δ, loss = 1
+    np.testing.assert_allclose(exact, [[15, 15, 3, 0]], atol=1e-10)
+
+
+def test_the_first_order_estimate_is_the_slope_of_a_models_risk():
+    _, config, _, targets = model()
+
+    def loss(mask):
+        predictions = jax.vmap(traces.predict)(ablated(mask))
+        return jnp.mean(jnp.tanh(predictions - targets) ** 2)
+
+    found = heads.first_order(loss, config.num_layers, config.num_heads)
+    small = 1e-6
+    for layer, head in ((0, 2), (2, 0)):
+        shut = jnp.ones((3, 4)).at[layer, head].add(-small)
+        slope = (loss(shut) - loss(jnp.ones((3, 4)))) / small
+        np.testing.assert_allclose(found[layer, head], slope, rtol=1e-3, atol=1e-7)
+    assert not found[1:, 1:].any()  # absent
+
+
+def test_a_mean_over_prompts_of_several_lengths_counts_no_padding():
+    writes = jnp.asarray(np.random.default_rng(3).normal(size=(3, 1, 2, 4, 5)))
+    lengths = jnp.array([2, 3, 2])
+    fill = heads.mean_fill(writes, lengths)
+    np.testing.assert_allclose(fill[:, :, :2], writes[..., :2, :].mean(0), atol=1e-12)
+    np.testing.assert_allclose(fill[:, :, 2], writes[1, :, :, 2], atol=1e-12)
+    assert not fill[:, :, 3].any()
+    assert abs(heads.mean_fill(writes)[:, :, 2] - fill[:, :, 2]).max() > 0.1  # control
+    full = heads.mean_fill(writes, jnp.full(3, 4))
+    np.testing.assert_allclose(full, heads.mean_fill(writes), atol=1e-12)
+    np.testing.assert_array_equal(
+        heads.resampled_fill(writes, jnp.full(3, 4)), heads.resampled_fill(writes)
+    )
+    with pytest.raises(ValueError, match="lengths 2 to 3, and a place of one is padding of ano"):
+        heads.resampled_fill(writes, lengths)
+    with pytest.raises(AssertionError, match="one for each prompt"):
+        heads.mean_fill(writes, lengths[:2])

@@ -215,3 +215,27 @@ def test_too_many_picks_and_subsets_are_refused():
         oracles.best_subset(lambda indices: jnp.zeros(()), 100, 5)
     with pytest.raises(ValueError, match="size = 4 of 3"):
         oracles.best_subset(lambda indices: jnp.zeros(()), 3, 4)
+
+
+@pytest.mark.parametrize("together", [1, 5])
+def test_how_many_are_tried_at_a_time_is_a_matter_of_memory(together):
+    pool, query, w = draw()
+
+    def error(chosen):
+        return squared_error(pool, query, query @ w, chosen)
+
+    start = mark(np.array([1, 4]))
+    few = oracles.leave_one_out(error, start, together=together)
+    np.testing.assert_allclose(few, oracles.leave_one_out(error, start), atol=1e-12)
+
+    def of_subset(indices):
+        return error(mark(indices))
+
+    few, whole = (oracles.best_subset(of_subset, M, 2, together=t) for t in (together, 256))
+    np.testing.assert_array_equal(few[0], whole[0])
+    for call in (
+        lambda: oracles.leave_one_out(error, start, together=0),
+        lambda: oracles.best_subset(of_subset, M, 2, together=0),
+    ):
+        with pytest.raises(ValueError, match="together = 0: it is at least 1"):
+            call()

@@ -114,3 +114,54 @@ def test_fit_trains_a_prefix_and_keeps_its_checkpoints():
     gradients = prefix.prefix_gradients(linear_attention.forward, params, checkpoints, POOL)
     chosen = match(gradients, 8)
     assert chosen.objective < 0.5 * chosen.certificate.random
+
+
+def cross_entropy(soft_prompt, params, example):
+    """A loss of no squared error, whose example is a dict."""
+    shown = prefix.tokens(soft_prompt, example["x"])
+    score = predict(FORWARD(params, shown))
+    return -jax.nn.log_sigmoid(jnp.where(example["label"], score, -score))
+
+
+EXAMPLES = {"x": POOL.x, "label": POOL.y > 0}
+
+
+@pytest.mark.parametrize("together", [1, 7, 256])
+def test_gradients_of_any_loss_are_its_slopes(together):
+    found = jax.jit(partial(prefix.example_gradients, cross_entropy, together=together))(
+        PARAMS, CHECKPOINTS, EXAMPLES
+    )
+    assert found.shape == (M, 3 * 4 * (D + 1))
+    whole = jax.jit(jax.grad(partial(prefix.mean_loss, cross_entropy, PARAMS)))
+    for c, checkpoint in enumerate(CHECKPOINTS):
+        mean = found.mean(0).reshape(CHECKPOINTS.shape)[c]
+        np.testing.assert_allclose(mean, whole(checkpoint, EXAMPLES), rtol=1e-9, atol=1e-12)
+    # Control: the gradients of the squared error are others.
+    squared = prefix.prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL)
+    assert abs(squared - found).max() > 1e-3
+
+
+def test_the_squared_error_of_prompts_is_one_such_loss():
+    def squared(soft_prompt, params, example):
+        return prefix.example_loss(FORWARD, params, soft_prompt, *example)
+
+    found = prefix.example_gradients(squared, PARAMS, CHECKPOINTS, (POOL.x, POOL.y))
+    np.testing.assert_array_equal(
+        found, prefix.prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL)
+    )
+    few = prefix.prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL, together=3)
+    np.testing.assert_allclose(few, found, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("together", [1, 16])
+def test_a_mean_in_parts_is_the_mean_and_so_is_its_slope(together):
+    means = [
+        jax.jit(jax.value_and_grad(partial(prefix.mean_loss, cross_entropy, PARAMS, together=t)))(
+            CHECKPOINTS[0], EXAMPLES
+        )
+        for t in (None, together)
+    ]
+    np.testing.assert_allclose(means[0][0], means[1][0], rtol=1e-12)
+    np.testing.assert_allclose(means[0][1], means[1][1], rtol=1e-9, atol=1e-13)
+    with pytest.raises(ValueError, match="together = 0"):
+        prefix.mean_loss(cross_entropy, PARAMS, CHECKPOINTS[0], EXAMPLES, together=0)

@@ -222,3 +222,13 @@ def test_sizes_and_shapes_that_do_not_fit_are_refused():
         scores.label_slot_flow(jnp.ones((L, M, E)))
     with pytest.raises(AssertionError, match="x_query, 0"):
         scores.grads(scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], pool), query)
+
+
+def test_rows_without_a_label_have_a_cosine_too():
+    pool, query, _, _ = draw()
+    np.testing.assert_array_equal(
+        scores.cosine(pool[:, :-1], query), scores.similarity(pool, query)
+    )
+    assert abs(scores.cosine(pool, jnp.append(query, 1.0)) - scores.similarity(pool, query)).max()
+    with pytest.raises(AssertionError, match=r"one row \[p\], p as in rows"):
+        scores.cosine(pool, query)

@@ -1,15 +1,4 @@
-"""The flow from each demonstration to the answer, layer by layer, and how much its order sharpens.
-
-A1 measures a demonstration by the gradient that flows from it to the prediction, and holds that
-depth enlarges the ratio between a strong demonstration and a weak one (docs/theory, "The
-amplification theorem"). The flow is a derivative and exists for every model; the ratio is a number
-to look at, not a theorem. Shares of the total, and fractions over many prompts, are in
-``disparity``.
-
-Everywhere ``forward(params, tokens)`` takes the merged tokens of ``prompts.tokens``: a model with a
-config comes as ``functools.partial(transformer.forward, config=config)``, a mask likewise, and a
-model of interleaved tokens after a function that interleaves them.
-"""
+"""Flows: from demonstrations or any tokens, to predictions, query tokens and other readings."""
 
 from collections.abc import Callable
 
@@ -19,13 +8,31 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import prompts
+from lsa_lab.arguments import check_at_least
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.models.trace import Trace, check_stream, layer_predictions, predict
 from lsa_lab.prompts import Prompt
 
 Forward = Callable[..., Trace]  # (params, tokens [T, e]) -> Trace
+Read = Callable[[Array], Array]  # tokens [T, D] -> [L], a number for each layer, or for a few
 
-_TOGETHER = 32  # Hessian-vector products that are in memory at once
+
+def flow(read: Read, tokens: Array, *, together: int | None = None) -> Array:  # [L, T, D]
+    """∂ read(tokens)_l / ∂ token_i: the flow from every token to what ``read`` makes of each layer.
+
+    One reverse pass with L cotangents, ``together`` of them at a time if all are too large; what
+    ``read`` does not return costs no pass. Where tokens hold fewer than L numbers, a forward pass.
+    """
+    chex.assert_rank(tokens, 2, custom_message="tokens are one prompt's [T, D]; use jax.vmap")
+    shape = jax.eval_shape(read, tokens).shape
+    if len(shape) != 1:
+        raise ValueError(f"read returned shape {shape}: it is [L], one number for each layer")
+    if together is None:
+        return _jacobian(read, tokens)
+    check_at_least(together, "together")
+    numbers, pull = jax.vjp(read, tokens)
+    basis = jnp.eye(len(numbers), dtype=numbers.dtype)
+    return jax.lax.map(lambda cotangent: pull(cotangent)[0], basis, batch_size=together)
 
 
 def demonstration_flow(
@@ -40,7 +47,7 @@ def demonstration_flow(
     def read(demonstrations: Array) -> Array:  # [L]
         return layer_predictions(_run(forward, params, prompt, demonstrations), sign)[1:]
 
-    return _jacobian(read, _demonstrations(prompt))
+    return flow(read, _demonstrations(prompt))
 
 
 def token_flow(
@@ -81,49 +88,21 @@ def moment_token_flow(
     return jnp.moveaxis(_through_the_moment(params, prompt, lambda stream: stream), 1, -1)
 
 
-def log_sizes(flow: Array) -> Array:  # [L, n]
-    """log |flow_i| in every layer, -∞ where nothing flows; no square overflows or vanishes."""
-    chex.assert_rank(
-        flow,
-        3,
-        custom_message="a flow is [L, n, e]; use jax.vmap for a batch of prompts, and give the "
-        "flow to the whole query token as flow.reshape(L, n, -1)",
-    )
-    largest = jax.lax.stop_gradient(jnp.abs(flow).max(-1))
-    scale = jnp.where(jnp.isfinite(largest) & (largest > 0), largest, 1)
-    return jnp.log(scale) + jnp.log(jnp.linalg.norm(flow / scale[..., None], axis=-1))
-
-
-def log_ratio(flow: Array) -> Array:  # [L]
-    """log |flow_i| - log |flow_j| in every layer, i strongest and j weakest at the first.
-
-    Of two demonstrations this is the logarithm of A1's G_l(d_1)/G_l(d_2), d_1 being the one that is
-    ahead after one layer: it starts at or above 0, amplification is its growth, and below 0 the
-    order has flipped. Infinite or NaN where a flow is zero or has overflown. The demonstrations
-    may share a prompt or, as A1's do, be alone in prompts of their own, their flows stacked.
-    """
-    logs = _compared(flow)
-    order = jnp.argsort(logs[0])  # a NaN comes last and makes the first layer's ratio NaN
-    return logs[:, order[-1]] - logs[:, order[0]]
-
-
-def amplification_ratio(flow: Array) -> Array:  # [L]
-    """exp ``log_ratio``: |flow_i| / |flow_j|, A1's G_l(d_1)/G_l(d_2).
-
-    docs/theory, "The amplification theorem".
-    """
-    return jnp.exp(log_ratio(flow))
-
-
 def interactions(
-    forward: Forward, params: chex.ArrayTree, prompt: Prompt, sign: float = -1.0
+    forward: Forward,
+    params: chex.ArrayTree,
+    prompt: Prompt,
+    sign: float = -1.0,
+    *,
+    together: int = 32,
 ) -> Array:  # [n, n]
     """∂²ŷ/∂α_i∂α_j = e_iᵀ (∂²ŷ/∂e_i∂e_j) e_j at α = 1, demonstration i entering as α_i e_i.
 
     Positive where one demonstration helps another to raise ŷ, and zero between demonstrations that
     add up, as all do in one linear layer. Closing a gate removes a demonstration from merged linear
     attention (n unchanged); softmax still reads the zero token that is left. n Hessian-vector
-    products, forward over reverse, of one linearisation. Defined here; the measure is not A1's.
+    products of one linearisation, forward over reverse, ``together`` of them at a time. Defined
+    here; the measure is not A1's.
     """
     demonstrations = _demonstrations(prompt)
     num = demonstrations.shape[0]
@@ -131,9 +110,10 @@ def interactions(
     def read(gates: Array) -> Array:  # [n] -> []
         return predict(_run(forward, params, prompt, gates[:, None] * demonstrations), sign)
 
+    check_at_least(together, "together")
     ones = jnp.ones(num, demonstrations.dtype)
     _, product = jax.linearize(jax.grad(read), ones)
-    return jax.lax.map(product, jnp.diag(ones), batch_size=min(num, _TOGETHER))
+    return jax.lax.map(product, jnp.diag(ones), batch_size=min(num, together))
 
 
 def _through_the_moment(
@@ -169,13 +149,7 @@ def _run(forward: Forward, params: chex.ArrayTree, prompt: Prompt, demonstration
         raise TypeError(
             f"forward returned {type(trace).__name__}, not the Trace of a model: give "
             "linear_attention.forward, functools.partial(transformer.forward, config=config), or "
-            "interop.as_forward(function)"
+            "interop.as_forward(function), and use amplification.flow(read, tokens) where there is "
+            "no label slot"
         )
     return trace
-
-
-def _compared(flow: Array) -> Array:  # [L, n]
-    logs = log_sizes(flow)
-    if logs.shape[1] < 2:
-        raise ValueError("flow has n = 1: a ratio compares at least two demonstrations")
-    return logs
