@@ -1,5 +1,7 @@
 """The searches on a toy whose best edit is known, and their honesty about selection."""
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -198,3 +200,36 @@ def test_condition_numbers_of_several_matrices_are_their_largest():
     }
     assert clipping.condition_numbers(params, "w_kq").tolist() == pytest.approx([1, 3])
     assert (clipping.condition_numbers(params, "attention") > 1e15).all()
+
+
+@pytest.mark.parametrize("find", [clipping.search, clipping.search_everywhere, clipping.compose])
+def test_the_errors_of_an_edit_may_be_judged_layer_by_layer(find, tmp_path):
+    """As those of a large model are: a matrix of one layer is decomposed when it is cut."""
+    params = {name: jnp.asarray(matrix) for name, matrix in PARAMS.items()}
+    calls = []
+
+    def errors(pieces, keep, prompts):
+        calls.append(keep)
+        layers = [clipping.rebuild_layer(params, pieces, keep, layer) for layer in range(L)]
+        return risk({"mlp_in": jnp.stack([layer["mlp_in"] for layer in layers])}, prompts)
+
+    modules = "mlp_in" if find is clipping.search else ["mlp_in"]
+    options = {"modules": modules, "rates": RATES}
+    prompts = prompts_of(0, 0.05), prompts_of(1, 0.05)
+    expected = find(risk, params, *prompts, **options)
+    split = functools.partial(clipping.Factors, tmp_path)
+    found = find(None, params, *prompts, split=split, errors=errors, **options)
+    assert found.edits == expected.edits
+    assert found.forward_passes == expected.forward_passes == len(calls) * B
+    assert found.test_gain == pytest.approx(expected.test_gain)
+    assert len(list(tmp_path.glob("*.svd"))) == L
+    for wrong in ({"errors": errors}, {"risk": None}):
+        given = {"risk": risk} | wrong
+        with pytest.raises(ValueError, match="give a risk of params, or errors of an edit"):
+            find(given.pop("risk"), params, *prompts, **options, **given)
+
+
+def test_condition_numbers_are_read_from_factors(tmp_path):
+    factors = clipping.Factors(tmp_path, PARAMS, "mlp_in")
+    found = clipping.condition_numbers(PARAMS, "mlp_in", factors)
+    np.testing.assert_allclose(found, clipping.condition_numbers(PARAMS, "mlp_in"), rtol=1e-12)

@@ -5,25 +5,29 @@ docs/theory, "The search for a rate".
 The gain of an edit is the average over prompts of (error without it) - (error with it), on the same
 prompts. The edit with the largest gain on validation prompts is tested once on others. What the
 validation gain has more than the test gain is what selection alone has won.
+
+A large model has ``split=partial(Factors, folder)`` and, in place of the risk of whole params,
+errors(pieces, keep, prompts): those of an edit, however it is run (``rebuild_layer``, lm.halts).
 """
 
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.analyses.clipping.edits import Edit, Risk, several
+from lsa_lab.analyses.clipping.factors import Factors
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition
-from lsa_lab.analyses.clipping.splits import Split, by_singular_value
-from lsa_lab.analyses.clipping.trials import Average, Search, Trial
-from lsa_lab.models import leaves
+from lsa_lab.analyses.clipping.splits import Pieces, Split, by_singular_value
+from lsa_lab.analyses.clipping.trials import Average, Errors, Search, Trial
 
 Place = tuple[tuple[int, ...], tuple[str, ...]]  # layers, and modules cut together in each
 
 
 def search(
-    risk: Risk,
+    risk: Risk | None,
     params: Any,
     validation: Any,
     test: Any,
@@ -33,23 +37,27 @@ def search(
     top_k: int = 2,
     average: Average = "mean",
     split: Split = by_singular_value,
+    errors: Errors | None = None,
 ) -> Search:
     """A2's Algorithm 1: of the ``top_k`` layers by condition number the deepest, at its best rate.
 
     One module, or several together, is fixed by the caller, as in A2, which leaves k open. The
     smallest of equally good rates wins; all of them include "no cut". See ``condition_numbers``.
     """
-    conditions = condition_numbers(params, modules)
+    pieces = split(params, several(modules))
+    is_exact = split is by_singular_value or isinstance(pieces, Factors)
+    conditions = condition_numbers(params, modules, pieces if is_exact else None)
     if not 1 <= top_k <= len(conditions):
         raise ValueError(f"top_k is {top_k}: this model has {len(conditions)} layers")
     order = sorted(range(len(conditions)), key=lambda layer: (conditions[layer], layer))
     deepest = max(order[-top_k:])
     places: list[Place] = [((deepest,), several(modules))]
-    return _best_of(risk, params, validation, test, places, rates, average, split)
+    trial = Trial(risk, params, validation, pieces, average, errors)
+    return _best_of(trial, test, places, rates)
 
 
 def search_everywhere(
-    risk: Risk,
+    risk: Risk | None,
     params: Any,
     validation: Any,
     test: Any,
@@ -58,17 +66,19 @@ def search_everywhere(
     rates: Sequence[Rate] = RATES,
     average: Average = "mean",
     split: Split = by_singular_value,
+    errors: Errors | None = None,
 ) -> Search:
     """The best single edit over all layers, all of ``modules`` and all rates.
 
     Of equally good ones that with the smallest rate wins, then the first layer.
     """
-    places = _places(params, modules)
-    return _best_of(risk, params, validation, test, places, rates, average, split)
+    pieces = split(params, _flat(modules))
+    trial = Trial(risk, params, validation, pieces, average, errors)
+    return _best_of(trial, test, _places(pieces, modules), rates)
 
 
 def compose(
-    risk: Risk,
+    risk: Risk | None,
     params: Any,
     validation: Any,
     test: Any,
@@ -77,6 +87,7 @@ def compose(
     rates: Sequence[Rate] = RATES,
     average: Average = "mean",
     split: Split = by_singular_value,
+    errors: Errors | None = None,
 ) -> Search:
     """One edit after the other from the last layer to the first, each kept if it gains more.
 
@@ -84,10 +95,10 @@ def compose(
     the best rate after the edits chosen so far.
     """
     pieces = split(params, _flat(modules))
-    trial = Trial(risk, params, validation, pieces, average)
+    trial = Trial(risk, params, validation, pieces, average, errors)
     edits: tuple[Edit, ...] = ()
     best = 0.0
-    for layers, together in reversed(_places(params, modules)):
+    for layers, together in reversed(_places(pieces, modules)):
         further = [Edit(layers, together, rate) for rate in _ascending(rates)]
         candidates = [(*edits, edit) for edit in further if trial.cuts(edits, edit)]
         if not candidates:
@@ -99,29 +110,21 @@ def compose(
     return trial.verdict(edits, best, test)
 
 
-def condition_numbers(params: Any, modules: str | Sequence[str]) -> np.ndarray:  # [L]
+def condition_numbers(
+    params: Any, modules: str | Sequence[str], pieces: Pieces | None = None
+) -> np.ndarray:  # [L]
     """s_1/s_min of each layer; of several matrices or heads the largest. Rank-deficient: infinity.
 
-    Of merged weights and of stacked heads it is that of the matrix as it is cut (``splits``).
+    Merged weights and stacked heads have that of the matrix as it is cut (``splits``). ``pieces``:
+    those by singular value, such as ``Factors``, where they are at hand.
     """
-    pieces = by_singular_value(params, modules)
-    every = [np.asarray(condition(piece.values)) for piece in pieces.values()]
+    terms: Any = by_singular_value(params, modules) if pieces is None else pieces
+    every = [np.asarray(condition(jnp.asarray(piece.values))) for piece in terms.values()]
     return np.stack([c.reshape(len(c), -1).max(-1) for c in every]).max(0)
 
 
-def _best_of(
-    risk: Risk,
-    params: Any,
-    validation: Any,
-    test: Any,
-    places: list[Place],
-    rates: Sequence[Rate],
-    average: Average,
-    split: Split,
-) -> Search:
+def _best_of(trial: Trial, test: Any, places: list[Place], rates: Sequence[Rate]) -> Search:
     """The best single edit, candidates standing in the order in which ties are settled."""
-    pieces = split(params, _flat([together for _, together in places]))
-    trial = Trial(risk, params, validation, pieces, average)
     candidates = [
         (Edit(layers, together, rate),) for rate in _ascending(rates) for layers, together in places
     ]
@@ -132,9 +135,9 @@ def _best_of(
     return trial.verdict((), 0.0, test)
 
 
-def _places(params: Any, modules: Sequence) -> list[Place]:
+def _places(pieces: Pieces, modules: Sequence) -> list[Place]:
     """Each layer by itself with each of ``modules``, the first layer first."""
-    num_layers = next(iter(leaves.matrices(params, _flat(modules)).values())).shape[0]
+    num_layers = next(iter(pieces.values())).places[0]
     return [((layer,), several(module)) for layer in range(num_layers) for module in modules]
 
 

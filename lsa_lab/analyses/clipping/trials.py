@@ -1,5 +1,6 @@
 """One search: candidates judged on validation prompts, the winner tested once on others."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -17,6 +18,7 @@ from lsa_lab.analyses.clipping.edits import (
 from lsa_lab.analyses.clipping.splits import Masks, Pieces
 
 Average = Literal["mean", "median"]
+Errors = Callable[[Pieces, Masks, Any], Any]  # (pieces, places kept, prompts [B]) -> errors [B]
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,21 @@ class Search:
 class Trial:
     """The validation prompts, the errors of the unclipped model on them, and what was spent."""
 
-    def __init__(self, risk: Risk, params: Any, validation: Any, pieces: Pieces, average: Average):
+    def __init__(
+        self,
+        risk: Risk | None,
+        params: Any,
+        validation: Any,
+        pieces: Pieces,
+        average: Average,
+        errors: Errors | None = None,
+    ):
         if average not in get_args(Average):
             raise ValueError(f"average is {average!r}; choose one of {get_args(Average)}")
-        self.risk, self.params, self.pieces, self.validation = risk, params, pieces, validation
+        if (risk is None) == (errors is None):
+            raise ValueError("give a risk of params, or errors of an edit with the risk None")
+        self.params, self.pieces, self.validation = params, pieces, validation
+        self.errors = errors or functools.partial(errors_after, risk, params)
         self.average: Callable = getattr(np, average)
         self.interval = {"mean": claims.mean_interval, "median": claims.median_interval}[average]
         self.base = _finite(self._errors(self._masks(()), validation), "the unclipped model")
@@ -96,7 +109,7 @@ class Trial:
         return masks
 
     def _errors(self, keep: Masks, batch: Any) -> np.ndarray:  # [B]
-        return np.asarray(errors_after(self.risk, self.params, self.pieces, keep, batch), float)
+        return np.asarray(self.errors(self.pieces, keep, batch), float)
 
 
 def _finite(errors: np.ndarray, whose: str) -> np.ndarray:
