@@ -69,9 +69,9 @@ def caption(dataset) -> str:
         f"{flat[1]:+.3f} (MLP); at {high:g} layer {shallow} leaves an AUC of {left[0]:.2f} and "
         f"{left[1]:.2f}. "
         f"a, b: change by the layer that is clipped, and the rate; solid: attention, dashed: MLP; "
-        f"bands: 95 % over sets. c: gains of the edit that is best for the other sets, beside contextual "
-        f"calibration and a threshold fitted on other sentences, of the unclipped model. d: by "
-        f"demonstrations. e, f: {judged_panel.KEY}. Appendix: g: cross-entropy after the best "
-        f"constant shift; h: single matrices clipped at {config.matrix_rate:g}. {titles}; "
+        f"bands: 95 % over sets. c: gains of the edit that is best for the other sets, beside "
+        f"contextual calibration and a threshold fitted on other sentences, of the unclipped "
+        f"model. d: by demonstrations. e, f: {judged_panel.KEY}. Appendix: g: cross-entropy after "
+        f"the best constant shift; h: single matrices clipped at {config.matrix_rate:g}. {titles}; "
         f"{config.runs} sets of {config.shots} demonstrations, {config.fresh} fresh sentences each."
     )
