@@ -69,6 +69,7 @@ TREES = {  # the pages below a page that a forge shows as it is
             "does_depth_amplify",
             "choose_demonstrations",
             "bring_your_own_model",
+            "a_language_model",
             "your_own_experiment",
         )
     ],
