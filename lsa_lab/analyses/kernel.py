@@ -41,7 +41,8 @@ def softmax_update(
 ) -> SoftmaxUpdate:
     """The weighted demonstrations and the normaliser with which one head reads one query.
 
-    The query is no key. Heads add up; any token may stand as the query.
+    The query is no key. Heads add up; any token may stand as the query. Biases and places that turn
+    queries and keys are no part of this: there W_K and W_Q differ from token to token.
     """
     chex.assert_rank(
         demonstrations, 2, custom_message="demonstrations are [n, e]; use jax.vmap for a batch"

@@ -45,7 +45,7 @@ def flow_times_input(flow: Array, pool: Array) -> Array:  # [m, e] x 2 -> [m]
 
 
 def label_slot_flow(flow: Array) -> Array:  # [m, e] -> [m]
-    """|∂ŷ/∂y_i|: the flow from the label alone."""
+    """|∂ŷ/∂y_i|: the flow from the label alone, which is the last coordinate of a merged token."""
     return jnp.abs(_matrix(flow)[:, -1])
 
 

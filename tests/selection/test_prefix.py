@@ -165,3 +165,11 @@ def test_a_mean_in_parts_is_the_mean_and_so_is_its_slope(together):
     np.testing.assert_allclose(means[0][1], means[1][1], rtol=1e-9, atol=1e-13)
     with pytest.raises(ValueError, match="together = 0"):
         prefix.mean_loss(cross_entropy, PARAMS, CHECKPOINTS[0], EXAMPLES, together=0)
+
+
+def test_batches_of_any_examples_are_drawn_alike():
+    drawn = prefix.sample_batch(jax.random.key(4), {"x": POOL.x, "label": POOL.y}, 9)
+    batch = prefix.sample_batch(jax.random.key(4), POOL, 9)
+    np.testing.assert_array_equal(drawn["x"], batch.x)
+    np.testing.assert_array_equal(drawn["label"], batch.y)
+    assert batch.clean is None

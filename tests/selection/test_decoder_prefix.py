@@ -1,0 +1,71 @@
+"""A learnt prefix of a decoder: its gradients go through the same matching as those of prompts."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from lsa_lab.lm import prefix as lm_prefix
+from lsa_lab.lm import weights
+from lsa_lab.lm.config import Config
+from lsa_lab.selection import prefix
+from lsa_lab.selection.gradient_matching import match
+from lsa_lab.training import Training, fit
+
+CONFIG = Config(2, 4, 2, 2, 8, 10, 13, 32, rotary_width=2)
+PARAMS = weights.init(jax.random.key(0), CONFIG)
+LOSS = partial(lm_prefix.loss, config=CONFIG, label_ids=jnp.array([2, 7]))
+M, T = 12, 5
+
+
+def examples():
+    keys = jax.random.split(jax.random.key(1), 3)
+    return lm_prefix.Example(
+        ids=jax.random.randint(keys[0], (M, T), 0, 13),
+        last=jax.random.randint(keys[1], (M,), 1, T),
+        label=jax.random.randint(keys[2], (M,), 0, 2),
+    )
+
+
+EXAMPLES = examples()
+CHECKPOINTS = jax.random.normal(jax.random.key(2), (2, 3, 8))
+gradients_of = jax.jit(partial(prefix.example_gradients, LOSS), static_argnames="together")
+
+
+def test_each_example_has_its_own_slope():
+    found = gradients_of(PARAMS, CHECKPOINTS, EXAMPLES, together=5)
+    assert found.shape == (M, 2 * 3 * 8)
+    way, small, i = np.random.default_rng(0).normal(size=(3, 8)), 1e-5, 7
+    example = jax.tree.map(lambda leaf: leaf[i], EXAMPLES)
+    ends = [LOSS(CHECKPOINTS[1] + s * small * way, PARAMS, example) for s in (1, -1)]
+    slope = np.vdot(found[i].reshape(2, 3, 8)[1], way)
+    np.testing.assert_allclose((ends[0] - ends[1]) / (2 * small), slope, rtol=1e-6, atol=1e-9)
+    assert abs(np.vdot(found[i - 1].reshape(2, 3, 8)[1], way) - slope) > 1e-6  # another's
+
+
+def test_what_stands_after_the_text_is_of_no_effect():
+    after = jnp.arange(T)[None] > EXAMPLES.last[:, None]
+    padded = EXAMPLES.replace(ids=jnp.where(after, (EXAMPLES.ids + 5) % 13, EXAMPLES.ids))
+    assert (padded.ids != EXAMPLES.ids).any()
+    found = [gradients_of(PARAMS, CHECKPOINTS, e, together=5) for e in (EXAMPLES, padded)]
+    np.testing.assert_allclose(*found, atol=1e-13)
+    last = EXAMPLES.replace(last=jnp.full(M, T - 1))  # control: read at the padding
+    assert abs(gradients_of(PARAMS, CHECKPOINTS, last, together=5) - found[0]).max() > 1e-3
+
+
+def test_it_is_trained_by_fit_and_its_gradients_are_matched():
+    start = lm_prefix.init(jax.random.key(3), PARAMS, 3)
+    training = Training(
+        loss=lambda z, batch: prefix.mean_loss(LOSS, PARAMS, z, batch, together=4),
+        sample=lambda key: prefix.sample_batch(key, EXAMPLES, 8),
+        optimizer=optax.adam(0.05),
+        steps=30,
+    )
+    run = fit(training, start, jax.random.key(4), chunk=10, watch=lambda z: z)
+    whole = jax.jit(partial(prefix.mean_loss, LOSS, PARAMS))
+    assert whole(run.params, EXAMPLES) < whole(start, EXAMPLES)
+    checkpoints = run.history["watch"][:-1]
+    chosen = match(gradients_of(PARAMS, checkpoints, EXAMPLES, together=12), 4)
+    assert chosen.objective < chosen.certificate.random
