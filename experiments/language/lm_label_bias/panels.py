@@ -29,7 +29,7 @@ def plot_parts(ax, dataset, kind="task", edit=None):
     threshold, moved to give each label as often, does to the unclipped model."""
     edit = edit or strongest(results.config_of(dataset))
     changes, shifts, _ = (part.sel(edit=edit) for part in parts(dataset, kind))
-    limit = 1.1 * float(np.abs(changes).max().clip(0.05))
+    limit = 1.1 * max(0.05, float(np.abs(changes).max()), float(np.abs(shifts).max()))
     ax.plot([-limit, limit], [-limit, limit], color=style.BLACK, lw=0.8, ls="--", zorder=0)
     for (name, title), look in zip(titles(dataset, kind).items(), looks(), strict=False):
         place = {kind: name}
