@@ -20,7 +20,9 @@ class LanguageConfig:
     model: str = "smollm2"  # a source of lsa_lab.lm, "random", or a GGUF file or a folder
     model_name: str = "SmolLM2-135M, Q4_1"  # as captions and statements call it
     sha256: str = _SMOLLM2  # of the model's file
-    tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes", "imdb", "reuters")
+    tasks: tuple[tuple[str, TextTask], ...] = named(  # texts in classes, and how they are put
+        "rotten_tomatoes", "imdb", "reuters"
+    )
     shots: int = 4  # demonstrations before every sentence
     fresh: int = 200  # sentences of a run, in none of its demonstrations
     runs: int = 12  # sets of demonstrations, each with sentences of its own

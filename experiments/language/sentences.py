@@ -70,7 +70,7 @@ def alternating(demonstrations: Sentences) -> Sentences:
 
 
 def _invented(size: int = 128, length: int = 6) -> Sentences:
-    """Of one length, so that few programs are compiled."""
+    """Sentences of one length, so that few programs are compiled."""
     rng, labels = np.random.default_rng(0), np.arange(size) % 2
     texts = tuple(" ".join(rng.choice(INVENTED_WORDS, length)) for _ in range(size))
     return Sentences("invented sentences", texts, labels, ("negative", "positive"))

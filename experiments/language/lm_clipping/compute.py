@@ -21,8 +21,8 @@ class Readings:
         self.decoder, self.edits = decoder, Edits(decoder.params)
 
     def __call__(self, task, demonstrations, queries, edits):  # -> scores [B, C], readings [E, 3]
-        """Of the decoder as it is; of each edit (layer, module, rate), judged without the
-        content-free texts at the end of the queries."""
+        """The scores of the decoder as it is, and what those after each edit (layer, module, rate)
+        say of the queries without the content-free texts at their end."""
         template, labels = sentences.template(task), queries.labels[: -len(CONTENT_FREE)]
         questions = label_scores.questions(self.decoder, template, demonstrations, queries)
         layers = {layer for layer, *_ in edits}

@@ -19,7 +19,9 @@ class Config(LanguageConfig):
     some between them.
     """
 
-    tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes", "reuters")
+    tasks: tuple[tuple[str, TextTask], ...] = named(  # texts in classes, and how they are put
+        "rotten_tomatoes", "reuters"
+    )
     layers: tuple[int, ...] = (1, 5, 10, 15, 20, 25, 28)
     rates: tuple[float, ...] = (0.5, 0.9, 0.99)  # of clipping; every part is dropped too
     matrix_rate: float = 0.9  # of single matrices

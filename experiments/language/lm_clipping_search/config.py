@@ -24,7 +24,9 @@ class Config(LanguageConfig):
     wide_rates: tuple[float, ...] = (0.5, 0.9, 0.99)  # and its rates
     validation: int = 100  # sentences to search with; A2's sets have 200 to 8000
     fresh: int = 100  # others, for the one test
-    tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes", "reuters")
+    tasks: tuple[tuple[str, TextTask], ...] = named(  # texts in classes, and how they are put
+        "rotten_tomatoes", "reuters"
+    )
     seed: int = 18
     # Criteria.
     gain: float = 0.01  # of accuracy or AUC; at least this is an improvement
