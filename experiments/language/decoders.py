@@ -3,13 +3,15 @@
 import hashlib
 from pathlib import Path
 
-import jax
+import jax.numpy as jnp
+import numpy as np
 
 from experiments.language.language_config import RANDOM
 from experiments.language.sentences import INVENTED_WORDS
 from lsa_lab import lm
 from lsa_lab.lm import sources, tokens, weights
 from lsa_lab.lm.config import Config
+from lsa_lab.lm.decoder import Params
 from lsa_lab.lm.sources import SOURCES
 
 _WORDS = ("Review:", "Sentiment:", "negative", "positive", *INVENTED_WORDS)
@@ -36,8 +38,12 @@ def _sha256(path: Path) -> str:
 
 
 def _random() -> lm.Decoder:
-    """Four layers of width 16, of Llama's kind."""
+    """Four layers of width 16, of Llama's kind; NumPy draws them, so that nothing is compiled."""
     shape = dict(num_layers=4, num_heads=4, num_groups=2, key_width=4, width=16, mlp_width=32)
     config = Config(**shape, vocabulary=1 + len(_WORDS), context=256, rotary_width=4, tied=True)
-    params = weights.init(jax.random.key(0), config, "float32")
-    return lm.Decoder(config, params, tokens.of_words(_WORDS))
+    rng, leaves = np.random.default_rng(0), {}
+    for name, size in weights.shapes(config).items():
+        normal = rng.standard_normal(size, np.float32)
+        scaled = 1 + 0.1 * normal if name.endswith("_scale") else normal * size[-1] ** -0.5
+        leaves[name] = jnp.asarray(scaled, jnp.float32)
+    return lm.Decoder(config, Params(**leaves), tokens.of_words(_WORDS))
