@@ -36,4 +36,6 @@ EXPERIMENTS = (
     "heads.head_pruning",
     "heads.layer_probes",
     "language.lm_label_bias",
+    "language.lm_flow",
+    "language.lm_grads",
 )

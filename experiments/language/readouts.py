@@ -17,19 +17,23 @@ from lsa_lab.lm import decoder, flow
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params
 
-_TOGETHER = 4  # prefixes that are run side by side
+TOGETHER = 4  # prefixes that are run side by side
 
 
-class Rows(NamedTuple):
-    """Sentences by themselves, a vector of each."""
+class Alone(NamedTuple):
+    """Sentences as questions by themselves."""
 
+    scores: np.ndarray  # [N, C]  the logits of the label words
     embedded: np.ndarray  # [N, D]  the mean embedding of its tokens
-    middle: np.ndarray  # [N, D]  the mean of their rows after a layer
-    last: np.ndarray  # [N, D]  the row of its last token after that layer
+    rows: np.ndarray  # [N, D]  the mean of their rows after a layer
 
 
 def scores(
-    model: lm.Decoder, prefixes: np.ndarray, questions: np.ndarray, last: np.ndarray, label_ids
+    model: lm.Decoder,
+    prefixes: np.ndarray,
+    questions: np.ndarray,
+    last: np.ndarray,
+    label_ids: np.ndarray,
 ) -> np.ndarray:  # [m, B, C]
     """The logits of the label words after every question, each after every prefix."""
     return np.asarray(
@@ -38,7 +42,11 @@ def scores(
 
 
 def paired_scores(
-    model: lm.Decoder, prefixes: np.ndarray, questions: np.ndarray, last: np.ndarray, label_ids
+    model: lm.Decoder,
+    prefixes: np.ndarray,
+    questions: np.ndarray,
+    last: np.ndarray,
+    label_ids: np.ndarray,
 ) -> np.ndarray:  # [B, C]
     """The same of every question after a prefix of its own, [B, P]."""
     return np.asarray(
@@ -47,12 +55,18 @@ def paired_scores(
     )
 
 
-def rows(
-    model: lm.Decoder, prefix: np.ndarray, questions: np.ndarray, last: np.ndarray, layer: int
-) -> Rows:
-    """Rows after a layer of sentences [N, W], each after the prefix [P] alone."""
-    values = _rows(model.params, prefix, questions, last, config=model.config, layer=layer)
-    return Rows(*(np.asarray(value, float) for value in values))
+def alone(
+    model: lm.Decoder,
+    prefix: np.ndarray,
+    questions: np.ndarray,
+    last: np.ndarray,
+    label_ids: np.ndarray,
+    layer: int,
+) -> Alone:
+    """Questions [N, W], each after the same prefix [P]; rows after a layer."""
+    arrays = (prefix, questions, last, label_ids)
+    values = _alone(model.params, *arrays, config=model.config, layer=layer)
+    return Alone(*(np.asarray(value, float) for value in values))
 
 
 def flows(
@@ -93,7 +107,7 @@ def _scores(
         score = _scorer(params, prefix, label_ids, config)
         return jax.vmap(score)(questions, last)
 
-    return jax.lax.map(after, prefixes, batch_size=_TOGETHER)
+    return jax.lax.map(after, prefixes, batch_size=TOGETHER)
 
 
 @functools.partial(jax.jit, static_argnames="config")
@@ -110,7 +124,7 @@ def _paired_scores(
         prefix, ids, place = row
         return _scorer(params, prefix, label_ids, config)(ids, place)
 
-    return jax.lax.map(one, (prefixes, questions, last), batch_size=_TOGETHER)
+    return jax.lax.map(one, (prefixes, questions, last), batch_size=TOGETHER)
 
 
 def _scorer(
@@ -128,17 +142,25 @@ def _scorer(
 
 
 @functools.partial(jax.jit, static_argnames=("config", "layer"))
-def _rows(
-    params: Params, prefix: Array, questions: Array, last: Array, *, config: Config, layer: int
-) -> Rows:
-    def each(ids: Array, place: Array) -> Rows:
+def _alone(
+    params: Params,
+    prefix: Array,
+    questions: Array,
+    last: Array,
+    label_ids: Array,
+    *,
+    config: Config,
+    layer: int,
+) -> Alone:
+    def each(row: tuple[Array, Array]) -> Alone:
+        ids, place = row
         stream = decoder.embed(params, jnp.concatenate([prefix, ids]), config)
-        walk = decoder.forward(params, stream, config)
-        own = (jnp.arange(len(ids)) <= place)[:, None]
-        means = ((own * walk.stream[at, len(prefix) :]).sum(0) / own.sum() for at in (0, layer))
-        return Rows(*means, walk.stream[layer, len(prefix) + place])
+        rows = decoder.forward(params, stream, config).stream[:, len(prefix) :]
+        own = (jnp.arange(len(ids), dtype=place.dtype) <= place).astype(stream.dtype)
+        means = (own @ rows[at] / own.sum() for at in (0, layer))
+        return Alone(decoder.logits(params, rows[-1, place], config, label_ids), *means)
 
-    return jax.lax.map(lambda row: each(*row), (questions, last), batch_size=_TOGETHER)
+    return jax.lax.map(each, (questions, last), batch_size=TOGETHER)
 
 
 @functools.partial(jax.jit, static_argnames=("config", "layers"))
@@ -162,4 +184,4 @@ def _flows(
 
         return jax.vmap(one)(questions, last)
 
-    return jax.lax.map(after, prefixes, batch_size=_TOGETHER)
+    return jax.lax.map(after, prefixes, batch_size=TOGETHER)

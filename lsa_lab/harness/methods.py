@@ -59,8 +59,12 @@ SELECTION = {
     "leverage": _look(ORANGE, "s"),
     "similarity": _look(PURPLE, "D"),
     "residual": _look(ORANGE, "^"),
+    "embedding": _look(PURPLE, "d"),
+    "BM25": _look(PURPLE, "v"),
     "relevance": _look(GREEN, "s"),
     "contribution": _look(BLUE, "*"),
     "GradS": _look(VERMILION, "o"),
+    "oracle": _look(BLACK, "*"),
+    "no demonstrations": _look(GREY, "o"),
 }
 METHOD: dict[str, dict[str, Any]] = MODELS | SELECTION

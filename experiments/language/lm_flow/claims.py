@@ -96,14 +96,14 @@ def factors(dataset):  # -> {factor: [R, single, fresh]}
 
 
 def _of_single_ones(dataset):
-    gain = dataset.gain.transpose("run", "single", "fresh").values
+    worth = dataset.worth.transpose("run", "single", "fresh").values
     same = dataset.same_label.transpose("run", "single", "fresh").values.astype(bool)
     numbers = {}
     for name, values in factors(dataset).items():
-        numbers[name] = _correlations(values, gain)
-        numbers[f"{name}_within"] = _correlations(*(_within(x, same) for x in (values, gain)))
+        numbers[name] = _correlations(values, worth)
+        numbers[f"{name}_within"] = _correlations(*(_within(x, same) for x in (values, worth)))
     means = [
-        np.array([g[s == kind].mean() for g, s in zip(gain, same, strict=True)]) for kind in (1, 0)
+        np.array([g[s == kind].mean() for g, s in zip(worth, same, strict=True)]) for kind in (1, 0)
     ]
     return numbers | {"label": means[0] - means[1]}
 

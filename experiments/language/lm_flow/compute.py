@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.language import cells, decoders, sentences
+from experiments.language import cells, decoders, sentences, singles
 from experiments.language.lm_flow import measures
 from experiments.language.lm_flow.config import READS, ROWS, Config
 from lsa_lab.analyses import disparity
@@ -15,7 +15,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
     model, tasks = decoders.decoder(config), dict(config.tasks)
-    texts = {name: measures.texts(model, config, task) for name, task in tasks.items()}
+    texts = {name: singles.texts(model, config, task) for name, task in tasks.items()}
     order = list(tasks)
 
     def cell(name: str, part: str, number: int) -> dict[str, np.ndarray]:
@@ -32,7 +32,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     flows = ("task", "run", "demonstration", "query", "layer", "read")
     prompts = (*flows[:2], "rotation", *flows[2:])
-    singles = ("task", "run", "single", "fresh")
+    single = ("task", "run", "single", "fresh")
     gini = disparity.gini(jnp.moveaxis(jnp.asarray(of("shared")), prompts.index(flows[2]), -1))
     return xr.Dataset(
         {
@@ -42,13 +42,13 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "untrained": (prompts, of("untrained")),
             "gini": ([name for name in prompts if name != flows[2]], np.asarray(gini)),
             "place": (("rotation", flows[2]), measures.places(config.shots)),
-            "gain": (singles, of("single", "gain")),
-            "same_label": (singles, of("single", "same_label")),
+            "worth": (single, of("single", "worth")),
+            "same_label": (single, of("single", "same_label")),
             "relevance": (
                 ("task", "run", "rows", "single", "fresh"),
                 of("single", "relevance"),
             ),
-            "novelty": (singles[:3], of("single", "novelty")),
+            "novelty": (single[:3], of("single", "novelty")),
             "zero_shot": (("task", "run", "fresh"), of("single", "zero_shot")),
         },
         {"task": order, "layer": list(config.layers), "read": list(READS), "rows": list(ROWS)},

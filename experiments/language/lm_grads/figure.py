@@ -1,0 +1,136 @@
+"""GradS against its rivals in a language model: single demonstrations, and prompts of several."""
+
+import numpy as np
+
+from experiments.language.lm_grads import claims
+from experiments.language.lm_grads.config import READS, RULES, statements
+from lsa_lab import results
+from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
+from lsa_lab.lm.readings import auc
+
+GRADS = style.METHOD["GradS"]
+LOOKS = {
+    rule: GRADS | {"mfc": GRADS["color"] if rule == "GradS" else "white"}
+    for rule in RULES
+    if rule.startswith("GradS")
+}
+LOOKS |= {rule: style.METHOD[rule] for rule in RULES if rule not in LOOKS}
+LOOKS |= {rule: style.METHOD[rule] for rule in ("random", "no demonstrations")}
+SINGLE = tuple(RULES)
+PROMPTS = (*RULES, "no demonstrations")  # beside random choices
+PREDICTS = {
+    "predicts_margin": "GradS",
+    "predicts_row": "GradS, row",
+    "predicts_offline": "GradS, Eq. 2",
+    "predicts_contribution": "contribution",
+    "predicts_similarity": "similarity",
+    "predicts_bm25": "BM25",
+    "measures_margin": "size of it: GradS",
+    "measures_row": "size of it: GradS, row",
+}
+OTHERS = {
+    "share_margin": "GradS: a quarter\nof the oracle's, nats",
+    "share_row": "GradS, row: the same",
+    "last_layer": "last layer: correlation\nless an earlier one's",
+    "discriminates": "last layer: spread\nover an earlier one's",
+    "readings": "margin and row",
+    "offline": "Eq. 2 and row",
+    "length": "margin and length",
+}
+ACCURACY, AUC = style.COLOURS[0], style.BLACK
+
+
+def plot(dataset):
+    config, numbers = results.config_of(dataset), claims.samples(dataset)
+    name, rows = config.tasks[0][0], statements(config)
+    first = dataset.sel(task=name)
+    figure, axes = style.stacked(6.75, (2.4, 2.5, 2.5), ((1, 1), (1.2, 1), (1, 1.2)))
+    _draw_rows(axes[0], rows, numbers, name, PREDICTS, (-0.3, 0.8))
+    axes[0].set(title="what predicts worth", xlabel="rank correlation")
+    values = {rule: claims.gains(first, rule, config.shots) for rule in SINGLE}
+    _draw_rules(axes[1], values)
+    axes[1].set(title=f"{config.shots} single ones", xlabel="nats more than a random choice")
+    random = claims.log_probabilities(first, "random")
+    values = {rule: (claims.log_probabilities(first, rule) - random).mean(-1) for rule in PROMPTS}
+    _draw_rules(axes[2], values)
+    axes[2].set(title=f"prompts of {config.shots}", xlabel="nats more than a random choice")
+    _draw_readings(axes[3], first)
+    _draw_layers(axes[4], first)
+    _draw_rows(axes[5], rows, numbers, name, OTHERS, (-0.6, 1.4))
+    axes[5].set(title="what else is judged", xlabel="correlation, or as named")
+    return figure
+
+
+def caption(dataset) -> str:
+    config, numbers = results.config_of(dataset), claims.samples(dataset)
+    name, task = config.tasks[0]
+    first = dataset.sel(task=name)
+    margin, row = (numbers[f"{name}_predicts_{id}"].mean() for id in ("margin", "row"))
+    sizes = [numbers[f"{name}_measures_{id}"].mean() for id in ("margin", "row")]
+    best = claims.gains(first, "oracle", config.shots).mean()
+    same = (first.pool_label == first.label).values.mean()
+    queries = config.runs * config.fresh
+    return (
+        f"In {config.model_name}, GradS does not rank demonstrations by what they are worth "
+        f"(rank correlation {margin:.2f}, by the row {row:.2f}); with how far each moves it, it "
+        f"has {sizes[0]:.2f} and {sizes[1]:.2f}. On {task.title}. Worth: what a demonstration, "
+        "alone before a query, adds to the log-probability of the query's label. a, f: "
+        f"{judged_panel.KEY}. b: mean worth of the {config.shots} that a rule selects, less that "
+        f"of the pool; the oracle knows the label and gains {best:.2f}. c: the same of the "
+        f"log-probability after prompts of {config.shots} of them, the best last, on the same "
+        f"queries. d: after these prompts, accuracy with its interval, and AUC of all {queries} "
+        "queries (open). e: correlation with worth by the layer after which the flow is taken. "
+        f"Means over {config.runs} pools of {config.pool} demonstrations, {config.fresh} queries "
+        f"each, 95 % intervals; {same:.0%} have the query's label."
+    )
+
+
+def _draw_rows(ax, rows, numbers, name, labels, span):
+    labels = {f"{name}_{id}": text for id, text in labels.items()}
+    judged_panel.rows(ax, rows, numbers, labels, span)
+
+
+def _draw_rules(ax, values):  # {rule: [R]}
+    """A row for each rule: the mean and its interval."""
+    for row, (rule, runs) in enumerate(values.items()):
+        low, high = (end[0] for end in style.mean_ends(runs[:, None]))
+        if np.isfinite(low):
+            ax.plot([low, high], [row, row], color=LOOKS[rule]["color"], lw=0.8)
+        ax.plot(runs.mean(), row, ls="none", ms=4.5, **LOOKS[rule])
+    ax.axvline(0, color="grey", lw=0.8)
+    ax.set_yticks(range(len(values)), list(values), fontsize=7)
+    ax.set_ylim(len(values) - 0.4, -0.6)
+
+
+def _draw_readings(ax, dataset):
+    """Accuracy and AUC of the prompts that each rule selects, in the order of the panel before."""
+    labels = dataset.label.transpose("run", "query").values
+    for row, rule in enumerate(("random", *PROMPTS)):
+        right = np.exp(claims.log_probabilities(dataset, rule))
+        hits = np.where(np.isclose(right, 0.5), 0.5, right > 0.5).mean(-1)
+        low, high = (end[0] for end in style.mean_ends(hits[:, None]))
+        if np.isfinite(low):
+            ax.plot([low, high], [row, row], color=ACCURACY, lw=0.8)
+        ax.plot(hits.mean(), row, "o", ms=4.5, color=ACCURACY)
+        shares = np.where(labels == 1, right, 1 - right).ravel()
+        scores = np.stack([1 - shares, shares], axis=1)
+        ax.plot(auc(scores, labels.ravel()), row, "s", ms=4.5, color=AUC, mfc="white")
+    names = ("random", *PROMPTS)
+    ax.set_yticks(range(len(names)), names, fontsize=7)
+    ax.set(ylim=(len(names) - 0.4, -0.6), xlim=(0, 1.02), xlabel="accuracy, AUC")
+    ax.set_title("prompts: right answers")
+
+
+def _draw_layers(ax, dataset):
+    layers = dataset.layer.values
+    for i, read in enumerate(READS):
+        predicts, _ = claims.by_layer(dataset, read)
+        look = LOOKS[("GradS", "GradS, row")[i]] | {"ms": 4.5, "lw": 0.8}
+        x = layers + 0.3 * i
+        style.mean_points(ax, x, predicts, capsize=1.5, elinewidth=0.8, **look)
+        direct_label(ax, x[-1], predicts[:, -1].mean(), read, look["color"], (6, 5 - 10 * i))
+    ax.axhline(0, color="grey", lw=0.8)
+    room = 0.3 * (layers[-1] - layers[0])
+    ax.set(xticks=layers, xlim=(layers[0] - 0.1 * room - 0.5, layers[-1] + room))
+    ax.set(xlabel="layers", ylabel="rank correlation", title="which layer's flow")
