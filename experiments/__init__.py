@@ -37,5 +37,4 @@ EXPERIMENTS = (
     "heads.layer_probes",
     "language.lm_label_bias",
     "language.lm_flow",
-    "language.lm_grads",
 )

@@ -42,7 +42,7 @@ def disparities(logs):  # [R, n, query, L] -> [R, L]
 
 def leads(logs):  # [R, n, query, L] -> [R, L]
     """The mean log ratio less that of the first layer, on top the larger flow of the first layer
-    to the other queries: what chance does to one query turns no pair."""
+    to the other queries: no pair is turned by the flows that are judged."""
     pairs = ratios(logs)
     first = pairs[..., 0]
     others = first.sum(2, keepdims=True) - first

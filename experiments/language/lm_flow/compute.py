@@ -44,10 +44,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "length": (flows[:3], of["alone"]["length"]),
             "shared": (prompts, of["shared"]["flow"]),
             "untrained": (prompts, of["untrained"]["flow"]),
-            "gini": (
-                [name for name in prompts if name != flows[2]],
-                np.asarray(disparity.gini(in_prompts)),
-            ),
+            "gini": ([name for name in prompts if name != flows[2]], np.asarray(gini)),
             "place": (("rotation", flows[2]), measures.places(config.shots)),
             "worth": (single, of["single"]["worth"]),
             "same_label": (single, of["single"]["same_label"]),

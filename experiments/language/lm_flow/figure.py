@@ -5,9 +5,7 @@ import numpy as np
 from experiments.language.lm_flow import claims
 from experiments.language.lm_flow.config import MODES, READS, statements
 from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
-from lsa_lab.statistics import median_interval
+from lsa_lab.harness import judged_panel, marks, style
 
 LINES = {  # flows: name, colour, marker, fill
     "alone": ("alone", style.COLOURS[0], "o", None),
@@ -47,14 +45,13 @@ def plot(dataset):
     name, rows = config.tasks[0][0], statements(config)
     first = dataset.sel(task=name)
     figure, axes = style.stacked(6.75, (2.5, 2.4, 2.4), ((1, 1), (1, 1), (1, 1)))
-    for ax, read in zip(axes[:2], READS, strict=True):
-        _draw_layers(ax, first, read, config)
+    _draw_layers(axes[:2], first, config)
     axes[0].set_ylabel("|log ratio| / that of layer 1")
     unequal = {id.format(r): text.format(r) for r in READS for id, text in UNEQUAL.items()}
     style.log_axes(axes[2], x=True, ticks=TICKS)
     _draw_rows(axes[2], rows, numbers, name, unequal, (0.2, 10))
     axes[2].set(title="more unequal?", xlabel="last layer / first")
-    _draw_rows(axes[3], rows, numbers, name, LEADS, (-1, 2))
+    _draw_rows(axes[3], rows, numbers, name, LEADS, (-1, 1))
     axes[3].set(title="does the lead grow?", xlabel="log ratio, last less first, or as named")
     _draw_worth(axes[4], first)
     _draw_rows(axes[5], rows, numbers, name, WORTH, (-0.4, 0.6))
@@ -65,56 +62,62 @@ def plot(dataset):
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.samples(dataset)
     name, task = config.tasks[0]
-    middle = {id: np.exp(np.log(numbers[f"{name}_{id}"]).mean()) for id in _disparity_ids()}
-    alone, shared = ([middle[f"{mode}_{read}_disparity"] for read in READS] for mode in MODES)
-    label = numbers[f"{name}_label"].mean()
+
+    def span(*ids):
+        means = [numbers[f"{name}_{id}"] for id in ids]
+        disparity = ids[0].endswith(("disparity", "untrained"))
+        means = [np.exp(np.log(x).mean()) if disparity else x.mean() for x in means]
+        low, high = (f"{end:.{1 if disparity else 2}f}" for end in (min(means), max(means)))
+        return f"{low} to {high}".replace("-", "\u2212")
+
+    trained = span(*(f"{mode}_{read}_disparity" for mode in MODES for read in READS))
+    lead = span(*(f"{mode}_{read}_lead" for mode in MODES for read in READS))
+    untrained = span(*(f"{read}_untrained" for read in READS))
     logs = claims.flows(dataset.sel(task=name), "shared", "margin")
-    first = np.abs(claims.ratios(logs)[..., 0]).mean()
+    ends = np.abs(claims.ratios(logs)).mean((0, 1, 2))
     return (
-        f"In {config.model_name}, {config.layers[-1]} layers multiply the log ratio of two flows "
-        f"by {alone[0]:.1f} (label margin) and {alone[1]:.1f} (row) alone, {shared[0]:.1f} and "
-        f"{shared[1]:.1f} in one prompt. "
-        f"On {task.title}. a, b: mean |log ratio| of two demonstrations' flows, medians over runs "
-        f"and 95 % intervals; grey: no change; in one prompt each stands once at every place, and "
-        f"log flows are averaged; untrained: the same prompts, random weights. The mean |log "
-        f"ratio| after layer 1 is {first:.2f} (margin, one prompt). c, d, f: {judged_panel.KEY}; "
-        "d: on top the larger flow of layer 1 to another query. e: what a single demonstration "
-        "adds to the log-probability of the query's label, in nats, by thirds of its similarity "
-        f"to the query (rows of layer {config.middle}) and of the loss of its own label; one with "
-        f"the query's label adds {label:.2f} more than another. {config.runs} runs of "
-        f"{config.shots} demonstrations and {config.queries} queries, {config.pool} and "
-        f"{config.fresh} in e, f."
+        f"Depth multiplies the log ratio of two flows in {config.model_name} by {trained} "
+        f"(untrained {untrained}); the lead of the one ahead after layer 1 changes by {lead}. "
+        f"On {task.title}. a, b: mean |log ratio| of two demonstrations' flows, geometric means "
+        "over runs, 95 % intervals; grey: no change; in one prompt each stands once at every "
+        "place, and log flows are averaged; untrained: the same prompts, random weights. Of "
+        f"margins in one prompt it is {ends[0]:.2f} after layer 1 and {ends[-1]:.2f} after "
+        f"{config.layers[-1]}. c, d, f: {judged_panel.KEY}; d: on top the larger flow of layer 1 "
+        "to another query. e: what a single demonstration adds to the log-probability of the "
+        "query's label, by thirds of its similarity to the query (rows of layer "
+        f"{config.middle}) and of the loss of its own label; with the query's label it adds "
+        f"{numbers[f'{name}_label'].mean():.2f} more than without. {config.runs} runs of "
+        f"{config.shots} demonstrations and {config.queries} queries ({config.pool} and "
+        f"{config.fresh} in e, f)."
     )
 
 
-def _disparity_ids():
-    return [f"{mode}_{read}_disparity" for mode in MODES for read in READS]
-
-
-def _draw_layers(ax, dataset, read, config):
-    layers = dataset.layer.values
-    for i, (mode, (text, color, marker, fill)) in enumerate(LINES.items()):
-        change = claims.disparities(claims.flows(dataset, mode, read))
-        x = layers + 0.35 * (i - 1) * (layers > layers[0])
-        look = {"color": color, "marker": marker, "mfc": fill or color, "ms": 4, "lw": 0.8}
-        style.median_points(ax, x, change, capsize=1.5, elinewidth=0.8, **look)
-        direct_label(ax, layers[-1], np.median(change[:, -1]), text, color, (8, 0))
-    ax.axhspan(1 / config.factor, config.factor, color="grey", alpha=0.2, lw=0)
-    style.log_axes(ax, y=True)
-    ends = [
-        median_interval(claims.disparities(claims.flows(dataset, mode, r))[:, layer])
-        for mode in LINES
-        for r in READS
-        for layer in range(len(layers))
-    ]
-    ends = np.array([end for end in ends if np.isfinite(end).all()] or [(0.5, 2)])
-    low, high = min(0.45, 0.9 * ends.min()), max(2.2, 1.1 * ends.max())
-    ticks = [tick for tick in TICKS if low <= tick <= high]
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
-    room = 0.35 * (layers[-1] - layers[0])
-    ax.set(xlim=(layers[0] - 0.8, layers[-1] + room), ylim=(low, high), xticks=layers)
-    ax.set(xlabel="layers", title=TITLES[read])
+def _draw_layers(axes, dataset, config):
+    """Geometric means over runs, as they are judged, and their intervals."""
+    layers, ends, named = dataset.layer.values, [0.5, 2.0], []
+    for ax, read in zip(axes, READS, strict=True):
+        middles = {}
+        for i, (mode, (text, color, marker, fill)) in enumerate(LINES.items()):
+            logs = np.log(claims.disparities(claims.flows(dataset, mode, read)))
+            middle, (low, high) = np.exp(logs.mean(0)), np.exp(style.mean_ends(logs))
+            x = layers + 0.35 * (i - 1) * (layers > layers[0])
+            look = {"color": color, "marker": marker, "mfc": fill or color, "ms": 4, "lw": 0.8}
+            bars = np.nan_to_num([middle - low, high - middle], posinf=0.0)
+            ax.errorbar(x, middle, bars, capsize=1.5, elinewidth=0.8, **look)
+            middles[text] = middle[-1]
+            ends += [*(middle - bars[0]), *(middle + bars[1])]
+        ax.axhspan(1 / config.factor, config.factor, color="grey", alpha=0.2, lw=0)
+        style.log_axes(ax, y=True)
+        ax.set(xlabel="layers", title=TITLES[read], xticks=layers)
+        ax.set_xlim(layers[0] - 0.8, layers[-1] + 0.8)
+        named.append(middles)
+    limits = max(0.9 * min(ends), 0.1), min(1.1 * max(ends), 30)
+    ticks = [tick for tick in TICKS if limits[0] <= tick <= limits[1]]
+    for ax, middles in zip(axes, named, strict=True):
+        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.minorticks_off()
+        ax.set_ylim(limits)
+        marks.end_labels(ax, middles, [color for _, color, *_ in LINES.values()])
 
 
 def _draw_rows(ax, rows, numbers, name, labels, span):
