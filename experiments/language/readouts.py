@@ -120,11 +120,11 @@ def _paired_scores(
     *,
     config: Config,
 ) -> Array:
-    def one(row: tuple[Array, Array, Array]) -> Array:  # [C]
+    def score(row: tuple[Array, Array, Array]) -> Array:  # [C]
         prefix, ids, place = row
         return _scorer(params, prefix, label_ids, config)(ids, place)
 
-    return jax.lax.map(one, (prefixes, questions, last), batch_size=TOGETHER)
+    return jax.lax.map(score, (prefixes, questions, last), batch_size=TOGETHER)
 
 
 def _scorer(
@@ -177,11 +177,11 @@ def _flows(
     def after(prefix: Array) -> Array:  # [P] -> [B, len(layers), K, P]
         begin = decoder.embed(params, prefix, config)
 
-        def one(ids: Array, place: Array) -> Array:
+        def squares(ids: Array, place: Array) -> Array:  # [len(layers), K, P]
             stream = decoder.embed(params, ids, config, start=len(prefix))
             rows = flow.prefix_flow(params, begin, stream, config, read, layers=layers, place=place)
             return (rows**2).sum(-1)
 
-        return jax.vmap(one)(questions, last)
+        return jax.vmap(squares)(questions, last)
 
     return jax.lax.map(after, prefixes, batch_size=TOGETHER)

@@ -34,11 +34,11 @@ def measure(
     model: lm.Decoder, writer: Writer, pool: Sentences, queries: Sentences, layer: int
 ) -> Singles:
     """``layer``: the rows after it say how similar a demonstration's text is to a query's."""
-    asked, words, m = writer.questions(queries), writer.label_ids, len(pool)
+    questions, words, m = writer.questions(queries), writer.label_ids, len(pool)
     prefixes = np.stack([writer.demonstrations(pool.take([i]))[0] for i in range(m)])
-    after = log_probabilities(readouts.scores(model, prefixes, *asked, words))
+    after = log_probabilities(readouts.scores(model, prefixes, *questions, words))
     nothing = writer.demonstrations(pool.take([]))[0]
-    pairs = zip(writer.questions(pool), asked, strict=True)
+    pairs = zip(writer.questions(pool), questions, strict=True)
     ids, last = (np.concatenate(pair) for pair in pairs)
     alone = readouts.alone(model, nothing, ids, last, words, layer)
     before = log_probabilities(alone.scores)
@@ -78,6 +78,6 @@ def log_flows(
 
 
 def _log_sizes(squares: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Of squared flows [B, L, K, P] those of spans [n, 2], as logarithms [n, B, L, 2]."""
+    """Logarithms [n, B, L, 2] of flows from spans [n, 2], of squared flows [B, L, K, P]."""
     sums = np.stack([squares[..., first:stop].sum(-1) for first, stop in spans])
     return np.log(np.stack([sums[..., 0], sums[..., 1:].mean(-1)], axis=-1)) / 2

@@ -25,7 +25,9 @@ class Config(LanguageConfig):
     fresh sentence, to see what they add to the log-probability of its label.
     """
 
-    tasks: tuple[tuple[str, TextTask], ...] = FILMS
+    tasks: tuple[tuple[str, TextTask], ...] = (
+        FILMS  # texts in two classes, and how they are written
+    )
     shots: int = 3  # demonstrations whose flows are compared, each rotation of them a prompt
     fresh: int = 6  # sentences of a run, in none of its demonstrations
     queries: int = 2  # of these, those that flows go to

@@ -33,7 +33,9 @@ class Config(LanguageConfig):
     the last layer, and A1's Eq. 2 is evaluated with the attention of that layer.
     """
 
-    tasks: tuple[tuple[str, TextTask], ...] = FILMS
+    tasks: tuple[tuple[str, TextTask], ...] = (
+        FILMS  # texts in two classes, and how they are written
+    )
     shots: int = 4  # demonstrations that are selected for every query
     pool: int = 20  # demonstrations to select from
     fresh: int = 2  # queries of a run, in none of its demonstrations

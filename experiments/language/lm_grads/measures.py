@@ -64,8 +64,8 @@ def of_prompts(run: Run, scores: np.ndarray) -> dict[str, np.ndarray]:  # [rule,
     chosen = all_scores.argsort(axis=1, kind="stable")[:, -shots:]  # [rule + draw, shots, B]
     rows = chosen.transpose(0, 2, 1).reshape(-1, shots)
     prefixes = np.stack([run.writer.demonstrations(pool.take(row))[0] for row in rows])
-    asked = [np.tile(part, (len(chosen), *[1] * (part.ndim - 1))) for part in _questions(run)]
-    logits = readouts.paired_scores(run.model, prefixes, *asked, run.writer.label_ids)
+    questions = [np.tile(part, (len(chosen), *[1] * (part.ndim - 1))) for part in _questions(run)]
+    logits = readouts.paired_scores(run.model, prefixes, *questions, run.writer.label_ids)
     margins = (logits[:, 1] - logits[:, 0]).reshape(len(chosen), len(queries))
     return {
         "prompt": margins[: len(scores)],

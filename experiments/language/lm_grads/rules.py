@@ -37,14 +37,14 @@ def eq_2(
     """|J|_F of every demonstration and query, with the attention of a layer, the first being 1."""
     nothing = writer.demonstrations(pool.take([]))[0]
     written = [writer.demonstrations(pool.take([i])) for i in range(len(pool))]
-    own, (asked, last) = [ids[len(nothing) :] for ids, _ in written], writer.questions(queries)
-    ids = np.concatenate([own, np.pad(asked, ((0, 0), (0, 1)))])  # [m + B, W + 1]
+    own, (questions, last) = [ids[len(nothing) :] for ids, _ in written], writer.questions(queries)
+    ids = np.concatenate([own, np.pad(questions, ((0, 0), (0, 1)))])  # [m + B, W + 1]
     rows = np.asarray(_normed(model.params, nothing, ids, config=model.config, layer=layer))
-    rows, asked = np.split(rows, [len(pool)])
+    rows, of_queries = np.split(rows, [len(pool)])
     begins = np.array([spans[0, 0] - len(nothing) for _, spans in written])
     inside = (np.arange(ids.shape[1]) >= begins[:, None])[..., None]
     means = np.where(inside, rows, 0).sum(1) / inside.sum(1).astype(rows.dtype)
-    ends = asked[np.arange(len(last)), last]
+    ends = of_queries[np.arange(len(last)), last]
     of_layer = halts.layer_of(model.params, layer - 1)
     return np.asarray(_norms(of_layer, means, ends), float)
 
@@ -68,15 +68,15 @@ def _norms(own: Params, means: Array, ends: Array) -> Array:  # [m, D], [B, D] -
     w_k, w_v = (jnp.repeat(leaf, sharing, axis=0) for leaf in (own.w_k, own.w_v))
     writes = jnp.einsum("hdk,hke->hde", own.w_o, w_v)  # P_h
     written = jnp.einsum("hde,me->mhd", writes, means)
-    asked = jnp.einsum("hkd,hke,be->bhd", w_k, own.w_q, ends)  # K_h q
-    relevance = jnp.einsum("md,bhd->mbh", means, asked)
+    wanted = jnp.einsum("hkd,hke,be->bhd", w_k, own.w_q, ends)  # K_h q
+    relevance = jnp.einsum("md,bhd->mbh", means, wanted)
 
-    def size(written: Array, relevance: Array, asked: Array) -> Array:
+    def size(written: Array, relevance: Array, wanted: Array) -> Array:
         jacobian = jnp.einsum("h,hde->de", relevance, writes)
-        return jnp.linalg.norm(jacobian + jnp.einsum("hd,he->de", written, asked))
+        return jnp.linalg.norm(jacobian + jnp.einsum("hd,he->de", written, wanted))
 
     def of_all(row: tuple[Array, Array]) -> Array:  # [B]
-        return jax.vmap(functools.partial(size, row[0]))(row[1], asked)
+        return jax.vmap(functools.partial(size, row[0]))(row[1], wanted)
 
     return jax.lax.map(of_all, (written, relevance))
 
