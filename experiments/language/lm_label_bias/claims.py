@@ -111,8 +111,18 @@ def of_wording(name, aucs, others, judged, edit):
 
 def control(dataset) -> np.ndarray:  # [R]
     """The change of AUC by the shallow layer's edit, on the first task's first sentences."""
+    return _in_control(dataset, auc) @ (-1, 1)
+
+
+def control_parts(dataset) -> tuple[np.ndarray, np.ndarray]:  # [R] x 2
+    """The change of accuracy by that edit, and the part of it that is no shift."""
+    accuracies = _in_control(dataset, accuracy)
+    return accuracies @ (-1, 1), accuracies[:, 1] - _in_control(dataset, moved)[:, 1]
+
+
+def _in_control(dataset, statistic) -> np.ndarray:  # [R, 2]
     margin = dataset.control_margin.values.astype(float)
     label = dataset.task_label.isel(task=0).values[:, : margin.shape[-1]]
-    each = [[readings.auc(scores(m), y) for m in run] for run, y in zip(margin, label, strict=True)]
-    base, clipped = np.transpose(each)
-    return clipped - base
+    return np.array(
+        [[statistic(m, y, run[0], None) for m in run] for run, y in zip(margin, label, strict=True)]
+    )

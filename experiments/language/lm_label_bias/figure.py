@@ -1,6 +1,6 @@
 """What clipping does to accuracy beside what a moved threshold does, and what is judged."""
 
-from experiments.language.lm_label_bias.claims import samples
+from experiments.language.lm_label_bias.claims import control_parts, samples
 from experiments.language.lm_label_bias.panels import (
     plot_accuracies,
     plot_aucs,
@@ -78,13 +78,15 @@ def caption(dataset) -> str:
     rest = max((judged[word("shift", name)].mean() for name in names), key=abs)
     gain = judged[word("a2_gain", f"{max(config.rates):g}")].mean()
     calibration = judged["calibration_gains"].mean()
+    shallow, shallow_rest = (part.mean() for part in control_parts(dataset))
     return (
         f"{config.model_name}: {edit} in layer {config.deep} changes accuracy by {gain:+.3f}, AUC "
         f"by {min(changes):+.3f} to {max(changes):+.3f}; a moved threshold does the same to "
         f"{abs(rest):.3f}, calibration gains {calibration:+.3f}. "
         f"a: a set of demonstrations a point; dashed: equal. The threshold of the unclipped model "
         f"is moved until it gives each label as often as the clipped one; no label is used. "
-        f"b: change of AUC, grey: none to speak of; last row: the control. c: accuracy; calibrated "
+        f"b: change of AUC, grey: none to speak of; last row: the control, whose accuracy changes "
+        f"by {shallow:+.3f}, {shallow_rest:+.3f} of it no shift. c: accuracy; calibrated "
         f"by content-free texts, threshold fitted on other sentences. b, c: colours as in a, 95 % "
         f"intervals over sets. d: {judged_panel.KEY}; rest: what the threshold does not do. "
         f"Appendix: e: all rows on single data sets and wordings; f, g: as a. {config.runs} sets "
