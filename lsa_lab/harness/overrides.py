@@ -35,7 +35,10 @@ def apply(default: Any, arguments: Sequence[str]) -> Any:
     # tyro parses by the declared types; the Config itself then judges the values, outside of
     # tyro, whose error box would break a sentence into lines.
     kind = type(default)
-    types, plain = get_type_hints(kind), {k: v for k, v in vars(default).items() if _is_plain(v)}
+    types, plain = (
+        get_type_hints(kind),
+        {k: v for k, v in vars(default).items() if _is_plain(default, k)},
+    )
     fields = [(name, types[name], value) for name, value in plain.items()]
     unjudged: type = dataclasses.make_dataclass(kind.__name__, fields, frozen=True)
     command_line = dataclasses.make_dataclass("command_line", [("config", unjudged, unjudged())])
@@ -65,7 +68,7 @@ def _check(words: list[str], default: Any) -> None:
             key = word.removeprefix(PREFIX).replace("-", "_")
             value = "" if following.startswith(PREFIX) else f" {following}"
             field = key.partition(".")[0]
-            if field in keys and not _is_plain(getattr(default, field)):
+            if field in keys and not _is_plain(default, field):
                 raise RefusalError(
                     f"{PREFIX}{key} is more than a number, a word or a tuple of them: change it in "
                     f"{type(default).__module__}, or where that takes it from"
@@ -81,7 +84,10 @@ def _check(words: list[str], default: Any) -> None:
             _check_number(key, word, declared(default, key), getattr(default, key))
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(config: Any, name: str) -> bool:
+    value = getattr(config, name)
+    if value == ():  # tells nothing of what it would hold
+        return declared(config, name) in (bool, int, float, str)
     entries = value if isinstance(value, tuple) else (value,)
     return all(entry is None or isinstance(entry, bool | int | float | str) for entry in entries)
 
