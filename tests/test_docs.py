@@ -10,7 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
+
+from lsa_lab import lm
+from lsa_lab.lm import decoder, sources, tokens, weights
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "docs" / "_ext")]
@@ -41,6 +45,23 @@ def test_the_first_theorem_of_the_start_page_is_true():
     (example,) = re.findall(r"```pycon\n(.*?)```", text, re.DOTALL)
     parsed = doctest.DocTestParser().get_doctest(example, {}, "index.md", None, 0)
     assert doctest.DocTestRunner().run(parsed).failed == 0
+
+
+def test_the_page_on_language_models_runs(tmp_path, monkeypatch):
+    """Its blocks one after the other, on a tiny decoder in the place of the one that is fetched."""
+    page = (ROOT / "docs" / "language_model.md").read_text("utf-8")
+    code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    words = {"Review:", "Sentiment:", *re.findall(r"[a-z]+", code)}
+    sizes = dict(num_layers=2, num_heads=2, num_groups=1, key_width=4, width=8, mlp_width=16)
+    config = decoder.Config(**sizes, vocabulary=1 + len(words), context=256, rotary_width=4)
+    params = weights.init(jax.random.key(0), config, "float32")
+    tiny = lm.Decoder(config, params, tokens.of_words(sorted(words)))
+    monkeypatch.setattr(lm, "load", lambda path: tiny)
+    monkeypatch.setattr(sources, "path", lambda name: sources.SOURCES[name].place)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "language_model.md", "exec"), {})
+    named = re.findall(r"^\| `([\w-]+)` \|.*\| (\d+) MB \|", page, re.MULTILINE)
+    assert named == [(name, f"{s.size / 1e6:.0f}") for name, s in sources.SOURCES.items()]
 
 
 def test_control_a_broken_link_fails(tmp_path):
