@@ -12,10 +12,14 @@ BIN := .venv/bin
 # Tests on this many cores; each is a process of its own.
 JOBS ?= 2
 
-.PHONY: help test soak lint figures smoke explore notebooks docs pages install clean
+# The experiments on a language model, in their order.
+LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
+
+.PHONY: help test soak lint figures language smoke explore notebooks docs pages install clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
+	@echo "make language  fetch a language model and texts, 144 MB, once; run their experiments"
 	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
@@ -40,6 +44,13 @@ lint: .venv/installed
 
 figures: .venv/installed
 	$(BIN)/python -m experiments run all --tier laptop
+	$(BIN)/python -m experiments report
+	@echo figures/index.html
+
+# Ctrl-C, and the same words go on.
+language: .venv/installed
+	$(BIN)/python -m experiments fetch
+	$(BIN)/python -m experiments run $(LANGUAGE) --tier laptop
 	$(BIN)/python -m experiments report
 	@echo figures/index.html
 

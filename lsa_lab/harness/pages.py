@@ -71,14 +71,15 @@ def page(result: "Result") -> str:
 
 def findings(whole: Sequence["Result"], root: Path) -> str:
     """The front page's table, a row an experiment."""
-    rows = [("Question", "Answer", "Hold/fail/undecided", "Figure")]
-    rows.append(("---",) * 4)
+    rows = [("Question", "Answer", "Hold/fail/undecided")]
+    rows.append(("---",) * 3)
     for result in whole:
         verdicts = [claim.verdict for claim in result.claims]
         tally = "/".join(str(verdicts.count(v)) for v in ("holds", "fails", "undecided"))
         place = (root / result.folder).as_posix()
-        link = f"[{result.title}]({place})"  # a forge shows the README of a folder
-        rows.append((result.question, result.answer, tally, link))
+        link = f"[{result.question}]({place})"  # a forge shows the README of a folder
+        tier = "" if result.tier == "laptop" else f" ({result.tier} tier)"
+        rows.append((link + tier, result.answer, tally))
     return markdown(rows)
 
 

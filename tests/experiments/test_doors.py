@@ -1,6 +1,7 @@
 """Every experiment has its doors, runs, and is what its committed result says."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,15 @@ def test_committed_results_are_small_and_of_the_declared_configuration(name):
             verdicts = {f"{name}.{c.id}": c.verdict for c in runner.judged(experiment, dataset)}
             assert verdicts == facts["verdicts"]
             assert max(f.stat().st_size for f in folder.iterdir() if f.is_file()) < 1 << 20
+
+
+def test_make_language_fetches_and_runs_what_reads_a_language_model():
+    done = subprocess.run(["make", "-n", "language"], cwd=ROOT, capture_output=True, text=True)
+    assert "-m experiments fetch\n" in done.stdout
+    (words,) = re.findall(r"-m experiments run (.*) --tier laptop", done.stdout)
+    needing = [name for name, each in EXPERIMENTS.items() if hasattr(each.door("config"), "NEEDS")]
+    assert words.split() == needing
+    assert needing == [name for name, each in EXPERIMENTS.items() if each.theme == "language"]
 
 
 def test_three_doors_of_every_experiment_leave_jax_out():

@@ -39,7 +39,7 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     assert front.startswith("before\n")
     assert front.endswith("after\n")
     assert "yesterday" not in front
-    assert "| It does \\| nearly. | 1/1/1 | [toy](figures/toy) |" in front
+    assert "(figures/toy) | It does \\| nearly. | 1/1/1 |" in front
 
 
 def test_a_report_of_the_same_results_writes_nothing(toy, program, capsys):
@@ -146,7 +146,7 @@ def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monk
     assert f"{words} there: mean holds." in tables
     assert paper.read_text() == "`toy.mean` **fails**, `toy.few` **undecided**\n"
     assert readme.read_text().count("figures/toy") == 1
-    assert "| 0/2/0 | [toy (paper)](figures/toy/paper) |" in readme.read_text()
+    assert "(figures/toy/paper) (paper tier) | It does \\| nearly. | 0/2/0 |" in readme.read_text()
     page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
     assert page.count("<article ") == 1
     assert '<a href="toy/figure.png">The laptop tier</a>: 1 hold' in page

@@ -118,7 +118,7 @@ def caption(dataset) -> str:
     far = float(np.exp(np.log(unclipped / dataset.ridge).mean()))
     return (
         f"A2's Algorithm 1 changes our models' risk on unseen prompts by {few:+.1%} if it searches "
-        f"with {config.validation} prompts, by {many:+.1%} with {config.more_validation}; a search "
+        f"with {config.validation} prompts, by {many:+.1%} with {config.more_validation}. A search "
         f"of {WIDE} by {wide:+.1%}. "
         f"a, c, d: gains with 95 % intervals over runs; dotted: a gain that counts; b: "
         f"{judged_panel.KEY}. Appendix: e: each search, and how many prompts pass through a model. "

@@ -75,11 +75,12 @@ def caption(dataset) -> str:
     dropped = int(dataset.dropped.sel(reading="token").sum())
     return (
         f"Depth multiplies the log ratio of lone flows by {ends['large']:.0f} in random linear "
-        f"stacks of large weights, by {softmax:.2g} at most in softmax ones; in a shared prompt by "
-        f"{shared}. a-c: medians over runs, 95 % intervals; grey: no change. a: tied, gain "
-        f"{config.gain:g} where none is named; at other gains {_softmax_at_other_gains(dataset)} "
-        f"softmax stacks have an interval above {config.factor:g}. b: gain "
-        f"{config.gain:g}. c: shared: two of {config.shots} in a prompt; lone demonstrations "
+        f"stacks of large weights, by {softmax:.2g} at most in softmax ones. In a shared prompt "
+        f"it does so by {shared}. a-c: medians over runs, 95 % intervals; grey: no change. "
+        f"a: tied, gain {config.gain:g} where none is named; at other gains "
+        f"{_softmax_at_other_gains(dataset)} softmax stacks have an interval above "
+        f"{config.factor:g}. b: gain {config.gain:g}. c: shared: two of {config.shots} in a "
+        "prompt; lone demonstrations "
         "overshoot in trained linear stacks, "
         f"those of half the length do not. d-f: {judged_panel.KEY}. e: the larger flow of layer 1 "
         "on top; its lead falls by regression to the mean "

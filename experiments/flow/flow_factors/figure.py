@@ -72,7 +72,7 @@ def caption(dataset) -> str:
     return (
         "It is their product, exactly in the answer and nearly in the error it takes off "
         f"(R² {min(product, root_product):.2f} or more, of a sum {max(total, root_total):.2f} or "
-        "less); its gradient flow alone is nearer to a sum. "
+        "less). Its gradient flow alone is nearer to a sum. "
         "a: the best f(s) g(r) and f(s) + g(r) for means over deciles of s and r that are not "
         "zero; open: sizes, roots of squares. "
         f"b: {judged_panel.KEY}; correlations are with the error reduction. "

@@ -83,7 +83,7 @@ def caption(dataset) -> str:
     total = strongest.sizes["cell"]
     return (
         f"GradS beats its strongest rival in {counts['wins']} of {total} kinds of tasks and loses "
-        f"in {counts['loses']}; against rules that take no product of relevance and novelty it "
+        f"in {counts['loses']}. Against rules that take no product of relevance and novelty it "
         f"wins {of_usual['wins']} and loses {of_usual['loses']}. a, b: errors with "
         f"{config.judged} shots of {config.pool}, 95 % intervals for all {total} kinds at once "
         f"(Bonferroni); three points: {_listed(config.knowns)} coordinates known. The rival is "

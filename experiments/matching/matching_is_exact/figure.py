@@ -53,7 +53,7 @@ def caption(dataset) -> str:
     missing = sum(style.missing(dataset[name]) for name in names)
     return (
         "d + 1 checkpoints equal the pool for descent of any depth, and for all linear attention "
-        "if the mean of y² agrees; softmax still differs by "
+        "if the mean of y² agrees. Softmax still differs by "
         f"{float(softmax.min()):.2g} to {float(softmax.max()):.2g}. "
         'What is exact is a theorem (docs/theory, "Matched gradients predict alike"). a to d: sets '
         "with the pool's mean gradients at some checkpoints of a trained proxy, otherwise drawn "

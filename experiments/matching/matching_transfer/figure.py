@@ -44,7 +44,7 @@ def caption(dataset) -> str:
     far = over_bayes(dataset).sel(target=larger(dataset)).values
     return (
         f"Subsets that match gradients of a one-layer prefix leave larger models {spans[0]} of a "
-        f"random subset's error, those of a linear proxy {spans[1]}. "
+        f"random subset's error. Those of a linear proxy leave {spans[1]}. "
         f"a: {config.n} of {config.m} demonstrations; median of {config.runs} runs and the middle "
         f"80 % of them. b, c: {judged_panel.KEY}; c: do subsets rank alike on one layer and on the "
         "larger models? After random subsets the larger models, from the top, have "

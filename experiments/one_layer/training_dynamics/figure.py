@@ -105,7 +105,7 @@ def caption(dataset) -> str:
     population = 100 * float(distance_from_law(dataset, "population").max())
     return (
         f"Descent on fresh samples is off the logistic law by "
-        f"{100 * measured['samples'].mean():.2g} % of the limit on average; each mode takes at "
+        f"{100 * measured['samples'].mean():.2g} % of the limit on average. Each mode takes at "
         f"least {measured['order'].min():.2g} times as long as the one before. "
         f"Black: closed laws and the matrix ODE, whose agreement is a theorem "
         f'(docs/theory, "The logistic law"); descent on the population loss is within '
