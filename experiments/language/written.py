@@ -67,6 +67,28 @@ def short(sentences: Sentences, tokenizer: Tokenizer, fewest: int, most: int) ->
     return sentences.take([i for i, length in enumerate(lengths) if fewest <= length <= most])
 
 
+def cut_to(
+    sentences: Sentences, tokenizer: Tokenizer, template: Template, width: int
+) -> Sentences:
+    """Sentences whose first words make a question of exactly ``width`` tokens; no others."""
+    narrow = Writer(tokenizer, template, width)
+
+    def beginning(text: str) -> str | None:
+        words = text.split(" ")
+        low, high = 0, len(words)  # the most words that are not too many: by halving
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = len(narrow.opening(" ".join(words[:middle]))) <= width
+            low, high = (middle, high) if fits else (low, middle - 1)
+        start = " ".join(words[:low])
+        return start if len(narrow.opening(start)) == width else None
+
+    beginnings = [beginning(text) for text in sentences.texts]
+    rows = [i for i, text in enumerate(beginnings) if text is not None]
+    texts = tuple(text for text in beginnings if text is not None)
+    return dataclasses.replace(sentences.take(rows), texts=texts)
+
+
 def writer(tokenizer: Tokenizer, template: Template, sentences: Sentences) -> Writer:
     """The writer that is as wide as the longest of these sentences."""
     narrow = Writer(tokenizer, template, 0)
