@@ -67,9 +67,7 @@ def short(sentences: Sentences, tokenizer: Tokenizer, fewest: int, most: int) ->
     return sentences.take([i for i, length in enumerate(lengths) if fewest <= length <= most])
 
 
-def cut_to(
-    sentences: Sentences, tokenizer: Tokenizer, template: Template, width: int
-) -> Sentences:
+def cut_to(sentences: Sentences, tokenizer: Tokenizer, template: Template, width: int) -> Sentences:
     """Sentences whose first words make a question of exactly ``width`` tokens; no others."""
     narrow = Writer(tokenizer, template, width)
 

@@ -52,6 +52,7 @@ SELECTION = {
     "matching": _look(BLUE, "D"),
     "matching, intercept": _look(BLUE, "s"),
     "matching, prefix": _look(GREEN, "D"),
+    "matching, whitened": _look(BLUE, "P"),
     "moments": _look(PURPLE, "P"),
     "mismatching": _look(SKY, "v"),
     "k-means": _look(ORANGE, "d"),

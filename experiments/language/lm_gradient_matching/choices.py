@@ -1,0 +1,83 @@
+"""The prefix that is learnt on a pool, its gradients, and the subsets that every rule chooses."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lsa_lab import lm
+from lsa_lab.lm import prefix
+from lsa_lab.lm.prefix import Example
+from lsa_lab.selection import diversity, gradient_matching, rivals
+from lsa_lab.selection.prefix import Recipe, example_gradients, mean_loss
+from lsa_lab.training import Training, fit
+
+_TOGETHER = 8  # examples differentiated at a time
+
+
+def gradients(
+    config, model: lm.Decoder, examples: Example, label_ids, key
+) -> tuple[np.ndarray, np.ndarray]:  # [m, C·k·D], [steps]
+    """Every example's gradients by the prefix along its training on them, and the loss of that."""
+    keys, m = jax.random.split(key), len(examples.label)
+    recipe = Recipe(
+        config.prefix_length,
+        epochs=config.epochs,
+        batch=config.batch,
+        learning_rate=config.prefix_rate,
+        saves=config.saves,
+    )
+    loss = functools.partial(prefix.loss, config=model.config, label_ids=jnp.asarray(label_ids))
+
+    def batch_loss(rows, batch, own):
+        return mean_loss(loss, own[0], rows, batch)
+
+    def sample(key, own):
+        places = jax.random.randint(key, (config.batch,), 0, m)
+        return jax.tree.map(lambda leaf: leaf[places], own[1])
+
+    # The save that nobody reads is not reached. Weights come as leaves of the run: as constants
+    # they would be part of the program.
+    training = Training(
+        batch_loss, sample, lambda _: recipe.optimizer(m), recipe.steps(m) - recipe.chunk(m)
+    )
+    run = fit(
+        training,
+        prefix.init(keys[0], model.params, config.prefix_length)[None],
+        keys[1][None],
+        per_run=jax.tree.map(lambda leaf: np.asarray(leaf)[None], (model.params, examples)),
+        watch=lambda rows: rows,
+        chunk=recipe.chunk(m),
+    )
+    checkpoints = jnp.asarray(run.history["watch"][0])
+    differentiate = jax.jit(functools.partial(example_gradients, loss, together=_TOGETHER))
+    rows = differentiate(model.params, checkpoints, examples)
+    return np.asarray(rows, float), run.history["loss"][0]
+
+
+@functools.partial(jax.jit, static_argnames=("draws", "strata", "labels", "size"))
+def subsets(rows, points, key, *, labels: tuple[int, ...], size: int, draws: int, strata: int):
+    """The choices [S, size] of RULES, and the draws of DRAWN.
+
+    ``rows`` are gradients [m, p], ``points`` [m, D] what k-means clusters. Each subset is in an
+    order of its own at random: only its members tell it from another.
+    """
+    keys = jax.random.split(key, 4)
+    chosen = [
+        gradient_matching.match(rows, size, **how).indices
+        for how in ({}, {"whiten": True}, {"reverse": True})
+    ]
+    chosen = [*chosen, diversity.medoids(points, size, keys[0])]
+    own = jax.random.split(keys[1], strata)
+    random = rivals.random_subsets(keys[2], len(rows), size, draws)
+    shares = jax.vmap(lambda key: rivals.stratified(key, np.array(labels), size))(own)
+    every = jnp.concatenate([jnp.stack(chosen), random, shares])
+    return jax.vmap(jax.random.permutation)(jax.random.split(keys[3], len(every)), every)
+
+
+@jax.jit
+def gaps(rows, chosen):  # [m, p], [S, size] -> [S]
+    """The gap of every subset over the root mean square of random ones."""
+    certificates = jax.vmap(lambda each: gradient_matching.certify(rows, each))(chosen)
+    return certificates.objective / certificates.random

@@ -1,0 +1,147 @@
+"""Choose from the pool of each run by every rule, and ask fresh sentences after the chosen."""
+
+import dataclasses
+
+import jax
+import numpy as np
+
+from experiments.language import cells, decoders, readouts, written
+from experiments.language import sentences as texts
+from experiments.language.lm_gradient_matching import choices
+from experiments.language.lm_gradient_matching.config import DRAWN, RULES, Config
+from experiments.language.written import Writer
+from lsa_lab import lm
+from lsa_lab.lm.prefix import Example
+from lsa_lab.lm.text import Sentences
+from lsa_lab.selection import gradient_matching
+
+
+class Task:
+    """The sentences of a task, and how they are written for the model and for who answers."""
+
+    def __init__(self, config: Config, task, model: lm.Decoder, target: lm.Decoder):
+        template = texts.template(task)
+        every = texts.of_task(task)
+        self.sentences = written.cut_to(every, model.tokenizer, template, config.width)
+        self.model = Writer(model.tokenizer, template, config.width)
+        self.target = self.model
+        if target is not model:
+            self.target = written.writer(target.tokenizer, template, self.sentences)
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    model = target = decoders.decoder(config)
+    if config.target:
+        target = decoders.decoder(dataclasses.replace(config, model=config.target, sha256=""))
+    tasks = {name: Task(config, task, model, target) for name, task in config.tasks}
+    order = list(tasks)
+
+    def cell(name: str, run: int) -> dict[str, np.ndarray]:
+        return of_run(config, tasks[name], order.index(name), run, model, target)
+
+    places = [(name, run) for name in order for run in range(config.runs)]
+    values = cells.cells(places, lambda place: cell(*place), checkpoints, progress, "pools")
+    front = (len(order), config.runs)
+    draws = np.repeat(DRAWN, (config.draws, config.strata))
+    axes = {
+        "score": ("n", "subset", "sentence", "label"),
+        "right": ("sentence",),
+        "score_without": ("sentence", "label"),
+        "validation_score": ("n", "draw", "validation", "label"),
+        "validation_right": ("validation",),
+        "gap": ("n", "subset"),
+        "whitened_gap": ("n", "subset"),
+        "count": ("n", "subset", "label"),
+        "divergence": ("n", "subset"),
+        "random_divergence": ("n",),
+        "training_loss": ("step",),
+    }
+    return xr.Dataset(
+        {
+            name: (("task", "run", *own), values[name].reshape(front + values[name].shape[1:]))
+            for name, own in axes.items()
+        },
+        {"task": order, "n": list(config.sizes), "rule": ("subset", [*RULES, *draws])},
+    )
+
+
+def of_run(config, task: Task, place: int, run: int, model, target) -> dict[str, np.ndarray]:
+    """One pool: its gradients, the subsets of every size, and what is answered after each."""
+    stream = np.random.SeedSequence([config.seed, place, run])
+    first, second = stream.generate_state(2).tolist()
+    pool, validation, fresh = task.sentences.split(
+        first, config.pool, config.validation, config.fresh, balanced=True
+    )
+    keys = jax.random.split(jax.random.key(second), 1 + len(config.sizes))
+    ids, last = task.model.questions(pool)
+    examples = Example(ids, last, np.asarray(pool.labels))
+    rows, losses = choices.gradients(config, model, examples, task.model.label_ids, keys[0])
+    start = task.model.demonstrations(pool.take([]))[0]
+    points = readouts.rows(model, start, ids, last, config.middle).middle
+    by_size = [
+        of_size(config, size, task.target, target, (pool, validation, fresh), rows, points, key)
+        for size, key in zip(config.sizes, keys[1:], strict=True)
+    ]
+    arrays = {name: np.stack([each[name] for each in by_size]) for name in by_size[0]}
+    without = scores(target, task.target, [pool.take([])], fresh)[0]
+    return arrays | {
+        "right": np.asarray(fresh.labels),
+        "validation_right": np.asarray(validation.labels),
+        "score_without": without,
+        "training_loss": losses,
+    }
+
+
+def of_size(config, size, writer, model, parts, rows, points, key) -> dict[str, np.ndarray]:
+    """What every rule chooses of one size, how far it is from the pool, and the answers after."""
+    pool, validation, fresh = parts
+    labels = np.asarray(pool.labels)
+    chosen = np.asarray(
+        choices.subsets(
+            rows,
+            points,
+            key,
+            labels=tuple(labels.tolist()),
+            size=size,
+            draws=config.draws,
+            strata=config.strata,
+        )
+    )
+    prompts = [pool.take(each) for each in chosen]
+    ends = (len(RULES), len(RULES) + config.draws)
+    tried, others = prompts[slice(*ends)], prompts[: ends[0]] + prompts[ends[1] :]
+    both = Sentences(
+        fresh.name,
+        fresh.texts + validation.texts,
+        np.concatenate([fresh.labels, validation.labels]),
+        fresh.classes,
+    )
+    of_tried, of_others = scores(model, writer, tried, both), scores(model, writer, others, fresh)
+    tried_fresh, tried_validation = np.split(of_tried, [len(fresh)], axis=1)
+    counts = np.array([np.bincount(labels[each], minlength=len(pool.classes)) for each in chosen])
+    random = np.random.default_rng(size).permuted(np.tile(labels, (4000, 1)), axis=1)[:, :size]
+    of_random = (random[..., None] == np.arange(len(pool.classes))).sum(1)
+    whole = np.bincount(labels, minlength=len(pool.classes))
+    return {
+        "score": np.concatenate([of_others[: ends[0]], tried_fresh, of_others[ends[0] :]]),
+        "validation_score": tried_validation,
+        "gap": choices.gaps(rows, chosen),
+        "whitened_gap": choices.gaps(gradient_matching.whitened(rows, size), chosen),
+        "count": counts,
+        "divergence": divergence(counts, whole),
+        "random_divergence": divergence(of_random, whole).mean(),
+    }
+
+
+def scores(model, writer: Writer, prompts, queries) -> np.ndarray:  # [S, B, C]
+    """The scores of the labels of queries after each prompt."""
+    prefixes = np.stack([writer.demonstrations(each)[0] for each in prompts])
+    return readouts.scores(model, prefixes, *writer.questions(queries), writer.label_ids)
+
+
+def divergence(counts, whole) -> np.ndarray:  # [..., C], [C] -> [...]
+    """KL(p, q) of the shares p of the labels in a subset from those q in the pool."""
+    p, q = counts / counts.sum(-1, keepdims=True), whole / whole.sum()
+    return (p * np.log(np.where(p > 0, p, 1) / q)).sum(-1)

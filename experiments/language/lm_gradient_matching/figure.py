@@ -1,0 +1,136 @@
+"""Answers after matched and rival demonstrations, beside what matching makes small."""
+
+import numpy as np
+
+from experiments.language.lm_gradient_matching.claims import (
+    BEST,
+    by_rule,
+    of_subsets,
+    samples,
+    without,
+)
+from experiments.language.lm_gradient_matching.config import DRAWN, RULES, statements
+from lsa_lab import results
+from lsa_lab.harness import judged_panel, style
+from lsa_lab.lm import readings
+
+SHOWN = ("random", "stratified", BEST, "k-means", "matching", "matching, whitened", "mismatching")
+ROWS = {
+    "random": "matching / random",
+    "rivals": "matching / three rivals",
+    "whitened": "whitened / random",
+    "whitened_over_plain": "whitened / matching",
+    "stratified": "matching / same shares of labels",
+    "mismatched": "mismatching / random",
+}
+MORE_ROWS = {"shares": "divergence of labels / random", "ranks": "gap and answers, ranks"}
+
+
+def plot(dataset):
+    figure, axes = style.stacked(6.75, (2.2, 2.5), ((1, 1), (1, 1)))
+    judged = dataset.sel(n=results.config_of(dataset).shots)
+    against_random(axes[0], judged, readings.cross_entropy)
+    axes[0].set(xlabel="label cross-entropy / random's", title="answers")
+    against_random(axes[1], judged, readings.cross_entropy_after_best_shift)
+    axes[1].set(xlabel="the same after the best shift", title="answers without label bias")
+    axes[1].set_yticklabels([])
+    by_gap(axes[2], judged.isel(task=0))
+    judged_rows(axes[3], dataset, dataset.task.values[0])
+    return figure
+
+
+def appendix(dataset):
+    """What is judged on each task, and the other sizes."""
+    names = dataset.task.values
+    figure, axes = style.stacked(6.75, [2.4] * len(names), [(1, 1)] * len(names), first="e")
+    for i, name in enumerate(names):
+        by_size(axes[2 * i], dataset.sel(task=name))
+        judged_rows(axes[2 * i + 1], dataset, name)
+    return figure
+
+
+def against_random(ax, dataset, reading):
+    """Readings over those of random subsets, geometric means of runs; tasks from the top."""
+    names = dataset.task.values
+    style.log_axes(ax, x=True, ticks=(0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3))
+    for i, name in enumerate(names):
+        values = by_rule(dataset.sel(task=name), reading)
+        step = 0.2 * (i - (len(names) - 1) / 2)
+        for row, rule in enumerate(SHOWN[1:]):
+            ratios = np.log(values[rule] / values["random"])
+            half = (style.mean_ends(ratios[:, None])[1] - ratios.mean())[0]
+            ends = np.exp(ratios.mean() + np.array([-half, half]))
+            look = style.METHOD[rule]
+            if np.isfinite(half):  # not known from one run
+                ax.plot(ends, [row + step] * 2, "-", color=look["color"], lw=0.8)
+            ax.plot(np.exp(ratios.mean()), row + step, ls="none", **look)
+    ax.axvline(1, color="grey", lw=0.8)
+    ax.set_yticks(range(len(SHOWN) - 1), SHOWN[1:])
+    ax.set_ylim(len(SHOWN) - 1.5, -0.5)
+
+
+def by_gap(ax, dataset):
+    """The answers after every subset against its gap, each run's in units of its random ones."""
+    losses, rules = of_subsets(dataset), dataset.rule.values
+    gaps = dataset.gap.transpose("run", "subset").values
+    random = np.exp(np.log(losses[:, rules == "random"]).mean(1, keepdims=True))
+    for rule in (*DRAWN, *RULES):
+        look = style.METHOD[rule] | {"ms": 3, "mew": 0.5}
+        ax.plot(gaps[:, rules == rule], (losses / random)[:, rules == rule], ls="none", **look)
+    style.log_axes(ax, y=True)
+    ax.set_yticks([0.7, 1, 1.5, 2, 3], ["0.7", "1", "1.5", "2", "3"])
+    ax.axhline(1, color="grey", lw=0.8)
+    ax.set(xlabel="gap / that of random subsets", ylabel="cross-entropy / random's")
+    ax.set_title("gap and answers")
+
+
+def by_size(ax, dataset):
+    """The answers by the number of demonstrations, one task."""
+    sizes = dataset.n.values
+    style.log_axes(ax, x=True, ticks=sizes)
+    for i, rule in enumerate(SHOWN):
+        losses = np.stack([by_rule(dataset.sel(n=n))[rule] for n in sizes], axis=1)
+        style.mean_points(ax, sizes * 1.02 ** (i - 3), losses, rule, ls="-", **style.METHOD[rule])
+    ax.axhline(without(dataset).mean(), color=style.BLACK, lw=0.8, ls=":")
+    ax.set(xlabel="demonstrations", ylabel="label cross-entropy", title=str(dataset.task.values))
+
+
+def judged_rows(ax, dataset, name):
+    labels = {f"{name}_{id}": text for id, text in (ROWS | MORE_ROWS).items()}
+    rows = statements(results.config_of(dataset))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (0.0, 2.0))
+    ax.axvline(1, color="grey", lw=0.8)
+    ax.set(xlabel="ratio, or correlation", title=f"what is judged: {name.replace('_', ' ')}")
+
+
+def caption(dataset) -> str:
+    config, judged = results.config_of(dataset), samples(dataset)
+    name, (first, task) = config.model_name, config.tasks[0]
+    ratio, white, shares, ranks, alike = (
+        judged[f"{first}_{id}"] for id in ("random", "whitened", "shares", "ranks", "stratified")
+    )
+    answered = f" answered by {config.target_name or config.target}," if config.target else ""
+    losses = without(dataset.sel(task=first))
+    others = [task.title for _, task in config.tasks[1:]]
+    return (
+        f"{name}, on {task.title}:{answered} {config.shots} matched demonstrations leave "
+        f"{_mean(ratio)} of the label cross-entropy after random ones, matched by whitened "
+        f"gradients {_mean(white)}, and {_mean(alike)} of that after random ones with the same "
+        "shares of labels. "
+        f"a, b: geometric means of {config.runs} pools of {config.pool}, 95 % intervals; b: after "
+        "the constant that is best on the other half of the sentences. c: every subset, by its "
+        f"gap (rank correlation {ranks.mean():.2f} among random and stratified ones); the labels "
+        f"of matched ones diverge from the pool's by {shares.mean():.2g} of what random ones do. "
+        f"d: {judged_panel.KEY}. {config.fresh} sentences a pool; without demonstrations "
+        f"{losses.mean():.2f} nats. All subsets stand in random order, so that membership alone "
+        f"differs. Prefix of {config.prefix_length} rows, {config.saves} checkpoints. "
+        f"Appendix: the other rows, and sizes{_listed(others)}."
+    )
+
+
+def _mean(ratios) -> str:
+    return f"{float(np.exp(np.log(ratios).mean())):.2f}"
+
+
+def _listed(others) -> str:
+    return f"; the same of {' and '.join(others)}" if others else ""

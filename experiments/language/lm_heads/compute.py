@@ -1,0 +1,157 @@
+"""Close heads at the halts, and one by one or in part; find the best common maps of a prompt."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.language import cells, closings, decoders, written
+from experiments.language import sentences as texts
+from experiments.language.closings import Closings
+from experiments.language.lm_heads import maps
+from experiments.language.lm_heads.config import TOKENS, Config
+from experiments.language.written import Writer
+from lsa_lab.analyses import heads
+from lsa_lab.lm import weights
+from lsa_lab.lm.text import Sentences
+
+
+class Run:
+    """The prompt and the sentences of one set: those that heads are chosen on come first."""
+
+    def __init__(self, config: Config, model, writer: Writer, sentences: Sentences, place, number):
+        self.config, self.model, self.writer = config, model, writer
+        self.stream = np.random.SeedSequence([config.seed, place, number]).generate_state(2)
+        sizes = (config.shots, config.searched, config.fresh, config.map_shots)
+        parts = sentences.split(int(self.stream[0]), *sizes, balanced=True)
+        demonstrations, searched, fresh, shared = parts
+        self.prefix = writer.demonstrations(demonstrations)[0]
+        self.shared = writer.demonstrations(shared)[0]
+        both = [writer.questions(each) for each in (searched, fresh)]
+        self.ids, self.last = (np.concatenate(pair) for pair in zip(*both, strict=True))
+        self.labels = np.concatenate([searched.labels, fresh.labels])
+
+    @property
+    def key(self):
+        return jax.random.key(int(self.stream[1]))
+
+    def closings(self, layers) -> Closings:
+        words = self.writer.label_ids
+        return Closings(self.model, self.prefix, self.ids, self.last, words, layers)
+
+    def slopes(self, params) -> np.ndarray:  # [searched, L, H]
+        few = self.config.searched
+        questions = (self.ids[:few], self.last[:few], self.labels[:few])
+        words, shape = self.writer.label_ids, self.model.config
+        return np.asarray(
+            closings.slopes(params, self.prefix, *questions, words, config=shape), float
+        )
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    model = closings.with_write_biases(decoders.decoder(config))
+    tasks = {}
+    for name, task in config.tasks:
+        template = texts.template(task)
+        cut = written.cut_to(texts.of_task(task), model.tokenizer, template, config.width)
+        tasks[name] = Writer(model.tokenizer, template, config.width), cut
+    order = list(tasks)
+
+    def cells_of(part):
+        def judge(place):
+            name, number = place[1:]
+            return part(Run(config, model, *tasks[name], order.index(name), number))
+
+        places = [(part.__name__, name, run) for name in order for run in range(config.runs)]
+        return cells.cells(places, judge, checkpoints, progress, f"heads: {part.__name__}")
+
+    front, arrays = ("task", "run"), {}
+    for part, axes in PARTS.items():
+        for name, values in cells_of(part).items():
+            shape = (len(order), config.runs, *values.shape[1:])
+            arrays[name] = ((*front, *axes[name]), values.reshape(shape))
+    return xr.Dataset(arrays, {"task": order, "layer": list(config.layers), "tokens": list(TOKENS)})
+
+
+def layers(run: Run) -> dict[str, np.ndarray]:
+    """Answers with the heads of some layers closed, one by one, all, and all but the top one."""
+    config, shape, few = run.config, run.model.config, run.config.searched
+    closing = run.closings(config.layers)
+    whole = closing.scores(config.layers[-1])
+    means = closings.mean_writes(run.model.params, run.prefix, config=shape)
+    rows = {name: [] for name in ("zero", "mean", "none", "top_kept", "top")}
+    for layer in config.layers:
+        every = [(layer, head) for head in range(shape.num_heads)]
+        masks = [closings.closed(shape, place) for place in every]
+        zero = np.stack([closing.scores(layer, mask) for mask in masks])
+        fills = [means[place] for place in every]
+        mean = [closing.scores(layer, *each) for each in zip(masks, fills, strict=True)]
+        top = int(closings.change(whole[:few], zero[:, :few]).argmax())
+        others = [place for place in every if place[1] != top]
+        rows["zero"].append(zero)
+        rows["mean"].append(np.stack(mean))
+        rows["none"].append(closing.scores(layer, closings.closed(shape, *every)))
+        rows["top_kept"].append(closing.scores(layer, closings.closed(shape, *others)))
+        rows["top"].append(np.array(top))
+    return {"whole": whole, "right": run.labels} | {k: np.stack(v) for k, v in rows.items()}
+
+
+def parts(run: Run) -> dict[str, np.ndarray]:
+    """Slopes of all heads, trained and not, and answers of the whole model with a part of them."""
+    config, shape = run.config, run.model.config
+    trained = run.slopes(run.model.params)
+    random = run.slopes(weights.init(run.key, shape, "float32"))
+    importance = jnp.asarray(np.abs(trained).mean(0))
+    keys = jax.random.split(run.key, config.draws)
+    masks = [heads.prune(importance), heads.prune_first_layer(importance)]
+    masks += [_largest(importance, config.kept)]
+    masks += [_largest(jax.random.uniform(key, importance.shape), config.kept) for key in keys]
+    closing = run.closings((0,))
+    scores = np.stack([closing.scores(0, mask) for mask in masks])
+    return {
+        "slope": trained.mean(0),
+        "absolute_slope": np.abs(trained).mean(0),
+        "random_slope": np.abs(random).mean(0),
+        "masked": scores[:3],
+        "drawn": scores[3:],
+    }
+
+
+def common_maps(run: Run) -> dict[str, np.ndarray]:
+    """What the best map of each layer misses of the tokens of one long prompt."""
+    return maps.misses(run.model, run.shared, run.config.fitted, run.key)
+
+
+def _largest(scores, count: int):  # [L, H] -> mask [L, H]
+    ranks = jnp.argsort(jnp.argsort(-scores, axis=1), axis=1)
+    return (ranks < count).astype(scores.dtype)
+
+
+PARTS = {  # and the axes of what each measures
+    layers: {
+        "whole": ("sentence", "label"),
+        "right": ("sentence",),
+        "zero": ("layer", "head", "sentence", "label"),
+        "mean": ("layer", "head", "sentence", "label"),
+        "none": ("layer", "sentence", "label"),
+        "top_kept": ("layer", "sentence", "label"),
+        "top": ("layer",),
+    },
+    parts: {
+        "slope": ("depth", "head"),
+        "absolute_slope": ("depth", "head"),
+        "random_slope": ("depth", "head"),
+        "masked": ("mask", "sentence", "label"),
+        "drawn": ("draw", "sentence", "label"),
+    },
+    common_maps: {
+        "residual": ("tokens", "after"),
+        "unexplained": ("tokens", "after"),
+        "held_out": ("after",),
+        "by_type": ("after",),
+        "length": ("after",),
+        "first_length": ("after",),
+        "types": (),
+    },
+}

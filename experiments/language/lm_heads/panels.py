@@ -1,0 +1,86 @@
+"""The panels of `lm_heads`, of one task."""
+
+import numpy as np
+
+from experiments.language.lm_heads.claims import (
+    changes,
+    effective,
+    importances,
+    judged,
+    margins_kept,
+)
+from lsa_lab import results
+from lsa_lab.harness import style
+from lsa_lab.harness.marks import direct_label
+
+BLUE, GREY = style.COLOURS[0], "grey"
+
+
+def effective_heads(ax, dataset):
+    """N_l of every layer by slopes, and of some by closing heads."""
+    few, heads = results.config_of(dataset).searched, dataset.sizes["head"]
+    depth, layers = np.arange(dataset.sizes["depth"]), dataset.layer.values
+    for name, color in (("random_slope", GREY), ("absolute_slope", BLUE)):
+        slopes = dataset[name].transpose("run", "depth", "head").values
+        style.mean_band(ax, depth, effective(slopes), marker=None, color=color)
+    numbers = importances(dataset, few)
+    looks = {"change": {}, "mean": {"mfc": "white"}}
+    for i, (reading, look) in enumerate(looks.items()):
+        count = effective(numbers[reading])
+        style.mean_points(ax, layers + 0.5 * i, count, fmt="o", color=style.BLACK, ms=4, **look)
+    for level in (1, heads):
+        ax.axhline(level, color=GREY, lw=0.8, ls=":")
+    ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, heads + 0.6))
+    ax.set_title("effective heads of a layer")
+
+
+def layers(ax, dataset):
+    """What closing heads changes, layer by layer: single ones, all, and all but the top one."""
+    few, places = results.config_of(dataset).searched, np.arange(dataset.sizes["layer"])
+    whole = judged(dataset, "whole", few)[:, None]
+    single = importances(dataset, few)["change"]
+    style.log_axes(ax, y=True)
+    means = np.exp(np.log(single).mean(0))  # [layer, H]
+    for place, rows in zip(places, means, strict=True):
+        ax.plot([place - 0.15] * len(rows), rows, ".", color=GREY, ms=3)
+    for name, color, step in (("none", style.BLACK, 0.15), ("top_kept", BLUE, 0.3)):
+        logs = np.log(changes(whole, judged(dataset, name, few)))
+        low, high = np.exp(style.mean_ends(logs))
+        middle = np.exp(logs.mean(0))
+        bars = np.nan_to_num([middle - low, high - middle], posinf=0)
+        ax.errorbar(places + step, middle, bars, fmt="o", color=color, ms=4)
+    ax.set_xticks(places, dataset.layer.values)
+    ax.set(xlabel="layer", ylabel="change of answers, KL", xlim=(-0.5, len(places) - 0.3))
+    ax.set_title("heads closed in one layer")
+
+
+def order_kept(ax, dataset):
+    """The order of answers under masks of the whole model."""
+    kept = margins_kept(dataset, results.config_of(dataset).searched)
+    values = np.stack(list(kept.values()), axis=1)
+    middle, (low, high) = values.mean(0), style.mean_ends(values)
+    bars = np.nan_to_num([middle - low, high - middle], posinf=0)
+    rows = np.arange(len(kept))
+    ax.errorbar(middle, rows, xerr=bars, fmt="o", color=BLUE, ms=4)
+    ax.set_yticks(rows, list(kept))
+    ax.axvline(0, color=GREY, lw=0.8)
+    ax.set(xlim=(-0.5, 1.05), ylim=(len(kept) - 0.5, -0.5))
+    ax.set(xlabel="rank correlation of margins", title="a part of all heads")
+
+
+def common_maps(ax, dataset):
+    """What the best common map misses of the move since the first layer."""
+    after = dataset.after.values if "after" in dataset.coords else None
+    depth = np.arange(dataset.sizes["after"]) if after is None else after
+    kinds = {
+        "all tokens": (dataset.unexplained.sel(tokens="all tokens"), GREY),
+        "without the first": (dataset.unexplained.sel(tokens="without the first"), BLUE),
+        "held out": (dataset.held_out, style.COLOURS[1]),
+    }
+    for name, (values, color) in kinds.items():
+        runs = values.transpose("run", "after").values
+        style.mean_band(ax, depth[1:], runs[:, 1:], marker=None, color=color)
+        direct_label(ax, depth[-1], runs[:, -1].mean(), name, color, (-2, 3))
+    ax.plot(depth[1:], dataset.by_type.mean("run").values[1:], ":", color=style.BLACK)
+    ax.set(xlabel="after layer", ylabel="missed of the move", ylim=(0, 1.1))
+    ax.set_title("best common map of the tokens")

@@ -1,0 +1,117 @@
+"""Closed heads, slopes and common maps of `lm_heads`, beside the whole walk of a tiny decoder."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.language import closings
+from experiments.language.lm_heads import claims, maps
+from lsa_lab import lm
+from lsa_lab.analyses import heads
+from lsa_lab.lm import decoder, weights
+from lsa_lab.lm.config import Config
+
+SHAPE = Config(
+    num_layers=3,
+    num_heads=4,
+    num_groups=2,
+    key_width=4,
+    width=16,
+    mlp_width=24,
+    vocabulary=40,
+    context=128,
+    rotary_width=4,
+    tied=True,
+)
+LAYER, HEAD = 1, 2
+
+
+@functools.cache
+def tiny():
+    return lm.Decoder(SHAPE, weights.init(jax.random.key(0), SHAPE, "float64"), None)
+
+
+def draw(tokens=6, questions=5):
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, 40, (questions, 4))
+    return rng.integers(0, 40, tokens), ids, np.full(questions, 3), rng.integers(0, 2, questions)
+
+
+def whole_walk(model, mask=None, fill=None):
+    """Scores of the labels by one forward pass of each whole prompt."""
+    prefix, questions, _, _ = draw()
+
+    def one(ids):
+        stream = decoder.embed(model.params, jnp.concatenate([prefix, ids]), model.config)
+        walk = decoder.forward(model.params, stream, model.config, mask, fill)
+        return decoder.logits(model.params, walk.stream[-1, -1], model.config, jnp.array([3, 7]))
+
+    return np.array([one(ids) for ids in questions])
+
+
+def closing(layers=(0, LAYER)):
+    model = closings.with_write_biases(tiny())
+    prefix, questions, last, _ = draw()
+    return closings.Closings(model, prefix, questions, last, np.array([3, 7]), layers)
+
+
+def test_a_bias_of_nothing_changes_no_bit():
+    model = closings.with_write_biases(tiny())
+    np.testing.assert_array_equal(whole_walk(model), whole_walk(tiny()))
+    assert closings.with_write_biases(model) is model
+
+
+def test_heads_closed_at_a_halt_are_closed_in_the_whole_walk():
+    mask = closings.closed(SHAPE, (LAYER, HEAD), (LAYER, 0))
+    assert mask.sum() == 10
+    np.testing.assert_allclose(closing().scores(LAYER, mask), whole_walk(tiny(), mask), rtol=1e-10)
+    np.testing.assert_allclose(closing().scores(0), whole_walk(tiny()), rtol=1e-10)
+
+
+def test_a_mean_write_stands_in_the_place_of_a_closed_head():
+    prefix, questions, _, _ = draw()
+    means = closings.mean_writes(tiny().params, prefix, config=SHAPE)
+    mask = closings.closed(SHAPE, (LAYER, HEAD))
+    tokens = len(prefix) + questions.shape[1]
+    fill = jnp.zeros((3, 4, tokens, 16)).at[LAYER, HEAD].set(means[LAYER, HEAD][None])
+    filled = closing().scores(LAYER, mask, means[LAYER, HEAD])
+    np.testing.assert_allclose(filled, whole_walk(tiny(), mask, fill), rtol=1e-10)
+    assert not np.allclose(filled, closing().scores(LAYER, mask))
+
+
+def test_slopes_are_those_of_the_library():
+    prefix, questions, last, labels = draw()
+    words = jnp.array([3, 7])
+    arrays = prefix, questions, last, labels, words
+    slopes = closings.slopes(tiny().params, *arrays, config=SHAPE)
+
+    def loss(mask):
+        stream = decoder.embed(tiny().params, jnp.concatenate([prefix, questions[0]]), SHAPE)
+        row = decoder.forward(tiny().params, stream, SHAPE, mask).stream[-1, -1]
+        return -jax.nn.log_softmax(decoder.logits(tiny().params, row, SHAPE, words))[labels[0]]
+
+    np.testing.assert_allclose(-slopes[0], heads.first_order(loss, 3, 4), rtol=1e-8)
+
+
+def test_effective_heads_and_changes_are_those_of_the_library_without_jax():
+    rows = np.array([[1.0, 1, 1, 1], [2, 0, 0, -1], [-1, -1, 0, -2]])
+    np.testing.assert_allclose(claims.effective(rows), heads.effective_heads(jnp.asarray(rows)))
+    whole, other = np.random.default_rng(0).normal(size=(2, 5, 2))
+    np.testing.assert_allclose(claims.changes(whole, other), closings.change(whole, other))
+    assert claims.changes(whole, whole) == 0
+    assert claims.changes(whole, other) > 0
+
+
+def test_tokens_with_a_common_map_miss_nothing_and_no_map_passes_a_function_of_the_word():
+    rng = np.random.default_rng(0)
+    ids = np.concatenate([np.arange(40), rng.integers(0, 40, 20)])
+    missed = maps.misses(tiny(), ids, 0.8, jax.random.key(0))
+    inside = missed["unexplained"][1]
+    assert missed["types"] == 40
+    assert (inside[1:] > missed["by_type"][1:] - 1e-10).all()
+    assert (missed["held_out"][1:] > inside[1:]).all()
+    rows = rng.normal(size=(60, 16))
+    stream = np.stack([rows, rows @ rng.normal(size=(16, 16))])
+    np.testing.assert_allclose(maps._held_out(stream, 0.8, jax.random.key(0)), 0, atol=1e-10)
