@@ -202,16 +202,24 @@ picture
 
 # %%
 figures = Path(lsa_lab.__file__).parents[1] / "figures"
-runs = {path.parent: last_run(path.parent) for path in sorted(figures.glob("lm_*/config.json"))}
+
+
+def largest(folder):
+    """Where the result of the largest tier lies."""
+    return next(
+        f for f in (folder / "night", folder / "paper", folder) if (f / "result.nc").exists()
+    )
+
+
+runs = {path.parent.name: largest(path.parent) for path in sorted(figures.glob("lm_*/config.json"))}
 lines = [
-    f"- `{folder.name}`: {outcomes.counts(list(facts['verdicts'].values()))}"
-    for folder, facts in runs.items()
+    f"- `{experiment}`: {outcomes.counts(list(last_run(folder)['verdicts'].values()))}"
+    for experiment, folder in runs.items()
 ]
 Markdown("\n".join(lines) or "None of them has been run yet.")
 
 # %%
-picture = figures / "lm_label_bias" / "figure.png"
-Image(str(picture), width=700) if picture.exists() else print("lm_label_bias has not been run yet")
+Image(str(runs["lm_label_bias"] / "figure.png"), width=700)
 
 # %% [markdown]
 # ## Exercise

@@ -51,7 +51,7 @@ def obey(options: argparse.Namespace) -> int:
         return 0
     print("\n".join(_overview(experiments, options)))
     program, package = options.program, command_options.package_words(options)
-    print(f"\n{program} list NAME{package} tells more of one, {program} -h what else to type")
+    print(f"{program} list NAME{package} tells more of one, {program} -h what else to type")
     return 0
 
 
