@@ -10,7 +10,7 @@ from lsa_lab.harness.clock import short_clock_word
 from lsa_lab.harness.folders import changed_folders, folder_of, identity, last_run
 from lsa_lab.harness.laboratory import TIERS, Experiment
 from lsa_lab.harness.outcomes import VERDICTS, counts
-from lsa_lab.lm.sources import SOURCES
+from lsa_lab.lm import sources
 
 _WIDEST = 150  # columns that a line may take, where there are so many
 _HEAD = ("EXPERIMENT", "TIER", "TIME", "MEMORY", "H/F/U", "QUESTION")
@@ -75,8 +75,8 @@ def _overview(experiments: list[Experiment], options: argparse.Namespace) -> lis
     widths = [max(len(cells[i]) for cells in lines) for i in range(5)]
     text = [terminal.faint(_line(_HEAD, widths))]
     for theme, of_theme in themes.items():
-        sources = needs.not_fetched(lacking[theme])
-        fetching = f"first {needs.fetching(sources, options.program)}" if sources else ""
+        names = needs.not_fetched(lacking[theme])
+        fetching = f"first {needs.fetching(names, options.program)}" if names else ""
         if theme or fetching:
             text.append(" ".join(filter(None, (terminal.bold(theme), terminal.faint(fetching)))))
         text += [_line(cells, widths) for cells in of_theme]
@@ -132,7 +132,7 @@ def _sources(experiment: Experiment, program: str) -> list[str]:
     names = needs.needs_of(experiment)
     absent = {name: f": {needs.fetching([name], program)}" for name in needs.not_fetched(names)}
     rows = [
-        (f"  {name}", f"{SOURCES[name].about}{absent.get(name, ', which is there')}")
+        (f"  {name}", f"{sources.SOURCES[name].about}{absent.get(name, ', which is there')}")
         for name in names
     ]
     lines = [line for row in terminal.columns(rows) for line in row]
