@@ -36,5 +36,6 @@ EXPERIMENTS = (
     "heads.head_pruning",
     "heads.layer_probes",
     "language.lm_label_bias",
+    "language.lm_clipping",
     "language.lm_flow",
 )

@@ -35,14 +35,17 @@ def plot(dataset):
     figure, axes = style.stacked(6.75, (2.6, 2.4, 2.6), ((1, 1), (1, 1), (1, 1)))
     layer_curves(axes[0], dataset, "auc")
     layer_curves(axes[1], dataset, "accuracy")
+    axes[0].set_title("classes told apart")
+    axes[1].set_title("accuracy")
     for part, line in LINES.items():
         axes[0].plot([], [], line, color="grey", label=part)
     axes[0].legend(ncols=2, loc="lower right")
     plot_gains(axes[2], dataset)
+    axes[2].set_title("clipping and its rivals")
     plot_shots(axes[3], dataset)
     judged = samples(dataset)
     rows = {f"{p.lower()}_{id}": f"{p}: {text}" for id, text in AUCS.items() for p in PARTS}
-    judged_panel.rows(axes[4], statements(config), judged, rows, (-0.1, 0.4))
+    judged_panel.rows(axes[4], statements(config), judged, rows, (-0.05, 0.3))
     axes[4].set(xlabel="change of AUC or of nats", title="what is judged")
     judged_panel.rows(axes[5], statements(config), judged, OTHERS, (-0.2, 0.3))
     axes[5].set(xlabel="accuracy or AUC", title="what is judged")

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import xarray as xr
 
 from experiments.language.lm_clipping.claims import changes, flat
 from experiments.language.lm_clipping.statements import DROPPED, PARTS
@@ -56,9 +57,17 @@ def plot_gains(ax, dataset):
 def plot_shots(ax, dataset):
     """AUC by demonstrations, unclipped and with a part of one of the ends clipped."""
     config = results.config_of(dataset)
-    plain = dataset.shots_unclipped.sel(reading="auc").mean("task").transpose("run", "shots")
-    edited = dataset.shots_edited.sel(reading="auc").mean("task")
-    shots = dataset.shots.values
+    own = dict(layer=dataset.end.values, rate=max(config.rates))
+    own = dataset.edited.sel(own).rename(layer="end").expand_dims(shots=[config.shots])
+    plain = dataset.unclipped.expand_dims(shots=[config.shots])
+    plain, edited = (
+        xr.concat([other, here], "shots", coords="minimal", compat="override")
+        .sel(reading="auc")
+        .mean("task")
+        .sortby("shots")
+        for other, here in ((dataset.shots_unclipped, plain), (dataset.shots_edited, own))
+    )
+    shots, plain = plain.shots.values, plain.transpose("run", "shots")
     style.mean_band(ax, shots, plain, None, style.BLACK, "D")
     heights, colors = {"unclipped": float(plain.mean("run")[-1])}, [style.BLACK]
     for end, color in zip(dataset.end.values, style.COLOURS, strict=False):
