@@ -27,6 +27,8 @@ include_patterns = [
     *(
         "figures/CLAIMS.md",
         "figures/*/README.md",
+        "figures/*/paper/README.md",
+        "figures/*/night/README.md",
         "notebooks/README.md",
         "experiments/weights/README.md",
     ),
