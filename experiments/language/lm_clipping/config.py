@@ -26,7 +26,7 @@ class Config(LanguageConfig):
     rates: tuple[float, ...] = (0.5, 0.9, 0.99)  # of clipping; every part is dropped too
     matrix_rate: float = 0.9  # of single matrices
     other_shots: tuple[int, ...] = (0, 10)  # demonstrations, fewer and more; A2's too
-    fresh: int = 100
+    fresh: int = 100  # sentences of a run, in none of its demonstrations
     seed: int = 17
     # Criteria.
     gain: float = 0.01  # of accuracy or AUC; at least this is an improvement
