@@ -22,7 +22,7 @@ class Config(LanguageConfig):
     tasks: tuple[tuple[str, TextTask], ...] = named(  # texts in classes, and how they are put
         "rotten_tomatoes", "reuters"
     )
-    layers: tuple[int, ...] = (1, 5, 10, 15, 20, 25, 28)
+    layers: tuple[int, ...] = (1, 5, 10, 15, 20, 25, 28)  # that are clipped, counted from 0
     rates: tuple[float, ...] = (0.5, 0.9, 0.99)  # of clipping; every part is dropped too
     matrix_rate: float = 0.9  # of single matrices
     other_shots: tuple[int, ...] = (0, 10)  # demonstrations, fewer and more; A2's too
