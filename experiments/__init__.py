@@ -38,4 +38,5 @@ EXPERIMENTS = (
     "language.lm_label_bias",
     "language.lm_clipping",
     "language.lm_flow",
+    "language.lm_grads",
 )

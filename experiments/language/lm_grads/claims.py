@@ -51,20 +51,20 @@ def by_layer(dataset, read):  # -> correlations with worth, spreads of the log f
     return predicts, spreads
 
 
-def log_probabilities(dataset, rule):  # -> [R, B], of random choices their mean
-    """Those of the right label after the prompts that a rule selects."""
+def margins(dataset, rule):  # -> log odds of the second label [K, R, B]
+    """After the prompts that a rule selects: one for each query, of random choices K."""
     if rule == "random":
-        margins = dataset.random_prompt.transpose("draw", "run", "query").values
-        return np.mean([_of_right(each, dataset) for each in margins], axis=0)
+        return dataset.random_prompt.transpose("draw", "run", "query").values
     if rule == "no demonstrations":
         before = dataset.before.transpose("class", "run", "query").values
-        return _of_right(before[1] - before[0], dataset)
-    return _of_right(dataset.prompt.sel(rule=rule).transpose("run", "query").values, dataset)
+        return before[1:] - before[:1]
+    return dataset.prompt.sel(rule=[rule]).transpose("rule", "run", "query").values
 
 
-def _of_right(margins, dataset):  # [R, B], log odds of the second label
+def log_probabilities(dataset, rule):  # -> [R, B]
+    """Those of the right label after these prompts."""
     signs = 2 * dataset.label.transpose("run", "query").values - 1
-    return -np.logaddexp(0, -signs * margins)
+    return -np.logaddexp(0, -signs * margins(dataset, rule)).mean(0)
 
 
 def _of_scores(dataset, config):

@@ -46,15 +46,15 @@ def plot(dataset):
     name, rows = config.tasks[0][0], statements(config)
     first = dataset.sel(task=name)
     figure, axes = style.stacked(6.75, (2.4, 2.5, 2.5), ((1, 1), (1.2, 1), (1, 1.2)))
-    _draw_rows(axes[0], rows, numbers, name, PREDICTS, (-0.3, 0.8))
+    _draw_rows(axes[0], rows, numbers, name, PREDICTS, (-0.4, 0.8))
     axes[0].set(title="what predicts worth", xlabel="rank correlation")
     values = {rule: claims.gains(first, rule, config.shots) for rule in SINGLE}
     _draw_rules(axes[1], values)
-    axes[1].set(title=f"{config.shots} single ones", xlabel="nats more than a random choice")
+    axes[1].set(title=f"each of the {config.shots} alone", xlabel="nats more than a random choice")
     random = claims.log_probabilities(first, "random")
     values = {rule: (claims.log_probabilities(first, rule) - random).mean(-1) for rule in PROMPTS}
     _draw_rules(axes[2], values)
-    axes[2].set(title=f"prompts of {config.shots}", xlabel="nats more than a random choice")
+    axes[2].set(title=f"all {config.shots} in a prompt", xlabel="nats more than a random choice")
     _draw_readings(axes[3], first)
     _draw_layers(axes[4], first)
     _draw_rows(axes[5], rows, numbers, name, OTHERS, (-0.6, 1.4))
@@ -69,21 +69,23 @@ def caption(dataset) -> str:
     margin, row = (numbers[f"{name}_predicts_{id}"].mean() for id in ("margin", "row"))
     sizes = [numbers[f"{name}_measures_{id}"].mean() for id in ("margin", "row")]
     best = claims.gains(first, "oracle", config.shots).mean()
-    same = (first.pool_label == first.label).values.mean()
+    gain = claims.log_probabilities(first, "GradS") - claims.log_probabilities(first, "random")
     queries = config.runs * config.fresh
-    return (
-        f"In {config.model_name}, GradS does not rank demonstrations by what they are worth "
-        f"(rank correlation {margin:.2f}, by the row {row:.2f}); with how far each moves it, it "
-        f"has {sizes[0]:.2f} and {sizes[1]:.2f}. On {task.title}. Worth: what a demonstration, "
-        "alone before a query, adds to the log-probability of the query's label. a, f: "
-        f"{judged_panel.KEY}. b: mean worth of the {config.shots} that a rule selects, less that "
-        f"of the pool; the oracle knows the label and gains {best:.2f}. c: the same of the "
-        f"log-probability after prompts of {config.shots} of them, the best last, on the same "
-        f"queries. d: after these prompts, accuracy with its interval, and AUC of all {queries} "
-        "queries (open). e: correlation with worth by the layer after which the flow is taken. "
-        f"Means over {config.runs} pools of {config.pool} demonstrations, {config.fresh} queries "
-        f"each, 95 % intervals; {same:.0%} have the query's label."
+    text = (
+        f"GradS in {config.model_name} has rank correlation {margin:.2f} (by the row {row:.2f}) "
+        f"with what demonstrations are worth; its prompts of {config.shots} give the right label "
+        f"{gain.mean():+.2f} nats against random ones. On {task.title}. Worth: what a "
+        "demonstration, alone before a query, adds to the log-probability of the query's label. "
+        f"a, f: {judged_panel.KEY}; size of it: how far it moves that, either way "
+        f"({sizes[0]:.2f} and {sizes[1]:.2f}). b: mean worth of the {config.shots} that a rule "
+        f"selects, less that of the pool; the oracle knows the label and gains {best:.2f}. c: the "
+        f"same {config.shots} in one prompt, the best last, less random ones, on the same queries. "
+        f"d: accuracy, and AUC of all {queries} queries. e: by the layer after which the flow is "
+        f"taken. Contribution: how far the margin moves; what moves an answer far can lose more "
+        f"nats than it can gain. Means over {config.runs} pools of {config.pool} demonstrations, "
+        f"{config.fresh} queries each, 95 % intervals."
     )
+    return text.replace(" -0", " \u22120")
 
 
 def _draw_rows(ax, rows, numbers, name, labels, span):
@@ -107,19 +109,21 @@ def _draw_readings(ax, dataset):
     """Accuracy and AUC of the prompts that each rule selects, in the order of the panel before."""
     labels = dataset.label.transpose("run", "query").values
     for row, rule in enumerate(("random", *PROMPTS)):
-        right = np.exp(claims.log_probabilities(dataset, rule))
-        hits = np.where(np.isclose(right, 0.5), 0.5, right > 0.5).mean(-1)
+        margins = claims.margins(dataset, rule)
+        hits = ((margins > 0) == labels).mean((0, 2))
         low, high = (end[0] for end in style.mean_ends(hits[:, None]))
         if np.isfinite(low):
             ax.plot([low, high], [row, row], color=ACCURACY, lw=0.8)
         ax.plot(hits.mean(), row, "o", ms=4.5, color=ACCURACY)
-        shares = np.where(labels == 1, right, 1 - right).ravel()
-        scores = np.stack([1 - shares, shares], axis=1)
-        ax.plot(auc(scores, labels.ravel()), row, "s", ms=4.5, color=AUC, mfc="white")
+        scores = [np.stack([0 * each, each], axis=-1).reshape(-1, 2) for each in margins]
+        mean_auc = np.mean([auc(each, labels.ravel()) for each in scores])
+        ax.plot(mean_auc, row, "s", ms=4.5, color=AUC, mfc="white")
     names = ("random", *PROMPTS)
     ax.set_yticks(range(len(names)), names, fontsize=7)
-    ax.set(ylim=(len(names) - 0.4, -0.6), xlim=(0, 1.02), xlabel="accuracy, AUC")
-    ax.set_title("prompts: right answers")
+    ax.set(ylim=(len(names) - 0.4, -1.6), xlim=(0, 1.03), xlabel="accuracy, AUC")
+    for x, text, color in ((0.66, "accuracy", ACCURACY), (0.92, "AUC", AUC)):
+        direct_label(ax, x, -0.4, text, color, (0, 2))
+    ax.set_title("answers after them")
 
 
 def _draw_layers(ax, dataset):
