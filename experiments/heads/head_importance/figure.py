@@ -153,7 +153,7 @@ def answer(dataset, own) -> str:
     if ends:
         least, _, largest = np.mean(np.concatenate(ends), axis=0)
         h = most_heads(dataset, str(dataset.merged.values[0]))
-        wide = f"; of heads that can be mixed {least:.1f} to {largest:.1f} of {h} at will"
+        wide = f". Of heads that can be mixed {least:.1f} to {largest:.1f} of {h} matter, at will"
     both = min(first) >= config.all_matter and max(later) <= config.one_later
     return (
         f"{'Yes' if both else 'No'}: {min(first):.0%} to {max(first):.0%} of the heads matter in "

@@ -189,7 +189,7 @@ def caption(dataset) -> str:
     if MIXED in words:
         answer += f", with the best that mixing can give {words[MIXED]} times"
     if TRAINED in words:
-        answer += f", in models trained so {words[TRAINED]}"
+        answer += f". In models trained so it is {words[TRAINED]}"
     fits = (
         f"f: all heads of later layers fitted anew by {config.fit_steps} steps: upper bounds. "
         if config.fitted

@@ -99,7 +99,7 @@ def caption(dataset) -> str:
     trained, descent = (table.sel(learner=name).item() for name in LEARNERS[:2])
     return (
         f"It keeps its training's step: at scale {SHIFTS[-1]:g} its risk is {loss(dataset):.2f} "
-        f"times that of predicting zero, and on a real table its error is {trained:.2g} times the "
+        f"times that of predicting zero. On a real table its error is {trained:.2g} times the "
         f"variance (n = {config.n}). The former is with {config.lengths[-1]} demonstrations; on "
         f"the table descent with each prompt's own step has {descent:.2g}. One layer trained on "
         f"N(0, I) covariates with n = {config.n}. a, c: lines are theory, dashes its floor with "
