@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from experiments.language import sentences, written
-from experiments.language.lm_gradient_matching import claims, compute
+from experiments.language.lm_gradient_matching import choices, claims, compute
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
 from experiments.language.text_tasks import TASKS
 from experiments.language.written import Writer
@@ -59,3 +59,18 @@ def test_the_best_of_the_draws_is_that_of_the_validation_and_judged_on_other_sen
     np.testing.assert_allclose(of_rules[claims.BEST][0], expected)
     draws = [readings.cross_entropy(dataset.score.values[1, first + i], right[1]) for i in range(3)]
     np.testing.assert_allclose(of_rules["random"][1], np.exp(np.mean(np.log(draws))))
+
+
+def test_classes_take_turns_and_the_same_is_last_in_all_prompts_of_a_run():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 12)
+    late = np.array([0.7, 0.2])
+    for members in (np.r_[0:4, 12:16], np.r_[4:8, 20:24]):
+        order = choices.in_turns(rng, members, labels, late)
+        assert sorted(order) == sorted(members)
+        np.testing.assert_array_equal(labels[order], [1, 0] * 4)
+    order = choices.in_turns(rng, np.r_[0:6, 12:15], labels, late)
+    np.testing.assert_array_equal(labels[order], [1, 0, 0, 1, 0, 0, 1, 0, 0])
+    alone = choices.in_turns(rng, np.arange(5), labels, late)
+    assert sorted(alone) == list(range(5))
+    assert list(alone) != list(range(5))

@@ -60,10 +60,9 @@ def gradients(
 def subsets(rows, points, key, *, labels: tuple[int, ...], size: int, draws: int, strata: int):
     """The choices [S, size] of RULES, and the draws of DRAWN.
 
-    ``rows`` are gradients [m, p], ``points`` [m, D] what k-means clusters. Each subset is in an
-    order of its own at random: only its members tell it from another.
+    ``rows`` are gradients [m, p], ``points`` [m, D] what k-means clusters.
     """
-    keys = jax.random.split(key, 4)
+    keys = jax.random.split(key, 3)
     chosen = [
         gradient_matching.match(rows, size, **how).indices
         for how in ({}, {"whiten": True}, {"reverse": True})
@@ -72,8 +71,20 @@ def subsets(rows, points, key, *, labels: tuple[int, ...], size: int, draws: int
     own = jax.random.split(keys[1], strata)
     random = rivals.random_subsets(keys[2], len(rows), size, draws)
     shares = jax.vmap(lambda key: rivals.stratified(key, np.array(labels), size))(own)
-    every = jnp.concatenate([jnp.stack(chosen), random, shares])
-    return jax.vmap(jax.random.permutation)(jax.random.split(keys[3], len(every)), every)
+    return jnp.concatenate([jnp.stack(chosen), random, shares])
+
+
+def in_turns(rng, members: np.ndarray, labels: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The members [size] in an order at random in which their classes take turns.
+
+    The i-th of the k members of class c has the place (i + last_c) / k, ``last`` [C] in (0, 1).
+    """
+    order = rng.permutation(members)
+    places = np.empty(len(order))
+    for c, late in enumerate(last):
+        own = labels[order] == c
+        places[own] = (np.arange(own.sum()) + late) / max(own.sum(), 1)
+    return order[np.argsort(places)]
 
 
 @jax.jit

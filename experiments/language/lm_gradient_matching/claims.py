@@ -23,21 +23,24 @@ def _of_task(dataset) -> dict[str, np.ndarray]:
     logs = {rule: np.log(losses) for rule, losses in by_rule(dataset).items()}
     rivals = np.mean([logs[rule] for rule in ("random", BEST, "k-means")], axis=0)
     matched, white = logs["matching"], logs["matching, whitened"]
-    divergence = dataset.divergence.transpose("run", "subset").values[:, RULES.index("matching")]
+    shifted = by_rule(dataset, readings.cross_entropy_after_best_shift)
+    divergence = dataset.divergence.transpose("run", "subset").values
     return {
         "random": np.exp(matched - logs["random"]),
+        "random_shifted": shifted["matching"] / shifted["random"],
         "rivals": np.exp(matched - rivals),
         "whitened": np.exp(white - logs["random"]),
         "whitened_over_plain": np.exp(white - matched),
         "stratified": np.exp(matched - logs["stratified"]),
         "mismatched": np.exp(logs["mismatching"] - logs["random"]),
-        "shares": divergence / dataset.random_divergence.values,
+        "shares": divergence[:, dataset.rule.values.tolist().index("matching")]
+        / dataset.random_divergence.values,
         "ranks": _ranks(dataset),
     }
 
 
 def by_rule(dataset, reading=readings.cross_entropy) -> dict[str, np.ndarray]:  # {rule: [R]}
-    """A reading of one task and size: geometric means over the draws of a rule, and the draw that
+    """A reading of one task and size: geometric means over the prompts of a rule, and the draw that
     answers the validation best."""
     values = of_subsets(dataset, reading)
     rules = dataset.rule.values

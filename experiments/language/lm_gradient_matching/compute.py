@@ -44,7 +44,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     places = [(name, run) for name in order for run in range(config.runs)]
     values = cells.cells(places, lambda place: cell(*place), checkpoints, progress, "pools")
     front = (len(order), config.runs)
-    draws = np.repeat(DRAWN, (config.draws, config.strata))
+    counts = (config.orders,) * len(RULES) + (config.draws, config.strata)
+    rules = np.repeat((*RULES, *DRAWN), counts)
     axes = {
         "score": ("n", "subset", "sentence", "label"),
         "right": ("sentence",),
@@ -63,7 +64,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             name: (("task", "run", *own), values[name].reshape(front + values[name].shape[1:]))
             for name, own in axes.items()
         },
-        {"task": order, "n": list(config.sizes), "rule": ("subset", [*RULES, *draws])},
+        {"task": order, "n": list(config.sizes), "rule": ("subset", rules)},
     )
 
 
@@ -77,9 +78,9 @@ def of_run(config, task: Task, place: int, run: int, model, target) -> dict[str,
     keys = jax.random.split(jax.random.key(second), 1 + len(config.sizes))
     ids, last = task.model.questions(pool)
     examples = Example(ids, last, np.asarray(pool.labels))
-    rows, losses = choices.gradients(config, model, examples, task.model.label_ids, keys[0])
-    start = task.model.demonstrations(pool.take([]))[0]
-    points = readouts.rows(model, start, ids, last, config.middle).middle
+    nothing, words = task.model.demonstrations(pool.take([]))[0], task.model.label_ids
+    rows, losses = choices.gradients(config, model, examples, words, keys[0])
+    points = readouts.alone(model, nothing, ids, last, words, config.middle).rows
     by_size = [
         of_size(config, size, task.target, target, (pool, validation, fresh), rows, points, key)
         for size, key in zip(config.sizes, keys[1:], strict=True)
@@ -109,9 +110,15 @@ def of_size(config, size, writer, model, parts, rows, points, key) -> dict[str, 
             strata=config.strata,
         )
     )
-    prompts = [pool.take(each) for each in chosen]
-    ends = (len(RULES), len(RULES) + config.draws)
-    tried, others = prompts[slice(*ends)], prompts[: ends[0]] + prompts[ends[1] :]
+    chosen = np.concatenate(
+        [np.repeat(chosen[: len(RULES)], config.orders, axis=0), chosen[len(RULES) :]]
+    )
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    last = rng.random(len(pool.classes))
+    prompts = [pool.take(choices.in_turns(rng, each, labels, last)) for each in chosen]
+    begin = len(RULES) * config.orders
+    tried = prompts[begin : begin + config.draws]
+    others = prompts[:begin] + prompts[begin + config.draws :]
     both = Sentences(
         fresh.name,
         fresh.texts + validation.texts,
@@ -125,7 +132,7 @@ def of_size(config, size, writer, model, parts, rows, points, key) -> dict[str, 
     of_random = (random[..., None] == np.arange(len(pool.classes))).sum(1)
     whole = np.bincount(labels, minlength=len(pool.classes))
     return {
-        "score": np.concatenate([of_others[: ends[0]], tried_fresh, of_others[ends[0] :]]),
+        "score": np.concatenate([of_others[:begin], tried_fresh, of_others[begin:]]),
         "validation_score": tried_validation,
         "gap": choices.gaps(rows, chosen),
         "whitened_gap": choices.gaps(gradient_matching.whitened(rows, size), chosen),

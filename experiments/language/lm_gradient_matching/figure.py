@@ -17,6 +17,7 @@ from lsa_lab.lm import readings
 SHOWN = ("random", "stratified", BEST, "k-means", "matching", "matching, whitened", "mismatching")
 ROWS = {
     "random": "matching / random",
+    "random_shifted": "the same after the best shift",
     "rivals": "matching / three rivals",
     "whitened": "whitened / random",
     "whitened_over_plain": "whitened / matching",
@@ -122,7 +123,7 @@ def caption(dataset) -> str:
         f"gap (rank correlation {ranks.mean():.2f} among random and stratified ones); the labels "
         f"of matched ones diverge from the pool's by {shares.mean():.2g} of what random ones do. "
         f"d: {judged_panel.KEY}. {config.fresh} sentences a pool; without demonstrations "
-        f"{losses.mean():.2f} nats. All subsets stand in random order, so that membership alone "
+        f"{losses.mean():.2f} nats. In a prompt the classes take turns, so that membership alone "
         f"differs. Prefix of {config.prefix_length} rows, {config.saves} checkpoints. "
         f"Appendix: the other rows, and sizes{_listed(others)}."
     )
