@@ -37,6 +37,7 @@ EXPERIMENTS = (
     "heads.layer_probes",
     "language.lm_label_bias",
     "language.lm_clipping",
+    "language.lm_clipping_search",
     "language.lm_flow",
     "language.lm_grads",
 )

@@ -48,8 +48,8 @@ def plot_gains(ax, dataset):
     ):
         runs = values.mean("task").transpose("run", "search").values
         row(ax, runs, shift, color, marker)
-        offset = (0, 4) if shift < 0 else (0, -11)
-        direct_label(ax, runs.mean(0)[0], shift, words, color, offset)
+        offset = (0, 4) if shift < 0 else (0, -5)
+        direct_label(ax, runs.mean(0)[-1], len(SEARCHES) - 1 + shift, words, color, offset)
     finish(ax, list(NAMES.values()), "gain of accuracy", "validation and test")
 
 
@@ -72,7 +72,7 @@ def plot_conditions(ax, dataset, config):
         ax.plot(layers, values, "-", marker=marker, color=color, lw=0.8, label=part)
         taken = max(np.argsort(values, kind="stable")[-config.top_k :])
         ax.plot(taken, values[taken], "o", ms=9, mfc="none", color=color)
-    ax.legend(loc="best")
+    ax.legend(loc=(0.6, 0.3))
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer", ylabel="condition number", title="what Algorithm 1 goes by")
 
@@ -92,7 +92,7 @@ def finish(ax, names, xlabel, title):
 
 def caption(dataset) -> str:
     config, judged = results.config_of(dataset), samples(dataset)
-    algorithm = judged["algorithm_gains"].mean()
+    algorithm = round(judged["algorithm_gains"].mean(), 3) + 0.0  # no -0.000
     wide = float(gains(dataset).sel(reading="accuracy", search=WIDE).mean())
     every = {name: float(values.mean()) for name, values in rivals(dataset).items()}
     chosen = dataset.layer.sel(search=list(ALGORITHM))
