@@ -21,7 +21,7 @@ def statements(config) -> tuple[Statement, ...]:
         rows += [
             Statement(
                 f"{name}_deep_is_flat",
-                f"{paper} (ii), our reading",
+                f"{paper} (ii), our reading, in our setting",
                 f"{where}: drastic clipping of {part} in layer {deep} costs no discrimination",
                 f"AUC, clipped less unclipped, averaged over rates >= {min(config.rates):g},",
                 at_least=-config.auc_margin,
@@ -29,7 +29,7 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             Statement(
                 f"{name}_shallow_collapses",
-                f"{paper} (ii)",
+                f"{paper} (ii), in our setting",
                 f"{where}: {strongest} in layer {shallow} leaves little better than guessing",
                 "AUC after clipping",
                 at_most=config.guess,
@@ -37,7 +37,7 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             Statement(
                 f"{name}_deep_tolerates_more",
-                f"{paper} (ii)",
+                f"{paper} (ii), in our setting",
                 f"{where}: layer {deep} tolerates {strongest} better than layer {shallow}",
                 f"AUC, clipped in layer {deep} less clipped in layer {shallow},",
                 at_least=config.more,
@@ -55,7 +55,7 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             Statement(
                 f"{name}_drop",
-                "A2 (2406.03768), appendix B.6",
+                "A2 (2406.03768), appendix B.6, in our setting",
                 f"{where}: dropping {part} of layer {deep} does what {strongest} does",
                 "AUC, dropped less clipped,",
                 margin=config.auc_margin,
@@ -66,7 +66,7 @@ def statements(config) -> tuple[Statement, ...]:
         *rows,
         Statement(
             "deep_accuracy",
-            f"{paper} (ii)",
+            f"{paper} (ii), in our setting",
             f"{where}: drastic clipping in layer {deep} does not cost much accuracy",
             "accuracy, clipped less unclipped, averaged over parts and rates,",
             at_least=-config.flat,
@@ -74,7 +74,7 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "helps",
-            f"{paper} (i)",
+            f"{paper} (i), in our setting",
             f"{where}: clipping improves accuracy",
             f"accuracy, clipped less unclipped, {elsewhere},",
             at_least=config.gain,
@@ -82,7 +82,7 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "helps_auc",
-            f"{paper} (i), our reading",
+            f"{paper} (i), our reading, in our setting",
             f"{where}: clipping tells the classes apart better",
             f"AUC, clipped less unclipped, {elsewhere},",
             at_least=config.gain,
@@ -106,7 +106,7 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "few_shots",
-            "A2 (2406.03768), figure 2",
+            "A2 (2406.03768), figure 2, in our setting",
             f"{where}: with fewer demonstrations clipping layer {shallow} costs less",
             f"AUC lost by clipping at rate {high:g} with {max(config.other_shots)} demonstrations "
             f"less that with {min(config.other_shots)}, averaged over parts,",
@@ -115,7 +115,7 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "keys_alone",
-            "A2 (2406.03768), appendix B.3",
+            "A2 (2406.03768), appendix B.3, in our setting",
             f"{where}: clipping W_K alone in layer {deep} changes nothing",
             f"AUC, clipped at rate {config.matrix_rate:g} less unclipped,",
             margin=config.auc_margin,

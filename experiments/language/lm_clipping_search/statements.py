@@ -11,7 +11,7 @@ SEARCHES = (*ALGORITHM, WIDE)
 def statements(config) -> tuple[Statement, ...]:
     titles = " and ".join(task.title for _, task in config.tasks)
     where = f"{config.model_name}, on {titles}"
-    paper, ours = "A2 (2406.03768), figure 4 and appendix C.5", "derived here"
+    paper, ours = "A2 (2406.03768), figure 4 and appendix C.5, in our setting", "derived here"
     sets = dict(over="sets of demonstrations")
     gain, optimism = "the gain of accuracy on test", "the gain on validation less that on test"
     return (

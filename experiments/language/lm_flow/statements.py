@@ -4,8 +4,8 @@ import dataclasses
 
 from lsa_lab.claims import Statement
 
-THEOREM = "A1 (2508.00385), Theorem 1, our reading"
-FIGURE_2 = "A1 (2508.00385), figure 2, our reading"
+THEOREM = "A1 (2508.00385), Theorem 1, our reading, in our setting"
+FIGURE_2 = "A1 (2508.00385), figure 2, our reading, in our setting"
 OWN = "derived here"
 OF = {  # of what a flow is: the margin is read through the logit lens, the row along directions
     "margin": "the label margin",

@@ -4,7 +4,7 @@ import dataclasses
 
 from lsa_lab.claims import Statement
 
-A1, OWN, READING = "A1 (2508.00385)", "derived here", "our reading"
+A1, OWN, READING = "A1 (2508.00385)", "derived here", "our reading, in our setting"
 SCORED = {  # id: rule, what it is
     "margin": ("GradS", "the flow of the label margin after the last layer"),
     "row": ("GradS, row", "the flow of the query's row after the last layer"),

@@ -7,7 +7,7 @@ from lsa_lab.claims import Statement
 A4 = "A4 (2408.04532), abstract, in our setting"
 READING = "A4 (2408.04532), abstract, our reading, in our setting"
 MODELLED = "modelled on A4 (2408.04532), abstract"
-A2 = "A2 (2406.03768), Theorem 1, our reading"
+A2 = "A2 (2406.03768), Theorem 1, our reading, in our setting"
 HERE = "derived here"
 
 # How much a head matters: what is measured with it closed, and whose reading that is.

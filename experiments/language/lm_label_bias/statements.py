@@ -19,7 +19,7 @@ def strongest(config, part: str = "MLP") -> str:
 
 
 def statements(config) -> tuple[Statement, ...]:
-    ours, paper = "derived here", "A2 (2406.03768), figures 1 and 4"
+    ours, paper = "derived here", "A2 (2406.03768), figures 1 and 4, in our setting"
     ways = {name: f"{config.model_name}, on {task.title}" for name, task in config.tasks}
     attacks = {name: f"{config.model_name}, with {name}" for name, _ in config.attacks}
     everywhere = f"{config.model_name}, on {len(ways)} data sets"
