@@ -104,14 +104,42 @@ def test_effective_heads_and_changes_are_those_of_the_library_without_jax():
     assert claims.changes(whole, other) > 0
 
 
-def test_tokens_with_a_common_map_miss_nothing_and_no_map_passes_a_function_of_the_word():
+def test_what_no_function_of_the_word_explains():
     rng = np.random.default_rng(0)
-    ids = np.concatenate([np.arange(40), rng.integers(0, 40, 20)])
+    ids = np.repeat(np.arange(400), 2)
+    same = rng.normal(size=(400, 16))[ids]
+    noise = rng.normal(size=(2, 800, 16))
+    stream = np.stack([same, same + 3 * noise[0], same + same[:, ::-1]])
+    missed = maps._by_word(stream, np.stack([same, 3 * noise[0], 3 * noise[1]]), ids)
+    np.testing.assert_allclose(missed, [0, 1, 0], atol=0.02)  # unbiased: of two rows half is left
+    once = np.concatenate([ids, [1000, 1001]])
+    longer = np.concatenate([stream, 1e3 * rng.normal(size=(3, 2, 16))], axis=1)
+    np.testing.assert_allclose(
+        maps._by_word(longer, longer, once), maps._by_word(stream, stream, ids)
+    )
+
+
+def test_common_maps_of_a_tiny_decoder():
+    ids = np.concatenate([np.arange(40), np.random.default_rng(0).integers(0, 40, 20)])
     missed = maps.misses(tiny(), ids, 0.8, jax.random.key(0))
-    inside = missed["unexplained"][1]
-    assert missed["types"] == 40
-    assert (inside[1:] > missed["by_type"][1:] - 1e-10).all()
-    assert (missed["held_out"][1:] > inside[1:]).all()
+    assert missed["words"] == 40
+    assert (missed["held_out"][1:] > missed["unexplained"][1, 1:]).all()
+    assert (missed["direction_by_word"][1:] > 0).all()
+    assert missed["by_word"][0] < 1e-10
+
+
+def test_a_linear_map_is_held_out_as_it_is_fitted():
+    rng = np.random.default_rng(0)
     rows = rng.normal(size=(60, 16))
     stream = np.stack([rows, rows @ rng.normal(size=(16, 16))])
     np.testing.assert_allclose(maps._held_out(stream, 0.8, jax.random.key(0)), 0, atol=1e-10)
+
+
+def test_pseudo_values_are_unbiased_where_runs_differ_by_chance():
+    rng = np.random.default_rng(0)
+    exact = claims.pseudo_values(np.tile([4.0, 3, 2, 1], (9, 1)))
+    np.testing.assert_allclose(exact, claims.effective(np.array([4.0, 3, 2, 1])))
+    runs = rng.exponential(size=(400, 9, 4))
+    plain = np.array([claims.effective(each).mean() for each in runs])
+    pseudo = np.array([claims.pseudo_values(each).mean() for each in runs])
+    assert abs(pseudo.mean() - 4) < 0.05 < 4 - plain.mean()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.lm_heads.config import FIRST, MASKS, PRUNED, TOP
+from experiments.language.lm_heads.config import FIRST, MASKS, PRUNED, TOP, statements
 from lsa_lab import results
 from lsa_lab.lm import readings
 from lsa_lab.statistics import spearman
@@ -10,12 +10,14 @@ from lsa_lab.statistics import spearman
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     config = results.config_of(dataset)
-    return {
+    numbers = {
         f"{name}_{id}": runs
         for name in dataset.task.values
         for of in (_of_readings, _of_layers, _of_parts, _of_maps)
         for id, runs in of(dataset.sel(task=name), config.searched).items()
     }
+    ids = {statement.id for statement in statements(config)}
+    return {id: runs for id, runs in numbers.items() if id in ids}
 
 
 def importances(dataset, few) -> dict[str, np.ndarray]:  # {reading: [R, layer, H]}
@@ -39,11 +41,17 @@ def effective(importance) -> np.ndarray:  # [..., H] -> [...]
     return np.where(total[..., 0] > 0, np.exp(entropy), 0)
 
 
+def pseudo_values(importance) -> np.ndarray:  # [R, ..., H] -> [R, ...]
+    """R N(mean) - (R-1) N(mean without a run): their mean is N of the importance averaged over
+    runs, less its bias (Quenouille 1956), and their spread that of N."""
+    runs = len(importance)
+    without = np.stack([np.delete(importance, r, 0).mean(0) for r in range(runs)])
+    return runs * effective(importance.mean(0)) - (runs - 1) * effective(without)
+
+
 def judged(dataset, name, few=0) -> np.ndarray:  # [R, ..., B, C]
     """Scores of the sentences after the first few, on which heads were chosen."""
-    values = dataset[name]
-    front = [axis for axis in values.dims if axis not in ("run", "sentence", "label")]
-    return values.transpose("run", *front, "sentence", "label").values[..., few:, :]
+    return _scores(dataset[name], "sentence")[..., few:, :]
 
 
 def losses(scores, right) -> np.ndarray:  # [..., B, C], [..., B] -> [...]
@@ -58,11 +66,11 @@ def changes(whole, other) -> np.ndarray:  # [..., B, C] x 2 -> [...]
     return (np.exp(p) * (p - q)).sum(-1).mean(-1)
 
 
-def margins_kept(dataset, few) -> dict[str, np.ndarray]:  # {mask: [R]}
+def margins_kept(dataset) -> dict[str, np.ndarray]:  # {mask: [R]}
     """Rank correlations of margins with the whole model's, of each mask; of draws their means."""
-    whole = _margins(judged(dataset, "whole", few))
-    masked = _margins(judged(dataset, "masked", few))
-    draws = _margins(judged(dataset, "drawn", few))
+    whole, masked, draws = (
+        _margins(_scores(dataset[name], "masked_sentence")) for name in ("open", "masked", "drawn")
+    )
     kept = {
         name: np.array([spearman(*pair) for pair in zip(whole, masked[:, i], strict=True)])
         for i, name in enumerate(MASKS[:3])
@@ -84,7 +92,7 @@ def left_with_top(dataset, few) -> np.ndarray:  # [R, layer]
 def _of_readings(dataset, few):
     numbers, heads = {}, dataset.sizes["head"]
     for reading, importance in importances(dataset, few).items():
-        count = effective(importance)
+        count = pseudo_values(importance)
         numbers[f"first_{reading}"] = count[:, 0] / heads
         numbers[f"later_{reading}"] = count[:, 1:].mean(1)
     return numbers
@@ -111,7 +119,7 @@ def _of_layers(dataset, few):
 
 
 def _of_parts(dataset, few):
-    kept = margins_kept(dataset, few)
+    kept = margins_kept(dataset)
     return {
         "pruned": kept[PRUNED],
         "first_pruned": kept[PRUNED] - kept[FIRST],
@@ -122,8 +130,8 @@ def _of_parts(dataset, few):
 def _of_maps(dataset, few):
     last = dataset.isel(after=-1)
     return {
-        "map": last.unexplained.sel(tokens="without the first").values,
-        "map_relative": last.residual.sel(tokens="relative").values,
+        "map": last.by_word.values,
+        "map_relative": last.direction_by_word.values,
         "map_held_out": last.held_out.values,
     }
 
@@ -133,6 +141,11 @@ def _agreement(left, right) -> np.ndarray:  # [R, layer, H] x 2 -> [R]
     return np.array(
         [np.mean([spearman(x, y) for x, y in zip(*pair, strict=True)]) for pair in rows]
     )
+
+
+def _scores(values, sentence) -> np.ndarray:  # [R, ..., B, C]
+    front = [axis for axis in values.dims if axis not in ("run", sentence, "label")]
+    return values.transpose("run", *front, sentence, "label").values
 
 
 def _margins(scores) -> np.ndarray:  # [..., 2] -> [...]

@@ -21,22 +21,22 @@ class Run:
     def __init__(self, config: Config, model, writer: Writer, sentences: Sentences, place, number):
         self.config, self.model, self.writer = config, model, writer
         self.stream = np.random.SeedSequence([config.seed, place, number]).generate_state(2)
-        sizes = (config.shots, config.searched, config.fresh, config.map_shots)
+        sizes = (config.shots, config.searched, config.fresh, config.masked_fresh, config.map_shots)
         parts = sentences.split(int(self.stream[0]), *sizes, balanced=True)
-        demonstrations, searched, fresh, shared = parts
+        demonstrations, searched, fresh, masked, shared = parts
         self.prefix = writer.demonstrations(demonstrations)[0]
         self.shared = writer.demonstrations(shared)[0]
         both = [writer.questions(each) for each in (searched, fresh)]
         self.ids, self.last = (np.concatenate(pair) for pair in zip(*both, strict=True))
         self.labels = np.concatenate([searched.labels, fresh.labels])
+        self.masked = writer.questions(masked)
 
     @property
     def key(self):
         return jax.random.key(int(self.stream[1]))
 
-    def closings(self, layers) -> Closings:
-        words = self.writer.label_ids
-        return Closings(self.model, self.prefix, self.ids, self.last, words, layers)
+    def closings(self, layers, questions) -> Closings:
+        return Closings(self.model, self.prefix, *questions, self.writer.label_ids, layers)
 
     def slopes(self, params) -> np.ndarray:  # [searched, L, H]
         few = self.config.searched
@@ -77,7 +77,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 def layers(run: Run) -> dict[str, np.ndarray]:
     """Answers with the heads of some layers closed, one by one, all, and all but the top one."""
     config, shape, few = run.config, run.model.config, run.config.searched
-    closing = run.closings(config.layers)
+    closing = run.closings(config.layers, (run.ids, run.last))
     whole = closing.scores(config.layers[-1])
     means = closings.mean_writes(run.model.params, run.prefix, config=shape)
     rows = {name: [] for name in ("zero", "mean", "none", "top_kept", "top")}
@@ -104,17 +104,19 @@ def parts(run: Run) -> dict[str, np.ndarray]:
     random = run.slopes(weights.init(run.key, shape, "float32"))
     importance = jnp.asarray(np.abs(trained).mean(0))
     keys = jax.random.split(run.key, config.draws)
-    masks = [heads.prune(importance), heads.prune_first_layer(importance)]
+    masks = [jnp.ones_like(importance)]
+    masks += [heads.prune(importance), heads.prune_first_layer(importance)]
     masks += [_largest(importance, config.kept)]
     masks += [_largest(jax.random.uniform(key, importance.shape), config.kept) for key in keys]
-    closing = run.closings((0,))
+    closing = run.closings((0,), run.masked)
     scores = np.stack([closing.scores(0, mask) for mask in masks])
     return {
         "slope": trained.mean(0),
         "absolute_slope": np.abs(trained).mean(0),
         "random_slope": np.abs(random).mean(0),
-        "masked": scores[:3],
-        "drawn": scores[3:],
+        "open": scores[0],
+        "masked": scores[1:4],
+        "drawn": scores[4:],
     }
 
 
@@ -142,16 +144,18 @@ PARTS = {  # and the axes of what each measures
         "slope": ("depth", "head"),
         "absolute_slope": ("depth", "head"),
         "random_slope": ("depth", "head"),
-        "masked": ("mask", "sentence", "label"),
-        "drawn": ("draw", "sentence", "label"),
+        "open": ("masked_sentence", "label"),
+        "masked": ("mask", "masked_sentence", "label"),
+        "drawn": ("draw", "masked_sentence", "label"),
     },
     common_maps: {
         "residual": ("tokens", "after"),
         "unexplained": ("tokens", "after"),
         "held_out": ("after",),
-        "by_type": ("after",),
+        "by_word": ("after",),
+        "direction_by_word": ("after",),
         "length": ("after",),
         "first_length": ("after",),
-        "types": (),
+        "words": (),
     },
 }

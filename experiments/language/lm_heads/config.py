@@ -1,4 +1,4 @@
-"""The sizes and the criteria of `lm_heads`, fixed before its first run."""
+"""The sizes and the criteria of `lm_heads`; its bounds are older than any run."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,10 @@ from lsa_lab.harness import checks
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 
-ABLATIONS = ("zero", "mean")  # a closed head writes nothing, or what it writes on average
 # Whole models under masks: A4's pruning, its control, as many heads of each layer by slope and not.
 PRUNED, FIRST, TOP, RANDOM = "later heads pruned", "first layer pruned", "top heads", "random heads"
 MASKS = (PRUNED, FIRST, TOP, RANDOM)
-TOKENS = ("all tokens", "without the first", "relative")  # that are to share a map
+TOKENS = ("all tokens", "without the first")  # that are to share a linear map
 
 
 @dataclass(frozen=True)
@@ -27,14 +26,16 @@ class Config(LanguageConfig):
     tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes")
     fresh: int = 10  # sentences of a run on which closed heads are judged
     searched: int = 6  # other sentences, on which heads are chosen
+    masked_fresh: int = 40  # other sentences, on which a part of all heads is judged
     width: int = 24  # tokens of a question, to which texts are cut
     layers: tuple[int, ...] = (0, 14, 28)  # whose heads are closed one by one, the first is 0
     kept: int = 6  # heads that each layer keeps where a part is closed
     draws: int = 2  # random parts
     map_shots: int = 32  # demonstrations of the prompt whose tokens are to share a map
     fitted: float = 0.8  # share of its tokens to which the held-out map is fitted
+    rises_judged: bool = False  # whether there are sentences enough to judge rises of the loss
     runs: int = 9
-    seed: int = 62
+    seed: int = 64
     # Criteria.
     all_matter: float = 0.75  # effective heads of the first layer over its heads: at least
     one_later: float = 1.5  # effective heads of a later layer: at most this is one
@@ -48,7 +49,7 @@ class Config(LanguageConfig):
     def __post_init__(self):
         super().__post_init__()
         checks.between(self, "shots", 1, None)
-        for name in ("searched", "draws", "map_shots"):
+        for name in ("searched", "masked_fresh", "draws", "map_shots"):
             checks.between(self, name, 2, None)
         checks.between(self, "width", 4, None)
         checks.between(self, "kept", 1, None)
@@ -66,16 +67,24 @@ class Config(LanguageConfig):
 
 TIERS = {
     "smoke": Config(
-        **(SMOKE | dict(fresh=4)), searched=4, width=7, layers=(0, 3), kept=2, map_shots=8
+        **(SMOKE | dict(fresh=4)),
+        searched=4,
+        masked_fresh=8,
+        width=7,
+        layers=(0, 3),
+        kept=2,
+        map_shots=8,
     ),
     "laptop": Config(),
     "paper": Config(
         shots=8,
         fresh=24,
         searched=8,
-        layers=(0, *range(1, 30, 4)),
+        masked_fresh=80,
+        layers=tuple(range(30)),
         draws=8,
         map_shots=64,
+        rises_judged=True,
         runs=12,
     ),
     "night": Config(
@@ -83,9 +92,11 @@ TIERS = {
         shots=16,
         fresh=48,
         searched=16,
+        masked_fresh=160,
         layers=tuple(range(30)),
         draws=16,
         map_shots=64,
+        rises_judged=True,
         runs=12,
     ),
 }

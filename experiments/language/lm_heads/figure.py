@@ -1,27 +1,27 @@
 """Heads that answers need, layer by layer, and what common maps of the tokens miss."""
 
 from experiments.language.lm_heads import panels
-from experiments.language.lm_heads.claims import effective, importances, margins_kept, samples
+from experiments.language.lm_heads.claims import importances, margins_kept, pseudo_values, samples
 from experiments.language.lm_heads.config import FIRST, PRUNED, TOP, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 
 HEADLINE = {
     "first_change": "first layer: N / H, by change",
-    "first_rise": "the same, by rise of the loss",
     "one_is_enough": "later layer: left with its top head",
     "one_is_too_few": "first layer: left with its top head",
     "pruned": "order kept: later heads pruned",
     "top_heads": "order kept: top less random heads",
-    "map": "missed by the best common map",
+    "map": "missed by any function of the word",
 }
 MORE = {
-    "first_mean": "the same, by mean ablation",
+    "first_mean": "first layer: N / H, by mean ablation",
+    "first_rise": "first layer: N / H, by rise of the loss",
     "slopes": "slopes and rises, ranks",
     "ablations": "zero and mean ablation, ranks",
     "first_pruned": "order kept: later less first pruned",
-    "map_relative": "missed, every token relative",
-    "map_held_out": "missed of other tokens",
+    "map_relative": "missed of directions",
+    "map_held_out": "missed of others than fitted to",
 }
 COUNTS = {
     "later_change": "later layer: N, by change",
@@ -60,33 +60,35 @@ def appendix(dataset):
 def judged(ax, dataset, of_task, labels, span):
     name = str(of_task.task.values)
     rows = statements(results.config_of(dataset))
-    labels = {f"{name}_{id}": text for id, text in labels.items()}
-    judged_panel.rows(ax, rows, samples(dataset), labels, span)
+    values = samples(dataset)
+    labels = {f"{name}_{id}": text for id, text in labels.items() if f"{name}_{id}" in values}
+    judged_panel.rows(ax, rows, values, labels, span)
 
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     (name, task), *_ = config.tasks
     first = dataset.sel(task=name)
-    numbers = {id: samples(dataset)[f"{name}_{id}"].mean() for id in HEADLINE | MORE | COUNTS}
-    count = effective(importances(first, config.searched)["change"]).mean(0)
-    kept = {mask: rows.mean() for mask, rows in margins_kept(first, config.searched).items()}
+    values = samples(dataset)
+    count = pseudo_values(importances(first, config.searched)["change"]).mean(0)
+    kept = {mask: rows.mean() for mask, rows in margins_kept(first).items()}
     heads = first.sizes["head"]
     return (
-        f"{config.model_name}, on {task.title}: {count[0]:.1f} of {heads} heads are effective in "
-        f"the first layer and {count[1:].mean():.1f} in later ones; with one head in each later "
-        f"layer {max(kept[PRUNED], 0):.0%} of the answers' order is left. "
-        "a: exp(entropy) of the heads' shares of the change of answers (points: closed, rings: at "
-        "their mean write) and of the absolute slopes (line; grey: random weights). b: dots, one "
-        "head closed; black, all of the layer; blue, all but its top one. c: rank correlation of "
-        f"margins with the whole model's (first layer pruned {kept[FIRST]:.2f}, top {config.kept} "
-        f"heads of each layer {kept[TOP]:.2f}). d: tokens of {config.map_shots} demonstrations; "
-        f"the first is {_ratio(first):.0f} times as long as the median after the last layer; "
-        f"dots: any function of a token's word. e: {judged_panel.KEY}. Appendix: all rows. "
-        f"{config.runs} sets of {config.shots} demonstrations, {config.fresh} sentences each; "
-        f"means, 95 % intervals. Slopes rank heads as closing them does by {numbers['slopes']:.2f}."
+        f"{config.model_name}, on {task.title}: {min(count[0], heads):.1f} of {heads} heads are "
+        f"effective in the first layer, {count[1:].mean():.1f} in later ones; with one head in "
+        f"each later layer, answers correlate with the whole model's by {kept[PRUNED]:.2f}. "
+        "a: exp(entropy) of the heads' shares of the change of answers, averaged over sets "
+        "(points: closed; rings: at their mean write), and of the absolute slopes (blue; grey: "
+        "random weights). b: dots, one head closed; black, all of the layer; blue, all but its top "
+        f"one. c: ranks of margins; first layer pruned {kept[FIRST]:.2f}, top {config.kept} heads of each "
+        f"layer {kept[TOP]:.2f}. d: tokens of {config.map_shots} demonstrations, |H_l - H_0 Wᵀ| / "
+        f"|H_l - H_0|; the first token is up to {_longest(first):.0f} times as long as the others "
+        f"are in the median, and fits itself. e: {judged_panel.KEY}. Appendix: all rows; slopes "
+        f"rank heads as closing them does by {values[name + '_slopes'].mean():.2f}. {config.runs} "
+        f"sets of {config.shots} demonstrations; {config.fresh} sentences each, "
+        f"{config.masked_fresh} in c; means, 95 % intervals."
     )
 
 
-def _ratio(dataset) -> float:
-    return float((dataset.first_length / dataset.length).isel(after=-1).mean())
+def _longest(dataset) -> float:
+    return float((dataset.first_length / dataset.length).mean("run").max())

@@ -14,24 +14,25 @@ from lsa_lab.lm import decoder
 def misses(model: lm.Decoder, ids: np.ndarray, fitted: float, key) -> dict[str, np.ndarray]:
     """Shares |H_l - H_0 Wᵀ| of |H_l| (residual) and of |H_l - H_0| (unexplained), each [L+1].
 
-    Of all tokens, of all but the first, which is a hundred times as long as the others in some
-    models, and of these with each token over its own length after the last layer. "held_out": W is
-    fitted to a share of the tokens and judged on the others; "by_type": W is any function of a
-    token's word, which no map of H_0 can surpass.
+    Of all tokens, and of all but the first, which is a hundred times as long as the others in some
+    layers. "held_out": W is fitted to a share of these and judged on the others. "by_word": what
+    any function of a token's word misses, as every map of H_0 is one, of words that recur; and the
+    same of rows over their lengths.
     """
     stream = np.asarray(_stream(model.params, jnp.asarray(ids), config=model.config), float)
     lengths = np.linalg.norm(stream, axis=2)
     rest = stream[:, 1:]
-    relative = rest / lengths[-1, 1:, None]
-    best = [_map(jnp.asarray(rows)) for rows in (stream, rest, relative)]
+    units = rest / lengths[:, 1:, None]
+    best = [_map(jnp.asarray(rows)) for rows in (stream, rest)]
     return {
         "residual": np.stack([each.residual for each in best]),
         "unexplained": np.stack([each.unexplained for each in best]),
         "held_out": _held_out(rest, fitted, key),
-        "by_type": _by_type(rest, ids[1:]),
+        "by_word": _by_word(rest, rest - rest[:1], ids[1:]),
+        "direction_by_word": _by_word(units, units, ids[1:]),
         "length": np.median(lengths[:, 1:], axis=1),
         "first_length": lengths[:, 0],
-        "types": np.array(len(np.unique(ids[1:]))),
+        "words": np.array(len(np.unique(ids[1:]))),
     }
 
 
@@ -54,10 +55,19 @@ def _held_out(stream: np.ndarray, fitted: float, key) -> np.ndarray:  # [L+1, T,
     return _share(missed, judged - judged[:1])
 
 
-def _by_type(stream: np.ndarray, ids: np.ndarray) -> np.ndarray:  # [L+1, T, D], [T] -> [L+1]
-    of_type = (np.unique(ids)[:, None] == ids).astype(float)  # [types, T]
-    means = np.einsum("kt,ltd->lkd", of_type / of_type.sum(1, keepdims=True), stream)
-    return _share(stream - np.einsum("kt,lkd->ltd", of_type, means), stream - stream[:1])
+def _by_word(
+    rows: np.ndarray,  # [L+1, T, D]
+    whole: np.ndarray,  # [L+1, T, D]
+    ids: np.ndarray,  # [T]
+) -> np.ndarray:  # [L+1]
+    """|rows - mean of their word| / |whole| of words that recur: Σ n/(n-1) |h - h̄|² is unbiased."""
+    words, counts = np.unique(ids, return_counts=True)
+    of_word = (words[counts > 1, None] == ids).astype(float)  # [words, T]
+    counts, recur = counts[counts > 1], of_word.any(0)
+    means = np.einsum("kt,ltd->lkd", of_word / counts[:, None], rows)
+    missed = rows - np.einsum("kt,lkd->ltd", of_word, means)
+    factor = np.sqrt(of_word.T @ (counts / (counts - 1)))
+    return _share((missed * factor[:, None])[:, recur], whole[:, recur])
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:  # [L+1, T, D] x 2 -> [L+1]

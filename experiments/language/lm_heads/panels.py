@@ -4,10 +4,10 @@ import numpy as np
 
 from experiments.language.lm_heads.claims import (
     changes,
-    effective,
     importances,
     judged,
     margins_kept,
+    pseudo_values,
 )
 from lsa_lab import results
 from lsa_lab.harness import style
@@ -22,15 +22,15 @@ def effective_heads(ax, dataset):
     depth, layers = np.arange(dataset.sizes["depth"]), dataset.layer.values
     for name, color in (("random_slope", GREY), ("absolute_slope", BLUE)):
         slopes = dataset[name].transpose("run", "depth", "head").values
-        style.mean_band(ax, depth, effective(slopes), marker=None, color=color)
+        style.mean_band(ax, depth, pseudo_values(slopes), marker=None, color=color)
     numbers = importances(dataset, few)
     looks = {"change": {}, "mean": {"mfc": "white"}}
     for i, (reading, look) in enumerate(looks.items()):
-        count = effective(numbers[reading])
+        count = pseudo_values(numbers[reading])
         style.mean_points(ax, layers + 0.5 * i, count, fmt="o", color=style.BLACK, ms=4, **look)
     for level in (1, heads):
         ax.axhline(level, color=GREY, lw=0.8, ls=":")
-    ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, heads + 0.6))
+    ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, heads + 1.5))
     ax.set_title("effective heads of a layer")
 
 
@@ -56,7 +56,7 @@ def layers(ax, dataset):
 
 def order_kept(ax, dataset):
     """The order of answers under masks of the whole model."""
-    kept = margins_kept(dataset, results.config_of(dataset).searched)
+    kept = margins_kept(dataset)
     values = np.stack(list(kept.values()), axis=1)
     middle, (low, high) = values.mean(0), style.mean_ends(values)
     bars = np.nan_to_num([middle - low, high - middle], posinf=0)
@@ -69,18 +69,19 @@ def order_kept(ax, dataset):
 
 
 def common_maps(ax, dataset):
-    """What the best common map misses of the move since the first layer."""
-    after = dataset.after.values if "after" in dataset.coords else None
-    depth = np.arange(dataset.sizes["after"]) if after is None else after
+    """What the best common map misses of the move since the first layer, after each."""
+    depth = np.arange(dataset.sizes["after"])
+    linear = dataset.unexplained
     kinds = {
-        "all tokens": (dataset.unexplained.sel(tokens="all tokens"), GREY),
-        "without the first": (dataset.unexplained.sel(tokens="without the first"), BLUE),
-        "held out": (dataset.held_out, style.COLOURS[1]),
+        "all tokens, linear": (linear.sel(tokens="all tokens"), GREY, (-2, -3)),
+        "without the first": (linear.sel(tokens="without the first"), BLUE, (-2, -3)),
+        "others than fitted to": (dataset.held_out, style.COLOURS[1], (-2, 3)),
+        "any function of the word": (dataset.by_word, style.BLACK, (-2, 3)),
     }
-    for name, (values, color) in kinds.items():
-        runs = values.transpose("run", "after").values
-        style.mean_band(ax, depth[1:], runs[:, 1:], marker=None, color=color)
-        direct_label(ax, depth[-1], runs[:, -1].mean(), name, color, (-2, 3))
-    ax.plot(depth[1:], dataset.by_type.mean("run").values[1:], ":", color=style.BLACK)
-    ax.set(xlabel="after layer", ylabel="missed of the move", ylim=(0, 1.1))
+    for name, (values, color, offset) in kinds.items():
+        runs = values.transpose("run", "after").values[:, 1:]
+        style.mean_band(ax, depth[1:], runs, marker=None, color=color)
+        place = len(depth) // 2
+        direct_label(ax, depth[-1], runs[:, place:].mean(), name, color, offset)
+    ax.set(xlabel="after layer", ylabel="missed of the move", ylim=(0, 1.0))
     ax.set_title("best common map of the tokens")
