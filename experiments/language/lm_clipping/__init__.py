@@ -1,1 +1,1 @@
-"""Which layers of a language model tolerate clipping, and is anything gained but label bias?"""
+"""Which layers of a language model tolerate clipping? Is more gained than label bias?"""

@@ -1,1 +1,1 @@
-"""Do demonstrations that match the gradients of a learnt prefix teach a language model best?"""
+"""Do demonstrations that match gradients teach a language model best?"""

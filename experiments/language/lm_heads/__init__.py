@@ -1,1 +1,1 @@
-"""Which heads of a language model do its answers need, and have its tokens a common linear map?"""
+"""Which heads does a language model need, and have its tokens one linear map?"""
