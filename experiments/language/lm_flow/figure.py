@@ -77,7 +77,7 @@ def caption(dataset) -> str:
     ends = np.abs(claims.ratios(logs)).mean((0, 1, 2))
     return (
         f"Depth multiplies the log ratio of two flows in {config.model_name} by {trained} "
-        f"(untrained {untrained}); the lead of the one ahead after layer 1 changes by {lead}. "
+        f"(untrained {untrained}). The lead of the one ahead after layer 1 changes by {lead}. "
         f"On {task.title}. a, b: mean |log ratio| of two demonstrations' flows, geometric means "
         "over runs, 95 % intervals; grey: no change; in one prompt each stands once at every "
         "place, and log flows are averaged; untrained: the same prompts, random weights. Of "

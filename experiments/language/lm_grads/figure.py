@@ -73,7 +73,7 @@ def caption(dataset) -> str:
     queries = config.runs * config.fresh
     text = (
         f"GradS in {config.model_name} has rank correlation {margin:.2f} (by the row {row:.2f}) "
-        f"with what demonstrations are worth; its prompts of {config.shots} give the right label "
+        f"with what demonstrations are worth. Its prompts of {config.shots} give the right label "
         f"{gain.mean():+.2f} nats against random ones. On {task.title}. Worth: what a "
         "demonstration, alone before a query, adds to the log-probability of the query's label. "
         f"a, f: {judged_panel.KEY}; size of it: how far it moves that, either way "
