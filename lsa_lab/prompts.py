@@ -74,15 +74,9 @@ def normalised(prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
     docs/theory, "Preprocess then optimise").
     """
     check(prompt)
-    a, c = _size(prompt.x), _size(prompt.y)
+    squares = (jnp.mean(jnp.square(values)) for values in (prompt.x, prompt.y))
+    a, c = (jnp.sqrt(jnp.where(square > 0, square, 1)) for square in squares)
     return Prompt(prompt.x / a, prompt.y / c, prompt.x_query / a, prompt.y_query / c), c
-
-
-def _size(values: Array) -> Array:  # []
-    """The root of the mean square, 1 if all are 0; squares are formed near 1, so none is lost."""
-    exponent = jnp.frexp(jnp.abs(values).max())[1]
-    square = jnp.mean(jnp.square(jnp.ldexp(values, jnp.broadcast_to(-exponent, values.shape))))
-    return jnp.where(square > 0, jnp.ldexp(jnp.sqrt(jnp.where(square > 0, square, 1)), exponent), 1)
 
 
 def with_scratch(prompt: Prompt, width: int) -> Prompt:

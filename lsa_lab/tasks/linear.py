@@ -5,10 +5,11 @@ from typing import Literal
 import flax.struct
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
-from lsa_lab.arguments import Real, check_at_least, check_spread, check_symmetric
+from lsa_lab.arguments import Real, check_at_least, check_spread, check_symmetric, is_concrete
 from lsa_lab.prompts import Prompt
 
 
@@ -109,14 +110,21 @@ def _places(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [d]
 
 
 def _root(covariance: Array) -> Array:  # [d, d] -> [d, d]
-    """A matrix C with C Cᵀ = covariance, Cholesky's factor unless the covariance is singular."""
+    """A matrix C with C Cᵀ = covariance: Cholesky's factor, or, where a covariance that can be read
+    is singular, one by eigenvalues. A traced one has to be positive definite."""
+    if not is_concrete(covariance) or _is_definite(np.asarray(covariance)):
+        return jnp.linalg.cholesky(covariance)
+    values, vectors = jnp.linalg.eigh(covariance)
+    return vectors * jnp.sqrt(jnp.maximum(values, 0))[None]
 
-    def by_eigenvalues() -> Array:
-        values, vectors = jnp.linalg.eigh(covariance)
-        return vectors * jnp.sqrt(jnp.maximum(values, 0))[None]
 
-    factor = jnp.linalg.cholesky(covariance)
-    return jax.lax.cond(jnp.isfinite(factor).all(), lambda: factor, by_eigenvalues)
+def _is_definite(covariance: np.ndarray) -> bool:
+    """Whether Cholesky's factorisation exists in the precision at hand."""
+    try:
+        np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _check(task: LinearTask) -> None:
