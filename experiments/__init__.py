@@ -40,4 +40,5 @@ EXPERIMENTS = (
     "language.lm_clipping_search",
     "language.lm_flow",
     "language.lm_grads",
+    "language.lm_gradient_matching",
 )

@@ -26,7 +26,7 @@ class Config(LanguageConfig):
     learning rate, which moves rows as large as embeddings.
     """
 
-    tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes")
+    tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes")  # texts in classes
     shots: int = 16  # demonstrations that are chosen, of those sizes the one that is judged
     sizes: tuple[int, ...] = (16,)  # numbers of demonstrations that are chosen
     fresh: int = 20  # sentences of a run that are asked, in no pool

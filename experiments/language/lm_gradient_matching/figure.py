@@ -101,7 +101,7 @@ def judged_rows(ax, dataset, name):
     rows = statements(results.config_of(dataset))
     judged_panel.rows(ax, rows, samples(dataset), labels, (0.0, 2.0))
     ax.axvline(1, color="grey", lw=0.8)
-    ax.set(xlabel="ratio, or correlation", title=f"what is judged: {name.replace('_', ' ')}")
+    ax.set(xlabel="ratio, or correlation", title="what is judged")
 
 
 def caption(dataset) -> str:
@@ -115,9 +115,8 @@ def caption(dataset) -> str:
     others = [task.title for _, task in config.tasks[1:]]
     return (
         f"{name}, on {task.title}:{answered} {config.shots} matched demonstrations leave "
-        f"{_mean(ratio)} of the label cross-entropy after random ones, matched by whitened "
-        f"gradients {_mean(white)}, and {_mean(alike)} of that after random ones with the same "
-        "shares of labels. "
+        f"{_mean(ratio)} of the label cross-entropy after random ones, {_mean(alike)} of that "
+        f"after random ones with the same shares of labels. By whitened gradients: {_mean(white)}. "
         f"a, b: geometric means of {config.runs} pools of {config.pool}, 95 % intervals; b: after "
         "the constant that is best on the other half of the sentences. c: every subset, by its "
         f"gap (rank correlation {ranks.mean():.2f} among random and stratified ones); the labels "
