@@ -69,7 +69,7 @@ def caption(dataset) -> str:
     titles = " and ".join(task.title for _, task in config.tasks)
     return (
         f"{config.model_name}: clipping layer {deep} changes AUC by {flat[0]:+.3f} (attention) and "
-        f"{flat[1]:+.3f} (MLP); at {high:g} layer {shallow} leaves an AUC of {left[0]:.2f} and "
+        f"{flat[1]:+.3f} (MLP). At {high:g} layer {shallow} leaves an AUC of {left[0]:.2f} and "
         f"{left[1]:.2f}. "
         f"a, b: change by the layer that is clipped, and the rate; solid: attention, dashed: MLP; "
         f"bands: 95 % over sets. c: gains of the edit that is best for the other sets, beside "

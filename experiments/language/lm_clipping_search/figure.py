@@ -102,7 +102,7 @@ def caption(dataset) -> str:
     titles = " and ".join(task.title for _, task in config.tasks)
     return (
         f"{config.model_name}: A2's Algorithm 1 changes accuracy on fresh sentences by "
-        f"{algorithm:+.3f}, a search of more layers by {wide:+.3f}; a threshold fitted on the same "
+        f"{algorithm:+.3f}, a search of more layers by {wide:+.3f}. A threshold fitted on the same "
         f"labels gains {every['threshold fitted']:+.3f}. "
         f"a: mean gains, 95 % intervals over sets. b: {judged_panel.KEY}. c: calibrated needs no "
         f"label, the threshold is fitted on the validation sentences. d: the largest condition "

@@ -75,7 +75,7 @@ def caption(dataset) -> str:
     heads = first.sizes["head"]
     return (
         f"{config.model_name}, on {task.title}: {min(count[0], heads):.1f} of {heads} heads are "
-        f"effective in the first layer, {count[1:].mean():.1f} in later ones; with one head in "
+        f"effective in the first layer, {count[1:].mean():.1f} in later ones. With one head in "
         f"each later layer, answers correlate with the whole model's by {kept[PRUNED]:.2f}. "
         "a: exp(entropy) of the heads' shares of the change of answers, averaged over sets "
         "(points: closed; rings: at their mean write), and of the absolute slopes (blue; grey: "

@@ -81,7 +81,7 @@ def caption(dataset) -> str:
     shallow, shallow_rest = (part.mean() for part in control_parts(dataset))
     return (
         f"{config.model_name}: {edit} in layer {config.deep} changes accuracy by {gain:+.3f}, AUC "
-        f"by {min(changes):+.3f} to {max(changes):+.3f}; a moved threshold does the same to "
+        f"by {min(changes):+.3f} to {max(changes):+.3f}. A moved threshold does the same to "
         f"{abs(rest):.3f}, calibration gains {calibration:+.3f}. "
         f"a: a set of demonstrations a point; dashed: equal. The threshold of the unclipped model "
         f"is moved until it gives each label as often as the clipped one; no label is used. "
