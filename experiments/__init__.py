@@ -41,4 +41,5 @@ EXPERIMENTS = (
     "language.lm_flow",
     "language.lm_grads",
     "language.lm_gradient_matching",
+    "language.lm_heads",
 )

@@ -36,7 +36,7 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _row(config, name: str, id: str, **words):
-    fresh = f"{config.runs} fresh runs, 9 before"
+    fresh = f"{config.runs} fresh runs, 18 before"
     return Statement(f"{name}_{id}", over="sets of demonstrations", redrawn=fresh, **words)
 
 
