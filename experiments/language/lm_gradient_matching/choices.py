@@ -51,27 +51,37 @@ def gradients(
         chunk=recipe.chunk(m),
     )
     checkpoints = jnp.asarray(run.history["watch"][0])
-    differentiate = jax.jit(functools.partial(example_gradients, loss, together=_TOGETHER))
-    rows = differentiate(model.params, checkpoints, examples)
+    rows = _gradients(model.params, checkpoints, examples, label_ids, config=model.config)
     return np.asarray(rows, float), run.history["loss"][0]
 
 
-@functools.partial(jax.jit, static_argnames=("draws", "strata", "labels", "size"))
-def subsets(rows, points, key, *, labels: tuple[int, ...], size: int, draws: int, strata: int):
-    """The choices [S, size] of RULES, and the draws of DRAWN.
+@functools.partial(jax.jit, static_argnames="config")
+def _gradients(params, checkpoints, examples, label_ids, *, config):  # -> [m, C·k·D]
+    loss = functools.partial(prefix.loss, config=config, label_ids=label_ids)
+    return example_gradients(loss, params, checkpoints, examples, together=_TOGETHER)
+
+
+def subsets(config, size: int, rows, points, labels: np.ndarray, key) -> np.ndarray:  # [S, size]
+    """The choices of RULES, and the draws of DRAWN.
 
     ``rows`` are gradients [m, p], ``points`` [m, D] what k-means clusters.
     """
     keys = jax.random.split(key, 3)
+    chosen = _chosen(rows, points, keys[0], size=size)
+    shares = [
+        rivals.stratified(own, labels, size) for own in jax.random.split(keys[1], config.strata)
+    ]
+    random = rivals.random_subsets(keys[2], len(rows), size, config.draws)
+    return np.concatenate([chosen, random, np.stack(shares)])
+
+
+@functools.partial(jax.jit, static_argnames="size")
+def _chosen(rows, points, key, *, size: int):  # -> [4, size]
     chosen = [
         gradient_matching.match(rows, size, **how).indices
         for how in ({}, {"whiten": True}, {"reverse": True})
     ]
-    chosen = [*chosen, diversity.medoids(points, size, keys[0])]
-    own = jax.random.split(keys[1], strata)
-    random = rivals.random_subsets(keys[2], len(rows), size, draws)
-    shares = jax.vmap(lambda key: rivals.stratified(key, np.array(labels), size))(own)
-    return jnp.concatenate([jnp.stack(chosen), random, shares])
+    return jnp.stack([*chosen, diversity.medoids(points, size, key)])
 
 
 def in_turns(rng, members: np.ndarray, labels: np.ndarray, last: np.ndarray) -> np.ndarray:

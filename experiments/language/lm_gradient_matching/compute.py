@@ -99,17 +99,7 @@ def of_size(config, size, writer, model, parts, rows, points, key) -> dict[str, 
     """What every rule chooses of one size, how far it is from the pool, and the answers after."""
     pool, validation, fresh = parts
     labels = np.asarray(pool.labels)
-    chosen = np.asarray(
-        choices.subsets(
-            rows,
-            points,
-            key,
-            labels=tuple(labels.tolist()),
-            size=size,
-            draws=config.draws,
-            strata=config.strata,
-        )
-    )
+    chosen = choices.subsets(config, size, rows, points, labels, key)
     chosen = np.concatenate(
         [np.repeat(chosen[: len(RULES)], config.orders, axis=0), chosen[len(RULES) :]]
     )
