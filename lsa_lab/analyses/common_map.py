@@ -41,8 +41,8 @@ def best_common_map(
     10 max(T, e) ε of the largest count as none, 1e-3 for 700 tokens in float32: give float64.
     """
     _check(tokens, stream)
-    left, values, right = jnp.linalg.svd(tokens, full_matrices=False)
-    kept = values > 10 * max(tokens.shape) * jnp.finfo(values.dtype).eps * values[0]
+    left, values, right = _svd(tokens)
+    kept = ~(values <= 10 * max(tokens.shape) * jnp.finfo(values.dtype).eps * values[0])  # NaN: NaN
     left = jnp.where(kept[None], left, 0)
     coordinates = jnp.einsum("tr,lti->lri", left, stream)
     inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
@@ -71,6 +71,18 @@ def best_common_query_map(
         return tokens[-1], forward(params, tokens).stream[:, -1]
 
     return best_common_map(*jax.vmap(ask, out_axes=(0, 1))(queries))
+
+
+def _svd(tokens: Array) -> tuple[Array, Array, Array]:
+    """The thin SVD; divide and conquer fails on tokens such as a prompt's, which repeat."""
+
+    def by_qr() -> tuple[Array, Array, Array]:
+        algorithm = jax.lax.linalg.SvdAlgorithm.QR
+        left, values, right = jax.lax.linalg.svd(tokens, full_matrices=False, algorithm=algorithm)
+        return left, values, right
+
+    first = jnp.linalg.svd(tokens, full_matrices=False)
+    return jax.lax.cond(jnp.isfinite(first[1]).all(), lambda: tuple(first), by_qr)
 
 
 def _size(rows: Array) -> Array:  # [L+1, T, D] -> [L+1]

@@ -39,7 +39,9 @@ def _whitened(gradients: Array, size: int) -> Array:
     m = len(gradients)
     largest = jnp.abs(gradients).max()
     rows = gradients / jnp.where(largest > 0, largest, 1)
-    left, values, _ = jnp.linalg.svd(rows - rows.mean(0)[None], full_matrices=False)
+    centred = rows - rows.mean(0)[None]
+    by_qr = jax.lax.linalg.SvdAlgorithm.QR  # divide and conquer fails on some rows that repeat
+    left, values, _ = jax.lax.linalg.svd(centred, full_matrices=False, algorithm=by_qr)
     limits = jnp.finfo(values.dtype)
     noise = max(rows.shape) * limits.eps * jnp.maximum(values[0], 1)  # rows are rounded as 1 is
     squares = jnp.where(values > noise, values / jnp.maximum(values[0], limits.tiny), 0) ** 2
