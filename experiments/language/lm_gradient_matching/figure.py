@@ -14,7 +14,9 @@ from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 from lsa_lab.lm import readings
 
-SHOWN = ("random", "stratified", BEST, "k-means", "matching", "matching, whitened", "mismatching")
+BESIDE = ("stratified", BEST, "k-means", "matching", "matching, whitened")  # random ones
+TICKS = (0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4, 2)
+SHOWN = ("random", *BESIDE, "mismatching")
 ROWS = {
     "random": "matching / random",
     "random_shifted": "the same after the best shift",
@@ -28,14 +30,12 @@ MORE_ROWS = {"shares": "divergence of labels / random", "ranks": "gap and answer
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.2, 2.5), ((1, 1), (1, 1)))
+    figure, axes = style.stacked(6.75, (2.0, 2.5), ((1, 1), (1, 1)))
     judged = dataset.sel(n=results.config_of(dataset).shots)
     against_random(axes[0], judged, readings.cross_entropy)
-    _ticks(axes[0], (0.7, 1, 1.5, 2, 3, 5))
     axes[0].set(xlabel="label cross-entropy / random's", title="answers")
     against_random(axes[1], judged, readings.cross_entropy_after_best_shift)
-    _ticks(axes[1], (0.8, 0.9, 1, 1.1, 1.2))
-    axes[1].set(xlabel="the same after the best shift", title="answers without label bias")
+    axes[1].set(xlabel="the same after the best shift", title="answers but for label bias")
     axes[1].set_yticklabels([])
     by_gap(axes[2], judged.isel(task=0))
     judged_rows(axes[3], dataset, dataset.task.values[0])
@@ -43,12 +43,18 @@ def plot(dataset):
 
 
 def appendix(dataset):
-    """What is judged on each task, and the other sizes."""
+    """Two more readings, and of every other task what is judged, of all sizes their answers."""
     names = dataset.task.values
-    figure, axes = style.stacked(6.75, [2.4] * len(names), [(1, 1)] * len(names), first="e")
-    for i, name in enumerate(names):
-        by_size(axes[2 * i], dataset.sel(task=name))
-        judged_rows(axes[2 * i + 1], dataset, name)
+    heights = [2.0] + [2.5] * (len(names) if dataset.sizes["n"] > 1 else len(names) - 1)
+    figure, axes = style.stacked(6.75, heights, [(1, 1)] * len(heights), first="e")
+    judged = dataset.sel(n=results.config_of(dataset).shots)
+    for ax, name in zip(axes, ("auc", "accuracy"), strict=False):
+        against_random(ax, judged, getattr(readings, name))
+        ax.set(xlabel=f"{name.replace('auc', 'AUC')} / random's")
+    axes[1].set_yticklabels([])
+    for i, name in enumerate(names[len(names) + 1 - len(heights) :]):
+        by_size(axes[2 * i + 2], dataset.sel(task=name))
+        judged_rows(axes[2 * i + 3], dataset, name)
     return figure
 
 
@@ -59,7 +65,7 @@ def against_random(ax, dataset, reading):
     for i, name in enumerate(names):
         values = by_rule(dataset.sel(task=name), reading)
         step = 0.2 * (i - (len(names) - 1) / 2)
-        for row, rule in enumerate(SHOWN[1:]):
+        for row, rule in enumerate(BESIDE):
             ratios = np.log(values[rule] / values["random"])
             half = (style.mean_ends(ratios[:, None])[1] - ratios.mean())[0]
             ends = np.exp(ratios.mean() + np.array([-half, half]))
@@ -67,16 +73,17 @@ def against_random(ax, dataset, reading):
             if np.isfinite(half):  # not known from one run
                 ax.plot(ends, [row + step] * 2, "-", color=look["color"], lw=0.8)
             ax.plot(np.exp(ratios.mean()), row + step, ls="none", **look)
-    ax.axvline(1, color="grey", lw=0.8)
-    ax.set_yticks(range(len(SHOWN) - 1), SHOWN[1:])
-    ax.set_ylim(len(SHOWN) - 1.5, -0.5)
-
-
-def _ticks(ax, ticks):
-    """Those of a logarithmic x axis that lie inside."""
     low, high = ax.get_xlim()
-    style.log_axes(ax, x=True, ticks=[tick for tick in ticks if low <= tick <= high])
+    ticks = [
+        tick
+        for tick in (0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4, 2)
+        if low <= tick <= high
+    ]
+    style.log_axes(ax, x=True, ticks=ticks)
     ax.set_xlim(low, high)
+    ax.axvline(1, color="grey", lw=0.8)
+    ax.set_yticks(range(len(BESIDE)), BESIDE)
+    ax.set_ylim(len(BESIDE) - 0.5, -0.5)
 
 
 def by_gap(ax, dataset):
@@ -102,7 +109,11 @@ def by_size(ax, dataset):
         losses = np.stack([by_rule(dataset.sel(n=n))[rule] for n in sizes], axis=1)
         style.mean_points(ax, sizes * 1.02 ** (i - 3), losses, rule, ls="-", **style.METHOD[rule])
     ax.axhline(without(dataset).mean(), color=style.BLACK, lw=0.8, ls=":")
-    ax.set(xlabel="demonstrations", ylabel="label cross-entropy", title=str(dataset.task.values))
+    ax.set(
+        xlabel="demonstrations",
+        ylabel="label cross-entropy",
+        title=str(dataset.task.values).replace("_", " "),
+    )
 
 
 def judged_rows(ax, dataset, name):
@@ -133,7 +144,7 @@ def caption(dataset) -> str:
         f"d: {judged_panel.KEY}. {config.fresh} sentences a pool; without demonstrations "
         f"{losses.mean():.2f} nats. In a prompt the classes take turns, so that membership alone "
         f"differs. Prefix of {config.prefix_length} rows, {config.saves} checkpoints. "
-        f"Appendix: the other rows, and sizes{_listed(others)}."
+        f"Appendix: other readings{_listed(others)}."
     )
 
 
@@ -142,4 +153,4 @@ def _mean(ratios) -> str:
 
 
 def _listed(others) -> str:
-    return f"; the same of {' and '.join(others)}" if others else ""
+    return f"; sizes, and {' and '.join(others)}" if others else ""
