@@ -35,8 +35,6 @@ EXPERIMENTS = (
     "heads.head_importance",
     "heads.head_pruning",
     "heads.layer_probes",
-    "language.lm_gradient_matching",
-    "language.lm_heads",
     "language.lm_label_bias",
     "language.lm_clipping",
     "language.lm_clipping_search",

@@ -74,12 +74,7 @@ def against_random(ax, dataset, reading):
                 ax.plot(ends, [row + step] * 2, "-", color=look["color"], lw=0.8)
             ax.plot(np.exp(ratios.mean()), row + step, ls="none", **look)
     low, high = ax.get_xlim()
-    ticks = [
-        tick
-        for tick in (0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4, 2)
-        if low <= tick <= high
-    ]
-    style.log_axes(ax, x=True, ticks=ticks)
+    style.log_axes(ax, x=True, ticks=[tick for tick in TICKS if low <= tick <= high])
     ax.set_xlim(low, high)
     ax.axvline(1, color="grey", lw=0.8)
     ax.set_yticks(range(len(BESIDE)), BESIDE)
