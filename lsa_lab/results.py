@@ -75,7 +75,13 @@ def load(path: str | Path, *, config: Any = None) -> "xr.Dataset":
 
 def config_of(dataset: "xr.Dataset") -> SimpleNamespace:
     """The Config from which a loaded Dataset was computed: fields by name, tuples as lists."""
-    return json.loads(dataset.attrs["config"], object_hook=lambda fields: SimpleNamespace(**fields))
+    return namespace(json.loads(dataset.attrs["config"]))
+
+
+def namespace(plain_config: dict) -> SimpleNamespace:
+    """A plain configuration with its fields by name."""
+    text = json.dumps(plain_config)
+    return json.loads(text, object_hook=lambda fields: SimpleNamespace(**fields))
 
 
 def plain(config: Any) -> dict:

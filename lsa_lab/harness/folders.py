@@ -57,14 +57,6 @@ def reported_of_others(root: Path, names: Collection[str]) -> list[str]:
     return [name for name in told_of if name not in names and (root / name).exists()]
 
 
-def last_run(folder: Path) -> dict | None:
-    """What config.json tells, without opening the result."""
-    try:
-        return json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
 def _word(value: Any) -> str:
     """A value as part of a folder's name, [1, 2] as "1_2"."""
     text = json.dumps(value).strip('[]"').replace(", ", "_")

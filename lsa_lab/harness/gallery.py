@@ -104,9 +104,7 @@ def theorems(pages: Iterable[Path]) -> dict[str, list[Theorem]]:
         for block in re.split(r"^### ", path.read_text(encoding="utf-8"), flags=re.M)[1:]:
             heading = block.partition("\n")[0].strip()
             test = re.search(r"\*\*Test\.\*\*[^`]*`([^`]+)`", block)
-            judged = re.search(
-                r"\*\*Judged by experiments?\.\*\*(.*?)(?:\n\n|\n- |\Z)", block, re.S
-            )
+            judged = _JUDGED.search(block)
             if test is None or judged is None:
                 continue
             page = f"{path.as_posix()}#{_anchor(heading)}"

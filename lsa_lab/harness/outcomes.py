@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lsa_lab import results
-from lsa_lab.harness.folders import last_run
+from lsa_lab.harness.overrides import RefusalError
+from lsa_lab.harness.records import last_run
 
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}  # one, and many
 
@@ -24,7 +25,10 @@ class Outcome:
 
 def compare(facts: dict, new: Path, old: Path) -> Outcome:
     """The result in the folder ``new`` with ``facts``, beside what lies in ``old``."""
-    earlier = last_run(old)
+    try:
+        earlier = last_run(old)
+    except RefusalError:  # what is there is damaged, and replaced
+        earlier = None
     if earlier is None or not (old / "result.nc").exists():
         return Outcome(facts, None, ())
     contents = []

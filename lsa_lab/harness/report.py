@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lsa_lab import results
 from lsa_lab.claims import Claim, judge
-from lsa_lab.harness import gallery, pages
+from lsa_lab.harness import gallery, pages, records
 from lsa_lab.harness.folders import folder_of
 from lsa_lab.harness.gallery import pixels
 from lsa_lab.harness.headlines import Headline, confidence_of, headline_rows
@@ -76,6 +76,10 @@ class Result:
         return counts([claim.verdict for claim in self.claims])
 
     @property
+    def verdicts(self) -> dict[str, str]:
+        return records.verdicts(self.experiment, self.claims)
+
+    @property
     def claim_of(self) -> dict[str, tuple["Result", Claim]]:
         """The claim by its id, and the result that it stands in: a smaller tier's where this one
         has none of that name."""
@@ -138,6 +142,12 @@ def write(
     markers of ``readme``, and the verdicts of the rows that the pages ``papers`` name; what could
     not be read, by folder. The pages ``theory`` say which theorems an experiment rests on."""
     whole, broken = collect(experiments, root, headlines)
+    for result in whole:
+        experiment, folder = result.experiment, root / result.folder
+        config = results.plain(experiment.tiers[result.tier])
+        new = {"criteria": records.criteria(experiment, config)}
+        if records.judge_again(folder, new | {"verdicts": result.verdicts}):
+            print(folder / "config.json")
     texts = {root / result.folder / "README.md": pages.page(result) for result in whole}
     whole = largest(whole)
     front = headline_rows(headlines, whole)

@@ -4,7 +4,6 @@ A run is judged and drawn in a folder beside its own; only then do its files tak
 those whose contents are the same are left alone.
 """
 
-import json
 import shutil
 import time
 from collections.abc import Sequence
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from lsa_lab import results, safe_files
 from lsa_lab.claims import Claim, Statement, judge
-from lsa_lab.harness import measured, panels, pictures, process, style
+from lsa_lab.harness import measured, panels, pictures, process, records, style
 from lsa_lab.harness.clock import Past
-from lsa_lab.harness.folders import identity, last_run
+from lsa_lab.harness.folders import identity
 from lsa_lab.harness.laboratory import Experiment
 from lsa_lab.harness.outcomes import Outcome, compare
 from lsa_lab.harness.overrides import RefusalError
@@ -74,18 +73,19 @@ def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
         shutil.rmtree(staging, ignore_errors=True)
         results.save(dataset, staging / "result.nc", config=job.config, wall_time=wall_time)
         claims = _judge_and_draw(job)
+    config = results.plain(job.config)
     facts = {
         "experiment": experiment.name,
         "tier": job.tier,
-        "config": results.plain(job.config),
+        "config": config,
         "wall_time": wall_time,
         "start": meter.start,
         "memory": meter.memory,
-        "verdicts": {f"{experiment.name}.{claim.id}": claim.verdict for claim in claims},
+        "criteria": records.criteria(experiment, config),
+        "verdicts": records.verdicts(experiment, claims),
     }
     outcome = compare(facts, job.staging, job.folder)
-    text = json.dumps(facts, indent=2, ensure_ascii=False)
-    results.write(staging / "config.json", f"{text}\n".encode())
+    records.write(staging, facts)
     _put(staging, job.folder, leave={"result.nc", "config.json"} if outcome.unmoved else set())
     shutil.rmtree(job.checkpoints)
     if not resumed:
@@ -160,13 +160,15 @@ def draw_panel(experiment: Experiment, folder: Path, letter: str, width: float) 
         return panels.save(pictures, letter, width, folder)
 
 
-def load(experiment: Experiment, tier: str, folder: Path) -> "xr.Dataset":
-    """The Dataset of a tier's result; refused if it is another configuration's, key by key."""
-    other = (last_run(folder) or {}).get("tier", tier)
-    if other != tier:
+def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":
+    """The Dataset of a tier's result; refused if it is damaged or another configuration's, key by
+    key. The tier is None of a changed configuration."""
+    other = (records.last_run(folder) or {}).get("tier", tier)
+    if tier is not None and other != tier:
         raise RefusalError(f"{folder} holds the {other} tier: run {experiment.name} --tier {tier}")
     try:
-        return results.load(folder / "result.nc", config=experiment.tiers[tier])
+        config = None if tier is None else experiment.tiers[tier]
+        return results.load(folder / "result.nc", config=config)
     except ValueError as error:
         raise RefusalError(f"{experiment.name}: {error}; run it again") from None
 

@@ -1,12 +1,16 @@
 """Experiments one after the other, and what is left of each and of all of them."""
 
+import contextlib
+
 from rich.console import Console
 
 from lsa_lab.harness import measured
 from lsa_lab.harness.clock import Clock, Past
-from lsa_lab.harness.folders import folder_of, identity, last_run
+from lsa_lab.harness.folders import folder_of, identity
 from lsa_lab.harness.outcomes import comparison, describe
+from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.harness.progress import bars
+from lsa_lab.harness.records import last_run
 from lsa_lab.harness.runner import Job, NotJudgedError, run_one
 from lsa_lab.safe_files import OwnedError
 
@@ -59,5 +63,7 @@ def run(jobs: list[Job]) -> int:
 
 def _past(job: Job) -> Past:
     usual = folder_of(job.experiment, job.tier)  # of a trial in another folder, the tier's result
-    facts = last_run(job.folder) or last_run(usual)
+    facts = None
+    with contextlib.suppress(RefusalError):  # a damaged record is replaced by this run's
+        facts = last_run(job.folder) or last_run(usual)
     return measured.last(identity(job.experiment, job.config), facts, job.config)[0]

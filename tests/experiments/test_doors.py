@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lsa_lab import results
-from lsa_lab.harness import folders, pictures, runner, style
+from lsa_lab.harness import folders, pictures, records, runner, style
 from lsa_lab.harness.laboratory import TIERS, experiments_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +55,7 @@ def test_committed_results_are_small_and_of_the_declared_configuration(name):
         folder = folders.folder_of(experiment, tier, ROOT / "figures")
         if (folder / "result.nc").exists():
             dataset = runner.load(experiment, tier, folder)
-            facts = folders.last_run(folder)
+            facts = records.last_run(folder)
             verdicts = {f"{name}.{c.id}": c.verdict for c in runner.judged(experiment, dataset)}
             assert verdicts == facts["verdicts"]
             assert max(f.stat().st_size for f in folder.iterdir() if f.is_file()) < 1 << 20

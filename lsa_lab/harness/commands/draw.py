@@ -1,14 +1,16 @@
 """``draw``: the figures again, from the files alone."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness import process
 from lsa_lab.harness.checks import nearest
-from lsa_lab.harness.folders import FIGURES, changed_folders, folder_of, last_run
+from lsa_lab.harness.folders import FIGURES, changed_folders, folder_of
 from lsa_lab.harness.laboratory import TIERS, Experiment
 from lsa_lab.harness.overrides import RefusalError
+from lsa_lab.harness.records import last_run
 
 _WIDTH = 3.25  # inches: a column of a page
 _WIDTHS = (1.0, 20.0)
@@ -20,22 +22,37 @@ def obey(options: argparse.Namespace) -> int:
     _check(options)
     places = _places(command_options.chosen(options), options)
     process.configure()
+    failed = 0
+    for place in places:
+        try:
+            for path in _draw(*place, options):
+                print(path)
+        except Exception as error:  # one broken result does not stop the others
+            if len(places) == 1:
+                raise
+            why = (
+                f"{error}"
+                if isinstance(error, RefusalError)
+                else f"{type(error).__name__}: {error}"
+            )
+            print(f"error: {place[1]} is not drawn: {why}", file=sys.stderr)
+            failed += 1
+    return 1 if failed else 0
+
+
+def _draw(
+    experiment: Experiment, folder: Path, tier: str | None, options: argparse.Namespace
+) -> list[Path]:
     from lsa_lab.harness import runner
 
-    for experiment, folder, tier in places:
-        if tier is not None:
-            facts = last_run(folder) or {}
-            runner.load(experiment, facts.get("tier", tier), folder)  # or refused
-        if options.panel is not None:
-            width = _WIDTH if options.width is None else options.width
-            for path in runner.draw_panel(experiment, folder, options.panel, width):
-                print(path)
-        elif options.with_caption:
-            print(runner.draw_captioned(experiment, folder))
-        else:
-            runner.draw(experiment, folder)
-            print(folder / "figure.pdf")
-    return 0
+    runner.load(experiment, tier and (last_run(folder) or {}).get("tier", tier), folder)
+    if options.panel is not None:
+        width = _WIDTH if options.width is None else options.width
+        return runner.draw_panel(experiment, folder, options.panel, width)
+    if options.with_caption:
+        return [runner.draw_captioned(experiment, folder)]
+    runner.draw(experiment, folder)
+    return [folder / "figure.pdf"]
 
 
 def _check(options: argparse.Namespace) -> None:

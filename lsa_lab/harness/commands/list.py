@@ -1,15 +1,17 @@
 """``list``: what there is, and how it ended."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from lsa_lab.harness import measured, needs, terminal
+from lsa_lab.harness import measured, needs, records, terminal
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness.clock import short_clock_word
-from lsa_lab.harness.folders import changed_folders, folder_of, identity, last_run
+from lsa_lab.harness.folders import changed_folders, folder_of, identity
 from lsa_lab.harness.laboratory import TIERS, Experiment
 from lsa_lab.harness.outcomes import VERDICTS, counts
+from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.lm import sources
 
 _WIDEST = 150  # columns that a line may take, where there are so many
@@ -17,18 +19,21 @@ _HEAD = ("EXPERIMENT", "TIER", "TIME", "MEMORY", "H/F/U", "QUESTION")
 
 
 class Row(NamedTuple):
-    """One result: its tier or what was changed, what it took, and its verdicts."""
+    """One result: its tier or what was changed, what it took, and its verdicts; none where they
+    were given by other criteria than today's."""
 
     tier: str
     folder: Path
     seconds: float | None
     start: str | None
     memory: int | None
-    verdicts: dict[str, str]
+    verdicts: dict[str, str] | None
 
     @property
     def in_short(self) -> str:
-        """As "3/1/0": hold, fail, undecided."""
+        """As "3/1/0": hold, fail, undecided; "?" where that has to be judged again."""
+        if self.verdicts is None:
+            return "?"
         verdicts = list(self.verdicts.values())
         return "/".join(str(verdicts.count(verdict)) for verdict in VERDICTS)
 
@@ -45,28 +50,35 @@ def obey(options: argparse.Namespace) -> int:
     how many statements hold, fail and are undecided. With a NAME all there is to know of that
     experiment."""
     experiments = command_options.chosen(options)
+    errors: list[str] = []
+    rows = {each.name: _rows(each, options.out, errors) for each in experiments}
     if options.names:
-        texts = [_whole(experiment, options) for experiment in experiments]
-        print("\n\n".join(texts))
-        return 0
-    print("\n".join(_overview(experiments, options)))
-    program, package = options.program, command_options.package_words(options)
-    print(f"{program} list NAME{package} tells more of one, {program} -h what else to type")
-    return 0
+        print("\n\n".join(_whole(each, rows[each.name], options.program) for each in experiments))
+    else:
+        print("\n".join(_overview(experiments, rows, options)))
+        program, package = options.program, command_options.package_words(options)
+        print(f"{program} list NAME{package} tells more of one, {program} -h what else to type")
+    for error in errors:
+        print(f"error: {error}", file=sys.stderr)
+    return 1 if errors else 0
 
 
-def _overview(experiments: list[Experiment], options: argparse.Namespace) -> list[str]:
+def _overview(
+    experiments: list[Experiment], rows_of: dict[str, list[Row]], options: argparse.Namespace
+) -> list[str]:
     lines: list[tuple[str, ...]] = [_HEAD]
     themes: dict[str, list[tuple[str, ...]]] = {}
     lacking: dict[str, list[str]] = {}  # what each theme reads and is not there
     verdicts: list[str] = []
+    stale: list[str] = []
     for experiment in experiments:
-        rows = _rows(experiment, options.out)
+        rows = rows_of[experiment.name]
         cells: tuple[str, ...] = ("not run", "", "", "")
         of_tiers = [row for row in rows if row.tier in TIERS]
         if of_tiers:
             cells = (of_tiers[-1].tier, *of_tiers[-1].cells)
-            verdicts += of_tiers[-1].verdicts.values()
+            verdicts += (of_tiers[-1].verdicts or {}).values()
+            stale += [experiment.name] * (of_tiers[-1].verdicts is None)
         changed = len(rows) - len(of_tiers)
         name = experiment.name + f" +{changed}" * (changed > 0)
         lines.append((name, *cells, experiment.question))
@@ -80,7 +92,12 @@ def _overview(experiments: list[Experiment], options: argparse.Namespace) -> lis
         if theme or fetching:
             text.append(" ".join(filter(None, (terminal.bold(theme), terminal.faint(fetching)))))
         text += [_line(cells, widths) for cells in of_theme]
-    return [*text, f"{len(experiments)} experiments; of their statements {counts(verdicts)}"]
+    text.append(f"{len(experiments)} experiments; of their statements {counts(verdicts)}")
+    if stale:
+        text.append(
+            f"?: {', '.join(stale)}: criteria have changed; {options.program} report judges"
+        )
+    return text
 
 
 def _line(cells: tuple[str, ...], widths: list[int]) -> str:
@@ -90,25 +107,31 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     return (head + terminal.shortened(question, terminal.width(_WIDEST) - len(head))).rstrip()
 
 
-def _rows(experiment: Experiment, out: Path | None) -> list[Row]:
-    """The results there are, those of the tiers first, from the smallest to the largest."""
+def _rows(experiment: Experiment, out: Path | None, errors: list[str]) -> list[Row]:
+    """The results there are, those of the tiers first, from the smallest to the largest; of records
+    that cannot be read, why, in ``errors``."""
     tiers = {folder_of(experiment, tier, out): tier for tier in experiment.tiers}
     rows = []
     for folder in [*tiers, *changed_folders(experiment, out)]:
-        facts = last_run(folder)
+        try:
+            facts = records.last_run(folder)
+        except RefusalError as error:
+            errors.append(str(error))
+            continue
         if facts is None:
             continue
         tier = facts["tier"]  # in ``out`` two tiers share a folder
         label = tier if folder in tiers else f"{tier}, {folder.name}"
         past, memory = measured.last(identity(experiment, facts["config"]), facts, facts["config"])
-        rows.append(Row(label, folder, past.seconds, past.start, memory, facts["verdicts"]))
+        verdicts = facts["verdicts"] if records.is_current(experiment, facts) else None
+        rows.append(Row(label, folder, past.seconds, past.start, memory, verdicts))
     return rows
 
 
-def _whole(experiment: Experiment, options: argparse.Namespace) -> str:
+def _whole(experiment: Experiment, of_experiment: list[Row], program: str) -> str:
     """Every tier of an experiment and every changed configuration, and the verdicts by name; what
     it reads that is fetched."""
-    rows = {row.tier: row for row in _rows(experiment, options.out)}
+    rows = {row.tier: row for row in of_experiment}
     head = ("TIER", "TIME", "START", "MEMORY", "H/F/U", "FOLDER")
     table = [head]
     for tier in dict.fromkeys([*experiment.tiers, *rows]):
@@ -120,9 +143,11 @@ def _whole(experiment: Experiment, options: argparse.Namespace) -> str:
             table.append((tier, time, row.start or "", memory, verdicts, str(row.folder)))
     lines = [terminal.bold(f"{experiment.name}: {experiment.question}")]
     lines += ["", *(line for row in terminal.columns(table) for line in row)]
-    lines += _sources(experiment, options.program)
+    lines += _sources(experiment, program)
     for tier, row in rows.items():
-        if tier in TIERS:
+        if row.verdicts is None:
+            lines += ["", f"{tier}: criteria have changed; {program} report judges again"]
+        elif tier in TIERS:
             lines += ["", f"{tier}:", *_by_verdict(row.verdicts)]
     return "\n".join(lines)
 

@@ -1,0 +1,123 @@
+"""A damaged record or result is named, what is whole goes on, and verdicts show their criteria."""
+
+import dataclasses
+import importlib
+import json
+
+import pytest
+
+from lsa_lab import results
+from lsa_lab.harness import records
+from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.harness.overrides import RefusalError
+
+
+@pytest.fixture
+def ran(toy, program):
+    program("run", "toy")
+    program("run", "toy", "--tier", "paper")
+    return toy / "figures" / "toy"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "a list"),
+        ("{", "no JSON"),
+        ('{"tier": 3}', "tier is 3"),
+        ('{"tier": "laptop", "config": [], "verdicts": {}}', "config is []"),
+        ('{"tier": "laptop", "config": {}, "verdicts": {"toy.mean": "true"}}', "verdict is 'true'"),
+        ('{"tier": "a", "config": {}, "verdicts": {}, "memory": "1 GB"}', "memory is '1 GB'"),
+    ],
+)
+def test_a_damaged_record_is_named_and_what_is_whole_goes_on(ran, program, capsys, text, words):
+    (ran / "config.json").write_text(text, encoding="utf-8")
+    capsys.readouterr()
+    for command in (("list",), ("list", "toy"), ("draw", "all"), ("report",)):
+        assert program(*command) == 1
+        told = capsys.readouterr()
+        assert "figures/toy/config.json" in told.err or "toy is left out" in told.err
+        assert words in told.err
+        assert "paper" in told.out or command[0] == "report"
+    assert program("run", "toy") == 0
+    assert records.last_run(ran)["verdicts"]["toy.mean"] == "holds"
+
+
+@pytest.mark.parametrize("door", ["claims", "figure"])
+def test_a_door_that_fails_stops_no_other_figure(ran, program, capsys, monkeypatch, door):
+    module = importlib.import_module(f"toy_lab.theme.toy.{door}")
+    name = {"claims": "samples", "figure": "caption"}[door]
+    whole = getattr(module, name)
+
+    def failing(dataset):
+        if results.config_of(dataset).n > 40:
+            raise KeyError("lost")
+        return whole(dataset)
+
+    monkeypatch.setattr(module, name, failing)
+    capsys.readouterr()
+    command = "report" if door == "claims" else "draw"
+    assert program(command) == 1
+    told = capsys.readouterr()
+    assert "toy/paper is" in told.err
+    assert "KeyError" in told.err
+
+
+def test_a_damaged_result_stops_no_other_figure(ran, program, capsys):
+    (ran / "paper" / "result.nc").write_bytes(b"nothing")
+    capsys.readouterr()
+    assert program("draw", "all") == 1
+    told = capsys.readouterr()
+    assert "figures/toy/paper is not drawn: toy: " in told.err
+    assert "figures/toy/figure.pdf" in told.out
+
+
+def test_verdicts_of_other_criteria_are_not_shown_until_they_are_judged_again(
+    ran, program, capsys, monkeypatch
+):
+    config = importlib.import_module("toy_lab.theme.toy.config")
+    as_declared = config.statements
+
+    def stricter(of):
+        first, *others = as_declared(of)
+        return (dataclasses.replace(first, at_most=-9), *others)
+
+    monkeypatch.setattr(config, "statements", stricter)
+    capsys.readouterr()
+    assert program("list") == 0
+    told = capsys.readouterr().out
+    assert "  ?  " in told
+    assert "1/1/1" not in told
+    assert "toy: criteria have changed" in told
+    program("list", "toy")
+    assert "holds" not in capsys.readouterr().out
+    assert program("report") == 0
+    capsys.readouterr()
+    program("list")
+    assert "0/2/1" in capsys.readouterr().out
+    verdicts = json.loads((ran / "config.json").read_text(encoding="utf-8"))["verdicts"]
+    assert verdicts["toy.mean"] == "fails"
+
+
+def test_words_are_no_criteria(toy, monkeypatch):
+    (experiment,) = experiments_of("toy_lab").values()
+    config = importlib.import_module("toy_lab.theme.toy.config")
+    plain = {"n": 40}
+    before, as_declared = records.criteria(experiment, plain), config.statements
+    for change, same in (({"says": "It is"}, True), ({"at_most": 8}, False)):
+        monkeypatch.setattr(
+            config,
+            "statements",
+            lambda of, change=change: (
+                dataclasses.replace(as_declared(of)[0], **change),
+                *as_declared(of)[1:],
+            ),
+        )
+        assert (records.criteria(experiment, plain) == before) == same
+
+
+def test_a_record_that_is_not_there_is_no_error(toy):
+    assert records.last_run(toy) is None
+    (toy / "config.json").mkdir()
+    with pytest.raises(RefusalError, match="cannot be read"):
+        records.last_run(toy)
