@@ -1,0 +1,132 @@
+"""Shared weights and batches: the axis of each leaf, what is replicated, and the same answers."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import optax
+import pytest
+from jax.sharding import PartitionSpec
+
+from lsa_lab.lm import weights
+from lsa_lab.lm.config import Config
+from lsa_lab.models import linear_attention, sharding, transformer
+
+CONFIG = Config(
+    num_layers=2, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6, vocabulary=11,
+    context=16, rotary_width=4,
+)  # fmt: skip
+DECODER = jax.eval_shape(lambda key: weights.init(key, CONFIG), jax.random.key(0))
+WIDE = transformer.Config(4, 2, 4, 3, width=8, mlp_width=6, norm=True, biases=True)
+TRANSFORMER = jax.eval_shape(lambda key: transformer.init(key, WIDE), jax.random.key(0))
+
+
+def test_heads_and_mlp_rows_are_shared_and_what_does_not_divide_is_replicated():
+    specs = sharding.specs(DECODER, 2)
+    assert specs.w_q == specs.w_k == specs.mlp_in == PartitionSpec(None, "model")
+    assert specs.mlp_out == PartitionSpec(None, None, "model")
+    assert specs.embedding == specs.final_norm_scale == PartitionSpec()  # 11 words, no axis
+    assert sharding.specs(DECODER, 4).w_k == PartitionSpec()  # 2 groups
+
+
+def test_both_models_say_the_same_axes():
+    ours = sharding.specs(TRANSFORMER, 2)
+    assert ours.w_q == ours.w_o == ours.b_q == ours.mlp_in_bias == PartitionSpec(None, "model")
+    assert ours.read_in == ours.b_o == PartitionSpec()
+    assert ours.positions is None
+    merged = jax.eval_shape(lambda key: linear_attention.init(key, 2, 4, 3), jax.random.key(0))
+    assert sharding.specs(merged, 4).w_kq == PartitionSpec(None, "model")
+    decoder = sharding.specs(DECODER, 2)
+    for name in vars(TRANSFORMER).keys() & vars(DECODER).keys():
+        if None not in (getattr(TRANSFORMER, name), getattr(DECODER, name)):
+            assert getattr(ours, name) == getattr(decoder, name), name
+
+
+def test_what_an_optimiser_keeps_lies_beside_its_leaf_and_runs_stay_in_front():
+    state = jax.eval_shape(optax.adam(1e-3).init, TRANSFORMER)
+    adam = sharding.specs(state, 2)[0]
+    assert adam.mu.w_q == adam.nu.w_q == PartitionSpec(None, "model")
+    assert adam.count == PartitionSpec()
+    runs = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((5, *leaf.shape), leaf.dtype), state)
+    assert sharding.specs(runs, 2)[0].mu.mlp_out == PartitionSpec(None, None, None, "model")
+
+
+def test_a_mesh_without_the_axis_and_a_batch_that_does_not_divide_are_refused():
+    alone = jax.make_mesh((1,), ("runs",))
+    with pytest.raises(ValueError, match=r"the mesh has the axes \('runs',\)"):
+        sharding.place(TRANSFORMER, alone)
+    with pytest.raises(ValueError, match="one of them must be 'batch'"):
+        sharding.share(jnp.zeros(4), alone)
+    with pytest.raises(ValueError, match="do not make so many equal rows"):
+        sharding.mesh(batch=3 * jax.device_count())
+    two = jax.sharding.AbstractMesh((2, 1), ("batch", "model"))
+    with pytest.raises(ValueError, match="a batch of 3 is not shared evenly by the mesh's 2 rows"):
+        sharding.share(jnp.zeros(3), two)
+
+
+def test_two_devices_answer_and_train_as_one():
+    program = """
+        import jax, jax.numpy as jnp, optax
+        from functools import partial
+        from lsa_lab import prompts
+        from lsa_lab.lm import decoder
+        from lsa_lab.models import sharding, transformer
+
+        config = decoder.Config(2, 4, 2, 4, 8, 6, 12, 16, rotary_width=4)
+        params = jax.jit(partial(decoder.init, config=config))(jax.random.key(0))
+        def last(params, ids):
+            walk = decoder.forward(params, decoder.embed(params, ids, config), config)
+            return decoder.logits(params, walk.stream[-1], config)
+        ids = jnp.arange(9)
+        placed = sharding.place(params, sharding.mesh())
+        assert len(placed.w_q.sharding.device_set) == 2
+        assert placed.w_q.addressable_shards[0].data.shape[1] == 2
+        compiled = jax.jit(last).lower(placed, ids).compile()
+        assert "all-reduce" in compiled.as_text()
+        assert abs(compiled(placed, ids) - jax.jit(last)(params, ids)).max() < 1e-4
+
+        # Without biases: a softmax does not feel b_k, and Adam makes steps of its rounding.
+        config = transformer.Config(4, 2, 4, 3, width=8, mlp_width=6, norm=True)
+        params = jax.jit(partial(transformer.init, config=config))(jax.random.key(1))
+        x, y = jax.random.normal(jax.random.key(2), (6, 6, 4)), jnp.arange(6.0)
+        batch = prompts.Prompt(x[:, :5, :3], x[:, :5, 3], x[:, 5, :3], y)
+        adam = optax.adam(1e-2)
+
+        def loss(params, batch):
+            predict = partial(transformer.predict, params, config=config)
+            predictions = jax.vmap(predict)(jax.vmap(prompts.tokens)(batch))
+            return ((predictions - batch.y_query) ** 2).mean()
+
+        @jax.jit
+        def step(params, state, batch):
+            updates, state = adam.update(jax.grad(loss)(params, batch), state)
+            return optax.apply_updates(params, updates), state
+
+        def trained(params, state, batch):
+            return step(*step(params, state, batch), batch)
+
+        alone = trained(params, adam.init(params), batch)
+        for rows in (1, 2):
+            devices = sharding.mesh(batch=rows)
+            start = sharding.place((params, adam.init(params)), devices)
+            parts = sharding.share(batch, devices)
+            assert parts.x.addressable_shards[0].data.shape[0] == 6 // rows
+            end = trained(*start, parts)
+            assert end[1][0].mu.w_q.addressable_shards[0].data.shape[1] == 2 * rows
+            far = jax.tree.map(lambda a, b: float(abs(a - b).max()), end, alone)
+            assert max(jax.tree.leaves(far)) < 1e-10, far
+    """
+    environment = os.environ | {
+        "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2",
+        "JAX_ENABLE_X64": "1",
+        "JAX_COMPILATION_CACHE_DIR": jax.config.values["jax_compilation_cache_dir"],
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+    }
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    left = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert left.returncode == 0, left.stderr
