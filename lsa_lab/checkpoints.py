@@ -24,12 +24,17 @@ Facts = dict[str, str | int]
 
 def save(path: str | Path, tree: Any, facts: Facts) -> None:
     """Write a pytree of arrays; a kill at any instant leaves the old file or the new one."""
+    results.write(path, packed(tree, facts))
+
+
+def packed(tree: Any, facts: Facts) -> bytes:
+    """The content of a checkpoint."""
     leaves = {name: np.asarray(leaf) for name, leaf in _named(tree).items()}
     layout = {name: [leaf.dtype.name, leaf.shape] for name, leaf in leaves.items()}
     header = json.dumps({"facts": facts, "layout": layout}).encode()
     parts = [len(header).to_bytes(_LENGTH, "little"), header]
     body = b"".join(parts + [leaf.tobytes() for leaf in leaves.values()])
-    results.write(path, hashlib.sha256(body).digest() + body)
+    return hashlib.sha256(body).digest() + body
 
 
 def load(path: str | Path, like: Any, facts: Facts) -> Any:
@@ -47,19 +52,24 @@ def load(path: str | Path, like: Any, facts: Facts) -> Any:
 
 def read(path: str | Path, facts: Facts) -> dict[str, np.ndarray]:
     """The saved arrays by their paths in the tree, of a file that is whole and has these facts."""
-    content = Path(path).read_bytes()
+    saved, leaves = unpacked(Path(path).read_bytes(), path)
+    _expect(path, saved, facts)
+    return leaves
+
+
+def unpacked(content: bytes, path: str | Path) -> tuple[Facts, dict[str, np.ndarray]]:
+    """Facts and arrays of what ``packed`` made, by their paths in the tree; ``path`` names it."""
     body = content[_DIGEST:]
     if hashlib.sha256(body).digest() != content[:_DIGEST]:
         raise ValueError(f"checkpoint {path} is damaged or cut short: delete it to start again")
     end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
-    saved, arrays = _header(path, body[_LENGTH:end])
-    _expect(path, saved, facts)
+    facts, arrays = _header(path, body[_LENGTH:end])
     leaves = {}
     for name, (dtype, shape) in arrays.items():
         leaf = np.frombuffer(body, dtype, math.prod(shape), end)
         leaves[name] = leaf.reshape(shape)
         end += leaf.nbytes
-    return leaves
+    return facts, leaves
 
 
 def _header(path: str | Path, text: bytes) -> tuple[dict, dict[str, tuple[np.dtype, list[int]]]]:

@@ -27,6 +27,7 @@ ANNEXES = {
     "statistics": "claims",
     "checkpoints": "results",
     "grids": "results",
+    "hosts": "results",
     "console": "training",
     "programs": "training",
     "runs": "training",

@@ -1,0 +1,107 @@
+"""Several processes share a computation, and each ends with the bits of one."""
+
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from lsa_lab import checkpoints, hosts
+
+
+def together(tmp_path, calls, **arguments):
+    """Each call, of a transport, as a process of its own would make it."""
+    count = len(calls)
+    folders = [hosts.Folder(tmp_path, index, count, **arguments) for index in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda call, folder: call(folder), calls, folders))
+
+
+def rows(first, end):
+    """Rows whose bits tell where they stand, among them what a conversion would change."""
+    numbers = np.arange(first, end)
+    return {
+        "double": np.nextafter(numbers, np.inf),
+        "half": np.stack([numbers, -numbers], 1).astype(ml_dtypes.bfloat16),
+        "flags": numbers % 3 == 0,
+    }
+
+
+def gathering(total, width=1):
+    """A process that gathers its share of the rows."""
+
+    def call(folder):
+        share = hosts._share(total, width, folder.index, folder.count)
+        return hosts._gathered(folder, rows(share.start, share.stop), total, width, "rows")
+
+    return call
+
+
+@pytest.mark.parametrize(("total", "width", "count"), [(8, 1, 2), (7, 3, 2), (2, 1, 3), (5, 5, 2)])
+def test_every_process_has_all_rows_bit_for_bit(tmp_path, total, width, count):
+    expected = rows(0, total)
+    for gathered in together(tmp_path, [gathering(total, width)] * count):
+        for name, array in expected.items():
+            assert gathered[name].dtype == array.dtype
+            assert gathered[name].tobytes() == array.tobytes()
+
+
+def test_the_shares_are_whole_groups_and_cover_everything_once():
+    for total, width, count in [(8, 1, 3), (7, 3, 2), (2, 1, 5), (32, 8, 3)]:
+        shares = [hosts._share(total, width, index, count) for index in range(count)]
+        assert [row for share in shares for row in share] == list(range(total))
+        assert all(share.start % width == 0 for share in shares if share)
+        sizes = [-(-len(share) // width) for share in shares]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_one_process_has_everything_as_it_is():
+    assert hosts.leads()
+    assert hosts.count() == 1
+    assert hosts.share(7) == range(7)
+    assert hosts.gather(rows(0, 7), 7)["double"].tobytes() == rows(0, 7)["double"].tobytes()
+
+
+def sending(first, last, **changes):
+    """A process that says that its share is another one."""
+
+    def call(folder):
+        facts = {"label": "rows", "total": 7, "first": first, "end": last} | changes
+        return folder.exchange(checkpoints.packed(rows(first, last), facts), "rows")
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "other",
+    [sending(2, 7), sending(4, 7), sending(3, 6, end=7), sending(3, 7, label="columns")],
+    ids=["overlaps", "leaves a gap", "is cut short", "is of something else"],
+)
+def test_a_share_that_is_not_the_processs_own_is_refused(tmp_path, other):
+    with pytest.raises(ValueError, match=r"process 1 of 2 gives rows .* 3 to 7 of 'rows' are its"):
+        together(tmp_path, [gathering(7), other])
+    together(tmp_path / "right", [gathering(7), sending(3, 7)])  # control
+
+
+def test_a_process_that_is_started_again_reads_what_the_others_have_left(tmp_path):
+    before = together(tmp_path, [gathering(8)] * 2)
+    again = gathering(8)(hosts.Folder(tmp_path, 1, 2))
+    assert again["double"].tobytes() == before[0]["double"].tobytes()
+
+
+def test_a_process_that_gives_no_sign_of_life_is_named(tmp_path):
+    dead = hosts.Folder(tmp_path, 1, 2)
+    with dead.alive():
+        sign = (tmp_path / "1.alive").read_bytes()
+    assert not (tmp_path / "1.alive").exists()
+    with pytest.raises(hosts.LostProcessError, match="process 1 of 2 has not begun for 0 s"):
+        gathering(8)(hosts.Folder(tmp_path, 0, 2, patience=0.1))
+    (tmp_path / "1.alive").write_bytes(sign)  # as a kill leaves it
+    with pytest.raises(hosts.LostProcessError, match="process 1 of 2 has given no sign of life"):
+        gathering(8)(hosts.Folder(tmp_path, 0, 2, heartbeat=0.1))
+    slow = hosts.Folder(tmp_path, 1, 2, heartbeat=0.6)
+    with slow.alive(), ThreadPoolExecutor(1) as pool:  # control: late, but alive
+        waiting = pool.submit(gathering(8), hosts.Folder(tmp_path, 0, 2, heartbeat=0.6))
+        assert not wait([waiting], timeout=1.0).done
+        gathering(8)(slow)
+        assert waiting.result()["double"].tobytes() == rows(0, 8)["double"].tobytes()
