@@ -48,9 +48,9 @@ def _settle(picture: "Figure") -> None:
     varies in its last bits, which a coordinate on the edge of a rounding would show."""
     from matplotlib.transforms import Bbox
 
-    if picture.get_layout_engine() is None:
+    if (engine := picture.get_layout_engine()) is None:
         return
-    picture.draw_without_rendering()
-    picture.set_layout_engine("none")
+    engine.execute(picture)
+    picture.set_layout_engine(None)  # any engine, even "none", has the picture drawn twice a file
     for ax in picture.axes:
         ax.set_position(Bbox(ax.get_position(original=True).get_points().round(4)))
