@@ -185,6 +185,11 @@ def leads() -> bool:
     return _transport.index == 0
 
 
+def index() -> int:
+    """Which of the processes this is, from 0."""
+    return _transport.index
+
+
 def count() -> int:
     """The number of processes."""
     return _transport.count

@@ -51,11 +51,12 @@ def _sweep(path: Path) -> None:
     machine = _owner(0).split("-")[0]
     for left in path.parent.glob(f".{path.name}.{machine}-*.tmp"):
         pid = int(left.name.removesuffix(".tmp").split("-")[-2])
-        if pid != os.getpid() and not _is_alive(pid):
+        if pid != os.getpid() and not is_alive(pid):
             left.unlink(missing_ok=True)
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether this machine has a process of that number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -86,6 +87,16 @@ def owned(path: str | Path) -> Iterator[None]:
         if handle is not None:
             file.unlink(missing_ok=True)
             os.close(handle)
+
+
+def is_owned(path: str | Path) -> bool:
+    """Whether a process is inside ``owned`` for the path, as far as the system can tell."""
+    path = Path(path)
+    try:
+        with owned(path):
+            return False
+    except OwnedError:
+        return True
 
 
 def check_writable(folder: str | Path) -> None:

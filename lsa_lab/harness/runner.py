@@ -36,9 +36,18 @@ class Job:
     folder: Path
 
     @property
+    def identity(self) -> str:
+        """A word for this configuration of this experiment."""
+        return identity(self.experiment, self.config)
+
+    @property
     def checkpoints(self) -> Path:
-        """A folder for this configuration alone: another one cannot be resumed by mistake."""
-        return process.cache() / "checkpoints" / identity(self.experiment, self.config)
+        """A folder for this configuration alone: another one cannot be resumed by mistake. Each of
+        several processes that share the computation has one of its own."""
+        from lsa_lab import hosts
+
+        several = f"-{hosts.index()}-of-{hosts.count()}" if hosts.count() > 1 else ""
+        return process.cache() / "checkpoints" / f"{self.identity}{several}"
 
     @property
     def staging(self) -> Path:
@@ -59,15 +68,25 @@ def run_one(job: Job, progress: "Bars | None" = None) -> Outcome:
         return _run_owned(job, progress)
 
 
+def run_share(job: Job) -> None:
+    """The share of a process that does not lead: the one that does has all of it in the end."""
+    with safe_files.owned(job.checkpoints):
+        _compute(job, None)
+        shutil.rmtree(job.checkpoints)
+
+
+def _compute(job: Job, progress: "Bars | None") -> "xr.Dataset":
+    job.checkpoints.mkdir(parents=True, exist_ok=True)
+    compute = job.experiment.door("compute").compute
+    return compute(job.config, progress=progress, checkpoints=job.checkpoints)
+
+
 def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
     experiment, staging = job.experiment, job.staging
     resumed = job.checkpoints.exists() and any(job.checkpoints.iterdir())
-    job.checkpoints.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     with measured.metered() as meter:
-        dataset = experiment.door("compute").compute(
-            job.config, progress=progress, checkpoints=job.checkpoints
-        )
+        dataset = _compute(job, progress)
         # A run taken up from a checkpoint does not know how long its first part took.
         wall_time = None if resumed else time.perf_counter() - start
         shutil.rmtree(staging, ignore_errors=True)
@@ -91,7 +110,7 @@ def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
     if not resumed:
         parts = () if progress is None else tuple(progress.take_away())
         past = Past(time.perf_counter() - start, parts, meter.start)
-        measured.keep(identity(experiment, job.config), past, meter.memory)
+        measured.keep(job.identity, past, meter.memory)
     return outcome
 
 

@@ -6,12 +6,12 @@ from rich.console import Console
 
 from lsa_lab.harness import measured
 from lsa_lab.harness.clock import Clock, Past
-from lsa_lab.harness.folders import folder_of, identity
+from lsa_lab.harness.folders import folder_of
 from lsa_lab.harness.outcomes import comparison, describe
 from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.harness.progress import bars
 from lsa_lab.harness.records import last_run
-from lsa_lab.harness.runner import Job, NotJudgedError, run_one
+from lsa_lab.harness.runner import Job, NotJudgedError, run_one, run_share
 from lsa_lab.safe_files import OwnedError
 
 
@@ -25,7 +25,14 @@ class Unfinished(KeyboardInterrupt):
 
 
 def run(jobs: list[Job]) -> int:
-    """Carry the jobs out, one after the other; how many have no result, or none that is judged."""
+    """Carry the jobs out, one after the other; how many have no result, or none that is judged.
+
+    Of several processes that share each computation, one leads; the others say nothing.
+    """
+    from lsa_lab import hosts
+
+    if not hosts.leads():
+        return _follow(jobs)
     console = Console()
 
     def say(text: str) -> None:
@@ -48,6 +55,8 @@ def run(jobs: list[Job]) -> int:
             except KeyboardInterrupt:
                 raise Unfinished(jobs[i:]) from None
             except (NotJudgedError, OwnedError) as error:
+                if hosts.count() > 1 and isinstance(error, OwnedError):
+                    raise  # the others are computing it
                 say(f"error: {error}")
                 failed += 1
                 continue
@@ -61,9 +70,18 @@ def run(jobs: list[Job]) -> int:
     return failed
 
 
+def _follow(jobs: list[Job]) -> int:
+    for i, job in enumerate(jobs):
+        try:
+            run_share(job)
+        except KeyboardInterrupt:
+            raise Unfinished(jobs[i:]) from None
+    return 0
+
+
 def _past(job: Job) -> Past:
     usual = folder_of(job.experiment, job.tier)  # of a trial in another folder, the tier's result
     facts = None
     with contextlib.suppress(RefusalError):  # a damaged record is replaced by this run's
         facts = last_run(job.folder) or last_run(usual)
-    return measured.last(identity(job.experiment, job.config), facts, job.config)[0]
+    return measured.last(job.identity, facts, job.config)[0]
