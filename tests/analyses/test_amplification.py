@@ -112,14 +112,8 @@ def test_the_mode_with_fewer_passes_is_taken_and_both_agree():
 
 def test_no_pass_is_made_for_each_demonstration():
     """Twice the demonstrations, at most twice the work."""
-    _, params = draw()
-
-    def operations(n):
-        prompt, _ = draw(n=n)
-        flow = functools.partial(amplification.demonstration_flow, linear_attention.forward)
-        return jax.jit(flow).lower(params, prompt).cost_analysis()["flops"]
-
-    assert operations(200) < 2.1 * operations(100)
+    for forward in (same_trace, linear_attention.forward):
+        assert operations(forward, 200) < 2.1 * operations(forward, 100)
 
 
 @jax.jit
@@ -135,6 +129,50 @@ def test_the_sign_is_that_of_the_read_out():
     plus, minus = both_flows(params, prompt, 1.0), both_flows(params, prompt, -1.0)
     np.testing.assert_array_equal(plus, -minus)
     np.testing.assert_allclose(plus[0], plus[1], rtol=1e-10, atol=1e-12)
+
+
+def same_trace(params, tokens, **options):  # a forward that the library cannot know
+    return linear_attention.forward(params, tokens, **options)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(jnp.float64, 1e-10), (jnp.float32, 1e-5)], ids=["64", "32"]
+)
+def test_a_long_prompt_goes_through_its_moment_to_the_same_flow(dtype, tolerance):
+    prompt, params = jax.tree.map(lambda leaf: leaf.astype(dtype), draw(n=1024))
+    mask = jnp.array([[1.0, 0.5], [0.0, 1.0]])
+    shut = functools.partial(linear_attention.forward, head_mask=mask)
+    pairs = (
+        (linear_attention.forward, same_trace),
+        (shut, functools.partial(same_trace, head_mask=mask)),
+    )
+    for flow in (amplification.demonstration_flow, amplification.token_flow):
+        fast, slow = jax.jit(
+            lambda params, prompt, flow=flow: tuple(
+                [flow(forward, params, prompt) for forward in way]
+                for way in zip(*pairs, strict=True)
+            )
+        )(params, prompt)
+        for found, expected in zip(fast, slow, strict=True):
+            assert found.dtype == dtype
+            bound = tolerance * np.abs(expected).max()
+            np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+
+
+def operations(forward, n):
+    prompt, params = draw(n=n)
+    flow = functools.partial(amplification.demonstration_flow, forward)
+    return jax.jit(flow).lower(params, prompt).cost_analysis()["flops"]
+
+
+def test_only_where_it_is_exact_and_shorter_is_the_moment_taken():
+    assert operations(linear_attention.forward, 1024) < operations(same_trace, 1024) / 2
+    assert operations(linear_attention.forward, 2) == operations(same_trace, 2)
+    for options in ({"keys": "causal"}, {"keys": "all"}, {"normalise": False}):
+        own, other = (
+            functools.partial(f, **options) for f in (linear_attention.forward, same_trace)
+        )
+        assert operations(own, 100) == operations(other, 100)
 
 
 FLOW = np.array([[[3.0, 4.0], [0.0, 1.0], [2.0, 0.0]], [[0.0, 6.0], [12.0, 5.0], [0.5, 0.0]]])

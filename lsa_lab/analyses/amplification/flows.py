@@ -1,5 +1,6 @@
 """Flows: from demonstrations or any tokens, to predictions, query tokens and other readings."""
 
+import functools
 from collections.abc import Callable
 
 import chex
@@ -10,11 +11,16 @@ from jax import Array
 from lsa_lab import prompts
 from lsa_lab.arguments import check_at_least
 from lsa_lab.models import linear_attention, moments
+from lsa_lab.models.blocks import gated, head_gates
 from lsa_lab.models.trace import Trace, check_stream, layer_predictions, predict
 from lsa_lab.prompts import Prompt
 
 Forward = Callable[..., Trace]  # (params, tokens [T, e]) -> Trace
 Read = Callable[[Array], Array]  # tokens [T, D] -> [L], a number for each layer, or for a few
+
+# Demonstrations for each coordinate of a token. From about 3 on the way through the moment is the
+# shorter one; prompts of experiments are shorter than 8, and keep the bits of the tokens' way.
+_LONG = 8
 
 
 def flow(read: Read, tokens: Array, *, together: int | None = None) -> Array:  # [L, T, D]
@@ -41,8 +47,12 @@ def demonstration_flow(
     """∂ŷ_t/∂e_i for the prediction ŷ_t of every layer t ≥ 1 and every token e_i = [x_i, y_i].
 
     One reverse pass with L cotangents, or, where the demonstrations hold fewer than L numbers, one
-    forward pass with n·e tangents: never a pass for each demonstration of a long prompt.
+    forward pass with n·e tangents: never a pass for each demonstration of a long prompt. Long
+    prompts of ``linear_attention.forward``, as it is or with a ``head_mask``, take ``moment_flow``.
     """
+    merged = _merged(forward, params, prompt)
+    if merged is not None:
+        return moment_flow(merged, prompt, sign)
 
     def read(demonstrations: Array) -> Array:  # [L]
         return layer_predictions(_run(forward, params, prompt, demonstrations), sign)[1:]
@@ -58,8 +68,12 @@ def token_flow(
     Entry [t-1, i, a, b] is ∂(h_t)_b/∂(e_i)_a, so that A1's Eq. 2, J = ∂h/∂d with the output first,
     is a transposed slice, and the last entry of D, times the sign of the read-out and without a
     read-in, is ``demonstration_flow``. L·D reverse or n·e forward passes, whichever are fewer: only
-    prompts shorter than about L go forward, and a model with a ``custom_vjp`` cannot.
+    prompts shorter than about L go forward, and a model with a ``custom_vjp`` cannot. Long prompts
+    of ``linear_attention.forward`` take ``moment_token_flow``.
     """
+    merged = _merged(forward, params, prompt)
+    if merged is not None:
+        return moment_token_flow(merged, prompt)
 
     def read(demonstrations: Array) -> Array:  # [L, D]
         stream = _run(forward, params, prompt, demonstrations).stream
@@ -114,6 +128,26 @@ def interactions(
     ones = jnp.ones(num, demonstrations.dtype)
     _, product = jax.linearize(jax.grad(read), ones)
     return jax.lax.map(product, jnp.diag(ones), batch_size=min(num, together))
+
+
+def _merged(
+    forward: Forward, params: chex.ArrayTree, prompt: Prompt
+) -> linear_attention.Params | None:
+    """The weights, heads gated, where the moment carries the flow and is the shorter way."""
+    exact = {"keys": "demonstrations", "normalise": True}
+    options: dict = exact
+    if isinstance(forward, functools.partial) and not forward.args:
+        forward, options = forward.func, exact | forward.keywords
+    mask = options.get("head_mask")
+    merged = forward is linear_attention.forward and isinstance(params, linear_attention.Params)
+    if not merged or {name: options[name] for name in options if name != "head_mask"} != exact:
+        return None
+    num_layers, num_heads, e, _ = params.w_kq.shape
+    if prompt.x.shape[0] < _LONG * e:
+        return None
+    return params.replace(
+        w_pv=gated(head_gates(mask, num_layers, num_heads, params.w_pv.dtype), params.w_pv)
+    )
 
 
 def _through_the_moment(
