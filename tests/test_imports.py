@@ -25,6 +25,7 @@ ANNEXES = {
     "provenance": "results",
     "safe_files": "results",
     "statistics": "claims",
+    "variates": "prompts",
     "checkpoints": "results",
     "grids": "results",
     "hosts": "results",
