@@ -15,7 +15,7 @@ JOBS ?= 2
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
 
-.PHONY: help test soak lint figures language smoke explore notebooks docs pages install clean
+.PHONY: help test soak lint figures language smoke explore notebooks docs pages install cuda clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
@@ -27,6 +27,7 @@ help:
 	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
 	@echo "make docs      build the documentation, offline, into .cache/docs/html"
 	@echo "make install   the environment alone, .venv"
+	@echo "make cuda      the same for NVIDIA's GPUs, gigabytes; it stays so until make clean"
 	@echo "make lint      ruff and mypy alone"
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
 	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.13"
@@ -76,18 +77,28 @@ pages: .venv/installed
 
 install: .venv/installed
 
+# A file in .venv says that it is for GPUs, so that what make installs there later is for them too.
+cuda:
+	@test -e .venv/cuda || { mkdir -p .venv && touch .venv/cuda; }
+	$(MAKE) install
+
 clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The versions are those of the lock file for this Python. To renew it:
 #   uv pip compile --no-header --no-annotate --extra dev --python-version 3.11 \
 #       pyproject.toml -o requirements/py311.txt      (and 3.12, 3.13)
-.venv/installed: pyproject.toml $(wildcard requirements/*.txt)
+# and, for the same versions with CUDA's,
+#   uv pip compile --no-header --no-annotate --extra dev --extra cuda --python-version 3.11 \
+#       -c requirements/py311.txt pyproject.toml -o requirements/cuda-py311.txt
+CUDA := $(wildcard .venv/cuda)
+.venv/installed: pyproject.toml $(wildcard requirements/*.txt) $(CUDA)
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
 	    echo "$(PYTHON) is $$($(PYTHON) --version 2>&1): lsa_lab needs Python 3.11, 3.12 or 3.13;" \
 	        "name one, for example: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv --clear .venv
+	$(if $(CUDA),@touch $(CUDA))
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	    -r requirements/py$$($(BIN)/python -c 'import sys; print("%d%d" % sys.version_info[:2])').txt
+	    -r requirements/$(if $(CUDA),cuda-)py$$($(BIN)/python -c 'import sys; print("%d%d" % sys.version_info[:2])').txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
