@@ -69,7 +69,8 @@ def errors_from_moments(params, batch):  # [B]
 
 def shape_distances(params, sigmas):  # -> [2, C * R, L]
     """|M - (tr M / d) I|_F / |M|_F of Σ^{1/2} A Σ^{1/2} and of B (Ahn et al.)."""
-    roots = jax.vmap(jax.scipy.linalg.sqrtm)(sigmas).real
+    values, vectors = jnp.linalg.eigh(sigmas)  # sqrtm rests on Schur's form, which no GPU has
+    roots = (vectors * jnp.sqrt(values)[:, None]) @ vectors.swapaxes(1, 2)
 
     def distance(matrix):
         scalar = jnp.trace(matrix) / len(matrix) * jnp.eye(len(matrix))
