@@ -28,6 +28,7 @@ class Option(NamedTuple):
 USAGE = {
     "list": ("[NAME...]", "what there is, and how it ended; with a NAME all of it"),
     "run": ("NAME...", "compute, judge, save and draw; NAME may be all"),
+    "submit": ("NAME...", "run as tasks of a cluster, or of this machine; --status, --again"),
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),
     "fetch": ("[SOURCE...]", "download a language model and texts, once; all if none is named"),
@@ -40,28 +41,56 @@ OPTIONS = (
         "--tier",
         "TIER",
         "smoke (seconds), laptop (minutes), paper (an hour to a night), night (where there is one)",
-        ("run", "draw"),
+        ("run", "submit", "draw"),
     ),
-    Option("--seeds", "N", "so many runs: short for the config's runs or seeds", ("run",), int),
+    Option(
+        "--seeds", "N", "so many runs: short for the config's runs or seeds", ("run", "submit"), int
+    ),
     Option(
         "--model",
         "PATH",
         "a decoder of your own, GGUF file or folder: short for the config's model",
-        ("run",),
+        ("run", "submit"),
     ),
     Option(
         "--config.KEY",
         "VALUE...",
         "another value, for one NAME: a folder of its own; run NAME -h lists the keys",
-        ("run",),
+        ("run", "submit"),
     ),
     Option(
         "--out",
         "DIR",
         "the folder of the results; else figures, for smoke .cache/smoke",
-        ("list", "run", "draw", "report"),
+        ("list", "run", "submit", "draw", "report"),
         Path,
     ),
+    Option(
+        "--engine", "ENGINE", "slurm, which is the default, or local: this machine", ("submit",)
+    ),
+    Option(
+        "--shares",
+        "K",
+        "K tasks for each experiment, its runs split among them: all K have to run at once",
+        ("submit",),
+        int,
+    ),
+    Option("--partition", "NAME", "SLURM's, of the tasks", ("submit",)),
+    Option(
+        "--time", "TIME", "the limit of a task, as SLURM writes it; else 1-00:00:00", ("submit",)
+    ),
+    Option("--gpus", "N", "GPUs of a task; else none", ("submit",), int),
+    Option("--mem", "SIZE", "memory of a task, as 16G", ("submit",)),
+    Option("--cpus", "N", "cores of a task, on which its runs are spread", ("submit",), int),
+    Option(
+        "--slurm",
+        "KEY=VALUE",
+        "any other flag of sbatch, as --slurm qos=long; as often as there are flags",
+        ("submit",),
+        list,
+    ),
+    Option("--status", "", "where the tasks stand; with a NAME, its tasks", ("submit",), bool),
+    Option("--again", "", "submit those anew that failed or died, alone", ("submit",), bool),
     Option(
         "--panel", "LETTER", "one panel of one NAME as a pdf, svg and png of its own", ("draw",)
     ),
@@ -77,7 +106,7 @@ OPTIONS = (
         "--package",
         "PACKAGE",
         "the package of experiments, else {home}",
-        ("list", "run", "draw", "report"),
+        ("list", "run", "submit", "draw", "report"),
     ),
     Option("--list", "", "what can be fetched, and whether it is in the cache", ("fetch",), bool),
 )
@@ -102,6 +131,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     for option in OPTIONS:
         if option.kind is bool:
             parser.add_argument(option.word, action="store_true", default=None)
+        elif option.kind is list:
+            parser.add_argument(option.word, action="append")
         elif "." not in option.word:
             parser.add_argument(option.word, type=option.kind)
     parser.add_argument("-h", "--help", action="store_true")

@@ -67,6 +67,8 @@ def test_a_run_without_its_sources_is_refused_in_a_sentence_that_says_what_fetch
     assert error == (
         f"error: read reads letters and numbers, not yet in {toy / 'cache'}: run {WORDS}\n"
     )
+    assert two("submit", "read", "--engine", "local") == 2
+    assert capsys.readouterr().err == error
     put("letters")
     assert two("run", "toy", "read") == 2
     assert "lsa-lab fetch numbers (7 MB)" in capsys.readouterr().err

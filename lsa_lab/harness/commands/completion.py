@@ -6,6 +6,7 @@ from lsa_lab.harness import options as command_options
 from lsa_lab.harness.keys import value_word
 from lsa_lab.harness.laboratory import TIERS, Experiment, experiments_of
 from lsa_lab.harness.overrides import PREFIX, RefusalError
+from lsa_lab.harness.submissions import ENGINES
 from lsa_lab.lm import sources
 
 # Both hand over the words typed so far, one a line, the last of which is to be completed.
@@ -57,7 +58,7 @@ def candidates(words: list[str], package: str) -> list[str]:
     elif before.startswith("--") and before in {
         option.word for option in command_options.OPTIONS if option.value
     }:
-        words = list(TIERS) if before == "--tier" else []
+        words = {"--tier": list(TIERS), "--engine": list(ENGINES)}.get(before, [])
     elif current.startswith("-"):
         words = [*_options(command or "list", here), "--help"]
     elif command is None:

@@ -1,0 +1,177 @@
+"""What is submitted leaves the bits that run does, whoever is killed; a refusal submits nothing."""
+
+import contextlib
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from lsa_lab import results, safe_files
+from lsa_lab.harness import process, resources
+from lsa_lab.harness.overrides import RefusalError
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+# submitit leaves its processes to themselves.
+pytestmark = pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+
+
+def jobs(toy):
+    """{task: what the engine calls its process} of the only submission."""
+    (file,) = (toy / "cache" / "submitted").glob("*/jobs.json")
+    return {number: entry["job"] for number, entry in json.loads(file.read_text()).items()}
+
+
+def wait(*pids):
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(int(pid), 0)
+
+
+def states(program, capsys):
+    """{task: its state} as --status tells them."""
+    capsys.readouterr()
+    assert program("submit", "--status") == 0
+    _, *rows = capsys.readouterr().out.splitlines()
+    return {row.split("  ")[0]: row.split("  ")[2].strip() for row in rows}
+
+
+def test_shares_of_a_run_and_one_that_is_killed_leave_the_bits_of_one_process(
+    toy, program, capsys, monkeypatch
+):
+    """Share 2 dies and is submitted again alone, while share 1 waits for it."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(HERE)]))
+    monkeypatch.setenv("TOY_KILL", "share 1")
+    words = ("submit", "toy", "--engine", "local", "--shares", "2", "--out", "out")
+    assert program(*words) == 0
+    first = jobs(toy)
+    wait(first["1"])
+    assert states(program, capsys)["toy 2/2"] == "dead"
+    assert program(*words) == 2, "share 1 is at work"
+    assert "toy 1/2 (laptop) is " in capsys.readouterr().err
+    monkeypatch.delenv("TOY_KILL")
+    assert program("submit", "--again") == 0
+    told = capsys.readouterr().out
+    assert "toy 2/2 (laptop): job " in told
+    assert "toy 1/2" not in told
+    second = jobs(toy)
+    assert second["0"] == first["0"]
+    wait(*second.values())
+    assert states(program, capsys) == {"toy 1/2": "done", "toy 2/2": "done"}
+    assert program("submit", "--again") == 0
+    assert "no task has failed or died" in capsys.readouterr().out
+    assert not list((toy / "cache" / "checkpoints").iterdir())
+    assert not [path for path in toy.glob("cache/submitted/*/*") if path.is_dir()], "exchanged"
+
+    assert program("run", "toy") == 0
+    digests = {
+        results.load(toy / folder / "toy" / "result.nc").attrs["contents_sha256"]
+        for folder in ("out", "figures")
+    }
+    assert len(digests) == 1
+
+
+@pytest.fixture
+def slurm(toy, monkeypatch):
+    """A folder of programs with the names of SLURM's: sbatch keeps its script, squeue is to be
+    written by the test."""
+    folder = toy / "bin"
+    folder.mkdir()
+
+    def write(name, text):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n", "utf-8")
+        (folder / name).chmod(stat.S_IRWXU)
+
+    write("srun", "exit 1")
+    write("sbatch", f"cp $1 {toy}/script; echo Submitted batch job 12")
+    write("squeue", "echo 12 PENDING")
+    monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
+    return write
+
+
+def test_slurm_is_told_what_the_words_say(toy, program, capsys, slurm):
+    words = "submit toy --tier smoke --partition night --time 1-2 --mem 4G --cpus 3 --gpus 1"
+    flags = (
+        "--slurm qos=long --slurm reservation=ours --slurm exclusive --slurm array_parallelism=2"
+    )
+    assert program(*words.split(), *flags.split()) == 0
+    lines = (toy / "script").read_text("utf-8").splitlines()
+    expected = "partition=night time=1560 mem=4G cpus-per-task=3 gpus-per-node=1 qos=long"
+    for flag in [*expected.split(), "reservation=ours", "exclusive"]:
+        assert f"#SBATCH --{flag}" in lines
+    assert any(line.startswith("srun ") and "--cpus-per-task=3" in line for line in lines)
+
+    assert states(program, capsys) == {"toy": "waiting"}
+    assert program("submit", "toy", "--tier", "smoke") == 2
+    assert "toy (smoke) is waiting as job 12 of slurm: wait for it" in capsys.readouterr().err
+    slurm("squeue", "echo 12 RUNNING")
+    assert states(program, capsys) == {"toy": "running"}
+    slurm("squeue", "exit 1")
+    assert states(program, capsys) == {"toy": "unknown"}
+    slurm("squeue", "echo 13 RUNNING")
+    assert states(program, capsys) == {"toy": "dead"}
+    assert program("submit", "toy", "--again", "--mem", "9G") == 0
+    lines = (toy / "script").read_text("utf-8").splitlines()
+    assert {"#SBATCH --mem=9G", "#SBATCH --time=1560"} <= set(lines)
+
+
+def test_two_experiments_are_an_array(toy, program, slurm, monkeypatch):
+    slurm("squeue", "echo 12_0 RUNNING; echo 12_1 PENDING")
+    assert program("submit", "toy", "--shares", "2") == 0
+    assert "#SBATCH --array=0-1%2" in (toy / "script").read_text("utf-8")
+    assert set(jobs(toy).values()) == {"12_0", "12_1"}
+
+
+def test_what_slurm_refuses_is_told_and_nothing_is_submitted(toy, program, capsys, slurm):
+    slurm("sbatch", "echo 'sbatch: error: invalid partition specified: nigt' >&2; exit 1")
+    assert program("submit", "toy", "--partition", "nigt") == 2
+    error = capsys.readouterr().err
+    assert error == "error: slurm takes no task: invalid partition specified: nigt\n"
+    assert not list((toy / "cache" / "submitted").iterdir())
+
+
+def test_without_slurm_or_the_extra_a_sentence_says_what_to_do(toy, program, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", str(toy))
+    assert program("submit", "toy") == 2
+    assert "no SLURM on this machine (no sbatch)" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    assert program("submit", "toy", "--engine", "local") == 2
+    assert "pip install 'lsa-lab[cluster]'" in capsys.readouterr().err
+    assert not (toy / "cache").exists()
+
+
+def test_more_tasks_than_cores_and_a_closed_folder_are_refused(toy, program, capsys, monkeypatch):
+    def closed(folder):
+        raise OSError(13, "Permission denied")
+
+    monkeypatch.setattr(safe_files, "check_writable", closed)
+    assert program("submit", "toy", "--engine", "local") == 2
+    assert "figures cannot be written (Permission denied)" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(process, "cores", lambda: 1)
+    assert not (toy / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("clock", "minutes"),
+    [
+        ("90", 90),
+        ("5:30", 6),
+        ("12:00:00", 720),
+        ("2-0", 2880),
+        ("1-2:30", 1590),
+        ("1-0:0:30", 1440),
+    ],
+)
+def test_times_are_slurms(clock, minutes):
+    assert resources.minutes(clock) == minutes
+
+
+@pytest.mark.parametrize("clock", ["", "0", "x", "1:2:3:4", "1-", "-5", "1-2-3", "0:00:00"])
+def test_other_times_are_refused(clock):
+    with pytest.raises(RefusalError, match="write minutes, hours:minutes:seconds or days-hours"):
+        resources.minutes(clock)
