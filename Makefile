@@ -15,7 +15,7 @@ JOBS ?= 2
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
 
-.PHONY: help test soak lint figures language smoke explore notebooks docs pages install cuda clean
+.PHONY: help test soak lint figures language smoke bench explore notebooks docs pages install cuda clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
@@ -23,6 +23,8 @@ help:
 	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
+	@echo "make bench     measure the library beside plain JAX and torch, ten minutes on a quiet machine;"
+	@echo "               ONLY=W3 shows one workload, TORCH=python3 names a Python that has torch"
 	@echo "make explore   sliders and live plots of one model, in the browser, from this machine alone"
 	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
 	@echo "make docs      build the documentation, offline, into .cache/docs/html"
@@ -57,6 +59,10 @@ language: .venv/installed
 
 smoke: .venv/installed
 	$(BIN)/python -m experiments run all --tier smoke
+
+# The same words go on after an end; pip install -e ".[bench]" brings torch.
+bench: .venv/installed
+	$(BIN)/python -m benchmarks $(ONLY) $(if $(TORCH),--torch $(TORCH))
 
 # It says its address, and opens it where there is a browser.
 explore: .venv/installed

@@ -32,11 +32,11 @@ def facts() -> dict:
         "device_count": len(jax.devices()),
         "precision": f"{width}, matmul {matmul}",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        **_git(),
+        **commit(),
     }
 
 
-def _git() -> dict:
+def commit() -> dict:
     """The commit of this source, if it is in a repository; 1 if a Python file differs from it."""
 
     def ask(*words: str) -> str:

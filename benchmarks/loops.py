@@ -1,0 +1,100 @@
+"""The two loops that training is timed in: `fit`, and the one that a careful newcomer writes."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import jax
+import optax
+
+from benchmarks.timing import Clock, Form, Spent, calls, spent
+from lsa_lab.models import moments
+from lsa_lab.training import Training, fit
+
+RATE = 1e-4  # of Adam, everywhere
+
+
+def versions() -> str:
+    return f"jax {jax.__version__}, optax {version('optax')}, {len(jax.local_devices())} devices"
+
+
+def by_fit(
+    loss: Callable,
+    sample: Callable,
+    params: Any,
+    runs: int | None = None,
+    *,
+    chunk: int,
+    chunks: int = 3,
+    **how: Any,
+) -> Form:
+    """Steps of ``fit`` as a user calls it: each turn is one call, whose first chunk isn't counted.
+
+    With ``runs`` a step is one of all runs; every leaf of ``params`` then has that axis in front.
+    """
+    steps = chunk * chunks
+    training = Training(loss=loss, sample=sample, optimizer=optax.adam(RATE), steps=steps)
+    key = jax.random.key(1)
+    keys = key if runs is None else jax.random.split(key, runs)
+
+    def turn() -> list[Spent]:
+        clock = Clock()
+        run = fit(training, params, keys, chunk=chunk, progress=clock, **how)
+        assert "diverged" not in str(run.status), run.status
+        return [clock.spent(steps - chunk)]
+
+    single = params if runs is None else jax.tree.map(lambda leaf: leaf[0], params)
+    return Form(turn, [steps], lambda: [step_flops(loss, sample, single) * (runs or 1)])
+
+
+def by_hand(loss: Callable, sample: Callable, params: Any, runs: int = 1, *, steps: int) -> Form:
+    """A jitted step of value_and_grad and optax, called from Python, one run after the other."""
+    optimizer = optax.adam(RATE)
+
+    @jax.jit
+    def step(params, opt_state, key):
+        value, grads = jax.value_and_grad(loss)(params, sample(key))
+        updates, opt_state = optimizer.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, value
+
+    def train():
+        for run in range(runs):
+            now, opt_state = params, optimizer.init(params)
+            for key in jax.random.split(jax.random.key(run), steps):
+                now, opt_state, value = step(now, opt_state, key)
+        return value
+
+    def turn() -> list[Spent]:
+        wall, processor = spent(train, 1, jax.block_until_ready)
+        return [(wall / steps, processor / steps)]
+
+    return Form(turn, [steps], lambda: [step_flops(loss, sample, params, lab=False) * runs])
+
+
+def functions(
+    *pairs: tuple[Callable, tuple], units: list[int], options: dict | None = None
+) -> Form:
+    """Compiled functions of given arguments, a point each."""
+    jitted = [(jax.jit(function, compiler_options=options), given) for function, given in pairs]
+
+    def called(function, given):
+        return lambda: function(*given)
+
+    def flops() -> list[float | None]:
+        return [counted(function.lower(*given).compile()) for function, given in jitted]
+
+    turn = calls(*(called(*pair) for pair in jitted), units=units, wait=jax.block_until_ready)
+    return Form(turn, units, flops)
+
+
+def step_flops(loss: Callable, sample: Callable, params: Any, lab: bool = True) -> float:
+    """The compiler's count for a batch, its loss and the gradient."""
+    options = moments.compiler_options() if lab else None
+    step = jax.jit(
+        lambda params, key: jax.value_and_grad(loss)(params, sample(key)), compiler_options=options
+    )
+    return counted(step.lower(params, jax.random.key(0)).compile())
+
+
+def counted(compiled: Any) -> float:
+    return compiled.cost_analysis()["flops"]
