@@ -34,9 +34,13 @@ def features(rng, tasks, size, alpha, noise_var):
 
 
 def fitted(inputs, outputs, penalty):
-    if penalty == 0:
-        return np.linalg.lstsq(inputs, outputs, rcond=None)[0]
-    gram = inputs.T @ inputs + penalty * np.eye(inputs.shape[1])
+    """The ridge estimate; without a penalty, of the layers that err least the smallest. Both by the
+    smaller of the two Gram matrices, which is regular."""
+    few = len(inputs) < inputs.shape[1]
+    gram = inputs @ inputs.T if few else inputs.T @ inputs
+    gram = gram + penalty * np.eye(len(gram))
+    if few:
+        return inputs.T @ np.linalg.solve(gram, outputs)
     return np.linalg.solve(gram, inputs.T @ outputs)
 
 
