@@ -36,6 +36,18 @@ def facts() -> dict:
     }
 
 
+def arithmetic() -> dict[str, str]:
+    """What decides the last bits of a program: numbers of another device or version are others."""
+    import jax
+
+    return {
+        "jax": version("jax"),
+        "jaxlib": version("jaxlib"),
+        "device": jax.devices()[0].device_kind,
+        "matmul precision": str(jax.config.values["jax_default_matmul_precision"]),
+    }
+
+
 def commit() -> dict:
     """The commit of this source, if it is in a repository; 1 if a Python file differs from it."""
 

@@ -1,6 +1,5 @@
 """Where the runs of a training stand after some step, and the checkpoint from which they resume."""
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import optax
 from jax import Array
 
-from lsa_lab import checkpoints, programs, runs
+from lsa_lab import checkpoints, programs, provenance, runs
 
 if TYPE_CHECKING:
     from lsa_lab.training import Plan
@@ -41,7 +40,7 @@ def facts(plan: "Plan", identity: str) -> checkpoints.Facts:
         stages = jax.jit(jax.vmap(curriculum))(jnp.arange(steps, dtype=jnp.int32))
         trees["curriculum"] = jax.device_get(stages)
     facts |= {name: checkpoints.digest(tree) for name, tree in trees.items()}
-    return facts | _programs(plan) | _arithmetic()
+    return facts | _programs(plan) | provenance.arithmetic()
 
 
 def _programs(plan: "Plan") -> checkpoints.Facts:
@@ -65,15 +64,6 @@ def _programs(plan: "Plan") -> checkpoints.Facts:
         "loss": programs.digest(jax.value_and_grad(training.loss), params, batch, own),
         "sample": programs.digest(sample, keys, own),
         "optimizer": programs.digest(update, params, own),
-    }
-
-
-def _arithmetic() -> checkpoints.Facts:
-    """What changes the last bits of the same program."""
-    return {
-        "jax": jax.__version__,
-        "jaxlib": version("jaxlib"),
-        "matmul precision": str(jax.config.values["jax_default_matmul_precision"]),
     }
 
 

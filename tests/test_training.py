@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from lsa_lab import checkpoints, console, runs, training
+from lsa_lab import checkpoints, console, provenance, runs, training
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
@@ -470,6 +470,14 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message):
     descend(checkpoint=tmp_path / "fit.ckpt")
     with pytest.raises(ValueError, match=message):
         descend(checkpoint=tmp_path / "fit.ckpt", **change)
+
+
+def test_a_checkpoint_of_another_device_is_refused(tmp_path, monkeypatch):
+    descend(checkpoint=tmp_path / "fit.ckpt")
+    gpu = provenance.arithmetic() | {"device": "NVIDIA H100"}
+    monkeypatch.setattr(provenance, "arithmetic", lambda: gpu)
+    with pytest.raises(ValueError, match="has device = cpu, and this call has NVIDIA H100"):
+        descend(checkpoint=tmp_path / "fit.ckpt")
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):

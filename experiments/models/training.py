@@ -87,8 +87,10 @@ def _optimizer(training: Training):
 
 
 def cached(spec: Spec, log: Path | None = None) -> Files:
-    """Where the training of a Spec by this code is kept, finished or not."""
-    identity = json.dumps(results.plain(spec), sort_keys=True) + f" code={_code()}"
+    """Where the training of a Spec is kept, finished or not: by this code, on this kind of device,
+    by these versions of jax. Another one trains for itself."""
+    rests_on = {"code": _code()} | provenance.arithmetic()
+    identity = " ".join(json.dumps(x, sort_keys=True) for x in (results.plain(spec), rests_on))
     name = hashlib.sha256(identity.encode()).hexdigest()[:16]
     checkpoint = process.cache() / "trained" / f"{name}.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,10 @@ def set_environment() -> None:
     # (seen with jaxlib 0.10): one operation after the other costs small arrays nothing.
     if "xla_cpu_enable_concurrency_optimized_scheduler" not in flags:
         flags = f"{flags} --xla_cpu_enable_concurrency_optimized_scheduler=false"
+    # On a GPU sums by atomic operations and kernels chosen by a stopwatch change the last bits from
+    # run to run; this takes neither. A CPU has neither.
+    if "xla_gpu_deterministic_ops" not in flags:
+        flags = f"{flags} --xla_gpu_deterministic_ops=true"
     os.environ["XLA_FLAGS"] = flags.strip()
     # The devices are the parallelism: a pool of threads in each of them only gets in the way, and
     # the last bits of a sum would depend on the number of threads.

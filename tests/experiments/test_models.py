@@ -78,7 +78,7 @@ def test_the_second_who_asks_gets_the_same_weights_untrained(tmp_path):
     assert kept(tmp_path) == before
 
 
-def test_another_number_or_other_code_has_other_weights(tmp_path, monkeypatch):
+def test_another_number_other_code_or_another_device_has_other_weights(tmp_path, monkeypatch):
     base = weights(MERGED)
     assert not np.array_equal(base, weights(changed(MERGED, "training", seed=1)))
     assert not np.array_equal(base, weights(changed(MERGED, "task", noise_std=0.5)))
@@ -86,6 +86,10 @@ def test_another_number_or_other_code_has_other_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "_code", lambda: "edited")
     weights(MERGED)
     assert len(kept(tmp_path)) == count + 1
+    gpu = training.provenance.arithmetic() | {"device": "NVIDIA H100"}
+    monkeypatch.setattr(training.provenance, "arithmetic", lambda: gpu)
+    weights(MERGED)
+    assert len(kept(tmp_path)) == count + 2
 
 
 def test_committed_weights_of_another_spec_are_refused_by_the_number(store, monkeypatch):

@@ -22,3 +22,6 @@ def test_an_entry_point_leaves_the_users_settings_alone(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", f"{flag}=3")
     process.set_environment()
     assert os.environ["XLA_FLAGS"].count(flag) == 1
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_deterministic_ops=false")
+    process.set_environment()
+    assert "deterministic_ops=true" not in os.environ["XLA_FLAGS"]
