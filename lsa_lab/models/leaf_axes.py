@@ -101,6 +101,21 @@ class LeafAxes:
         layers = range(len(leaves))
         return [jnp.take(whole, t, axis=num_lead).reshape(first.shape) for t in layers]
 
+    def from_layer(
+        self, first: int, leaves: Sequence[Array], others: Sequence[Array]
+    ) -> list[Array]:
+        """The leaves before layer ``first``, and others, of the same shapes, from there on."""
+        if first == 0:
+            return list(others)
+        if not self.has_layers:
+            return [*leaves[:first], *others[first:]]
+        axis = self._stored.index("L") - len(self._stored)
+        before, after = (
+            jnp.split(leaves[0], [first], axis)[0],
+            jnp.split(others[0], [first], axis)[1],
+        )
+        return [jnp.concatenate([before, after], axis)]
+
     @property
     def _stored(self) -> str:
         """The letters of the leaf as it is stored, # for folded heads."""

@@ -103,13 +103,18 @@ def matrix(params: Any, name: str, layer: int, *, per_head: bool = False) -> Arr
     return jnp.squeeze(stack.axes.stacked(own, per_head), lead)
 
 
-def replace(params: Any, edited: Mapping[str, Array]) -> Any:
-    """The same pytree with matrices, as ``matrices`` gave them, in the place of their leaves."""
+def replace(params: Any, edited: Mapping[str, Array], first: int = 0) -> Any:
+    """The same pytree with matrices, as ``matrices`` gave them, in the place of their leaves.
+
+    Layers before ``first`` stay as they are: what is computed of them alone does not depend on
+    ``edited``, and a compiler can see it.
+    """
     leaves = by_path(params)
     edits: dict[str, Array] = {}
     for stack in stacks(params, edited) if edited else ():
-        parts = stack.axes.unstacked(edited[stack.name], [leaves[path] for path in stack.paths])
-        edits |= zip(stack.paths, parts, strict=True)
+        own = [leaves[path] for path in stack.paths]
+        parts = stack.axes.unstacked(edited[stack.name], own)
+        edits |= zip(stack.paths, stack.axes.from_layer(first, own, parts), strict=True)
     tree = jax.tree.structure(params)
     return jax.tree.unflatten(tree, [edits.get(path, leaf) for path, leaf in leaves.items()])
 

@@ -109,6 +109,23 @@ def test_a_rival_and_single_heads_take_the_place_of_clipping():
     np.testing.assert_allclose(heads.clipped.mean[0, 0, 0, 0, 0], edited.mean(), atol=1e-10)
 
 
+def test_edits_of_late_layers_go_on_from_the_stream_before_them(monkeypatch):
+    """The same bits as where all edits are one loop, and less is computed in the loop."""
+    monkeypatch.setattr(clipping.cells, "_COMPILED", 0)
+    found = clipping.curve(risk, models(), batch(), modules=NAMES, rates=RATES, shots=(2, N))
+    jax.tree.map(np.testing.assert_array_equal, found, grid())
+    masks = {"w_q": np.ones((4, 3, 4), bool)}
+    for edit, layer in enumerate((2, 0, 1, 1)):
+        masks["w_q"][edit, layer, 2:] = False
+    groups = {
+        worth: [(first, rows.tolist()) for first, rows in clipping.cells._groups(masks, worth)]
+        for worth in (0, 1, 2)
+    }
+    assert groups[0] == [(0, [1]), (1, [2, 3]), (2, [0])]
+    assert groups[1] == [(0, [1]), (1, [0, 2, 3])]
+    assert groups[2] == [(0, [0, 1, 2, 3])]
+
+
 def test_linear_attention_has_a_curve_too():
     def linear_risk(params, many):
         return (moments.predictions(params, many) - many.y_query) ** 2

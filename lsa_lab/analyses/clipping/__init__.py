@@ -7,7 +7,8 @@ edits are one compiled program. A large model is edited layer by layer: ``Factor
 ``rebuild_layer``.
 """
 
-from lsa_lab.analyses.clipping.curves import Averages, Curve, curve
+from lsa_lab.analyses.clipping.cells import Averages
+from lsa_lab.analyses.clipping.curves import Curve, curve
 from lsa_lab.analyses.clipping.edits import Edit, clip, keep_masks
 from lsa_lab.analyses.clipping.factors import Factors
 from lsa_lab.analyses.clipping.ranks import (

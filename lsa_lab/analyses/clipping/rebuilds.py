@@ -1,5 +1,6 @@
 """Params with only some places of their matrices kept: the whole model, or the layers edited."""
 
+import functools
 from typing import Any
 
 import jax
@@ -10,15 +11,18 @@ from lsa_lab.analyses.clipping.splits import Magnitudes, Masks, Pieces, Terms
 from lsa_lab.models import leaves
 
 
-@jax.jit
-def rebuild(params: Any, pieces: Pieces, keep: dict[str, Array]) -> Any:
-    """The params of one model with only the places that are kept; what keeps all keeps its bits."""
+@functools.partial(jax.jit, static_argnames="first")
+def rebuild(params: Any, pieces: Pieces, keep: dict[str, Array], first: int = 0) -> Any:
+    """The params of one model with only the places that are kept; what keeps all keeps its bits.
+
+    Layers before ``first`` are those of ``params``, whatever ``keep`` says (``leaves.replace``).
+    """
     edited = {}
     for name, piece in pieces.items():
         per_head = len(piece.places) == 3  # [L, H, r]
         whole = leaves.matrices(params, name, per_head=per_head)[name]
         edited[name] = _kept(whole, piece, jnp.asarray(keep[name]))
-    return leaves.replace(params, edited)
+    return leaves.replace(params, edited, first)
 
 
 def rebuild_layer(params: Any, pieces: Pieces, keep: Masks, layer: int) -> Any:
