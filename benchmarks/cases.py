@@ -31,7 +31,7 @@ class Case:
     points: tuple[str, ...] = ("",)
     goal: str = ""
     peers: str = ""
-    turns: int = 7
+    turns: int = 5
 
 
 def _training(flops_of_prompt: int, batch: int, normals: int, runs: int = 1) -> Work:
@@ -52,7 +52,7 @@ def _linear_case(name: str, sizes: dict, steps: dict[str, dict], **more) -> Case
         "plain JAX": "linear:plain",
         "torch": "torch_forms:linear",
     }
-    own = {form: steps["ours" if form.startswith("ours") else form] for form in forms}
+    own = {form: steps.get(form, steps["ours"]) for form in forms}
     return Case(name, title, sizes, forms, (_linear(**sizes),), own=own, **more)
 
 
@@ -115,7 +115,12 @@ CASES = (
     _linear_case(
         "W1",
         W1,
-        {"ours": dict(chunk=100), "plain JAX": dict(steps=25), "torch": dict(steps=40)},
+        {
+            "ours": dict(chunk=100),
+            "ours, by forward": dict(chunk=30),
+            "plain JAX": dict(steps=25),
+            "torch": dict(steps=40),
+        },
         goal="9 x the peer, by forward 3 x, by moments 11 x",
         peers="Ahn et al., torch: 11.4 to 12.2",
     ),
@@ -125,7 +130,6 @@ CASES = (
         {"ours": dict(chunk=50), "plain JAX": dict(steps=20), "torch": dict(steps=20)},
         goal="4 x the peer",
         peers="von Oswald et al., Haiku: 12.5",
-        turns=5,
     ),
     _linear_case(
         "W2, L = 5",
@@ -133,7 +137,6 @@ CASES = (
         {"ours": dict(chunk=20), "plain JAX": dict(steps=8), "torch": dict(steps=8)},
         goal="5 x the peer; moments not slower",
         peers="von Oswald et al., Haiku: 62.5",
-        turns=5,
     ),
     _softmax_case(
         "W3, 3 x 64",
@@ -142,7 +145,6 @@ CASES = (
         {"ours": dict(chunk=5), "plain JAX": dict(steps=8), "torch": dict(steps=8)},
         goal="1.6 x the peer",
         peers="Garg et al., torch: 84",
-        turns=5,
     ),
     _softmax_case(
         "W3, 12 x 256",
@@ -160,7 +162,6 @@ CASES = (
         {"ours": dict(chunk=3), "plain JAX": dict(steps=3), "torch": dict(steps=4)},
         goal="1.2 x the peer",
         peers="torch: 136",
-        turns=5,
     ),
     Case(
         "W5",
@@ -172,7 +173,6 @@ CASES = (
         {"ours": dict(chunk=25), "plain JAX": dict(steps=2), "torch": dict(steps=2)},
         goal="12 x the peer, compiled once",
         peers="Ahn et al., torch: 384",
-        turns=5,
     ),
     Case(
         "W6",
@@ -224,7 +224,6 @@ CASES = (
         (Work(2 * 10_000 * 100 * 21**2),),
         "ms",
         {"ours": dict(units=2), "plain JAX": dict(share=50)},
-        turns=5,
     ),
     Case(
         "W9",
@@ -233,7 +232,6 @@ CASES = (
         {"ours": "analyses:ours_matching", "plain JAX": "analyses:plain_matching"},
         (Work(flops.matching(**W9), moved=W9["size"] * W9["m"] * W9["p"] * 4),),
         "ms",
-        turns=5,
     ),
     Case(
         "W9, streamed",
@@ -249,7 +247,7 @@ CASES = (
         "prompts",
         {"n": (80, 320, 1280), "d": (10, 16, 20, 40), "layers": (1, 6, 12), "batch": (4000,)},
     ),
-    _growth("moments", {"n": (10**6,), "d": (10, 16), "layers": (6,)}),
+    _growth("moments", {"n": (10**6,), "d": (10,), "layers": (6,)}),
 )
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
 

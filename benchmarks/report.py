@@ -138,7 +138,7 @@ def forms(measured: list[Measured]) -> str:
 def floors(measured: list[Measured]) -> str:
     rows = [["workload", "by hand", "the compiler's", "normals", "must move", "floor", "ours"]]
     for row in measured:
-        counts = row.result["forms"]["ours"]["flops"]
+        counts = row.result["flops"]
         floor, wall = row.floors(), np.median(row.wall["ours"], axis=0)
         for point, (label, work) in enumerate(zip(row.case.points, row.case.work, strict=True)):
             count = counts[point]

@@ -29,24 +29,18 @@ def config_of(causal: bool, n: int, d: int, layers: int, width: int, heads: int)
 def ours(
     causal: bool, n: int, d: int, batch: int, layers: int, width: int, heads: int, **how
 ) -> Form:
-    """``transformer.predict`` or ``predict_prefixes``, vmapped."""
+    """``transformer.predictions`` of a batch, or ``prefix_predictions``."""
     config = config_of(causal, n, d, layers, width, heads)
 
     draw = partial(sample_batch, task=LinearTask(n, d, dtype=jnp.float32), size=batch)
 
     def loss(params, batch):
-        if causal:
-            tokens = jax.vmap(prompts.interleaved_tokens)(batch)
-            targets = jnp.concatenate([batch.y, batch.y_query[:, None]], axis=1)
-            predict = transformer.predict_prefixes
-        else:
-            tokens, targets, predict = (
-                jax.vmap(prompts.tokens)(batch),
-                batch.y_query,
-                transformer.predict,
-            )
-        predicted = jax.vmap(predict, (None, 0, None))(params, tokens, config)
-        return jnp.mean((predicted - targets) ** 2)
+        if not causal:
+            tokens = jax.vmap(prompts.tokens)(batch)
+            return jnp.mean((transformer.predictions(params, tokens, config) - batch.y_query) ** 2)
+        tokens = jax.vmap(prompts.interleaved_tokens)(batch)
+        targets = jnp.concatenate([batch.y, batch.y_query[:, None]], axis=1)
+        return jnp.mean((transformer.prefix_predictions(params, tokens, config) - targets) ** 2)
 
     params = jax.jit(partial(transformer.init, config=config, dtype=jnp.float32))(jax.random.key(0))
     return by_fit(loss, draw, params, **how)

@@ -39,10 +39,14 @@ class Worker:
             words, stdin=pipe, stdout=pipe, stderr=self.complaints, text=True, cwd=ROOT, env=clean
         )
         self.place = place
+
+    def ready(self) -> "Worker":
+        """The worker, once it has imported and built what it needs."""
         said = self._answer()
         self.absent: str | None = said.get("absent")
         self.versions: str = said.get("versions", "")
         self.units: list[int] = said.get("units", [])
+        return self
 
     def ask(self, word: str) -> dict:
         print(word, file=self.process.stdin, flush=True)
@@ -93,8 +97,9 @@ def once(case: Case, torch: str) -> dict:
             name: _form(worker, firsts[name], [turns[name] for turns in rounds])
             for name, worker in present.items()
         }
+        counts = present["ours"].ask("flops")["flops"]
     others = machine.others(before, after, own) if before and after else (None, "")
-    return {"case": case.name, "forms": forms, "others": others}
+    return {"case": case.name, "forms": forms, "flops": counts, "others": others}
 
 
 @contextlib.contextmanager
@@ -102,16 +107,14 @@ def workers(case: Case, torch: str) -> Iterator[dict[str, Worker]]:
     """A process for each form that can run here, and one for the machine's limits."""
     with contextlib.ExitStack() as stack:
         cache = stack.enter_context(tempfile.TemporaryDirectory())
-        present = {}
+        started = {}
         for name, place in {**case.forms, "limits": "limits:limits"}.items():
             python = torch if name.startswith("torch") else sys.executable
             environment = "lab" if name.startswith("ours") else "default"
             sizes = {} if name == "limits" else {**case.sizes, **case.own.get(name, {})}
-            worker = Worker(python, environment, place, sizes, cache)
-            stack.callback(worker.close)
-            if not worker.absent:
-                present[name] = worker
-        yield present
+            started[name] = Worker(python, environment, place, sizes, cache)
+            stack.callback(started[name].close)
+        yield {name: worker for name, worker in started.items() if not worker.ready().absent}
 
 
 def _form(worker: Worker, first: dict, turns: list[dict]) -> dict:
@@ -126,6 +129,5 @@ def _form(worker: Worker, first: dict, turns: list[dict]) -> dict:
         "processor": processor.tolist(),
         "compile": max(0.0, first["wall"] - running),
         "peak": turns[-1]["peak"],
-        "flops": worker.ask("flops")["flops"],
         "versions": worker.versions,
     }
