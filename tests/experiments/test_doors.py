@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import lowering
 from lsa_lab import results
 from lsa_lab.harness import folders, pictures, records, runner, style
 from lsa_lab.harness.laboratory import TIERS, experiments_of
@@ -29,7 +30,10 @@ def test_the_smoke_tier_runs(name, tmp_path, trained_models, monkeypatch):
     monkeypatch.setenv("LSA_LAB_CACHE", str(trained_models))
     experiment = EXPERIMENTS[name]
     folder = tmp_path / name
-    outcome = runner.run_one(runner.Job(experiment, "smoke", experiment.tiers["smoke"], folder))
+    job = runner.Job(experiment, "smoke", experiment.tiers["smoke"], folder)
+    with lowering.operations() as kinds:
+        outcome = runner.run_one(job)
+    assert lowering.lacking(kinds, "cuda") == []
     assert outcome.facts["verdicts"], "an experiment claims something"
     assert all(claim.startswith(f"{name}.") for claim in outcome.facts["verdicts"])
     with style.context():
