@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lsa_lab import results, safe_files
-from lsa_lab.harness import process, resources
+from lsa_lab.harness import process, resources, submissions
 from lsa_lab.harness.overrides import RefusalError
 
 HERE = Path(__file__).parent
@@ -119,7 +119,12 @@ def test_slurm_is_told_what_the_words_say(toy, program, capsys, slurm):
     assert {"#SBATCH --mem=9G", "#SBATCH --time=1560"} <= set(lines)
 
 
-def test_two_experiments_are_an_array(toy, program, slurm, monkeypatch):
+def test_what_comes_after_the_time_limit_is_the_same_task(tmp_path):
+    worker = submissions.Worker(tmp_path, 3)
+    assert worker.checkpoint().function == worker
+
+
+def test_two_tasks_are_an_array(toy, program, slurm, monkeypatch):
     slurm("squeue", "echo 12_0 RUNNING; echo 12_1 PENDING")
     assert program("submit", "toy", "--shares", "2") == 0
     assert "#SBATCH --array=0-1%2" in (toy / "script").read_text("utf-8")
@@ -144,16 +149,21 @@ def test_without_slurm_or_the_extra_a_sentence_says_what_to_do(toy, program, cap
     assert not (toy / "cache").exists()
 
 
-def test_more_tasks_than_cores_and_a_closed_folder_are_refused(toy, program, capsys, monkeypatch):
+def test_a_folder_that_is_closed_is_refused(toy, program, capsys, monkeypatch):
     def closed(folder):
         raise OSError(13, "Permission denied")
 
     monkeypatch.setattr(safe_files, "check_writable", closed)
     assert program("submit", "toy", "--engine", "local") == 2
     assert "figures cannot be written (Permission denied)" in capsys.readouterr().err
-    monkeypatch.undo()
-    monkeypatch.setattr(process, "cores", lambda: 1)
     assert not (toy / "cache").exists()
+
+
+def test_more_tasks_than_cores_would_start_at_once(program, capsys, monkeypatch):
+    monkeypatch.setattr(process, "cores", lambda: 3)
+    words = ("--engine", "local", "--shares", "2", "--package", "experiments")
+    assert program("submit", "depth", "order", *words) == 2
+    assert "4 tasks would start at once on 3 cores: submit fewer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
