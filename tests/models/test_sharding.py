@@ -69,12 +69,13 @@ def test_a_mesh_without_the_axis_and_a_batch_that_does_not_divide_are_refused():
 
 
 def test_two_devices_answer_and_train_as_one():
-    program = """
-        import jax, jax.numpy as jnp, optax
+    program = r"""
+        import re
         from functools import partial
-        from lsa_lab import prompts
+        import jax, jax.numpy as jnp, numpy as np
+        from jax.sharding import Mesh
         from lsa_lab.lm import decoder
-        from lsa_lab.models import sharding, transformer
+        from lsa_lab.models import sharding
 
         config = decoder.Config(2, 4, 2, 4, 8, 6, 12, 16, rotary_width=4)
         params = jax.jit(partial(decoder.init, config=config))(jax.random.key(0))
@@ -89,44 +90,29 @@ def test_two_devices_answer_and_train_as_one():
         assert "all-reduce" in compiled.as_text()
         assert abs(compiled(placed, ids) - jax.jit(last)(params, ids)).max() < 1e-4
 
-        # Without biases: a softmax does not feel b_k, and Adam makes steps of its rounding.
-        config = transformer.Config(4, 2, 4, 3, width=8, mlp_width=6, norm=True)
-        params = jax.jit(partial(transformer.init, config=config))(jax.random.key(1))
-        x, y = jax.random.normal(jax.random.key(2), (6, 6, 4)), jnp.arange(6.0)
-        batch = prompts.Prompt(x[:, :5, :3], x[:, :5, 3], x[:, 5, :3], y)
-        adam = optax.adam(1e-2)
+        def trained(page, mesh):  # by the example of the documentation
+            sharding.mesh = mesh
+            names = {}
+            exec(page.replace("range(100)", "range(2)"), names)
+            return jax.device_get((names["params"], names["state"])), names["state"]
 
-        def loss(params, batch):
-            predict = partial(transformer.predict, params, config=config)
-            predictions = jax.vmap(predict)(jax.vmap(prompts.tokens)(batch))
-            return ((predictions - batch.y_query) ** 2).mean()
-
-        @jax.jit
-        def step(params, state, batch):
-            updates, state = adam.update(jax.grad(loss)(params, batch), state)
-            return optax.apply_updates(params, updates), state
-
-        def trained(params, state, batch):
-            return step(*step(params, state, batch), batch)
-
-        alone = trained(params, adam.init(params), batch)
+        page = re.search(r"```python\n(.*?)```", open("docs/accelerators.md").read(), re.DOTALL)[1]
+        make, first = sharding.mesh, np.array(jax.devices()[:1])
+        alone, _ = trained(page, lambda batch: Mesh(first[None], ("batch", "model")))
         for rows in (1, 2):
-            devices = sharding.mesh(batch=rows)
-            start = sharding.place((params, adam.init(params)), devices)
-            parts = sharding.share(batch, devices)
-            assert parts.x.addressable_shards[0].data.shape[0] == 6 // rows
-            end = trained(*start, parts)
-            assert end[1][0].mu.w_q.addressable_shards[0].data.shape[1] == 2 * rows
-            far = jax.tree.map(lambda a, b: float(abs(a - b).max()), end, alone)
+            numbers, state = trained(page, lambda batch: make(rows))
+            assert state[0].mu.w_q.addressable_shards[0].data.shape[1] == 2 * rows  # of 4 heads
+            far = jax.tree.map(lambda a, b: float(abs(a - b).max()), numbers, alone)
             assert max(jax.tree.leaves(far)) < 1e-10, far
     """
+    root = Path(__file__).resolve().parents[2]
     environment = os.environ | {
         "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2",
         "JAX_ENABLE_X64": "1",
         "JAX_COMPILATION_CACHE_DIR": jax.config.values["jax_compilation_cache_dir"],
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+        "PYTHONPATH": str(root),
     }
     command = [sys.executable, "-c", textwrap.dedent(program)]
-    left = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    left = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     assert left.returncode == 0, left.stderr
