@@ -52,15 +52,14 @@ def plain_clipping(
 ) -> Form:  # fmt: skip
     """Loops over layers, modules and rates; an SVD for each matrix, a jitted risk of all seeds.
 
-    It runs the first layer and every second rate, and counts for the whole grid.
+    It runs the first layer at one rate, and counts for the whole grid.
     """
     given = noisy(n, d, batch)
     tokens = np.asarray(jax.vmap(prompts.tokens)(given))
     keys = jax.random.split(jax.random.key(1), seeds)
     init = partial(softmax.plain_weights, layers=layers, width=width, heads=heads, length=None)
     params = jax.jit(jax.vmap(lambda key: init(key, token_width=d + 1)))(keys)
-    some_layers, some_ranks = range(0, layers, 4), ranks[::2]
-    share = len(some_layers) * len(some_ranks) / (layers * len(ranks))
+    rank, cells = ranks[len(ranks) // 2], layers * len(ranks)
 
     @jax.jit
     def risk(params, tokens):
@@ -70,27 +69,24 @@ def plain_clipping(
     def shortened(count):
         return jnp.concatenate([tokens[:, :count], tokens[:, -1:]], axis=1)
 
-    def every():
-        base = {count: risk(params, shortened(count)) for count in shots}
+    base = {count: risk(params, shortened(count)) for count in shots}
+
+    def of_a_cell():
         changes = []
-        for index in some_layers:
-            for names in PLAIN_MODULES:
-                for rank in some_ranks:
-                    edited = dict(params, layers=list(params["layers"]))
-                    cut = {
-                        name: plain_cut(edited["layers"][index][name], name, rank) for name in names
-                    }
-                    edited["layers"][index] = edited["layers"][index] | cut
-                    for count in shots:
-                        change = risk(edited, shortened(count)) - base[count]
-                        changes.append((change.mean(1), jnp.median(change, axis=1)))
+        for names in PLAIN_MODULES:
+            first, *later = params["layers"]
+            cut = {name: plain_cut(first[name], name, rank) for name in names}
+            edited = params | {"layers": [first | cut, *later]}
+            for count in shots:
+                change = risk(edited, shortened(count)) - base[count]
+                changes.append((change.mean(1), jnp.median(change, axis=1)))
         return changes
 
     def turn():
-        ((wall, processor),) = calls(every, units=[1], wait=jax.block_until_ready)()
-        return [(wall / share, processor / share)]
+        ((wall, processor),) = calls(of_a_cell, units=[1], wait=jax.block_until_ready)()
+        return [(wall * cells, processor * cells)]
 
-    return Form(turn, [1])
+    return Form(turn, [1 / cells])
 
 
 def plain_cut(weights, name, rank):
@@ -174,7 +170,7 @@ def plain_pool(m: int, queries: int, d: int, layers: int, share: int) -> Form:
         ((wall, processor),) = form.turn()
         return [(wall * share, processor * share)]
 
-    return Form(turn, [1], lambda: [count * share for count in form.flops()])
+    return Form(turn, [1 / share], lambda: [count * share for count in form.flops()])
 
 
 def pool_of(m: int, queries: int, d: int, layers: int):

@@ -153,7 +153,7 @@ CASES = (
         {"ours": dict(chunk=1), "plain JAX": dict(steps=1), "torch": dict(steps=1)},
         goal="1.1 x the peer, 70 % of the limit",
         peers="Garg et al., torch: 1 881",
-        turns=3,
+        turns=2,
     ),
     _softmax_case(
         "W4",
@@ -167,10 +167,20 @@ CASES = (
         "W5",
         "32 runs of W1",
         W1 | dict(runs=32),
-        {"ours": "linear:ours", "plain JAX": "linear:plain", "torch": "torch_forms:linear"},
+        {
+            "ours": "linear:ours",
+            "ours, width 8": "linear:ours",
+            "plain JAX": "linear:plain",
+            "torch": "torch_forms:linear",
+        },
         (_linear(**W1, runs=32),),
         "ms a step of all",
-        {"ours": dict(chunk=25), "plain JAX": dict(steps=2), "torch": dict(steps=2)},
+        {
+            "ours": dict(chunk=25),
+            "ours, width 8": dict(chunk=10, width=8),
+            "plain JAX": dict(steps=2),
+            "torch": dict(steps=2),
+        },
         goal="12 x the peer, compiled once",
         peers="Ahn et al., torch: 384",
     ),
@@ -248,6 +258,16 @@ CASES = (
         {"n": (80, 320, 1280), "d": (10, 16, 20, 40), "layers": (1, 6, 12), "batch": (4000,)},
     ),
     _growth("moments", {"n": (10**6,), "d": (10,), "layers": (6,)}),
+    Case(
+        "habits",
+        "at W1's sizes, what docs/performance.md advises and the other way",
+        W1 | dict(runs=8),
+        {"ours": "linear:ours_habits", "ours, the other way": "linear:ours_habits"},
+        (Work(0),) * 3,
+        "ms",
+        {"ours": dict(other=False), "ours, the other way": dict(other=True)},
+        points=("gradient, compiler options", "a flat draw", "8 runs by lax.map"),
+    ),
 )
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
 

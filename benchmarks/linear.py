@@ -11,11 +11,11 @@ import jax.numpy as jnp
 
 from benchmarks.loops import by_fit, by_hand, functions
 from benchmarks.loops import versions as versions
-from benchmarks.timing import Form
+from benchmarks.timing import Form, calls
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.models.trace import predict
-from lsa_lab.tasks.linear import LinearTask, sample_batch, sample_moments_batch
+from lsa_lab.tasks.linear import LinearTask, sample, sample_batch, sample_moments_batch
 
 SCALE = 0.02  # of the first weights
 
@@ -61,6 +61,33 @@ def ours_growth(places: list[dict], by: str) -> Form:
     pairs = [pair(**place) for place in places]
     units = [max(2, 4000 // place["batch"]) for place in places]
     return functions(*pairs, options=moments.compiler_options(), units=units)
+
+
+def ours_habits(n: int, d: int, layers: int, batch: int, runs: int, other: bool) -> Form:
+    """What docs/performance.md advises, or its other way: the gradient with ``compiler_options``
+    or without, prompts drawn flat or by vmap, the gradients of several runs by lax.map or vmap."""
+    params, many = weights(layers, d), weights(layers, d, runs)
+    given, key = fixed(n, d, batch), jax.random.key(0)
+    slope = partial(jax.grad(loss), batch=given)
+    draw = partial(sample, task=LinearTask(n, d, dtype=jnp.float32))
+
+    def one_by_one(many):
+        return jax.vmap(slope)(many) if other else jax.lax.map(slope, many)
+
+    def drawn_by_vmap(key):
+        return jax.vmap(draw)(jax.random.split(key, batch))
+
+    options = moments.compiler_options()
+    pairs = [
+        jax.jit(slope, compiler_options=None if other else options),
+        jax.jit(drawn_by_vmap if other else prompts_of(n, d, batch)),
+        jax.jit(one_by_one, compiler_options=options),
+    ]
+    given = (params, key, many)
+    turn = calls(
+        *map(partial, pairs, given), units=(units := [100, 200, 20]), wait=jax.block_until_ready
+    )
+    return Form(turn, units, lambda: [None] * 3)
 
 
 def prompts_of(n: int, d: int, batch: int) -> Callable:
@@ -164,4 +191,4 @@ def fixed(n: int, d: int, batch: int) -> prompts.Prompt:
 
 def repeats(lengths: list[int]) -> list[int]:
     """Calls in a turn, so that each n takes about as long."""
-    return [max(2, 2048 // n) for n in lengths]
+    return [max(1, 1024 // n) for n in lengths]

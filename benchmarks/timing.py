@@ -10,13 +10,14 @@ Spent = tuple[float, float]  # seconds of one unit: on the clock, and of the pro
 
 @dataclass(frozen=True)
 class Form:
-    """One way of doing a workload. A turn repeats each of its points ``units`` times.
+    """One way of doing a workload. A turn repeats each of its points ``units`` times, or does a
+    fraction of it.
 
     ``flops`` compiles the unit once more and says what the compiler counts; None where it doesn't.
     """
 
     turn: Callable[[], list[Spent]]
-    units: Sequence[int]
+    units: Sequence[float]
     flops: Callable[[], list[float | None]] = field(default=lambda: [None])
 
 

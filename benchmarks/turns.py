@@ -45,7 +45,7 @@ class Worker:
         said = self._answer()
         self.absent: str | None = said.get("absent")
         self.versions: str = said.get("versions", "")
-        self.units: list[int] = said.get("units", [])
+        self.units: list[float] = said.get("units", [])
         return self
 
     def ask(self, word: str) -> dict:
