@@ -266,7 +266,7 @@ CASES = (
         (Work(0),) * 3,
         "ms",
         {"ours": dict(other=False), "ours, the other way": dict(other=True)},
-        points=("gradient, compiler options", "a flat draw", "8 runs by lax.map"),
+        points=("compiler options", "prompts drawn flat", "8 runs by lax.map"),
     ),
 )
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}

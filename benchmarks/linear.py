@@ -65,27 +65,29 @@ def ours_growth(places: list[dict], by: str) -> Form:
 
 def ours_habits(n: int, d: int, layers: int, batch: int, runs: int, other: bool) -> Form:
     """What docs/performance.md advises, or its other way: the gradient with ``compiler_options``
-    or without, prompts drawn flat or by vmap, the gradients of several runs by lax.map or vmap."""
+    or without, it and its prompts drawn flat or by vmap, those of several runs by lax.map or vmap.
+    """
     params, many = weights(layers, d), weights(layers, d, runs)
     given, key = fixed(n, d, batch), jax.random.key(0)
     slope = partial(jax.grad(loss), batch=given)
-    draw = partial(sample, task=LinearTask(n, d, dtype=jnp.float32))
+    flat, draw = prompts_of(n, d, batch), partial(sample, task=LinearTask(n, d, dtype=jnp.float32))
 
-    def one_by_one(many):
+    def draw_flat_or_by_vmap(key):
+        batch_of_key = jax.vmap(draw)(jax.random.split(key, batch)) if other else flat(key)
+        return jax.grad(loss)(params, batch_of_key)
+
+    def of_runs(many):
         return jax.vmap(slope)(many) if other else jax.lax.map(slope, many)
-
-    def drawn_by_vmap(key):
-        return jax.vmap(draw)(jax.random.split(key, batch))
 
     options = moments.compiler_options()
     pairs = [
         jax.jit(slope, compiler_options=None if other else options),
-        jax.jit(drawn_by_vmap if other else prompts_of(n, d, batch)),
-        jax.jit(one_by_one, compiler_options=options),
+        jax.jit(draw_flat_or_by_vmap, compiler_options=options),
+        jax.jit(of_runs, compiler_options=options),
     ]
     given = (params, key, many)
     turn = calls(
-        *map(partial, pairs, given), units=(units := [100, 200, 20]), wait=jax.block_until_ready
+        *map(partial, pairs, given), units=(units := [100, 50, 20]), wait=jax.block_until_ready
     )
     return Form(turn, units, lambda: [None] * 3)
 
