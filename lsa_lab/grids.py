@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lsa_lab import checkpoints
+from lsa_lab import checkpoints, hosts, safe_files
 
 
 def grid(
@@ -33,24 +33,39 @@ def grid(
     judge returns depends on the cell and on nothing that happened before: then the same call,
     repeated after any end, goes on where it stood, to the same numbers. ``facts`` are what the
     numbers rest on beside the cell; a folder with others is refused. ``progress(done, all)`` is
-    called at the start and after each cell.
+    called at the start and after each cell. Several processes (``hosts``) share the cells, and all
+    of them return the same; the first reports on its share.
     """
     if not cells:
         raise ValueError("no cells: a grid has at least one")
     names = [_words(cell) for cell in cells]
     files = {name: Path(folder) / f"{_digest(name)}.cell" for name in names}
-    waiting = {name: c for name, c in zip(names, cells, strict=True) if not files[name].exists()}
     rests_on = dict(facts or {})
-    done = len(files) - len(waiting)
-    report = progress or (lambda done, all_cells: None)
-    report(done, len(files))
-    for name, cell in waiting.items():
-        arrays = {key: np.asarray(value) for key, value in judge(cell).items()}
-        if not all(key.isidentifier() for key in arrays):
-            raise ValueError(f"judge calls its arrays {', '.join(arrays)}: give them plain names")
-        checkpoints.save(files[name], arrays, rests_on | {"cell": name})
-        done += 1
-        report(done, len(files))
+    share = hosts.share(len(files))
+    mine = list(files)[share.start : share.stop]
+    waiting = {
+        name: cell
+        for name, cell in zip(names, cells, strict=True)
+        if name in mine and not files[name].exists()
+    }
+    done = len(mine) - len(waiting)
+    report = progress if progress and hosts.leads() else lambda done, all_cells: None
+    report(done, len(mine))
+    with hosts.use(hosts.Alone()):  # a cell is computed by this process alone
+        for name, cell in waiting.items():
+            arrays = {key: np.asarray(value) for key, value in judge(cell).items()}
+            if not all(key.isidentifier() for key in arrays):
+                listed = ", ".join(arrays)
+                raise ValueError(f"judge calls its arrays {listed}: give them plain names")
+            checkpoints.save(files[name], arrays, rests_on | {"cell": name})
+            done += 1
+            report(done, len(mine))
+    if hosts.count() > 1:
+        label = _digest(json.dumps([names, rests_on], sort_keys=True))
+        contents = hosts.gather_contents([files[name].read_bytes() for name in mine], label)
+        for file, content in zip(files.values(), contents, strict=True):
+            if not file.exists():
+                safe_files.write(file, content)
     rows = {name: _read(path, rests_on | {"cell": name}) for name, path in files.items()}
     return {key: np.stack([rows[name][key] for name in names]) for key in rows[names[0]]}
 

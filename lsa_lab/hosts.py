@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +213,27 @@ def gather(rows: Any, total: int, width: int = 1, label: str = "") -> Any:
     is gathered: processes that do not gather the same at the same time are refused.
     """
     return _gathered(_transport, rows, total, width, label)
+
+
+def gather_contents(contents: Sequence[bytes], label: str = "") -> list[bytes]:
+    """The contents that all processes have, each any number of them, in the order of processes."""
+    rows = {str(i): np.frombuffer(content, np.uint8) for i, content in enumerate(contents)}
+    parts = _transport.exchange(checkpoints.packed(rows, {"label": label}), label)
+    gathered = []
+    for process, part in enumerate(parts):
+        saved, leaves = checkpoints.unpacked(part, f"process {process} of {_transport.count}")
+        if saved["label"] != label:
+            raise ValueError(
+                f"process {process} of {_transport.count} gives {saved['label']!r} in place of "
+                f"{label!r}: start all processes by the same command"
+            )
+        gathered += [leaf.tobytes() for leaf in leaves.values()]
+    return gathered
+
+
+def wait(label: str) -> None:
+    """Go on when all processes have come here."""
+    _transport.exchange(b"", label)
 
 
 def _gathered(transport: Alone, rows: Any, total: int, width: int, label: str) -> Any:

@@ -11,12 +11,14 @@ from lsa_lab import __version__
 
 # Attributes of a result that are no part of its contents.
 NAMES = {"config", "versions", "device", "device_count", "precision", "git_commit"}
-NAMES |= {"git_dirty", "wall_time", "date", "contents_sha256"}
+NAMES |= {"process_count", "git_dirty", "wall_time", "date", "contents_sha256"}
 
 
 def facts() -> dict:
     """What decides the last bits of a computation that begins or ends now."""
     import jax
+
+    from lsa_lab import hosts  # which rests on results, as results on this
 
     versions = {"lsa_lab": __version__, "python": platform.python_version()}
     for package in ("jax", "jaxlib", "flax", "optax", "numpy"):
@@ -29,7 +31,8 @@ def facts() -> dict:
     return {
         "versions": json.dumps(versions),
         "device": jax.devices()[0].device_kind,
-        "device_count": len(jax.devices()),
+        "device_count": len(jax.local_devices()) * hosts.count(),
+        "process_count": hosts.count(),
         "precision": f"{width}, matmul {matmul}",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         **commit(),

@@ -1,11 +1,7 @@
-"""Training on the device: one run as two functions of arrays, and many runs laid out in groups.
-
-One program trains one group of ``width`` runs, whatever the number of groups and of devices; a
-single program for all of them (``shard_map``) would change a run's last bits with the devices.
-"""
+"""One run of a training on the device, as two functions of arrays."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import flax.struct
@@ -14,8 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import Array
-
-from lsa_lab.models import moments
 
 if TYPE_CHECKING:
     from lsa_lab.training import Training
@@ -48,11 +42,34 @@ def step(
     ``own`` are the run's ``per_run`` leaves, which all functions of the training take here;
     ``impl`` names the kind of key that sample is given, None an untyped one.
     """
+    batch_loss = loss_at(training, impl, key, own, t)
+    loss, grads = jax.value_and_grad(batch_loss)(state.params)
+    return update(training, state, loss, grads, batch_loss, own, t)
+
+
+def loss_at(
+    training: "Training", impl: str | None, key: Array, own: Any, t: Array, *shard: Array
+) -> Callable:
+    """The loss on the batch of step t, or of a shard of it, as a function of params."""
     key = key if impl is None else jax.random.wrap_key_data(key, impl=impl)
     key = jax.random.fold_in(jax.random.fold_in(key, _DATA), t)
+    for number in shard:
+        key = jax.random.fold_in(key, number)
     stage = () if training.curriculum is None else (training.curriculum(t),)
     batch = training.sample(key, *stage, own)
-    loss, grads = jax.value_and_grad(training.loss)(state.params, batch, own)
+    return lambda params: training.loss(params, batch, own)
+
+
+def update(
+    training: "Training",
+    state: State,
+    loss: Array,
+    grads: Any,
+    batch_loss: Callable,
+    own: Any,
+    t: Array,
+) -> tuple[State, dict]:
+    """The state and the record after a step of this loss and gradient."""
     with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
         updates, opt_state = optax.with_extra_args_support(training.optimizer(own)).update(
             grads,
@@ -60,7 +77,7 @@ def step(
             state.params,
             value=loss,
             grad=grads,
-            value_fn=lambda params: training.loss(params, batch, own),
+            value_fn=batch_loss,
         )
         params = optax.apply_updates(state.params, updates)
     finite, norm = _finite(loss, grads, params)
@@ -87,48 +104,6 @@ def _finite(loss: Array, grads: Any, params: Any) -> tuple[Array, Array]:  # [1 
     probes = [jnp.sum(0 * leaf) for leaf in jax.tree.leaves(params)]  # 0 * inf is NaN
     finite = jnp.stack([jnp.isfinite(number) for number in (loss, *sums, *probes)])
     return finite, jnp.sqrt(sums[-1])
-
-
-class RunGroups:
-    """R runs in groups of ``width``, each on one device; the last is filled with its last run."""
-
-    def __init__(self, count: int, width: int):
-        self.count, self.width = count, width
-        starts = range(0, count, width)
-        self.members: Sequence[int | np.ndarray] = starts
-        if width > 1:
-            self.members = [np.minimum(np.arange(i, i + width), count - 1) for i in starts]
-
-    def spread(self, rows: Any) -> list[Any]:
-        """Rows [R, ...] as one tree a group, on the devices in turn."""
-        devices = jax.local_devices()
-
-        def part(g: int) -> Any:
-            # A copy: the program that trains a group takes over its memory.
-            own = jax.tree.map(lambda x: np.array(np.asarray(x)[self.members[g]]), rows)
-            return jax.device_put(own, devices[g % len(devices)])
-
-        return [part(g) for g in range(len(self.members))]
-
-    def rows(self, groups: list[Any]) -> Any:
-        """The groups' trees as one of NumPy rows [R, ...]."""
-        join = np.stack if self.width == 1 else np.concatenate
-        return jax.tree.map(
-            lambda *x: join([np.asarray(part) for part in x])[: self.count], *groups
-        )
-
-    def program(self, step: Callable, chunk: int) -> Callable:
-        """(state, key, own, first) of a group -> its state and records [.., chunk] after ``chunk``
-        steps. It knows nothing of other groups, and so neither do the bits."""
-        if self.width > 1:
-            step = jax.vmap(step, in_axes=(0, 0, 0, None))
-
-        def advance(state: State, key: Array, own: Any, first: Array) -> tuple[State, dict]:
-            times = first + jnp.arange(chunk, dtype=jnp.int32)
-            state, record = jax.lax.scan(lambda s, t: step(s, key, own, t), state, times)
-            return state, jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), record)
-
-        return jax.jit(advance, donate_argnums=0, compiler_options=moments.compiler_options())
 
 
 def count(params: Any, key: Array, per_run: Any) -> int | None:

@@ -1,7 +1,10 @@
 """Where the runs of a training stand after some step, and the checkpoint from which they resume."""
 
+import hashlib
+import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flax.struct
 import jax
@@ -10,10 +13,8 @@ import numpy as np
 import optax
 from jax import Array
 
-from lsa_lab import checkpoints, programs, provenance, runs
-
-if TYPE_CHECKING:
-    from lsa_lab.training import Plan
+from lsa_lab import checkpoints, hosts, programs, provenance, runs
+from lsa_lab.plans import Plan
 
 
 class Snapshot(flax.struct.PyTreeNode):
@@ -29,12 +30,14 @@ class Snapshot(flax.struct.PyTreeNode):
         return int(self.step) if alive else self.history["loss"].shape[1]
 
 
-def facts(plan: "Plan", identity: str) -> checkpoints.Facts:
+def facts(plan: Plan, identity: str) -> checkpoints.Facts:
     """What must agree for a checkpoint to be of this call."""
     steps, curriculum = plan.training.steps, plan.training.curriculum
     facts = checkpoints.Facts(identity=identity, steps=steps, width=plan.width, runs=plan.num_runs)
     if plan.watch is not None:
         facts["chunk"] = plan.chunk
+    if plan.shards > 1:
+        facts["shards"] = plan.shards
     trees = dict(zip(("initial params", "keys", "per_run"), plan.inputs, strict=True))
     if curriculum is not None:
         stages = jax.jit(jax.vmap(curriculum))(jnp.arange(steps, dtype=jnp.int32))
@@ -43,7 +46,7 @@ def facts(plan: "Plan", identity: str) -> checkpoints.Facts:
     return facts | _programs(plan) | provenance.arithmetic()
 
 
-def _programs(plan: "Plan") -> checkpoints.Facts:
+def _programs(plan: Plan) -> checkpoints.Facts:
     """Digests of what is minimised, of what is drawn, and of the rule: of one run, traced."""
     training = plan.training
     params, keys, own = jax.tree.map(lambda rows: rows[0], plan.inputs)
@@ -67,23 +70,72 @@ def _programs(plan: "Plan") -> checkpoints.Facts:
     }
 
 
-def resume(plan: "Plan", checkpoint: str | Path | None, facts: checkpoints.Facts) -> Snapshot:
-    """What the checkpoint holds, or the runs before their first step."""
+class Store:
+    """Where the runs of a plan are kept: in its checkpoint, or where several processes share them,
+    this one's share in a file of its own beside it, until all are joined."""
+
+    def __init__(self, plan: Plan, checkpoint: str | Path | None, identity: str):
+        self.plan, self.share = plan, hosts.share(plan.num_runs, plan.width)
+        several = hosts.count() > 1
+        self._facts = facts(plan, identity) if checkpoint or several else {}
+        self._whole = self.file = Path(checkpoint) if checkpoint else None
+        self._facts_of_share = self._facts
+        if several:
+            rows = f"{self.share.start}-{self.share.stop}"
+            self._facts_of_share = self._facts | {"share": rows}
+            if self._whole:
+                self.file = self._whole.with_name(f"{self._whole.name}.{rows}")
+
+    def resume(self) -> Snapshot:
+        """What the files hold of the share, or its runs before their first step."""
+        part = self.plan.part(self.share)
+        if self.file and self.file.exists():
+            like = _start(part, jax.eval_shape)
+            snapshot = checkpoints.load(self.file, like, self._facts_of_share)
+        elif self._whole and self._whole.exists():
+            whole = checkpoints.load(self._whole, _start(self.plan, jax.eval_shape), self._facts)
+            rows = slice(self.share.start, self.share.stop)
+            parts = jax.tree.map(lambda x: x[rows], (whole.state, whole.history))
+            snapshot = Snapshot(whole.step, *parts)
+        else:
+            return _start(part, lambda start, *inputs: jax.device_get(jax.jit(start)(*inputs)))
+        return snapshot.replace(history=jax.tree.map(np.array, snapshot.history))  # written to
+
+    def save(self, snapshot: Snapshot) -> None:
+        if self.file:
+            checkpoints.save(self.file, snapshot, self._facts_of_share)
+
+    def joined(self, snapshot: Snapshot) -> Snapshot:
+        """All runs, when each process has ended its share."""
+        if hosts.count() == 1:
+            return snapshot
+        identity = hashlib.sha256(json.dumps(self._facts, sort_keys=True).encode()).hexdigest()
+        label = f"{self.plan.training.label} {identity[:12]}"
+        steps = np.full(len(self.share), snapshot.step)
+        rows = (steps, snapshot.state, snapshot.history)
+        steps, *parts = hosts.gather(rows, self.plan.num_runs, self.plan.width, label)
+        snapshot = Snapshot(steps.max(), *parts)
+        if self._whole and self.file:
+            if hosts.leads():
+                checkpoints.save(self._whole, snapshot, self._facts)
+            hosts.wait(f"{label} is written")
+            if not self._whole.exists():  # in this process, which shares no disk with the first
+                checkpoints.save(self._whole, snapshot, self._facts)
+            self.file.unlink(missing_ok=True)
+        return snapshot
+
+
+def _start(plan: Plan, evaluate: Callable) -> Snapshot:
+    """The runs before their first step, or with eval_shape their shapes."""
     params, _, per_run = plan.inputs
 
-    @jax.jit
     def start(params: Any, per_run: Any) -> runs.State:
         return jax.lax.map(lambda own: runs.start(plan.training, *own), (params, per_run))
 
-    history = _empty_history(plan)
-    if not checkpoint or not Path(checkpoint).exists():
-        return Snapshot(np.int64(0), jax.device_get(start(params, per_run)), history)
-    like = Snapshot(np.int64(0), jax.eval_shape(start, params, per_run), history)
-    snapshot = checkpoints.load(checkpoint, like, facts)
-    return snapshot.replace(history=jax.tree.map(np.array, snapshot.history))  # to be written to
+    return Snapshot(np.int64(0), evaluate(start, params, per_run), _empty_history(plan))
 
 
-def _empty_history(plan: "Plan") -> dict[str, Any]:
+def _empty_history(plan: Plan) -> dict[str, Any]:
     """NaN for every step; what is watched stands at its first value."""
     shape = (plan.num_runs, plan.training.steps)
     history: dict[str, Any] = {name: np.full(shape, np.nan) for name in ("loss", "grad_norm")}

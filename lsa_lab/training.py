@@ -20,8 +20,7 @@ other runs, on ``chunk``, on the number of devices, or on where it was interrupt
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +30,10 @@ import numpy as np
 import optax
 from jax import Array
 
-from lsa_lab import checkpoints, console, runs, safe_files, snapshots
+from lsa_lab import console, hosts, plans, runs, safe_files, snapshots
 from lsa_lab.arguments import check_at_least
+from lsa_lab.groups import RunGroups
+from lsa_lab.plans import Plan
 from lsa_lab.snapshots import Snapshot
 from lsa_lab.status import Status, status_of
 
@@ -99,7 +100,8 @@ def fit(
     per_run: Any = None,
     watch: Callable | None = None,
     files: Files | None = None,
-    width: int = 1,
+    width: int | None = None,
+    shards: int = 1,
     chunk: int = 100,
     progress: "Progress | None" = None,
 ) -> Run:
@@ -107,125 +109,79 @@ def fit(
 
     Step t draws from fold_in(data_key, t), data_key a tagged child of ``key``: never split ``key``.
     A batch of keys [R] means R runs, and a leading axis R of every leaf of ``params`` and of
-    ``per_run``; ``width`` runs are trained side by side. ``watch`` (params) -> arrays is kept of
-    each chunk; the chunks are equal if ``chunk`` divides the steps. A run that diverges keeps its
-    last finite params. Ctrl-C waits for the end of a chunk.
+    ``per_run``; ``width`` runs are trained side by side: one on CPU, on accelerators all that fall
+    to one of them. With ``shards`` S, a step's loss and gradient are the means over S batches,
+    which the devices share; their keys are fold_in(fold_in(data_key, t), s). ``watch`` (params) ->
+    arrays is kept of each chunk; the chunks are equal if ``chunk`` divides the steps. A run that
+    diverges keeps its last finite params. Ctrl-C waits for the end of a chunk. Several processes
+    (``hosts``) share the runs, and all of them return the same.
     """
-    for argument, value in (("steps", training.steps), ("chunk", chunk), ("width", width)):
-        check_at_least(value, argument)
+    numbers = {"steps": training.steps, "chunk": chunk, "width": width, "shards": shards}
+    for argument, value in numbers.items():
+        if value is not None:
+            check_at_least(value, argument)
     if not (
         isinstance(training.optimizer, optax.GradientTransformation) or callable(training.optimizer)
     ):
         raise TypeError(f"optimizer is {training.optimizer!r}: give one of optax, optax.adam(1e-3)")
     if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key) and jnp.ndim(key) == 0:
         raise TypeError(f"key is {key!r}: give a random key, jax.random.key({key!r})")
-    many = runs.count(params, key, per_run)
-    files = files or Files()
-    plan = _plan(training, (params, key, per_run), many, watch, width, chunk)
-    with safe_files.owned(files.checkpoint) if files.checkpoint else nullcontext():
-        snapshot = _resumed_and_trained(plan, files, progress, many or 1)
+    plan = plans.plan(training, (params, key, per_run), watch, width, chunk, shards)
+    snapshot = _trained(plan, files or Files(), progress)
     names = [runs.name(path) or "params" for path, _ in jax.tree.leaves_with_path(params)]
     finite, taken = np.asarray(snapshot.state.finite), np.asarray(snapshot.state.taken)
     ends = zip(finite, taken, snapshot.history["loss"], strict=True)
     status = tuple(status_of(*end, names) for end in ends)
     trained = jax.tree.map(jnp.asarray, snapshot.state.params)
-    if many:
+    if jnp.ndim(key) > (runs.impl(key) is None):
         return Run(trained, snapshot.history, status)
     trained, history = jax.tree.map(lambda rows: rows[0], (trained, snapshot.history))
     return Run(trained, history, status[0])
 
 
-def _resumed_and_trained(
-    plan: "Plan", files: Files, progress: "Progress | None", many: int
-) -> Snapshot:
-    """The runs at their end, from wherever the checkpoint has them."""
-    training = plan.training
-    facts = snapshots.facts(plan, files.identity) if files.checkpoint else {}
-    snapshot = snapshots.resume(plan, files.checkpoint, facts)
-    done = snapshot.done()
-    report = console.reporter(training.label, files.log, progress, many, training.steps, done)
-    if done < training.steps:
-        save = None
-        if files.checkpoint:
-            save = partial(checkpoints.save, files.checkpoint, facts=facts)
-        snapshot = _train(plan, snapshot, report, save)
-    return snapshot
-
-
-@dataclass(frozen=True)
-class Plan:
-    """R runs as the loop needs them: functions that take ``per_run``, arrays with the axis R."""
-
-    training: Training
-    impl: str | None  # the kind of key that sample is given
-    inputs: tuple  # params, keys and per_run in NumPy, keys untyped
-    watch: Callable | None  # jitted, params of all runs -> arrays [R, ...]
-    width: int
-    chunk: int
-
-    @property
-    def num_runs(self) -> int:
-        return len(self.inputs[1])
-
-
-def _plan(
-    training: Training,
-    inputs: tuple,
-    many: int | None,
-    watch: Callable | None,
-    width: int,
-    chunk: int,
-) -> Plan:
-    params, key, per_run = inputs
-    if per_run is None:
-        loss, sample, optimizer = training.loss, training.sample, training.optimizer
-        training = replace(
-            training,
-            loss=lambda params, batch, _: loss(params, batch),
-            sample=lambda *arguments: sample(*arguments[:-1]),
-            optimizer=lambda _: optimizer,
-        )
-        per_run = ()
-    inputs = optax.tree.unwrap_random_key_data((params, key, per_run))
-    return Plan(
-        training=training,
-        impl=runs.impl(key),
-        inputs=jax.tree.map(lambda x: np.asarray(x if many else jnp.asarray(x)[None]), inputs),
-        watch=None if watch is None else jax.jit(lambda params: jax.lax.map(watch, params)),
-        width=width,
-        chunk=-(-training.steps // -(-training.steps // chunk)),  # nearly equal: no step is wasted
-    )
+def _trained(plan: Plan, files: Files, progress: "Progress | None") -> Snapshot:
+    """All runs at their end: this process's share, from wherever a checkpoint has it, and the
+    shares of the others."""
+    store = snapshots.Store(plan, files.checkpoint, files.identity)
+    part = plan.part(store.share)
+    with safe_files.owned(store.file) if store.file else nullcontext():
+        snapshot = store.resume()
+        done, leads = snapshot.done(), hosts.leads()
+        log, bar = (files.log, progress) if leads else (None, None)
+        steps, label = plan.training.steps, plan.training.label
+        report = console.reporter(label, log, bar, part.num_runs, steps, done)
+        if done < steps:
+            snapshot = _train(part, snapshot, report, store.save if store.file else None)
+        return store.joined(snapshot)
 
 
 def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable | None) -> Snapshot:
-    """Chunk after chunk, until all is over or Ctrl-C asks to stop."""
-    steps, chunk = plan.training.steps, plan.chunk
-    alive, history, step = np.all(snapshot.state.finite, 1), snapshot.history, int(snapshot.step)
-    groups = runs.RunGroups(plan.num_runs, plan.width)
-    advance = groups.program(partial(runs.step, plan.training, plan.impl), chunk)
-    inputs = list(zip(*map(groups.spread, plan.inputs[1:]), strict=True))
-    states = groups.spread(snapshot.state)
+    """Chunk after chunk, each while the last one's records are read, until all is over or Ctrl-C
+    asks to stop."""
+    steps, history, step = plan.training.steps, snapshot.history, int(snapshot.step)
+    alive = np.all(snapshot.state.finite, 1)
     due = time.monotonic() + _SAVE_EVERY
-    with console.interrupts_wait() as interrupt:
+    with console.interrupts_wait() as interrupt, RunGroups(plan) as groups:
+        chunk = groups.start(snapshot.state)
+        ahead = groups.advance(chunk, step, alive)
+        began = time.monotonic()
         while step < steps and alive.any() and not interrupt.is_set():
-            began, first, step = time.monotonic(), step, min(step + chunk, steps)
-            records = {}
-            for g, members in enumerate(groups.members):
-                if alive[members].any():  # the calls return at once: the devices work in parallel
-                    states[g], records[g] = advance(states[g], *inputs[g], np.int32(first))
-            for g, record in records.items():
-                members = groups.members[g]
-                alive[members] = np.asarray(states[g].finite).all(-1)
+            chunk, first, step = ahead, step, min(step + plan.chunk, steps)
+            ahead = groups.advance(chunk, step, alive) if step < steps else []
+            for members, group in zip(groups.members, chunk, strict=True):
+                state, record = group.result()
+                alive[members] = np.asarray(state.finite).all(-1)
                 for name, values in jax.device_get(record).items():
                     history[name][members, first:step] = values[..., : step - first]
             if plan.watch is not None:
-                watched = plan.watch(groups.rows([state.params for state in states]))
-                _keep(history["watch"], watched, -(-step // chunk))
-            report(step, history["loss"][alive, first:step], time.monotonic() - began)
+                watched = plan.watch(groups.rows(chunk).params)
+                _keep(history["watch"], watched, -(-step // plan.chunk))
+            began, seconds = time.monotonic(), time.monotonic() - began
+            report(step, history["loss"][alive, first:step], seconds)
             if save is not None and time.monotonic() > due:
-                save(Snapshot(np.int64(step), groups.rows(states), history))
+                save(Snapshot(np.int64(step), groups.rows(chunk), history))
                 due = time.monotonic() + _SAVE_EVERY
-        snapshot = Snapshot(np.int64(step), groups.rows(states), history)
+        snapshot = Snapshot(np.int64(step), groups.rows(chunk), history)
         if save is not None:
             save(snapshot)
     return snapshot

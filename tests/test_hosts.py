@@ -1,10 +1,17 @@
 """Several processes share a computation, and each ends with the bits of one."""
 
+import os
+import signal
+import socket
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+import shares
 
 from lsa_lab import checkpoints, hosts
 
@@ -105,3 +112,72 @@ def test_a_process_that_gives_no_sign_of_life_is_named(tmp_path):
         assert not wait([waiting], timeout=1.0).done
         gathering(8)(slow)
         assert waiting.result()["double"].tobytes() == rows(0, 8)["double"].tobytes()
+
+
+PROCESS = """
+import os, signal, sys
+sys.path[:0] = {paths!r}
+from lsa_lab import hosts, snapshots, training
+from lsa_lab.harness import process
+import shares
+
+folder, index, dies = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+if dies == index:
+    training._SAVE_EVERY, save = 0.0, snapshots.Store.save
+
+    def saved(store, snapshot):
+        save(store, snapshot)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    snapshots.Store.save = saved
+transport = hosts.Folder(folder, index, 2, heartbeat=4.0)
+try:
+    with process.joined() if {distributed} else hosts.use(transport):
+        print("all", *shares.computed(f"{{folder}}/{{index}}"), flush=True)
+except hosts.LostProcessError as lost:
+    print(f"error: {{lost}}", flush=True)
+"""
+
+
+def started(folder, distributed, dies=-1):
+    """Two processes that compute together, of which one may kill itself after a checkpoint."""
+    here = Path(__file__).resolve().parent
+    code = PROCESS.format(paths=[str(here), str(here.parent)], distributed=distributed)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    names = {"JAX_COORDINATOR_ADDRESS": address, "JAX_NUM_PROCESSES": "2"} if distributed else {}
+    return [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(folder), str(index), str(dies)],
+            env=os.environ | names | {"JAX_PROCESS_ID": str(index), "JAX_ENABLE_X64": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for index in range(2)
+    ]
+
+
+def ends(processes):
+    outputs = [process.communicate(timeout=300)[0] for process in processes]
+    lines = [[line for line in text.splitlines() if line[:3] in ("all", "err")] for text in outputs]
+    return lines, [process.returncode for process in processes]
+
+
+@pytest.mark.parametrize("distributed", [True, False], ids=["jax.distributed", "a folder"])
+def test_two_processes_end_with_the_bits_of_one(tmp_path, distributed):
+    alone = " ".join(["all", *shares.computed(tmp_path / "alone")])
+    lines, codes = ends(started(tmp_path, distributed, dies=1))
+    assert lines[1] == []
+    assert codes == [0, -signal.SIGKILL]
+    assert len(lines[0]) == 1
+    assert "start" in lines[0][0]
+    assert "checkpoints" in lines[0][0]
+    assert [path.name for path in sorted(tmp_path.glob("?/fit.ckpt*"))] == [
+        "fit.ckpt.0-3",
+        "fit.ckpt.3-8",
+    ]
+    assert ends(started(tmp_path, distributed)) == ([[alone], [alone]], [0, 0])
+    assert all((tmp_path / f"{index}" / "fit.ckpt").exists() for index in range(2))
+    assert (tmp_path / "0" / "log.jsonl").exists()
+    assert not (tmp_path / "1" / "log.jsonl").exists()

@@ -30,8 +30,11 @@ ANNEXES = {
     "grids": "results",
     "hosts": "results",
     "console": "training",
+    "groups": "training",
+    "plans": "training",
     "programs": "training",
     "runs": "training",
+    "shards": "training",
     "snapshots": "training",
     "status": "training",
 }

@@ -158,14 +158,19 @@ def in_another_process(code, devices=1):
     )
 
 
+def of_runs_and_of_shards():
+    in_shards = with_leaves_of_its_own(slice(None), shards=3, width=2, steps=4)
+    return bits(attend_once((0, 1, 2, 3, 4), 1)) + " " + bits(in_shards)
+
+
 def test_the_number_of_devices_does_not_change_a_bit():
     devices = 1 if jax.local_device_count() > 1 else 2
-    code = "print(test_training.bits(test_training.attend((0, 1, 2, 3, 4), 1)))"
-    other, _ = in_another_process(code, devices).communicate(timeout=120)
-    assert other.strip() == bits(attend_once((0, 1, 2, 3, 4), 1))
+    code = "print(test_training.of_runs_and_of_shards())"
+    other, _ = in_another_process(code, devices).communicate(timeout=300)
+    assert other.strip() == of_runs_and_of_shards()
 
 
-def with_leaves_of_its_own(runs):
+def with_leaves_of_its_own(runs, steps=20, **arguments):
     per_run = {
         "rate": jnp.array([0.01, 0.02, 0.3])[runs],
         "scale": jnp.array([1.0, 2.0, 0.5])[runs],
@@ -174,15 +179,53 @@ def with_leaves_of_its_own(runs):
         loss=lambda params, batch, own: own["scale"] * quartic(params, batch),
         sample=lambda key, own: own["scale"] * noise(key),
         optimizer=lambda own: optax.adam(own["rate"]),
-        steps=20,
+        steps=steps,
     )
-    return fit(training, {"w": STARTS["w"][:3][runs]}, KEYS[:3][runs], per_run=per_run)
+    starts = {"w": STARTS["w"][:3][runs]}
+    return fit(training, starts, KEYS[:3][runs], per_run=per_run, **arguments)
 
 
 def test_each_run_has_leaves_of_its_own():
     many, alone = with_leaves_of_its_own(slice(None)), with_leaves_of_its_own(1)
     assert bits(many, 1) == bits(alone)
     assert len({bits(many, run) for run in range(3)}) == 3
+
+
+def test_a_step_in_shards_takes_the_mean_over_their_batches(tmp_path):
+    curriculum = staircase(1, 3, interval=2)
+
+    def staged(key, stage):
+        return jnp.asarray(stage, float) * noise(key)
+
+    def whole(key, stage):
+        return jnp.stack([staged(jax.random.fold_in(key, s), stage) for s in range(4)])
+
+    def mean(params, batches):
+        return jax.vmap(quartic, (None, 0))(params, batches).mean()
+
+    checkpoint = tmp_path / "fit.ckpt"
+    changes = {"sample": staged, "curriculum": curriculum, "shards": 4, "checkpoint": checkpoint}
+    run = descend(5, chunk=2, **changes)
+    expected = descend(5, loss=mean, sample=whole, curriculum=curriculum)
+    np.testing.assert_allclose(run.params["w"], expected.params["w"], rtol=1e-12)
+    np.testing.assert_allclose(run.history["loss"], expected.history["loss"], rtol=1e-12)
+    assert bits(descend(5, **changes | {"checkpoint": None})) == bits(run)  # any chunk
+    with pytest.raises(ValueError, match="has shards = 4, and this call has 2"):
+        descend(5, **changes | {"shards": 2})
+    # Control: batches of the same key are no four batches.
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(
+            run.params["w"], descend(5, **changes | {"shards": 1, "checkpoint": None}).params["w"]
+        )
+
+
+def test_a_line_search_sees_the_loss_of_all_shards():
+    optimizer = optax.chain(optax.sgd(1.0), optax.scale_by_backtracking_linesearch(10))
+    losses = [
+        descend(6, optimizer=optimizer, shards=shards, sample=lambda _: jnp.ones(3)).history["loss"]
+        for shards in (1, 2)
+    ]
+    np.testing.assert_allclose(*losses, rtol=1e-12)
 
 
 def diverging(steps, **changes):
@@ -500,6 +543,7 @@ def test_the_progress_bar_tells_the_loss():
         ({"steps": 0}, "steps = 0"),
         ({"chunk": 0}, "chunk = 0"),
         ({"width": 0}, "width = 0"),
+        ({"shards": 0}, "shards = 0"),
         ({"key": KEYS[:0], "params": {"w": STARTS["w"][:0]}}, "key has shape"),
         ({"key": KEYS[None]}, "key has shape"),
         ({"key": KEYS[:4], "params": STARTS}, r"params.w has shape \(5, 3\): with 4 keys"),

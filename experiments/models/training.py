@@ -101,7 +101,8 @@ def cached(spec: Spec, log: Path | None = None) -> Files:
 def _code() -> str:
     """A digest of the code that draws, runs and trains: weights of other code are not ours."""
     library, here = Path(lsa_lab.__file__).parent, Path(__file__).parent
-    files = [library / name for name in ("prompts.py", "training.py", "runs.py", "snapshots.py")]
+    of_fit = ("training", "plans", "runs", "groups", "shards", "snapshots")
+    files = [library / f"{name}.py" for name in ("prompts", *of_fit)]
     files += [here / name for name in ("model.py", "tasks.py", "training.py")]
     files += [*sorted(library.glob("tasks/*.py")), *sorted(library.glob("models/*.py"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]

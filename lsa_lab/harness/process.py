@@ -3,11 +3,18 @@
 The library reads no environment and sets nothing; tests choose stricter settings of their own.
 """
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 from lsa_lab.cache import cache
 
 MOST_DEVICES = 8
+HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
+
+# What launchers tell each process of the number that they have started together.
+_STARTED = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+_ADDRESS, _COUNT, _INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 
 
 def set_environment() -> None:
@@ -51,6 +58,40 @@ def configure() -> None:
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+@contextlib.contextmanager
+def joined() -> Iterator[None]:
+    """Beside the other processes that a launcher has started together with this one, if any has.
+
+    They share the work by ``hosts``. SLURM's srun and Open MPI's mpirun tell jax who they are; for
+    other launchers JAX_COORDINATOR_ADDRESS (a machine and a port), JAX_NUM_PROCESSES and
+    JAX_PROCESS_ID do.
+    """
+    arguments = _launched()
+    if arguments is None:
+        yield
+        return
+    import jax
+
+    from lsa_lab import hosts
+
+    # A process that outlives another one ends its share and then says so: it is not aborted.
+    jax.config.update("jax_enable_recoverability", True)
+    jax.distributed.initialize(**arguments, heartbeat_timeout_seconds=HEARTBEAT)
+    with hosts.use(hosts.Distributed()):
+        yield
+        if not hosts.leads():  # the first process serves the others: it is the last to leave
+            jax.distributed.shutdown()
+        hosts.wait("the end")
+
+
+def _launched() -> dict | None:
+    """Arguments of jax.distributed.initialize, which finds out the rest; None for one process."""
+    if {_ADDRESS, _COUNT, _INDEX} <= os.environ.keys():
+        count, index = int(os.environ[_COUNT]), int(os.environ[_INDEX])
+        return {"num_processes": count, "process_id": index} if count > 1 else None
+    return {} if any(int(os.environ.get(name, "1")) > 1 for name in _STARTED) else None
 
 
 def cores() -> int:

@@ -1,6 +1,7 @@
 """``run``: compute, judge, save and draw."""
 
 import argparse
+import sys
 
 from lsa_lab.harness import process
 from lsa_lab.harness.jobs import jobs_of, words_of
@@ -13,8 +14,14 @@ def obey(options: argparse.Namespace) -> int:
 
     jobs = jobs_of(options)
     process.configure()
+    from lsa_lab.hosts import LostProcessError
+
     try:
-        return 1 if series.run(jobs) else 0
+        with process.joined():
+            return 1 if series.run(jobs) else 0
+    except LostProcessError as lost:
+        print(f"error: {lost}", file=sys.stderr)
+        return 1
     except series.Unfinished as interrupt:
         interrupt.words = words_of(options, interrupt.jobs)
         raise
