@@ -17,8 +17,8 @@ BIASED = Config(
     learned_positions=True,
     query_biases=True,
 )
-DECODER = weights.init(jax.random.key(0), SHARED)
-OWN = weights.init(jax.random.key(1), BIASED)
+init = jax.jit(weights.init, static_argnums=1)
+DECODER, OWN = init(jax.random.key(0), SHARED), init(jax.random.key(1), BIASED)
 NAMES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 
 

@@ -14,11 +14,11 @@ from lsa_lab.lm.config import Config
 from lsa_lab.models import leaves, linear_attention, transformer, transformer_weights
 
 SHARED = Config(3, 4, 2, 4, 12, 20, 13, 32, rotary_width=2)
-DECODER = weights.init(jax.random.key(0), SHARED)
-TOY = transformer.init(
+DECODER = jax.jit(weights.init, static_argnums=1)(jax.random.key(0), SHARED)
+TOY = jax.jit(transformer.init, static_argnums=1)(
     jax.random.key(1), transformer.Config(4, 3, 2, 3, width=8, norm=True, mlp_width=6)
 )
-LINEAR = linear_attention.init(jax.random.key(2), 3, 2, 3, 1.0)
+LINEAR = jax.jit(linear_attention.init, static_argnums=(1, 2, 3))(jax.random.key(2), 3, 2, 3, 1.0)
 MODELS = {"decoder": DECODER, "single": jax.tree.map(lambda x: x.astype(jnp.float32), DECODER)}
 MODELS |= {"toy": TOY, "linear": LINEAR}
 EDITS = {

@@ -19,7 +19,7 @@ from lsa_lab.selection import prefix
 from lsa_lab.tasks.pools import Pool
 
 CONFIG = Config(4, 4, 2, 2, 8, 10, 13, 16, rotary_width=2)
-PARAMS = weights.init(jax.random.key(0), CONFIG)
+PARAMS = jax.jit(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
 IDS = jnp.array([3, 1, 4, 1, 5, 9, 2, 0, 0])  # two of padding
 LAST = 6
 STREAM = decoder.embed(PARAMS, IDS, CONFIG)

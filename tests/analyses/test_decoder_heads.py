@@ -9,7 +9,7 @@ from lsa_lab.lm import decoder, weights
 from lsa_lab.lm.config import Config
 
 CONFIG = Config(2, 4, 2, 2, 8, 10, 13, 16, rotary_width=2)
-PARAMS = weights.init(jax.random.key(0), CONFIG)
+PARAMS = jax.jit(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
 IDS = jnp.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 0], [8, 9, 7, 0, 0]])
 LAST = jnp.array([4, 3, 2])  # padded on the right
 LABELS = jnp.array([2, 7, 2])

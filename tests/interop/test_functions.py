@@ -29,12 +29,12 @@ from lsa_lab.tasks.pools import Pool
 N, D = 4, 2
 E = D + 1
 CONFIG = transformer.Config(E, 2, 2, 2, width=5)
-PARAMS = transformer.init(jax.random.key(0), CONFIG)
-PROMPT = sample(jax.random.key(1), LinearTask(N, D))
+PARAMS = jax.jit(transformer.init, static_argnums=1)(jax.random.key(0), CONFIG)
+PROMPT = jax.jit(sample)(jax.random.key(1), LinearTask(N, D))
 TOKENS = prompts.tokens(PROMPT)
 POOL = Pool(PROMPT.x, PROMPT.y)
 QUERIES = jax.random.normal(jax.random.key(2), (E + 1, D))
-MERGED = linear_attention.init(jax.random.key(3), 1, 1, D, 0.3)
+MERGED = jax.jit(linear_attention.init, static_argnums=(1, 2, 3))(jax.random.key(3), 1, 1, D, 0.3)
 run = functools.partial(transformer.forward, config=CONFIG)
 
 

@@ -28,7 +28,7 @@ IDS = jnp.array([3, 1, 4, 1, 5, 9, 2, 6])
 
 
 def model(config):
-    return init(jax.random.key(0), config), config
+    return jax.jit(init, static_argnums=1)(jax.random.key(0), config), config
 
 
 def walk(params, config, ids=IDS, **more):

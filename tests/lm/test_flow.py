@@ -13,7 +13,7 @@ CONFIG = Config(
     num_layers=3, num_heads=2, num_groups=1, key_width=4, width=8, mlp_width=6, vocabulary=11,
     context=16, rotary_width=4,
 )  # fmt: skip
-PARAMS = init(jax.random.key(0), CONFIG)
+PARAMS = jax.jit(init, static_argnums=1)(jax.random.key(0), CONFIG)
 IDS = jnp.array([3, 1, 4, 1, 5, 9])
 STREAM = decoder.embed(PARAMS, IDS, CONFIG)
 MARGIN = flow.margin(PARAMS, CONFIG, 7, 2)

@@ -21,7 +21,7 @@ CONFIG = Config(
     vocabulary=TOKENIZER.vocabulary, context=200, rotary_width=4, tied=True,
     learned_positions=True,  # so that every way to know a place is used
 )  # fmt: skip
-PARAMS = init(jax.random.key(0), CONFIG)
+PARAMS = jax.jit(init, static_argnums=1)(jax.random.key(0), CONFIG)
 
 
 def sentences(number=30, longest=40):

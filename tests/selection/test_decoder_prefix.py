@@ -15,7 +15,7 @@ from lsa_lab.selection.gradient_matching import match
 from lsa_lab.training import Training, fit
 
 CONFIG = Config(2, 4, 2, 2, 8, 10, 13, 32, rotary_width=2)
-PARAMS = weights.init(jax.random.key(0), CONFIG)
+PARAMS = jax.jit(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
 LOSS = partial(lm_prefix.loss, config=CONFIG, label_ids=jnp.array([2, 7]))
 M, T = 12, 5
 
