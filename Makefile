@@ -15,12 +15,13 @@ JOBS ?= 2
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
 
-.PHONY: help test soak lint figures language smoke bench explore notebooks docs pages install cuda clean
+.PHONY: help test test-fast soak lint figures language smoke bench explore notebooks docs pages install cuda clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
 	@echo "make language  fetch a language model and texts, 144 MB, once; run their experiments"
 	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
+	@echo "make test-fast what the changes since origin/main touch, nearest first, below 90 s"
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
 	@echo "make bench     measure the library beside plain JAX and torch, ten minutes on a quiet machine;"
@@ -36,6 +37,10 @@ help:
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)
+
+test-fast: .venv/installed
+	$(BIN)/ruff check --quiet .
+	$(BIN)/python -m pytest -n $(JOBS) --touched
 
 soak: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=soak tests/theorems tests/test_estimators.py

@@ -33,9 +33,9 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_default_matmul_precision", "highest")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update(
-    "jax_compilation_cache_dir", str(Path(__file__).resolve().parents[1] / ".cache" / "xla")
-)
+# Several clones may share one: its keys hold versions, flags and the processor's features.
+CACHE = Path(os.environ.get("LSA_LAB_CACHE") or Path(__file__).resolve().parents[1] / ".cache")
+jax.config.update("jax_compilation_cache_dir", str(CACHE.resolve() / "xla"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 # Draws change the numbers inside a theorem's hypotheses; shapes come from parametrize, so that a
@@ -50,10 +50,20 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 gc.set_threshold(50_000, 20, 20)
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--touched", action="store_true", help="what the changes since origin/main touch"
+    )
+
+
 def pytest_configure(config):
-    """A program that the other worker is just writing to the cache is compiled here too."""
+    # A program that the other worker is just writing to the cache is compiled here too.
     unfinished = "ignore:Error reading persistent compilation cache entry"
     config.addinivalue_line("filterwarnings", unfinished)
+    if config.getoption("touched"):
+        from touched import Touched
+
+        config.pluginmanager.register(Touched())
 
 
 def pytest_collection_finish():

@@ -103,7 +103,7 @@ def test_control_a_command_of_yesterday_is_refused(accepted):
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/index.md"])
 def test_a_shown_program_exists_after_make_without_activation(page):
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     lines, active = commands(page), False
     for line in lines:
         active = active or line == "source .venv/bin/activate"

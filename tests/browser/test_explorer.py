@@ -19,7 +19,7 @@ def address(browser, tmp_path):
         port = listener.getsockname()[1]
     where = ["--host", "127.0.0.1", "--port", str(port), "--headless", "--no-token"]
     command = [sys.executable, "-m", "marimo", "run", "explorer/app.py", *where]
-    environment = os.environ | {"LSA_LAB_CACHE": str(ROOT / ".cache")}  # that of the tests
+    environment = {"LSA_LAB_CACHE": str(ROOT / ".cache")} | os.environ  # that of the tests
     with (
         (tmp_path / "server.log").open("w") as log,
         subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log) as server,

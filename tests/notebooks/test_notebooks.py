@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import nbformat
 import pytest
 from nbmake.nb_run import NotebookRun
@@ -21,7 +22,7 @@ MINUTE = 60
 def kernel_environment(monkeypatch):
     """What a kernel takes over from this process besides tests/conftest.py: the same cache of
     compiled programs; this Python's own kernel; nothing of the person's IPython profile."""
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".cache" / "xla"))
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", jax.config.jax_compilation_cache_dir)
     monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
     monkeypatch.setenv("IPYTHONDIR", str(ROOT / ".cache" / "ipython"))
