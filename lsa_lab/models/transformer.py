@@ -13,6 +13,8 @@ linear: docs/theory, "Linear attention"). The score has no factor 1/√k: it is 
 Where the config asks for them: biases, W_Q u_t + b_q and so on, and b_o beside the heads' sum; a
 position of its own added to every token before the first layer; a final norm before the read-out,
 through which ``trace.layer_predictions`` reads the stream of every layer (the logit lens).
+
+Train with ``predictions`` or ``prefix_predictions`` of a batch; look inside with ``forward``.
 """
 
 import dataclasses
@@ -40,9 +42,9 @@ from lsa_lab.models.transformer_weights import (
 
 __all__ = ["Config", "Params", "init"]
 
+_LONG = 2048  # more tokens: memory counts before speed, as in ``blocks``
+_DEEP = 24  # more layers: one by one they compile too long (a second each)
 # What a config that ``merge`` takes may choose; anything else, also what is yet to come, may not.
-_LONG = 2048  # more tokens: the scores of a batch would not fit, and are formed prompt by prompt
-_DEEP = 24  # more layers: they would take a minute to compile, one by one
 _MERGED = ("token_width", "num_layers", "heads", "key_width", "keys", "normalise", "init_scale")
 
 
@@ -87,7 +89,8 @@ def predictions(
 ) -> Array:  # [B, T, e] -> [B]
     """``predict`` for a batch of prompts, in the form that trains fastest.
 
-    The same numbers up to rounding, with derivatives in reverse mode.
+    The same numbers up to rounding, with derivatives in reverse mode. What a step keeps of a wide
+    model should fit the processor's cache: ``fit(..., shards=4)`` with a quarter of the batch.
     """
     return -_batch_slots(params, tokens, config, head_mask, slice(-1, None))[:, 0]
 

@@ -29,12 +29,19 @@ def streams(
     config: Config,
 ) -> Array:  # [B, tokens read, D]
     """The last stream of a batch of prompts, at the tokens that are read."""
-    layers = of_layers(params)
-    for index, count in enumerate(config.head_counts):
-        layer, gate = jax.tree.map(operator.itemgetter(index), (layers, gates))
+    leaves, structure = jax.tree.flatten((of_layers(params), gates))
+    layers = zip(*map(_apart, leaves), strict=True)
+    for index, leaves_of_layer in enumerate(layers):
+        layer, gate = jax.tree.unflatten(structure, leaves_of_layer)
+        count = config.head_counts[index]
         tokens = read if index == config.num_layers - 1 else slice(None)
         stream = _layer(_cut(layer, count), gate[:count], stream, tokens, config)
     return stream
+
+
+def _apart(leaf: Array) -> list[Array]:  # [L, ...] -> L of [...]
+    """A leaf's layers; the derivative joins them, where that of ``leaf[l]`` is a sum."""
+    return [layer[0] for layer in jax.lax.split(leaf, (1,) * len(leaf))]
 
 
 def _cut(layer: Params, count: int) -> Params:
@@ -58,16 +65,17 @@ def _layer(layer: Params, gate: Array, stream: Array, tokens: slice, config: Con
         mask = jnp.tril(jnp.ones((num_tokens, num_tokens), bool))[tokens, is_key]
     read = attend(queries, keys[:, :, is_key], values[:, :, is_key], mask)  # [B, H, t, k]
     read = read.swapaxes(1, 2).reshape(-1, gate.size * values.shape[-1])
-    w_o = (gate[:, None, None] * layer.w_o).swapaxes(0, 1).reshape(width, -1)
+    w_o = _settled((gate[:, None, None] * layer.w_o).swapaxes(0, 1)).reshape(width, -1)
     stream = stream[:, tokens].reshape(-1, width) + project(read, w_o)
     if layer.b_o is not None:
         stream = stream + layer.b_o[None]
+    stream = _kept(stream)
     if config.mlp_width is not None:
         rows = stream
         if config.norm:
             rows = layer_norm(rows, layer.mlp_norm_scale, layer.mlp_norm_offset)
         hidden = gelu(project(rows, layer.mlp_in) + layer.mlp_in_bias[None])
-        stream = stream + project(hidden, layer.mlp_out) + layer.mlp_out_bias[None]
+        stream = _kept(stream + project(hidden, layer.mlp_out) + layer.mlp_out_bias[None])
     return stream.reshape(batch, -1, width)
 
 
@@ -99,8 +107,13 @@ def project(rows: Array, w: Array) -> Array:  # [N, D], [m, D] -> [N, m]
 def _project_back(inputs: tuple[Array, Array], out: Array) -> tuple[Array, Array]:
     rows, w = inputs
     if rows.shape[1] < out.shape[1]:
-        return out @ w, _kept(_kept(rows.T) @ out).T
+        return out @ w, _settled(_kept(_kept(rows.T) @ out).T)
     return out @ w, _kept(out.T) @ rows
+
+
+def _settled(matrix: Array) -> Array:
+    """The matrix in memory row by row, not as a turned view that its readers go through slowly."""
+    return _kept(matrix.reshape(-1)).reshape(matrix.shape)
 
 
 project.defvjp(lambda rows, w: (project(rows, w), (rows, w)), _project_back)
@@ -128,7 +141,7 @@ def _normed(rows: Array, scale: Array, offset: Array) -> tuple[Array, tuple]:
     mean = rows.mean(-1, keepdims=True)
     inverse = 1 / jnp.sqrt(((rows - mean) ** 2).mean(-1, keepdims=True) + _EPSILON)
     normed = (rows - mean) * inverse * scale[None] + offset[None]
-    return normed, (rows, mean, inverse, scale)
+    return _kept(normed), (rows, mean, inverse, scale)
 
 
 def _normed_back(kept: tuple, out: Array) -> tuple[Array, Array, Array]:
