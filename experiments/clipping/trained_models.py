@@ -13,6 +13,7 @@ from experiments.models.specs import Spec
 from experiments.models.trained import trained
 from lsa_lab import estimators
 from lsa_lab.analyses import clipping
+from lsa_lab.models import moments
 
 
 def transformer_spec(config) -> Spec:
@@ -71,7 +72,7 @@ def own_curve(spec, params, batch, **grid):  # params, prompts [R, B] -> Curve
 def own_risks(spec):  # (params, batch), both [R, ...] -> [R]
     """The mean over its prompts of each run's errors; compiled once for each Spec."""
     risk = _own_risk(spec)
-    return jax.jit(lambda *pair: jax.lax.map(lambda run: risk(run, run[1]).mean(), pair))
+    return moments.compiled(lambda *pair: jax.lax.map(lambda run: risk(run, run[1]).mean(), pair))
 
 
 @partial(jax.jit, static_argnums=1)

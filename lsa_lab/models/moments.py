@@ -8,6 +8,10 @@ and S_0 = (1/n) Σ_i e_i e_iᵀ is all that the model ever learns of its demonst
 in the sharper form derived here; docs/theory, "Moments suffice"). The cost does not depend on n.
 """
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -77,6 +81,21 @@ def compiler_options() -> dict[str, str] | None:
     """
     on_cpu = jax.default_backend() == "cpu"
     return {"xla_disable_hlo_passes": "cse_barrier_expander"} if on_cpu else None
+
+
+def compiled(function: Callable, **options: Any) -> Callable:
+    """``jax.jit`` with ``compiler_options``: for what a module compiles, which when it is imported
+    does not know the platform. It cannot be called inside another jit."""
+
+    @functools.cache
+    def program() -> Callable:
+        return jax.jit(function, compiler_options=compiler_options(), **options)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return program()(*args, **kwargs)
+
+    return call
 
 
 def predictions_from_moments(

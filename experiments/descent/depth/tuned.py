@@ -57,7 +57,7 @@ def tune(config, depth, sigmas, key):
     """
     from scipy.optimize import minimize
 
-    @jax.jit
+    @moments.compiled
     @jax.value_and_grad
     def objective(theta, form, batch):
         return errors(algorithm(theta.reshape(2, depth), form), batch).mean()
@@ -86,7 +86,7 @@ def empty_last(batch: Prompt) -> Prompt:
     return batch.replace(x=batch.x.at[:, -1].set(0), y=batch.y.at[:, -1].set(0))
 
 
-@jax.jit
+@moments.compiled
 def errors_of_each(stacks, batch):  # Params [S, ...], Prompt [B] -> [S, B]
     return jax.lax.map(lambda params: errors(params, batch), stacks)
 

@@ -12,6 +12,7 @@ from experiments.models.regression import of_kernel
 from experiments.models.tasks import distribution, draw
 from experiments.models.training import train
 from lsa_lab import estimators
+from lsa_lab.models import moments
 from lsa_lab.training import Files
 
 
@@ -49,7 +50,7 @@ def _in_float64(tree):
 
 def curves(spec, path, prompts, config):  # -> [2, R, shots], [2, R, C]
     """Excess risks of the last checkpoint at all numbers of shots, of all at that of training."""
-    evaluate = jax.jit(partial(jax.lax.map, partial(risks, spec)))
+    evaluate = moments.compiled(partial(jax.lax.map, partial(risks, spec)))
     last = jax.tree.map(lambda leaf: leaf[:, -1:], path)
     by_shots = {}
     for n in config.shots:

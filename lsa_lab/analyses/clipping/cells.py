@@ -57,7 +57,7 @@ def averages(
     for first, rows in _groups(table, _COMPILED / (num_runs * num_prompts)):
         some = _padded({name: masks[rows] for name, masks in table.items()}, mesh.shape["edits"])
         options = {"risk": risk, "shots": shots, "shorten": shorten, "mesh": mesh, "first": first}
-        parts.append((_program()(models, some, batch, **options), len(rows)))
+        parts.append((_loops(models, some, batch, **options), len(rows)))
         places.append(rows)
     back = np.argsort(np.concatenate(places))
 
@@ -69,13 +69,43 @@ def averages(
     return unclipped, *jax.tree.map(joined, *[edited for (_, *edited), _ in parts])
 
 
-@functools.cache
-def _program() -> Callable:
-    """``_loops``, compiled where linear attention by its moments is as fast as it can be."""
-    static = ("risk", "shots", "shorten", "mesh", "first")
-    return jax.jit(_loops, static_argnames=static, compiler_options=moments.compiler_options())
+def errors_after(
+    model: tuple[Any, Any],  # params and pieces
+    table: Masks,  # each [C, ...]
+    batch: Any,  # every leaf [B, ...]
+    *,
+    risk: Risk,
+) -> np.ndarray:  # [C, B]
+    """The errors of one model after each edit; another edit is not another program.
+
+    Every device takes one edit at a time, and none is waited for before all are on their way.
+    """
+    num_edits = len(next(iter(table.values())))
+    mesh = Mesh(np.array(jax.local_devices()).reshape(1, -1), ("runs", "edits"))
+    together = mesh.shape["edits"]
+    shared = jax.device_put((model, batch), NamedSharding(mesh, _ALL))
+    table = _padded(table, together)
+    parts = []
+    for start in range(0, num_edits, together):
+        some = {name: masks[start : start + together] for name, masks in table.items()}
+        parts.append(_each(*shared, some, risk=risk, mesh=mesh))
+    return np.concatenate([np.asarray(part) for part in parts])[:num_edits]
 
 
+@functools.partial(moments.compiled, static_argnames=("risk", "mesh"))
+def _each(
+    model: tuple[Any, Any], batch: Any, table: dict[str, Array], *, risk: Risk, mesh: Mesh
+) -> Array:  # [D, B]
+    def own(model: tuple[Any, Any], batch: Any, table: dict[str, Array]) -> Array:  # [1, B]
+        keep = {name: masks[0] for name, masks in table.items()}
+        return risk(rebuild(*model, keep), batch)[None]
+
+    specs = (_ALL, _ALL, _EDITS)
+    spread = jax.shard_map(own, mesh=mesh, in_specs=specs, out_specs=_EDITS, check_vma=False)
+    return spread(model, batch, table)
+
+
+@functools.partial(moments.compiled, static_argnames=("risk", "shots", "shorten", "mesh", "first"))
 def _loops(
     models: tuple[Any, Any],
     table: dict[str, Array],
@@ -114,8 +144,10 @@ def _loops(
     def runs(models: tuple[Any, Any], table: dict[str, Array], batch: Any) -> tuple:
         return jax.lax.map(lambda model: run(model, table, batch), models)
 
-    places = {"in_specs": (_RUNS, _EDITS, _ALL), "out_specs": (_RUNS, _CELLS, _CELLS)}
-    return jax.shard_map(runs, mesh=mesh, check_vma=False, **places)(models, table, batch)
+    specs = (_RUNS, _EDITS, _ALL)
+    out_specs = (_RUNS, _CELLS, _CELLS)
+    spread = jax.shard_map(runs, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=False)
+    return spread(models, table, batch)
 
 
 def _groups(table: Masks, worth: float) -> Iterator[tuple[int, np.ndarray]]:

@@ -1,11 +1,9 @@
 """An edit: which places of which matrices in which layers are kept."""
 
 import dataclasses
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 from jax import Array
 
@@ -89,14 +87,6 @@ def clip(
     masks = keep_masks(params, pieces, edit, heads, groups)
     put_back = rebuild_touched if isinstance(pieces, Factors) else rebuild
     return put_back(params, pieces, masks)
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def errors_after(
-    risk: Risk, params: Any, pieces: Pieces, keep: dict[str, Array], batch: Any
-) -> Array:  # [B]
-    """``risk`` of one model after one edit; another edit is not another program."""
-    return risk(rebuild(params, pieces, keep), batch)
 
 
 def distinct(masks: Sequence[Masks]) -> tuple[Masks, np.ndarray]:  # each [C', ...], [C]

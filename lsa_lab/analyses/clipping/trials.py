@@ -1,20 +1,14 @@
 """One search: candidates judged on validation prompts, the winner tested once on others."""
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
 from lsa_lab import claims
-from lsa_lab.analyses.clipping.edits import (
-    Edit,
-    Risk,
-    distinct,
-    errors_after,
-    keep_masks,
-)
+from lsa_lab.analyses.clipping.cells import errors_after
+from lsa_lab.analyses.clipping.edits import Edit, Risk, distinct, keep_masks
 from lsa_lab.analyses.clipping.splits import Masks, Pieces
 
 Average = Literal["mean", "median"]
@@ -56,10 +50,11 @@ class Trial:
         if (risk is None) == (errors is None):
             raise ValueError("give a risk of params, or errors of an edit with the risk None")
         self.params, self.pieces, self.validation = params, pieces, validation
-        self.errors = errors or functools.partial(errors_after, risk, params)
+        self.risk, self.errors = risk, cast(Errors, errors)  # one of the two is None
         self.average: Callable = getattr(np, average)
         self.interval = {"mean": claims.mean_interval, "median": claims.median_interval}[average]
-        self.base = _finite(self._errors(self._masks(()), validation), "the unclipped model")
+        (base,) = self._errors([self._masks(())], validation)
+        self.base = _finite(base, "the unclipped model")
         self.forward_passes = len(self.base)
         self.tried: list[tuple[Edit, float]] = []
 
@@ -68,7 +63,7 @@ class Trial:
         table, place = distinct([self._masks(edits) for edits in candidates])
         rows = range(len(next(iter(table.values()))))
         cuts = [{name: masks[row] for name, masks in table.items()} for row in rows]
-        errors = [self._errors(cut, self.validation) for cut in cuts]
+        errors = self._errors(cuts, self.validation)
         self.forward_passes += len(errors) * len(self.base)
         paired = self.base - np.stack([*errors, self.base])[place]  # -1, nothing is cut: gain 0
         gains = self.average(paired, axis=1)
@@ -87,8 +82,8 @@ class Trial:
         """The one test: the unclipped model and the chosen one on prompts not searched with."""
         if test is self.validation:
             raise ValueError("test and validation are the same prompts: the gain would be biased")
-        errors = np.stack([self._errors(self._masks(cut), test) for cut in ((), edits)])
-        base, clipped = _finite(errors, "the test prompts")
+        errors = self._errors([self._masks(cut) for cut in ((), edits)], test)
+        base, clipped = _finite(np.stack(errors), "the test prompts")
         gains = base - clipped
         return Search(
             edits=edits,
@@ -97,7 +92,7 @@ class Trial:
             test_gain=float(self.average(gains)),
             test_interval=self.interval(gains),
             test_risk=float(self.average(base)),
-            forward_passes=self.forward_passes + errors.size,
+            forward_passes=self.forward_passes + base.size + clipped.size,
         )
 
     def _masks(self, edits: tuple[Edit, ...]) -> Masks:
@@ -108,8 +103,15 @@ class Trial:
             masks = {name: mask & cut[name] for name, mask in masks.items()}
         return masks
 
-    def _errors(self, keep: Masks, batch: Any) -> np.ndarray:  # [B]
-        return np.asarray(self.errors(self.pieces, keep, batch), float)
+    def _errors(self, cuts: Sequence[Masks], batch: Any) -> list[np.ndarray]:  # of each cut [B]
+        if not cuts:
+            return []
+        if self.risk is None:
+            rows: Any = [self.errors(self.pieces, keep, batch) for keep in cuts]
+        else:
+            table = {name: np.stack([keep[name] for keep in cuts]) for name in cuts[0]}
+            rows = errors_after((self.params, self.pieces), table, batch, risk=self.risk)
+        return [np.asarray(row, float) for row in rows]
 
 
 def _finite(errors: np.ndarray, whose: str) -> np.ndarray:
