@@ -19,7 +19,6 @@ would lose half the digits: C is summed afresh, and a swap counts if that makes 
 import functools
 
 import chex
-import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,35 +26,26 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_at_least, check_finite, is_concrete
+from lsa_lab.selection.gradient_matching.blocks import match_blocks
+from lsa_lab.selection.gradient_matching.rules import (
+    TOLERANCE,
+    Certificate,
+    Selection,
+    best_swap,
+    first,
+    random_gap,
+)
 from lsa_lab.selection.gradient_matching.whitening import whitened
 
-__all__ = ["Certificate", "Selection", "certify", "match", "random_expectation", "whitened"]
-
-_TOLERANCE = 1e-6  # a swap must shorten the gap by this share of it
-_ROUNDING = 32  # eps of what they were summed from: numbers that agree so far are tied
-
-
-class Certificate(flax.struct.PyTreeNode):
-    """What can be said of a subset without knowing the best one."""
-
-    objective: Array  # []  the gap |mean over S - mean over the pool|
-    best_swap: Array  # []  the smallest gap that one swap leads to
-    random: Array  # []  root mean square gap of all subsets of this size, in closed form
-    repeats: Array  # []  how many of the chosen have exactly the gradient of one chosen earlier
-
-    @property
-    def one_swap_optimal(self) -> Array:  # []
-        """Whether no single swap lowers the gap by more than 1e-6 of it."""
-        return self.best_swap >= (1 - _TOLERANCE) * self.objective
-
-
-class Selection(flax.struct.PyTreeNode):
-    """The chosen demonstrations and how they were reached."""
-
-    indices: Array  # [size]  in the order of choice; who is swapped in takes the leaver's place
-    objective: Array  # []
-    history: Array  # [size + swaps]  the gap after each addition and after each swap
-    certificate: Certificate
+__all__ = [
+    "Certificate",
+    "Selection",
+    "certify",
+    "match",
+    "match_blocks",
+    "random_expectation",
+    "whitened",
+]
 
 
 def match(
@@ -80,7 +70,7 @@ def match(
     candidates of their own, each chosen at most once; ``certificate.repeats`` counts them. May be
     jitted and vmapped; ``history`` then has size + max_swaps entries, the last ones equal. The
     precision is that of the gradients: in float32 gaps below about 1e-6 of their spread are
-    rounding.
+    rounding. In memory lie the gradients and their centred copy; larger ones: ``match_blocks``.
     """
     gradients = _admit(gradients, size)
     check_at_least(max_swaps, "max_swaps", 0)
@@ -113,7 +103,7 @@ def random_expectation(gradients: ArrayLike, size: int) -> Array:  # []
     docs/theory, "Random subsets".
     """
     centred, scale = _centred(_admit(gradients, size))
-    return _random(centred, scale, size) ** 2
+    return (scale * random_gap((centred**2).sum(), len(centred), size)) ** 2
 
 
 @functools.partial(jax.jit, static_argnames=("size", "max_swaps", "reverse"))
@@ -134,7 +124,7 @@ def _greedy(centred: Array, squares: Array, size: int, sign: float) -> tuple:  #
     def add(state: tuple, t: Array) -> tuple[tuple, tuple]:
         total, taken = state
         change = sign * (squares + 2 * (centred @ total))
-        j = _first(jnp.where(taken, jnp.inf, change), squares, total)
+        j = first(jnp.where(taken, jnp.inf, change), squares, total)
         total = total + centred[j]
         return (total, taken.at[j].set(True)), (j, jnp.linalg.norm(total) / t)
 
@@ -148,10 +138,10 @@ def _swap(centred: Array, squares: Array, indices: Array, history: Array, max_sw
 
     def swap(state: tuple) -> tuple:
         indices, total, scores, rows, history, swaps, _ = state
-        i, j = _best_swap(squares, total, scores, rows, indices)
+        i, j = best_swap(squares, total, scores, rows, indices)
         changed = indices.at[i].set(j)
         shorter = centred[changed].sum(0)
-        better = jnp.linalg.norm(shorter) < (1 - _TOLERANCE) * jnp.linalg.norm(total)
+        better = jnp.linalg.norm(shorter) < (1 - TOLERANCE) * jnp.linalg.norm(total)
         later = better & (jnp.arange(len(history)) >= size + swaps)
         history = jnp.where(later, jnp.linalg.norm(shorter) / size, history)
         products = centred @ jnp.stack([shorter, centred[j]], axis=1)  # one walk through memory
@@ -170,28 +160,14 @@ def _certify(centred: Array, scale: Array, indices: Array) -> Certificate:
     m, size = len(centred), len(indices)
     squares, chosen = (centred**2).sum(1), centred[indices]
     total, rows = chosen.sum(0), chosen @ centred.T  # [p], [size, m]
-    i, j = _best_swap(squares, total, centred @ total, rows, indices)
+    i, j = best_swap(squares, total, centred @ total, rows, indices)
     best = total - chosen[i] + centred[j] if size < m else total
     apart = squares[indices][None] - 2 * rows[:, indices]  # |c_i - c_j|² up to |c_i|²
     nearest = jnp.where(jnp.tri(size, k=-1, dtype=bool), apart, jnp.inf).argmin(1)
     copies = (chosen == chosen[nearest]).all(1) & (jnp.arange(size) > 0)
     gaps = scale * jnp.linalg.norm(jnp.stack([total, best]), axis=1) / size
-    return Certificate(gaps[0], gaps[1], _random(centred, scale, size), copies.sum())
-
-
-def _best_swap(squares: Array, total: Array, scores: Array, rows: Array, indices: Array) -> tuple:
-    """The place i in the subset and the candidate j outside it with the shortest C - c_i + c_j."""
-    entering, leaving = squares + 2 * scores, squares[indices] - 2 * scores[indices]
-    change = entering[None] + leaving[:, None] - 2 * rows
-    j = _first(change.min(0).at[indices].set(jnp.inf), squares, total)
-    return _first(change[:, j], squares[indices], total), j
-
-
-def _first(change: Array, squares: Array, total: Array) -> Array:  # [m], [m], [p] -> []
-    """The lowest index whose change of |C|² is the least, up to the rounding of |C + c|²."""
-    length = jnp.sqrt(squares[change.argmin()])
-    slack = _ROUNDING * jnp.finfo(change.dtype).eps * length * (length + jnp.linalg.norm(total))
-    return (change <= change.min() + slack).argmax()
+    random = scale * random_gap((centred**2).sum(), m, size)
+    return Certificate(gaps[0], gaps[1], random, copies.sum())
 
 
 @jax.jit
@@ -207,11 +183,6 @@ def _centred(gradients: Array) -> tuple[Array, Array]:  # [m, p], []
     rounding = jnp.maximum(limits.eps * jnp.abs(gradients).max(), limits.tiny)
     scale = jnp.maximum(jnp.abs(centred).max(), rounding)
     return centred / scale, scale
-
-
-def _random(centred: Array, scale: Array, size: int) -> Array:  # []
-    m = len(centred)
-    return scale * jnp.sqrt((1 - size / m) * (centred**2).sum() / (max(m - 1, 1) * size))
 
 
 def _admit(gradients: ArrayLike, size: int) -> Array:  # [m, p]
