@@ -151,12 +151,14 @@ class _Pool:
                 yield block[start : start + count]
 
     def _blocks(self) -> Iterable[Any]:
-        if callable(self.blocks):
-            return self.blocks()
-        return [self.blocks] if hasattr(self.blocks, "shape") else self.blocks
+        blocks: Any = self.blocks
+        if callable(blocks):
+            return blocks()
+        return [blocks] if hasattr(blocks, "shape") else blocks
 
     def _gradients(self, indices: list[int]) -> Array:  # [k, p]
-        rows, start = {}, 0
+        rows: dict[int, Array] = {}
+        start = 0
         for block in self._blocks():
             stop = start + len(block)
             rows |= {j: jnp.asarray(block[j - start]) for j in indices if start <= j < stop}
