@@ -29,6 +29,7 @@ def drawn(key):
 
 POOL, CHECKPOINTS, PARAMS = drawn(jax.random.key(0))
 FORWARD = partial(transformer.forward, config=SOFTMAX)
+prefix_gradients = jax.jit(prefix.prefix_gradients, static_argnums=0, static_argnames="together")
 
 
 def test_a_prefix_stands_where_demonstrations_would():
@@ -61,7 +62,7 @@ def test_prefix_gradients_are_slopes_of_the_loss(behind):
 
 
 def test_the_mean_gradient_is_that_of_the_batch_loss():
-    gradients = jax.jit(partial(prefix.prefix_gradients, FORWARD))(PARAMS, CHECKPOINTS, POOL)
+    gradients = prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL)
     whole = jax.jit(jax.grad(partial(prefix.batch_loss, FORWARD, PARAMS)))(CHECKPOINTS[0], POOL)
     mean = gradients.mean(0).reshape(3, 4, D + 1)
     np.testing.assert_allclose(mean[0], whole, rtol=1e-9, atol=1e-12)
@@ -111,7 +112,7 @@ def test_fit_trains_a_prefix_and_keeps_its_checkpoints():
     shown = prefix.tokens(run.params, POOL.x[0])
     predicted = predict(linear_attention.forward(params, shown))
     np.testing.assert_allclose(predicted, POOL.clean[0], atol=0.5)
-    gradients = prefix.prefix_gradients(linear_attention.forward, params, checkpoints, POOL)
+    gradients = prefix_gradients(linear_attention.forward, params, checkpoints, POOL)
     chosen = match(gradients, 8)
     assert chosen.objective < 0.5 * chosen.certificate.random
 
@@ -137,7 +138,7 @@ def test_gradients_of_any_loss_are_its_slopes(together):
         mean = found.mean(0).reshape(CHECKPOINTS.shape)[c]
         np.testing.assert_allclose(mean, whole(checkpoint, EXAMPLES), rtol=1e-9, atol=1e-12)
     # Control: the gradients of the squared error are others.
-    squared = prefix.prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL)
+    squared = prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL)
     assert abs(squared - found).max() > 1e-3
 
 
@@ -145,11 +146,11 @@ def test_the_squared_error_of_prompts_is_one_such_loss():
     def squared(soft_prompt, params, example):
         return prefix.example_loss(FORWARD, params, soft_prompt, *example)
 
-    found = prefix.example_gradients(squared, PARAMS, CHECKPOINTS, (POOL.x, POOL.y))
-    np.testing.assert_array_equal(
-        found, prefix.prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL)
+    found = jax.jit(partial(prefix.example_gradients, squared))(
+        PARAMS, CHECKPOINTS, (POOL.x, POOL.y)
     )
-    few = prefix.prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL, together=3)
+    np.testing.assert_array_equal(found, prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL))
+    few = prefix_gradients(FORWARD, PARAMS, CHECKPOINTS, POOL, together=3)
     np.testing.assert_allclose(few, found, rtol=1e-10, atol=1e-13)
 
 
