@@ -49,7 +49,7 @@ def test_batched_predictions_are_those_of_the_tokens(d, n):
         return predict(linear_attention.forward(params, prompts.tokens(prompt)))
 
     expected = jax.jit(jax.vmap(from_tokens))(batch)
-    batched = moments.predictions(params, batch)
+    batched = jax.jit(moments.predictions)(params, batch)
     np.testing.assert_allclose(batched, expected, rtol=1e-10, atol=1e-12)
 
 

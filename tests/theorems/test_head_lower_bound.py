@@ -20,6 +20,8 @@ from lsa_lab.theory import head_bound
 SEEDS = st.integers(0, 2**32 - 1)
 D, K = 3, 2
 residual = jax.jit(head_bound.residual)
+layer = jax.jit(head_bound.layer, static_argnums=1)
+least_residual = jax.jit(head_bound.least_residual, static_argnums=1)
 IMAGES = {"covariates": jnp.eye(D), "image": jnp.array([[1.0, -2.0, 0.5], [0.3, 0.2, 1.0]])}
 each_image = pytest.mark.parametrize("image", IMAGES.values(), ids=IMAGES)
 
@@ -54,9 +56,9 @@ def preprocessed(tokens):  # [d]
 def test_no_layer_misses_less_than_the_singular_values_allow(image, num_heads, seed):
     """A random layer, and the best one moved a little in a random direction."""
     written, queried, _ = random_layer(seed, len(image), num_heads)
-    least = head_bound.least_residual(image, num_heads)
+    least = least_residual(image, num_heads)
     assert residual(written, queried, image) >= least
-    best = head_bound.layer(image, num_heads)
+    best = layer(image, num_heads)
     np.testing.assert_allclose(residual(*best, image), least, atol=1e-12)
     near = (each + 0.1 * step for each, step in zip(best, (written, queried), strict=True))
     assert residual(*near, image) >= least
@@ -76,20 +78,20 @@ def test_the_residual_is_the_mean_of_what_single_demonstrations_show(image, seed
         missed.append(np.sum(np.abs(update - wanted) ** 2))
         allowed.append(np.sum(np.linalg.svd(wanted, compute_uv=False)[2:] ** 2))
     np.testing.assert_allclose(np.mean(missed), residual(written, queried, image), rtol=1e-10)
-    np.testing.assert_allclose(allowed, head_bound.least_residual(image, 2), atol=1e-10)
+    np.testing.assert_allclose(allowed, least_residual(image, 2), atol=1e-10)
 
 
 @each_image
 @given(seed=SEEDS)
 def test_as_many_heads_as_the_rank_write_it(image, seed):
     tokens = random_layer(seed, len(image), 1)[2]
-    written = written_to_query(*head_bound.layer(image, len(image)), tokens)
+    written = written_to_query(*layer(image, len(image)), tokens)
     np.testing.assert_allclose(written, np.array(image) @ preprocessed(tokens), atol=1e-10)
 
 
 def test_control_with_a_head_less_it_is_not_written():
     tokens = random_layer(0, D, 1)[2]
-    written = written_to_query(*head_bound.layer(jnp.eye(D), D - 1), tokens)
+    written = written_to_query(*layer(jnp.eye(D), D - 1), tokens)
     assert np.abs(written - preprocessed(tokens)).max() > 1e-2
 
 
@@ -107,4 +109,4 @@ def test_the_coefficients_are_those_of_linear_attention(seed):
 def test_searches_end_at_the_least_residual(image):
     for num_heads in range(1, len(image) + 1):
         ends = head_bound.searched_residuals(image, num_heads, 10)
-        assert -1e-9 < ends[0] - head_bound.least_residual(image, num_heads) < 1e-6
+        assert -1e-9 < ends[0] - least_residual(image, num_heads) < 1e-6

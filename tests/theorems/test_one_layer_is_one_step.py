@@ -43,19 +43,19 @@ def one_step(x, y, initial, step_size):
 
 def disagreement(seed, n, d, step_size, query_slot=-1.0, later_initial=1.0, normalise=True):
     """Predictions against w_l·x_query and slots against y - (w_l - w_0)·x, over two layers."""
-    x, y, initial = draw(seed, n, d)
-    slots = jnp.append(y, query_slot * initial @ x[-1])
-    rows = jnp.stack([initial, later_initial * initial])
-    w_pv = jnp.zeros((2, d + 1, d + 1)).at[:, d, :d].set(rows).at[:, d, d].set(-1.0)
-    w_kq = jnp.zeros((2, d + 1, d + 1)).at[:, :d, :d].set(jnp.eye(d))
+    x, y, initial = jax.device_get(draw(seed, n, d))
+    slots = np.append(y, query_slot * initial @ x[-1])
+    w_pv, w_kq = np.zeros((2, 2, d + 1, d + 1))
+    w_pv[:, d, :d], w_pv[:, d, d] = [initial, later_initial * initial], -1
+    w_kq[:, :d, :d] = np.eye(d)
     params = linear_attention.Params(w_kq[:, None], step_size * w_pv[:, None])
-    trace = forward(params, jnp.column_stack([x, slots]), normalise=normalise)
+    trace = jax.device_get(forward(params, np.column_stack([x, slots]), normalise=normalise))
 
     differences, w = [], np.array(initial)
     for layer, prediction in enumerate(layer_predictions(trace)[1:], start=1):
         w = one_step(x[:-1], y, w, step_size)
         of_slots = trace.stream[layer, :-1, -1] - (y - x[:-1] @ (w - initial))
-        differences.append(max(jnp.max(jnp.abs(of_slots)), abs(prediction - x[-1] @ w)))
+        differences.append(max(np.max(np.abs(of_slots)), abs(prediction - x[-1] @ w)))
     return differences
 
 

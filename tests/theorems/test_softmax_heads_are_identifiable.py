@@ -5,6 +5,8 @@ so that two layers differ if a head does; docs/theory, "Softmax heads are identi
 heads write to the query; how many of them there are.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,19 +21,30 @@ MASKS = ("demonstrations", "all", "causal")
 SEEDS = st.integers(0, 2**31)
 
 
-def rank(key_query, n, keys="demonstrations", kernel="softmax"):
-    """How many of the H e functions Σ_i a_i e_i of a prompt, the query's, are independent."""
+@functools.partial(jax.jit, static_argnames=("n", "keys", "kernel"))
+def reads(key_query, n, keys, kernel):  # [prompts, H, e]
+    """What the heads read for the query, on the same prompts every time."""
     num_heads = len(key_query)
     config = transformer.Config(E, 1, num_heads, E, kernel=kernel, keys=keys)
     same = jnp.broadcast_to(jnp.eye(E), (1, num_heads, E, E))
     params = transformer.Params(w_q=key_query[None], w_k=same, w_v=same, w_o=same)
     tokens = 1.5 * jax.random.normal(jax.random.key(0), (400, n + 1, E))
-    read = jax.vmap(lambda each: transformer.forward(params, each, config).heads[0, :, -1])
-    values = np.linalg.svd(jax.jit(read)(tokens).reshape(len(tokens), -1), compute_uv=False)
+    return jax.vmap(lambda each: transformer.forward(params, each, config).heads[0, :, -1])(tokens)
+
+
+def rank(key_query, n, keys="demonstrations", kernel="softmax"):
+    """How many of the H e functions Σ_i a_i e_i of a prompt, the query's, are independent."""
+    rows = reads(key_query, n, keys, kernel)
+    values = np.linalg.svd(np.reshape(rows, (len(rows), -1)), compute_uv=False)
     return int(np.sum(values > 1e-9 * values[0]))
 
 
 def draw(seed, count):  # [count, e, e]
+    return np.array(_draw(seed, count))
+
+
+@functools.partial(jax.jit, static_argnames="count")
+def _draw(seed, count):
     return jax.random.normal(jax.random.key(seed), (count, E, E))
 
 
@@ -45,23 +58,23 @@ def test_heads_of_distinct_keys_are_independent(keys, seed):
 @given(seed=SEEDS)
 def test_neither_opposite_keys_nor_a_mixture_are_an_exception(seed):
     first, second = draw(seed, 2)
-    heads = jnp.stack([first, -first, 0 * first, second, first + second])
+    heads = np.stack([first, -first, 0 * first, second, first + second])
     assert rank(heads, 3) == 5 * E
 
 
 def test_two_demonstrations_do_not_tell_opposite_keys_from_none():
     """softmax(s, -s) + softmax(-s, s) = (1, 1): a head K and a head -K are two that average."""
     first = draw(0, 1)[0]
-    heads = jnp.stack([first, -first, 0 * first])
+    heads = np.stack([first, -first, 0 * first])
     assert rank(heads, 2) == 2 * E
     assert rank(heads, 2, "all") == 3 * E  # the query is a third key
 
 
 def test_control_the_same_keys_twice_are_one_head():
     heads = draw(0, 2)
-    assert rank(heads[jnp.array([0, 1, 1])], 3) == 2 * E
+    assert rank(heads[[0, 1, 1]], 3) == 2 * E
 
 
 def test_control_linear_heads_are_mixtures_of_others():
     first, second = draw(0, 2)
-    assert rank(jnp.stack([first, second, first + second]), 3, kernel="linear") == 2 * E
+    assert rank(np.stack([first, second, first + second]), 3, kernel="linear") == 2 * E
