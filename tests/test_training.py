@@ -10,6 +10,7 @@ import time
 from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from lsa_lab import checkpoints, console, provenance, runs, training
+from lsa_lab import checkpoints, console, groups, plans, provenance, runs, training
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
@@ -457,6 +458,42 @@ def test_an_error_restores_the_handler():
     with pytest.raises(RuntimeError, match="broken"), console.interrupts_wait():
         raise RuntimeError("broken")
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_the_next_chunk_is_under_way_while_the_last_is_read(monkeypatch):
+    events, advance = [], groups.RunGroups.advance
+
+    def launched(self, before, first, alive):
+        events.append(f"{first} on")
+        return advance(self, before, first, alive)
+
+    monkeypatch.setattr(groups.RunGroups, "advance", launched)
+    bar = Bar(0)
+    bar.update = lambda _, completed, **__: events.append(f"read to {completed}")
+    descend(30, chunk=10, progress=bar)
+    assert events == ["0 on", "10 on", "read to 10", "20 on", "read to 20", "read to 30"]
+
+
+def test_one_program_serves_all_groups_of_a_host(monkeypatch):
+    compiled, compile_ = [], jax.stages.Lowered.compile
+    monkeypatch.setattr(
+        jax.stages.Lowered, "compile", lambda *a, **k: compiled.append(a) or compile_(*a, **k)
+    )
+    descend(3, params=STARTS, key=KEYS)
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize(
+    ("platform", "devices", "shards", "width"),
+    [("cpu", 2, 1, 1), ("gpu", 1, 1, 9), ("gpu", 2, 1, 5), ("gpu", 2, 4, 9)],
+)
+def test_an_accelerator_trains_all_its_runs_side_by_side(
+    monkeypatch, platform, devices, shards, width
+):
+    monkeypatch.setattr(
+        jax, "local_devices", lambda: [SimpleNamespace(platform=platform)] * devices
+    )
+    assert plans._width(9, shards) == width
 
 
 LONG = {"steps": 20_000, "chunk": 50}
