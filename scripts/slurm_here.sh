@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A SLURM of one node on this machine, for as long as this script runs. Two experiments of the smoke
 # tier are submitted to it; the first is killed and submitted again, warned of its time limit and put
-# off by SLURM, and split in two shares; and all digests are those of run. It needs root and Debian's
-# packages, takes five minutes, and is no part of the tests. Its daemons end with it; packages stay.
+# off by SLURM, split in two shares, and run in two processes that srun starts. All digests are those
+# of run. It needs root and Debian's packages, takes five minutes, and is no part of the tests. Its
+# daemons end with it; the packages stay.
 #   bash scripts/slurm_here.sh [NAME NAME]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -96,6 +97,8 @@ out=limit; lab submit "${names[0]}" --cpus 2
 begun; scancel --signal=USR2 "$(ids)"; over
 echo "-- an experiment in two shares"
 out=shares; lab submit "${names[0]}" --shares 2; over
+echo "-- an experiment in two processes that srun starts together"
+srun -n 2 "$python" -m experiments run "${names[0]}" --tier smoke --out "$here/together"
 
 "$python" - "$here" <<'CODE'
 import sys
@@ -107,5 +110,5 @@ for path, digest in sorted(digests.items()):
     same = digest == digests[here / "run" / path.parent.name / "result.nc"]
     print(path.parent.relative_to(here), digest[:16], "the same" if same else "ANOTHER")
     assert same
-assert len(digests) == 7, digests
+assert len(digests) == 8, digests
 CODE
