@@ -15,6 +15,7 @@ LAST = jnp.array([4, 3, 2])  # padded on the right
 LABELS = jnp.array([2, 7, 2])
 
 
+@jax.jit
 def scores(params, head_mask=None):  # [B, V]
     def of_prompt(ids, last):
         walk = decoder.forward(params, decoder.embed(params, ids, CONFIG), CONFIG, head_mask)
@@ -23,6 +24,7 @@ def scores(params, head_mask=None):  # [B, V]
     return jax.vmap(of_prompt)(IDS, LAST)
 
 
+@jax.jit
 def loss(head_mask):
     gain = jax.nn.log_softmax(scores(PARAMS, head_mask))
     return -jnp.take_along_axis(gain, LABELS[:, None], axis=1).mean()

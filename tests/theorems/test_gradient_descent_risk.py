@@ -16,6 +16,7 @@ from lsa_lab.prompts import Prompt, tokens
 from lsa_lab.theory import risk
 
 NOISE_VAR = 0.5
+risks_of_descent = jax.jit(risk.gradient_descent, static_argnums=2)
 
 
 @jax.jit
@@ -48,7 +49,7 @@ def departure(seed, n, d, isotropic=True):
     rows = np.linalg.qr(rng.standard_normal((d, d)))[0]
     rows = rows if isotropic else np.tile(vectors[:, -1], (d, 1))
     simulated = network_path_risks(x, step_sizes, np.sqrt(2.0) * rows)
-    stated = risk.gradient_descent(jnp.asarray(values), jnp.asarray(step_sizes), n, NOISE_VAR, 2.0)
+    stated = risks_of_descent(values, step_sizes, n, NOISE_VAR, 2.0)
     return np.abs(simulated / stated - 1)
 
 
