@@ -9,6 +9,31 @@ from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
 
+def normal(key: Array, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> Array:
+    """N(0, 1), kept apart from its readers: XLA on CPU would draw it again for each of them."""
+    return jax.lax.optimization_barrier(jax.random.normal(key, shape, dtype))
+
+
+def wishart_factor(
+    key: Array, n: int, e: int, size: int, dtype: DTypeLike | None = None
+) -> Array:  # [e, k, B]
+    """F with F Fᵀ distributed as Z Zᵀ, Z being n columns of N(0, 1): Wishart.
+
+    Bartlett's factor [e, e]: lower triangular, χ_{n-j} on the diagonal and N(0, 1) below (Bartlett
+    1933). For few columns Z itself takes no longer.
+    """
+    if n < 2 * e:
+        return normal(key, (e, n, size), dtype)
+    key_below, key_chi = jax.random.split(key)
+    below = normal(key_below, (e * (e - 1) // 2, size), dtype)
+    diagonal = chi(key_chi, n - jnp.arange(e), size, below.dtype)
+    zeros, rows, start = jnp.zeros_like(diagonal), [], 0
+    for i in range(e):
+        rows.append(jnp.concatenate([below[start : start + i], diagonal[i, None], zeros[i + 1 :]]))
+        start += i
+    return jnp.stack(rows)
+
+
 def chi(key: Array, degrees: Array, size: int, dtype: DTypeLike | None = None) -> Array:
     """χ_k for every whole number k ≥ 1 of ``degrees`` [r], once a prompt: [r, B].
 
@@ -22,7 +47,7 @@ def chi(key: Array, degrees: Array, size: int, dtype: DTypeLike | None = None) -
     def again(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         """One more proposal a prompt, for the first of its variates that still lacks one."""
         count, t, lacking = state
-        first = lacking & (jnp.cumsum(lacking, axis=0) == 1)
+        first = _first(lacking)
         delta_of_first = jnp.where(first, delta, 0).max(0, keepdims=True)
         proposed, accepted = _propose(jax.random.fold_in(key_again, count), delta_of_first)
         accepted = first & accepted
@@ -31,15 +56,24 @@ def chi(key: Array, degrees: Array, size: int, dtype: DTypeLike | None = None) -
     t, accepted = _propose(key_first, jnp.broadcast_to(delta, (len(degrees), size)))
     state = (jnp.zeros((), jnp.int32), t, ~accepted)
     _, t, _ = jax.lax.while_loop(lambda state: state[2].any(), again, state)
-    return jnp.sqrt(2 * delta) * (1 + t) ** 1.5
+    return jax.lax.optimization_barrier(jnp.sqrt(2 * delta * (1 + t)) * (1 + t))
 
 
 def _propose(key: Array, delta: Array) -> tuple[Array, Array]:  # [r, B] -> t, whether accepted
     key_normal, key_uniform = jax.random.split(key)
-    t = jax.random.normal(key_normal, delta.shape, delta.dtype) / (3 * jnp.sqrt(delta))
+    t = normal(key_normal, delta.shape, delta.dtype) / (3 * jnp.sqrt(delta))
     u = jax.random.uniform(key_uniform, delta.shape, delta.dtype)
     log_ratio = 3 * delta * (jnp.log1p(t) - t + t**2 / 2 - t**3 / 3)
     return t, (t > -1) & (u < jnp.exp(log_ratio))
+
+
+def _first(mask: Array) -> Array:  # [r, B] -> the same
+    """The first True of each column; written out, for a cumulative sum takes r² steps on CPU."""
+    earlier, rows = jnp.zeros_like(mask[0]), []
+    for row in mask:
+        rows.append(row & ~earlier)
+        earlier = earlier | row
+    return jnp.stack(rows)
 
 
 def subsets(

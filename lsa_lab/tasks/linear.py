@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
-from lsa_lab import variates
+from lsa_lab import prompts, variates
 from lsa_lab.arguments import Real, check_at_least, check_spread, check_symmetric, is_concrete
 from lsa_lab.prompts import Prompt
 
@@ -61,78 +61,70 @@ def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Pro
 def sample_batch(
     key: Array, task: LinearTask, size: int, active: ArrayLike | None = None
 ) -> Prompt:  # leading axis B
-    """A batch of prompts from one key: the law of ``sample``, twice as fast as its ``vmap``.
+    """A batch of prompts from one key: the law of ``sample`` at half the cost of its ``vmap``.
 
-    All numbers are one flat draw whose last axis is the batch. Its stream is not that of
-    ``sample``, and a prompt's numbers depend on ``size``.
+    The random stream is not that of ``sample``, and every prompt's numbers depend on ``size``.
     """
     check_at_least(size, "size")
-    key_normal, key_weights = jax.random.split(key)
-    n, d = task.n, task.d
-    normal = jax.random.normal(key_normal, ((n + 1) * d + n, size), task.dtype)
-    normal = jax.lax.optimization_barrier(normal)  # else each reader draws it again
-    covariates = normal[: (n + 1) * d].reshape(d, n + 1, size)
-    if task.covariance is not None:
-        root = _root(task.covariance).astype(normal.dtype)
-        covariates = (root @ covariates.reshape(d, -1)).reshape(covariates.shape)
-    if active is not None:
-        active = jnp.asarray(active, int)
-        covariates = jnp.where(jnp.arange(d)[:, None, None] < active, covariates, 0)
-    weights = _sample_weights(key_weights, task, size, active)
-    labels = _inner(weights, covariates)
-    noise = jnp.asarray(task.noise_std, normal.dtype) * normal[(n + 1) * d :]
-    x, y = covariates.transpose(2, 1, 0), labels.T
-    return Prompt(x[:, :-1], y[:, :-1] + noise.T, x[:, -1], y[:, -1])
+    key_white, key_rest = jax.random.split(key)
+    white = variates.normal(key_white, (task.d + 1, task.n, size), task.dtype)
+    return _batch(key_rest, white, task, active)
 
 
 def sample_moments(key: Array, task: LinearTask) -> tuple[Array, Array, Array]:
     """(second_moment [e, e], x_query [d], y_query []) of one prompt, without drawing its tokens.
 
-    The batch of one of ``sample_moments_batch``, which draws many at once sooner than a ``vmap``.
+    A batch of one of ``sample_moments_batch``, which for many costs less than a ``vmap`` of this.
     """
-    second_moment, x_query, y_query = sample_moments_batch(key, task, 1)
-    return second_moment[..., 0], x_query[..., 0], y_query[0]
+    second_moments, x_queries, y_queries = sample_moments_batch(key, task, 1)
+    return second_moments[..., 0], x_queries[..., 0], y_queries[0]
 
 
 def sample_moments_batch(key: Array, task: LinearTask, size: int) -> tuple[Array, Array, Array]:
-    """(second_moments [e, e, B], x_queries [d, B], y_queries [B]) of prompts without their tokens.
+    """(second_moments [e, e, B], x_queries [d, B], y_queries [B]): the law of ``sample``, at a cost
+    that does not depend on n.
 
     With z_i = [x_i, ε_i], Σ_i z_i z_iᵀ is Wishart: C B Bᵀ Cᵀ, where C = diag(Λ^{1/2}, σ) and B is
-    Bartlett's factor, e × min(n, e), lower trapezoidal, χ_{n-j} on the diagonal and N(0, 1) below
-    (Bartlett 1933). A shear [x, ε] → [x, w·x + ε] turns it into n S_0. The law is that of
-    ``sample``, the cost does not depend on n.
+    Bartlett's factor. A shear [x, ε] → [x, w·x + ε] turns it into n S_0.
     """
     check_at_least(size, "size")
-    key_normal, key_chi, key_weights = jax.random.split(key, 3)
-    n, d = task.n, task.d
-    rank = min(n, d + 1)
-    below = [min(i, rank) for i in range(d + 1)]  # entries of each row before the diagonal
-    normal = jax.random.normal(key_normal, (sum(below) + d, size), task.dtype)
-    chi = variates.chi(key_chi, n - jnp.arange(rank), size, normal.dtype)
-    *rows, x_queries = jnp.split(normal, np.cumsum(below))
-    zeros = jnp.zeros((rank, size), normal.dtype)
-    factor = jnp.stack(
-        [jnp.concatenate([row, chi[i : i + 1], zeros[i + 1 :]]) for i, row in enumerate(rows)]
-    )  # [e, rank, B]
-    covariates = factor[:d]
-    if task.covariance is not None:
-        root = _root(task.covariance).astype(normal.dtype)
-        x_queries = root @ x_queries
-        covariates = (root @ covariates.reshape(d, -1)).reshape(covariates.shape)
-    weights = _sample_weights(key_weights, task, size)
-    labels = _inner(weights, covariates)
-    labels = labels + jnp.asarray(task.noise_std, normal.dtype) * factor[d]
-    factor = jnp.concatenate([covariates, labels[None]])
-    factor = jax.lax.optimization_barrier(factor)
-    second_moments = sum(factor[:, None, k] * factor[None, :, k] for k in range(rank)) / n
-    second_moments = jax.lax.optimization_barrier(second_moments)
-    return second_moments, x_queries, _inner(weights, x_queries)
+    key_white, key_rest = jax.random.split(key)
+    white = variates.wishart_factor(key_white, task.n, task.d + 1, size, task.dtype)
+    batch = _batch(key_rest, white, task)  # its demonstrations are the columns of the factor
+    second_moments = white.shape[1] / task.n * prompts.second_moments(batch)
+    return second_moments, batch.x_query.T, batch.y_query
 
 
-def _inner(weights: Array, covariates: Array) -> Array:  # [d, B], [d, ..., B] -> [..., B]
+def _batch(key: Array, white: Array, task: LinearTask, active: ArrayLike | None = None) -> Prompt:
+    """The prompts whose demonstrations [x, ε] are, before colours and labels, N(0, 1) [e, n, B]."""
+    key_query, key_weights = jax.random.split(key)
+    size = white.shape[-1]
+    weights = _batch_weights(key_weights, task, size, active)
+    x = _coloured(white[:-1], task)
+    y = _inner(weights, x) + jnp.asarray(task.noise_std, white.dtype) * white[-1]
+    x_queries = _coloured(variates.normal(key_query, (task.d, size), white.dtype), task)
+    y_queries = _inner(weights, x_queries)
+    if active is not None:  # the labels are right: weights beyond are 0
+        x, x_queries = _cut(x, active), _cut(x_queries, active)
+    return Prompt(x.transpose(2, 1, 0), y.T, x_queries.T, y_queries)
+
+
+def _coloured(white: Array, task: LinearTask) -> Array:  # [d, ...] -> the same, Λ^{1/2} times it
+    if task.covariance is None:
+        return white
+    root = _root(task.covariance).astype(white.dtype)
+    return (root @ white.reshape(task.d, -1)).reshape(white.shape)
+
+
+def _inner(weights: Array, x: Array) -> Array:  # [d, B], [d, ..., B] -> [..., B]
     """w·x for every prompt, written out: on CPU a sum over the first axis is far slower."""
-    weights = jnp.expand_dims(weights, range(1, covariates.ndim - 1))
-    return sum(w * x for w, x in zip(weights, covariates, strict=True))
+    weights = jnp.expand_dims(weights, range(1, x.ndim - 1))
+    return sum(w * row for w, row in zip(weights, x, strict=True))
+
+
+def _cut(rows: Array, active: ArrayLike) -> Array:  # [d, ...] -> the same, 0 beyond the active
+    places = jnp.arange(len(rows)).reshape(-1, *[1] * (rows.ndim - 1))
+    return jnp.where(places < active, rows, 0)
 
 
 def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Array:  # [d]
@@ -147,12 +139,11 @@ def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None
     return _weights(values, support, task, active)
 
 
-def _sample_weights(
+def _batch_weights(
     key: Array, task: LinearTask, size: int, active: ArrayLike | None = None
 ) -> Array:  # [d, B]
-    """``sample_weights`` for a batch."""
     key_values, key_support = jax.random.split(key)
-    values = jax.random.normal(key_values, (task.d, size), task.dtype)
+    values = variates.normal(key_values, (task.d, size), task.dtype)
     support = None
     if task.sparsity is not None:
         support = variates.subsets(key_support, task.d, size, task.sparsity, active)
@@ -162,9 +153,7 @@ def _sample_weights(
 def _weights(
     values: Array, support: Array | None, task: LinearTask, active: ArrayLike | None
 ) -> Array:  # [d] or [d, B]
-    def column(vector: Array) -> Array:
-        return vector.reshape(-1, *[1] * (values.ndim - 1))
-
+    """w from N(0, 1) and the places of its non-zeros."""
     if task.signal == "flat":
         values = jnp.where(values < 0, -1, 1).astype(values.dtype)
     if support is not None:
@@ -173,8 +162,9 @@ def _weights(
         values = _root(task.task_covariance).astype(values.dtype) @ values
     weights = jnp.asarray(task.weight_std, values.dtype) * values
     if task.prior_mean is not None:
-        weights = weights + column(task.prior_mean.astype(values.dtype))
-    return weights if active is None else jnp.where(column(jnp.arange(task.d)) < active, weights, 0)
+        mean = task.prior_mean.astype(values.dtype)
+        weights = weights + (mean if values.ndim == 1 else mean[:, None])
+    return weights if active is None else _cut(weights, active)
 
 
 def _places(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [d]
