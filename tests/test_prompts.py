@@ -11,7 +11,7 @@ from lsa_lab import prompts
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt
-from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.tasks.linear import LinearTask, sample, sample_batch
 
 TASK = LinearTask(n=6, d=3, noise_std=0.5)
 
@@ -36,6 +36,15 @@ def test_interleaved_tokens_are_each_covariate_and_then_its_label():
     np.testing.assert_array_equal(rows[1::2, -1], prompt.y)
     assert not rows[::2, -1].any()
     assert not rows[1::2, :-1].any()
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-5)])
+def test_the_moments_of_a_batch_are_those_of_its_prompts(dtype, tolerance):
+    batch = jax.jit(lambda key: sample_batch(key, TASK.replace(dtype=dtype), 7))(jax.random.key(4))
+    expected = jax.vmap(prompts.second_moment, out_axes=-1)(batch)
+    np.testing.assert_allclose(
+        jax.jit(prompts.second_moments)(batch), expected, rtol=tolerance, atol=tolerance
+    )
 
 
 def test_a_normalised_prompt_has_unit_squares_and_a_moment_of_bounded_trace():

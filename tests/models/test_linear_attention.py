@@ -60,6 +60,26 @@ def test_every_token_gains_the_sum_over_the_keys_it_may_read(keys, normalise, nu
     np.testing.assert_allclose(trace.stream, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-5)])
+@pytest.mark.parametrize("num_tokens", [3, 20, 24])  # few: by scores, and just so; by the moment
+@pytest.mark.parametrize("keys", ["demonstrations", "all"])
+def test_wide_tokens_gain_the_same_sum_by_scores_and_by_the_moment(
+    keys, num_tokens, dtype, tolerance
+):
+    params, tokens = draw(num_tokens, d=19)
+    params = jax.tree.map(lambda leaf: leaf / 5, params)
+    expected = written_out(params, tokens, keys, True)
+    narrow = jax.tree.map(lambda leaf: leaf.astype(dtype), (params, tokens))
+    trace = forward(*narrow, keys=keys)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(trace.stream, expected, rtol=tolerance, atol=tolerance * scale)
+    program = str(
+        jax.make_jaxpr(functools.partial(linear_attention.forward, keys=keys))(params, tokens)
+    )
+    num_keys = num_tokens if keys == "all" else num_tokens - 1
+    assert (f"[3,{num_tokens},{num_keys}]" in program) == (num_keys <= 20)
+
+
 @pytest.mark.parametrize("num_tokens", [2, 32, 34, 70])
 @pytest.mark.parametrize("keys", KEYS)
 def test_attention_and_values_explain_what_every_head_writes(keys, num_tokens):

@@ -51,6 +51,9 @@ def test_batched_predictions_are_those_of_the_tokens(d, n):
     expected = jax.jit(jax.vmap(from_tokens))(batch)
     batched = jax.jit(moments.predictions)(params, batch)
     np.testing.assert_allclose(batched, expected, rtol=1e-10, atol=1e-12)
+    second_moments = prompts.second_moments(batch)
+    batched = moments.predictions_from_moments(params, second_moments, batch.x_query.T)
+    np.testing.assert_allclose(batched, expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("num_layers", [1, 2, 4])

@@ -5,7 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.tasks.linear import LinearTask, sample, sample_weights
+from lsa_lab.prompts import second_moment
+from lsa_lab.tasks.linear import (
+    LinearTask,
+    sample,
+    sample_batch,
+    sample_moments,
+    sample_moments_batch,
+    sample_weights,
+)
 
 PROMPTS = 4000
 
@@ -45,6 +53,37 @@ def test_second_moments_are_those_of_the_task():
     spread = float(jnp.trace(covariance) + mean @ covariance @ mean)  # E wwᵀ = I + w0 w0ᵀ
     assert within(np.asarray(prompts.y_query) ** 2, spread)
     assert within(np.asarray(prompts.y[:, 0]) ** 2, spread + 0.3**2)
+
+
+def draw_flat(task, active=None, count=PROMPTS):
+    draw = jax.jit(lambda key, active: sample_batch(key, task, count, active))
+    return jax.device_get(draw(jax.random.key(3), active))
+
+
+def test_a_flat_batch_keeps_the_active_coordinates_and_counts_the_support_among_them():
+    batch = draw_flat(LinearTask(3, 6, sparsity=2, signal="flat"), active=4)
+    assert not batch.x[..., 4:].any()
+    assert not batch.x_query[:, 4:].any()
+    assert within(batch.y_query**2, 2)  # two coordinates of variance 1, weights ± 1
+    assert not within(batch.y_query**2, 2.3)
+
+
+def test_moments_of_a_flat_batch_are_those_of_its_tokens_where_it_draws_these():
+    task = LinearTask(5, 3, noise_std=0.3, covariance=2 * jnp.eye(3), prior_mean=jnp.ones(3))
+    batch = draw_flat(task, count=9)
+    drawn_as_moments = jax.jit(lambda key: sample_moments_batch(key, task, 9))(jax.random.key(3))
+    expected = jax.vmap(second_moment, out_axes=-1)(batch), batch.x_query.T, batch.y_query
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), drawn_as_moments, expected
+    )
+
+
+def test_moments_of_one_prompt_are_a_batch_of_one():
+    task = LinearTask(50, 3, noise_std=0.3)
+    single = jax.jit(lambda key: sample_moments(key, task))(jax.random.key(0))
+    batch = jax.jit(lambda key: sample_moments_batch(key, task, 1))(jax.random.key(0))
+    for a, b in zip(single, batch, strict=True):
+        np.testing.assert_array_equal(a, b[..., 0])
 
 
 def test_labels_without_noise_lie_on_one_hyperplane_with_the_target():

@@ -1,7 +1,8 @@
 """Bartlett: second moments sampled without tokens are distributed as those of tokens.
 
-Sides: ``sample_moments``; ``sample``. Means and second moments agree to 5 standard errors of their
-difference; distributions agree in simultaneous Dvoretzky-Kiefer-Wolfowitz bands.
+Sides: ``sample_moments_batch`` and, of a flat batch of tokens, ``sample_batch``; ``sample``. Means
+and second moments agree to 5 standard errors of their difference; distributions agree in
+simultaneous Dvoretzky-Kiefer-Wolfowitz bands.
 """
 
 import functools
@@ -13,29 +14,31 @@ import numpy as np
 import pytest
 
 from lsa_lab import prompts
-from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
+from lsa_lab.tasks.linear import LinearTask, sample, sample_batch, sample_moments_batch
 
 DRAWS = 100_000
 COVARIANCE = np.array([[1.0, 0.3, -0.2], [0.3, 0.7, 0.1], [-0.2, 0.1, 1.5]])
 TASKS = {
-    "many": LinearTask(7, 3, noise_std=0.5, covariance=COVARIANCE, prior_mean=np.arange(3.0)),
+    "many": LinearTask(9, 3, noise_std=0.5, covariance=COVARIANCE, prior_mean=np.arange(3.0)),
     "few": LinearTask(3, 4, sparsity=2, noise_std=0.3),
     "square": LinearTask(4, 3, signal="flat"),
 }
 names = pytest.mark.parametrize("name", TASKS)
+ways = pytest.mark.parametrize("way", ["moments", "batch"])
 
 
 @functools.partial(jax.jit, static_argnames="way")
 def draw(key, task, way):  # [draws, e, e], [draws, d], [draws]
-    def prompt_moments(key):
-        if way == "moments":
-            return sample_moments(key, task)
-        prompt = sample(key, task)
-        if way == "signs":
-            prompt = prompt.replace(x=jnp.sign(prompt.x))
-        return prompts.second_moment(prompt), prompt.x_query, prompt.y_query
-
-    return jax.vmap(prompt_moments)(jax.random.split(key, DRAWS))
+    if way == "moments":
+        moment, x_query, y_query = sample_moments_batch(key, task, DRAWS)
+        return jnp.moveaxis(moment, -1, 0), x_query.T, y_query
+    if way == "batch":
+        batch = sample_batch(key, task, DRAWS)
+    else:
+        batch = jax.vmap(lambda key: sample(key, task))(jax.random.split(key, DRAWS))
+    if way == "signs":
+        batch = batch.replace(x=jnp.sign(batch.x))
+    return jax.vmap(prompts.second_moment)(batch), batch.x_query, batch.y_query
 
 
 @functools.cache
@@ -83,14 +86,16 @@ def leaves_a_band(first, second, probability=1e-6):
     return False
 
 
+@ways
 @names
-def test_means_and_second_moments_agree(name):
-    assert worst_error(entries(batch(name, "moments")), entries(batch(name, "tokens"))) < 5
+def test_means_and_second_moments_agree(name, way):
+    assert worst_error(entries(batch(name, way)), entries(batch(name, "tokens"))) < 5
 
 
+@ways
 @names
-def test_distributions_agree(name):
-    assert not leaves_a_band(marginals(batch(name, "moments")), marginals(batch(name, "tokens")))
+def test_distributions_agree(name, way):
+    assert not leaves_a_band(marginals(batch(name, way)), marginals(batch(name, "tokens")))
 
 
 def test_control_one_percent_of_variance_is_caught():
