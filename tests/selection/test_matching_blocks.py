@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lsa_lab.selection.gradient_matching import match, match_blocks
 from lsa_lab.selection.gradient_matching import blocks as streamed
+from lsa_lab.selection.gradient_matching import match, match_blocks
 
 
 def draw(m=60, p=7, seed=0, dtype=np.float64):
