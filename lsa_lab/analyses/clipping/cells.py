@@ -55,9 +55,9 @@ def averages(
     batch = jax.device_put(batch, NamedSharding(mesh, _ALL))
     parts, places = [], [np.zeros(0, int)]
     for first, rows in _groups(table, _COMPILED / (num_runs * num_prompts)):
-        some = _padded({name: masks[rows] for name, masks in table.items()}, mesh.shape["edits"])
+        part = _padded({name: masks[rows] for name, masks in table.items()}, mesh.shape["edits"])
         options = {"risk": risk, "shots": shots, "shorten": shorten, "mesh": mesh, "first": first}
-        parts.append((_loops(models, some, batch, **options), len(rows)))
+        parts.append((_loops(models, part, batch, **options), len(rows)))
         places.append(rows)
     back = np.argsort(np.concatenate(places))
 
@@ -87,8 +87,8 @@ def errors_after(
     table = _padded(table, together)
     parts = []
     for start in range(0, num_edits, together):
-        some = {name: masks[start : start + together] for name, masks in table.items()}
-        parts.append(_each(*shared, some, risk=risk, mesh=mesh))
+        part = {name: masks[start : start + together] for name, masks in table.items()}
+        parts.append(_each(*shared, part, risk=risk, mesh=mesh))
     return np.concatenate([np.asarray(part) for part in parts])[:num_edits]
 
 
