@@ -47,6 +47,7 @@ def _linear_case(name: str, sizes: dict, steps: dict[str, dict], **more) -> Case
     title = "linear attention, n {n}, d {d}, L {layers}, batch {batch}".format(**sizes)
     forms = {
         "ours": "linear:ours",
+        "ours, one device": "linear:ours",
         "ours, by forward": "linear:ours_forward",
         "ours, moments drawn": "linear:ours_moments",
         "plain JAX": "linear:plain",
@@ -117,6 +118,7 @@ CASES = (
         W1,
         {
             "ours": dict(chunk=100),
+            "ours, one device": dict(chunk=100, shards=1),
             "ours, by forward": dict(chunk=30),
             "plain JAX": dict(steps=25),
             "torch": dict(steps=40),
@@ -261,12 +263,12 @@ CASES = (
     Case(
         "habits",
         "at W1's sizes, what docs/performance.md advises and the other way",
-        W1 | dict(runs=8),
+        W1,
         {"ours": "linear:ours_habits", "ours, the other way": "linear:ours_habits"},
-        (Work(0),) * 3,
+        (Work(0),) * 2,
         "ms",
         {"ours": dict(other=False), "ours, the other way": dict(other=True)},
-        points=("compiler options", "prompts drawn flat", "8 runs by lax.map"),
+        points=("compiler options", "prompts drawn flat"),
     ),
 )
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}

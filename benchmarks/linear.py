@@ -22,17 +22,17 @@ SCALE = 0.02  # of the first weights
 
 def ours(n: int, d: int, layers: int, batch: int, runs: int | None = None, **how) -> Form:
     """Prompts drawn, predictions in the form that the library chooses."""
-    return by_fit(loss, prompts_of(n, d, batch), weights(layers, d, runs), runs, **how)
+    return by_fit(loss, prompts_of(n, d), batch, weights(layers, d, runs), runs, **how)
 
 
 def ours_forward(n: int, d: int, layers: int, batch: int, **how) -> Form:
     """The model for one prompt, vmapped: what one writes who looks inside."""
-    return by_fit(loss_by_forward, prompts_of(n, d, batch), weights(layers, d), **how)
+    return by_fit(loss_by_forward, prompts_of(n, d), batch, weights(layers, d), **how)
 
 
 def ours_moments(n: int, d: int, layers: int, batch: int, **how) -> Form:
     """Second moments drawn in the place of prompts: the cost does not depend on n."""
-    return by_fit(loss_by_moments, moments_of(n, d, batch), weights(layers, d), **how)
+    return by_fit(loss_by_moments, moments_of(n, d), batch, weights(layers, d), **how)
 
 
 def ours_gradient(d: int, layers: int, batch: int, lengths: list[int]) -> Form:
@@ -56,50 +56,47 @@ def ours_growth(places: list[dict], by: str) -> Form:
         return jax.value_and_grad(read)(params, draw(key))
 
     def pair(n, d, layers, batch):
-        return partial(step, draws(n, d, batch)), (weights(layers, d), jax.random.key(0))
+        return partial(step, draws(n, d)(batch)), (weights(layers, d), jax.random.key(0))
 
     pairs = [pair(**place) for place in places]
     units = [max(2, 4000 // place["batch"]) for place in places]
     return functions(*pairs, options=moments.compiler_options(), units=units)
 
 
-def ours_habits(n: int, d: int, layers: int, batch: int, runs: int, other: bool) -> Form:
+def ours_habits(n: int, d: int, layers: int, batch: int, other: bool) -> Form:
     """What docs/performance.md advises, or its other way: the gradient with ``compiler_options``
-    or without, it and its prompts drawn flat or by vmap, those of several runs by lax.map or vmap.
-    """
-    params, many = weights(layers, d), weights(layers, d, runs)
+    or without, and drawing its prompts flat or by vmap."""
+    params = weights(layers, d)
     given, key = fixed(n, d, batch), jax.random.key(0)
     slope = partial(jax.grad(loss), batch=given)
-    flat, draw = prompts_of(n, d, batch), partial(sample, task=LinearTask(n, d, dtype=jnp.float32))
+    flat, draw = prompts_of(n, d)(batch), partial(sample, task=LinearTask(n, d, dtype=jnp.float32))
 
     def draw_flat_or_by_vmap(key):
         batch_of_key = jax.vmap(draw)(jax.random.split(key, batch)) if other else flat(key)
         return jax.grad(loss)(params, batch_of_key)
 
-    def of_runs(many):
-        return jax.vmap(slope)(many) if other else jax.lax.map(slope, many)
-
     options = moments.compiler_options()
     pairs = [
         jax.jit(slope, compiler_options=None if other else options),
         jax.jit(draw_flat_or_by_vmap, compiler_options=options),
-        jax.jit(of_runs, compiler_options=options),
     ]
-    given = (params, key, many)
+    given = (params, key)
     turn = calls(
-        *map(partial, pairs, given), units=(units := [100, 50, 20]), wait=jax.block_until_ready
+        *map(partial, pairs, given), units=(units := [100, 50]), wait=jax.block_until_ready
     )
-    return Form(turn, units, lambda: [None] * 3)
+    return Form(turn, units, lambda: [None] * 2)
 
 
-def prompts_of(n: int, d: int, batch: int) -> Callable:
-    """key -> a batch of prompts."""
-    return partial(sample_batch, task=LinearTask(n, d, dtype=jnp.float32), size=batch)
+def prompts_of(n: int, d: int) -> Callable:
+    """size -> key -> a batch of prompts."""
+    task = LinearTask(n, d, dtype=jnp.float32)
+    return lambda size: partial(sample_batch, task=task, size=size)
 
 
-def moments_of(n: int, d: int, batch: int) -> Callable:
-    """key -> second moments [e, e, B], queries [d, B] and their labels [B]."""
-    return partial(sample_moments_batch, task=LinearTask(n, d, dtype=jnp.float32), size=batch)
+def moments_of(n: int, d: int) -> Callable:
+    """size -> key -> second moments [e, e, B], queries [d, B] and their labels [B]."""
+    task = LinearTask(n, d, dtype=jnp.float32)
+    return lambda size: partial(sample_moments_batch, task=task, size=size)
 
 
 def loss(params, batch):
@@ -188,7 +185,7 @@ def weights(layers: int, d: int, runs: int | None = None) -> linear_attention.Pa
 
 def fixed(n: int, d: int, batch: int) -> prompts.Prompt:
     """A batch that all forms are given."""
-    return jax.jit(prompts_of(n, d, batch))(jax.random.key(2))
+    return jax.jit(prompts_of(n, d)(batch))(jax.random.key(2))
 
 
 def repeats(lengths: list[int]) -> list[int]:

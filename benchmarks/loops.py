@@ -1,5 +1,6 @@
 """The two loops that training is timed in: `fit`, and the one that a careful newcomer writes."""
 
+import math
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -20,31 +21,36 @@ def versions() -> str:
 
 def by_fit(
     loss: Callable,
-    sample: Callable,
+    sample_of: Callable,
+    batch: int,
     params: Any,
     runs: int | None = None,
     *,
     chunk: int,
     chunks: int = 3,
+    shards: int | None = None,
     **how: Any,
 ) -> Form:
     """Steps of ``fit`` as a user calls it: each turn is one call, whose first chunk isn't counted.
 
-    With ``runs`` a step is one of all runs; every leaf of ``params`` then has that axis in front.
+    A single run's batch is split over the devices. With ``runs`` a step is one of all runs; every
+    leaf of ``params`` then has that axis in front. ``sample_of(size)`` draws a batch from a key.
     """
-    steps = chunk * chunks
+    if shards is None:
+        shards = math.gcd(batch, len(jax.local_devices())) if runs is None else 1
+    steps, sample = chunk * chunks, sample_of(batch // shards)
     training = Training(loss=loss, sample=sample, optimizer=optax.adam(RATE), steps=steps)
     key = jax.random.key(1)
     keys = key if runs is None else jax.random.split(key, runs)
 
     def turn() -> list[Spent]:
         clock = Clock()
-        run = fit(training, params, keys, chunk=chunk, progress=clock, **how)
+        run = fit(training, params, keys, chunk=chunk, shards=shards, progress=clock, **how)
         assert "diverged" not in str(run.status), run.status
         return [clock.spent(steps - chunk)]
 
     single = params if runs is None else jax.tree.map(lambda leaf: leaf[0], params)
-    return Form(turn, [steps], lambda: [step_flops(loss, sample, single) * (runs or 1)])
+    return Form(turn, [steps], lambda: [step_flops(loss, sample_of(batch), single) * (runs or 1)])
 
 
 def by_hand(loss: Callable, sample: Callable, params: Any, runs: int = 1, *, steps: int) -> Form:

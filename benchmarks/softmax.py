@@ -32,7 +32,10 @@ def ours(
     """``transformer.predictions`` of a batch, or ``prefix_predictions``."""
     config = config_of(causal, n, d, layers, width, heads)
 
-    draw = partial(sample_batch, task=LinearTask(n, d, dtype=jnp.float32), size=batch)
+    task = LinearTask(n, d, dtype=jnp.float32)
+
+    def draws(size):
+        return partial(sample_batch, task=task, size=size)
 
     def loss(params, batch):
         if not causal:
@@ -43,7 +46,7 @@ def ours(
         return jnp.mean((transformer.prefix_predictions(params, tokens, config) - targets) ** 2)
 
     params = jax.jit(partial(transformer.init, config=config, dtype=jnp.float32))(jax.random.key(0))
-    return by_fit(loss, draw, params, **how)
+    return by_fit(loss, draws, batch, params, **how)
 
 
 def plain(
