@@ -47,7 +47,7 @@ def _linear_case(name: str, sizes: dict, steps: dict[str, dict], **more) -> Case
     title = "linear attention, n {n}, d {d}, L {layers}, batch {batch}".format(**sizes)
     forms = {
         "ours": "linear:ours",
-        "ours, one device": "linear:ours",
+        "ours, 2 shards": "linear:ours",
         "ours, by forward": "linear:ours_forward",
         "ours, moments drawn": "linear:ours_moments",
         "plain JAX": "linear:plain",
@@ -118,7 +118,7 @@ CASES = (
         W1,
         {
             "ours": dict(chunk=100),
-            "ours, one device": dict(chunk=100, shards=1),
+            "ours, 2 shards": dict(chunk=100, shards=2),
             "ours, by forward": dict(chunk=30),
             "plain JAX": dict(steps=25),
             "torch": dict(steps=40),

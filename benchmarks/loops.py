@@ -1,6 +1,5 @@
 """The two loops that training is timed in: `fit`, and the one that a careful newcomer writes."""
 
-import math
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -28,16 +27,14 @@ def by_fit(
     *,
     chunk: int,
     chunks: int = 3,
-    shards: int | None = None,
+    shards: int = 1,
     **how: Any,
 ) -> Form:
     """Steps of ``fit`` as a user calls it: each turn is one call, whose first chunk isn't counted.
 
-    A single run's batch is split over the devices. With ``runs`` a step is one of all runs; every
-    leaf of ``params`` then has that axis in front. ``sample_of(size)`` draws a batch from a key.
+    With ``runs`` a step is one of all runs; every leaf of ``params`` then has that axis in front.
+    ``sample_of(size)`` draws a batch of that size from a key, one for each shard.
     """
-    if shards is None:
-        shards = math.gcd(batch, len(jax.local_devices())) if runs is None else 1
     steps, sample = chunk * chunks, sample_of(batch // shards)
     training = Training(loss=loss, sample=sample, optimizer=optax.adam(RATE), steps=steps)
     key = jax.random.key(1)
