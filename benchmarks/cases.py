@@ -87,7 +87,10 @@ def _growth(by: str, more: dict[str, tuple[int, ...]]) -> Case:
     changed = [{}, *({name: value} for name, values in more.items() for value in values)]
     places = [W1 | change for change in changed]
     normals = [(p["n"] + 2) * p["d"] if by == "prompts" else (p["d"] + 2) ** 2 for p in places]
-    work = [flops.linear_attention(p["n"], p["d"], p["layers"]) for p in places]
+    lengths = [p["n"] if by == "prompts" else p["d"] + 1 for p in places]  # rows of the factor
+    work = [
+        flops.linear_attention(n, p["d"], p["layers"]) for n, p in zip(lengths, places, strict=True)
+    ]
     return Case(
         f"growth, {by}",
         f"{by} drawn, their loss and its gradient: W1, and one of its sizes changed",
