@@ -90,4 +90,4 @@ def subsets(
         scores = jnp.where(places < active, scores, jnp.uint32(1 << 30))
     after = [(i < places).astype(scores.dtype) for i in range(d)]  # an equal score there is higher
     lower = [scores[i, None] < scores + after[i] for i in range(d)]
-    return sum(mask.astype(jnp.int32) for mask in lower) < sparsity
+    return jnp.asarray(sum(mask.astype(jnp.int32) for mask in lower)) < sparsity

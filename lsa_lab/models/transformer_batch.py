@@ -74,8 +74,11 @@ def _layer(layer: Params, gate: Array, stream: Array, tokens: slice, config: Con
         rows = stream
         if config.norm:
             rows = layer_norm(rows, layer.mlp_norm_scale, layer.mlp_norm_offset)
-        hidden = gelu(project(rows, layer.mlp_in) + layer.mlp_in_bias[None])
-        stream = _kept(stream + project(hidden, layer.mlp_out) + layer.mlp_out_bias[None])
+        w_in, b_in, w_out, b_out = given(
+            layer.mlp_in, layer.mlp_in_bias, layer.mlp_out, layer.mlp_out_bias
+        )
+        hidden = gelu(project(rows, w_in) + b_in[None])
+        stream = _kept(stream + project(hidden, w_out) + b_out[None])
     return stream.reshape(batch, -1, width)
 
 

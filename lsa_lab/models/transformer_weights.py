@@ -129,7 +129,9 @@ def check_params(params: Params, config: Config) -> None:
     )
 
 
-def check_inputs(params: Params, tokens: Array, config: Config, head_fill: Array | None) -> None:
+def check_inputs(
+    params: Params, tokens: Array | jax.ShapeDtypeStruct, config: Config, head_fill: Array | None
+) -> None:
     """Raise unless the arrays that ``transformer.forward`` is given fit together."""
     chex.assert_rank(
         tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"

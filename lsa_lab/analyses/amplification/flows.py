@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import chex
 import jax
@@ -136,10 +137,11 @@ def _merged(
     """The weights, heads gated, where the moment carries the flow and is the shorter way."""
     exact = {"keys": "demonstrations", "normalise": True}
     options: dict = exact
-    if isinstance(forward, functools.partial) and not forward.args:
-        forward, options = forward.func, exact | forward.keywords
+    inner: Any = forward
+    if isinstance(inner, functools.partial) and not inner.args:
+        inner, options = inner.func, exact | inner.keywords
     mask = options.get("head_mask")
-    merged = forward is linear_attention.forward and isinstance(params, linear_attention.Params)
+    merged = inner is linear_attention.forward and isinstance(params, linear_attention.Params)
     if not merged or {name: options[name] for name in options if name != "head_mask"} != exact:
         return None
     num_layers, num_heads, e, _ = params.w_kq.shape
