@@ -1,4 +1,4 @@
-"""Cells of a grid, computed one after the other, each kept before the next is begun.
+"""Cells of a grid, computed one after the other, each kept as soon as it is computed.
 
     cells = [clipping.Edit(layer, "mlp", rate) for layer in range(30) for rate in (0.5, 0.9)]
     scores = grid(cells, judge, folder, facts={"weights": checkpoints.digest(params)})
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -33,8 +34,9 @@ def grid(
     judge returns depends on the cell and on nothing that happened before: then the same call,
     repeated after any end, goes on where it stood, to the same numbers. ``facts`` are what the
     numbers rest on beside the cell; a folder with others is refused. ``progress(done, all)`` is
-    called at the start and after each cell. Several processes (``hosts``) share the cells, and all
-    of them return the same; the first reports on its share.
+    called at the start and after each cell. Arrays that a device is still busy with are kept when
+    the next cell is begun: no device waits for the file of the cell before. Several processes
+    (``hosts``) share the cells, and all of them return the same; the first reports on its share.
     """
     if not cells:
         raise ValueError("no cells: a grid has at least one")
@@ -52,14 +54,29 @@ def grid(
     report = progress if progress and hosts.leads() else lambda done, all_cells: None
     report(done, len(mine))
     with hosts.use(hosts.Alone()):  # a cell is computed by this process alone
-        for name, cell in waiting.items():
-            arrays = {key: np.asarray(value) for key, value in judge(cell).items()}
-            if not all(key.isidentifier() for key in arrays):
-                listed = ", ".join(arrays)
-                raise ValueError(f"judge calls its arrays {listed}: give them plain names")
-            checkpoints.save(files[name], arrays, rests_on | {"cell": name})
-            done += 1
-            report(done, len(mine))
+        ahead: list[tuple[str, Mapping[str, ArrayLike]]] = []  # begun and not yet kept, at most one
+
+        def keep() -> None:
+            nonlocal done
+            while ahead:
+                name, answer = ahead.pop()
+                arrays = {key: np.asarray(value) for key, value in answer.items()}
+                if not all(key.isidentifier() for key in arrays):
+                    listed = ", ".join(arrays)
+                    raise ValueError(f"judge calls its arrays {listed}: give them plain names")
+                checkpoints.save(files[name], arrays, rests_on | {"cell": name})
+                done += 1
+                report(done, len(mine))
+
+        try:
+            for name, cell in waiting.items():
+                answer = judge(cell)
+                keep()
+                ahead.append((name, answer))
+                if all(_is_ready(value) for value in answer.values()):
+                    keep()
+        finally:
+            keep()
     if hosts.count() > 1:
         label = _digest(json.dumps([names, rests_on], sort_keys=True))
         contents = hosts.gather_contents([files[name].read_bytes() for name in mine], label)
@@ -68,6 +85,11 @@ def grid(
                 safe_files.write(file, content)
     rows = {name: _read(path, rests_on | {"cell": name}) for name, path in files.items()}
     return {key: np.stack([rows[name][key] for name in names]) for key in rows[names[0]]}
+
+
+def _is_ready(value: Any) -> bool:
+    """Whether a device has nothing left to do for it."""
+    return not isinstance(value, jax.Array) or value.is_ready()
 
 
 def _read(path: Path, facts: checkpoints.Facts) -> dict[str, np.ndarray]:

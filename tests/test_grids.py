@@ -71,6 +71,28 @@ def test_a_cell_is_computed_once_whoever_asks(tmp_path):
     assert reports == [(2, 9), *((n, 9) for n in range(3, 10))]
 
 
+def test_the_next_cell_is_begun_before_one_that_is_on_its_way_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(grids, "_is_ready", lambda value: False)
+    events = []
+
+    def begun(cell):
+        events.append("begun")
+        return judge(cell)
+
+    def breaking(cell):
+        if len(events) == 2:
+            raise KeyboardInterrupt
+        return begun(cell)
+
+    with pytest.raises(KeyboardInterrupt):
+        grid(CELLS[:4], breaking, tmp_path, progress=lambda *now: None)
+    assert len(list(tmp_path.glob("*.cell"))) == 2  # what was on its way is kept
+    events.clear()
+    rows = grid(CELLS[:4], begun, tmp_path, progress=lambda done, _: events.append(done))
+    assert events == [2, "begun", "begun", 3, 4]
+    same(rows, expected(CELLS[:4]))
+
+
 def test_a_grid_that_breaks_goes_on_where_it_stood(tmp_path):
     calls = itertools.count(1)
 
