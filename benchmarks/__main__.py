@@ -52,7 +52,7 @@ def measured(wanted: list, torch: str, again: bool) -> tuple[dict, list[str]]:
             row = turns.measured(case, torch)
         except (machine.LoadedError, RuntimeError, ValueError) as error:
             failures.append(f"{case.name}: {error}")
-            print(f"{case.name}: not measured", flush=True)
+            print(f"{case.name}: not measured, {error}", flush=True)
             continue
         safe_files.write(kept(case), json.dumps(row | {"identity": identity}).encode())
         results[case.name] = row

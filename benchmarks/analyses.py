@@ -1,6 +1,6 @@
 """Analyses and selection: W7 clips matrices of eight models, W8 a flow, W9 matches gradients."""
 
-from collections.abc import Iterator
+import tempfile
 from functools import partial
 
 import jax
@@ -15,8 +15,7 @@ from lsa_lab import prompts
 from lsa_lab.analyses import amplification, clipping
 from lsa_lab.models import linear_attention, transformer
 from lsa_lab.selection import scores
-from lsa_lab.selection.gradient_matching import match
-from lsa_lab.selection.projection import project
+from lsa_lab.selection.gradient_matching import match, match_blocks
 from lsa_lab.tasks.linear import LinearTask, sample
 
 MODULES = ("w_q", "w_k", "w_v", "w_o", "mlp")
@@ -237,25 +236,16 @@ def plain_swap(centred, chosen):
     return after, jnp.linalg.norm(total), jnp.linalg.norm(centred[after].sum(0))
 
 
-def ours_streamed(m: int, p: int, size: int, block: int, width: int) -> Form:
-    """Gradients that come block by block: projected, then matched."""
-
-    def choose():
-        rows = project(blocks(m, p, block), jax.random.key(0), width)
-        return match(rows, size)
-
+def ours_streamed(m: int, p: int, size: int, block: int) -> Form:
+    """Gradients that lie in a file."""
+    with tempfile.TemporaryFile() as file:  # nobody finds it, and it goes with the process
+        gradients = np.memmap(file, np.float32, "w+", shape=(m, p))
+    rng = np.random.default_rng(0)
+    for i in range(0, m, block):
+        gradients[i : i + block] = rng.standard_normal((block, p), dtype=np.float32)
+    choose = partial(match_blocks, gradients, size)
     return Form(calls(choose, units=[1], wait=jax.block_until_ready), [1])
 
 
 def unstructured(m: int, p: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((m, p), dtype=np.float32)
-
-
-def blocks(m: int, p: int, block: int, d: int = 64) -> Iterator[np.ndarray]:
-    """(w·x - y) x of a linear model at p/d checkpoints w, for ``block`` candidates at a time."""
-    rng = np.random.default_rng(0)
-    checkpoints = rng.standard_normal((d, p // d), dtype=np.float32)
-    for _ in range(0, m, block):
-        x = rng.standard_normal((block, d), dtype=np.float32)
-        residuals = x @ checkpoints - x[:, :1]
-        yield (residuals[:, :, None] * x[:, None]).reshape(block, p)

@@ -17,8 +17,8 @@ Written by `make bench`; do not edit. {when}, {facts}; {versions}; lsa_lab {comm
 - *Ours* is `fit`, `analyses` and `selection` as a user calls them; *plain JAX* is what a careful
   newcomer writes (one prompt, `vmap`, `jit`), in JAX as it comes; *torch* are forms of our own.
 - Other processes took at most {others} of the cores; above {quiet:.0%} a workload is refused.
-- Goals and peers are those of the issue. Peers' own code was measured once on **another machine**,
-  in milliseconds: no ratio is made of them here.
+- Goals were set before. Peers' own code was measured once on **another machine**, in milliseconds:
+  no ratio is made of them here.
 
 {verdict}
 """

@@ -205,7 +205,7 @@ BUILT = {
     "encoder": lambda: softmax.ours(False, **NETWORK, batch=3, chunk=1),
     "clipping": lambda: analyses.ours_clipping(**GRID),
     "plain clipping": lambda: analyses.plain_clipping(**GRID),
-    "streamed": lambda: analyses.ours_streamed(20, 128, 3, 10, 8),
+    "streamed": lambda: analyses.ours_streamed(20, 8, 3, 10),
 }
 
 
