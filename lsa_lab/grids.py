@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -87,9 +86,10 @@ def grid(
     return {key: np.stack([rows[name][key] for name in names]) for key in rows[names[0]]}
 
 
-def _is_ready(value: Any) -> bool:
-    """Whether a device has nothing left to do for it."""
-    return not isinstance(value, jax.Array) or value.is_ready()
+def _is_ready(value: ArrayLike) -> bool:
+    """Whether no device is busy with it."""
+    ready = getattr(value, "is_ready", None)
+    return ready is None or ready()
 
 
 def _read(path: Path, facts: checkpoints.Facts) -> dict[str, np.ndarray]:

@@ -25,6 +25,7 @@ ANNEXES = {
     "provenance": "results",
     "safe_files": "results",
     "statistics": "claims",
+    "side_by_side": "prompts",
     "variates": "prompts",
     "checkpoints": "results",
     "grids": "results",

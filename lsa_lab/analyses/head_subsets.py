@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, check_finite
+from lsa_lab import side_by_side
+from lsa_lab.arguments import check_finite
 
 MAX_SUBSETS = 2**14
 
@@ -73,13 +74,13 @@ def greedy(
     num_heads: int,
     head_counts: tuple[int, ...] | None = None,
     *,
-    together: int = 64,
+    together: int | None = None,
 ) -> Greedy:
     """Remove, again and again, the head of the whole network that is missed least, until one is
     left. One program, ``together`` masks side by side; a removal that ends in NaN or infinity is
     the last to be chosen.
     """
-    check_at_least(together, "together")
+    width = side_by_side.rows(together, 64)
     counts = (num_heads,) * num_layers if head_counts is None else head_counts
     if len(counts) != num_layers or max(counts) != num_heads or min(counts) < 1:
         raise ValueError(
@@ -93,7 +94,7 @@ def greedy(
 
     def remove(mask: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
         candidates = jnp.maximum(mask[None] - every, 0)
-        risks = jax.lax.map(shaped, candidates, batch_size=together)
+        risks = jax.lax.map(shaped, candidates, batch_size=width)
         worst = float(jnp.finfo(risks.dtype).max)
         ranked = jnp.nan_to_num(risks, nan=worst, posinf=worst)
         chosen = jnp.where(mask > 0, ranked, jnp.inf).argmin()

@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, is_concrete
+from lsa_lab import side_by_side
+from lsa_lab.arguments import is_concrete
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
 
 MAX_SUBSETS = 200_000  # subsets that best_subset is willing to try
-_CHUNK = 256  # demonstrations whose flows are formed at once
 
 
 def pick_greedily(
@@ -75,11 +75,13 @@ def flow_joining(params: Params, pool: Array, query: Array, chosen: Array) -> Ar
         second_moment = (together + jnp.outer(token, token)) / (chosen.sum() + 1)
         return -moments.layer_maps(params, second_moment)[1:, -1, :-1] @ query
 
-    return jnp.moveaxis(jax.lax.map(jax.jacrev(predictions), pool, batch_size=_CHUNK), 0, 1)
+    return jnp.moveaxis(
+        jax.lax.map(jax.jacrev(predictions), pool, batch_size=side_by_side.rows(None, 256)), 0, 1
+    )
 
 
 def leave_one_out(
-    error: Callable[[Array], Array], chosen: Array, *, together: int = 256
+    error: Callable[[Array], Array], chosen: Array, *, together: int | None = None
 ) -> Array:  # [m]
     """What each demonstration is worth: error without it minus error with it.
 
@@ -87,7 +89,7 @@ def leave_one_out(
     removal, any other by its addition. error(chosen [m]) -> []; m + 1 of them are computed,
     ``together`` at a time. It is a score for ``pick_greedily`` too: forward selection.
     """
-    check_at_least(together, "together")
+    width = side_by_side.rows(together, 256)
     _check_chosen(chosen)
     now = error(chosen)
     chex.assert_shape(now, (), custom_message="error(chosen) is one number")
@@ -95,7 +97,7 @@ def leave_one_out(
     def changed(i: Array) -> Array:  # []
         return error(chosen.at[i].set(1 - chosen[i]))
 
-    errors = jax.lax.map(changed, jnp.arange(chosen.shape[0]), batch_size=together)
+    errors = jax.lax.map(changed, jnp.arange(chosen.shape[0]), batch_size=width)
     return jnp.where(chosen > 0, errors - now, now - errors)
 
 
@@ -104,7 +106,7 @@ def best_subset(
     m: int,
     size: int,
     *,
-    together: int = 256,
+    together: int | None = None,
 ) -> tuple[Array, Array]:  # [size], []
     """The subset of least error(indices), and that error, among all m choose ``size`` of them.
 
@@ -113,7 +115,7 @@ def best_subset(
     NaN is an error; under jit, where nothing can be raised, it counts as infinite, and if nothing
     is finite the indices are m.
     """
-    check_at_least(together, "together")
+    width = side_by_side.rows(together, 256)
     if not 1 <= size <= m:
         raise ValueError(f"size = {size} of {m} demonstrations: choose 1 to {m}")
     count = math.comb(m, size)
@@ -123,7 +125,7 @@ def best_subset(
             "tried; take a smaller pool, or pick_greedily with leave_one_out as the score"
         )
     subsets = jnp.asarray(_subsets(m, size))
-    errors = jax.lax.map(error, subsets, batch_size=together)
+    errors = jax.lax.map(error, subsets, batch_size=width)
     chex.assert_shape(errors, (count,), custom_message="error(indices) is one number")
     if is_concrete(errors) and np.isnan(errors).any():
         first = np.asarray(subsets)[np.isnan(errors)][0].tolist()

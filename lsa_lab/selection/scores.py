@@ -14,10 +14,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab import side_by_side
 from lsa_lab.arguments import check_at_least, check_finite
 from lsa_lab.models.linear_attention import Params, check_params
-
-_CHUNK = 256  # demonstrations whose derivatives are formed at once
 
 
 def flow_norm(flow: Array) -> Array:  # [m, e] or [m, ..., e] -> [m]
@@ -178,7 +177,9 @@ def encode_flow(params: Params, pool: Array) -> Array:  # [m, e] -> [L, m, e, e]
     e = _matrix(pool).shape[1]
     chex.assert_shape([params.w_kq, params.w_pv], (None, None, e, e))
     slopes = jax.jacfwd(lambda token: _read_row(params, token))  # [L, e, e], ∂e_i last
-    return jnp.moveaxis(jax.lax.map(slopes, pool, batch_size=_CHUNK), 0, 1).swapaxes(-1, -2)
+    return jnp.moveaxis(
+        jax.lax.map(slopes, pool, batch_size=side_by_side.rows(None, 256)), 0, 1
+    ).swapaxes(-1, -2)
 
 
 def _read_row(params: Params, token: Array) -> Array:  # [L, e]

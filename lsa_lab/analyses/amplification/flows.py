@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab import prompts
+from lsa_lab import prompts, side_by_side
 from lsa_lab.arguments import check_at_least
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.models.blocks import gated, head_gates
@@ -109,7 +109,7 @@ def interactions(
     prompt: Prompt,
     sign: float = -1.0,
     *,
-    together: int = 32,
+    together: int | None = None,
 ) -> Array:  # [n, n]
     """∂²ŷ/∂α_i∂α_j = e_iᵀ (∂²ŷ/∂e_i∂e_j) e_j at α = 1, demonstration i entering as α_i e_i.
 
@@ -125,10 +125,10 @@ def interactions(
     def read(gates: Array) -> Array:  # [n] -> []
         return predict(_run(forward, params, prompt, gates[:, None] * demonstrations), sign)
 
-    check_at_least(together, "together")
+    width = side_by_side.rows(together, 32)
     ones = jnp.ones(num, demonstrations.dtype)
     _, product = jax.linearize(jax.grad(read), ones)
-    return jax.lax.map(product, jnp.diag(ones), batch_size=min(num, together))
+    return jax.lax.map(product, jnp.diag(ones), batch_size=min(num, width))
 
 
 def _merged(

@@ -13,19 +13,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, check_finite, is_concrete
+from lsa_lab import side_by_side
+from lsa_lab.arguments import check_finite, is_concrete
 from lsa_lab.models import moments
 
 Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
 
 
-def losses(loss: Loss, head_masks: Array, *, together: int = 64) -> Array:  # [M, L, H] -> [M]
+def losses(
+    loss: Loss, head_masks: Array, *, together: int | None = None
+) -> Array:  # [M, L, H] -> [M]
     """The loss of every mask, in one program, ``together`` of them side by side.
 
-    More than 64 toys would not fit into the caches; of a large model 1 is enough. A mask that keeps
-    no head at all is refused.
+    More than 64 toys, the default on a CPU, would not fit into its caches; of a large model 1 is
+    enough. A mask that keeps no head at all is refused.
     """
-    check_at_least(together, "together")
+    width = side_by_side.rows(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
     options = None
     if is_concrete(head_masks):
@@ -37,11 +40,13 @@ def losses(loss: Loss, head_masks: Array, *, together: int = 64) -> Array:  # [M
                 "that of an empty network, whatever the prompt; keep at least one head"
             )
     return jax.jit(
-        lambda masks: jax.lax.map(loss, masks, batch_size=together), compiler_options=options
+        lambda masks: jax.lax.map(loss, masks, batch_size=width), compiler_options=options
     )(head_masks)
 
 
-def importance(loss: Loss, num_layers: int, num_heads: int, *, together: int = 64) -> Array:
+def importance(
+    loss: Loss, num_layers: int, num_heads: int, *, together: int | None = None
+) -> Array:
     """Δ_{l,h} = loss(all heads but (l,h)) - loss(all heads) [L, H], raw; absent heads get 0.
 
     One program for all L H + 1 masks. Negative where the model is better off without the head.

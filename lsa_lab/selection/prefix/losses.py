@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab import side_by_side
 from lsa_lab.arguments import check_at_least
 from lsa_lab.models.trace import Trace, check_label_slot, predict
 from lsa_lab.tasks.pools import Pool
@@ -70,13 +71,13 @@ def example_gradients(
     checkpoints: Array,  # [C, k, D]
     examples: Any,  # every leaf [m, ...]
     *,
-    together: int = 256,
+    together: int | None = None,
 ) -> Array:  # [m, C·k·D]
     """Every example's ∇loss at every checkpoint, side by side: what ``match`` takes.
 
-    ``together`` examples are differentiated at a time: memory.
+    ``together`` examples, 256 on a CPU, are differentiated at a time: memory.
     """
-    check_at_least(together, "together")
+    width = side_by_side.rows(together, 256)
     checkpoints = jnp.asarray(checkpoints)
     chex.assert_rank(checkpoints, 3, custom_message="checkpoints are [C, k, e]")
 
@@ -86,7 +87,7 @@ def example_gradients(
 
         return jax.vmap(jax.grad(of_prefix))(checkpoints).ravel()
 
-    return jax.lax.map(gradients, examples, batch_size=together)
+    return jax.lax.map(gradients, examples, batch_size=width)
 
 
 def batch_loss(
@@ -108,7 +109,7 @@ def prefix_gradients(
     pool: Pool,
     demonstrations: Array | None = None,  # [n, e]
     *,
-    together: int = 256,
+    together: int | None = None,
 ) -> Array:  # [m, C·k·e]
     """Every example's gradient at every checkpoint, checkpoint after checkpoint."""
     loss = _squared_error(forward, demonstrations)
