@@ -32,8 +32,7 @@ def ours_clipping(
 
     def risk(params, batch):
         tokens = jax.vmap(prompts.tokens)(batch)
-        predicted = jax.vmap(transformer.predict, (None, 0, None))(params, tokens, config)
-        return (predicted - batch.y_query) ** 2
+        return (transformer.predictions(params, tokens, config) - batch.y_query) ** 2
 
     init = jax.vmap(partial(transformer.init, config=config, dtype=jnp.float32))
     params = jax.jit(init)(jax.random.split(jax.random.key(1), seeds))
