@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+_FEW = 64  # demonstrations: above, a sum of so many terms takes long to compile
+
 
 class Prompt(flax.struct.PyTreeNode):
     """Demonstrations (x_i, y_i) and a query whose label is to be predicted."""
@@ -69,9 +71,11 @@ def second_moment(prompt: Prompt) -> Array:  # [e, e]
 def second_moments(batch: Prompt) -> Array:  # [e, e, B]
     """S_0 of every prompt of a batch (leading axis B), which is the last axis of the moments.
 
-    Written out over the demonstrations, and formed once for all readers: on CPU a ``vmap`` of
-    ``second_moment`` takes seven times as long.
+    Written out over the demonstrations while they are few, and formed once for all readers: on CPU
+    a ``vmap`` of ``second_moment`` takes seven times as long at n = 20.
     """
+    if batch.x.shape[1] > _FEW:
+        return jax.lax.optimization_barrier(jax.vmap(second_moment, out_axes=-1)(batch))
     rows = jnp.concatenate([batch.x.transpose(2, 1, 0), batch.y.T[None]])  # [e, n, B]
     rows, n = jax.lax.optimization_barrier(rows), rows.shape[1]
     moments = sum(rows[:, None, i] * rows[None, :, i] for i in range(n)) / n

@@ -38,9 +38,11 @@ def test_interleaved_tokens_are_each_covariate_and_then_its_label():
     assert not rows[1::2, :-1].any()
 
 
+@pytest.mark.parametrize("n", [6, 70])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-5)])
-def test_the_moments_of_a_batch_are_those_of_its_prompts(dtype, tolerance):
-    batch = jax.jit(lambda key: sample_batch(key, TASK.replace(dtype=dtype), 7))(jax.random.key(4))
+def test_the_moments_of_a_batch_are_those_of_its_prompts(dtype, tolerance, n):
+    task = TASK.replace(dtype=dtype, n=n)
+    batch = jax.jit(lambda key: sample_batch(key, task, 7))(jax.random.key(4))
     expected = jax.vmap(prompts.second_moment, out_axes=-1)(batch)
     np.testing.assert_allclose(
         jax.jit(prompts.second_moments)(batch), expected, rtol=tolerance, atol=tolerance
