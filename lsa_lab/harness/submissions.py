@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from lsa_lab import extras, safe_files
@@ -102,7 +103,28 @@ class Worker:
 
     def checkpoint(self) -> Any:
         """What takes its place after SLURM's time limit: the same, which goes on."""
-        return extras.package("submitit", "cluster").helpers.DelayedSubmission(self)
+        return submitit().helpers.DelayedSubmission(self)
+
+
+def submitit() -> ModuleType:
+    """The package, or an ImportError that names its extra; the logging of this process stays as it
+    is: submitit would configure it, which closes the handlers of others, absl's among them."""
+    with _environment("SUBMITIT_LOG_LEVEL", "NOCONFIG"):
+        return extras.package("submitit", "cluster")
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    """The variable inside; a task that is started outside is not given it."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _beside_the_others(submission: Submission, task: Task) -> contextlib.AbstractContextManager:
@@ -131,9 +153,7 @@ def hand_over(submission: Submission, numbers: Sequence[int]) -> None:
 
     Raises what submitit does where the engine refuses them.
     """
-    executor = extras.package("submitit", "cluster").AutoExecutor(
-        submission.folder, cluster=submission.engine
-    )
+    executor = submitit().AutoExecutor(submission.folder, cluster=submission.engine)
     executor.update_parameters(**submission.parameters)
     others = {}
     for flag, value in submission.flags.items():

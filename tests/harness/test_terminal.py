@@ -17,7 +17,7 @@ def screen(monkeypatch):
 
     def columns(count):
         size = os.terminal_size((count, 24))
-        monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda: size)
+        monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda *_, **__: size)
 
     return columns
 

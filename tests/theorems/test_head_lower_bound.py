@@ -38,11 +38,10 @@ def random_layer(seed, k, num_heads, n=5):
 def written_to_query(written, queried, tokens):  # [k]
     """What the layer, as linear attention, writes to the first slots of the query."""
     k = written.shape[1]
-    params = linear_attention.Params(
-        jnp.pad(queried, ((0, 0), (0, 0), (0, 1)))[None],
-        jnp.pad(written, ((0, 0), (0, D + 1 - k), (0, 0)))[None],
-    )
-    return linear_attention.forward(params, tokens).heads[0, :, -1].sum(0)[:k]
+    w_kq = jnp.pad(queried, ((0, 0), (0, 0), (0, 1)))
+    w_pv = jnp.pad(written, ((0, 0), (0, D + 1 - k), (0, 0)))
+    trace = linear_attention.forward(linear_attention.Params(w_kq[None], w_pv[None]), tokens)
+    return trace.heads[0, :, -1].sum(0)[:k]
 
 
 def preprocessed(tokens):  # [d]
@@ -91,18 +90,17 @@ def test_as_many_heads_as_the_rank_write_it(image, seed):
 
 def test_control_with_a_head_less_it_is_not_written():
     tokens = random_layer(0, D, 1)[2]
-    written = written_to_query(*layer(jnp.eye(D), D - 1), tokens)
-    assert np.abs(written - preprocessed(tokens)).max() > 1e-2
+    fewer = layer(jnp.eye(D), D - 1)
+    assert np.abs(written_to_query(*fewer, tokens) - preprocessed(tokens)).max() > 1e-2
 
 
 @given(seed=SEEDS)
 def test_the_coefficients_are_those_of_linear_attention(seed):
     written, queried, tokens = random_layer(seed, K, 4)
-    S = np.array(tokens[:-1].T @ tokens[:-1]) / 5
-    cubic = np.array(head_bound.coefficients(written, queried))
-    stated = np.einsum("abgc,bg,c->a", cubic, np.triu(S), np.array(tokens[-1, :-1]))
-    actual = written_to_query(written, queried, tokens)
-    np.testing.assert_allclose(actual, stated, atol=1e-10 * (1 + np.abs(stated).max()))
+    S, cubic = tokens[:-1].T @ tokens[:-1] / 5, head_bound.coefficients(written, queried)
+    stated = np.einsum("abgc,bg,c->a", cubic, np.triu(S), tokens[-1, :-1])
+    tolerance = 1e-10 * (1 + np.abs(stated).max())
+    np.testing.assert_allclose(written_to_query(written, queried, tokens), stated, atol=tolerance)
 
 
 @each_image

@@ -4,7 +4,6 @@ import argparse
 import shutil
 from collections.abc import Sequence
 
-from lsa_lab import extras
 from lsa_lab.harness import options as command_options
 from lsa_lab.harness import process, resources, submissions
 from lsa_lab.harness.checks import nearest
@@ -72,7 +71,7 @@ def _check_engine(engine: str) -> None:
         best, listed = nearest(engine, ENGINES), ", ".join(ENGINES)
         raise RefusalError(f"unknown engine {engine!r}: nearest {best!r}; there are {listed}")
     try:
-        extras.package("submitit", "cluster")
+        submissions.submitit()
     except ImportError as error:
         raise RefusalError(str(error)) from None
     if engine == "slurm" and not (shutil.which("sbatch") and shutil.which("srun")):
