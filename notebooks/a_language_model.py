@@ -24,7 +24,7 @@ import lsa_lab
 from lsa_lab import lm
 from lsa_lab.analyses import clipping
 from lsa_lab.harness import outcomes, style
-from lsa_lab.harness.folders import last_run
+from lsa_lab.harness.records import last_run
 from lsa_lab.lm import decoder, flow, halts, readings, sources, text, tokens, weights
 from lsa_lab.lm.text import Sentences, Template
 
