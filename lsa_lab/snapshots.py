@@ -72,7 +72,8 @@ def _programs(plan: Plan) -> checkpoints.Facts:
 
 class Store:
     """Where the runs of a plan are kept: in its checkpoint, or where several processes share them,
-    this one's share in a file of its own beside it, until all are joined."""
+    this one's share in a file of its own beside it, until all are joined. A process that no run
+    falls to has none."""
 
     def __init__(self, plan: Plan, checkpoint: str | Path | None, identity: str):
         self.plan, self.share = plan, hosts.share(plan.num_runs, plan.width)
@@ -84,7 +85,8 @@ class Store:
             rows = f"{self.share.start}-{self.share.stop}"
             self._facts_of_share = self._facts | {"share": rows}
             if self._whole:
-                self.file = self._whole.with_name(f"{self._whole.name}.{rows}")
+                share = self._whole.with_name(f"{self._whole.name}.{rows}")
+                self.file = share if len(self.share) else None
 
     def resume(self) -> Snapshot:
         """What the files hold of the share, or its runs before their first step."""
@@ -115,13 +117,14 @@ class Store:
         rows = (steps, snapshot.state, snapshot.history)
         steps, *parts = hosts.gather(rows, self.plan.num_runs, self.plan.width, label)
         snapshot = Snapshot(steps.max(), *parts)
-        if self._whole and self.file:
+        if self._whole:
             if hosts.leads():
                 checkpoints.save(self._whole, snapshot, self._facts)
             hosts.wait(f"{label} is written")
             if not self._whole.exists():  # in this process, which shares no disk with the first
                 checkpoints.save(self._whole, snapshot, self._facts)
-            self.file.unlink(missing_ok=True)
+            if self.file:
+                self.file.unlink(missing_ok=True)
         return snapshot
 
 

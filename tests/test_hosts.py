@@ -8,12 +8,16 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
+import optax
 import pytest
 import shares
 
-from lsa_lab import checkpoints, hosts
+from lsa_lab import checkpoints, hosts, plans, snapshots
+from lsa_lab.training import Training
 
 
 def together(tmp_path, calls, **arguments):
@@ -181,3 +185,14 @@ def test_two_processes_end_with_the_bits_of_one(tmp_path, distributed):
     assert all((tmp_path / f"{index}" / "fit.ckpt").exists() for index in range(2))
     assert (tmp_path / "0" / "log.jsonl").exists()
     assert not (tmp_path / "1" / "log.jsonl").exists()
+
+
+def test_a_process_that_no_run_falls_to_writes_no_share(tmp_path, monkeypatch):
+    """Two of them would write to the same file."""
+    recipe = Training(lambda w, batch: w**2, lambda key: key, optax.sgd(0.1), steps=3)
+    plan = plans.plan(recipe, (jnp.ones(()), jax.random.key(0), None), None, 1, 1, 1)
+    files = []
+    for index in range(3):
+        monkeypatch.setattr(hosts, "_transport", hosts.Folder(tmp_path, index, 3))
+        files.append(snapshots.Store(plan, tmp_path / "fit.ckpt", "").file)
+    assert files == [None, None, tmp_path / "fit.ckpt.0-1"]
