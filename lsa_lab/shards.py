@@ -4,7 +4,6 @@ Each shard's gradient is a call of one program, their mean and the update one of
 runs beside them: a single program for all devices (``shard_map``) has other last bits on one.
 """
 
-import os
 from concurrent.futures import Executor
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab import runs
+from lsa_lab.cores import cores
 from lsa_lab.models import moments
 from lsa_lab.plans import Plan
 
@@ -97,8 +97,7 @@ def places() -> tuple[list[jax.Device], int]:
     local = jax.local_devices()
     if local[0].platform != "cpu":
         return local, len(local)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return local[:1], cores or 1
+    return local[:1], cores()
 
 
 def settled(results: Any) -> Any:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 
 from lsa_lab.cache import cache
+from lsa_lab.cores import cores
 
 MOST_DEVICES = 8
 HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
@@ -92,10 +93,3 @@ def _launched() -> dict | None:
         count, index = int(os.environ[_COUNT]), int(os.environ[_INDEX])
         return {"num_processes": count, "process_id": index} if count > 1 else None
     return {} if any(int(os.environ.get(name, "1")) > 1 for name in _STARTED) else None
-
-
-def cores() -> int:
-    """The cores that this process may use, which in a container are fewer than the machine's."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Tasks handed to SLURM or to this machine by submitit: what each is, and where it stands.
+"""Tasks handed to SLURM or to this machine by submitit: what each is, and what its process does.
 
 A submission is a folder of the cache, ``submitted/DATE``. In it ``submission.json`` says what was
 submitted, ``jobs.json`` what the engine calls it, and ``N.json`` what task N says of itself. The
@@ -12,13 +12,12 @@ import io
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from lsa_lab import extras, safe_files
 from lsa_lab.cache import cache
@@ -56,22 +55,6 @@ class Submission:
     tasks: tuple[Task, ...]
 
 
-class Standing(NamedTuple):
-    """Where a task stands: waiting, running, done, failed (its log says why), dead (its process
-    ended without a word), or unknown, where the engine cannot be asked."""
-
-    submission: Submission
-    number: int
-    job: str
-    state: str
-    since: str
-    log: Path
-
-    @property
-    def task(self) -> Task:
-        return self.submission.tasks[self.number]
-
-
 @dataclass(frozen=True)
 class Worker:
     """What the engine's process calls: a task by its number."""
@@ -83,8 +66,8 @@ class Worker:
         """``run`` the task's words, and leave beside them how that ended."""
         from lsa_lab.harness.command_line import main
 
-        submission = _read(self.folder)
-        task, place = submission.tasks[self.number], _place(submission, self.number)
+        submission = read(self.folder)
+        task, place = submission.tasks[self.number], place_of(submission, self.number)
         with safe_files.owned(place):
             _write(place, {"state": "running", "since": _now()})
             try:
@@ -98,7 +81,7 @@ class Worker:
         if status:
             raise SystemExit(status)
         group = [i for i, t in enumerate(submission.tasks) if t.identity == task.identity]
-        if all(_load(_place(submission, i)).get("state") == "done" for i in group):
+        if all(load(place_of(submission, i)).get("state") == "done" for i in group):
             shutil.rmtree(_exchange(submission, task), ignore_errors=True)
 
     def checkpoint(self) -> Any:
@@ -140,7 +123,7 @@ def _beside_the_others(submission: Submission, task: Task) -> contextlib.Abstrac
 
 def new(engine: str, parameters: dict, flags: dict, tasks: Sequence[Task]) -> Submission:
     """A submission with a folder of its own, which nobody works on yet."""
-    folder = _root() / f"{datetime.now():%Y%m%d-%H%M%S}"
+    folder = root() / f"{datetime.now():%Y%m%d-%H%M%S}"
     while folder.exists():  # another one of the same second
         folder = folder.with_name(f"{folder.name}+")
     submission = Submission(folder, engine, parameters, flags, tuple(tasks))
@@ -164,10 +147,10 @@ def hand_over(submission: Submission, numbers: Sequence[int]) -> None:
     if others:
         executor.update_parameters(slurm_additional_parameters=others)
     for number in numbers:
-        _place(submission, number).unlink(missing_ok=True)
+        place_of(submission, number).unlink(missing_ok=True)
     with _nobody_listening():
         jobs = executor.submit_array([Worker(submission.folder, number) for number in numbers])
-    entries = _load(submission.folder / "jobs.json")
+    entries = load(submission.folder / "jobs.json")
     for number, job in zip(numbers, jobs, strict=True):
         log = os.path.relpath(job.paths.stdout)
         entries[str(number)] = {"job": job.job_id, "since": _now(), "log": log}
@@ -183,63 +166,6 @@ def changed(submission: Submission, parameters: dict, flags: dict) -> Submission
     )
     _save(submission)
     return submission
-
-
-def standings() -> list[Standing]:
-    """Where every task stands, in the order of submission; of one that was submitted anew later,
-    the later one alone."""
-    submissions = [_read(file.parent) for file in sorted(_root().glob("*/submission.json"))]
-    latest = {task.identity: each.folder for each in submissions for task in each.tasks}
-    queue = _queue() if any(each.engine == "slurm" for each in submissions) else None
-    return [
-        _standing(each, number, queue)
-        for each in submissions
-        for number, task in enumerate(each.tasks)
-        if latest[task.identity] == each.folder
-    ]
-
-
-def _standing(submission: Submission, number: int, queue: dict[str, str] | None) -> Standing:
-    entry = _load(submission.folder / "jobs.json").get(str(number), {})
-    place, job = _place(submission, number), entry.get("job", "")
-    said = _load(place)
-    state = _state(submission.engine, place, job, said.get("state"), queue)
-    leader = _load(_place(submission, number - submission.tasks[number].share))
-    if leader.get("state") == "done":  # it has the whole result
-        state = "done"
-    since, log = said.get("since", entry.get("since", "")), Path(entry.get("log", ""))
-    if state == "dead" and log.is_file():  # the last sign of life
-        since = datetime.fromtimestamp(log.stat().st_mtime).isoformat(timespec="minutes")
-    return Standing(submission, number, job, state, since, log)
-
-
-def _state(
-    engine: str, place: Path, job: str, said: str | None, queue: dict[str, str] | None
-) -> str:
-    if said in ("done", "failed"):
-        return said
-    if engine == "slurm":
-        if queue is None:
-            return "unknown"
-        if job not in queue:
-            return "dead"
-        return "running" if queue[job] in ("RUNNING", "COMPLETING") else "waiting"
-    if said == "running":
-        return said if safe_files.is_owned(place) else "dead"
-    return "waiting" if job and safe_files.is_alive(int(job)) else "dead"
-
-
-def _queue() -> dict[str, str] | None:
-    """{job: its state} of what SLURM has of this user and has not ended; None if it is not there.
-
-    squeue, and not sacct that submitit asks: many a small cluster keeps no accounts.
-    """
-    words = ["squeue", "--me", "--array", "--noheader", "--format=%i %T"]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return dict(line.split() for line in done.stdout.splitlines())
 
 
 @contextlib.contextmanager
@@ -260,7 +186,8 @@ def _nobody_listening() -> Iterator[None]:
         os.close(nowhere)
 
 
-def _root() -> Path:
+def root() -> Path:
+    """The folder of all submissions."""
     return cache().absolute() / "submitted"
 
 
@@ -268,7 +195,8 @@ def _now() -> str:
     return datetime.now().isoformat(timespec="minutes")
 
 
-def _read(folder: Path) -> Submission:
+def read(folder: Path) -> Submission:
+    """The submission that lies in a folder."""
     facts = json.loads((folder / "submission.json").read_text(encoding="utf-8"))
     tasks = tuple(Task(**task) for task in facts.pop("tasks"))
     return Submission(folder=folder, tasks=tasks, **facts)
@@ -280,7 +208,8 @@ def _save(submission: Submission) -> None:
     _write(submission.folder / "submission.json", facts)
 
 
-def _place(submission: Submission, number: int) -> Path:
+def place_of(submission: Submission, number: int) -> Path:
+    """The file in which a task says how it fares."""
     return submission.folder / f"{number}.json"
 
 
@@ -288,7 +217,8 @@ def _exchange(submission: Submission, task: Task) -> Path:
     return submission.folder / task.identity
 
 
-def _load(path: Path) -> dict:
+def load(path: Path) -> dict:
+    """What a file says, nothing where there is none."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

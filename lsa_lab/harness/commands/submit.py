@@ -9,7 +9,8 @@ from lsa_lab.harness import process, resources, submissions
 from lsa_lab.harness.checks import nearest
 from lsa_lab.harness.jobs import jobs_of, words_of
 from lsa_lab.harness.overrides import RefusalError
-from lsa_lab.harness.submissions import ENGINES, Standing, Submission, Task
+from lsa_lab.harness.standings import Standing, standings
+from lsa_lab.harness.submissions import ENGINES, Submission, Task
 
 _HEAD = ("TASK", "TIER", "STATE", "SINCE", "LOG")
 _NEW = ("tier", "seeds", "model", "out", "engine", "shares")  # options of a new submission
@@ -21,8 +22,8 @@ def obey(options: argparse.Namespace) -> int:
     log says why) or dead (its process is gone). --again submits those that failed or died, alone,
     and each goes on from its checkpoint; at SLURM's time limit a task does so by itself."""
     if options.status or options.again:
-        standings = _standings(options)
-        return _again(options, standings) if options.again else _show(standings)
+        stands = _standings(options)
+        return _again(options, stands) if options.again else _show(stands)
     engine = options.engine or ENGINES[0]
     _check_engine(engine)
     parameters, flags = resources.of(options, engine)
@@ -56,7 +57,7 @@ def _tasks(options: argparse.Namespace, engine: str) -> list[Task]:
             f"{options.program} run, which computes one experiment after the other"
         )
     identities = {task.identity for task in tasks}
-    for each in submissions.standings():
+    for each in standings():
         if each.task.identity in identities and each.state in ("waiting", "running"):
             raise RefusalError(
                 f"{each.task.name} ({each.task.tier}) is {each.state} as job {each.job} of "
@@ -87,7 +88,7 @@ def _hand_over(options: argparse.Namespace, submission: Submission, numbers: Seq
     except (RuntimeError, ValueError, OSError) as error:
         words = str(error).replace("sbatch: error: ", "").strip().splitlines()
         raise RefusalError(f"{submission.engine} takes no task: {'; '.join(words)}") from None
-    for each in submissions.standings():
+    for each in standings():
         if each.submission.folder == submission.folder and each.number in numbers:
             print(f"{each.task.name} ({each.task.tier}): job {each.job}, log {each.log}")
     package = command_options.package_words(options)
@@ -103,15 +104,15 @@ def _standings(options: argparse.Namespace) -> list[Standing]:
         words = "leave it out of --status and --again"
         raise RefusalError(f"{given[0]} is of a new submission: {words}")
     names = set(options.names) - {"all"}
-    return [each for each in submissions.standings() if not names or each.task.experiment in names]
+    return [each for each in standings() if not names or each.task.experiment in names]
 
 
-def _show(standings: Sequence[Standing]) -> int:
-    if not standings:
+def _show(stands: Sequence[Standing]) -> int:
+    if not stands:
         print("nothing has been submitted")
         return 0
     rows = [_HEAD]
-    for each in standings:
+    for each in stands:
         since = each.since.replace("T", " ")
         rows.append((each.task.name, each.task.tier, each.state, since, str(each.log)))
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
@@ -120,8 +121,8 @@ def _show(standings: Sequence[Standing]) -> int:
     return 0
 
 
-def _again(options: argparse.Namespace, standings: Sequence[Standing]) -> int:
-    over = [each for each in standings if each.state in ("failed", "dead")]
+def _again(options: argparse.Namespace, stands: Sequence[Standing]) -> int:
+    over = [each for each in stands if each.state in ("failed", "dead")]
     if not over:
         print("no task has failed or died")
         return 0
