@@ -1,8 +1,26 @@
-"""One row for each statement of the four papers: docs/papers lists all that decide it."""
+"""What is read first: questions on the front page, and in the ledger a row for each statement of
+the four papers; docs/papers lists all that decide it."""
 
 from lsa_lab.harness.headlines import Headline
 
 _THEOREMS = "tests/theorems"
+
+# The front page: one or two questions a theme.
+FIRST = (
+    "one_layer_optimum",
+    "depth",
+    "implicit_trajectories",
+    "flow_factors",
+    "amplification",
+    "clipping_curves",
+    "clipping_search",
+    "gradient_matching",
+    "matching_is_exact",
+    "heads_per_layer",
+    "head_pruning",
+    "lm_clipping",
+    "lm_gradient_matching",
+)
 
 HEADLINES = (
     Headline(

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from experiments.headlines import FIRST
 from lsa_lab.harness import process, scaffold
 from lsa_lab.harness.command_line import main
+from lsa_lab.harness.laboratory import experiments_of
 from lsa_lab.lm import sources
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,7 +18,15 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_front_page_is_a_page():
-    assert len(README.encode()) <= 12 * 1024, "shorten the first sentence of a caption or two"
+    assert len(README.encode()) <= 12 * 1024, "shorten FIRST, or the first sentence of a caption"
+
+
+def test_every_theme_has_a_question_or_two_on_the_front_page():
+    experiments = experiments_of("experiments").values()
+    themes = [each.theme for each in experiments if each.name in FIRST]
+    assert len(themes) == len(FIRST)
+    assert set(themes) == {each.theme for each in experiments}
+    assert max(map(themes.count, themes)) <= 2
 
 
 def test_the_ten_lines_run_and_agree(capsys):

@@ -1,12 +1,16 @@
-"""The statements of papers that a package answers first: its ``headlines.py``, if it has one."""
+"""``headlines.py`` of a package, if it has one: HEADLINES, the statements of papers that it answers
+first, and FIRST, the experiments that its front page shows."""
 
 import importlib
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal, get_args
 
 from lsa_lab.claims import Claim, Verdict
+from lsa_lab.harness.checks import nearest
+from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.harness.tables import doubt, interval, markdown, number, verdict_cell
 
 if TYPE_CHECKING:
@@ -41,10 +45,26 @@ class Headline:
 
 def headlines_of(package: str) -> tuple[Headline, ...]:
     """HEADLINES of ``PACKAGE/headlines.py``, in their order; none without that file."""
+    return tuple(getattr(_door(package), "HEADLINES", ()))
+
+
+def first_of(package: str, names: Sequence[str]) -> tuple[str, ...]:
+    """FIRST of the same file: the experiments that the front page shows; () where it is not said.
+
+    Refused if it lists what is none of ``names``."""
+    first = tuple(getattr(_door(package), "FIRST", ()))
+    for name in first:
+        if name not in names:
+            best = nearest(name, list(names))
+            raise RefusalError(
+                f"FIRST of {package}/headlines.py: no experiment {name!r}; nearest {best!r}"
+            )
+    return first
+
+
+def _door(package: str) -> ModuleType | None:
     name = f"{package}.headlines"
-    if importlib.util.find_spec(name) is None:
-        return ()
-    return tuple(importlib.import_module(name).HEADLINES)
+    return None if importlib.util.find_spec(name) is None else importlib.import_module(name)
 
 
 def confidence_of(headlines: Sequence[Headline], confidence: float) -> float:

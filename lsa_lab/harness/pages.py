@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,16 @@ results is said in the row, and whether fresh runs judge it. A worst place is ch
 runs themselves unless the row says otherwise, which makes a row harder to hold and easier to fail.
 """
 _COLUMNS = ("Claim", "Source", "Criterion", "Measured", "95 % interval", "Verdict")
+
+
+@dataclass(frozen=True)
+class Front:
+    """The front page: a file with two markers, the experiments that it begins with, all of them if
+    none is named, and the pages of the themes."""
+
+    readme: Path
+    first: Sequence[str] = ()
+    themes: Sequence[Path] = ()  # each named for its theme
 
 
 def summary(whole: Sequence["Result"]) -> str:
@@ -69,18 +80,24 @@ def page(result: "Result") -> str:
     )
 
 
-def findings(whole: Sequence["Result"], root: Path) -> str:
-    """The front page's table, a row an experiment."""
-    rows = [("Question", "Answer", "Hold/fail/undecided")]
-    rows.append(("---",) * 3)
-    for result in whole:
+def findings(front: Front, whole: Sequence["Result"], root: Path) -> str:
+    """The front page's table, theme by theme; no other experiment changes it."""
+    chosen = [result for result in whole if not front.first or result.name in front.first]
+    pages, before = {page.stem: page.as_posix() for page in front.themes}, ""
+    rows = [("Theme", "Question", "Answer", "Hold/fail/undecided"), ("---",) * 4]
+    for result in chosen:
+        theme = result.experiment.theme
+        title = theme.replace("_", " ")
+        linked = f"[{title}]({pages[theme]})" if theme in pages else title
         verdicts = [claim.verdict for claim in result.claims]
         tally = "/".join(str(verdicts.count(v)) for v in ("holds", "fails", "undecided"))
         place = (root / result.folder).as_posix()
         link = f"[{result.question}]({place})"  # a forge shows the README of a folder
         tier = "" if result.tier == "laptop" else f" ({result.tier} tier)"
-        rows.append((link + tier, result.answer, tally))
-    return markdown(rows)
+        rows.append(("" if theme == before else linked, link + tier, result.answer, tally))
+        before = theme
+    rest = "\nThe pages of the themes have the other questions, with their figures.\n"
+    return markdown(rows) + (rest if len(chosen) < len(whole) else "")
 
 
 def with_verdicts(text: str, whole: Sequence["Result"]) -> str:

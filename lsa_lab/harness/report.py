@@ -133,14 +133,14 @@ def largest(whole: Iterable[Result]) -> list[Result]:
 def write(
     experiments: Iterable[Experiment],
     root: Path,
-    readme: Path | None = None,
+    front: pages.Front | None = None,
     headlines: Sequence[Headline] = (),
     papers: Iterable[Path] = (),
     theory: Iterable[Path] = (),
 ) -> dict[str, str]:
-    """CLAIMS.md, index.html and a README.md in each folder under ``root``, the table between the
-    markers of ``readme``, and the verdicts of the rows that the pages ``papers`` name; what could
-    not be read, by folder. The pages ``theory`` say which theorems an experiment rests on."""
+    """CLAIMS.md, index.html and a README.md in each folder under ``root``, the table of the front
+    page, and the verdicts of the rows that the pages ``papers`` name; what could not be read, by
+    folder. The pages ``theory`` say which theorems an experiment rests on."""
     whole, broken = collect(experiments, root, headlines)
     for result in whole:
         experiment, folder = result.experiment, root / result.folder
@@ -150,14 +150,14 @@ def write(
             print(folder / "config.json")
     texts = {root / result.folder / "README.md": pages.page(result) for result in whole}
     whole = largest(whole)
-    front = headline_rows(headlines, whole)
-    texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, front)
+    rows = headline_rows(headlines, whole)
+    texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, rows)
     rule, summary = pages.RULE, pages.summary(whole)
     theorems = gallery.theorems(theory)
-    texts[root / "index.html"] = gallery.html(root, whole, broken, front, theorems, rule, summary)
-    if readme is not None and readme.exists():
-        old = readme.read_text(encoding="utf-8")
-        texts[readme] = between_markers(old, pages.findings(whole, root))
+    texts[root / "index.html"] = gallery.html(root, whole, broken, rows, theorems, rule, summary)
+    if front is not None and front.readme.exists():
+        old = front.readme.read_text(encoding="utf-8")
+        texts[front.readme] = between_markers(old, pages.findings(front, whole, root))
     for paper in papers:
         texts[paper] = pages.with_verdicts(paper.read_text(encoding="utf-8"), whole)
     for path, text in texts.items():

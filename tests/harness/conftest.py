@@ -1,5 +1,6 @@
 """A small package in place of the real one, and folders of its own for everything."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -27,3 +28,22 @@ def toy(tmp_path, monkeypatch):
 def program(toy):
     """The program on that package: words -> exit status."""
     return lambda *words: main(words, package="toy_lab")
+
+
+@pytest.fixture
+def copies(toy, monkeypatch):
+    """A package two_lab in the working folder, with copies of the toy by the names that it is
+    called with: the program on it."""
+
+    def write(*names):
+        package = toy / "two_lab"
+        for name in names:
+            shutil.copytree(HERE / "toy_lab" / "theme" / "toy", package.joinpath(*name.split(".")))
+            (package / name.split(".")[0] / "__init__.py").touch()
+        (package / "__init__.py").write_text(f"EXPERIMENTS = {names!r}\n", encoding="utf-8")
+        return lambda *words: main(words, package="two_lab")
+
+    monkeypatch.syspath_prepend(str(toy))
+    yield write
+    for name in [name for name in sys.modules if name.split(".")[0] == "two_lab"]:
+        del sys.modules[name]

@@ -3,18 +3,15 @@
 import dataclasses
 import hashlib
 import importlib
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from lsa_lab import results
-from lsa_lab.harness.command_line import main
 from lsa_lab.harness.commands import completion
 from lsa_lab.lm import sources
 
-HERE = Path(__file__).parent
 CONTENT = b"a model"
 SOURCE = sources.Source(
     about="seven letters",
@@ -30,14 +27,9 @@ WORDS = "lsa-lab fetch letters numbers (14 MB)"
 
 
 @pytest.fixture
-def two(toy, monkeypatch):
+def two(copies, monkeypatch):
     """A package of two experiments, of which ``read`` needs two sources: words -> exit status."""
-    shutil.copytree(HERE / "toy_lab", toy / "two_lab")
-    shutil.copytree(HERE / "toy_lab" / "theme" / "toy", toy / "two_lab" / "wing" / "read")
-    (toy / "two_lab" / "wing" / "__init__.py").touch()
-    (toy / "two_lab" / "__init__.py").write_text('EXPERIMENTS = ("theme.toy", "wing.read")\n')
-    (toy / "two_lab" / "headlines.py").unlink()
-    monkeypatch.syspath_prepend(str(toy))
+    program = copies("theme.toy", "wing.read")
     numbers = dataclasses.replace(SOURCE, wheel="numbers-1.0-py3-none-any.whl")
     monkeypatch.setattr(sources, "SOURCES", {"letters": SOURCE, "numbers": numbers})
     config = importlib.import_module("two_lab.wing.read.config")
@@ -46,9 +38,7 @@ def two(toy, monkeypatch):
     kind = dataclasses.make_dataclass("Config", fields, bases=(config.Config,), frozen=True)
     monkeypatch.setattr(config, "NEEDS", ("letters", "numbers"), raising=False)
     monkeypatch.setattr(config, "TIERS", {"smoke": kind(n=4), "laptop": kind(), "paper": kind()})
-    yield lambda *words: main(words, package="two_lab")
-    for name in [name for name in sys.modules if name.split(".")[0] == "two_lab"]:
-        del sys.modules[name]
+    return program
 
 
 def put(*names):

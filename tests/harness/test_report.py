@@ -42,6 +42,31 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     assert "(figures/toy) | It does \\| nearly. | 1/1/1 |" in front
 
 
+def test_the_front_page_shows_the_questions_that_a_package_puts_first(toy, copies):
+    """One of two experiments, with its theme's page; another one's result changes nothing there."""
+    program = copies("theme.toy", "theme.second")
+    (toy / "two_lab" / "headlines.py").write_text('FIRST = ("toy",)\n', encoding="utf-8")
+    readme, theme = toy / "README.md", toy / "docs" / "themes" / "theme.md"
+    readme.write_text(f"{report.BEGIN}\n{report.END}\n", encoding="utf-8")
+    theme.parent.mkdir(parents=True)
+    theme.touch()
+    program("run", "all")
+    assert program("report") == 0
+    front = readme.read_text(encoding="utf-8")
+    assert front.count("(figures/") == 1
+    assert "\n| [theme](docs/themes/theme.md) | [Does the mean of " in front
+    assert "The pages of the themes have the other questions" in front
+    assert "## [second]" in (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
+
+
+def test_a_first_question_that_is_none_is_refused(toy, program, monkeypatch, capsys):
+    program("run", "toy")
+    headlines = importlib.import_module("toy_lab.headlines")
+    monkeypatch.setattr(headlines, "FIRST", ("toi",), raising=False)
+    assert program("report") == 2
+    assert "headlines.py: no experiment 'toi'; nearest 'toy'" in capsys.readouterr().err
+
+
 def test_a_report_of_the_same_results_writes_nothing(toy, program, capsys):
     program("run", "toy")
     program("report")
