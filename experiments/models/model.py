@@ -31,8 +31,8 @@ class Model(flax.struct.PyTreeNode):
         """ŷ of every prompt, in its own units; compile with ``moments.compiler_options``."""
         own, scale = jax.vmap(partial(as_read, self.spec.architecture))(batch)
         if not _mergeable(self.spec.architecture):
-            run = partial(transformer.predict, config=shape(self.spec), head_mask=self.gates)
-            return scale * jax.vmap(lambda prompt: run(self.params, prompts.tokens(prompt)))(own)
+            tokens, config = jax.vmap(prompts.tokens)(own), shape(self.spec)
+            return scale * transformer.predictions(self.params, tokens, config, self.gates)
         params = self.merged().params
         if self.gates is not None:
             gates = jnp.asarray(self.gates, params.w_pv.dtype)[:, :, None, None]

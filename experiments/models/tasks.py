@@ -27,8 +27,9 @@ def distribution(
 
 
 def draw(key, task: LinearTask | PolynomialTask, size: int) -> Prompt:  # [size]
-    kind = linear if isinstance(task, LinearTask) else polynomial
-    return jax.vmap(partial(kind.sample, task=task))(jax.random.split(key, size))
+    if isinstance(task, LinearTask):
+        return linear.sample_batch(key, task, size)
+    return jax.vmap(partial(polynomial.sample, task=task))(jax.random.split(key, size))
 
 
 def training_batch(key, task: Task, size: int, noise_std) -> Prompt:  # [size]

@@ -54,12 +54,11 @@ def predictions(params: Params, batch: prompts.Prompt, sign: float = -1.0) -> Ar
     """ŷ for a batch of prompts (leading axis B), in whichever form is fastest at their size.
 
     The same numbers as ``linear_attention.forward`` up to rounding; use that one to look inside.
-    Training on narrow tokens, ``predictions_from_moments`` of ``prompts.second_moments`` takes
-    two thirds of the time: the moments here are contracted as committed results have them.
     """
     if len(params.w_kq) == 1 or batch.x.shape[-1] + 1 <= _NARROW:  # one layer: only matvecs
-        moments = jax.vmap(prompts.second_moment, out_axes=-1)(batch)  # [e, e, B]
-        return predictions_from_moments(params, moments, batch.x_query.T, sign)
+        return predictions_from_moments(
+            params, prompts.second_moments(batch), batch.x_query.T, sign
+        )
 
     if batch.x.shape[-2] >= _LONG * (batch.x.shape[-1] + 1):
 
