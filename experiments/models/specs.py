@@ -27,6 +27,7 @@ class Task:
     sparsity: int | None = None
     noise_std: float = 0.0
     weight_std: float = 1.0
+    labels = "real"  # no field: it differs in ``Classes`` alone
 
     def __post_init__(self):
         for name in ("d", "degree"):
@@ -43,6 +44,23 @@ class Task:
     def width(self) -> int:
         """How many covariates a prompt shows: the polynomials but for the constant."""
         return math.comb(self.d + self.degree, self.degree) - 1
+
+
+@dataclass(frozen=True)
+class Classes(Task):
+    """The same prompts with two classes, ±1: the sign of y.
+
+    The squared error is then four times the Brier score of (1 + ŷ) / 2, the probability of class 1:
+    a model that is trained on it learns that probability, E y = 2 p - 1.
+    """
+
+    labels: Literal["signs"] = "signs"
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.one_of(self, "labels", ("signs",))
+        if self.degree > 1:
+            raise ValueError(f"degree = {self.degree}: classes are signs of a linear rule, 1")
 
 
 @dataclass(frozen=True)
@@ -150,7 +168,8 @@ def restored(saved: SimpleNamespace) -> Spec:
     def frozen(value):
         return tuple(map(frozen, value)) if isinstance(value, list) else value
 
-    groups = {"task": Task, "architecture": Architecture, "training": Training}
+    task = Classes if hasattr(saved.task, "labels") else Task
+    groups = {"task": task, "architecture": Architecture, "training": Training}
     fields = {group: vars(getattr(saved, group)).items() for group in groups}
     return Spec(
         **{

@@ -23,7 +23,7 @@ def distribution(
     )
     if task.degree > 1:
         return PolynomialTask(n, task.d, task.degree, **rest)
-    return LinearTask(n, task.d, **rest)
+    return LinearTask(n, task.d, labels=task.labels, **rest)
 
 
 def draw(key, task: LinearTask | PolynomialTask, size: int) -> Prompt:  # [size]

@@ -20,8 +20,9 @@ class LinearTask(flax.struct.PyTreeNode):
     The target carries no label noise, so a squared error on it is an excess risk (docs/theory,
     "Prompts and tokens"). The weights are w = w0 + v: v ~ N(0, weight_std² W), or, with
     ``sparsity`` s, exactly s non-zeros on a uniformly random support, each N(0, weight_std²)
-    ("gaussian") or ± weight_std ("flat"). Sizes are static; everything else may be traced or
-    vmapped over.
+    ("gaussian") or ± weight_std ("flat"). With the labels "signs" y_i = sign(w·x_i + ε_i), two
+    classes ±1 by a probit rule, and the target is sign(w·x_query). Sizes are static; everything
+    else may be traced or vmapped over.
     """
 
     n: int = flax.struct.field(pytree_node=False)
@@ -33,6 +34,7 @@ class LinearTask(flax.struct.PyTreeNode):
     prior_mean: Array | None = None  # [d]  w0, what the model is supposed to know
     weight_std: Real = 1.0
     signal: Literal["gaussian", "flat"] = flax.struct.field(default="gaussian", pytree_node=False)
+    labels: Literal["real", "signs"] = flax.struct.field(default="real", pytree_node=False)
     dtype: DTypeLike | None = flax.struct.field(default=None, pytree_node=False)
 
     def __post_init__(self):
@@ -55,7 +57,8 @@ def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Pro
     weights = sample_weights(key_weights, task, active)
     labels = covariates @ weights
     noise = jnp.asarray(task.noise_std, normal.dtype) * normal[(n + 1) * d :]
-    return Prompt(covariates[:-1], labels[:-1] + noise, covariates[-1], labels[-1])
+    y, y_query = (_labels(task, values) for values in (labels[:-1] + noise, labels[-1]))
+    return Prompt(covariates[:-1], y, covariates[-1], y_query)
 
 
 def sample_batch(
@@ -88,6 +91,8 @@ def sample_moments_batch(key: Array, task: LinearTask, size: int) -> tuple[Array
     Bartlett's factor. A shear [x, ε] → [x, w·x + ε] turns it into n S_0.
     """
     check_at_least(size, "size")
+    if task.labels != "real":
+        raise ValueError(f"labels = {task.labels!r}: only moments of real labels have this law")
     key_white, key_rest = jax.random.split(key)
     white = variates.wishart_factor(key_white, task.n, task.d + 1, size, task.dtype)
     batch = _batch(key_rest, white, task)  # its demonstrations are the columns of the factor
@@ -106,7 +111,15 @@ def _batch(key: Array, white: Array, task: LinearTask, active: ArrayLike | None 
     y_queries = _inner(weights, x_queries)
     if active is not None:  # the labels are right: weights beyond are 0
         x, x_queries = _cut(x, active), _cut(x_queries, active)
+    y, y_queries = _labels(task, y), _labels(task, y_queries)
     return Prompt(x.transpose(2, 1, 0), y.T, x_queries.T, y_queries)
+
+
+def _labels(task: LinearTask, values: Array) -> Array:
+    """w·x + ε as labels: themselves, or their signs, of 0 the positive one."""
+    if task.labels == "real":
+        return values
+    return jnp.where(values < 0, -1, 1).astype(values.dtype)
 
 
 def _coloured(white: Array, task: LinearTask) -> Array:  # [d, ...] -> the same, Λ^{1/2} times it
@@ -202,6 +215,8 @@ def _check(task: LinearTask) -> None:
         )
     if task.signal not in ("gaussian", "flat"):
         raise ValueError(f"signal = {task.signal!r}: choose 'gaussian' or 'flat'")
+    if task.labels not in ("real", "signs"):
+        raise ValueError(f"labels = {task.labels!r}: choose 'real' or 'signs'")
     if s is not None and task.task_covariance is not None:
         raise ValueError("task_covariance describes dense weights: leave sparsity or it at None")
     if task.signal == "flat" and task.task_covariance is not None:

@@ -11,7 +11,7 @@ import pytest
 from experiments.models import model, named, runs, tasks, trained, training
 from experiments.models.model import Model
 from experiments.models.regression import dense
-from experiments.models.specs import Architecture, Spec, Task, Training, restored
+from experiments.models.specs import Architecture, Classes, Spec, Task, Training, restored
 from lsa_lab import prompts, results
 from lsa_lab.models.trace import predict
 
@@ -223,7 +223,8 @@ def test_noise_may_differ_from_seed_to_seed():
 def test_a_spec_is_saved_whole_and_restored(tmp_path):
     import xarray as xr
 
-    for spec in (*named.MODELS["paper"].values(), MERGED):
+    classes = dataclasses.replace(MERGED, task=Classes(2, (4,)))
+    for spec in (*named.MODELS["paper"].values(), MERGED, classes):
         file = tmp_path / "result.nc"
         results.save(xr.Dataset({"x": 1.0}), file, config={"model": results.plain(spec)})
         assert restored(results.config_of(results.load(file)).model) == spec

@@ -124,3 +124,16 @@ def test_dtype_follows_the_task():
 def test_impossible_tasks_are_refused_with_the_key_and_the_value(fields, words):
     with pytest.raises(ValueError, match=words):
         LinearTask(**fields)
+
+
+def test_signs_are_the_signs_of_the_same_prompts():
+    real = LinearTask(6, 3, noise_std=0.5)
+    signs = real.replace(labels="signs")
+    for batch, classes in ((draw(real), draw(signs)), (draw_flat(real), draw_flat(signs))):
+        np.testing.assert_array_equal(classes.x, batch.x)
+        np.testing.assert_array_equal(classes.y, np.sign(batch.y))
+        np.testing.assert_array_equal(classes.y_query, np.sign(batch.y_query))
+    with pytest.raises(ValueError, match="only moments of real labels"):
+        sample_moments(jax.random.key(0), signs)
+    with pytest.raises(ValueError, match="choose 'real' or 'signs'"):
+        LinearTask(2, 2, labels="sign")
