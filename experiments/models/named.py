@@ -1,11 +1,20 @@
-"""The models of sparse regression by tier and name, and what they are in numbers. No jax.
+"""The trained models that experiments share, by tier and name, and what they are in numbers. No
+jax.
 
-Our setting, modelled on A4 (2408.04532), whose sizes are not published.
+Those of sparse regression are our setting, modelled on A4 (2408.04532), whose sizes are not
+published; those of ``REGRESSION`` are trained on dense prompts until they are near ridge
+regression.
 """
 
 from collections.abc import Sequence
 
+from experiments.models.regression import dense
 from experiments.models.specs import Architecture, Spec, Task, Training
+
+# Merged linear attention; softmax attention and nothing else, the same with a causal mask, and with
+# a query that is a key; softmax attention with norms and MLPs.
+REGRESSION = ("linear attention", "softmax attention", "causal attention", "query a key")
+REGRESSION += ("transformer",)
 
 Named = tuple[tuple[str, Spec], ...]  # as a config holds them; dict(...) finds one by its name
 
@@ -50,6 +59,27 @@ def _sparse(
     )
 
 
+def _regression(d, n, width, heads, mlp_width, depth, seeds, steps, **rest) -> dict[str, Spec]:
+    """``steps``: of linear attention, of softmax attention, with norms and MLPs.
+
+    Linear attention reads prompts in their own units, with a short gradient and a short memory of
+    its squares: as they are, one prompt in thousands makes a polynomial of degree 3^L explode.
+    """
+
+    def recipe(steps, **more):
+        return dict(batch=64, learning_rate=0.003, seeds=seeds, steps=steps) | rest | more
+
+    linear, softmax, deep = steps
+    own_units = recipe(linear, learning_rate=0.005, clip=0.1, beta_2=0.99, batch=128) | rest
+    wide = dict(heads=heads, key_width=width // heads, width=width, init_scale=0.5, noise_std=0.5)
+    specs = [dense("linear", d, n, depth, noise_std=0.5, own_units=True, training=own_units)]
+    for keys in ("demonstrations", "causal", "all"):
+        specs.append(dense("softmax", d, n, depth, **wide, keys=keys, training=recipe(softmax)))
+    more = dict(norm=True, mlp_width=mlp_width, training=recipe(deep, checkpoints=5))
+    specs.append(dense("softmax", d, n, depth, **wide, **more))
+    return dict(zip(REGRESSION, specs, strict=True))
+
+
 _DENSE = dict(sparsity=None)
 _POLYNOMIAL = dict(sparsity=None, d=2, degree=2)
 
@@ -62,6 +92,7 @@ def _smoke() -> dict[str, Spec]:
         "depth 5": _sparse(five, **tiny),
         "polynomial": _sparse(three, **tiny | _POLYNOMIAL),
         "softmax": _sparse(three, kernel="softmax", key_width=2, **tiny),
+        **_regression(2, 4, 4, 2, 4, 2, 2, (5, 5, 5), batch=4),
     }
 
 
@@ -82,6 +113,7 @@ def _laptop() -> dict[str, Spec]:
         "more scratch": _sparse((all4,), scratch=8),
         "long training": _sparse((all4,), steps=120_000),
         "softmax": _sparse((single, all4), kernel="softmax", key_width=9, **slow),
+        **_regression(8, 20, 32, 4, 64, 4, 9, (20_000, 20_000, 30_000)),
     }
 
 
@@ -98,6 +130,8 @@ def _paper() -> dict[str, Spec]:
     all8 = ((1, 1, 1), (8, 8, 8))
     models["dense"] = _sparse(all8, **_DENSE, **sizes)
     models["softmax"] = _sparse(all8, sparsity=4, kernel="softmax", **sizes)
+    long = dict(batch=256, learning_rate=0.001)
+    models |= _regression(16, 40, 256, 8, 1024, 6, 9, (100_000, 200_000, 200_000), **long)
     return models
 
 
