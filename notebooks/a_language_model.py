@@ -206,9 +206,7 @@ figures = Path(lsa_lab.__file__).parents[1] / "figures"
 
 def largest(folder):
     """Where the result of the largest tier lies."""
-    return next(
-        f for f in (folder / "night", folder / "paper", folder) if (f / "result.nc").exists()
-    )
+    return next(f for f in (folder / "gpu", folder / "paper", folder) if (f / "result.nc").exists())
 
 
 runs = {path.parent.name: largest(path.parent) for path in sorted(figures.glob("lm_*/config.json"))}

@@ -32,7 +32,7 @@ NAMED = {paper: re.findall(r"`([^`]+)`", " ".join(page.values())) for paper, pag
 
 def judged_rows() -> dict[str, str]:
     """Committed verdicts, by row; those of a larger tier in the laptop's place."""
-    patterns = ("*/config.json", "*/paper/config.json", "*/night/config.json")
+    patterns = ("*/config.json", "*/paper/config.json", "*/gpu/config.json")
     files = [file for pattern in patterns for file in sorted((ROOT / "figures").glob(pattern))]
     verdicts = [json.loads(path.read_text("utf-8"))["verdicts"] for path in files]
     return {row: verdict for each in verdicts for row, verdict in each.items()}

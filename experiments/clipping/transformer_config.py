@@ -38,7 +38,7 @@ class TransformerConfig:
 
 
 SMOKE = dict(d=2, n=4, depth=2, width=4, mlp_width=4, runs=2, steps=10, batch=8, checkpoints=2)
-PAPER = dict(d=10, n=40, depth=6, heads=4, width=64, mlp_width=256, steps=50_000, batch=256)
+GPU = dict(d=10, n=40, depth=6, heads=4, width=64, mlp_width=256, steps=50_000, batch=256)
 
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
 

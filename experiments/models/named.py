@@ -117,8 +117,8 @@ def _laptop() -> dict[str, Spec]:
     }
 
 
-def _paper() -> dict[str, Spec]:
-    """d = 16, s = 4, tokens of width 256, 1 to 8 heads, 3 to 6 layers; for a GPU."""
+def _gpu() -> dict[str, Spec]:
+    """d = 16, s = 4, tokens of width 256, 1 to 8 heads, 3 to 6 layers."""
     sizes = dict(d=16, scratch=239, lengths=(16, 32, 64), key_width=32)
     sizes |= dict(steps=200_000, batch=256, learning_rate=1e-3)
     models = {}
@@ -135,4 +135,4 @@ def _paper() -> dict[str, Spec]:
     return models
 
 
-MODELS = {"smoke": _smoke(), "laptop": _laptop(), "paper": _paper()}
+MODELS = {"smoke": _smoke(), "laptop": _laptop(), "gpu": _gpu()}

@@ -18,7 +18,7 @@ _LONGEST_NAME = 80  # of the folder of a changed configuration
 def folder_of(
     experiment: Experiment, tier: str, out: Path | None = None, config: Any = None
 ) -> Path:
-    """figures/NAME, in it paper and night; smoke goes to the cache unless ``out`` is given.
+    """figures/NAME, in it paper and gpu; smoke goes to the cache unless ``out`` is given.
 
     A ``config`` that is not the tier's has a folder of its own in there, named for what differs.
     """

@@ -16,7 +16,7 @@ from typing import Any
 
 from lsa_lab.harness.overrides import RefusalError
 
-TIERS = ("smoke", "laptop", "paper", "night")  # an experiment may leave out the last
+TIERS = ("smoke", "laptop", "paper", "gpu")  # an experiment may lack the last two
 DOORS = ("config", "compute", "claims", "figure")
 
 

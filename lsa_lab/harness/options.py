@@ -40,7 +40,8 @@ OPTIONS = (
     Option(
         "--tier",
         "TIER",
-        "smoke (seconds), laptop (minutes), paper (an hour to a night), night (where there is one)",
+        "smoke (seconds), laptop (minutes), where there are such paper (hours, a night at most) "
+        "and gpu (sizes for one)",
         ("run", "submit", "draw"),
     ),
     Option(

@@ -57,7 +57,7 @@ def test_bash_completes_what_is_typed(in_bash):
     assert set(commands) == set(USAGE)
     assert one == ["report"]
     assert names == ["toy", "all"]
-    assert tiers == ["smoke", "laptop", "paper", "night"]
+    assert tiers == ["smoke", "laptop", "paper", "gpu"]
     assert keys == ["--config.sparsity", "--config.scale", "--config.seed"]
     assert nothing == []
 

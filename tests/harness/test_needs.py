@@ -96,12 +96,12 @@ def test_all_of_nothing_is_refused(two, toy, capsys):
 def test_all_at_a_tier_are_those_that_have_it(two, toy, capsys, monkeypatch):
     put("letters", "numbers")
     config = importlib.import_module("two_lab.wing.read.config")
-    monkeypatch.setitem(config.TIERS, "night", dataclasses.replace(config.TIERS["paper"], n=7))
-    assert two("run", "all", "--tier", "night") == 0
-    assert (toy / "figures" / "read" / "night" / "result.nc").exists()
+    monkeypatch.setitem(config.TIERS, "gpu", dataclasses.replace(config.TIERS["paper"], n=7))
+    assert two("run", "all", "--tier", "gpu") == 0
+    assert (toy / "figures" / "read" / "gpu" / "result.nc").exists()
     assert not (toy / "figures" / "toy").exists()
-    assert two("run", "toy", "--tier", "night") == 2
-    assert two("draw", "read", "--tier", "night") == 0
+    assert two("run", "toy", "--tier", "gpu") == 2
+    assert two("draw", "read", "--tier", "gpu") == 0
 
 
 def test_the_smoke_tier_needs_no_texts_and_a_random_model(two, monkeypatch):
@@ -174,6 +174,6 @@ def test_a_source_that_is_none_is_named(two, capsys, monkeypatch):
     assert "NEEDS of read: no source 'leters': letters, numbers" in capsys.readouterr().err
 
 
-def test_the_tab_key_knows_the_model_and_the_night(two):
+def test_the_tab_key_knows_the_model_and_the_tier(two):
     assert "--model" in completion.candidates(["lsa-lab", "run", "read", "--m"], "two_lab")
-    assert completion.candidates(["lsa-lab", "run", "read", "--tier", "n"], "two_lab") == ["night"]
+    assert completion.candidates(["lsa-lab", "run", "read", "--tier", "g"], "two_lab") == ["gpu"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from experiments.clipping.clipping_curves.statements import statements as statements
-from experiments.clipping.transformer_config import PAPER, SMOKE, TransformerConfig
+from experiments.clipping.transformer_config import GPU, SMOKE, TransformerConfig
 from lsa_lab.harness import checks
 
 DROPPED = 1.0  # the rate that stands for rank 0
@@ -56,8 +56,8 @@ class Config(TransformerConfig):
 TIERS = {
     "smoke": Config(**SMOKE, shots=(2, 8), rates=(0.5, 0.75), prompts=16, ends=1),
     "laptop": Config(),
-    "paper": Config(
-        **PAPER,
+    "gpu": Config(
+        **GPU,
         shots=(4, 10, 20, 80),
         rates=(0.1, 0.25, 0.5, 0.625, 0.75, 0.875, 0.9, 0.95, 0.99),
         prompts=10_000,

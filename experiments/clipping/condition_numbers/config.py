@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from experiments.clipping.transformer_config import (
     FRESH,
+    GPU,
     OWN_PROMPTS,
-    PAPER,
     SMOKE,
     TransformerConfig,
 )
@@ -42,7 +42,7 @@ class Config(TransformerConfig):
 TIERS = {
     "smoke": Config(**SMOKE, ends=1, prompts=16),
     "laptop": Config(),
-    "paper": Config(**PAPER, prompts=10_000),
+    "gpu": Config(**GPU, prompts=10_000),
 }
 
 

@@ -70,7 +70,7 @@ TIERS = {
     ),
     "laptop": Config(),
     # The dimension of Garg et al. (2208.01066); their model is deeper and wider than this one.
-    "paper": Config(
+    "gpu": Config(
         d=20,
         n=40,
         shots=(5, 10, 15, 20, 25, 30, 40, 60, 80),

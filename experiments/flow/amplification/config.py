@@ -111,7 +111,7 @@ TIERS = {
         trained_pairs=8,
     ),
     "laptop": Config(),
-    "paper": Config(
+    "gpu": Config(
         trained_kinds=KINDS,
         widths=(2, 8, 32),
         depth=8,

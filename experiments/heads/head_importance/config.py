@@ -79,8 +79,8 @@ TIERS = {
         climbs=2,
     ),
     "laptop": Config(),
-    "paper": Config(
-        models=named("paper", ("depth 3", "depth 5", "softmax")),  # narrow keys, all of them
+    "gpu": Config(
+        models=named("gpu", ("depth 3", "depth 5", "softmax")),  # narrow keys, all of them
         n=32,
         prompts=65_536,
         softmax_prompts=16_384,

@@ -73,8 +73,8 @@ TIERS = {
         fit_prompts=8,
     ),
     "laptop": Config(),
-    "paper": Config(
-        models=named("paper", ("depth 3", "depth 4", "depth 5", "depth 6", "softmax")),
+    "gpu": Config(
+        models=named("gpu", ("depth 3", "depth 4", "depth 5", "depth 6", "softmax")),
         fitted=(),
         n=32,
         prompts=1024,

@@ -101,8 +101,8 @@ TIERS = {
         steps=4,
     ),
     "laptop": Config(),
-    "paper": Config(
-        models=named("paper", _DEPTHS),
+    "gpu": Config(
+        models=named("gpu", _DEPTHS),
         panels=_DEPTHS,
         dissected=("depth 3", "depth 5"),
         n=32,

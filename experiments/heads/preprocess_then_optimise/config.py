@@ -133,7 +133,7 @@ TIERS = {
         trained_prompts=4,
     ),
     "laptop": Config(),
-    "paper": Config(
+    "gpu": Config(
         depth=8,
         tuning_prompts=16_384,
         steps=16_384,
@@ -143,7 +143,7 @@ TIERS = {
         wide_n=1024,
         wide_runs=32,
         wide_prompts=512,
-        models=named("paper", ("depth 3",)),
+        models=named("gpu", ("depth 3",)),
         trained_n=32,
         trained_steps=2048,
         trained_prompts=4096,

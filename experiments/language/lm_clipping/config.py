@@ -68,7 +68,7 @@ TIERS = {
         tasks=named("rotten_tomatoes"), layers=(1, 14, 28), rates=(0.9, 0.99), fresh=24, runs=9
     ),
     "paper": Config(),
-    "night": Config(
+    "gpu": Config(
         tasks=named("rotten_tomatoes", "imdb", "reuters"),
         layers=tuple(range(30)),
         rates=(0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995),

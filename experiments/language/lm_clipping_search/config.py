@@ -61,7 +61,7 @@ TIERS = {
         runs=9,
     ),
     "paper": Config(),
-    "night": Config(
+    "gpu": Config(
         tasks=named("rotten_tomatoes", "imdb", "reuters"),
         wide_layers=tuple(range(30)),
         wide_rates=(0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995),

@@ -91,5 +91,5 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(**_LARGE, fresh=40, pool=96, epochs=4, saves=4),
-    "night": Config(**_LARGE, fresh=200, pool=256, epochs=10, saves=10, runs=24),
+    "gpu": Config(**_LARGE, fresh=200, pool=256, epochs=10, saves=10, runs=24),
 }

@@ -87,7 +87,7 @@ TIERS = {
         layers=(6, 12, 18, 24, 30),
         prompts_judged=True,
     ),
-    "night": Config(
+    "gpu": Config(
         tasks=(*FILMS, *named("imdb", "reuters", most_words=12)),
         pool=64,
         fresh=30,

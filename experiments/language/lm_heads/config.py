@@ -85,7 +85,7 @@ TIERS = {
         map_shots=64,
         rises_judged=True,
     ),
-    "night": Config(
+    "gpu": Config(
         tasks=named("rotten_tomatoes", "imdb", "reuters"),
         shots=16,
         fresh=48,

@@ -77,5 +77,5 @@ TIERS = {
         attacks=(),
     ),
     "paper": Config(),
-    "night": Config(runs=96, attack_fresh=200),  # sets differ more than sentences do
+    "gpu": Config(runs=96, attack_fresh=200),  # sets differ more than sentences do
 }

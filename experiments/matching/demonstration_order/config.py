@@ -71,7 +71,7 @@ TIERS = {
         test_prompts=8,
     ),
     "laptop": Config(),
-    "paper": Config(
+    "gpu": Config(
         d=10,
         n=64,
         depth=6,

@@ -94,7 +94,7 @@ TIERS = {
         batch=4,
     ),
     "laptop": Config(),
-    "paper": Config(
+    "gpu": Config(
         d=8,
         n=32,
         m=2048,

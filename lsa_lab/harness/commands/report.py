@@ -22,7 +22,7 @@ def obey(options: argparse.Namespace) -> int:
     experiments, root = command_options.chosen(options), options.out or FIGURES
     folders = [folder_of(each, tier, root) for each in experiments for tier in TIERS[1:]]
     if not any((folder / "result.nc").exists() for folder in folders):
-        raise RefusalError(f"no result of the laptop or the paper tier under {root}: run all first")
+        raise RefusalError(f"no result of the laptop tier or above under {root}: run all first")
     others = reported_of_others(root, [each.name for each in experiments])
     if others:
         raise RefusalError(
