@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lsa_lab.harness import options as command_options
+from lsa_lab.harness import process
 from lsa_lab.harness.help import explain
 from lsa_lab.harness.overrides import RefusalError
 
@@ -57,5 +58,6 @@ def _obey(words: list[str], package: str, program: str) -> int:
     options.package = options.package or package
     if options.help:
         return explain(options)
+    process.set_environment()  # before a command imports numpy, whose threads are counted once
     command = importlib.import_module(f"lsa_lab.harness.commands.{options.command or 'list'}")
     return command.obey(options)

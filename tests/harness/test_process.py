@@ -1,6 +1,9 @@
 """Settings of a process are the user's first."""
 
+import ast
 import os
+import subprocess
+import sys
 
 from lsa_lab.harness import process
 
@@ -25,3 +28,13 @@ def test_an_entry_point_leaves_the_users_settings_alone(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_deterministic_ops=false")
     process.set_environment()
     assert "deterministic_ops=true" not in os.environ["XLA_FLAGS"]
+
+
+def test_a_command_counts_the_threads_of_linear_algebra_before_numpy_does():
+    code = (
+        "from lsa_lab.harness.command_line import main; main(['list']);"
+        "import threadpoolctl as t; print([p['num_threads'] for p in t.threadpool_info()])"
+    )
+    free = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=free)
+    assert set(ast.literal_eval(done.stdout.splitlines()[-1])) == {1}, done.stderr
