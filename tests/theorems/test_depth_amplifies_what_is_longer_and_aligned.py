@@ -34,8 +34,8 @@ network_flow = jax.jit(jax.jacfwd(network, 2))
 
 def draw(seed, e):  # K, λ, two demonstrations, query
     rng = np.random.default_rng(seed)
-    w_kq, scale = rng.normal(size=(e, e)) / e, rng.uniform(0.05, 0.3)
-    return w_kq, scale, rng.normal(size=(2, e)), rng.normal(size=e)
+    (*pair, query), w_kq = rng.normal(size=(3, e)), rng.normal(size=(e, e)) / e
+    return w_kq, rng.uniform(0.05, 0.3), np.array(pair), query
 
 
 def steps(w_kq, scale, pair, query, path=network_flow):  # [L-1]
@@ -58,12 +58,12 @@ def ordered(pair, query):
 def test_the_flow_of_a_moving_demonstration_in_closed_form(e, seed):
     w_kq, scale, (d, _), query = draw(seed, e)
     path, flow = (f(w_kq, scale * np.eye(e), d, query) for f in (network, network_flow))
-    closed = theory.moving_demonstration(w_kq, scale * np.eye(e), d, query, L)
-    of_flow = theory.moving_flow(w_kq, scale, d, query, L)
     first, second = theory.cubic_gains(scale * d @ w_kq @ d, L)
     squares = np.stack([first**2, 2 * first * second, second**2])
-    square = scale**2 * theory.flow_terms(w_kq, d, query) @ squares
-    for left, right in ((path, closed), (flow, of_flow), ((flow**2).sum((1, 2)), square)):
+    closed = theory.moving_demonstration(w_kq, scale * np.eye(e), d, query, L)
+    closed_flow = theory.moving_flow(w_kq, scale, d, query, L)
+    size = scale**2 * theory.flow_terms(w_kq, d, query) @ squares
+    for left, right in ((path, closed), (flow, closed_flow), ((flow**2).sum((1, 2)), size)):
         assert np.abs(left - right).max() < 1e-10 * (1 + np.abs(right).max())
 
 
