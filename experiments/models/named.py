@@ -9,7 +9,7 @@ regression.
 from collections.abc import Sequence
 
 from experiments.models.regression import dense
-from experiments.models.specs import Architecture, Spec, Task, Training
+from experiments.models.specs import Architecture, Classes, Spec, Task, Training
 
 # Merged linear attention; softmax attention and nothing else, the same with a causal mask, and with
 # a query that is a key; softmax attention with norms and MLPs.
@@ -80,6 +80,17 @@ def _regression(d, n, width, heads, mlp_width, depth, seeds, steps, **rest) -> d
     return dict(zip(REGRESSION, specs, strict=True))
 
 
+def _classes(*, d=4, lengths=(4, 10, 20), width=16, depth=4, **training) -> Spec:
+    """Softmax transformers with a norm and an MLP, on two classes at 4 and 10 shots as in A2."""
+    shape = dict(kernel="softmax", key_width=width // 2, width=width, mlp_width=2 * width)
+    recipe = dict(steps=16_000, batch=64, learning_rate=3e-3, seeds=9)
+    return Spec(
+        Classes(d, lengths, noise_std=0.5),
+        Architecture(depth, heads=2, norm=True, init_scale=0.5, **shape),
+        Training(**recipe | training),
+    )
+
+
 _DENSE = dict(sparsity=None)
 _POLYNOMIAL = dict(sparsity=None, d=2, degree=2)
 
@@ -93,6 +104,7 @@ def _smoke() -> dict[str, Spec]:
         "polynomial": _sparse(three, **tiny | _POLYNOMIAL),
         "softmax": _sparse(three, kernel="softmax", key_width=2, **tiny),
         **_regression(2, 4, 4, 2, 4, 2, 2, (5, 5, 5), batch=4),
+        "classes": _classes(d=2, lengths=(2, 4), width=4, depth=2, steps=4, batch=4, seeds=2),
     }
 
 
@@ -114,6 +126,7 @@ def _laptop() -> dict[str, Spec]:
         "long training": _sparse((all4,), steps=120_000),
         "softmax": _sparse((single, all4), kernel="softmax", key_width=9, **slow),
         **_regression(8, 20, 32, 4, 64, 4, 9, (20_000, 20_000, 30_000)),
+        "classes": _classes(),
     }
 
 
@@ -132,6 +145,7 @@ def _gpu() -> dict[str, Spec]:
     models["softmax"] = _sparse(all8, sparsity=4, kernel="softmax", **sizes)
     long = dict(batch=256, learning_rate=0.001)
     models |= _regression(16, 40, 256, 8, 1024, 6, 9, (100_000, 200_000, 200_000), **long)
+    models["classes"] = _classes(d=8, lengths=(5, 10, 40), width=64, steps=100_000, batch=256)
     return models
 
 
