@@ -22,6 +22,7 @@ EXPERIMENTS = (
     "clipping.truncation_norms",
     "clipping.clipping_and_bound",
     "clipping.why_a_rate",
+    "clipping.published_logs",
     "matching.gradient_matching",
     "matching.matching_is_exact",
     "matching.matching_transfer",

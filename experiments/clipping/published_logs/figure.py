@@ -1,0 +1,85 @@
+"""Each log's scores by rate, gains on validation beside those on test, and what is judged."""
+
+import numpy as np
+
+from experiments.clipping.layer_ends import shades
+from experiments.clipping.published_logs.claims import changes, gains, samples
+from experiments.clipping.published_logs.config import ENDS, statements
+from lsa_lab import results
+from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
+
+ROWS = {
+    "deep_is_steadier": "change, last less first layers",
+    "deep_is_flat": "change, last layers",
+    "shallow_degrades": "change, first layers",
+    "shallow_guesses": "first layers clipped, less .5",
+    "search_gains": "gain of a search on test",
+    "search_gains_deep": "the same, last layers",
+    "optimism": "gain on validation less on test",
+}
+
+
+def plot(dataset):
+    figure, axes = style.stacked(6.75, (2.5, 2.0), ((1, 1), (1,)))
+    by_rate(axes[0], dataset)
+    on_test(axes[1], dataset)
+    judged_panel.rows(
+        axes[2], statements(results.config_of(dataset)), samples(dataset), ROWS, (-0.1, 0.1)
+    )
+    axes[2].axvline(0, color="grey", lw=0.8)
+    axes[2].set(xlabel="score", title="what is judged")
+    return figure
+
+
+def by_rate(ax, dataset):
+    """The change of the score, a line for each end of the models."""
+    rows = changes(dataset)
+    places = np.arange(rows.sizes["rate"])
+    for end, color, marker in zip(ENDS, shades(len(ENDS)), "os", strict=True):
+        runs = rows.sel(end=end)
+        ax.plot(places, runs.values.T, "-", color=color, lw=0.4, alpha=0.5)
+        middle = runs.mean("log")
+        ax.plot(places, middle, marker=marker, color=color, lw=1.5)
+        direct_label(ax, places[-1], float(middle[-1]), f"{end} layers", color, (6, 0))
+    ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
+    ax.set_xticks(places, [f"{rate:g}" for rate in rows.rate.values])
+    ax.set(xlim=(-0.3, places[-1] + 2), xlabel="clipping rate", ylabel="change of the score")
+    ax.set_title("validation")
+
+
+def on_test(ax, dataset):
+    """The gain of the best rate on validation, and what is left of it."""
+    validation, test = gains(dataset)
+    for end, color, marker in zip(ENDS, shades(len(ENDS)), "os", strict=True):
+        points = validation.sel(end=end), test.sel(end=end)
+        ax.plot(*points, marker, ls="none", color=color, alpha=0.8, label=f"{end} layers")
+    most = float(validation.max())
+    ax.plot([0, most], [0, most], color="grey", lw=0.8)
+    ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
+    ax.set(xlabel="gain on validation, best rate", ylabel="gain on test", title="the search")
+    ax.legend(loc="upper left")
+
+
+def caption(dataset) -> str:
+    config = results.config_of(dataset)
+    judged = samples(dataset)
+    mean = {id: float(np.mean(values)) for id, values in judged.items()}
+    _, test = gains(dataset)
+    counts = [int((test > 0).sum()), int((test < 0).sum()), int((test == 0).sum())]
+    unclipped = dataset.score.sel(rate=0)
+    own = {
+        name: float(unclipped.sel(log=[log for log in dataset.log.values if name in log]).mean())
+        for name in ("GPT-J-6B", "LLAMA2-7B")
+    }
+    starts = " and ".join(f"{name} {score:.3f}" for name, score in own.items())
+    return (
+        f"In A2's own logs sharp clipping changes the score by {mean['shallow_degrades']:+.3f} in "
+        f"the first layers and {mean['deep_is_flat']:+.3f} in the last; a searched rate gains "
+        f"{mean['search_gains']:+.3f} on test. "
+        f"{test.size} logs of {' and '.join(config.tasks)}, in the first and the last two layers; "
+        f"{style.missing(dataset.score)} score of exactly 0 left out. a: mean, and each log thin. "
+        f"b: {counts[0]} gains, {counts[1]} losses, {counts[2]} ties; grey: nothing lost to "
+        f"selection. Unclipped, {starts}: near .5 before any clipping. Logs of one model and task "
+        f"share their prompts, so intervals are too short, if anything. c: {judged_panel.KEY}."
+    )
