@@ -25,7 +25,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         return values.reshape(len(ENDS), -1, *values.shape[1:])
 
     scores = numbers(RATES)
-    names = ["{model}, {task}, {part}".format(**row) for row in rows if int(row["layer"]) <= 1]
+    names = [
+        "{model}, {task}, {part} {layer}".format(**row) for row in rows if int(row["layer"]) <= 1
+    ]
     return xr.Dataset(
         {
             "score": (("end", "log", "rate"), by_end(np.where(scores > 0, scores, np.nan))),

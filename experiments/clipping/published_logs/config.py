@@ -38,7 +38,7 @@ TIERS = {"smoke": Config(tasks=("RTE",)), "laptop": Config(), "paper": Config()}
 
 def statements(config) -> tuple[Statement, ...]:
     figure_1, figure_4 = (
-        f"A2 (2406.03768), {place}, on its own logs"
+        f"A2 (2406.03768), {place}, as stated, of its own logs"
         for place in ("figure 1", "figure 4 and appendix C.5")
     )
     change = f"the score, averaged over rates >= {config.high:g}, less that unclipped,"
@@ -61,7 +61,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{change} first two layers,",
             at_most=-config.degraded,
             over="logs",
-            note=f"{known}; {shared}",
+            note=f"{known}; {shared}; undecided by .0002: the logs of one more task would decide",
         ),
         Statement(
             "deep_is_steadier",
