@@ -33,7 +33,7 @@ class Config:
             checks.positive(self, name)
 
 
-TIERS = {"smoke": Config(tasks=("RTE",)), "laptop": Config(), "paper": Config()}
+TIERS = {"smoke": Config(tasks=("RTE",)), "laptop": Config()}
 
 
 def statements(config) -> tuple[Statement, ...]:
