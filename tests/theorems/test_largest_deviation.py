@@ -1,0 +1,86 @@
+"""The whitened objective is the largest deviation of any statistic that the gradients see.
+
+docs/theory, "The largest deviation". Sides: ``whitened``; the statistic that deviates most, by
+least squares in hand-made products, and gradients at places that are no checkpoints.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.selection.gradient_matching import certify, match, whitened
+from lsa_lab.selection.prefix import linear_gradients
+from lsa_lab.tasks.pools import Pool
+
+D, M = 3, 40  # nine statistics of second order: six products of covariates, three with the label
+seeds = st.integers(0, 2**32 - 1)
+
+
+def draw(seed, size, points):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(M, D)) @ rng.normal(size=(D, D)) + rng.normal(size=D)
+    y = x @ rng.normal(size=D) + rng.normal(size=M)
+    return Pool(x, y), rng.normal(size=(points, D)), rng.permutation(M)[:size], rng
+
+
+def objective(checkpoints, pool, indices):
+    rows = whitened(linear_gradients(checkpoints, pool), len(indices))
+    return float(certify(rows, indices).objective)
+
+
+def largest(rows, indices):
+    """max over u of |mean_S u·row - mean u·row| / std(u·row)."""
+    rows = rows - rows.mean(0)
+    delta = rows[indices].mean(0)
+    best = np.linalg.lstsq(rows.T @ rows / len(rows), delta)[0]
+    return abs(best @ delta) / np.std(rows @ best)
+
+
+def quadratic(pool):
+    products = [pool.x[:, i] * pool.x[:, j] for i in range(D) for j in range(i + 1)]
+    return np.stack([*products, *(pool.y * pool.x.T)], axis=1)
+
+
+@pytest.mark.parametrize("points", [D + 1, D + 3])
+@given(seed=seeds)
+def test_with_d_plus_one_checkpoints_all_statistics_of_second_order_count(points, seed):
+    pool, checkpoints, indices, _ = draw(seed, 12, points)
+    omega = objective(checkpoints, pool, indices)
+    np.testing.assert_allclose(omega, largest(quadratic(pool), indices), rtol=1e-6)
+
+
+@given(seed=seeds)
+def test_what_is_chosen_does_not_depend_on_the_checkpoints(seed):
+    pool, checkpoints, _, rng = draw(seed, 12, D + 1)
+    later = checkpoints + 0.1 * rng.normal(size=checkpoints.shape)
+    first, other = (match(linear_gradients(w, pool), 12, whiten=True) for w in (checkpoints, later))
+    np.testing.assert_array_equal(first.indices, other.indices)
+
+
+@pytest.mark.parametrize("size", [4, 12])  # with a ridge and without
+@given(seed=seeds)
+def test_the_gradient_deviates_little_wherever_checkpoints_combine_to(size, seed):
+    pool, checkpoints, indices, rng = draw(seed, size, D + 1)
+    gradients = np.asarray(linear_gradients(checkpoints, pool))
+    rows = np.asarray(whitened(gradients, size))
+    values, kept = (np.linalg.svd(r - r.mean(0), compute_uv=False)[0] for r in (gradients, rows))
+    ridge = values**2 * (1 / kept**2 - 1 / M)  # of C: kept² = M s² / (s² + M ridge)
+    shares = rng.normal(size=D + 1)
+    shares /= shares.sum()
+    there = np.asarray(linear_gradients(shares[None] @ checkpoints, pool))
+    deviation = np.linalg.norm(there[indices].mean(0) - there.mean(0))
+    spread = np.linalg.norm(np.cov(there.T, bias=True), 2) + max(ridge, 0) * shares @ shares
+    omega = certify(rows, indices).objective
+    assert deviation <= omega * np.sqrt(spread) * (1 + 1e-8)
+    plain = np.linalg.norm(gradients[indices].mean(0) - gradients.mean(0))
+    assert deviation <= plain * np.linalg.norm(shares) * (1 + 1e-8)
+
+
+def test_control_d_checkpoints_miss_statistics_and_plain_matching_minds_them():
+    pool, checkpoints, indices, rng = draw(0, 12, D + 1)
+    few = objective(checkpoints[:D], pool, indices)
+    assert few < 0.99 * largest(quadratic(pool), indices)
+    later = checkpoints + 0.1 * rng.normal(size=checkpoints.shape)
+    chosen = [match(linear_gradients(w, pool), 12).indices for w in (checkpoints, later)]
+    assert set(chosen[0].tolist()) != set(chosen[1].tolist())
