@@ -68,9 +68,9 @@ def test_the_gradient_deviates_little_wherever_checkpoints_combine_to(size, seed
     ridge = values**2 * (1 / kept**2 - 1 / M)  # of C: kept² = M s² / (s² + M ridge)
     shares = rng.normal(size=D + 1)
     shares /= shares.sum()
-    there = np.asarray(linear_gradients(shares[None] @ checkpoints, pool))
-    deviation = np.linalg.norm(there[indices].mean(0) - there.mean(0))
-    spread = np.linalg.norm(np.cov(there.T, bias=True), 2) + max(ridge, 0) * shares @ shares
+    combined = np.asarray(linear_gradients(shares[None] @ checkpoints, pool))
+    deviation = np.linalg.norm(combined[indices].mean(0) - combined.mean(0))
+    spread = np.linalg.norm(np.cov(combined.T, bias=True), 2) + max(ridge, 0) * shares @ shares
     omega = certify(rows, indices).objective
     assert deviation <= omega * np.sqrt(spread) * (1 + 1e-8)
     plain = np.linalg.norm(gradients[indices].mean(0) - gradients.mean(0))
