@@ -32,7 +32,7 @@ def dataset(seed=0):
         {
             "risk": (("run", "n"), risk, {"units": "seconds"}),
             "ok": ("run", np.arange(4) % 2 == 0),
-            "status": ("run", np.array(["converged", "diverged at step 3", "", "λ"], object)),
+            "status": ("run", np.array(["level", "diverged at step 3", "", "λ"], object)),
             "from_jax": ("n", jnp.arange(3.0)),
             "small": ("n", np.float32([1, 2, 3])),
             "count": ((), 7),

@@ -345,18 +345,33 @@ def status_from(losses):
     return status_of(np.ones(3, bool), np.int32(len(losses)), losses, ["w"]).kind
 
 
-def test_converged_means_that_the_loss_has_stopped_falling():
+def test_level_means_that_the_loss_has_stopped_falling():
     rng, t = np.random.default_rng(0), np.arange(500.0)
-    assert status_from(np.ones(500)) == "converged"
-    level = [status_from(1 + rng.normal(size=500)) == "converged" for _ in range(300)]
-    assert 0.9 < np.mean(level) < 1  # two standard errors
+    early = np.exp(-t / 20)
+    kinds = [status_from(early + 1 + 0.1 * rng.normal(size=500)) for _ in range(300)]
+    assert 0.9 < np.mean([kind == "level" for kind in kinds]) < 1  # two standard errors
     # Controls: still falling, falling under noise, rising, too short to tell.
     assert status_from(np.exp(-t / 100)) == "finished"
     assert status_from(2 - t / 250 + 0.1 * rng.normal(size=500)) == "finished"
     assert status_from(t) == "finished"
-    assert status_from(np.ones(49)) == "finished"
-    assert descend(400).status.kind == "converged"
+    assert status_from(early[:49]) == "finished"
+    assert descend(400).status.kind == "level"
     assert str(Status("finished", 7)) == "finished after 7 steps"
+    assert str(Status("level", 7)) == "level after 7 steps"
+
+
+def test_a_run_whose_loss_never_fell_is_not_called_trained():
+    rng = np.random.default_rng(1)
+    assert status_from(np.ones(500)) == "not trained"
+    kinds = [status_from(1 + rng.normal(size=500)) for _ in range(300)]
+    assert np.mean([kind == "level" for kind in kinds]) < 0.05
+    assert np.mean([kind == "not trained" for kind in kinds]) > 0.85
+    many = jax.tree.map(lambda leaf: jnp.repeat(leaf[None], 30, 0), START)
+    still = descend(400, optimizer=optax.sgd(0.0), params=many, key=jax.random.split(KEYS[0], 30))
+    kinds = [str(status) for status in still.status]
+    assert np.mean([kind == "not trained after 400 steps" for kind in kinds]) > 0.85
+    # Controls: a fall within the first two steps, and one that starts far below the noise.
+    assert status_from(np.r_[9.0, 4, 1 + 0.1 * rng.normal(size=498)]) == "level"
 
 
 def test_what_is_watched_is_kept_of_every_chunk():

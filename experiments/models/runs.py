@@ -29,8 +29,8 @@ _OF_HEADS = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o")
 class Runs:
     """The A S runs of a Spec, in float32.
 
-    What was kept on the way is that of the last variant. Weights that were read from a file have
-    no ``initial`` and no ``status``.
+    What was kept on the way is that of the last variant. A file holds no ``initial`` (``trained``
+    draws it again), and says of a run only whether it diverged.
     """
 
     spec: Spec
@@ -48,9 +48,13 @@ class Runs:
 
     @property
     def path(self) -> Any:  # leaves [S, C+1, ...]
-        """The params of the last variant before the first step and at every checkpoint."""
-        both = self.initial, self.checkpoints
-        return jax.tree.map(lambda x, rest: np.concatenate([x[:, None], rest], axis=1), *both)
+        """The params of the last variant before the first step and at every checkpoint; of those
+        that lie in a file without checkpoints, only before the first step and after the last."""
+        way = self.checkpoints
+        if way is None:
+            way = jax.tree.map(lambda leaf: leaf[-1][:, None], self.params)
+        start = self.initial
+        return jax.tree.map(lambda x, rest: np.concatenate([x[:, None], rest], axis=1), start, way)
 
     @property
     def every(self) -> Model:  # leaves [A, S, ...]
@@ -134,8 +138,15 @@ def read(file: Path, spec: Spec) -> Runs:
     def tree(group):
         return jax.tree.unflatten(like, [arrays[name] for name in layout if group in name])
 
-    checkpoints = tree("checkpoints") if on_the_way else None
-    return Runs(spec, tree("params"), checkpoints, arrays["loss"].astype(float), arrays["taken"])
+    checkpoints, taken = tree("checkpoints") if on_the_way else None, arrays["taken"]
+    status = tuple(
+        Status("finished", int(step))
+        if step == spec.training.steps
+        else Status("diverged", int(step), "a leaf that its file does not name")
+        for step in taken.ravel()
+    )
+    loss = arrays["loss"].astype(float)
+    return Runs(spec, tree("params"), checkpoints, loss, taken, status=status)
 
 
 def _check_size(file: Path, spec: Spec) -> None:

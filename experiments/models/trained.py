@@ -3,6 +3,8 @@
 Several experiments ask different questions about the same weights: the first that needs them pays.
 """
 
+import dataclasses
+
 from experiments.models import runs, training
 from experiments.models.named import MODELS
 from experiments.models.runs import Runs
@@ -16,7 +18,8 @@ def trained(spec: Spec, label: str, *, retrain: bool = False, progress=None) -> 
         file = training.file_of(name)
         if spec == committed and file.exists() and not retrain:
             try:
-                return runs.read(file, spec)
+                read = runs.read(file, spec)
+                return dataclasses.replace(read, initial=training.initial(spec))
             except ValueError as error:
                 raise ValueError(
                     f"{error}: restore it, renew it with python -m experiments.models.training "

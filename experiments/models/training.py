@@ -12,6 +12,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -43,7 +44,7 @@ def train(
     """
     training, per_run = spec.training, _per_run(spec, noise_std)
     count = len(jax.tree.leaves(per_run)[0])
-    key_init, key_data = jax.random.split(jax.random.key(training.seed) if key is None else key)
+    key_init, key_data = _keys(training, key)
 
     def loss(params, batch, own):
         return Model(spec, params, own.get("gates")).errors(batch).mean()
@@ -54,13 +55,29 @@ def train(
     parts, keep = training.checkpoints, lambda params: params
     return fit(
         lsa_lab.training.Training(loss, sample, _optimizer(training), training.steps, label=label),
-        jax.jit(jax.vmap(partial(init, spec)))(jax.random.split(key_init, count)),
+        _drawn(spec, jax.random.split(key_init, count)),
         jax.random.split(key_data, count),
         per_run=per_run,
         files=files,
         progress=progress,
         **{"watch": keep, "chunk": training.steps // parts} if parts else {},
     )
+
+
+def initial(spec: Spec) -> Any:  # leaves [S, ...]
+    """The params of the last variant before its first step, heads that it lacks among them."""
+    training = spec.training
+    count = len(spec.architecture.rows) * training.seeds
+    keys = jax.random.split(_keys(training)[0], count)[-training.seeds :]
+    return jax.tree.map(np.asarray, _drawn(spec, keys))
+
+
+def _keys(training: Training, key=None):  # the parents of those that draw params, and prompts
+    return jax.random.split(jax.random.key(training.seed) if key is None else key)
+
+
+def _drawn(spec: Spec, keys) -> Any:  # [R] -> leaves [R, ...]
+    return jax.jit(jax.vmap(partial(init, spec)))(keys)
 
 
 def _per_run(spec: Spec, noise_std) -> dict[str, np.ndarray]:  # [R, ...]

@@ -67,6 +67,10 @@ def test_weights_are_written_once_and_read_back(store, monkeypatch, capsys):
     read = trained.trained(TINY, "test")
     same((read.params, read.checkpoints, read.loss), (fresh.params, fresh.checkpoints, fresh.loss))
     assert read.finished.all()
+    assert {end.kind for end in read.status} == {"finished"}
+    same((read.initial, read.path), (fresh.initial, fresh.path))
+    ends = dataclasses.replace(read, checkpoints=None).path
+    same(ends, jax.tree.map(lambda leaf: leaf[:, [0, -1]], fresh.path))
     last = jax.tree.map(lambda leaf: leaf[:, -1], read.checkpoints)
     same(last, read.models().params)
 
