@@ -31,6 +31,7 @@ ANNEXES = {
     "checkpoints": "results",
     "grids": "results",
     "hosts": "results",
+    "transports": "results",
     "console": "training",
     "groups": "training",
     "plans": "training",
