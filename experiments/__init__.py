@@ -6,6 +6,7 @@ EXPERIMENTS = (
     "one_layer.training_dynamics",
     "descent.depth",
     "one_layer.covariate_shift",
+    "one_layer.finite_pretraining",
     "descent.common_map",
     "descent.order",
     "descent.bound_and_gap",

@@ -1,0 +1,1 @@
+"""How many prompts and tasks teach one layer to answer new tasks?"""

@@ -1,0 +1,45 @@
+"""The runs behind each statement of `finite_pretraining`."""
+
+import numpy as np
+
+from lsa_lab import results
+from lsa_lab.statistics import worst, worst_elsewhere
+
+
+def deviations(dataset):  # d, alpha, kappa, run, tau, risk
+    """What simulation adds to the closed form, as a share of it."""
+    return dataset.measured / dataset.closed_form - 1
+
+
+def extrapolated(dataset):  # alpha, kappa, run, tau, risk
+    """The same for d to infinity, where what falls like 1/d is all that differs."""
+    *_, half, whole = dataset.d.values
+    ratio = whole / half
+    each = deviations(dataset)
+    return (ratio * each.sel(d=whole) - each.sel(d=half)) / (ratio - 1)
+
+
+def judged_taus(dataset):  # [taus] of bool
+    config = results.config_of(dataset)
+    return np.maximum(dataset.tau, 1 / dataset.tau).values > config.near
+
+
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    away = extrapolated(dataset).isel(tau=judged_taus(dataset))
+    rows = {
+        f"closed_form_{name.split()[0]}": worst_elsewhere(
+            away.sel(risk=name).transpose("run", ...).values, lambda runs: abs(runs.mean())
+        )
+        for name in dataset.risk.values
+    }
+    at_last = dataset.measured.isel(d=-1)
+    new = at_last.sel(risk="new tasks").transpose("run", ...)
+    above = int(np.argmax(dataset.tau.values > 1))
+    sides = np.maximum(new.isel(tau=1), new.isel(tau=-2))
+    gap = new / at_last.sel(risk="pretraining tasks").transpose("run", ...)
+    gap = gap.isel(alpha=-1, tau=-1)
+    return rows | {
+        "peak": worst((new.isel(tau=above) / sides).values, lambda runs: -np.log(runs).mean()),
+        "memorised": gap.isel(kappa=0).values,
+        "learned": gap.isel(kappa=-1).values,
+    }
