@@ -1,4 +1,4 @@
-"""The runs behind each statement of `finite_pretraining`."""
+"""Risks of simulated layers beside the closed form and beside each other."""
 
 import numpy as np
 

@@ -3,7 +3,6 @@
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.one_layer.finite_pretraining import simulation
@@ -54,15 +53,14 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
 
 def simulated(config, key, d, alpha, kappa):  # -> [R, taus, 2]
-    """Both risks of every run after each number of prompts."""
+    """Both risks of every run after each number of prompts.
+
+    One fit after the other, for one at d = 64 takes a gigabyte.
+    """
     n, k = round(alpha * d), round(kappa * d)
     counts = tuple(round(tau * d * d) for tau in config.taus)
-    most = round(config.kappas[-1] * d)
-    keys = jax.random.split(key, config.runs)
-    return np.asarray(_of_runs(keys, float(n), k, config.noise_var, counts, most, d))
-
-
-def _of_runs(keys, n, k, noise_var, counts, most_tasks, d):
-    """One run after the other: a run at d = 64 takes a gigabyte."""
-    sizes = {"counts": counts, "most_tasks": most_tasks, "d": d}
-    return jnp.stack([simulation.risks(key, n, k, noise_var, **sizes) for key in keys])
+    sizes = {"counts": counts, "most_tasks": round(config.kappas[-1] * d), "d": d}
+    fits = (config.sizes[-1] // d) ** 2
+    keys = jax.random.split(key, config.runs * fits)
+    risks = [simulation.risks(key, float(n), k, config.noise_var, **sizes) for key in keys]
+    return np.reshape(risks, (config.runs, fits, len(counts), len(RISKS))).mean(1)

@@ -18,7 +18,7 @@ class Config:
     taus: tuple[float, ...] = (0.25, 0.5, 0.75, 0.9, 1.1, 1.5, 2.0, 4.0)  # prompts / d², growing
     near: float = 1.6  # judged against the closed form where tau or 1 / tau is above it
     noise_var: float = 0.1  # of a label, relative to its signal
-    runs: int = 24
+    runs: int = 24  # fits at the largest d; of a smaller d each run is a mean of (largest / d)²
     seed: int = 0
     # Criteria.
     deviation: float = 0.1  # of the risk at d to infinity from the closed form, as a share of it
@@ -28,9 +28,15 @@ class Config:
 
     def __post_init__(self):
         checks.each_between(self, "sizes", 2, 128)
-        checks.each_between(self, "alphas", 0.1, None)
-        checks.each_between(self, "kappas", 0.1, None)
+        checks.each_between(self, "alphas", 2 / min(self.sizes), None)  # two demonstrations
+        checks.each_between(self, "kappas", 1 / min(self.sizes), None)  # one task
         checks.each_between(self, "taus", 0.1, 16)
+        for name, least in (("sizes", 2), ("alphas", 1), ("kappas", 2), ("taus", 3)):
+            values = getattr(self, name)
+            if len(values) < least or list(values) != sorted({*values}):
+                raise ValueError(f"{name} = {values}: choose {least} or more numbers that grow")
+        if not self.taus[0] < self.taus[1] < 1 < self.taus[-2]:
+            raise ValueError(f"taus = {self.taus}: choose two or more below 1, and above 1")
         checks.between(self, "runs", 3, None)
         for name in ("noise_var", "near", "deviation", "peak", "memorised", "learned"):
             checks.positive(self, name)
@@ -38,7 +44,7 @@ class Config:
 
 
 TIERS = {
-    "smoke": Config(sizes=(4, 6), kappas=(0.5, 2.0), taus=(0.5, 1.5, 4.0), near=1.2, runs=3),
+    "smoke": Config(sizes=(4, 8), kappas=(0.5, 2.0), taus=(0.25, 0.5, 1.5, 4.0), near=1.2, runs=3),
     "laptop": Config(),
     "paper": Config(sizes=(32, 64)),
 }
@@ -80,12 +86,13 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _closed_form(config, name):
+    *_, coarse, fine = config.sizes
     return Statement(
         f"closed_form_{name.split()[0]}",
         f"{_SOURCE}, as stated; the proof is ours",
         f"The closed form is the risk on {name} as d grows",
-        "(2 x the risk at the largest d - the risk at half of it) / closed form - 1, at the place "
-        "that is worst for the other runs",
+        f"the risk that a line in 1/d through d = {coarse} and {fine} has at 0 / closed form - 1, "
+        "at the place that is worst for the other runs",
         margin=config.deviation,
         note=f"places where tau or 1 / tau is above {config.near:g}: finite d widens the peak",
     )

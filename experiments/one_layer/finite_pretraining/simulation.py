@@ -15,14 +15,16 @@ import jax.numpy as jnp
 def risks(key, n, k, noise_var, *, counts, most_tasks, d):  # -> [counts, 2]
     """E (y - ŷ)² on new tasks and on those of the pretraining, after each number of prompts.
 
-    ``counts`` grow; the prompts of one are among those of the next. ``k`` of ``most_tasks`` tasks
-    are used.
+    ``counts`` grow; the prompts of one are among those of the next. The first ``k`` of
+    ``most_tasks`` tasks are used. These are scaled together until the mean of |w|² is d: that it
+    fluctuates by √(2/kd) would be most of the spread of the risk on them, and vanishes as d grows.
     """
     key_tasks, key_prompts = jax.random.split(key)
     tasks = jax.random.normal(key_tasks, (most_tasks, d))
-    prompts = features(key_prompts, tasks, n, k, noise_var, counts[-1])
-    layers = [fit(*(rows[:count] for rows in prompts)) for count in counts]
     used = jnp.arange(most_tasks) < k
+    tasks = tasks / jnp.sqrt(jnp.average(jnp.sum(tasks**2, axis=1), weights=used.astype(float)) / d)
+    prompts = features(key_prompts, tasks, n, k, noise_var, counts[-1])
+    layers = fits(prompts, counts)
     return jnp.stack([risks_of(layer, tasks, used, n, noise_var) for layer in layers])
 
 
@@ -53,17 +55,30 @@ def features(key, tasks, n, k, noise_var, count):  # -> [N, d], [N, d+1], [N]
     return x_query, jnp.concatenate([h, square[:, None] / n], axis=1), y_query
 
 
-def fit(x_query, read, y_query):  # -> [d, d+1]
-    """(Γ, γ) of least squares, or the shortest that interpolates."""
-    count, d = x_query.shape
-    size = d * (d + 1)
-    if count < size:  # K_ij = (x_i · x_j) (h_i · h_j)
-        kernel = (x_query @ x_query.T) * (read @ read.T)
-        weights = jax.scipy.linalg.solve(kernel, y_query, assume_a="pos")
-        return jnp.einsum("b,bi,bj->ij", weights, x_query, read)
-    rows = (x_query[:, :, None] * read[:, None]).reshape(count, size)
-    layer = jax.scipy.linalg.solve(rows.T @ rows, rows.T @ y_query, assume_a="pos")
-    return layer.reshape(d, d + 1)
+def fits(prompts, counts):  # -> [d, d+1] for each count
+    """(Γ, γ) of least squares over the first prompts, or the shortest that interpolates them.
+
+    Where prompts are more than entries, the sums over those of one count go on to the next.
+    """
+    x_query, read, y_query = prompts
+    size = x_query.shape[1] * read.shape[1]
+    few = [count for count in counts if count < size]
+    layers = [_interpolating(*(rows[:count] for rows in prompts)) for count in few]
+    gram, target, start = jnp.zeros((size, size)), jnp.zeros(size), 0
+    for count in counts[len(few) :]:
+        own = slice(start, count)
+        rows = (x_query[own, :, None] * read[own, None]).reshape(-1, size)
+        gram, target, start = gram + rows.T @ rows, target + rows.T @ y_query[own], count
+        layer = jax.scipy.linalg.solve(gram, target, assume_a="pos")
+        layers.append(layer.reshape(x_query.shape[1], -1))
+    return layers
+
+
+def _interpolating(x_query, read, y_query):  # -> [d, d+1]
+    """The shortest layer without an error; its kernel is K_ij = (x_i · x_j) (h_i · h_j)."""
+    kernel = (x_query @ x_query.T) * (read @ read.T)
+    weights = jax.scipy.linalg.solve(kernel, y_query, assume_a="pos")
+    return jnp.einsum("b,bi,bj->ij", weights, x_query, read)
 
 
 def risks_of(layer, tasks, used, n, noise_var):  # -> [2]
