@@ -6,17 +6,16 @@ from lsa_lab import results
 from lsa_lab.statistics import worst, worst_elsewhere
 
 
-def deviations(dataset):  # d, alpha, kappa, run, tau, risk
-    """What simulation adds to the closed form, as a share of it."""
-    return dataset.measured / dataset.closed_form - 1
+def over_closed_form(dataset):  # d, alpha, kappa, run, tau, risk
+    return dataset.measured / dataset.closed_form
 
 
 def extrapolated(dataset):  # alpha, kappa, run, tau, risk
-    """The same for d to infinity, where what falls like 1/d is all that differs."""
-    *_, half, whole = dataset.d.values
-    ratio = whole / half
-    each = deviations(dataset)
-    return (ratio * each.sel(d=whole) - each.sel(d=half)) / (ratio - 1)
+    """The same for d to infinity, where what falls like 1/d is all that differs in its log."""
+    *_, coarse, fine = dataset.d.values
+    ratio = fine / coarse
+    logs = np.log(over_closed_form(dataset))
+    return np.exp((ratio * logs.sel(d=fine) - logs.sel(d=coarse)) / (ratio - 1))
 
 
 def judged_taus(dataset):  # [taus] of bool
@@ -28,7 +27,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     away = extrapolated(dataset).isel(tau=judged_taus(dataset))
     rows = {
         f"closed_form_{name.split()[0]}": worst_elsewhere(
-            away.sel(risk=name).transpose("run", ...).values, lambda runs: abs(runs.mean())
+            away.sel(risk=name).transpose("run", ...).values, lambda runs: abs(np.log(runs).mean())
         )
         for name in dataset.risk.values
     }

@@ -3,16 +3,17 @@
 import numpy as np
 
 from experiments.one_layer.finite_pretraining.claims import (
-    deviations,
     extrapolated,
     judged_taus,
+    over_closed_form,
     samples,
 )
 from experiments.one_layer.finite_pretraining.config import statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 
-COLOURS = style.COLOURS[3:]  # of numbers of tasks and of risks: no method has them with a ring
+COLOURS = style.COLOURS[3:]  # of risks: no method has them with a ring
+KAPPAS = ("0.6", style.BLACK)  # of few tasks and of many
 
 
 def plot(dataset):
@@ -25,15 +26,15 @@ def plot(dataset):
 
 
 def over_prompts(ax, dataset):
-    first = dataset.isel(alpha=0, d=-1).sel(risk="new tasks")
-    for kappa, color, marker in zip(dataset.kappa.values[[0, -1]], COLOURS, "os", strict=False):
+    first = dataset.isel(alpha=-1, d=-1).sel(risk="new tasks")
+    for kappa, color, marker in zip(dataset.kappa.values[[0, -1]], KAPPAS, "^D", strict=False):
         own = first.sel(kappa=kappa)
         style.line(ax, own.line, own.over_tau, f"{kappa:g} d tasks", color)
         look = {"fmt": marker, "color": color, "mfc": "white", "capsize": 2}
         style.mean_points(ax, own.tau, own.measured.transpose("run", "tau"), **look)
     style.log_axes(ax, x=True, y=True, ticks=(0.1, 0.25, 0.5, 1, 2, 4, 10))
     ax.set(xlabel="prompts N / d²", ylabel="risk on new tasks", ylim=(None, 30))
-    ax.set_title(f"n = {float(dataset.alpha[0]):g} d")
+    ax.set_title(f"n = {float(dataset.alpha[-1]):g} d")
     ax.legend()
 
 
@@ -53,33 +54,42 @@ def over_tasks(ax, dataset):
 
 
 def over_sizes(ax, dataset):
-    """Each judged place's mean deviation at 1/d, and where the line through two sizes ends."""
-    away = judged_taus(dataset)
-    each = deviations(dataset).isel(tau=away).mean("run")
-    end = extrapolated(dataset).isel(tau=away).mean("run")
+    """Each judged place's geometric mean over runs at 1/d, and where the line through two ends."""
+    judged = dict(tau=judged_taus(dataset))
+    ratios = np.log(over_closed_form(dataset).isel(judged)).mean("run")
+    ends = np.log(extrapolated(dataset).isel(judged)).mean("run")
     inverse = np.append(1 / dataset.d.values, 0)
-    for name, color, marker in zip(dataset.risk.values, COLOURS, "os", strict=False):
-        at_sizes = each.sel(risk=name).transpose("d", ...).values.reshape(len(dataset.d), -1)
-        rows = np.vstack([at_sizes, end.sel(risk=name).values.reshape(1, -1)])
-        ax.plot(inverse, 100 * rows, "-", color=color, lw=0.5, alpha=0.6)
-        look = {"color": color, "mfc": "white", "ls": "none", "marker": marker}
-        ax.plot(inverse, 100 * rows[:, :1], label=name, **look)
-        ax.plot(inverse, 100 * rows[:, 1:], **look)
-    ax.axhline(0, color="grey", lw=0.8)
+    for name, color, marker, aside in zip(
+        dataset.risk.values, COLOURS, "os", (1, -1), strict=False
+    ):
+        at_sizes = ratios.sel(risk=name).transpose("d", ...).values.reshape(len(dataset.d), -1)
+        rows = np.exp(np.vstack([at_sizes, ends.sel(risk=name).values.reshape(1, -1)]))
+        x = inverse + aside * 0.012 * inverse[0]
+        look = {"color": color, "mfc": "white", "marker": marker, "ms": 2.5, "lw": 0.4, "mew": 0.6}
+        ax.plot(x, rows[:, :1], label=name, **look)
+        ax.plot(x, rows[:, 1:], **look)
+    style.log_axes(ax, y=True)
+    ax.axhline(1, color="grey", lw=0.8)
     ax.set_xticks(inverse, [*(f"1/{d}" for d in dataset.d.values), "0"])
-    ax.set(xlabel="1 / d", ylabel="simulation over closed form, %", title="every judged place")
+    ax.set_yticks([1, 1.2, 1.5], ["1", "1.2", "1.5"])
+    ax.set(xlabel="1 / d", ylabel="simulation / closed form", title="finite d, every judged place")
+    ax.invert_xaxis()
     ax.legend()
 
 
 def judged(ax, dataset):
     labels = {
-        "closed_form_new": "new tasks:\ndeviation",
-        "closed_form_pretraining": "own tasks:\ndeviation",
+        "closed_form_new": "simulation / closed form,\nnew tasks",
+        "closed_form_pretraining": "simulation / closed form,\npretraining tasks",
+        "peak": "peak at N = d² / its sides",
+        "memorised": f"new / own, k = {dataset.kappa.values[0]:g} d",
+        "learned": f"new / own, k = {dataset.kappa.values[-1]:g} d",
     }
+    style.log_axes(ax, x=True, ticks=(1, 2, 5))
     rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (-0.25, 0.25))
-    ax.axvline(0, color="grey", lw=0.8)
-    ax.set(xlabel="share of the closed form", title="what is judged, d to infinity")
+    judged_panel.rows(ax, rows, samples(dataset), labels, (0.8, 8))
+    ax.axvline(1, color="grey", lw=0.8)
+    ax.set(xlabel="ratio of risks", title="what is judged")
 
 
 def caption(dataset) -> str:
@@ -88,11 +98,11 @@ def caption(dataset) -> str:
         float(np.exp(np.log(values[id]).mean())) for id in ("peak", "memorised", "learned")
     )
     return (
-        f"A layer needs more than d² prompts and more than d tasks: its risk on new tasks is "
-        f"{peak:.2g} times higher near N = d² than on both sides, and {few:.2g} times that on its "
-        f"own tasks with {config.kappas[0]:g} d of them, {many:.2g} times with "
-        f"{config.kappas[-1]:g} d. Lines: closed form for d to infinity (Lu et al. 2405.11751); "
+        f"A layer needs more than d² prompts and more than d tasks: near N = d² its risk on new "
+        f"tasks is {peak:.2g} times that beside it, and {few:.2g} times that on its own if these "
+        f"are {config.kappas[0]:g} d ({config.kappas[-1]:g} d: {many:.2g}). Lines: "
+        "closed form for d to infinity (Lu et al. 2405.11751); "
         f"points: mean of {config.runs} fits at d = {config.sizes[-1]}, exact risks, 95 % "
-        f"intervals. b, dotted: prompts without end and n = 1000 d. c: means over runs at every "
-        f"judged place. d: {judged_panel.KEY}. Noise variance {config.noise_var:g}."
+        "intervals. b, dotted: prompts without end and n = 1000 d. c: geometric means over runs, "
+        f"prolonged to 1/d = 0. d: {judged_panel.KEY}. Noise variance {config.noise_var:g}."
     )
