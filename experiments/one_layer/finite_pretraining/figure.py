@@ -17,7 +17,7 @@ KAPPAS = ("0.6", style.BLACK)  # of few tasks and of many
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 5.0, (2, 2))
+    figure, axes = style.stacked(6.75, (2.5, 2.5), ((1, 1), (1, 1)))
     over_prompts(axes[0], dataset)
     over_tasks(axes[1], dataset)
     over_sizes(axes[2], dataset)
