@@ -1,5 +1,6 @@
 """A long computation and the person at the keyboard: progress bar, log and Ctrl-C."""
 
+import _thread
 import contextlib
 import json
 import signal
@@ -64,6 +65,15 @@ def _last_logged(log: Path, label: str) -> int:
             entry = json.loads(line)
             step = entry["step"] if entry["label"] == label else step
     return step
+
+
+def interrupt() -> None:
+    """What Ctrl-C does, from any thread."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)  # which ends what the thread waits for
+    else:
+        _thread.interrupt_main(signal.SIGINT)
 
 
 @contextlib.contextmanager

@@ -71,8 +71,9 @@ class OwnedError(RuntimeError):
 
 
 @contextlib.contextmanager
-def owned(path: str | Path) -> Iterator[None]:
-    """Only one process at a time is inside for one path; another one raises OwnedError at once.
+def owned(path: str | Path, *, wait: bool = False) -> Iterator[None]:
+    """Only one process at a time is inside for one path; another one raises OwnedError at once, or
+    with ``wait`` stands in line.
 
     The kernel holds the lock: it ends with the process, however that ends, and never before. Where
     the system has no such locks (Windows, some network disks) nothing is asked.
@@ -80,7 +81,7 @@ def owned(path: str | Path) -> Iterator[None]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     file = path.with_name(f".{path.name}.lock")
-    handle = _locked(file, path)
+    handle = _locked(file, path, wait)
     try:
         yield
     finally:
@@ -107,7 +108,7 @@ def check_writable(folder: str | Path) -> None:
     (folder / ".writable").unlink(missing_ok=True)
 
 
-def _locked(file: Path, path: Path) -> int | None:
+def _locked(file: Path, path: Path, wait: bool) -> int | None:
     try:
         import fcntl
     except ImportError:
@@ -115,7 +116,7 @@ def _locked(file: Path, path: Path) -> int | None:
     while True:
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             owner = os.read(handle, 200).decode(errors="replace") or "another process"
             os.close(handle)

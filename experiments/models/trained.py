@@ -4,11 +4,13 @@ Several experiments ask different questions about the same weights: the first th
 """
 
 import dataclasses
+from pathlib import Path
 
 from experiments.models import runs, training
 from experiments.models.named import MODELS
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
+from lsa_lab import hosts, safe_files
 
 
 def trained(spec: Spec, label: str, *, retrain: bool = False, progress=None) -> Runs:
@@ -26,4 +28,7 @@ def trained(spec: Spec, label: str, *, retrain: bool = False, progress=None) -> 
                     f"{name!r}, or train here with retrain=True (--config.retrain True)"
                 ) from None
     files = training.cached(spec)
-    return runs.collect(spec, training.train(spec, label, files=files, progress=progress))
+    assert files.checkpoint is not None
+    turn = Path(files.checkpoint).with_suffix(f".{hosts.index()}-of-{hosts.count()}")
+    with safe_files.owned(turn, wait=True):  # another experiment may be training the same
+        return runs.collect(spec, training.train(spec, label, files=files, progress=progress))

@@ -51,6 +51,12 @@ class Left(NamedTuple):
     seconds: float | None
     at_least: bool = False
 
+    def share(self, elapsed: float) -> float | None:
+        """How much is done after so many seconds, below 1 until all is; None if nobody knows."""
+        if self.seconds is None or self.at_least:
+            return None
+        return elapsed / (elapsed + self.seconds) if elapsed else 0.0
+
     def __str__(self) -> str:
         if not self.seconds or self.seconds <= 0:
             return "time left unknown"
@@ -82,6 +88,9 @@ class Clock:
     def elapsed(self) -> float:
         return time.monotonic() - self._since
 
+    def elapsed_of_all(self) -> float:
+        return time.monotonic() - self._first
+
     def follow(self, parts: Iterable[Running]) -> None:
         """The bars as they stand now."""
         self._parts = list(parts)
@@ -96,12 +105,12 @@ class Clock:
         return Left(expected)
 
     def share(self) -> float | None:
-        """How much of this experiment is done, below 1 until it is over."""
-        return _share(self.elapsed(), self.left_of_this())
+        """How much of this experiment is done."""
+        return self.left_of_this().share(self.elapsed())
 
     def share_of_all(self) -> float | None:
         """The same of all experiments."""
-        return _share(time.monotonic() - self._first, self.left())
+        return self.left().share(self.elapsed_of_all())
 
     def left(self) -> Left:
         """The time left of this experiment and of those that wait."""
@@ -141,12 +150,6 @@ class Clock:
             same = earlier.get(part.label)
             if same:
                 yield same.pop(0), part
-
-
-def _share(elapsed: float, left: Left) -> float | None:
-    if left.seconds is None or left.at_least:
-        return None
-    return elapsed / (elapsed + left.seconds)
 
 
 def clock_word(seconds: float) -> str:

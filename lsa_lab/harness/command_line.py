@@ -38,7 +38,8 @@ def main(
         return 2
     except KeyboardInterrupt as interrupt:
         command = f"{program} {shlex.join(getattr(interrupt, 'words', words))}"
-        print(f"\ninterrupted; to go on from the last checkpoint: {command}", file=sys.stderr)
+        what = str(interrupt) or "interrupted"
+        print(f"\n{what}; to go on from the last checkpoint: {command}", file=sys.stderr)
         return 130
 
 

@@ -1,6 +1,7 @@
 """What a command line asks for: experiments, each at a configuration that can be run."""
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lsa_lab import safe_files
@@ -48,12 +49,14 @@ def tier_of(options: argparse.Namespace) -> str:
     return options.tier or "laptop"
 
 
-def words_of(options: argparse.Namespace, jobs: list["Job"]) -> list[str]:
+def words_of(options: argparse.Namespace, jobs: Sequence["Job"]) -> list[str]:
     """The command line that runs these jobs alone."""
     words = ["run", *(job.experiment.name for job in jobs), "--tier", tier_of(options)]
     words += ["--seeds", str(options.seeds)] if options.seeds is not None else []
     words += ["--model", options.model] if options.model is not None else []
     words += ["--out", str(options.out)] if options.out else []
+    words += [] if options.together is None else ["--together", str(options.together)]
+    words += [] if options.hours is None else ["--hours", f"{options.hours:g}"]
     words += ["--package", options.package] if options.package != "experiments" else []
     return [*words, *options.changes]
 

@@ -7,6 +7,7 @@ run that computed the result.
 import contextlib
 import json
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,16 +47,61 @@ def metered() -> Iterator[Meter]:
     """A Meter of what is computed inside; jax is imported."""
     from jax import monitoring
 
-    meter, before = Meter(), _peak(forget=True)
+    meter, before = Meter(), peak(forget=True)
     monitoring.register_event_listener(meter.listen)
     try:
         yield meter
     finally:
         monitoring.unregister_event_listener(meter.listen)
-        peak = _peak()
+        most = peak()
         # Where the peak of the whole process cannot be forgotten, only a higher one is this run's.
-        if peak is not None and before is not None and (before == 0 or peak > before):
-            meter.memory = peak
+        if most is not None and before is not None and (before == 0 or most > before):
+            meter.memory = most
+
+
+class Spent:
+    """The seconds and the memory of a run, with those of its earlier parts if it was interrupted.
+
+    A file beside the checkpoints keeps them. A part that was killed could not write its own, and
+    the seconds are None.
+    """
+
+    def __init__(self, folder: Path):
+        self._file, self._since = folder / "spent.json", time.perf_counter()
+        self._before: dict[str, Any] = {"seconds": 0.0, "memory": 0, "parts": 0}
+        if self._file.exists():
+            self._before = json.loads(self._file.read_text(encoding="utf-8"))
+        elif folder.exists() and any(folder.iterdir()):
+            self._before |= {"seconds": None, "parts": 1}
+
+    @property
+    def resumed(self) -> bool:
+        return self._before["parts"] > 0
+
+    @property
+    def seconds(self) -> float | None:
+        """So far."""
+        before = self._before["seconds"]
+        return None if before is None else before + time.perf_counter() - self._since
+
+    def most(self, memory: int | None) -> int | None:
+        """The most memory of all parts, of which this one took so much."""
+        return memory and max(memory, self._before["memory"])
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Remember what is spent inside, should it end early."""
+        parts = self._before["parts"] + 1
+        self._write(self._before | {"seconds": None, "parts": parts})
+        try:
+            yield
+        except BaseException:
+            memory = self.most(peak() or 0)
+            self._write({"seconds": self.seconds, "memory": memory, "parts": parts})
+            raise
+
+    def _write(self, facts: dict[str, Any]) -> None:
+        results.write(self._file, json.dumps(facts).encode())
 
 
 def keep(identity: str, past: Past, memory: int | None) -> None:
@@ -66,20 +112,30 @@ def keep(identity: str, past: Past, memory: int | None) -> None:
 
 def last(identity: str, facts: dict | None, config: Any) -> tuple[Past, int | None]:
     """How that configuration went last time here; else what its result says of another time."""
+    return kept(identity) or recorded(facts, config)
+
+
+def kept(identity: str) -> tuple[Past, int | None] | None:
+    """How that configuration went last time on this machine, if it did."""
     try:
-        kept = json.loads(_file(identity).read_text(encoding="utf-8"))
-        parts = tuple(Part(*part) for part in kept["parts"])
-        return Past(kept["seconds"], parts, kept["start"]), kept["memory"]
+        facts = json.loads(_file(identity).read_text(encoding="utf-8"))
+        parts = tuple(Part(*part) for part in facts["parts"])
+        return Past(facts["seconds"], parts, facts["start"]), facts["memory"]
     except (OSError, ValueError, KeyError, TypeError):
-        facts = facts if facts and facts["config"] == results.plain(config) else {}
-        return Past(facts.get("wall_time"), (), facts.get("start")), facts.get("memory")
+        return None
+
+
+def recorded(facts: dict | None, config: Any) -> tuple[Past, int | None]:
+    """What a record says of the run of that configuration; of another one it says nothing."""
+    facts = facts if facts and facts["config"] == results.plain(config) else {}
+    return Past(facts.get("wall_time"), (), facts.get("start")), facts.get("memory")
 
 
 def _file(identity: str) -> Path:
     return process.cache() / "times" / f"{identity}.json"
 
 
-def _peak(forget: bool = False) -> int | None:
+def peak(forget: bool = False) -> int | None:
     """Bytes at the process's peak, 0 if that is forgotten now; None where no system says it."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         if forget:

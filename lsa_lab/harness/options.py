@@ -67,6 +67,20 @@ OPTIONS = (
         Path,
     ),
     Option(
+        "--together",
+        "N",
+        "so many experiments at a time, each in a process of its own; else one after the other",
+        ("run",),
+        int,
+    ),
+    Option(
+        "--hours",
+        "H",
+        "stop after so many, at a checkpoint, and say what is left; the same words go on",
+        ("run",),
+        float,
+    ),
+    Option(
         "--engine", "ENGINE", "slurm, which is the default, or local: this machine", ("submit",)
     ),
     Option(
@@ -119,7 +133,10 @@ STATUS = (
         "a result could not be judged or drawn, or a source fetched; the others are in place",
     ),
     ("exit status 2", "refused before anything was computed; the sentence says what would do"),
-    ("exit status 130", "interrupted; the same words go on from the last checkpoint"),
+    (
+        "exit status 130",
+        "interrupted, or its hours are over; the same words go on from the last checkpoint",
+    ),
 )
 
 

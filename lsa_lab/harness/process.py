@@ -87,6 +87,11 @@ def joined() -> Iterator[None]:
         hosts.wait("the end")
 
 
+def is_launched() -> bool:
+    """Whether a launcher has started others together with this process."""
+    return _launched() is not None
+
+
 def _launched() -> dict | None:
     """Arguments of jax.distributed.initialize, which finds out the rest; None for one process."""
     if {_ADDRESS, _COUNT, _INDEX} <= os.environ.keys():

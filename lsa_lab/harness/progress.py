@@ -5,34 +5,49 @@ A bar is that of a whole experiment or of all, with the time left, or that of a 
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
-from rich.progress import TimeElapsedColumn as Elapsed
+from rich.console import Console
+from rich.live import Live
+from rich.progress import Progress, Task, TaskID
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
-from lsa_lab.harness.clock import Clock, Left, Part, Running, clock_word
+from lsa_lab.harness import measured
+from lsa_lab.harness.clock import Clock, Left, Part, Past, Running, clock_word
 
 EVERY = 30.0  # seconds between two lines of a log
+_LONG = 60.0  # seconds left of a part that are worth a line of their own
+
+
+class Row(NamedTuple):
+    """What a bar says; the share that is done is None where it is not known."""
+
+    text: str
+    share: float | None
+    elapsed: float
+    left: str = ""
+    over: bool = False
+
+    @property
+    def percent(self) -> str:
+        return "" if self.share is None else f"{100 * self.share:.0f} %"
+
+    def __str__(self) -> str:
+        words = [self.percent, f"{clock_word(self.elapsed)} elapsed", self.left]
+        return f"{self.text}: {', '.join(filter(None, words))}"
 
 
 class Bars(Progress):
-    """Rich's bars; a task is a part of the experiment that runs unless it is said to be whole."""
+    """The bars of one experiment at a time, for ``screen`` to show: its own, and one a part."""
 
-    def __init__(self, clock: Clock, console: Console):
-        self.clock = clock  # first: rich draws once while it is made
-        super().__init__(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            _Percent(),
-            Elapsed(),
-            _Left(),
-            console=console,
-            disable=not console.is_terminal,
-            refresh_per_second=2,
-        )
+    def __init__(self, clock: Clock):
+        self.clock = clock
+        self._announced: set[TaskID] = set()
+        super().__init__(disable=True)
 
     def add_task(
         self,
@@ -48,20 +63,43 @@ class Bars(Progress):
         marks = {"label": description, "began": self.clock.elapsed(), "first": first}
         return super().add_task(description, start, total, completed, visible, **marks | fields)
 
-    def add_whole(
-        self, description: str, share: Callable[[], float | None], left: Callable[[], Left]
-    ) -> TaskID:
-        """A bar of more than one part; the functions tell what share is done, and what is left."""
-        return self.add_task(description, total=None, share=share, left=left)
+    @contextlib.contextmanager
+    def experiment(self, name: str, past: Past) -> Iterator[None]:
+        """The next experiment, with a bar of its own that goes with it, and so do those of its
+        parts."""
+        self.clock.begin()
+        whole = self.add_task(f"{name} ({past})", total=None, whole=True)
+        try:
+            yield
+        finally:
+            self.take_away()
+            self.remove_task(whole)
 
-    def follow(self) -> None:
+    def rows(self) -> list[Row]:
         """Every bar as it stands now."""
         self.clock.follow(map(self._running, self._parts()))
+        rows = []
         for task in self.tasks:
-            if "share" in task.fields:
-                share = task.fields["share"]()
-                total = None if share is None else 1.0
-                self.update(task.id, total=total, completed=share or 0.0)
+            share, left = None if task.total is None else task.percentage / 100, ""
+            if "whole" in task.fields:
+                share, left = self.clock.share(), str(self.clock.left_of_this())
+            rows.append(Row(task.description, share, task.elapsed or 0.0, left, task.finished))
+        return rows
+
+    def estimates(self) -> list[str]:
+        """What has been learnt since the last call: once a part has shown its speed, how long it
+        will take if that is long, and the memory so far."""
+        words = []
+        for task in self._parts():
+            left = self._running(task).remaining
+            if left is None or task.id in self._announced:
+                continue
+            self._announced.add(task.id)
+            peak = measured.peak()
+            memory = f"; {peak / 1e9:.1f} GB so far" if peak else ""
+            if left >= _LONG:
+                words.append(f"{task.fields['label']}: at its speed {Left(left)}{memory}")
+        return words
 
     def take_away(self) -> list[Part]:
         """The parts of an experiment that is over: when each began and ended."""
@@ -73,12 +111,8 @@ class Bars(Progress):
             self.remove_task(task.id)
         return parts
 
-    def get_renderables(self) -> Iterable[RenderableType]:
-        self.follow()
-        yield from super().get_renderables()
-
     def _parts(self) -> list[Task]:
-        return [task for task in self.tasks if "share" not in task.fields]
+        return [task for task in self.tasks if "whole" not in task.fields]
 
     def _running(self, task: Task) -> Running:
         label, began = task.fields["label"], task.fields["began"]
@@ -88,43 +122,53 @@ class Bars(Progress):
 
 
 @contextlib.contextmanager
-def bars(clock: Clock, console: Console) -> Iterator[Bars]:
-    """Live bars on a terminal; elsewhere, in the log of a build for one, a line now and then."""
-    with Bars(clock, console) as progress:
-        if console.is_terminal:
-            yield progress
-            return
-        over = threading.Event()
-        reporter = threading.Thread(target=_report, args=(progress, over), daemon=True)
-        reporter.start()
-        try:
-            yield progress
-        finally:
-            over.set()
-            reporter.join()
+def screen(rows: Callable[[], list[Row]], console: Console) -> Iterator[None]:
+    """The rows as live bars on a terminal; elsewhere, in the log of a build for one, as lines now
+    and then."""
+    if console.is_terminal:
+        with Live(get_renderable=lambda: _table(rows()), console=console, refresh_per_second=2):
+            yield
+        return
+
+    def lines() -> None:
+        for row in rows():
+            if not row.over:
+                print(row, flush=True)
+
+    with repeated(lines, EVERY):
+        yield
 
 
-class _Percent(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(_percent(task), style="progress.percentage")
+@contextlib.contextmanager
+def repeated(act: Callable[[], None], every: float) -> Iterator[None]:
+    """Call ``act`` every so many seconds, in a thread of its own, until the end."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        while not over.wait(every):
+            act()
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
-class _Left(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        left = task.fields.get("left")
-        return Text("" if left is None else str(left()), style="progress.remaining")
-
-
-def _percent(task: Task) -> str:
-    return "" if task.total is None else f"{task.percentage:.0f} %"
-
-
-def _report(progress: Bars, over: threading.Event) -> None:
-    while not over.wait(EVERY):
-        progress.follow()
-        for task in progress.tasks:
-            if not task.finished:
-                left = task.fields.get("left")
-                words = [_percent(task), f"{clock_word(task.elapsed or 0.0)} elapsed"]
-                words += [] if left is None else [str(left())]
-                print(f"{task.description}: {', '.join(filter(None, words))}", flush=True)
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table.grid(padding=(0, 1))
+    for _ in range(5):
+        table.add_column(no_wrap=True)
+    for row in rows:
+        done, now = 0.0 if row.share is None else row.share, time.monotonic()
+        bar = ProgressBar(1.0, done, 20, pulse=row.share is None, animation_time=now)
+        table.add_row(
+            Text(row.text),
+            bar,
+            Text(row.percent, style="progress.percentage"),
+            Text(clock_word(row.elapsed), style="progress.elapsed"),
+            Text(row.left, style="progress.remaining"),
+        )
+    return table

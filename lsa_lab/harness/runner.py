@@ -5,7 +5,6 @@ those whose contents are the same are left alone.
 """
 
 import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,23 +82,22 @@ def _compute(job: Job, progress: "Bars | None") -> "xr.Dataset":
 
 def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
     experiment, staging = job.experiment, job.staging
-    resumed = job.checkpoints.exists() and any(job.checkpoints.iterdir())
-    start = time.perf_counter()
-    with measured.metered() as meter:
+    spent = measured.Spent(job.checkpoints)
+    with measured.metered() as meter, spent.kept():
         dataset = _compute(job, progress)
-        # A run taken up from a checkpoint does not know how long its first part took.
-        wall_time = None if resumed else time.perf_counter() - start
+        wall_time = spent.seconds
         shutil.rmtree(staging, ignore_errors=True)
         results.save(dataset, staging / "result.nc", config=job.config, wall_time=wall_time)
         claims = _judge_and_draw(job)
-    config = results.plain(job.config)
+    config, memory = results.plain(job.config), spent.most(meter.memory)
+    start = None if spent.resumed else meter.start
     facts = {
         "experiment": experiment.name,
         "tier": job.tier,
         "config": config,
         "wall_time": wall_time,
-        "start": meter.start,
-        "memory": meter.memory,
+        "start": start,
+        "memory": memory,
         "criteria": records.criteria(experiment, config),
         "verdicts": records.verdicts(experiment, claims),
     }
@@ -107,10 +105,9 @@ def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
     records.write(staging, facts)
     _put(staging, job.folder, leave={"result.nc", "config.json"} if outcome.unmoved else set())
     shutil.rmtree(job.checkpoints)
-    if not resumed:
-        parts = () if progress is None else tuple(progress.take_away())
-        past = Past(time.perf_counter() - start, parts, meter.start)
-        measured.keep(job.identity, past, meter.memory)
+    if spent.seconds is not None:
+        parts = () if progress is None or spent.resumed else tuple(progress.take_away())
+        measured.keep(job.identity, Past(spent.seconds, parts, start), memory)
     return outcome
 
 

@@ -1,27 +1,38 @@
 """Experiments one after the other, and what is left of each and of all of them."""
 
-import contextlib
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
-from lsa_lab.harness import measured
-from lsa_lab.harness.clock import Clock, Past
-from lsa_lab.harness.folders import folder_of
-from lsa_lab.harness.outcomes import comparison, describe
-from lsa_lab.harness.overrides import RefusalError
-from lsa_lab.harness.progress import bars
-from lsa_lab.harness.records import last_run
+from lsa_lab.harness.clock import Clock
+from lsa_lab.harness.estimate import beforehand, past_of
+from lsa_lab.harness.outcomes import Outcome, comparison, describe
+from lsa_lab.harness.progress import Bars, Row, repeated, screen
 from lsa_lab.harness.runner import Job, NotJudgedError, run_one, run_share
 from lsa_lab.safe_files import OwnedError
 
 
 class Unfinished(KeyboardInterrupt):
-    """Ctrl-C, with the jobs that are not done and the words of a command line that does them."""
+    """Ctrl-C, with the jobs that are not done, the rows of those that had begun, and the words of a
+    command line that does them."""
 
-    def __init__(self, jobs: list[Job]):
+    def __init__(self, jobs: Sequence[Job], rows: Mapping[str, Sequence[Row]]):
         super().__init__()
         self.jobs = jobs
+        self.rows = rows
         self.words: list[str] = []
+        self.why = "interrupted"
+
+    def __str__(self) -> str:
+        return f"{self.why}; {self.left}" if self.left else self.why
+
+    @property
+    def left(self) -> str:
+        """How far each is that had begun, and which had not."""
+        parts = [_how_far(name, rows) for name, rows in self.rows.items()]
+        names = [job.experiment.name for job in self.jobs if job.experiment.name not in self.rows]
+        parts += [f"not begun: {', '.join(names)}"] if names else []
+        return "; ".join(parts)
 
 
 def run(jobs: list[Job]) -> int:
@@ -33,41 +44,53 @@ def run(jobs: list[Job]) -> int:
 
     if not hosts.leads():
         return _follow(jobs)
-    console = Console()
+    console, pasts = Console(), [past_of(job) for job in jobs]
+    say(console, *beforehand(jobs))
+    clock = Clock(pasts)
+    bars, failed = Bars(clock), 0
+    outcomes: dict[str, Outcome] = {}
 
-    def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    def rows() -> list[Row]:
+        own = bars.rows()
+        return [whole(len(jobs), len(outcomes) + failed, clock), *own] if len(jobs) > 1 else own
 
-    pasts = [_past(job) for job in jobs]
-    clock, outcomes, failed = Clock(pasts), {}, 0
-    with bars(clock, console) as progress:
-        several = f"all {len(jobs)} experiments"
-        if len(jobs) > 1:
-            overall = progress.add_whole(several, clock.share_of_all, clock.left)
+    with screen(rows, console), repeated(lambda: say(console, *bars.estimates()), 1.0):
         for i, (job, past) in enumerate(zip(jobs, pasts, strict=True)):
             name = job.experiment.name
-            if len(jobs) > 1:
-                progress.update(overall, description=f"{several}, {i} done")
-            clock.begin()
-            whole = progress.add_whole(f"{name} ({past})", clock.share, clock.left_of_this)
-            try:
-                outcomes[name] = run_one(job, progress)
-            except KeyboardInterrupt:
-                raise Unfinished(jobs[i:]) from None
-            except (NotJudgedError, OwnedError) as error:
-                if hosts.count() > 1 and isinstance(error, OwnedError):
-                    raise  # the others are computing it
-                say(f"error: {error}")
-                failed += 1
-                continue
-            finally:
-                progress.take_away()
-                progress.remove_task(whole)
-            summary = describe(outcomes[name].facts)
-            say(f"{name} ({job.tier}): {summary}; {job.folder / 'figure.pdf'}")
+            with bars.experiment(name, past):
+                try:
+                    outcome = run_one(job, bars)
+                except KeyboardInterrupt:
+                    raise Unfinished(jobs[i:], {name: bars.rows()}) from None
+                except (NotJudgedError, OwnedError) as error:
+                    if hosts.count() > 1 and isinstance(error, OwnedError):
+                        raise  # the others are computing it
+                    say(console, f"error: {error}")
+                    failed += 1
+                    continue
+            outcomes[name] = outcome
+            say(console, done(job, outcome))
     if outcomes:
-        say(comparison(outcomes))
+        say(console, comparison(outcomes))
     return failed
+
+
+def say(console: Console, *texts: str) -> None:
+    """Lines above the bars."""
+    for text in texts:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def done(job: Job, outcome: Outcome) -> str:
+    """What a finished experiment has come to."""
+    figure = job.folder / "figure.pdf"
+    return f"{job.experiment.name} ({job.tier}): {describe(outcome.facts)}; {figure}"
+
+
+def whole(count: int, over: int, clock: Clock) -> Row:
+    """The bar of all experiments."""
+    text = f"all {count} experiments, {over} done"
+    return Row(text, clock.share_of_all(), clock.elapsed_of_all(), str(clock.left()))
 
 
 def _follow(jobs: list[Job]) -> int:
@@ -75,13 +98,16 @@ def _follow(jobs: list[Job]) -> int:
         try:
             run_share(job)
         except KeyboardInterrupt:
-            raise Unfinished(jobs[i:]) from None
+            raise Unfinished(jobs[i:], {}) from None
     return 0
 
 
-def _past(job: Job) -> Past:
-    usual = folder_of(job.experiment, job.tier)  # of a trial in another folder, the tier's result
-    facts = None
-    with contextlib.suppress(RefusalError):  # a damaged record is replaced by this run's
-        facts = last_run(job.folder) or last_run(usual)
-    return measured.last(job.identity, facts, job.config)[0]
+def _how_far(name: str, rows: Sequence[Row]) -> str:
+    """By the experiment's own bar or, where its end is not known, by the part that it is in."""
+    if not rows or not rows[0].elapsed:
+        return f"{name} has hardly begun"
+    own, *parts = rows
+    if own.share is not None:
+        return f"{name} is at {own.percent}, {own.left}"
+    at = [f"{part.percent} of {part.text}" for part in parts if part.percent and not part.over]
+    return f"{name} is at {at[-1]}, {own.left}" if at else f"{name} has begun, {own.left}"

@@ -86,9 +86,9 @@ def test_the_last_second_is_shown_as_one_and_not_as_none():
 def test_without_a_terminal_progress_is_plain_lines(monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY", 0.01)
     clock = Clock([Past(100.0)])
-    with progress.bars(clock, Console(file=io.StringIO())) as bars:
-        clock.begin()
-        bars.add_whole("toy (last time 0:01:40)", clock.share, clock.left_of_this)
+    bars = progress.Bars(clock)
+    console = Console(file=io.StringIO())
+    with progress.screen(bars.rows, console), bars.experiment("toy", Past(100.0)):
         task = bars.add_task("part [brackets]", total=4)
         bars.update(task, completed=1)
         time.sleep(0.2)
@@ -107,13 +107,11 @@ def test_on_a_terminal_the_whole_has_the_time_left_and_the_parts_have_none(monke
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)
     clock = Clock([Past(100.0)])
-    with progress.bars(clock, console) as bars:
-        clock.begin()
-        whole = bars.add_whole("toy", clock.share, clock.left_of_this)
+    bars = progress.Bars(clock)
+    with progress.screen(bars.rows, console), bars.experiment("toy", Past(100.0)):
         bars.update(bars.add_task("part", total=4), completed=4)
-        bars.refresh()
+        time.sleep(0.6)
         parts = bars.take_away()
-        bars.remove_task(whole)
     text = screen.getvalue()
     assert bool(re.search(r"\033\[[\d;]*3\d", text)) == colours
     plain = re.sub(r"\033\[[\d;?]*\w", "", text)

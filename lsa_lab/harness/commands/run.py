@@ -1,10 +1,18 @@
 """``run``: compute, judge, save and draw."""
 
 import argparse
+import shlex
 import sys
+from typing import TYPE_CHECKING
 
+from lsa_lab.cores import cores
 from lsa_lab.harness import process
+from lsa_lab.harness.budget import Budget
 from lsa_lab.harness.jobs import jobs_of, words_of
+from lsa_lab.harness.overrides import RefusalError
+
+if TYPE_CHECKING:
+    from lsa_lab.harness.runner import Job
 
 
 def obey(options: argparse.Namespace) -> int:
@@ -12,16 +20,44 @@ def obey(options: argparse.Namespace) -> int:
     whose model and texts have been fetched."""
     from lsa_lab.harness import series
 
+    budget = Budget(options.hours)
+    _check_together(options.together)
     jobs = jobs_of(options)
+    try:
+        with budget.kept():
+            return 1 if _run(jobs, options) else 0
+    except series.Unfinished as interrupt:
+        interrupt.words = words_of(options, interrupt.jobs)
+        interrupt.why = str(budget) if budget.is_over else interrupt.why
+        raise
+
+
+def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
+    """How many have no result; several at a time where that is asked for."""
+    from lsa_lab.harness import series, together
+
+    if len(jobs) > 1 and options.together not in (None, 1):
+        try:
+            return together.run(jobs, options.together, lambda job: words_of(options, [job]))
+        except together.LostError as lost:
+            words = shlex.join(words_of(options, lost.jobs))
+            print(f"error: {lost}; to go on: {options.program} {words}", file=sys.stderr)
+            return 1
     process.configure()
     from lsa_lab.hosts import LostProcessError
 
     try:
         with process.joined():
-            return 1 if series.run(jobs) else 0
+            return series.run(jobs)
     except LostProcessError as lost:
         print(f"error: {lost}", file=sys.stderr)
         return 1
-    except series.Unfinished as interrupt:
-        interrupt.words = words_of(options, interrupt.jobs)
-        raise
+
+
+def _check_together(count: int | None) -> None:
+    most = cores()
+    if count is not None and not 1 <= count <= most:
+        best = min(max(count, 1), most)
+        raise RefusalError(f"--together {count}: choose 1 to {most}, the cores; nearest {best}")
+    if count not in (None, 1) and process.is_launched():
+        raise RefusalError("--together is for one process: these share every experiment")
