@@ -12,6 +12,9 @@ BIN := .venv/bin
 # Tests on this many cores; each is a process of its own.
 JOBS ?= 2
 
+# Experiments at a time in make figures, each a process of 1 to 5 GB; a GPU serves one.
+TOGETHER ?= $(if $(CUDA),1,$(shell $(BIN)/python -c "import lsa_lab.cores as c; print(min(c.cores(), 4))"))
+
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
 
@@ -51,7 +54,7 @@ lint: .venv/installed
 	$(BIN)/mypy
 
 figures: .venv/installed
-	$(BIN)/python -m experiments run all --tier laptop
+	$(BIN)/python -m experiments run all --tier laptop --together $(TOGETHER)
 	$(BIN)/python -m experiments report
 	@echo figures/index.html
 
@@ -63,7 +66,7 @@ language: .venv/installed
 	@echo figures/index.html
 
 smoke: .venv/installed
-	$(BIN)/python -m experiments run all --tier smoke
+	$(BIN)/python -m experiments run all --tier smoke --together $(TOGETHER)
 
 # The same words go on after an end; pip install -e ".[bench]" brings torch.
 bench: .venv/installed

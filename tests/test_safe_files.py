@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -40,6 +41,13 @@ def test_the_second_process_is_told_who_the_first_is(tmp_path, holder):
     said = rf"run.ckpt is written by process {holder.pid} on "
     with pytest.raises(OwnedError, match=said), owned(tmp_path / "run.ckpt"):
         pass
+
+
+def test_one_that_waits_stands_in_line_until_the_first_is_gone(tmp_path, holder):
+    threading.Timer(0.5, holder.kill).start()
+    with owned(tmp_path / "run.ckpt", wait=True):
+        assert holder.wait() == -signal.SIGKILL
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_fit_of_the_same_checkpoint_is_refused(tmp_path, holder):

@@ -103,7 +103,7 @@ def _follow(jobs: list[Job]) -> int:
 
 
 def _how_far(name: str, rows: Sequence[Row]) -> str:
-    """By the experiment's own bar or, where its end is not known, by the part that it is in."""
+    """What the experiment's own bar says or, where its end is not known, that of its last part."""
     if not rows or not rows[0].elapsed:
         return f"{name} has hardly begun"
     own, *parts = rows

@@ -56,7 +56,7 @@ class Worker:
                 self._process.stdin.close()
 
     def end(self) -> None:
-        """At once; a job that it still has is lost from its last checkpoint on."""
+        """The process is gone; of a job that it still has, what follows on the last checkpoint."""
         self.stop()
         try:
             self._process.wait(0 if self.job else 5)

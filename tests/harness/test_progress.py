@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 import time
 
 import pytest
@@ -146,3 +147,48 @@ def test_cold_is_most_programs_compiled_anew():
     assert meter.start == "cold"
     meter.listen(measured._HIT, more="facts")
     assert meter.start == "warm"
+
+
+def test_a_long_run_says_before_it_begins_what_was_measured_and_nothing_else(toy, program, capsys):
+    words = ("run", "toy", "--tier", "paper")
+    assert program(*words) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("toy (paper): never measured; what is left is said once its parts")
+    assert program(*words) == 0
+    again = capsys.readouterr().out.splitlines()[0]
+    assert re.fullmatch(
+        r"toy \(paper\): 0:00:0\d and \d\.\d GB, as last time on this machine", again
+    )
+    shutil.rmtree(toy / "cache" / "times")
+    assert program(*words) == 0
+    elsewhere = capsys.readouterr().out.splitlines()[0]
+    assert elsewhere.endswith(" GB, as figures/toy/paper says")
+    assert program("run", "toy") == 0
+    assert capsys.readouterr().out.startswith("toy (laptop): 0."), "short ones say nothing before"
+
+
+def test_a_part_that_has_shown_its_speed_says_once_what_is_left(at):
+    bars = progress.Bars(Clock([Past()]))
+    bars.get_time = time.monotonic
+    with bars.experiment("toy", Past()):
+        task = bars.add_task("training", total=1000)
+        assert bars.estimates() == []
+        for done in (1, 2):
+            at(10.0 * done)
+            bars.update(task, completed=done)
+        (line,) = bars.estimates()
+        assert re.match(r"training: at its speed 2:\d\d:\d\d left; \d\.\d GB so far", line)
+        assert bars.estimates() == []
+
+
+def test_a_run_that_was_killed_does_not_know_its_time(toy):
+    spent = measured.Spent(toy / "checkpoints")
+    assert spent.seconds is not None
+    with pytest.raises(KeyboardInterrupt), spent.kept():
+        raise KeyboardInterrupt
+    again = measured.Spent(toy / "checkpoints")
+    assert again.resumed
+    assert again.seconds is not None
+    inside = again.kept()
+    inside.__enter__()  # and then it is killed
+    assert measured.Spent(toy / "checkpoints").seconds is None
