@@ -6,6 +6,7 @@ import math
 import struct
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,15 +30,17 @@ _OF_HEADS = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o")
 class Runs:
     """The A S runs of a Spec, in float32.
 
-    What was kept on the way is that of the last variant. A file holds no ``initial`` (``trained``
-    draws it again), and says of a run only whether it diverged.
+    What was kept on the way is that of the last variant, after some of the training's equal parts.
+    A file holds no ``initial`` (``trained`` draws it again), and says of a run only whether it
+    diverged.
     """
 
     spec: Spec
     params: Any  # leaves [A, S, ...]; heads that a variant lacks are zero
-    checkpoints: Any | None  # leaves [S, C, ...], after each equal part of the training
+    checkpoints: Any | None  # leaves [S, C, ...]
     loss: np.ndarray  # [A, S, blocks]  medians over the batches of a block
     taken: np.ndarray  # [A, S]  steps before a run diverged, all of them if it did not
+    parts: tuple[int, ...] = ()  # C: the number of parts that lie before each checkpoint
     initial: Any | None = None  # leaves [S, ...], before the first step
     status: tuple[Status, ...] = ()  # [A S]
 
@@ -47,14 +50,22 @@ class Runs:
         return self.taken == self.spec.training.steps
 
     @property
-    def path(self) -> Any:  # leaves [S, C+1, ...]
-        """The params of the last variant before the first step and at every checkpoint; of those
-        that lie in a file without checkpoints, only before the first step and after the last."""
-        way = self.checkpoints
-        if way is None:
-            way = jax.tree.map(lambda leaf: leaf[-1][:, None], self.params)
-        start = self.initial
-        return jax.tree.map(lambda x, rest: np.concatenate([x[:, None], rest], axis=1), start, way)
+    def path(self) -> Any:  # leaves [S, P, ...]
+        """The params of the last variant before the first step, at every checkpoint, and after the
+        last step."""
+        pieces = [jax.tree.map(lambda leaf: leaf[:, None], self.initial)]
+        if self.checkpoints is not None:
+            pieces.append(self.checkpoints)
+        if self.parts[-1:] != (self.spec.training.checkpoints,):
+            pieces.append(jax.tree.map(lambda leaf: leaf[-1][:, None], self.params))
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *pieces)
+
+    @property
+    def path_steps(self) -> np.ndarray:  # [P]
+        """The steps that lie before each place of the path."""
+        training = self.spec.training
+        of_part = training.steps // max(training.checkpoints, 1)
+        return np.unique([0, *(part * of_part for part in self.parts), training.steps])
 
     @property
     def every(self) -> Model:  # leaves [A, S, ...]
@@ -81,6 +92,7 @@ def collect(spec: Spec, run: Run) -> Runs:
     blocks = min(_BLOCKS, spec.training.steps)
     losses = np.array_split(split(run.history["loss"]), blocks, axis=-1)
     way = {"initial": part(0), "checkpoints": part(slice(1, None))}
+    way["parts"] = tuple(range(1, spec.training.checkpoints + 1))
     return Runs(
         spec,
         _without_absent(spec, jax.tree.map(split, run.params)),
@@ -101,12 +113,18 @@ def _without_absent(spec: Spec, params: Any) -> Any:
     return params.replace(**{k: gates * leaf for k, leaf in heads.items() if leaf is not None})
 
 
-def write(file: Path, runs: Runs, *, with_checkpoints: bool) -> None:
-    """An npz file with the Spec in JSON; a kill leaves the old file or the new one."""
+def write(file: Path, runs: Runs, *, parts: Sequence[int] = ()) -> None:
+    """An npz file with the Spec in JSON, and the checkpoints after these parts of the training; a
+    kill leaves the old file or the new one."""
     arrays = {"spec": np.array(json.dumps(results.plain(runs.spec)))}
     arrays |= {"loss": runs.loss.astype(np.float32), "taken": runs.taken}
-    for group in ("params", "checkpoints")[: 1 + with_checkpoints]:
-        leaves = jax.tree.leaves_with_path(getattr(runs, group))
+    groups = {"params": runs.params}
+    if parts:
+        kept = [runs.parts.index(part) for part in parts]
+        groups["checkpoints"] = jax.tree.map(lambda leaf: leaf[:, kept], runs.checkpoints)
+        arrays["parts"] = np.array(parts)
+    for group, tree in groups.items():
+        leaves = jax.tree.leaves_with_path(tree)
         arrays |= {f"{group}{jax.tree_util.keystr(path)}": leaf for path, leaf in leaves}
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
@@ -125,8 +143,8 @@ def read(file: Path, spec: Spec) -> Runs:
     changes = results.differences(saved, results.plain(spec))
     if changes:
         raise ValueError(f"{file.name} holds the weights of another Spec: {changes}")
-    on_the_way = any(name.startswith("checkpoints") for name in arrays)
-    like, layout = _layout(spec, on_the_way)
+    parts = _parts(spec, arrays)
+    like, layout = _layout(spec, len(parts))
     for name in sorted(layout.keys() | arrays.keys()):
         array, expected = arrays.get(name), layout.get(name)
         if array is None or expected != (str(array.dtype), array.shape):
@@ -138,7 +156,7 @@ def read(file: Path, spec: Spec) -> Runs:
     def tree(group):
         return jax.tree.unflatten(like, [arrays[name] for name in layout if group in name])
 
-    checkpoints, taken = tree("checkpoints") if on_the_way else None, arrays["taken"]
+    checkpoints, taken = tree("checkpoints") if parts else None, arrays["taken"]
     status = tuple(
         Status("finished", int(step))
         if step == spec.training.steps
@@ -146,7 +164,15 @@ def read(file: Path, spec: Spec) -> Runs:
         for step in taken.ravel()
     )
     loss = arrays["loss"].astype(float)
-    return Runs(spec, tree("params"), checkpoints, loss, taken, status=status)
+    return Runs(spec, tree("params"), checkpoints, loss, taken, parts, status=status)
+
+
+def _parts(spec: Spec, arrays: dict[str, np.ndarray]) -> tuple[int, ...]:
+    """The parts after which a file has checkpoints: all of them, if it does not say which."""
+    if not any(name.startswith("checkpoints") for name in arrays):
+        return ()
+    every = range(1, spec.training.checkpoints + 1)
+    return tuple(part for part in arrays.pop("parts", np.array(every)).tolist() if part in every)
 
 
 def _check_size(file: Path, spec: Spec) -> None:
@@ -155,7 +181,7 @@ def _check_size(file: Path, spec: Spec) -> None:
         unpacked = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
     except (OSError, zipfile.BadZipFile, ValueError, struct.error) as error:
         raise ValueError(f"{file.name} is damaged: {error!r}") from None
-    _, layout = _layout(spec, on_the_way=True)
+    _, layout = _layout(spec, spec.training.checkpoints)
     expected = sum(np.dtype(kind).itemsize * math.prod(shape) for kind, shape in layout.values())
     if unpacked > expected + _MOST_BESIDE:
         raise ValueError(
@@ -164,13 +190,14 @@ def _check_size(file: Path, spec: Spec) -> None:
         )
 
 
-def _layout(spec: Spec, on_the_way: bool) -> tuple[Any, dict[str, tuple[str, tuple[int, ...]]]]:
-    """The structure of params, and dtype and shape of the arrays of a file by name."""
+def _layout(spec: Spec, kept: int) -> tuple[Any, dict[str, tuple[str, tuple[int, ...]]]]:
+    """The structure of params, and dtype and shape of the arrays of a file, with so many
+    checkpoints, by name."""
     like = jax.eval_shape(partial(init, spec), jax.random.key(0))
     training, rows = spec.training, len(spec.architecture.rows)
     groups = {"params": (rows, training.seeds)}
-    if on_the_way:
-        groups["checkpoints"] = (training.seeds, training.checkpoints)
+    if kept:
+        groups["checkpoints"] = (training.seeds, kept)
     layout = {
         f"{group}{jax.tree_util.keystr(path)}": ("float32", (*axes, *leaf.shape))
         for group, axes in groups.items()

@@ -31,7 +31,9 @@ from lsa_lab.harness.checks import nearest
 from lsa_lab.training import Files, Run, fit
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
-ON_THE_WAY = ("depth 3", "depth 5", "long training")  # whose checkpoints are committed too
+# The parts of a training after which checkpoints are committed too.
+ON_THE_WAY = dict.fromkeys(("depth 3", "depth 5", "long training"), (1, 2, 3, 4, 5))
+ON_THE_WAY["transformer"] = (1,)  # the size of all would be that of everything else
 
 
 def train(
@@ -144,7 +146,7 @@ def main(names: list[str]) -> int:
     for name in names or models:
         spec, start = models[name], time.monotonic()
         run = train(spec, name, files=cached(spec, WEIGHTS / "log.jsonl"))
-        write(file_of(name), collect(spec, run), with_checkpoints=name in ON_THE_WAY)
+        write(file_of(name), collect(spec, run), parts=ON_THE_WAY.get(name, ()))
         facts = {"name": name, "spec": results.plain(spec)}
         facts |= {"seconds": round(time.monotonic() - start, 1)} | origin
         with (WEIGHTS / "provenance.jsonl").open("a") as out:

@@ -30,7 +30,7 @@ def store(tmp_path, monkeypatch):
     """One small model in place of the committed ones, and a folder of its own."""
     monkeypatch.setattr(training, "WEIGHTS", tmp_path / "weights")
     monkeypatch.setitem(named.MODELS, "laptop", {"tiny one": TINY})
-    monkeypatch.setattr(training, "ON_THE_WAY", ("tiny one",))
+    monkeypatch.setattr(training, "ON_THE_WAY", {"tiny one": (1, 2)})
     monkeypatch.setattr(training.process, "configure", lambda: None)
     return tmp_path / "weights"
 
@@ -69,10 +69,18 @@ def test_weights_are_written_once_and_read_back(store, monkeypatch, capsys):
     assert read.finished.all()
     assert {end.kind for end in read.status} == {"finished"}
     same((read.initial, read.path), (fresh.initial, fresh.path))
-    ends = dataclasses.replace(read, checkpoints=None).path
-    same(ends, jax.tree.map(lambda leaf: leaf[:, [0, -1]], fresh.path))
+    np.testing.assert_array_equal(read.path_steps, fresh.path_steps)
     last = jax.tree.map(lambda leaf: leaf[:, -1], read.checkpoints)
     same(last, read.models().params)
+
+
+def test_a_file_with_some_checkpoints_has_the_path_through_these(tmp_path):
+    fresh, steps = trained.trained(TINY, "test"), TINY.training.steps
+    for parts, places in {(): [0, -1], (1,): [0, 1, -1], (2,): [0, -1]}.items():
+        runs.write(tmp_path / "tiny.npz", fresh, parts=parts)
+        read = dataclasses.replace(runs.read(tmp_path / "tiny.npz", TINY), initial=fresh.initial)
+        same(read.path, jax.tree.map(lambda leaf, at=places: leaf[:, at], fresh.path))
+        assert read.path_steps.tolist() == [0, *([steps // 2] if 1 in parts else []), steps]
 
 
 def test_the_second_who_asks_gets_the_same_weights_untrained(tmp_path):
@@ -155,7 +163,7 @@ def test_an_unknown_name_is_refused_before_anything_is_trained(store, capsys):
 def test_every_named_model_of_the_laptop_tier_has_its_weights_in_six_megabytes():
     for name, spec in named.MODELS["laptop"].items():
         read = runs.read(training.file_of(name), spec)
-        assert (read.checkpoints is not None) == (name in training.ON_THE_WAY)
+        assert read.parts == training.ON_THE_WAY.get(name, ())
         assert read.loss.shape[:2] == (len(spec.architecture.rows), spec.training.seeds)
     assert sum(file.stat().st_size for file in training.WEIGHTS.iterdir()) < 6 << 20
 
