@@ -26,14 +26,15 @@ def transformer_spec(config) -> Spec:
     return dense("softmax", *sizes, noise_std=config.noise_std, training=training, **shape)
 
 
-def transformers(config, label, progress=None):  # -> Spec, params [R', C+1, ...], statuses [R]
-    """Those models at every checkpoint; the runs that diverged are left out."""
+def transformers(config, label, progress=None):
+    """-> Spec, params [R', P, ...] on the path of training, its steps [P], statuses [R]; the runs
+    that diverged are left out."""
     runs = trained(transformer_spec(config), label, progress=progress)
     path = jax.tree.map(lambda leaf: jnp.asarray(leaf[runs.finished[0]]), runs.path)
-    return runs.spec, path, [str(status) for status in runs.status]
+    return runs.spec, path, runs.path_steps, [str(status) for status in runs.status]
 
 
-def final(path):  # [R', C+1, ...] -> [R', ...]
+def final(path):  # [R', P, ...] -> [R', ...]
     """The params after the last step."""
     return jax.tree.map(lambda leaf: leaf[:, -1], path)
 

@@ -14,7 +14,7 @@ from lsa_lab.analyses.clipping import DROP
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec, path, statuses = trained_models.transformers(config, "clipping_curves", progress)
+    spec, path, _, statuses = trained_models.transformers(config, "clipping_curves", progress)
     params = trained_models.final(path)
     shots = sorted({*config.shots, config.n})
     task = distribution(spec.task, max(shots), dtype=jnp.float32)

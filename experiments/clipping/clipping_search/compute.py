@@ -76,7 +76,7 @@ def search_runs(ways, risk, params, prompts, more, config):
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec, path, statuses = trained_models.transformers(config, "clipping_search", progress)
+    spec, path, _, statuses = trained_models.transformers(config, "clipping_search", progress)
     params, risk = trained_models.final(path), trained_models.squared_error(spec)
     root, runs = jax.random.fold_in(jax.random.key(config.seed), 3), len(params.w_q)
     named, ways = shifted(config, spec), searches(config)

@@ -17,7 +17,7 @@ class Config(TransformerConfig):
 
     rates: tuple[float, ...] = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's, of clipping
     top_k: int = 2  # layers by condition number, the deepest of which is clipped; A2 leaves it open
-    noisy: float = 0.5  # standard deviation of the noise of the noisy task
+    noisy: float = 1.0  # standard deviation of the noise of the noisy task
     short: int = 5  # shots of the short one; a divisor of n
     small: float = 0.5  # scale of its covariates
     large: float = 2.0  # and of the other task with scaled covariates

@@ -14,9 +14,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     """The heads of a projection are one matrix, as they are in A2."""
     import xarray as xr
 
-    spec, path, statuses = trained_models.transformers(config, "condition_numbers", progress)
+    spec, path, steps, statuses = trained_models.transformers(config, "condition_numbers", progress)
     params, modules = trained_models.final(path), list(MODULES.values())
-    matrices = clipping.matrices(path, modules)  # each [R', C+1, L, p, q]
+    matrices = clipping.matrices(path, modules)  # each [R', P, L, p, q]
     conditions, ranks = (
         np.stack([measure(matrices[name]) for name in modules], axis=-1)
         for measure in (clipping.condition_number, clipping.stable_rank)
@@ -39,7 +39,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "status": ("trained", statuses),
         },
         {
-            "steps": np.arange(config.checkpoints + 1) * (config.steps // config.checkpoints),
+            "steps": steps,
             "layer": np.arange(config.depth) + 1,
             "module": list(MODULES),
         },

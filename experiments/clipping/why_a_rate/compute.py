@@ -56,7 +56,7 @@ def measure(spec, params, prompts, splits, matched, config):
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec, path, statuses = transformers(config, "models to clip", progress)
+    spec, path, _, statuses = transformers(config, "models to clip", progress)
     key_prompts, key_directions = jax.random.split(jax.random.key(config.seed))
     splits = (clipping.by_magnitude, partial(clipping.by_random_direction, key_directions))
     measured, matched = [], None

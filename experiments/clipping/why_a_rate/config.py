@@ -15,7 +15,7 @@ class Config(TransformerConfig):
     """Clipped models that are trained or not, on prompts like those of training or not."""
 
     early: int = 1  # the checkpoint at which a model counts as under-trained
-    noise: float = 0.5  # of the labels of noisy prompts
+    noise: float = 1.0  # of the labels of noisy prompts
     shift: float = 1.5  # shifted prompts: covariates longer by this factor
     prompts: int = 200  # of each run and condition to choose with, and as many to judge all edits
     more_prompts: int = 1280  # to judge the edit that was chosen
