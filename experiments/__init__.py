@@ -31,6 +31,7 @@ EXPERIMENTS = (
     "matching.many_shots",
     "matching.demonstration_order",
     "heads.sparse_risk",
+    "heads.risk_rates",
     "heads.preprocess_then_optimise",
     "heads.head_lower_bound",
     "heads.heads_per_layer",

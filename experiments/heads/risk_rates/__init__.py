@@ -1,0 +1,1 @@
+"""How do excess risks grow with non-zeros, covariates and demonstrations?"""

@@ -1,0 +1,120 @@
+"""What rules lose on prompts of one place, their parameters chosen on other prompts."""
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from experiments.heads.sparse_rules import MULTIPLES
+from lsa_lab import estimators
+from lsa_lab.prompts import Prompt
+
+_POWERS = 32  # iterations for the largest eigenvalue, which a step's size is chosen by
+
+
+class Place(NamedTuple):
+    n: int
+    d: int
+    s: int
+
+
+def draw(rng, place: Place, noise_var: float, size: int) -> tuple[Prompt, np.ndarray]:
+    """Prompts [B] with e = d + 1 demonstrations that stand for n, and their w [B, d].
+
+    All rules here depend on demonstrations through XᵀX/n and Xᵀy/n alone, and Bartlett's factor has
+    the moments of n rows [x, ε] in e.
+    """
+    e = place.d + 1
+    factor = np.tril(rng.standard_normal((size, e, e)), -1)
+    factor[:, range(e), range(e)] = np.sqrt(rng.chisquare(place.n - np.arange(e), (size, e)))
+    rows = factor.swapaxes(1, 2) * math.sqrt(e / place.n)
+    rank, signs = rng.random((size, place.d)).argsort(1), rng.choice([-1, 1], (size, place.d))
+    w = np.where(rank < place.s, signs, 0) * place.s**-0.5
+    y = np.einsum("bnd,bd->bn", rows[..., :-1], w) + math.sqrt(noise_var) * rows[..., -1]
+    return Prompt(rows[..., :-1], y, np.zeros_like(w), np.zeros(size)), w
+
+
+def penalties(place: Place, noise_var: float) -> tuple[np.ndarray, float]:
+    """Those of the Lasso to choose from, and that of ridge."""
+    unit = math.sqrt(2 * noise_var * math.log(max(place.d, 2)) / place.n)
+    return unit * np.array(MULTIPLES), noise_var * place.d / place.n
+
+
+@partial(jax.jit, static_argnames="doublings")
+def losses(judged: tuple, tuning: tuple, of_lasso, of_ridge, *, doublings: int) -> tuple:
+    """|ŵ - w|² of RULES [RULES, B], and the places of the parameters that were chosen [3]."""
+    batch, w = judged
+    chosen, rows = [], []
+    for rule in (descent, preprocessed):
+        path = jax.vmap(partial(rule, doublings=doublings))
+        chosen.append(jnp.argmin(_distance(path(tuning[0]), tuning[1][:, None]).mean(0)))
+        rows.append(_distance(path(batch)[:, chosen[-1]], w))
+
+    def lasso(penalty, prompts):
+        of_prompt = partial(estimators.lasso, penalty=penalty)
+        return _distance(jax.vmap(of_prompt)(prompts[0]), prompts[1])
+
+    chosen.append(jnp.argmin(jax.lax.map(lambda each: lasso(each, tuning).mean(), of_lasso)))
+    squares, ridged = (
+        _distance(jax.vmap(partial(_ridge, penalty=penalty))(batch), w) for penalty in (0, of_ridge)
+    )
+    oracle = _distance(jax.vmap(on_support)(batch, w), w)
+    lassoed = lasso(of_lasso[chosen[-1]], judged)
+    return jnp.stack([squares, rows[0], ridged, rows[1], lassoed, oracle]), jnp.stack(chosen)
+
+
+def descent(prompt: Prompt, doublings: int) -> Array:  # [C, d]
+    """Gradient descent from 0 after 1, 2, 4, ... steps."""
+    return _path(*_moments(prompt), doublings)
+
+
+def preprocessed(prompt: Prompt, doublings: int) -> Array:  # [C, d]
+    """The same on x̃ = Rx, in the coordinates of x: w = Rθ (docs/theory, "Preprocess then
+    optimise"). The size of its steps makes R/|R| the same."""
+    gram, r = _moments(prompt)
+    return r * _path(r[:, None] * gram * r, r * r, doublings)
+
+
+def on_support(prompt: Prompt, w: Array) -> Array:  # [d]
+    """Least squares of whoever knows which coordinates are not 0."""
+    gram, r = _moments(prompt)
+    inside = w != 0
+    gram = jnp.where(inside[:, None] & inside, gram, jnp.eye(len(w)))
+    return jnp.linalg.solve(gram, jnp.where(inside, r, 0))
+
+
+def _ridge(prompt: Prompt, penalty) -> Array:  # [d]
+    """Without a penalty least squares: there are more demonstrations than covariates."""
+    gram, r = _moments(prompt)
+    return jnp.linalg.solve(gram + penalty * jnp.eye(len(r)), r)
+
+
+def _moments(prompt: Prompt) -> tuple[Array, Array]:  # [d, d], [d]
+    n = len(prompt.y)
+    return prompt.x.T @ prompt.x / n, prompt.x.T @ prompt.y / n
+
+
+def _path(gram: Array, moment: Array, doublings: int) -> Array:  # [C, d]
+    """θ_{t+1} = θ_t + η (m - Hθ_t) with η = 1/λ_max, by θ_{2t} = θ_t + (I - ηH)^t θ_t."""
+
+    def power(vector, _):
+        vector = gram @ vector
+        return vector / jnp.linalg.norm(vector), None
+
+    leading, _ = jax.lax.scan(power, moment, length=_POWERS)
+    size = 1 / jnp.linalg.norm(gram @ leading)
+
+    def double(state, _):
+        theta, power = state
+        return (theta + power @ theta, power @ power), theta
+
+    start = size * moment, jnp.eye(len(moment)) - size * gram
+    return jax.lax.scan(double, start, length=doublings + 1)[1]
+
+
+def _distance(estimates: Array, truth: Array) -> Array:  # [..., d] -> [...]
+    return ((estimates - truth) ** 2).sum(-1)

@@ -1,0 +1,53 @@
+"""`risk_rates` draws the moments of its prompts, doubles steps of descent and counts slopes right."""
+
+import numpy as np
+import xarray as xr
+
+from experiments.heads.risk_rates import claims, losses
+
+PLACE, NOISE_VAR = losses.Place(n=9, d=3, s=2), 0.4
+
+
+def moments(x, y):
+    """Of each prompt: XᵀX/n, Xᵀy/n and their squares, as columns."""
+    n = x.shape[1]
+    gram, r = np.einsum("bni,bnj->bij", x, x) / n, np.einsum("bni,bn->bi", x, y) / n
+    columns = np.concatenate([gram.reshape(len(x), -1), r], axis=1)
+    return np.concatenate([columns, columns**2], axis=1)
+
+
+def test_few_rows_have_the_moments_of_n_demonstrations():
+    rng, size = np.random.default_rng(0), 40_000
+    batch, w = losses.draw(rng, PLACE, NOISE_VAR, size)
+    x = rng.standard_normal((size, PLACE.n, PLACE.d))
+    y = np.einsum("bnd,bd->bn", x, w) + np.sqrt(NOISE_VAR) * rng.standard_normal((size, PLACE.n))
+    left, right = moments(batch.x, batch.y), moments(x, y)
+    errors = np.hypot(left.std(0), right.std(0)) / np.sqrt(size)
+    assert (np.abs(left.mean(0) - right.mean(0)) < 4.5 * errors).all()
+    np.testing.assert_allclose((w**2).sum(1), 1)
+    assert ((w != 0).sum(1) == PLACE.s).all()
+
+
+def test_doubled_steps_are_steps_of_preprocessed_descent():
+    batch, _ = losses.draw(np.random.default_rng(1), PLACE, NOISE_VAR, 1)
+    x, y = np.array(batch.x[0]), np.array(batch.y[0])
+    r = x.T @ y / len(y)
+    features, theta, path = x * r, np.zeros(PLACE.d), []
+    size = len(y) / np.linalg.norm(features, ord=2) ** 2
+    for _ in range(8):
+        theta = theta + size * features.T @ (y - features @ theta) / len(y)
+        path.append(r * theta)
+    prompt = batch.replace(x=x, y=y)
+    doubled = losses.preprocessed(prompt, 3)
+    np.testing.assert_allclose(doubled, np.array(path)[[0, 1, 3, 7]], rtol=1e-3)
+
+
+def test_the_slope_of_a_power_is_its_exponent():
+    n, scales = np.array([10.0, 20, 40]), np.array([1.0, 2, 3, 4])
+    risks = xr.DataArray(scales[:, None] * n**-1.5, dims=("run", "n"), coords={"n": n})
+    np.testing.assert_allclose(claims.slopes(risks), -1.5)
+
+
+def test_pseudo_values_of_a_mean_are_the_runs():
+    runs = np.random.default_rng(2).standard_normal(7)
+    np.testing.assert_allclose(claims.pseudo_values(lambda mean: mean, runs), runs)
