@@ -1,4 +1,4 @@
-"""`risk_rates` draws the moments of its prompts, doubles steps of descent and counts slopes right."""
+"""`risk_rates`: moments of prompts are drawn, steps of descent doubled and slopes counted right."""
 
 import numpy as np
 import xarray as xr

@@ -23,6 +23,7 @@ residual = jax.jit(head_bound.residual)
 layer = jax.jit(head_bound.layer, static_argnums=1)
 least_residual = jax.jit(head_bound.least_residual, static_argnums=1)
 IMAGES = {"covariates": jnp.eye(D), "image": jnp.array([[1.0, -2.0, 0.5], [0.3, 0.2, 1.0]])}
+IMAGES["more outputs"] = jnp.array([[1.0, 0, 1], [0, 2.0, 1], [1.0, -1.0, 0], [0.5, 1.0, 3]])
 each_image = pytest.mark.parametrize("image", IMAGES.values(), ids=IMAGES)
 
 
@@ -84,13 +85,12 @@ def test_the_residual_is_the_mean_of_what_single_demonstrations_show(image, seed
 @given(seed=SEEDS)
 def test_as_many_heads_as_the_rank_write_it(image, seed):
     tokens = random_layer(seed, len(image), 1)[2]
-    written = written_to_query(*layer(image, len(image)), tokens)
+    written = written_to_query(*layer(image, min(image.shape)), tokens)
     np.testing.assert_allclose(written, np.array(image) @ preprocessed(tokens), atol=1e-10)
 
 
 def test_control_with_a_head_less_it_is_not_written():
-    tokens = random_layer(0, D, 1)[2]
-    fewer = layer(jnp.eye(D), D - 1)
+    tokens, fewer = random_layer(0, D, 1)[2], layer(jnp.eye(D), D - 1)
     assert np.abs(written_to_query(*fewer, tokens) - preprocessed(tokens)).max() > 1e-2
 
 
@@ -105,6 +105,6 @@ def test_the_coefficients_are_those_of_linear_attention(seed):
 
 @each_image
 def test_searches_end_at_the_least_residual(image):
-    for num_heads in range(1, len(image) + 1):
+    for num_heads in range(1, min(image.shape) + 1):
         ends = head_bound.searched_residuals(image, num_heads, 10)
         assert -1e-9 < ends[0] - least_residual(image, num_heads) < 1e-6

@@ -76,14 +76,14 @@ def preprocessed(prompt: Prompt, doublings: int) -> Array:  # [C, d]
     """The same on x̃ = Rx, in the coordinates of x: w = Rθ (docs/theory, "Preprocess then
     optimise"). The size of its steps makes R/|R| the same."""
     gram, r = _moments(prompt)
-    return r * _path(r[:, None] * gram * r, r * r, doublings)
+    return r[None] * _path(r[:, None] * gram * r[None], r * r, doublings)
 
 
 def on_support(prompt: Prompt, w: Array) -> Array:  # [d]
     """Least squares of whoever knows which coordinates are not 0."""
     gram, r = _moments(prompt)
     inside = w != 0
-    gram = jnp.where(inside[:, None] & inside, gram, jnp.eye(len(w)))
+    gram = jnp.where(inside[:, None] & inside[None], gram, jnp.eye(len(w)))
     return jnp.linalg.solve(gram, jnp.where(inside, r, 0))
 
 
