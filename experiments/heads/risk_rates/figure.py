@@ -51,14 +51,22 @@ def along(ax, dataset, panel, axis, config):
     x = dataset[axis].values
     for rule, dashes in LINES.items():
         runs = (dataset[panel].sel(rule=rule) * n / config.noise_var).transpose("run", axis).values
-        style.mean_band(ax, x, runs, rule, **look(rule), style=dashes)
+        style.mean_band(ax, x, runs, None, **look(rule), style=dashes)
     ticks = x[:: 1 + len(x) // 5]
     style.log_axes(ax, x=True, ticks=ticks)
     ax.set(xlabel=AXES[axis])
     if axis == "n":
-        ax.set(ylabel="n · excess risk / σ²")
-    if axis == "s":
-        ax.legend(fontsize=7, handlelength=1.5)
+        ax.set(ylabel="n · excess risk / σ²", ylim=(config.s / 2, None))
+        name_lines(ax, dataset[panel] * n / config.noise_var, x)
+
+
+def name_lines(ax, risks, x):
+    """Each rule's name beside its line; the last two are one where prompts are long."""
+    places = {SQUARES: (1, 4, 6), DESCENT: (5, 0, 3), RIDGE: (1, 0, -4), LASSO: (2, 1, 4)}
+    places |= {PREPROCESSED: (1, 4, 2), ORACLE: (0, 1, -3)}
+    for rule, (place, *aside) in places.items():
+        risk = float(risks.sel(rule=rule).isel(n=place).mean())
+        direct_label(ax, x[place], risk, rule, look(rule)["color"], aside)
 
 
 def plot_left(ax, dataset, config):
@@ -84,7 +92,7 @@ def plot_judged(ax, dataset):
         f"{whose}_{axis}": f"{name}, {axis}" for whose, name in JUDGED.items() for axis in AXES
     }
     rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (-3, 2))
+    judged_panel.rows(ax, rows, samples(dataset), labels, (-3, 3.2))
     ax.set(xlabel="slope of log risk", title="what is judged")
 
 
