@@ -65,6 +65,7 @@ def name_lines(ax, risks, x):
     places = {SQUARES: (1, 4, 6), DESCENT: (5, 0, 3), RIDGE: (1, 0, -4), LASSO: (2, 1, 4)}
     places |= {PREPROCESSED: (1, 4, 2), ORACLE: (0, 1, -3)}
     for rule, (place, *aside) in places.items():
+        place = min(place, len(x) - 1)
         risk = float(risks.sel(rule=rule).isel(n=place).mean())
         direct_label(ax, x[place], risk, rule, look(rule)["color"], aside)
 
