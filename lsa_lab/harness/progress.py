@@ -126,7 +126,12 @@ def screen(rows: Callable[[], list[Row]], console: Console) -> Iterator[None]:
     """The rows as live bars on a terminal; elsewhere, in the log of a build for one, as lines now
     and then."""
     if console.is_terminal:
-        with Live(get_renderable=lambda: _table(rows()), console=console, refresh_per_second=2):
+        with Live(
+            get_renderable=lambda: _table(rows()),
+            console=console,
+            refresh_per_second=2,
+            transient=True,
+        ):
             yield
         return
 
