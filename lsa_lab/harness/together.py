@@ -144,9 +144,9 @@ class _Crew:
             else:
                 self.lost = f"{name} {_ended(value)}, without a result"
         elif job:
-            self._over(worker, job, answer)
+            self._close(worker, job, answer)
 
-    def _over(self, worker: Worker, job: Job, answer: Answer) -> None:
+    def _close(self, worker: Worker, job: Job, answer: Answer) -> None:
         name, worker.job = job.experiment.name, None
         del self.begun[name]
         self._lefts.pop(name, None)

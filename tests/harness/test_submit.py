@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lsa_lab import results, safe_files
-from lsa_lab.harness import process, resources, submissions
+from lsa_lab.harness import engines, process, resources
 from lsa_lab.harness.overrides import RefusalError
 
 HERE = Path(__file__).parent
@@ -120,7 +120,7 @@ def test_slurm_is_told_what_the_words_say(toy, program, capsys, slurm):
 
 
 def test_what_comes_after_the_time_limit_is_the_same_task(tmp_path):
-    worker = submissions.Worker(tmp_path, 3)
+    worker = engines.Worker(tmp_path, 3)
     assert worker.checkpoint().function == worker
 
 

@@ -3,10 +3,10 @@
 import argparse
 
 from lsa_lab.harness import options as command_options
+from lsa_lab.harness.engines import ENGINES
 from lsa_lab.harness.keys import value_word
 from lsa_lab.harness.laboratory import TIERS, Experiment, experiments_of
 from lsa_lab.harness.overrides import PREFIX, RefusalError
-from lsa_lab.harness.submissions import ENGINES
 from lsa_lab.lm import sources
 
 # Both hand over the words typed so far, one a line, the last of which is to be completed.

@@ -4,13 +4,14 @@ import argparse
 import shutil
 from collections.abc import Sequence
 
+from lsa_lab.harness import engines, process, resources, submissions
 from lsa_lab.harness import options as command_options
-from lsa_lab.harness import process, resources, submissions
 from lsa_lab.harness.checks import nearest
+from lsa_lab.harness.engines import ENGINES
 from lsa_lab.harness.jobs import jobs_of, words_of
 from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.harness.standings import Standing, standings
-from lsa_lab.harness.submissions import ENGINES, Submission, Task
+from lsa_lab.harness.submissions import Submission, Task
 
 _HEAD = ("TASK", "TIER", "STATE", "SINCE", "LOG")
 _NEW = ("tier", "seeds", "model", "out", "engine", "shares")  # options of a new submission
@@ -72,7 +73,7 @@ def _check_engine(engine: str) -> None:
         best, listed = nearest(engine, ENGINES), ", ".join(ENGINES)
         raise RefusalError(f"unknown engine {engine!r}: nearest {best!r}; there are {listed}")
     try:
-        submissions.submitit()
+        engines.submitit()
     except ImportError as error:
         raise RefusalError(str(error)) from None
     if engine == "slurm" and not (shutil.which("sbatch") and shutil.which("srun")):
@@ -84,7 +85,7 @@ def _check_engine(engine: str) -> None:
 
 def _hand_over(options: argparse.Namespace, submission: Submission, numbers: Sequence[int]) -> None:
     try:
-        submissions.hand_over(submission, numbers)
+        engines.hand_over(submission, numbers)
     except (RuntimeError, ValueError, OSError) as error:
         words = str(error).replace("sbatch: error: ", "").strip().splitlines()
         raise RefusalError(f"{submission.engine} takes no task: {'; '.join(words)}") from None
