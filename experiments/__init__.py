@@ -8,6 +8,7 @@ EXPERIMENTS = (
     "one_layer.covariate_shift",
     "one_layer.finite_pretraining",
     "descent.common_map",
+    "descent.noisy_descent",
     "descent.order",
     "descent.bound_and_gap",
     "descent.implicit_trajectories",

@@ -1,0 +1,109 @@
+"""Descent on W by the weights of a linear stack, from I, with moments drawn in one way or other."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from experiments.descent.noisy_descent.config import PATHS
+from lsa_lab import variates
+from lsa_lab.theory.implicit_updates import mean_square
+
+
+def token_root(w: Array, noise_std: float) -> Array:  # [d] -> [e, e]
+    """C with C Cᵀ = E e_i e_iᵀ given the task, for x ~ N(0, I)."""
+    d = len(w)
+    rows = jnp.concatenate([jnp.eye(d), w[None]])
+    return jnp.concatenate([rows, noise_std * jnp.eye(d + 1)[:, d:]], axis=1)
+
+
+def white_moments(key, n: int, e: int, size: int, gaussian: bool) -> Array:  # [B, e, e]
+    """Z Zᵀ/n, Z being n columns of N(0, I), or a Gaussian matrix of the same two moments: I + N/√n,
+    the entries of the symmetric N of variance 2 on the diagonal and 1 beside it."""
+    if not gaussian:
+        factor = jnp.moveaxis(variates.wishart_factor(key, n, e, size), -1, 0)
+        return factor @ factor.mT / n
+    normal = jax.random.normal(key, (size, e, e))
+    return jnp.eye(e) + (normal + normal.mT) / (2 * n) ** 0.5
+
+
+def update(params, layer: int, w: Array, second_moment: Array) -> Array:  # [e, e]
+    """G_t = Σ_h P W S Wᵀ K W."""
+    read = w @ second_moment @ w.T
+    return (params.w_pv[layer] @ read @ params.w_kq[layer]).sum(0) @ w
+
+
+def walk(params, moments: Array, spread=None) -> tuple[Array, Array]:  # [L, e, e] -> W_L, [L, e, e]
+    """W_L and the G_t for one moment a layer; ``spread`` (W, t) -> [e, e] is noise that is added."""
+    w, updates = jnp.eye(moments.shape[-1]), []
+    for layer in range(len(params.w_pv)):
+        step = update(params, layer, w, moments[layer])
+        w = w + step + (0 if spread is None else spread(w, layer))
+        updates.append(step)
+    return w, jnp.stack(updates)
+
+
+def isotropic(params, second_moment: Array, n: int, normal: Array):  # -> spread
+    """Noise that is the same in all entries of W and as large as that of G_t given W_{t-1}."""
+
+    def spread(w, layer):
+        w_kq = jnp.einsum("ji,hjk,kl->hil", w, params.w_kq[layer], w)
+        size = mean_square(w_kq, params.w_pv[layer] @ w, second_moment, n).noise
+        return jnp.sqrt(size / w.size) * normal[layer]
+
+    return spread
+
+
+def weights_of(w_last: Array) -> Array:  # [e, e] -> [d]
+    """The regression weights that a map implies."""
+    return -w_last[-1, :-1]
+
+
+def ends(key, params, root: Array, n: int, size: int) -> Array:  # -> [paths, B, d]
+    """The implied weights of every path of PATHS, for B prompts of the task of ``root``."""
+    depth, e = len(params.w_pv), len(root)
+    keys = jax.random.split(key, 3 + 2 * depth)
+    population = root @ root.T
+
+    def coloured(white):  # [..., e, e]
+        return root @ white @ root.T
+
+    def walked(moments, spread=None):  # [B, L, e, e] -> [B, d]
+        return jax.vmap(lambda rows: weights_of(walk(params, rows, spread)[0]))(moments)
+
+    def each_layer(gaussian, keys):  # [B, L, e, e]
+        whites = [white_moments(key, n, e, size, gaussian) for key in keys]
+        return jnp.stack(whites, axis=1)
+
+    def same(gaussian, key):
+        white = white_moments(key, n, e, size, gaussian)
+        return jnp.repeat(white[:, None], depth, axis=1)
+
+    fresh_gaussian = each_layer(True, keys[3 + depth :])
+    identity = jnp.broadcast_to(jnp.eye(e), fresh_gaussian.shape)
+    normal = jax.random.normal(keys[2], fresh_gaussian.shape)
+    shaped = jax.vmap(
+        lambda rows, normal: weights_of(
+            walk(params, rows, isotropic(params, population, n, normal))[0]
+        )
+    )
+    by_path = {
+        "model": walked(coloured(same(False, keys[0]))),
+        "Gaussian, same": walked(coloured(same(True, keys[1]))),
+        "fresh demonstrations": walked(coloured(each_layer(False, keys[3 : 3 + depth]))),
+        "Eq. 4": walked(coloured(fresh_gaussian)),
+        "half the noise": walked(coloured(identity + (fresh_gaussian - identity) / 2)),
+        "twice the noise": walked(coloured(identity + (fresh_gaussian - identity) * 2)),
+        "another shape": shaped(coloured(identity), normal),
+        "no noise": walked(coloured(identity)),
+    }
+    return jnp.stack([by_path[name] for name in PATHS])
+
+
+def updates_of(key, params, root: Array, n: int, size: int) -> Array:  # -> [B, L, e, e]
+    """The G_t of the model on B prompts of one task."""
+    white = white_moments(key, n, len(root), size, gaussian=False)
+    moments = root @ white @ root.T
+    repeated = partial(jnp.repeat, repeats=len(params.w_pv), axis=0)
+    return jax.vmap(lambda moment: walk(params, repeated(moment[None]))[1])(moments)

@@ -1,0 +1,93 @@
+"""A2's Assumption 1 at the first layer: updates of Gaussian prompts have the noise of a Wishart.
+
+Skewness and excess kurtosis of R·G in closed form; the latter between 12/(n e) and 12/n, whatever
+the weights, the direction and the task. Sides: the network's updates of every prompt of n tokens
+from a grid that has the Gaussian's moments up to the ninth, summed with the grid's weights; the
+closed form. docs/theory, "The noise of an update is not Gaussian".
+"""
+
+import functools
+import itertools
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import numpy as np
+import pytest
+
+from lsa_lab.models import linear_attention
+from lsa_lab.theory import implicit_updates
+
+E = 3
+shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (1, 2), (3, 1), (3, 2)])
+seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
+closed = jax.jit(implicit_updates.shape, static_argnames="n")
+
+
+def draw(seed, heads):
+    """A direction [e, e], weights [H, e, e] twice, and a root of the tokens' second moment."""
+    rng = np.random.default_rng(seed)
+    matrices = rng.normal(size=(2, heads, E, E))
+    return rng.normal(size=(E, E)), *matrices, rng.normal(size=(E, E))
+
+
+@functools.cache
+def grid(n):  # -> [m, n, e], [m]
+    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
+    tokens = np.array(list(itertools.product(nodes, repeat=E)))
+    weights = np.prod(list(itertools.product(weights / weights.sum(), repeat=E)), axis=1)
+    rows = np.array(list(itertools.product(range(len(tokens)), repeat=n)))
+    return tokens[rows], weights[rows].prod(1)
+
+
+@jax.jit
+def readings(direction, w_kq, w_pv, prompts):  # -> [m]  R·G of every prompt, by the forward pass
+    """G is read column by column: what the layer adds to a query e_j."""
+    params = linear_attention.Params(w_kq[None], w_pv[None])
+
+    def written(prompt, query):
+        tokens = jax.numpy.concatenate([prompt, query[None]])
+        stream = linear_attention.forward(params, tokens).stream
+        return stream[1, -1] - stream[0, -1]
+
+    columns = jax.vmap(jax.vmap(written, (None, 0)), (0, None))(prompts, np.eye(E))  # [m, e, e]
+    return jax.numpy.einsum("mji,ij->m", columns, direction)
+
+
+def measured(seed, heads, n):  # -> skewness, excess kurtosis
+    direction, w_kq, w_pv, root = draw(seed, heads)
+    tokens, weights = grid(n)
+    values = np.asarray(readings(direction, w_kq, w_pv, tokens @ root.T))
+    values = values - weights @ values
+    second, third, fourth = (weights @ values**power for power in (2, 3, 4))
+    return third / second**1.5, fourth / second**2 - 3
+
+
+def stated(seed, heads, n):
+    direction, w_kq, w_pv, root = draw(seed, heads)
+    shape = closed(direction, w_kq, w_pv, root @ root.T, n=n)
+    return float(shape.skewness), float(shape.excess_kurtosis)
+
+
+@shapes
+@seeds
+def test_the_noise_has_the_shape_of_a_quadratic_form(heads, n, seed):
+    np.testing.assert_allclose(
+        measured(seed, heads, n), stated(seed, heads, n), rtol=1e-7, atol=1e-9
+    )
+
+
+@seeds
+def test_no_weights_make_it_gaussian(seed):
+    for n in (1, 10, 1000):
+        excess = stated(seed, 2, n)[1]
+        assert 12 / (n * E) * (1 - 1e-12) <= excess <= 12 / n * (1 + 1e-12)
+
+
+def test_control_tokens_that_are_signs_have_another_shape():
+    direction, w_kq, w_pv, root = draw(0, 1)
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=E)))[:, None]  # equal second moment
+    values = np.asarray(readings(direction, w_kq, w_pv, signs @ root.T))
+    values = values - values.mean()
+    excess = (values**4).mean() / (values**2).mean() ** 2 - 3
+    assert abs(excess - stated(0, 1, 1)[1]) > 1

@@ -1,0 +1,89 @@
+"""A2's Remark 6: E|ΔW|² grows with n, and that of ΔW/n, which our layers add, falls.
+
+    E|ΔW/n|² = |E G|² + (E|G_1|² - |E G|²)/n,   for Gaussian tokens as in ``mean_square``.
+
+Sides: the network's updates of every prompt of n tokens from a grid that has the Gaussian's moments
+up to the fifth, summed with the grid's weights; the closed form. docs/theory, "The size of an
+update".
+"""
+
+import functools
+import itertools
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import numpy as np
+import pytest
+
+from lsa_lab.analyses.implicit_gd import implicit_update
+from lsa_lab.theory import implicit_updates
+
+E = 3
+shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (1, 2), (2, 2), (3, 1)])
+seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
+closed = jax.jit(implicit_updates.mean_square, static_argnames="n")
+
+
+def draw(seed, heads):
+    """Weights [H, e, e] twice, and a root of the tokens' second moment."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(heads, E, E)), rng.normal(size=(heads, E, E)), rng.normal(size=(E, E))
+
+
+@functools.cache
+def grid(points, n):  # -> [m, n, e], [m]
+    """All prompts of n tokens from a product of Gauss and Hermite's nodes."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(points)
+    tokens = np.array(list(itertools.product(nodes, repeat=E)))
+    weights = np.prod(list(itertools.product(weights / weights.sum(), repeat=E)), axis=1)
+    rows = np.array(list(itertools.product(range(len(tokens)), repeat=n)))
+    return tokens[rows], weights[rows].prod(1)
+
+
+@jax.jit
+def updates(w_kq, w_pv, prompts):  # -> [m, e, e]  ΔW, the heads added up
+    by_head = jax.vmap(
+        lambda w_kq, w_pv, h: implicit_update(w_pv, w_kq.T, np.eye(E), h), (0, 0, None)
+    )
+    return jax.vmap(by_head, (None, None, 0))(w_kq, w_pv, prompts).sum(1)
+
+
+def measured(seed, heads, n):  # -> |E ΔW|², E|ΔW - E ΔW|²
+    w_kq, w_pv, root = draw(seed, heads)
+    tokens, weights = grid(3, n)
+    deltas = np.asarray(updates(w_kq, w_pv, tokens @ root.T))
+    mean = np.einsum("m,mij->ij", weights, deltas)
+    return (mean**2).sum(), weights @ ((deltas - mean) ** 2).sum((1, 2))
+
+
+def stated(seed, heads, n, power):
+    w_kq, w_pv, root = draw(seed, heads)
+    size = closed(w_kq, w_pv, root @ root.T, n=n)
+    return n**power * float(size.mean), n**power * float(size.noise)
+
+
+@shapes
+@seeds
+def test_the_size_of_an_update_has_a_closed_form(heads, n, seed):
+    np.testing.assert_allclose(measured(seed, heads, n), stated(seed, heads, n, 2), rtol=1e-9)
+
+
+@seeds
+def test_the_update_as_in_the_paper_grows_with_n_and_ours_falls(seed):
+    lengths = 2 ** np.arange(8)
+    paper, ours = (
+        np.array([sum(stated(seed, 2, int(n), power)) for n in lengths]) for power in (2, 0)
+    )
+    assert (np.diff(paper) > 0).all()
+    assert (np.diff(ours) < 0).all()
+    limit = stated(seed, 2, 1, 0)[0]
+    np.testing.assert_allclose(lengths * (ours - limit), ours[0] - limit, rtol=1e-9)
+
+
+def test_control_signs_for_gaussian_tokens_have_another_size():
+    w_kq, w_pv, root = draw(0, 1)
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=E)))[:, None]  # equal second moment
+    deltas = np.asarray(updates(w_kq, w_pv, signs @ root.T))
+    spread = ((deltas - deltas.mean(0)) ** 2).sum((1, 2)).mean()
+    assert abs(spread / stated(0, 1, 1, 2)[1] - 1) > 0.1
