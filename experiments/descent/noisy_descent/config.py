@@ -37,12 +37,16 @@ def softmax(steps: int, batch: int, runs: int, d: int = 5, n: int = 20, depth: i
     return dense("softmax", d, n, depth, noise_std=0.5, training=training, **shape)
 
 
+LINEAR = linear(2400, 128, 16)  # one or two runs diverge early, and are left out
+SOFTMAX = softmax(1000, 32, 12)
+
+
 @dataclass(frozen=True)
 class Config:
     """The spread of updates over prompts of one task, and descent with noise of its size."""
 
-    linear: Spec = linear(2400, 128, 16)  # one or two runs diverge early, and are left out
-    softmax: Spec = softmax(1000, 32, 12)
+    linear: Spec = LINEAR
+    softmax: Spec = SOFTMAX
     shots: tuple[int, ...] = (10, 20, 40, 80)  # in the test of the linear stack
     tasks: int = 48  # of each run, its own
     prompts: int = 256  # of each task

@@ -34,8 +34,8 @@ def update(params, layer: int, w: Array, second_moment: Array) -> Array:  # [e, 
     return (params.w_pv[layer] @ read @ params.w_kq[layer]).sum(0) @ w
 
 
-def walk(params, moments: Array, spread=None) -> tuple[Array, Array]:  # [L, e, e] -> W_L, [L, e, e]
-    """W_L and the G_t for one moment a layer; ``spread`` (W, t) -> [e, e] is noise that is added."""
+def walk(params, moments: Array, spread=None) -> tuple[Array, Array]:  # -> W_L, [L, e, e]
+    """W_L and the G_t for one moment a layer [L, e, e]; ``spread``: noise to add, of W and t."""
     w, updates = jnp.eye(moments.shape[-1]), []
     for layer in range(len(params.w_pv)):
         step = update(params, layer, w, moments[layer])
@@ -63,41 +63,32 @@ def weights_of(w_last: Array) -> Array:  # [e, e] -> [d]
 def ends(key, params, root: Array, n: int, size: int) -> Array:  # -> [paths, B, d]
     """The implied weights of every path of PATHS, for B prompts of the task of ``root``."""
     depth, e = len(params.w_pv), len(root)
-    keys = jax.random.split(key, 3 + 2 * depth)
+    key_wishart, key_gaussian, key_normal = jax.random.split(key, 3)
+    wishart, gaussian = (
+        white_moments(key, n, e, size * (depth + 1), kind).reshape(size, depth + 1, e, e)
+        for key, kind in ((key_wishart, False), (key_gaussian, True))
+    )
+    fresh, mean = gaussian[:, 1:], jnp.broadcast_to(jnp.eye(e), (size, depth, e, e))
+    moments = {
+        "model": jnp.repeat(wishart[:, :1], depth, axis=1),
+        "Gaussian, same": jnp.repeat(gaussian[:, :1], depth, axis=1),
+        "fresh demonstrations": wishart[:, 1:],
+        "Eq. 4": fresh,
+        "half the noise": mean + (fresh - mean) / 2,
+        "twice the noise": mean + (fresh - mean) * 2,
+        "no noise": mean,
+    }
+    rows = root @ jnp.stack([*moments.values()]) @ root.T  # [paths, B, L, e, e]
+    weights = jax.vmap(jax.vmap(lambda rows: weights_of(walk(params, rows)[0])))(rows)
+    by_path = dict(zip(moments, weights, strict=True))
+    normal = jax.random.normal(key_normal, fresh.shape)
     population = root @ root.T
 
-    def coloured(white):  # [..., e, e]
-        return root @ white @ root.T
+    def shaped(normal):
+        spread = isotropic(params, population, n, normal)
+        return weights_of(walk(params, jnp.repeat(population[None], depth, axis=0), spread)[0])
 
-    def walked(moments, spread=None):  # [B, L, e, e] -> [B, d]
-        return jax.vmap(lambda rows: weights_of(walk(params, rows, spread)[0]))(moments)
-
-    def each_layer(gaussian, keys):  # [B, L, e, e]
-        whites = [white_moments(key, n, e, size, gaussian) for key in keys]
-        return jnp.stack(whites, axis=1)
-
-    def same(gaussian, key):
-        white = white_moments(key, n, e, size, gaussian)
-        return jnp.repeat(white[:, None], depth, axis=1)
-
-    fresh_gaussian = each_layer(True, keys[3 + depth :])
-    identity = jnp.broadcast_to(jnp.eye(e), fresh_gaussian.shape)
-    normal = jax.random.normal(keys[2], fresh_gaussian.shape)
-    shaped = jax.vmap(
-        lambda rows, normal: weights_of(
-            walk(params, rows, isotropic(params, population, n, normal))[0]
-        )
-    )
-    by_path = {
-        "model": walked(coloured(same(False, keys[0]))),
-        "Gaussian, same": walked(coloured(same(True, keys[1]))),
-        "fresh demonstrations": walked(coloured(each_layer(False, keys[3 : 3 + depth]))),
-        "Eq. 4": walked(coloured(fresh_gaussian)),
-        "half the noise": walked(coloured(identity + (fresh_gaussian - identity) / 2)),
-        "twice the noise": walked(coloured(identity + (fresh_gaussian - identity) * 2)),
-        "another shape": shaped(coloured(identity), normal),
-        "no noise": walked(coloured(identity)),
-    }
+    by_path["another shape"] = jax.vmap(shaped)(normal)
     return jnp.stack([by_path[name] for name in PATHS])
 
 
