@@ -9,6 +9,7 @@ EXPERIMENTS = (
     "one_layer.finite_pretraining",
     "descent.common_map",
     "descent.noisy_descent",
+    "descent.update_sizes",
     "descent.order",
     "descent.bound_and_gap",
     "descent.implicit_trajectories",

@@ -1,0 +1,1 @@
+"""How large are implicit updates with more demonstrations, and what does a norm change?"""
