@@ -38,8 +38,8 @@ def length(dataset) -> int:
 
 
 def risks(dataset, name) -> dict[str, np.ndarray]:  # {path: [R]}
-    """The risks of every path at the length of training."""
-    values = dataset[name].sel(shots=length(dataset))
+    """The risks of every path, at the length of training."""
+    values = dataset[name]
     return {path: values.sel(path=path).values for path in values.path.values.tolist()}
 
 

@@ -132,13 +132,14 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     @partial(jax.jit, static_argnums=1)
     def at_length(key, n):
-        key_shape, key_risk = jax.random.split(key)
-        after = jax.tree.map(lambda leaf: leaf[0], linear)
-        measured = of_linear(key_shape, linear, n, config, config.linear)
-        return measured, risks_of(key_risk, after, n, config, config.linear)
+        return of_linear(key, linear, n, config, config.linear)
 
     by_length = [at_length(jax.random.fold_in(keys[3], n), n) for n in config.shots]
-    shape, risk = jax.tree.map(lambda *leaves: np.stack(leaves), *by_length)
+    shape = jax.tree.map(lambda *leaves: np.stack(leaves), *by_length)
+    after, n = jax.tree.map(lambda leaf: leaf[0], linear), max(config.linear.task.lengths)
+    risk, typical = jax.jit(partial(risks_of, n=n, config=config, spec=config.linear))(
+        keys[5], after
+    )
     of_query = jax.jit(partial(of_softmax, config=config, spec=config.softmax))
     query = jax.tree.map(np.asarray, of_query(keys[4], softmax))
 
@@ -149,8 +150,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "passed": ((*axes, "reading", "layer"), (shape["statistic"] <= critical).mean(3)),
         "closed": ((*axes, "reading"), shape["closed"].mean(3)),
         "share": ((*axes, "layer"), shape["share"].mean(3)),
-        "risk": (("shots", "run", "path"), risk[0]),
-        "typical": (("shots", "run", "path"), risk[1]),
+        "risk": (("run", "path"), np.asarray(risk)),
+        "typical": (("run", "path"), np.asarray(typical)),
         "softmax_excess": (own, query["excess"].mean(2)),
         "softmax_passed": (own, (query["statistic"] <= critical).mean(2)),
         "critical": ((), critical),

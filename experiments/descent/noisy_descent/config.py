@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from experiments.descent.noisy_descent.statements import statements as statements
+from experiments.models.named import named
 from experiments.models.regression import dense
 from experiments.models.specs import Spec
 from lsa_lab.harness import checks
@@ -25,20 +26,19 @@ PATHS = (
 
 
 def linear(steps: int, batch: int, runs: int, d: int = 5, n: int = 20, depth: int = 4) -> Spec:
-    """A stack of merged linear attention, by the recipe of the clipping experiments."""
+    """A stack of merged linear attention, by the recipe of the clipping experiments. It reads prompts
+    as they are: in units of their own the moments are not Wishart."""
     training = dict(steps=steps, batch=batch, learning_rate=0.025, clip=0.1, seeds=runs, seed=1)
     return dense("linear", d, n, depth, noise_std=0.5, training=training)
 
 
-def softmax(steps: int, batch: int, runs: int, d: int = 5, n: int = 20, depth: int = 3) -> Spec:
-    """Two softmax heads a layer, each as wide as a token."""
-    training = dict(steps=steps, batch=batch, learning_rate=0.02, seeds=runs, seed=1)
-    shape = dict(heads=2, key_width=d + 1)
-    return dense("softmax", d, n, depth, noise_std=0.5, training=training, **shape)
+def softmax(tier: str) -> Spec:
+    """Softmax attention and nothing else, near ridge regression."""
+    return dict(named(tier))["softmax attention"]
 
 
 LINEAR = linear(2400, 128, 16)  # one or two runs diverge early, and are left out
-SOFTMAX = softmax(1000, 32, 12)
+SOFTMAX = softmax("laptop")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Config:
     linear: Spec = LINEAR
     softmax: Spec = SOFTMAX
     shots: tuple[int, ...] = (10, 20, 40, 80)  # in the test of the linear stack
-    tasks: int = 48  # of each run, its own
+    tasks: int = 24  # of each run, its own
     prompts: int = 256  # of each task
     normals: int = 20_000  # samples of as many normal numbers, for the test's critical value
     seed: int = 1
@@ -77,7 +77,7 @@ _TINY = dict(d=2, n=4, depth=2)
 TIERS = {
     "smoke": Config(
         linear=linear(10, 8, 3, **_TINY),
-        softmax=softmax(10, 8, 3, **_TINY),
+        softmax=softmax("smoke"),
         shots=(4, 8),
         tasks=3,
         prompts=16,
@@ -86,9 +86,8 @@ TIERS = {
     "laptop": Config(),
     "paper": Config(
         linear=linear(20_000, 512, 16, d=8),
-        softmax=softmax(50_000, 256, 12, d=8),
         shots=(10, 20, 40, 80, 160, 320),
-        tasks=256,
+        tasks=96,
         prompts=1024,
     ),
 }

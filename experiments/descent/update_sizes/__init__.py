@@ -1,1 +1,1 @@
-"""How large are implicit updates with more demonstrations, and what does a norm change?"""
+"""How do the sizes of implicit updates depend on the number of demonstrations?"""

@@ -2,30 +2,19 @@
 
 from dataclasses import dataclass
 
+from experiments.models.named import named
 from experiments.models.regression import dense
 from experiments.models.specs import Spec
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
-PAIR = ("no norm", "norm")
 SIZES = (  # of a layer of softmax attention, at the query
     "update",  # |ΔW| in the feature space of the kernel, 1/Z in it
     "paper",  # |ΔW| without its normaliser Z, as A2's linear layers have none
     "written",  # |ΔW φ|, what it adds to the query's token
-    "share",  # that over the length of the token
     "change",  # the change of what is written when W_V is clipped
     "relative change",
 )
-
-
-def pair(steps: int, runs: int, batch: int = 64, d: int = 4, n: int = 16, depth: int = 2) -> tuple:
-    """Softmax attention without a norm and with one, alike in everything else."""
-    training = dict(steps=steps, batch=batch, learning_rate=0.005, seeds=runs, seed=1)
-    shape = dict(heads=2, key_width=8, width=16, init_scale=0.5, noise_std=0.5)
-    return tuple(
-        dense("softmax", d, n, depth, norm=norm, training=training, **shape)
-        for norm in (False, True)
-    )
 
 
 def linear(steps: int, runs: int, batch: int = 128, d: int = 5, n: int = 20, depth: int = 4):
@@ -34,15 +23,15 @@ def linear(steps: int, runs: int, batch: int = 128, d: int = 5, n: int = 20, dep
     return dense("linear", d, n, depth, noise_std=0.5, training=training)
 
 
-PAIR_SPECS = pair(4000, 9)
 LINEAR = linear(2400, 16)  # one or two runs diverge early, and are left out
+SOFTMAX = dict(named("laptop"))["softmax attention"]
 
 
 @dataclass(frozen=True)
 class Config:
-    """Updates of trained layers by the number of demonstrations, with a norm and without."""
+    """Updates of trained layers by the number of demonstrations that they read."""
 
-    pair: tuple[Spec, ...] = PAIR_SPECS
+    softmax: Spec = SOFTMAX
     linear: Spec = LINEAR
     factors: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)  # shots in the test over in training
     rate: float = 0.5  # at which W_V of one layer is clipped
@@ -63,28 +52,22 @@ class Config:
 
 TIERS = {
     "smoke": Config(
-        pair=pair(6, 3, batch=4, d=2, n=4),
+        softmax=dict(named("smoke"))["softmax attention"],
         linear=linear(6, 3, batch=4, d=2, n=4, depth=2),
         factors=(0.5, 1.0, 2.0),
         prompts=8,
     ),
     "laptop": Config(),
     "paper": Config(
-        pair=pair(50_000, 12, d=8, n=32, depth=4),
         linear=linear(20_000, 16, batch=512),
         prompts=4096,
     ),
 }
 
 _SHOTS = "A2 (2406.03768), Remark 6 (ii)"
-_NORM = "A2 (2406.03768), Remark 4, our reading, in our setting"
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*_about_shots(config), *_about_norms(config))
-
-
-def _about_shots(config):
     def slope(name, says, what, source=f"{_SHOTS}, in our setting", note=""):
         measured = f"the slope of log {what} over log n, from half to twice the shots of training,"
         return Statement(name, source, says, measured, at_least=config.grows, note=note)
@@ -108,7 +91,7 @@ def _about_shots(config):
             "softmax_grows",
             "The updates of trained softmax attention grow with the number of demonstrations",
             f"|ΔW| ({layers})",
-            note="in the feature space of A.2, without a norm",
+            note="in the feature space of A.2",
         ),
         slope(
             "softmax_grows_as_in_the_paper",
@@ -132,41 +115,5 @@ def _about_shots(config):
             "The same, beside what it writes",
             f"|change| over |ΔW φ| when W_V is clipped at rate {config.rate:g} ({layers})",
             f"{_SHOTS}, our reading, in our setting",
-        ),
-    )
-
-
-def _about_norms(config):
-    def ratio(name, says, what, note=""):
-        measured = f"{what}, with a norm over without,"
-        return Statement(name, _NORM, says, measured, "ratio", at_most=1.0, note=note)
-
-    size = "root mean square over prompts, averaged over layers"
-    return (
-        ratio(
-            "norm_shrinks",
-            "A norm makes the implicit updates of trained softmax attention smaller",
-            f"|ΔW| ({size})",
-            "the mechanism of Remark 4, first step; models trained alike",
-        ),
-        ratio(
-            "norm_shrinks_share",
-            "The same, beside the token to which the update is added",
-            f"|ΔW φ| over the length of the token ({size})",
-        ),
-        Statement(
-            "norm_lowers_gap",
-            _NORM,
-            "A norm makes the generalisation error of trained softmax attention smaller",
-            "squared error on a fresh query less that on the demonstrations, with a norm less "
-            "without,",
-            at_most=0.0,
-            note="the second step",
-        ),
-        ratio(
-            "norm_lowers_risk",
-            "A norm makes the risk of trained softmax attention smaller",
-            "the excess risk",
-            "the third step",
         ),
     )

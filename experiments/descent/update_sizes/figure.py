@@ -1,9 +1,9 @@
-"""Sizes of updates against shots, what clipping and a norm change, and what is judged."""
+"""Sizes of updates against shots, what clipping changes of them, and what is judged."""
 
 import numpy as np
 
-from experiments.descent.update_sizes.claims import gaps, over_ridge, samples
-from experiments.descent.update_sizes.config import PAIR, statements
+from experiments.descent.update_sizes.claims import over_ridge, samples
+from experiments.descent.update_sizes.config import statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 from lsa_lab.harness.marks import end_labels
@@ -11,7 +11,7 @@ from lsa_lab.harness.marks import end_labels
 LINEAR, SOFTMAX, GREEN, PURPLE = (
     style.METHOD[name]["color"] for name in ("linear", "softmax", "descent", "GD++")
 )
-KINDS = {  # of softmax attention without a norm
+KINDS = {
     "paper": ("Z |ΔW|", PURPLE, "D"),
     "update": ("|ΔW|", SOFTMAX, "s"),
     "written": ("|ΔW φ|", GREEN, "^"),
@@ -26,25 +26,16 @@ SLOPES = {
     "more_sensitive": "change by clipping",
     "relatively_more_sensitive": "the same, relative",
 }
-NORMS = {
-    "norm_shrinks": "|ΔW|",
-    "norm_shrinks_share": "|ΔW φ| / |token|",
-    "norm_lowers_risk": "excess risk",
-}
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.3, 2.3, 2.0), ((1, 1), (1, 1), (1, 1)))
+    figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1), (1, 1)))
     linear(axes[0], dataset)
     softmax(axes[1], dataset, KINDS, "softmax attention", "size over that in training")
     softmax(axes[2], dataset, CHANGES, "W_V clipped, softmax", "change over that in training")
-    models(axes[3], dataset)
     rows, judged = statements(results.config_of(dataset)), samples(dataset)
-    judged_panel.rows(axes[4], rows, judged, SLOPES, (-1, 1.2))
-    axes[4].set(title="judged: slopes over n", xlabel="d log size / d log n")
-    axes[5].set_xscale("log")
-    judged_panel.rows(axes[5], rows, judged, NORMS, (0.1, 10))
-    axes[5].set(title="judged: norm / no norm", xlabel="ratio")
+    judged_panel.rows(axes[3], rows, judged, SLOPES, (-1, 1.5))
+    axes[3].set(title="what is judged", xlabel="d log size / d log n")
     return figure
 
 
@@ -71,7 +62,7 @@ def linear(ax, dataset):
 def softmax(ax, dataset, kinds, title, ylabel):
     factors, ends = dataset.factor.values, {}
     for kind, (words, color, marker) in kinds.items():
-        sizes = dataset["size"].sel(model="no norm", kind=kind).mean("layer")
+        sizes = dataset["size"].sel(kind=kind).mean("layer")
         runs = sizes.transpose("run", "factor").values
         ends |= _relative(ax, factors, runs, words, color, marker)
     style.log_axes(ax, x=True, y=True, ticks=factors)
@@ -79,34 +70,22 @@ def softmax(ax, dataset, kinds, title, ylabel):
     end_labels(ax, ends, [color for _, color, _ in kinds.values()])
 
 
-def models(ax, dataset):
-    """Every model's update beside its generalisation error."""
-    size = dataset["size"].sel(kind="update", factor=1.0).mean("layer")
-    for name, face in zip(PAIR, (SOFTMAX, "white"), strict=True):
-        gap = gaps(dataset).sel(model=name)
-        ax.plot(size.sel(model=name), gap, "s", color=SOFTMAX, mfc=face, label=name)
-    style.log_axes(ax, x=True)
-    ax.set(xlabel="|ΔW|", ylabel="query's error − demonstrations'", title="generalisation")
-    ax.legend()
-
-
 def caption(dataset) -> str:
     config, judged = results.config_of(dataset), samples(dataset)
     mean = {name: float(np.mean(values)) for name, values in judged.items()}
-    ratio = {name: float(np.exp(np.log(judged[name]).mean())) for name in NORMS}
-    far, pair = over_ridge(dataset), config.pair[0]
+    task, linear = config.softmax.task, config.linear.task
     lost = dataset.sizes["linear_started"] - dataset.sizes["linear_run"]
     return (
         f"With n demonstrations trained updates change as n^{mean['linear_grows']:.2g} (linear) "
-        f"and n^{mean['softmax_grows']:.2g} (softmax); a norm changes |ΔW| by a factor "
-        f"{ratio['norm_shrinks']:.2g} and the risk by {ratio['norm_lowers_risk']:.3g}. "
-        f"a to c: root mean squares over prompts, over those at the shots of training, means of "
-        f"runs with 95 % intervals; b, c: softmax attention without a norm, |ΔW| in the feature "
-        f"space of its kernel, Z its normaliser, |ΔW φ| what it adds to the query; c: W_V of a "
-        f"layer clipped at rate {config.rate:g}. d: one point a model. e, f: {judged_panel.KEY}. "
-        f"{dataset.sizes['run']} seeds of two models with d = {pair.task.d}, n = "
-        f"{max(pair.task.lengths)}, {pair.architecture.depth} layers, whose excess risk is "
-        f"{far['no norm']:.3g} (no norm) and {far['norm']:.3g} times that of ridge regression; "
-        f"the gap with a norm less that without is {mean['norm_lowers_gap']:.2g}. "
-        f"{dataset.sizes['linear_run']} linear stacks ({lost} diverged and left out)."
+        f"and n^{mean['softmax_grows']:.2g} (softmax); without the division by n or Z, as in A2, "
+        f"as n^{mean['linear_grows_as_in_the_paper']:.2g} and "
+        f"n^{mean['softmax_grows_as_in_the_paper']:.2g}. "
+        f"a to c: root mean squares over {config.prompts} prompts, over those at the shots of "
+        f"training, means of runs with 95 % intervals; b, c: |ΔW| in the feature space of the "
+        f"kernel, Z its normaliser, |ΔW φ| what it adds to the query; c: W_V of a layer clipped at "
+        f"rate {config.rate:g}. d: {judged_panel.KEY}. {dataset.sizes['run']} models of softmax "
+        f"attention (d = {task.d}, n = {max(task.lengths)}), whose excess risk is "
+        f"{over_ridge(dataset):.3g} times that of ridge regression, and "
+        f"{dataset.sizes['linear_run']} linear stacks (d = {linear.d}, n = {max(linear.lengths)}; "
+        f"{lost} diverged and left out)."
     )
