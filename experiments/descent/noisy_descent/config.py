@@ -26,8 +26,8 @@ PATHS = (
 
 
 def linear(steps: int, batch: int, runs: int, d: int = 5, n: int = 20, depth: int = 4) -> Spec:
-    """A stack of merged linear attention, by the recipe of the clipping experiments. It reads prompts
-    as they are: in units of their own the moments are not Wishart."""
+    """A stack of merged linear attention, by the recipe of the clipping experiments. It reads
+    prompts as they are: in units of their own the moments are not Wishart."""
     training = dict(steps=steps, batch=batch, learning_rate=0.025, clip=0.1, seeds=runs, seed=1)
     return dense("linear", d, n, depth, noise_std=0.5, training=training)
 
