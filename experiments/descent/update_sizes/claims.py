@@ -17,10 +17,10 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
 
 
 def slope(sizes) -> np.ndarray:  # (run, factor, layer) -> [R]
-    """d log / d log n from half to twice the shots of training, of the mean over layers."""
+    """d log / d log n from half to twice the shots of training, of the geometric mean over layers."""
     layer = next(axis for axis in sizes.dims if axis.endswith("layer"))
-    mean = sizes.mean(layer)
-    return (np.log(mean.sel(factor=2.0) / mean.sel(factor=0.5)) / np.log(4)).values
+    logs = np.log(sizes).mean(layer)
+    return ((logs.sel(factor=2.0) - logs.sel(factor=0.5)) / np.log(4)).values
 
 
 def over_ridge(dataset) -> float:

@@ -40,6 +40,11 @@ def sizes_at_query(model, clipped, prompt):  # -> {name: [L]}, squares
     return dict(zip(SIZES, by_name, strict=True))
 
 
+def typical(squares):  # [B, L] -> [L]
+    """The median over prompts of a size, from its squares."""
+    return jnp.sqrt(jnp.median(squares, axis=0))
+
+
 def first(batch, n):
     return batch.replace(x=batch.x[:, :n], y=batch.y[:, :n])
 
@@ -52,7 +57,7 @@ def clipped_values(params, rate):  # [R, L, H, k, D] -> the same
 
 
 def of_softmax(key, spec, params, config):
-    """Root mean squares [R, shots, L] of every size, and at the shots of training the excess risks
+    """Typical values [R, shots, L] of every size, and at the shots of training the excess risks
     [R, 2] of the model and of ridge regression."""
     n, runs = max(spec.task.lengths), len(params.w_q)
     shots = [round(n * factor) for factor in config.factors]
@@ -64,9 +69,7 @@ def of_softmax(key, spec, params, config):
         by_shots = [
             jax.vmap(partial(sizes_at_query, model, clipped))(first(batch, n)) for n in shots
         ]
-        roots = jax.tree.map(
-            lambda *squares: jnp.stack([jnp.sqrt(x.mean(0)) for x in squares]), *by_shots
-        )
+        roots = jax.tree.map(lambda *squares: jnp.stack([typical(x) for x in squares]), *by_shots)
         own = first(batch, n)
         ridge = jax.vmap(lambda p: estimators.ridge(p, spec.task.noise_std**2 / n) @ p.x_query)(own)
         risks = jnp.stack([model.errors(own).mean(), ((ridge - own.y_query) ** 2).mean()])
@@ -77,7 +80,7 @@ def of_softmax(key, spec, params, config):
 
 
 def of_linear(key, spec, params, config):  # -> [R, shots, L]
-    """The root mean square of |G_t|."""
+    """The typical |G_t|."""
     shots = [round(max(spec.task.lengths) * factor) for factor in config.factors]
     task = distribution(spec.task, max(shots))
 
@@ -85,7 +88,7 @@ def of_linear(key, spec, params, config):  # -> [R, shots, L]
         params, key = row
         batch = draw(key, task, config.prompts)
         updates = [jax.vmap(partial(trajectory, params))(first(batch, n)).updates for n in shots]
-        return jnp.stack([jnp.sqrt((x**2).sum((2, 3)).mean(0)) for x in updates])
+        return jnp.stack([typical((x**2).sum((2, 3))) for x in updates])
 
     keys = jax.random.split(key, len(params.w_pv))
     return jax.jit(partial(jax.lax.map, run))((params, keys))

@@ -36,7 +36,7 @@ class Config:
     factors: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)  # shots in the test over in training
     rate: float = 0.5  # at which W_V of one layer is clipped
     prompts: int = 512  # of each run, its own
-    seed: int = 1
+    seed: int = 2
     # Criteria.
     grows: float = 0.0  # slope of log size over log n: above it a size grows
 
@@ -70,9 +70,19 @@ _SHOTS = "A2 (2406.03768), Remark 6 (ii)"
 def statements(config) -> tuple[Statement, ...]:
     def slope(name, says, what, source=f"{_SHOTS}, in our setting", note=""):
         measured = f"the slope of log {what} over log n, from half to twice the shots of training,"
-        return Statement(name, source, says, measured, at_least=config.grows, note=note)
+        return Statement(
+            name,
+            source,
+            says,
+            measured,
+            at_least=config.grows,
+            note=note,
+            revision="it was the root mean square over prompts, averaged over layers, which at few "
+            "shots a rare prompt decides, and was once not finite",
+            redrawn="fresh prompts",
+        )
 
-    layers = "root mean square over prompts, averaged over layers"
+    layers = "the median over prompts, the geometric mean over layers"
     return (
         slope(
             "linear_grows",

@@ -40,7 +40,7 @@ def plot(dataset):
 
 
 def _relative(ax, factors, runs, words, color, marker):
-    """Runs [R, factors] of a mean over layers, over their value in training; the end's height."""
+    """Runs [R, factors] of a size, over its value in training; the end's height."""
     own = runs / runs[:, [int(np.argmin(np.abs(np.log(factors))))]]
     style.mean_points(ax, factors, own, color=color, marker=marker, lw=0.8, capsize=2)
     return {words: own.mean(0)[-1]}
@@ -62,7 +62,7 @@ def linear(ax, dataset):
 def softmax(ax, dataset, kinds, title, ylabel):
     factors, ends = dataset.factor.values, {}
     for kind, (words, color, marker) in kinds.items():
-        sizes = dataset["size"].sel(kind=kind).mean("layer")
+        sizes = np.exp(np.log(dataset["size"].sel(kind=kind)).mean("layer"))
         runs = sizes.transpose("run", "factor").values
         ends |= _relative(ax, factors, runs, words, color, marker)
     style.log_axes(ax, x=True, y=True, ticks=factors)
@@ -80,7 +80,7 @@ def caption(dataset) -> str:
         f"and n^{mean['softmax_grows']:.2g} (softmax); without the division by n or Z, as in A2, "
         f"as n^{mean['linear_grows_as_in_the_paper']:.2g} and "
         f"n^{mean['softmax_grows_as_in_the_paper']:.2g}. "
-        f"a to c: root mean squares over {config.prompts} prompts, over those at the shots of "
+        f"a to c: medians over {config.prompts} prompts, over those at the shots of "
         f"training, means of runs with 95 % intervals; b, c: |ΔW| in the feature space of the "
         f"kernel, Z its normaliser, |ΔW φ| what it adds to the query; c: W_V of a layer clipped at "
         f"rate {config.rate:g}. d: {judged_panel.KEY}. {dataset.sizes['run']} models of softmax "
