@@ -17,7 +17,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
 
 
 def slope(sizes) -> np.ndarray:  # (run, factor, layer) -> [R]
-    """d log / d log n from half to twice the shots of training, of the geometric mean over layers."""
+    """d log / d log n from half to twice the shots of training, the mean over layers."""
     layer = next(axis for axis in sizes.dims if axis.endswith("layer"))
     logs = np.log(sizes).mean(layer)
     return ((logs.sel(factor=2.0) - logs.sel(factor=0.5)) / np.log(4)).values
