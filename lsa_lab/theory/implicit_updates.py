@@ -48,7 +48,7 @@ def mean_square(w_kq: Array, w_pv: Array, second_moment: Array, n: int) -> MeanS
 
 
 def shape(direction: Array, w_kq: Array, w_pv: Array, second_moment: Array, n: int) -> Shape:
-    """Of R·G = tr(A S), A the symmetric part of Σ_h K_h Rᵀ P_h, with B = A Σ:
+    """R·G = tr(A S), A the symmetric part of Σ_h K_h Rᵀ P_h, has, with B = A Σ,
 
         skewness √(8/n) tr B³ / (tr B²)^{3/2},   excess kurtosis (12/n) tr B⁴ / (tr B²)².
 

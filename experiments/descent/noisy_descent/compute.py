@@ -18,7 +18,7 @@ from lsa_lab.theory import implicit_updates
 
 def moments_of(values):  # [B, ...] -> {name: [...]}
     """Excess kurtosis over the first axis, and Jarque and Bera's B/6 (skewness² + excess²/4)."""
-    centred = values - values.mean(0)
+    centred = values - values.mean(0, keepdims=True)
     second, third, fourth = ((centred**power).mean(0) for power in (2, 3, 4))
     excess, skewness = fourth / second**2 - 3, third / second**1.5
     return {"excess": excess, "statistic": len(values) / 6 * (skewness**2 + excess**2 / 4)}
@@ -47,7 +47,7 @@ def of_linear_task(key, params, n, config, noise_std):
     values = moments_of(jnp.einsum("rij,blij->brl", directions, updates))
     first = params.w_kq[0], params.w_pv[0]
     closed = jax.vmap(lambda r: implicit_updates.shape(r, *first, root @ root.T, n))(directions)
-    spread = ((updates - updates.mean(0)) ** 2).sum((2, 3)).mean(0)
+    spread = ((updates - updates.mean(0, keepdims=True)) ** 2).sum((2, 3)).mean(0)
     share = spread / (updates**2).sum((2, 3)).mean(0)
     return values | {"closed": closed.excess_kurtosis, "share": share}
 
@@ -74,7 +74,8 @@ def risks_of(key, params, n, config, spec):  # params [R, ...] -> [R, paths] twi
         key_task, key_ends = jax.random.split(key)
         w = jax.random.normal(key_task, (spec.task.d,))
         root = token_root(w, spec.task.noise_std)
-        return ((ends(key_ends, params, root, n, config.prompts) - w) ** 2).sum(-1), w @ w
+        weights = ends(key_ends, params, root, n, config.prompts)
+        return ((weights - w[None, None]) ** 2).sum(-1), w @ w
 
     def run(row):
         params, keys = row

@@ -6,7 +6,7 @@ from experiments.descent.noisy_descent.claims import length, risks, samples
 from experiments.descent.noisy_descent.config import PATHS, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, end_labels
+from lsa_lab.harness.marks import end_labels
 
 LINEAR, SOFTMAX, GREY = (style.METHOD[name]["color"] for name in ("linear", "softmax", "random"))
 SHAPES = {
@@ -74,18 +74,18 @@ def margin(ax, dataset):
 
 def by_shots(ax, dataset):
     """The first layer beside its closed form, and the last one."""
-    shots, trained = dataset.shots.values, dataset.sel(state="trained")
+    shots, trained, ends, colors = dataset.shots.values, dataset.sel(state="trained"), {}, []
     for reading, color in (("query", LINEAR), ("whole", style.METHOD["GD++"]["color"])):
         own = trained.sel(reading=reading)
         style.line(ax, shots, own.closed.mean("run"), color=color)
         for layer, look in ((0, dict(marker="o", ls="")), (-1, dict(marker="s", ls=":"))):
             rows = own.excess.isel(layer=layer).transpose("run", "shots").values
             style.mean_points(ax, shots, rows, color=color, lw=0.8, capsize=2, **look)
-            words = f"{reading}, layer {dataset.layer.values[layer]}"
-            direct_label(ax, shots[-1], rows.mean(0)[-1], words, color, (6, 0))
+            ends[f"{reading}, layer {dataset.layer.values[layer]}"] = rows.mean(0)[-1]
+            colors.append(color)
     style.log_axes(ax, x=True, y=True, ticks=shots)
-    ax.set(xlabel="shots", ylabel="excess kurtosis", xlim=(None, shots[-1] * 2.4))
-    ax.set_title("it falls with the shots")
+    ax.set(xlabel="shots", ylabel="excess kurtosis", title="it falls with the shots")
+    end_labels(ax, ends, colors)
 
 
 def size(ax, dataset):

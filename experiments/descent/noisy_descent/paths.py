@@ -25,7 +25,7 @@ def white_moments(key, n: int, e: int, size: int, gaussian: bool) -> Array:  # [
         factor = jnp.moveaxis(variates.wishart_factor(key, n, e, size), -1, 0)
         return factor @ factor.mT / n
     normal = jax.random.normal(key, (size, e, e))
-    return jnp.eye(e) + (normal + normal.mT) / (2 * n) ** 0.5
+    return jnp.eye(e)[None] + (normal + normal.mT) / (2 * n) ** 0.5
 
 
 def update(params, layer: int, w: Array, second_moment: Array) -> Array:  # [e, e]
