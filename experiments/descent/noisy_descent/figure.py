@@ -99,6 +99,7 @@ def size(ax, dataset):
         ends[state] = rows.mean(0)[-1]
     style.log_axes(ax, x=True, y=True, ticks=shots)
     ax.set(xlabel="shots", ylabel="E|G − E G|² / E|G|²", title="size of the noise")
+    ax.set_yticks((0.1, 0.2, 0.4), ("0.1", "0.2", "0.4"))
     end_labels(ax, ends, [LINEAR, LINEAR])
 
 

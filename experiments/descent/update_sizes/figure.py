@@ -46,6 +46,16 @@ def _relative(ax, factors, runs, words, color, marker):
     return {words: own.mean(0)[-1]}
 
 
+def _log_axes(ax, factors):
+    from matplotlib.ticker import NullLocator
+
+    style.log_axes(ax, x=True, y=True, ticks=factors)
+    low, high = ax.get_ylim()
+    ticks = [tick for tick in (0.25, 0.5, 0.7, 1, 1.5, 2, 4) if low <= tick <= high]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.yaxis.set_minor_locator(NullLocator())
+
+
 def linear(ax, dataset):
     """|G_t| of a linear stack by layer."""
     factors, ends = dataset.factor.values, {}
@@ -53,7 +63,7 @@ def linear(ax, dataset):
     for layer, color in zip(dataset.linear_layer.values, colors, strict=False):
         runs = dataset.linear.sel(linear_layer=layer).transpose("linear_run", "factor").values
         ends |= _relative(ax, factors, runs, f"layer {layer}", color, "o")
-    style.log_axes(ax, x=True, y=True, ticks=factors)
+    _log_axes(ax, factors)
     ax.set(xlabel="shots / shots in training", ylabel="|G_t| over that in training")
     ax.set_title("linear stack, by layer")
     end_labels(ax, ends, colors[: len(ends)])
@@ -65,7 +75,7 @@ def softmax(ax, dataset, kinds, title, ylabel):
         sizes = np.exp(np.log(dataset["size"].sel(kind=kind)).mean("layer"))
         runs = sizes.transpose("run", "factor").values
         ends |= _relative(ax, factors, runs, words, color, marker)
-    style.log_axes(ax, x=True, y=True, ticks=factors)
+    _log_axes(ax, factors)
     ax.set(xlabel="shots / shots in training", ylabel=ylabel, title=title)
     end_labels(ax, ends, [color for _, color, _ in kinds.values()])
 
