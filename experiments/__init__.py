@@ -28,6 +28,7 @@ EXPERIMENTS = (
     "clipping.published_logs",
     "matching.gradient_matching",
     "matching.matching_is_exact",
+    "matching.whitened_matching",
     "matching.matching_transfer",
     "matching.coverage",
     "matching.many_shots",

@@ -1,0 +1,152 @@
+"""Choose subsets of many pools by every rule, and let descents of several depths learn."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.matching.whitened_matching import cases, rules
+from experiments.matching.whitened_matching.config import CASES, FEW, MATCHING, RULES, Config
+from lsa_lab.theory import matching
+
+ONCE = len(MATCHING)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def compare(config, size, pool, queries, gradients, keys):  # of R runs
+    """Gaps and errors [R, rule, D] of ``FEW``; objectives of the random subsets, whitened and
+    plain, beside their gaps; and the whitened subset's objective and distance from the pool."""
+
+    def of_run(row):
+        pool, queries, gradients, key = row
+        indices, white = rules.matched(size, gradients)
+        every = jnp.concatenate([indices, rules.random(config, size, key)])
+        chosen = members(every, config.m)
+        gap, error, weights, whole = cases.after(config, pool, queries, chosen)
+        return {
+            "gap": jnp.concatenate([gap[:ONCE], jnp.median(gap[ONCE:], axis=0)[None]]),
+            "error": jnp.concatenate([error[:ONCE], jnp.median(error[ONCE:], axis=0)[None]]),
+            "objective": jnp.stack([objective(rows, chosen[ONCE:]) for rows in (white, gradients)]),
+            "random_gap": gap[ONCE:],
+            "reached": objective(white, chosen[:1])[0],
+            "distance": jnp.linalg.norm(weights[0] - whole, axis=-1),
+        }
+
+    return jax.lax.map(of_run, (pool, queries, gradients, keys))
+
+
+@partial(jax.jit, static_argnums=0)
+def compare_rivals(config, pool, queries, keys):  # of R runs -> gaps [R, 4, D] of ``RIVALS``
+    def of_run(row):
+        pool, queries, key = row
+        chosen = rules.rival_subsets(config, config.n, pool, key)
+        gap = cases.after(config, pool, queries, members(chosen, config.m))[0]
+        several = gap[2:].reshape(2, config.random_draws, -1)
+        return jnp.concatenate([gap[:2], jnp.median(several, axis=1)])
+
+    return jax.lax.map(of_run, (pool, queries, keys))
+
+
+@partial(jax.jit, static_argnums=0)
+def by_checkpoints(config, pool, queries, gradients):  # of R runs -> gaps [R, C, 2, D]
+    """After whitened and plain matching of the first checkpoints."""
+
+    def of_run(row):
+        pool, queries, gradients = row
+        chosen = rules.fewer(config, gradients)
+        flat = members(chosen.reshape(-1, config.n), config.m)
+        gap = cases.after(config, pool, queries, flat)[0]
+        return gap.reshape(*chosen.shape[:2], -1)
+
+    return jax.lax.map(of_run, (pool, queries, gradients))
+
+
+@partial(jax.jit, static_argnums=0)
+def bounds(config, pool, reached):  # of R runs -> [R, D]
+    steps = jnp.full(max(config.depths), config.step, reached.dtype)
+    of_run = partial(matching.descent_gap, step_sizes=steps)
+    limits = jax.vmap(lambda x, y, objective: of_run(x=x, y=y, objective=objective))
+    return limits(pool.x, pool.y, reached)[:, jnp.array(config.depths)]
+
+
+def members(indices, m):  # [S, n] -> [S, m]
+    """1 for the chosen and 0 for the others."""
+    places = jnp.arange(len(indices))[:, None]
+    return jnp.zeros((len(indices), m)).at[places, indices].set(1.0)
+
+
+def objective(rows, chosen):  # [m, p], [S, m] -> [S]
+    centred = rows - rows.mean(0)[None]
+    return jnp.linalg.norm(chosen @ centred, axis=1) / chosen.sum(1)
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    root, runs = jax.random.key(config.seed), config.runs
+    unusual, by_size = of_cases(config, root, progress)
+    by_d = of_dimensions(config, jax.random.fold_in(root, 1), progress)
+    axes, few = ("run", "rule", "depth"), ("run", "few_rule", "depth")
+    by_case = {
+        name: unusual[name].reshape(len(CASES), runs, *unusual[name].shape[1:])
+        for name in ("gap", "error")
+    }
+    return xr.Dataset(
+        {
+            "used_gap": (("run", "used", "matched", "depth"), unusual["by_checkpoints"]),
+            "n_gap": (("n", *few), by_size),
+            "d_gap": (("d", *axes), by_d),
+            "case_gap": (("case", *few), by_case["gap"]),
+            "case_error": (("case", *few), by_case["error"]),
+            "bound": (("run", "depth"), unusual["bound"]),
+            "distance": (("run", "depth"), unusual["distance"][:runs]),
+            "objective": (("run", "matched", "draw"), unusual["objective"][:runs]),
+            "random_gap": (("run", "draw", "depth"), unusual["random_gap"][:runs]),
+        },
+        {
+            "used": np.arange(1, config.most + 1),
+            "matched": list(MATCHING[:2]),
+            "rule": list(RULES),
+            "few_rule": list(FEW),
+            "d": list(config.dims),
+            "n": list(config.sizes),
+            "case": list(CASES),
+            "depth": list(config.depths),
+        },
+    )
+
+
+def of_cases(config, root, progress):
+    """``compare`` for every case [K·R, ...] with the usual pools' bounds and their gaps by
+    checkpoints, and the usual pools' gaps by size [N, R, ...]."""
+    runs, d = config.runs, config.d
+    keys = [jax.random.split(jax.random.fold_in(root, tag), runs * len(CASES)) for tag in (2, 3, 4)]
+    parts = []
+    for i, case in enumerate(CASES.values()):
+        both = (case.spectrum, case.asked or case.spectrum)
+        rows = (np.tile(cases.variances(spectrum, d, d), (runs, 1)) for spectrum in both)
+        parts.append(cases.sample(config, case, *rows, keys[0][i * runs : (i + 1) * runs]))
+    pool, queries = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+    gradients = cases.gradients(config, pool, config.most, keys[1], progress)
+    rows = (pool, queries, gradients, keys[2])
+    usual = jax.tree.map(lambda leaf: leaf[:runs], rows)
+    values = jax.device_get(compare(config, config.n, *rows))
+    values["by_checkpoints"] = np.asarray(by_checkpoints(config, *usual[:3]))
+    values["bound"] = np.asarray(bounds(config, usual[0], values["reached"][:runs]))
+    return values, np.stack([compare(config, size, *usual)["gap"] for size in config.sizes])
+
+
+def of_dimensions(config, root, progress):  # -> gaps [dims, R, rule, D]
+    """Usual pools of fewer covariates are padded to the most: one computation."""
+    runs, width = config.runs, max(config.dims)
+    keys = [
+        jax.random.split(jax.random.fold_in(root, tag), runs * len(config.dims)) for tag in range(4)
+    ]
+    case = CASES["usual"]
+    rows = np.repeat([cases.variances(case.spectrum, d, width) for d in config.dims], runs, axis=0)
+    pool, queries = cases.sample(config, case, rows, rows, keys[0])
+    gradients = cases.gradients(config, pool, width + 1, keys[1], progress)
+    matched = compare(config, config.n, pool, queries, gradients, keys[2])["gap"][:, :ONCE]
+    gap = np.concatenate([matched, compare_rivals(config, pool, queries, keys[3])], axis=1)
+    return gap.reshape(len(config.dims), runs, *gap.shape[1:])

@@ -1,0 +1,221 @@
+"""The rules, pools, sizes and statements of `whitened_matching`."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from lsa_lab.claims import Statement
+from lsa_lab.harness import checks
+
+MATCHING = ("matching, whitened", "matching", "matching, scaled")
+RIVALS = ("k-means", "determinantal", "random", "stratified")  # of the last two several subsets
+RULES = (*MATCHING, *RIVALS)
+FEW = (*MATCHING, "random")  # where the other rivals are left out
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pool that is unlike the usual one in some respect: words of ``PoolTask``."""
+
+    spectrum: tuple[float, float] = (0.4, 2.0)  # ends of the covariates' variances
+    asked: tuple[float, float] | None = None  # of the queries', where they are others
+    noise_std: float = 0.5  # of the labels
+    words: tuple[tuple[str, object], ...] = ()
+
+
+CLUSTERS = (("shares", (0.75, 0.25)), ("separation", 2.0))
+CASES = {
+    "usual": Case(),
+    "noisy labels": Case(noise_std=2.0),
+    "wrong labels": Case(words=(("flips", 0.2),)),
+    "heavy tails": Case(words=(("tail", 3.0),)),
+    "nearly singular": Case(spectrum=(1e-4, 2.0)),
+    "shifted queries": Case(spectrum=(0.1, 2.0), asked=(2.0, 0.1)),
+    "two tasks": Case(words=(("num_weights", 2),)),
+    "a task each": Case(words=(*CLUSTERS, ("num_weights", "cluster"))),
+    "two classes": Case(noise_std=0.0, words=(*CLUSTERS, ("labels", "cluster"))),
+    "signs": Case(noise_std=0.0, words=(("labels", "sign"),)),
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Subsets by plain and by whitened matching, of the same pools, before descent in context.
+
+    Gradients are those of the linear proxy along its training (A3's recipe, with a learning rate of
+    its own), at more checkpoints than covariates. A gap is the root mean square over queries of
+    ŷ(subset) - ŷ(pool), over that of ŷ(pool); an error is that of ŷ(subset) on queries without
+    noise.
+    """
+
+    d: int = 5
+    m: int = 1024  # the pool
+    n: int = 96  # demonstrations that are chosen
+    dims: tuple[int, ...] = (2, 4, 8, 12, 16)  # covariates of the usual pool
+    sizes: tuple[int, ...] = (8, 16)  # the same, of the usual pool alone
+    most: int = 9  # checkpoints at d covariates
+    depths: tuple[int, ...] = (1, 8, 64)  # layers of the descent that learns from the subsets
+    depth: int = 8  # the one that is judged where nothing else is said
+    step: float = 0.2  # size of a step of that descent
+    batch: int = 64  # of the proxy, trained for 10 epochs
+    rate: float = 0.1  # learning rate of the proxy
+    queries: int = 128  # after each prompt
+    strata: int = 4  # of the labels' ranks
+    random_draws: int = 40  # random subsets, and stratified ones
+    runs: int = 16
+    seed: int = 1
+    # Criteria. Ratios of gaps or of errors, whitened over its rival; medians over runs.
+    knee: float = 0.5  # the gap at d + 1 checkpoints over that at d
+    nearer: float = 0.5  # over plain matching, with no more directions than demonstrations
+    not_farther: float = 1.0  # over plain matching, with more
+    no_worse: float = 1.05  # error in an unusual pool
+    bound: float = 10.0  # the bound over what it bounds
+
+    def __post_init__(self):
+        checks.between(self, "d", 1, 32)
+        checks.between(self, "m", 2, None)
+        checks.between(self, "n", 2, self.m - 1)
+        checks.each_between(self, "dims", 1, 32)
+        checks.each_between(self, "sizes", 2, self.m - 1)
+        checks.between(self, "most", self.d + 1, 32)
+        checks.one_of(self, "depth", self.depths)
+        for name in ("batch", "queries", "strata"):
+            checks.between(self, name, 1, None)
+        for name in ("random_draws", "runs"):
+            checks.between(self, name, 2, None)
+        for name in ("knee", "nearer", "not_farther", "no_worse", "bound", "step", "rate"):
+            checks.positive(self, name)
+        checks.seed(self, "seed")
+
+
+TIERS = {
+    "smoke": Config(
+        d=2,
+        m=32,
+        n=8,
+        dims=(2, 3),
+        sizes=(4,),
+        most=4,
+        depths=(1, 2),
+        depth=2,
+        batch=8,
+        queries=8,
+        random_draws=4,
+        runs=2,
+    ),
+    "laptop": Config(),
+    "paper": Config(m=8192, n=192, dims=(2, 4, 8, 12, 16, 20), queries=512, runs=48),
+}
+
+
+def directions(d: int) -> int:
+    """What d + 1 checkpoints see: d (d + 1) / 2 products of covariates, and d with the label."""
+    return d * (d + 3) // 2
+
+
+def served(config) -> list[int]:
+    """The dims of which n demonstrations can serve all directions."""
+    return [d for d in config.dims if directions(d) < config.n]
+
+
+def beyond(config) -> list[int]:
+    return [d for d in config.dims if d not in served(config)]
+
+
+def tag(name: str) -> str:
+    """A rule or a case in the name of its statement."""
+    return name.replace(" ", "_").replace("-", "_").replace(",", "")
+
+
+def statements(config) -> tuple[Statement, ...]:
+    median = partial(Statement, source="derived here", statistic="median")
+    method = partial(median, source="modelled on A3 (2506.04579), its method")
+    deepest = max(config.depths)
+    gap, error = f"the gap of {config.depth} layers", f"the error of {deepest} layers"
+    over_plain, worst = (
+        "over that after plain matching",
+        "at the d that is worst for the other runs",
+    )
+    knees = [
+        median(
+            f"knee_{name}",
+            says=f"{label} matching has a knee at d + 1 checkpoints",
+            measured=f"{gap} with d + 1 checkpoints over that with d,",
+            at_most=config.knee,
+        )
+        for name, label in (("whitened", "Whitened"), ("plain", "Plain"))
+    ]
+    cases = [
+        median(
+            f"case_{tag(case)}",
+            says=f"Whitened matching teaches no worse than plain matching: {case}",
+            measured=f"{error} {over_plain}",
+            at_most=config.no_worse,
+        )
+        for case in CASES
+    ]
+    rivals = [
+        median(
+            f"over_{tag(rival)}",
+            says=f"Whitened matching comes nearer to the pool than {rival} subsets, at any d",
+            measured=f"{gap} over that after {rival} ones, {worst}",
+            at_most=config.nearer,
+        )
+        for rival in RIVALS
+    ]
+    return (
+        *knees,
+        method(
+            "nearer",
+            says="Whitened matching comes nearer to the pool than plain matching, "
+            "as far as demonstrations outnumber directions",
+            measured=f"{gap} {over_plain}, {worst}",
+            at_most=config.nearer,
+        ),
+        method(
+            "nearer_deep",
+            says="The same for a deep descent",
+            measured=f"the gap of {deepest} layers {over_plain}, {worst}",
+            at_most=config.nearer,
+        ),
+        method(
+            "nearer_shallow",
+            says="The same for a single layer",
+            measured=f"the gap of one layer {over_plain}, {worst}",
+            at_most=config.not_farther,
+        ),
+        method(
+            "beyond",
+            says="With more directions than demonstrations it comes no less near",
+            measured=f"{gap} {over_plain}, d = {max(config.dims)}",
+            at_most=config.not_farther,
+        ),
+        method(
+            "few",
+            says="With fewer demonstrations than directions it comes no less near",
+            measured=f"{gap} {over_plain}, at the worst n of the other runs",
+            at_most=config.not_farther,
+        ),
+        median(
+            "scaled",
+            says="It is not the units of each entry: whitening is more than scaling",
+            measured=f"{gap} over that after matching of gradients whose entries have one size, "
+            f"{worst}",
+            at_most=config.nearer,
+        ),
+        *rivals,
+        *cases,
+        median(
+            "bound",
+            says="The bound on the gap of the deep descent is less than ten times the gap",
+            measured="the bound over the distance of the learned weights",
+            at_most=config.bound,
+        ),
+        median(
+            "ranks",
+            says="The whitened objective tells near subsets from far ones better than the plain "
+            "one",
+            measured="Spearman's correlation of objective and gap over random subsets, less that "
+            "of the plain objective,",
+            at_least=0.0,
+        ),
+    )
