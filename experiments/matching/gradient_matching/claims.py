@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.matching.gradient_matching.config import RIVALS, tag
+from experiments.matching.gradient_matching.config import RIVALS, WHITE, directions, tag
 from lsa_lab import results
 from lsa_lab.statistics import worst, worst_elsewhere
 
@@ -16,6 +16,12 @@ def over_rival(dataset, rival):  # [run, n]
     """Errors of matching over those of a rival."""
     error = dataset.error.transpose("run", "n", "rule")
     return error.sel(rule="matching") / error.sel(rule=rival)
+
+
+def whitened_over(dataset, rival, sizes):  # -> [R]
+    """Errors of whitened matching over those of a rival, at the size that is worst elsewhere."""
+    error = dataset.error.transpose("run", "n", "rule").sel(n=sizes)
+    return worst_elsewhere(error.sel(rule=WHITE) / error.sel(rule=rival)) if sizes else None
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
@@ -32,6 +38,13 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "mismatched": worst(ratio.sel(rule="mismatching"), lambda runs: -np.median(runs)),
         **{f"over_{tag(rival)}": worst_elsewhere(over_rival(dataset, rival)) for rival in RIVALS},
         "rivals_on_average": worst(np.stack(rivals, axis=1)),
+        "whitened_many": whitened_over(
+            dataset, "matching", [n for n in config.sizes if n > directions(config)]
+        ),
+        "whitened_few": whitened_over(
+            dataset, "matching", [n for n in config.sizes if n <= directions(config)]
+        ),
+        "whitened_determinantal": whitened_over(dataset, "determinantal", list(config.sizes)),
         "pool": (matched / dataset.pool_error).values,
         "prefix": worst(dataset.by_length / matched),
         "exact": worst(dataset.small.sel(how="swaps") / dataset.small.sel(how="exact")),

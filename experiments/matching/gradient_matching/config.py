@@ -7,7 +7,8 @@ from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
 # A subset of each size by each of these rules,
-MATCHING = ("matching", "matching, prefix", "moments", "greedy only", "mismatching")
+WHITE = "matching, whitened"
+MATCHING = ("matching", "matching, prefix", "moments", WHITE, "greedy only", "mismatching")
 OTHERS = ("k-means", "determinantal", "leverage", "stratified")
 # and several by each of these: the best on validation, the median, one for each query.
 SEVERAL = ("best of 5", "random", "similarity")
@@ -119,6 +120,42 @@ def tag(rival: str) -> str:
     return rival.replace(" ", "_").replace("-", "_")
 
 
+def directions(config) -> int:
+    """How many directions the proxy's gradients have: products of covariates, and the label's."""
+    return config.d * (config.d + 3) // 2
+
+
+def whitened(config) -> list[Statement]:
+    """Rows on whitened gradients, which were added before any run had them."""
+    row = partial(
+        Statement,
+        source="modelled on A3 (2506.04579), its method",
+        statistic="median",
+        at_most=config.best,
+        revision="added, with the rule, to runs that others had judged",
+    )
+    error, worst = "the error over that of", "at the size that is worst for the other runs"
+    return [
+        row(
+            "whitened_many",
+            says="Whitened gradients choose better than plain ones, with more demonstrations than "
+            "directions",
+            measured=f"{error} plain matching, {worst} of those above {directions(config)},",
+        ),
+        row(
+            "whitened_few",
+            says="Whitened gradients choose better than plain ones, with no more demonstrations "
+            "than directions",
+            measured=f"{error} plain matching, {worst} of those up to {directions(config)},",
+        ),
+        row(
+            "whitened_determinantal",
+            says="Whitened matching teaches better than determinantal at every size",
+            measured=f"{error} determinantal, {worst}",
+        ),
+    ]
+
+
 def statements(config) -> tuple[Statement, ...]:
     fresh = "32 fresh runs, 16 before"
     median = partial(Statement, statistic="median", redrawn=fresh)
@@ -170,6 +207,7 @@ def statements(config) -> tuple[Statement, ...]:
             revision="added after a look at these runs",
             redrawn="",
         ),
+        *whitened(config),
         median(
             "pool",
             f"modelled on {paper}, its method",

@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.matching import rows
 from experiments.matching.gradient_matching.claims import over_rival, relative, samples
-from experiments.matching.gradient_matching.config import RIVALS, statements, tag
+from experiments.matching.gradient_matching.config import RIVALS, WHITE, statements, tag
 from experiments.matching.gradient_matching.panels import (
     by_size,
     learners,
@@ -16,7 +16,7 @@ from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 from lsa_lab.harness.marks import end_labels
 
-COMPARED = ("best of 5", "determinantal", "matching")
+COMPARED = ("best of 5", "determinantal", "matching", WHITE)
 SPAN = (0.03, 10.0)  # of errors relative to random subsets
 
 
@@ -25,7 +25,8 @@ def plot(dataset):
     relative_by_size(axes[0], dataset)
     all_rules(axes[1], dataset)
     labels = names_of_rows(results.config_of(dataset))
-    headline = ("random", *(f"over_{tag(rival)}" for rival in RIVALS), "rivals_on_average", "pool")
+    headline = ("random", *(f"over_{tag(rival)}" for rival in RIVALS), "rivals_on_average")
+    headline += ("whitened_many", "whitened_few", "whitened_determinantal", "pool")
     judged(axes[2], dataset, {id: labels[id] for id in headline}, 2.5)
     return figure
 
@@ -81,6 +82,9 @@ def names_of_rows(config) -> dict[str, str]:
         "random": "matching / random, worst n",
         **{f"over_{tag(rival)}": f"matching / {rival}, worst n" for rival in RIVALS},
         "rivals_on_average": "matching / worst rival, all n",
+        "whitened_many": "whitened / plain matching, large n",
+        "whitened_few": "whitened / plain matching, small n",
+        "whitened_determinantal": "whitened / determinantal, worst n",
         "pool": f"matching / the whole pool, n = {size}",
         "mismatched_at_most": f"mismatching / random, n = {most}",
         "mismatched": "mismatching / random, least n",

@@ -38,7 +38,10 @@ def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices 
             ranked[0, :size],
             jnp.argsort(pool.y)[rivals.stratified(keys[1], labels, size)],
         ]
-        matched = jax.vmap(lambda gradients: match(gradients).indices)(features)
+        white = gradient_matching.whitened(features[0], size)
+        white = jnp.pad(white, ((0, 0), (0, features.shape[2] - white.shape[1])))
+        every = jnp.concatenate([features, white[None]])
+        matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
         return jnp.concatenate([matched, jnp.stack(once), ranked[1:, :size]])
 
     return jax.lax.map(of_run, (pool, features, ranked, keys))
