@@ -21,7 +21,7 @@ SPAN = (0.03, 10.0)  # of errors relative to random subsets
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (3.5, 2.3), ((1, 1), (1,)))
+    figure, axes = style.stacked(6.75, (3.5, 2.8), ((1, 1), (1,)))
     relative_by_size(axes[0], dataset)
     all_rules(axes[1], dataset)
     labels = names_of_rows(results.config_of(dataset))
@@ -33,7 +33,7 @@ def plot(dataset):
 
 def appendix(dataset):
     """Errors and objectives by size, small pools, the learners, and all that is judged."""
-    figure, axes = style.stacked(6.75, (2.5, 2.3, 2.9), ((1, 1), (1, 1), (1,)), first="d")
+    figure, axes = style.stacked(6.75, (2.5, 2.3, 3.4), ((1, 1), (1, 1), (1,)), first="d")
     by_size(axes[:2], dataset)
     small_pools(axes[2], dataset)
     learners(axes[3], dataset)
