@@ -17,8 +17,8 @@ KEYS = jax.random.split(jax.random.key(0), 2)
 
 def draw(case, d=2, width=2):
     variances = np.tile(cases.variances(case.spectrum, d, width), (2, 1))
-    asked = np.tile(cases.variances(case.asked or case.spectrum, d, width), (2, 1))
-    return cases.sample(TINY, case, variances, asked, KEYS)
+    queried = np.tile(cases.variances(case.queried or case.spectrum, d, width), (2, 1))
+    return cases.sample(TINY, case, variances, queried, KEYS)
 
 
 def test_a_padded_pool_is_one_of_fewer_covariates():

@@ -55,8 +55,10 @@ def relative_by_size(ax, dataset):
             ax.plot(edge, 3, "^", color=style.METHOD[rule]["color"], ms=3, clip_on=False)
         ends[rule] = float(np.median(runs[:, -1]))
     ax.axhline(1, color=style.METHOD["random"]["color"], lw=1.2)
-    end_labels(ax, ends, [style.METHOD[rule]["color"] for rule in ends])
-    ax.set(xlabel="n", ylabel="error relative to random subsets", title="matched and rival subsets")
+    names = {rule: "whitened" if rule == WHITE else rule for rule in ends}
+    heights = {names[rule]: height for rule, height in ends.items()}
+    end_labels(ax, heights, [style.METHOD[rule]["color"] for rule in ends])
+    ax.set(xlabel="n", ylabel="error relative to random subsets", title="matched, and rivals")
 
 
 def all_rules(ax, dataset):
@@ -73,7 +75,7 @@ def all_rules(ax, dataset):
     style.log_axes(ax, x=True, ticks=(0.1, 1, 10))
     ax.set_yticks(range(len(order)), order)
     ax.set(xlabel="error relative to random subsets", xlim=SPAN, ylim=(len(order) - 0.5, -0.5))
-    ax.set_title(f"n = {', '.join(map(str, kept))} from the top")
+    ax.set_title(f"n = {', '.join(map(str, kept))}, downwards")
 
 
 def names_of_rows(config) -> dict[str, str]:

@@ -18,9 +18,9 @@ def variances(spectrum, d, width):  # -> [width]
     return np.r_[np.linspace(*spectrum, d), np.full(width - d, _ABSENT)]
 
 
-def sample(config, case, pooled, asked, keys):  # [R, D] twice -> Pool [R, m, ...], queries
+def sample(config, case, pooled, queried, keys):  # [R, D] twice -> Pool [R, m, ...], queries
     """Pools whose covariates have the variances ``pooled``, and queries of the same clusters, in
-    the pool's shares, and of the same weights, with variances ``asked``."""
+    the pool's shares, and of the same weights, with variances ``queried``."""
     words = {"noise_std": case.noise_std} | dict(case.words)
     shares = words.get("shares", (1.0,))
     counts = pools.counts(shares, config.queries)
@@ -30,16 +30,16 @@ def sample(config, case, pooled, asked, keys):  # [R, D] twice -> Pool [R, m, ..
         covariances = jnp.stack([jnp.diag(variances)] * len(shares))
         return pools.PoolTask(config.m, len(variances), covariances=covariances, **words)
 
-    def of_run(key, pooled, asked):
+    def of_run(key, pooled, queried):
         key_pool, key_queries = jax.random.split(key)
         pool, count = pools.sample(key_pool, task(pooled)), config.queries
-        queries = pools.queries(key_queries, task(asked), pool.population, count)
+        queries = pools.queries(key_queries, task(queried), pool.population, count)
         present = (pooled > _ABSENT).astype(pool.x.dtype)[None]
         pool, queries = (part.replace(x=part.x * present) for part in (pool, queries))
         queries = pools.take(queries.replace(population=None), kept)
         return pool.replace(population=None), queries
 
-    return jax.jit(jax.vmap(of_run))(keys, pooled, asked)
+    return jax.jit(jax.vmap(of_run))(keys, pooled, queried)
 
 
 def gradients(config, pool, count, keys, progress):  # -> [R, m, count·D]

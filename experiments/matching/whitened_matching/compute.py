@@ -124,7 +124,7 @@ def of_cases(config, root, progress):
     keys = [jax.random.split(jax.random.fold_in(root, tag), runs * len(CASES)) for tag in (2, 3, 4)]
     parts = []
     for i, case in enumerate(CASES.values()):
-        both = (case.spectrum, case.asked or case.spectrum)
+        both = (case.spectrum, case.queried or case.spectrum)
         rows = (np.tile(cases.variances(spectrum, d, d), (runs, 1)) for spectrum in both)
         parts.append(cases.sample(config, case, *rows, keys[0][i * runs : (i + 1) * runs]))
     pool, queries = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)

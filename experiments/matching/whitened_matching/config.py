@@ -17,7 +17,7 @@ class Case:
     """A pool that is unlike the usual one in some respect: words of ``PoolTask``."""
 
     spectrum: tuple[float, float] = (0.4, 2.0)  # ends of the covariates' variances
-    asked: tuple[float, float] | None = None  # of the queries', where they are others
+    queried: tuple[float, float] | None = None  # of the queries', where they are others
     noise_std: float = 0.5  # of the labels
     words: tuple[tuple[str, object], ...] = ()
 
@@ -29,7 +29,7 @@ CASES = {
     "wrong labels": Case(words=(("flips", 0.2),)),
     "heavy tails": Case(words=(("tail", 3.0),)),
     "nearly singular": Case(spectrum=(1e-4, 2.0)),
-    "shifted queries": Case(spectrum=(0.1, 2.0), asked=(2.0, 0.1)),
+    "shifted queries": Case(spectrum=(0.1, 2.0), queried=(2.0, 0.1)),
     "two tasks": Case(words=(("num_weights", 2),)),
     "a task each": Case(words=(*CLUSTERS, ("num_weights", "cluster"))),
     "two classes": Case(noise_std=0.0, words=(*CLUSTERS, ("labels", "cluster"))),
