@@ -15,7 +15,7 @@ SCALED = style.METHOD["matching"] | {"mfc": "white"}
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.6, 3.7), ((1, 1), (2, 3)))
+    figure, axes = style.stacked(6.75, (2.9, 3.7), ((1, 1), (2, 3)))
     by_checkpoints(axes[0], dataset)
     by_covariates(axes[1], dataset)
     unusual_pools(axes[2], dataset)
@@ -56,7 +56,7 @@ def by_covariates(ax, dataset):
         ax.axvline(edge, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="covariates d (dashes: n directions)", ylabel=GAP)
     ax.set_title(f"{config.n} of {config.m} demonstrations")
-    ax.legend(loc="lower right", ncols=2, handlelength=1)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.45, -0.17), ncols=4, handlelength=1)
 
 
 def unusual_pools(ax, dataset):
