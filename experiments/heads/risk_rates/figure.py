@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.heads.risk_rates.claims import left_over, samples
+from experiments.heads.risk_rates.claims import left_over, samples, slopes
 from experiments.heads.risk_rates.config import (
     DESCENT,
     LASSO,
@@ -99,14 +99,16 @@ def plot_judged(ax, dataset):
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    slopes = {id: float(np.mean(runs)) for id, runs in samples(dataset).items()}
-    mine = "n^{preprocessed_n:.2f} s^{preprocessed_s:.2f} d^{preprocessed_d:.2f}".format(**slopes)
+    rates = {id: round(float(np.mean(runs)), 2) + 0.0 for id, runs in samples(dataset).items()}
+    mine = "n^{preprocessed_n:.2f} s^{preprocessed_s:.2f} d^{preprocessed_d:.2f}".format(**rates)
     descent = "n^{directionless_n:.2f} s^{directionless_s:.2f} d^{directionless_d:.2f}"
-    left = "n^{left_n:.1f} s^{left_s:.1f} d^{left_d:.1f}".format(**slopes)
+    left = "n^{left_n:.1f} s^{left_s:.1f} d^{left_d:.1f}".format(**rates)
+    last = float(slopes(left_over(dataset.short_by_s.isel(s=slice(-2, None)))).mean())
     return (
         f"Preprocessed descent pays for non-zeros, descent for covariates: their risks go like "
-        f"{mine} and {descent.format(**slopes)}. What preprocessed descent loses beyond least "
-        f"squares on the support goes like {left} (d). "
+        f"{mine} and {descent.format(**rates)}. What preprocessed descent loses beyond least "
+        f"squares on the support goes like {left} "
+        f"(d; s^{last:.1f} between the two largest s). "
         f"Flat non-zeros, noise variance {config.noise_var:g}, d = {config.d} and s = {config.s} "
         "where they do not grow; numbers of steps, of size 1/λ_max of each prompt, and penalties "
         "are the best on other prompts. Dotted: least squares, on all covariates and on the "
