@@ -25,6 +25,7 @@ EXPERIMENTS = (
     "clipping.truncation_norms",
     "clipping.clipping_and_bound",
     "clipping.why_a_rate",
+    "clipping.label_clipping",
     "clipping.published_logs",
     "matching.gradient_matching",
     "matching.matching_is_exact",

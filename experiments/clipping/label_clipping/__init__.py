@@ -1,0 +1,1 @@
+"""What does clipping do to the accuracy of trained in-context classifiers?"""

@@ -1,0 +1,85 @@
+"""Clip every part of every layer of trained classifiers, and ask them for labels."""
+
+import operator
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.clipping import trained_models
+from experiments.clipping.label_clipping import readings, rules
+from experiments.clipping.label_clipping.config import DROPPED, Config
+from experiments.clipping.transformer_config import PARTS
+from experiments.models.model import Model, init
+from experiments.models.tasks import distribution
+from experiments.models.trained import trained
+from lsa_lab.analyses import clipping
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    spec = config.model
+    runs = trained(spec, "classes", progress=progress)
+    params = runs.models(seeds=runs.finished[0]).params
+    count = len(params.w_q)
+    keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in range(3)]
+    task = distribution(spec.task, dtype=jnp.float32)
+    batch = trained_models.own_prompts(keys[0], task, count, config.prompts)
+    untrained = jax.jit(jax.vmap(partial(init, spec)))(jax.random.split(keys[1], count))
+    rates = (*config.rates, clipping.DROP)
+    edits = [
+        clipping.Edit(layer, module, rate)
+        for layer in range(spec.architecture.depth)
+        for module in PARTS.values()
+        for rate in rates
+    ]
+    cuts = [batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n]) for n in spec.task.lengths]
+    of_shots = [readings.of_runs(answers(spec, params, edits, cut), cut) for cut in cuts]
+    bayes = [bayes_accuracy(config, keys[2], cut) for cut in cuts]
+    control = readings.of_runs(answers(spec, untrained, edits, batch), batch)["accuracy"]
+    axes, grid = ("run", "shots"), (spec.architecture.depth, len(PARTS), len(rates))
+    arrays = {"bayes": (axes, np.stack(bayes, axis=1)), "untrained": ("run", control.mean(1))}
+    for name in readings.NAMES:
+        table = np.stack([values[name] for values in of_shots], axis=1)  # [R, shots, 1 + E]
+        arrays[f"unclipped_{name}"] = axes, table[:, :, 0]
+        parts = table[:, :, 1:].reshape(*table.shape[:2], *grid)
+        arrays[name] = (*axes, "layer", "part", "rate"), parts
+    return xr.Dataset(
+        arrays,
+        {
+            "shots": list(spec.task.lengths),
+            "layer": np.arange(spec.architecture.depth) + 1,
+            "part": list(PARTS),
+            "rate": [*config.rates, DROPPED],
+        },
+    )
+
+
+def answers(spec, params, edits, batch):  # params, prompts [R, ...] -> [R, 1 + E, B]
+    """ŷ of every model as it is and after each edit."""
+    rows = []
+    for run in range(len(params.w_q)):
+        own, prompts = jax.tree.map(operator.itemgetter(run), (params, batch))
+        pieces = clipping.by_singular_value(own, tuple(PARTS.values()))
+        masks = [clipping.keep_masks(own, pieces, edit) for edit in edits]
+        whole = {name: np.ones_like(mask) for name, mask in masks[0].items()}
+        table = {name: np.stack([mask[name] for mask in (whole, *masks)]) for name in whole}
+        rows.append(np.asarray(after(spec, own, pieces, table, prompts), float))
+    return np.stack(rows)
+
+
+@partial(jax.jit, static_argnums=0)
+def after(spec, params, pieces, table, batch):  # each mask [E, ...] -> [E, B]
+    def answer(keep):
+        return Model(spec, clipping.rebuild(params, pieces, keep)).predict(batch)
+
+    return jax.lax.map(answer, table)
+
+
+def bayes_accuracy(config, key, batch):  # Prompt [R, B] -> [R]
+    task, flat = config.model.task, jax.tree.map(lambda leaf: jnp.concatenate(leaf), batch)
+    positive = rules.bayes(key, flat, config.sweeps, task.noise_std, task.weight_std) > 0.5
+    right = np.asarray(positive == (flat.y_query > 0))
+    return right.reshape(batch.y_query.shape).mean(1)
