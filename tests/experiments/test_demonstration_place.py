@@ -17,7 +17,8 @@ def test_the_others_keep_their_order(place):
         10 + jnp.arange(5.0)[:, None], jnp.arange(5.0), jnp.full(1, 99.0), jnp.array(7.0)
     )
     moved = compute.placed(prompt, jnp.asarray(place))
-    assert moved.x[place, 0] == 99 and moved.y[place] == 7
+    assert moved.x[place, 0] == 99
+    assert moved.y[place] == 7
     rest = np.delete(np.asarray(moved.y), place)
     assert rest.tolist() == [1, 2, 3, 4]
     np.testing.assert_array_equal(np.delete(np.asarray(moved.x[:, 0]), place), 10 + rest)
