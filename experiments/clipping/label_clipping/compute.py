@@ -38,9 +38,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     cuts = [batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n]) for n in spec.task.lengths]
     of_shots = [readings.of_runs(answers(spec, params, edits, cut), cut) for cut in cuts]
     bayes = [bayes_accuracy(config, keys[2], cut) for cut in cuts]
-    control = readings.of_runs(answers(spec, untrained, edits, batch), batch)["accuracy"]
+    control = readings.of_runs(answers(spec, untrained, edits[:1], batch), batch)["accuracy"]
     axes, grid = ("run", "shots"), (spec.architecture.depth, len(PARTS), len(rates))
-    arrays = {"bayes": (axes, np.stack(bayes, axis=1)), "untrained": ("run", control.mean(1))}
+    arrays = {"bayes": (axes, np.stack(bayes, axis=1)), "untrained": ("run", control[:, 0])}
     for name in readings.NAMES:
         table = np.stack([values[name] for values in of_shots], axis=1)  # [R, shots, 1 + E]
         arrays[f"unclipped_{name}"] = axes, table[:, :, 0]

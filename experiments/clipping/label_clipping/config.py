@@ -20,10 +20,10 @@ class Config:
 
     model: Spec = MODELS["laptop"]["classes"]  # softmax, a norm and an MLP
     rates: tuple[float, ...] = (0.125, 0.25, 0.5, 0.75, 0.875, 0.9375)  # of clipping
-    prompts: int = 1500  # of each run, the same for all edits
+    prompts: int = 1000  # of each run, the same for all edits
     ends: int = 2  # layers that are called shallow, and deep
     high: float = 0.75  # from this rate on clipping is drastic
-    sweeps: int = 400  # of Gibbs sampling, for the Bayes rule
+    sweeps: int = 250  # of Gibbs sampling, for the Bayes rule
     seed: int = 1
     # Criteria, on accuracies.
     flat: float = 0.02  # a fall by at most this is not much

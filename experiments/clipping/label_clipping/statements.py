@@ -127,8 +127,8 @@ def _about_models(config):
         Statement(
             "untrained_guesses",
             "derived here",
-            "Untrained, our classifiers guess, clipped or not",
-            f"accuracy less .5 at {n} shots, averaged over all edits and none,",
+            "Untrained, our classifiers guess",
+            f"accuracy less .5 at {n} shots,",
             at_most=2 * config.guess,
             note="the control; one is as often below .5 as above",
         ),

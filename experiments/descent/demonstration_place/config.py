@@ -26,7 +26,7 @@ class Config:
 
     causal: Spec = MODELS["laptop"][CAUSAL]  # softmax attention alone, with a causal mask
     free: Spec = MODELS["laptop"][FREE]  # the same without one
-    prompts: int = 1000  # of each run, the same for all places
+    prompts: int = 500  # of each run, the same for all places
     seed: int = 1
     # Criteria, on errors as shares of their mean over places.
     better: float = 0.05  # lower by this share at least is better
