@@ -11,7 +11,7 @@ from experiments.clipping import trained_models
 from experiments.clipping.label_clipping import readings, rules
 from experiments.clipping.label_clipping.config import DROPPED, Config
 from experiments.clipping.transformer_config import PARTS
-from experiments.models.model import Model, init
+from experiments.models.model import Model
 from experiments.models.tasks import distribution
 from experiments.models.trained import trained
 from lsa_lab.analyses import clipping
@@ -22,12 +22,13 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     spec = config.model
     runs = trained(spec, "classes", progress=progress)
-    params = runs.models(seeds=runs.finished[0]).params
+    finished = runs.finished[0]
+    params = runs.models(seeds=finished).params
+    untrained = jax.tree.map(lambda leaf: leaf[finished], runs.initial)
     count = len(params.w_q)
-    keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in range(3)]
+    keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in range(2)]
     task = distribution(spec.task, dtype=jnp.float32)
     batch = trained_models.own_prompts(keys[0], task, count, config.prompts)
-    untrained = jax.jit(jax.vmap(partial(init, spec)))(jax.random.split(keys[1], count))
     rates = (*config.rates, clipping.DROP)
     edits = [
         clipping.Edit(layer, module, rate)
@@ -37,7 +38,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     ]
     cuts = [batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n]) for n in spec.task.lengths]
     of_shots = [readings.of_runs(answers(spec, params, edits, cut), cut) for cut in cuts]
-    bayes = [bayes_accuracy(config, keys[2], cut) for cut in cuts]
+    bayes = [bayes_accuracy(config, keys[1], cut) for cut in cuts]
     control = readings.of_runs(answers(spec, untrained, edits[:1], batch), batch)["accuracy"]
     axes, grid = ("run", "shots"), (spec.architecture.depth, len(PARTS), len(rates))
     arrays = {"bayes": (axes, np.stack(bayes, axis=1)), "untrained": ("run", control[:, 0])}

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.descent.demonstration_place.config import KINDS, Config
 from experiments.models import tasks
-from experiments.models.model import Model, init
+from experiments.models.model import Model
 from experiments.models.trained import trained
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
@@ -23,14 +23,13 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         trained(each, each.architecture.keys, progress=progress) for each in (spec, free)
     )
     seeds = np.flatnonzero(causal.finished[0] & plain.finished[0])
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 0), 2)
-    untrained = jax.jit(jax.vmap(partial(init, spec)))(jax.random.split(keys[0], len(seeds)))
+    key = jax.random.fold_in(jax.random.key(config.seed), 0)
     models = (
         (spec, causal.models(seeds=seeds).params),
         (free, plain.models(seeds=seeds).params),
-        (spec, untrained),
+        (spec, jax.tree.map(lambda leaf: leaf[seeds], causal.initial)),
     )
-    batch = sample(config, keys[1], len(seeds))
+    batch = sample(config, key, len(seeds))
     error = [errors(*each, batch) for each in models] + [descent_errors(config, batch)]
     kinds = ("kind", "run")
     return xr.Dataset(
