@@ -42,6 +42,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     control = readings.of_runs(answers(spec, untrained, edits[:1], batch), batch)["accuracy"]
     axes, grid = ("run", "shots"), (spec.architecture.depth, len(PARTS), len(rates))
     arrays = {"bayes": (axes, np.stack(bayes, axis=1)), "untrained": ("run", control[:, 0])}
+    arrays["average"] = axes, np.stack([average_accuracy(cut) for cut in cuts], axis=1)
     for name in readings.NAMES:
         table = np.stack([values[name] for values in of_shots], axis=1)  # [R, shots, 1 + E]
         arrays[f"unclipped_{name}"] = axes, table[:, :, 0]
@@ -84,3 +85,9 @@ def bayes_accuracy(config, key, batch):  # Prompt [R, B] -> [R]
     positive = rules.bayes(key, flat, config.sweeps, task.noise_std, task.weight_std) > 0.5
     right = np.asarray(positive == (flat.y_query > 0))
     return right.reshape(batch.y_query.shape).mean(1)
+
+
+def average_accuracy(batch):  # Prompt [R, B] -> [R]
+    """Of the sign of Σ y_i x_i·x_query, what one layer of linear attention can answer."""
+    answer = jnp.einsum("rbi,rbij,rbj->rb", batch.y, batch.x, batch.x_query)
+    return np.asarray((answer > 0) == (batch.y_query > 0)).mean(1)
