@@ -114,6 +114,7 @@ def caption(dataset) -> str:
         f"average, Σ y x·x_query, is right in {average:.3f} at {n} shots, and one layer can form "
         f"it. Labels are signs of a linear rule with noise, d = {config.model.task.d}. a, b: one "
         f"part of one layer clipped; dashes: unclipped; grey: a guess. c, d: averaged over drastic "
-        f"rates. Bands: 95 % intervals of {dataset.sizes['run']} runs, each with {config.prompts} prompts of its own. "
+        f"rates. Bands: 95 % intervals of {dataset.sizes['run']} runs, each with {config.prompts} "
+        "prompts of its own. "
         f"e, f: {judged_panel.KEY}."
     )
