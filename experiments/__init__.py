@@ -11,7 +11,6 @@ EXPERIMENTS = (
     "descent.noisy_descent",
     "descent.update_sizes",
     "descent.order",
-    "descent.demonstration_place",
     "descent.bound_and_gap",
     "descent.implicit_trajectories",
     "descent.shots_and_steps",
