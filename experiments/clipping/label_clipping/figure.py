@@ -50,6 +50,7 @@ def plot(dataset):
     for ax, rows in ((axes[4], parted), (axes[5], others)):
         judged_panel.rows(ax, bounds, judged, rows, (-0.1, 0.1))
         ax.axvline(0, color="grey", lw=0.8)
+        ax.set_xticks((-0.1, 0, 0.1))
         ax.set(xlabel="accuracy, or a share", title="what is judged")
     return figure
 
@@ -66,7 +67,9 @@ def by_layer(ax, dataset, part):
         ends[f"layer {layer}"] = float(runs.mean("run")[-1])
     ax.axhline(base, color=style.BLACK, lw=0.8, ls="--")
     ax.axhline(0.5, color="grey", lw=0.8)
-    labels = ["drop" if rate == DROPPED else f"{rate:g}" for rate in dataset.rate.values]
+    labels = [
+        "drop" if rate == DROPPED else f"{rate:g}".lstrip("0") for rate in dataset.rate.values
+    ]
     ax.set_xticks(places, labels)
     ax.set(xlabel="clipping rate", ylabel="accuracy", ylim=(0.45, 1))
     ax.set_title(f"{part}, {int(dataset.shots[-1])} shots")
