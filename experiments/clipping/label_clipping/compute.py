@@ -88,6 +88,6 @@ def bayes_accuracy(config, key, batch):  # Prompt [R, B] -> [R]
 
 
 def average_accuracy(batch):  # Prompt [R, B] -> [R]
-    """Of the sign of Σ y_i x_i·x_query, what one layer of linear attention can answer."""
+    """How often the sign of Σ y_i x_i·x_query is right, what one linear layer can answer."""
     answer = jnp.einsum("rbi,rbij,rbj->rb", batch.y, batch.x, batch.x_query)
     return np.asarray((answer > 0) == (batch.y_query > 0)).mean(1)

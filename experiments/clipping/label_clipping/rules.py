@@ -17,7 +17,7 @@ def bayes(key, batch, sweeps, noise_std, weight_std):  # Prompt [B] -> [B]
     z_i > 0 given w: the sampler of Albert and Chib (1993). Each sweep gives P(w·x_query > 0 | z).
     """
 
-    def one(key, prompt):
+    def probability(key, prompt):
         n, d = prompt.x.shape
         rows = prompt.x * prompt.y[:, None] / noise_std
         covariance = jnp.linalg.inv(rows.T @ rows + jnp.eye(d, dtype=rows.dtype) / weight_std**2)
@@ -38,4 +38,4 @@ def bayes(key, batch, sweeps, noise_std, weight_std):  # Prompt [B] -> [B]
         )
         return probabilities[sweeps // _WARM :].mean()
 
-    return jax.vmap(one)(jax.random.split(key, len(batch.y)), batch)
+    return jax.vmap(probability)(jax.random.split(key, len(batch.y)), batch)

@@ -11,7 +11,7 @@ def changes(dataset):  # -> (end, log, rate)
 
 
 def gains(dataset):  # -> (end, log) twice
-    """Of the best rate on validation: there, and on test."""
+    """What the best rate on validation gains there, and on test."""
     best = dataset.score.max("rate") - dataset.score.sel(rate=0)
     return best, dataset.test.sel(edit="after") - dataset.test.sel(edit="before")
 

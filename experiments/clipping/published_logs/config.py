@@ -42,7 +42,7 @@ def statements(config) -> tuple[Statement, ...]:
         for place in ("figure 1", "figure 4 and appendix C.5")
     )
     change = f"the score, averaged over rates >= {config.high:g}, less that unclipped,"
-    known = "means of these logs had been read before the bound was chosen"
+    read_before = "means of these logs had been read before the bound was chosen"
     shared = "four scores unclipped, of two models on two tasks, stand under all logs"
     return (
         Statement(
@@ -52,7 +52,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{change} last two layers,",
             at_least=-config.degraded,
             over="logs",
-            note=f"{known}; {shared}",
+            note=f"{read_before}; {shared}",
         ),
         Statement(
             "shallow_degrades",
@@ -61,7 +61,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{change} first two layers,",
             at_most=-config.degraded,
             over="logs",
-            note=f"{known}; {shared}; undecided by .0002: the logs of one more task would decide",
+            note=f"{read_before}; {shared}; undecided by .0002: the logs of one more task would decide",
         ),
         Statement(
             "deep_is_steadier",
@@ -70,7 +70,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{change} of a deep layer less that of the shallow one beside it in order,",
             at_least=0.0,
             over="pairs of logs of one model, task and part",
-            note=known,
+            note=read_before,
         ),
         Statement(
             "shallow_guesses",
@@ -88,7 +88,7 @@ def statements(config) -> tuple[Statement, ...]:
             "the score on test with the rate that is best on validation less that without,",
             at_least=config.gain,
             over="logs",
-            note=f"first and last layers; {known}",
+            note=f"first and last layers; {read_before}",
         ),
         Statement(
             "search_gains_deep",
@@ -98,7 +98,7 @@ def statements(config) -> tuple[Statement, ...]:
             "two layers,",
             at_least=config.gain,
             over="logs",
-            note=known,
+            note=read_before,
         ),
         Statement(
             "optimism",
@@ -107,6 +107,6 @@ def statements(config) -> tuple[Statement, ...]:
             "the best gain on validation less that on test,",
             at_least=0.0,
             over="logs",
-            note=known,
+            note=read_before,
         ),
     )
