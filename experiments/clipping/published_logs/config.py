@@ -61,7 +61,8 @@ def statements(config) -> tuple[Statement, ...]:
             f"{change} first two layers,",
             at_most=-config.degraded,
             over="logs",
-            note=f"{read_before}; {shared}; undecided by .0002: the logs of one more task would decide",
+            note=f"{read_before}; {shared}; undecided by .0002: "
+            "the logs of one more task would decide",
         ),
         Statement(
             "deep_is_steadier",
