@@ -23,8 +23,8 @@ def beforehand(jobs: Sequence[Job]) -> list[str]:
     """A line for each job of a tier that takes hours, and one for all of these."""
     jobs = [job for job in jobs if job.tier in TIERS[2:]]
     lines = [f"{job.experiment.name} ({job.tier}): {_words(job)}" for job in jobs]
-    if len(jobs) > 1:
-        seconds = [past_of(job).seconds for job in jobs]
+    seconds = [past_of(job).seconds for job in jobs]
+    if len(jobs) > 1 and any(seconds):
         total, lacking = clock_word(sum(filter(None, seconds))), seconds.count(None)
         rest = f", and {lacking} that were never measured" if lacking else ""
         lines.append(f"all {len(jobs)}: {total} one after the other{rest}")
