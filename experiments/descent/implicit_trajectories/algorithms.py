@@ -24,13 +24,14 @@ def tune(config, answers, key, progress):
 
     Only the last layer counts; but ridge, which has no steps, has a penalty for each layer.
     """
-    steps = jnp.linspace(0.3, 0.9, config.depth, dtype=jnp.float32)  # equal ones are a saddle
+    d, depth = config.linear.task.d, config.linear.architecture.depth
+    steps = jnp.linspace(0.3, 0.9, depth, dtype=jnp.float32)  # equal ones are a saddle
     start = {
         "GD": steps,
         "GD++": (steps, jnp.full_like(steps, 0.1)),
-        "preconditioned GD": jnp.einsum("l,ij->lij", steps, jnp.eye(config.d, dtype=jnp.float32)),
+        "preconditioned GD": jnp.einsum("l,ij->lij", steps, jnp.eye(d, dtype=jnp.float32)),
         "Newton": jnp.zeros_like(steps),
-        "ridge": -jnp.arange(config.depth, dtype=jnp.float32),
+        "ridge": -jnp.arange(depth, dtype=jnp.float32),
     }
 
     def batch_of(key, answers):
@@ -63,12 +64,15 @@ def tune(config, answers, key, progress):
 
 
 def compare(parameters, answers):
-    """One run: Distances [A, L+1, L+1], mean |∂ŷ_t/∂x_query| [L+1] and the excess risk []."""
+    """One run: Distances [A, L+1, L+1], mean |∂ŷ_t/∂x_query| [L+1], the excess risk of the run and
+    that of the ridge regression fitted to it, each []."""
 
     def on_one(prompt, predictions, weights):
         paths = jnp.stack([path(prompt, parameters[name]) for name, path in PATHS.items()])
         far = partial(alignment.distances, predictions, weights, x_query=prompt.x_query)
         error = (predictions[-1] - prompt.y_query) ** 2
-        return jax.vmap(lambda path: far(path=path))(paths), jnp.linalg.norm(weights, axis=1), error
+        rival = (paths[-1, -1] @ prompt.x_query - prompt.y_query) ** 2  # ridge is the last
+        apart = jax.vmap(lambda path: far(path=path))(paths)
+        return apart, jnp.linalg.norm(weights, axis=1), error, rival
 
     return jax.tree.map(lambda values: values.mean(0), jax.vmap(on_one)(*answers))

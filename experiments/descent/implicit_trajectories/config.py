@@ -1,7 +1,10 @@
 """The sizes and the statements of `implicit_trajectories`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
+from experiments.models.named import named
+from experiments.models.specs import Spec
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
@@ -9,20 +12,19 @@ MODELS = ("linear", "softmax")
 ALGORITHMS = ("GD", "GD++", "preconditioned GD", "Newton", "ridge")
 
 
+def named_model(tier: str, name: str) -> Spec:
+    return dict(named(tier))[name]
+
+
+LINEAR, SOFTMAX = (named_model("laptop", f"{name} attention") for name in MODELS)
+
+
 @dataclass(frozen=True)
 class Config:
     """Trained linear and softmax layers beside the steps of five algorithms fitted to them."""
 
-    d: int = 5
-    n: int = 20
-    depth: int = 3
-    heads: int = 2  # of a softmax layer, each as wide as a token; a linear layer has one
-    runs: int = 12
-    linear_steps: int = 1600  # training steps of linear stacks
-    linear_batch: int = 128  # prompts in each of these steps
-    softmax_steps: int = 1000  # training steps of softmax stacks
-    softmax_batch: int = 32  # prompts in each of these steps
-    learning_rate: float = 0.02
+    linear: Spec = LINEAR  # reads prompts in units of their own, and so do steps
+    softmax: Spec = SOFTMAX
     fitting_steps: int = 300  # that fit the parameters of each algorithm
     fitting_prompts: int = 2048  # of each run, its own
     fitting_batch: int = 64  # prompts in one of these steps
@@ -36,16 +38,12 @@ class Config:
     own_step: float = 0.9  # share of the linear layers whose nearest step of GD++ is their own
 
     def __post_init__(self):
-        checks.between(self, "d", 1, 64)
-        checks.between(self, "n", 1, None)
-        checks.between(self, "depth", 1, 8)
-        checks.between(self, "heads", 1, 8)
-        checks.between(self, "runs", 2, None)
-        for name in ("linear_steps", "linear_batch", "softmax_steps", "softmax_batch"):
-            checks.between(self, name, 1, None)
+        for part in ("task.d", "task.lengths", "architecture.depth", "training.seeds"):
+            if len({attrgetter(part)(spec) for spec in (self.linear, self.softmax)}) > 1:
+                raise ValueError(f"linear and softmax: their {part} differ, choose models alike")
         for name in ("fitting_steps", "fitting_prompts", "fitting_batch", "test_prompts"):
             checks.between(self, name, 1, None)
-        for name in ("learning_rate", "ratio_to_descent", "distance"):
+        for name in ("ratio_to_descent", "distance"):
             checks.positive(self, name)
         for name in ("cosine", "own_step"):
             checks.between(self, name, 0, 1)
@@ -54,29 +52,17 @@ class Config:
 
 TIERS = {
     "smoke": Config(
-        d=2,
-        n=4,
-        depth=2,
-        runs=2,
-        linear_steps=10,
-        linear_batch=8,
-        softmax_steps=10,
-        softmax_batch=8,
+        linear=named_model("smoke", "linear attention"),
+        softmax=named_model("smoke", "softmax attention"),
         fitting_steps=5,
         fitting_prompts=16,
         fitting_batch=8,
         test_prompts=16,
     ),
     "laptop": Config(),
-    # As many steps as von Oswald et al. (docs/theory, "Public experiments"), eight times over.
-    "paper": Config(
-        d=10,
-        n=10,
-        linear_steps=50_000,
-        linear_batch=2048,
-        softmax_steps=50_000,
-        softmax_batch=2048,
-        learning_rate=0.005,
+    "gpu": Config(
+        linear=named_model("gpu", "linear attention"),
+        softmax=named_model("gpu", "softmax attention"),
         fitting_steps=3000,
         fitting_prompts=40_000,
         fitting_batch=1024,
@@ -86,15 +72,18 @@ TIERS = {
 
 
 OSWALD = "von Oswald et al. 2212.07677, in our setting"
+WELL_TRAINED = "well-trained models with noise, before models of 1 600 and 1 000 steps without"
 SLOT = "layers before the last are read at the label slot, as von Oswald et al. do"
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*about_linear_layers(config), *about_softmax_layers(config))
+    rows = (*about_linear_layers(config), *about_softmax_layers(config))
+    revisions = ("; ".join(filter(None, (row.revision, WELL_TRAINED))) for row in rows)
+    return tuple(replace(row, revision=text) for row, text in zip(rows, revisions, strict=True))
 
 
 def fresh(config) -> str:
-    return f"{config.runs} fresh runs, 8 before"
+    return f"{config.linear.training.seeds} runs of the shared models, 12 others before"
 
 
 def about_linear_layers(config) -> tuple[Statement, ...]:
@@ -163,7 +152,7 @@ def about_softmax_layers(config) -> tuple[Statement, ...]:
             "A trained softmax transformer, too, computes what one of these algorithms does",
             "distance, at the last layer, to the algorithm that is nearest to the other runs",
             at_most=config.distance,
-            note="of models that are not trained to the end: their risk is in the caption",
+            note="the risk of the models is in the caption",
             revision="the algorithm is chosen on other runs; it was on the judged ones",
             redrawn=fresh(config),
         ),

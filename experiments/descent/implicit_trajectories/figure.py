@@ -87,15 +87,17 @@ def caption(dataset) -> str:
     missing = sum(
         style.missing(distances(dataset, model, name)) for model in MODELS for name in ALGORITHMS
     )
-    risks = [100 * dataset.risk.sel(model=name).median().item() / config.d for name in MODELS]
+    ratios = dataset.risk.mean("run") / dataset.ridge.mean("run")
+    risks = [ratios.sel(model=name).item() for name in MODELS]
+    task = config.linear.task
     return (
         f"The last layer of {MODELS[0]} attention is nearest to {names[0]}, {100 * far[0]:.2g} % "
         f"away (GD++: {100 * plus_plus:.2g} %), that of {MODELS[1]} attention to {names[1]}, "
-        f"{100 * far[1]:.2g} % away. Our models are not trained to the end: the median run keeps "
-        f"{risks[0]:.2g} % ({MODELS[0]}) and {risks[1]:.2g} % ({MODELS[1]}) of the error of "
-        f"predicting 0, where least squares keeps none. a to c: layer t beside step t, "
-        f"means of {config.runs} runs with 95 % intervals; parameters are fitted, on other "
-        f"prompts, to each run's prediction, for ridge to that of each layer. "
-        f"d: {judged_panel.KEY}. {missing} numbers left out as not finite. d = {config.d}, "
-        f"n = {config.n}, no noise."
+        f"{100 * far[1]:.2g} % away. Our models' risk is {risks[0]:.3g} ({MODELS[0]}) and "
+        f"{risks[1]:.3g} ({MODELS[1]}) times that of the ridge regression fitted to them. "
+        f"a to c: layer t beside step t, means of {dataset.sizes['run']} runs with 95 % "
+        f"intervals; parameters are fitted, on other prompts, to each run's prediction, for ridge "
+        f"to that of each layer. "
+        f"d: {judged_panel.KEY}. {missing} numbers left out as not finite. d = {task.d}, "
+        f"n = {max(task.lengths)}, noise {task.noise_std:g}."
     )
