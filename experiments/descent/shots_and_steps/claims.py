@@ -18,11 +18,19 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
             f"{name}_shots": (up_to_n[..., 1:] / up_to_n[..., :-1]).max((1, 2)),
             f"{name}_fewest": (up_to_n[..., -1] / up_to_n[..., 0]).max(1),
             f"{name}_steps": (learning[..., -1] / learning[..., first]).max(1),
+            f"{name}_steps_everywhere": later_over_earlier(dataset, name, n),
             f"{name}_bayes": over_bayes(dataset, name).values,
             f"{name}_zero_d": left_over(dataset, name, d).values,
             f"{name}_zero_2d": left_over(dataset, name, 2 * d).values,
         }
     return by_model
+
+
+def later_over_earlier(dataset, model, n) -> np.ndarray:  # [R]
+    """The error after training over that after a tenth of it, at the number of shots up to n, and
+    with noise or without, where it is largest."""
+    errors = dataset.sel(model=model, shots=dataset.shots <= n)
+    return (errors.error / errors.early).max(("noise", "shots")).values
 
 
 def over_bayes(dataset, model):  # [R]

@@ -48,16 +48,25 @@ def _in_float64(tree):
     return jax.tree.map(lambda leaf: leaf.astype(float), tree)
 
 
-def curves(spec, path, prompts, config):  # -> [2, R, shots], [2, R, C]
-    """Excess risks of the last checkpoint at all numbers of shots, of all at that of training."""
+def first_tenth(config) -> int:
+    """The checkpoint after a tenth of the training."""
+    return -(-config.looks // 10)
+
+
+def curves(spec, path, prompts, config):  # -> [2, R, shots], [2, R, shots], [2, R, C]
+    """Excess risks after training and after a tenth of it at all numbers of shots, and at every
+    checkpoint at that of training."""
     evaluate = moments.compiled(partial(jax.lax.map, partial(risks, spec)))
-    last = jax.tree.map(lambda leaf: leaf[:, -1:], path)
+    tenth = first_tenth(config)
+    ends = jax.tree.map(lambda leaf: jnp.stack([leaf[:, tenth], leaf[:, -1]], axis=1), path)
     by_shots = {}
     for n in config.shots:
         fewer = prompts.replace(x=prompts.x[:, :, :n], y=prompts.y[:, :, :n])
-        measured = evaluate((path if n == config.n else last, fewer))
+        measured = evaluate((path if n == config.n else ends, fewer))
         by_shots[n] = np.asarray(measured).reshape(2, config.runs, -1)
-    return np.stack([risk[..., -1] for risk in by_shots.values()], axis=-1), by_shots[config.n]
+    last = np.stack([risk[..., -1] for risk in by_shots.values()], axis=-1)
+    early = [risk[..., tenth if n == config.n else 0] for n, risk in by_shots.items()]
+    return last, np.stack(early, axis=-1), by_shots[config.n]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -75,14 +84,15 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         return draw(key, distribution(specs["linear"].task, **most), config.test_prompts)
 
     prompts = _in_float64(jax.jit(jax.vmap(longest))(keys, noise))
-    errors, learning, status = [], [], []
+    errors, early, learning, status = [], [], [], []
     for tag, (name, spec) in enumerate(specs.items(), start=1):
         files = Files(checkpoints and checkpoints / f"{name}.ckpt", identity=repr(config))
         own = dict(key=jax.random.fold_in(root, tag), noise_std=noise)
         run = train(spec, f"shots_and_steps: {name}", **own, files=files, progress=progress)
         path = _in_float64(run.history["watch"])
-        by_shots, by_checkpoint = curves(spec, path, prompts, config)
+        by_shots, after_a_tenth, by_checkpoint = curves(spec, path, prompts, config)
         errors.append(by_shots)
+        early.append(after_a_tenth)
         learning.append(by_checkpoint)
         status.append(np.reshape([str(end) for end in run.status], (2, config.runs)))
     rules = np.asarray(jax.jit(partial(errors_of_rules, config))(prompts, noise))
@@ -92,6 +102,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     return xr.Dataset(
         {
             "error": ((*axes, "shots"), np.stack(errors)),
+            "early": ((*axes, "shots"), np.stack(early)),
             "learning": ((*axes, "look"), np.stack(learning)),
             "steps": (("model", "look"), steps),
             "known": (("rule", *axes[1:], "shots"), rules.reshape(2, 2, config.runs, -1)),

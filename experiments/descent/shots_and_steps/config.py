@@ -137,6 +137,15 @@ def about_model(name, config) -> tuple[Statement, ...]:
             revision=added,
         ),
         at_most(
+            "steps_everywhere",
+            f"falls with training at every number of shots up to {config.n}, as in figure 5(b)",
+            "the error at the end over that after a tenth of training, the largest over numbers of "
+            "shots, with noise and without,",
+            config.growth,
+            limit,
+            added,
+        ),
+        at_most(
             "bayes",
             "comes close to that of the Bayes rule at the trained length",
             f"the ratio of excess risks with noise {config.noise_std}",
