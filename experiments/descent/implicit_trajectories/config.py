@@ -94,6 +94,7 @@ def about_linear_layers(config) -> tuple[Statement, ...]:
             "Trained linear layers follow GD++, not plain gradient descent",
             "distance to GD++ over distance to GD, at the last layer,",
             at_most=config.ratio_to_descent,
+            note="of some runs GD++ is no nearer than GD: ten times the runs would decide",
             redrawn=fresh(config),
         ),
         Statement(
@@ -152,7 +153,7 @@ def about_softmax_layers(config) -> tuple[Statement, ...]:
             "A trained softmax transformer, too, computes what one of these algorithms does",
             "distance, at the last layer, to the algorithm that is nearest to the other runs",
             at_most=config.distance,
-            note="the risk of the models is in the caption",
+            note="it is ridge, which takes no steps; GD++ is 10 % away",
             revision="the algorithm is chosen on other runs; it was on the judged ones",
             redrawn=fresh(config),
         ),

@@ -45,7 +45,7 @@ def apart(ax, dataset, model):
         ends[name] = runs[:, -1].mean()
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer, or step", ylabel="relative distance of ∂ŷ/∂x", xticks=layers)
-    ax.set(title=f"{model} attention", ylim=(criterion / 5, criterion * 12))
+    ax.set(title=f"{model} attention", ylim=(criterion / 20, criterion * 12))
     ax.set_xlim(right=layers[-1] + 0.2)
     bound(ax, layers[-1], criterion, (-2, -2))
     end_labels(ax, ends, [look["color"] for look in LOOKS.values()])

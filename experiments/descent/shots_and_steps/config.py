@@ -142,7 +142,7 @@ def about_model(name, config) -> tuple[Statement, ...]:
             "the error at the end over that after a tenth of training, the largest over numbers of "
             "shots, with noise and without,",
             config.growth,
-            limit,
+            limit or "at two shots there is next to nothing to learn",
             added,
         ),
         at_most(

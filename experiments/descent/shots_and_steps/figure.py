@@ -16,7 +16,7 @@ JUDGED = {
     "shots": "worst further shot",
     "fewest": "at n / fewest shots",
     "steps": "end / tenth of training",
-    "steps_everywhere": "the same, worst number of shots",
+    "steps_everywhere": "the same, worst shots",
 }
 
 
