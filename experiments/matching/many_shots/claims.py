@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.matching.many_shots.config import LINEAR, SCALINGS
+from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS
 from lsa_lab import results
 
 
@@ -16,8 +16,15 @@ def growth(dataset):  # [run, model, scaling]
 def softmax_growth(dataset):  # [run]
     """``growth`` of softmax attention, up to the most demonstrations that softmax is given."""
     config = results.config_of(dataset)
-    error = dataset.softmax.sel(noise=config.noise_std)
+    error = dataset.softmax
     return error.sel(few=max(dataset.few.values)) / error.sel(few=config.n)
+
+
+def wrong(dataset, model):  # [run, shots]
+    """The share of wrong classes."""
+    if model == "softmax":
+        return dataset.softmax_wrong.transpose("run", "few").rename(few="shots")
+    return dataset.wrong.sel(model=model).transpose("run", "shots")
 
 
 def over_bayes(dataset):  # of descent, linear and softmax
@@ -26,7 +33,7 @@ def over_bayes(dataset):  # of descent, linear and softmax
     noisy = dataset.sel(noise=config.noise_std)
     bayes = float(noisy.bayes.sel(shots=config.n).median("run"))
     linear = noisy.error.sel(shots=config.n, scaling="by n").median("run")
-    softmax = float(noisy.softmax.sel(few=config.n).median("run"))
+    softmax = float(dataset.softmax.sel(few=config.n).median("run"))
     return [*(float(linear.sel(model=model)) / bayes for model in LINEAR), softmax / bayes]
 
 
@@ -49,6 +56,10 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "softmax": softmax_growth(dataset).values,
         "threshold": harmful(dataset) / predicted(dataset),
     }
+    few, many = config.class_shots
+    for model in ALL:
+        share = wrong(dataset, model)
+        by_id[f"{model}_classes"] = (share.sel(shots=many) - share.sel(shots=few)).values
     for model in LINEAR:
         by_n, fixed = (grown.sel(model=model, scaling=scaling).values for scaling in SCALINGS)
         by_id[f"{model}_normalised"], by_id[f"{model}_fixed"] = by_n, fixed

@@ -1,4 +1,4 @@
-"""Train two stacks, and ask them and a constructed descent with more and more demonstrations."""
+"""Ask two trained stacks and a constructed descent with more and more demonstrations."""
 
 import jax
 import jax.numpy as jnp
@@ -7,23 +7,13 @@ import numpy as np
 from experiments.matching.many_shots.config import LINEAR, SCALINGS, Config
 from experiments.matching.many_shots.long_prompts import (
     linear_errors,
+    linear_wrong,
     sample_moments,
-    softmax_errors,
+    softmax_answers,
     step_size,
 )
-from experiments.models.regression import of_kernel
-from experiments.models.specs import KERNELS
 from experiments.models.trained import trained
 from lsa_lab.models import constructions
-
-
-def trained_stacks(config, progress):  # -> {kernel: Runs}
-    training = dict(seeds=config.runs, seed=config.seed)
-    specs = {k: of_kernel(k, config, noise_std=config.noise_std, **training) for k in KERNELS}
-    return {
-        kernel: trained(spec, f"many_shots: {kernel}", progress=progress)
-        for kernel, spec in specs.items()
-    }
 
 
 def descent(config):  # -> Params [R, ...], the same for all runs
@@ -35,29 +25,33 @@ def descent(config):  # -> Params [R, ...], the same for all runs
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    runs = trained_stacks(config, progress)
-    # Twenty-seventh powers of long prompts outgrow float32, in which the training runs.
-    linear = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), runs["linear"].models().params)
+    linear, softmax = (
+        trained(spec, f"many_shots: {name}", progress=progress).models(seeds=slice(config.runs))
+        for name, spec in config.models
+    )
+    # Powers of long prompts outgrow float32, in which the training runs.
+    stacks = descent(config), linear.in_float64().params
+    own_units = False, linear.spec.architecture.own_units
     root = jax.random.fold_in(jax.random.key(config.seed), 1)
     keys = jax.random.split(root, config.runs)
-    prompts = sample_moments(config, keys)
     error, bayes, largest = (
         np.moveaxis(np.asarray(part), 0, 2)  # [noise, shots, R, ...]
-        for part in linear_errors(config, (descent(config), linear), prompts)
+        for part in linear_errors(config, own_units, stacks, sample_moments(config, keys))
     )
-    softmax = runs["softmax"].models()
+    classes = sample_moments(config, keys, "signs")
+    wrong = np.asarray(linear_wrong(config, own_units, stacks, classes))
     few = [n for n in config.shots if n <= config.softmax_most]
-    noises = jnp.asarray(config.noises, jnp.float32)
-    medians = [softmax_errors(config, softmax, n, keys, noises) for n in few]
-    status = [[end.kind for end in each.status] for each in runs.values()]
+    both = [softmax_errors(config, softmax, n, keys) for n in few]
+    medians, softmax_wrong = (np.array(parts) for parts in zip(*both, strict=True))
     axes = ("noise", "shots", "run")
     return xr.Dataset(
         {
             "error": ((*axes, "model", "scaling"), error),
             "bayes": (axes, bayes),
             "largest": (axes[1:], largest[config.noises.index(0.0)]),
-            "softmax": (("few", "run", "noise"), np.array(medians, float)),
-            "status": (("trained", "run"), np.array(status)),
+            "softmax": (("few", "run"), medians),
+            "wrong": (("run", "shots", "model"), wrong),
+            "softmax_wrong": (("few", "run"), softmax_wrong),
         },
         {
             "noise": list(config.noises),
@@ -65,6 +59,13 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "few": few,
             "model": list(LINEAR),
             "scaling": list(SCALINGS),
-            "trained": list(runs),
         },
     )
+
+
+def softmax_errors(config, models, n, keys):  # -> [R], [R]
+    """The median squared error in regression, and the share of wrong classes."""
+    predicted, target = map(np.asarray, softmax_answers(config, models, n, "real", keys))
+    answered, classes = map(np.asarray, softmax_answers(config, models, n, "signs", keys))
+    squared = (predicted.astype(float) - target) ** 2
+    return np.median(squared, axis=1), (answered * classes <= 0).mean(1)

@@ -1,8 +1,14 @@
 """Errors against the number of demonstrations, divided by it and not, and what is judged."""
 
 from experiments.matching.many_shots.claims import growth, over_bayes, samples, softmax_growth
-from experiments.matching.many_shots.config import LINEAR, statements
-from experiments.matching.many_shots.panels import fixed, name_fixed, name_normalised, normalised
+from experiments.matching.many_shots.config import ALL, LINEAR, statements
+from experiments.matching.many_shots.panels import (
+    classes,
+    fixed,
+    name_fixed,
+    name_normalised,
+    normalised,
+)
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 
@@ -16,22 +22,23 @@ def plot(dataset):
     fixed(axes[1], dataset, config.noise_std)
     axes[1].set_title(f"divided by {config.n} always (fixed)")
     name_fixed(axes[1], dataset.sel(noise=config.noise_std), config)
-    others = other_noises(config)
-    for ax, noise in zip(axes[2:4], others, strict=False):
-        normalised(ax, dataset, noise)
-        ax.set_title(f"1/n, noise {noise:g}")
-    for ax in axes[2 + len(others) : 4]:
-        ax.set_visible(False)
+    normalised(axes[2], dataset, 0.0)
+    axes[2].set_title("1/n, noise 0")
+    classes(axes[3], dataset)
     judged(axes[4], dataset)
     return figure
 
 
 def appendix(dataset):
-    """The fixed divisor at the noises that the figure leaves out."""
+    """What the figure leaves out at the other noises, and the fixed divisor there."""
     config = results.config_of(dataset)
     others = other_noises(config)
-    figure, axes = style.figure(6.75, 2.7, (1, len(others)), first="f")
-    for ax, noise in zip(axes, others, strict=True):
+    rest = [noise for noise in others if noise]
+    figure, axes = style.figure(6.75, 2.7, (1, len(rest) + len(others)), first="f")
+    for ax, noise in zip(axes, rest, strict=False):
+        normalised(ax, dataset, noise)
+        ax.set_title(f"1/n, noise {noise:g}")
+    for ax, noise in zip(axes[len(rest) :], others, strict=True):
         fixed(ax, dataset, noise)
         name_fixed(ax, dataset.sel(noise=noise), config)
         ax.set_title(f"fixed, noise {noise:g}")
@@ -57,24 +64,25 @@ def judged(ax, dataset):
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
+    config, claimed = results.config_of(dataset), samples(dataset)
     by_n = growth(dataset).sel(scaling="by n").median("run")
     left = [float(by_n.sel(model=model)) for model in LINEAR]
     left.append(float(softmax_growth(dataset).median("run")))
-    finished = int((dataset.status != "diverged").sum())
     missing = style.missing(dataset.error) + style.missing(dataset.softmax)
     far = [f"{ratio:.2g}" for ratio in over_bayes(dataset)]
+    few, many = config.class_shots
+    lost = [f"{100 * float(claimed[f'{model}_classes'].mean()):+.2g}" for model in ALL]
     return (
         f"They leave {min(left):.2g} to {max(left):.2g} of the "
         "error if attention divides by their number; with a fixed divisor linear attention "
         f"overshoots. a: demonstrations beyond the {config.n} of training, noise "
         f"{config.noise_std:g}; b: the same weights divide by {config.n} always; dots: the error "
-        "of predicting 0. c, d: as a; trained stacks gain until their bias is left; without noise "
-        "the Bayes rule does not err. "
-        f"e: {judged_panel.KEY}. Median of {config.runs} runs and the middle 80 % of them. "
-        f"{config.depth} layers, trained briefly: at {config.n} descent, linear and softmax have "
-        f"{', '.join(far)} times the Bayes rule's error. Softmax only up to "
-        f"{config.softmax_most}: its cost is quadratic. {finished} of {dataset.status.size} "
-        f"trainings finished; {missing} errors left out as not finite. d = {config.d}. Appendix: "
-        "f, g: b at the other noises."
+        "of predicting 0. c: as a; trained stacks gain until their bias is left; without noise "
+        f"the Bayes rule does not err. d: two classes, noise {config.noise_std:g}; from {few} to "
+        f"{many} demonstrations descent, linear and softmax change by {', '.join(lost)} points of "
+        f"per cent (judged). e: {judged_panel.KEY}. Median of {config.runs} runs and the middle "
+        f"80 % of them; d: means, 95 % intervals. At {config.n} descent of {config.depth} steps, "
+        f"trained linear and softmax attention have {', '.join(far)} times the Bayes rule's "
+        f"median error. Softmax only up to {config.softmax_most}: its cost is quadratic. {missing} "
+        f"errors left out as not finite. d = {config.d}. Appendix: f: as a; g, h: as b."
     )

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from experiments.matching.many_shots.claims import error_of_zero, predicted
-from experiments.matching.many_shots.config import LINEAR, SCALINGS
+from experiments.matching.many_shots.claims import error_of_zero, predicted, wrong
+from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS
 from lsa_lab import results
 from lsa_lab.harness import style
 from lsa_lab.harness.marks import direct_label
@@ -15,9 +15,9 @@ def normalised(ax, dataset, noise):
     """Errors if attention divides by the number of demonstrations, beside the Bayes rule's."""
     at_noise = dataset.sel(noise=noise)
     points(ax, at_noise, BY_N)
-    style.band(
-        ax, dataset.few.values, at_noise.softmax.transpose("run", "few"), **style.METHOD["softmax"]
-    )
+    if noise == results.config_of(dataset).noise_std:
+        runs = dataset.softmax.transpose("run", "few")
+        style.band(ax, dataset.few.values, runs, **style.METHOD["softmax"])
     if noise:
         style.line(ax, dataset.shots, at_noise.bayes.median("run"), style=":")
     axes_of(ax, dataset)
@@ -63,6 +63,18 @@ def fixed(ax, dataset, noise):
     ax.set(ylim=(1e-4, 1e50), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
     ax.axvline(float(np.median(predicted(dataset))), color="grey", lw=0.8, ls="-.")
     ax.axhline(error_of_zero(config.d), color="grey", lw=0.8, ls=":")
+
+
+def classes(ax, dataset):
+    """The share of wrong classes if attention divides by the number of demonstrations."""
+    config = results.config_of(dataset)
+    for model in ALL:
+        share = wrong(dataset, model)
+        style.mean_band(ax, share.shots.values, share.values, **style.METHOD[model])
+    for shots in config.class_shots:
+        ax.axvline(shots, color="grey", lw=0.8, ls=":")
+    axes_of(ax, dataset)
+    ax.set(ylabel="share of wrong classes", title="two classes, 1/n")
 
 
 def points(ax, at_noise, scaling):
