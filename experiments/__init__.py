@@ -31,6 +31,7 @@ EXPERIMENTS = (
     "matching.matching_is_exact",
     "matching.whitened_matching",
     "matching.matching_transfer",
+    "matching.fixed_and_per_query",
     "matching.coverage",
     "matching.many_shots",
     "matching.demonstration_order",

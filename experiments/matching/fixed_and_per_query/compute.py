@@ -1,0 +1,109 @@
+"""Choose the fixed part once and the rest for each query, and let the learners answer."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.matching import answers
+from experiments.matching import checkpoints as matching
+from experiments.matching.fixed_and_per_query.config import KINDS, RULES, Config, learners
+from lsa_lab.selection import gradient_matching, prefix, rivals, scores
+from lsa_lab.tasks import pools
+
+MATCHED = len(RULES) - 1  # rules with one fixed part of each size; then random draws
+
+
+def sample(config, key):
+    """Pools [R·P, m, ...] and queries [R·P, K·Q, ...] whose clusters share no task, and the labels
+    that one common task would give to either."""
+    variance = 1 - config.separation**2 / config.d
+    covariances = variance * jnp.broadcast_to(jnp.eye(config.d), (config.clusters, *[config.d] * 2))
+    shares = (1 / config.clusters,) * config.clusters
+    task = pools.PoolTask(
+        config.m,
+        config.d,
+        shares,
+        config.separation,
+        covariances,
+        num_weights="cluster",
+        noise_std=config.noise_std,
+    )
+    key_pools, key_common = jax.random.split(key)
+    keys = jax.random.split(key_pools, config.runs * config.pools)
+    pool, queries = matching.sample_pools(task, config.queries, keys)
+    common = jax.random.normal(key_common, (len(keys), config.d))
+    return pool, queries, *(jnp.einsum("pmd,pd->pm", part.x, common) for part in (pool, queries))
+
+
+def apart(share, pool, common):
+    """The pool with weights √(1 - a) w_0 + √a w_c in cluster c: the same covariates and noise."""
+    clean = (1 - share) ** 0.5 * common + share**0.5 * pool.clean
+    return pool.replace(y=pool.y - pool.clean + clean, clean=clean)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def prompts_of(config, size, pool, queries, gradients, key):  # of one pool -> leaves [S·Q, ...]
+    """A prompt for each fixed part, of each rule and random ones, and each query."""
+    random = rivals.random_subsets(key, config.m, config.n, config.random_draws)[:, :size]
+    parts = random
+    if size:
+        chosen = [gradient_matching.match(gradients, size, whiten=w).indices for w in (0, 1)]
+        parts = jnp.concatenate([jnp.stack(chosen), random])
+    else:
+        parts = jnp.zeros((MATCHED + config.random_draws, 0), random.dtype)
+    rows = pools.tokens(pool)
+    like = jax.vmap(lambda x: scores.similarity(rows, x))(queries.x)  # [Q, m]
+
+    def prompt(part, like, x, y):
+        rest = like.at[part].set(-2.0)  # below every cosine: nobody is chosen twice
+        own = scores.select(rest, config.m)[: config.n - size]
+        return pools.prompt(pool, jnp.concatenate([part, own]), x, y)
+
+    of_queries = jax.vmap(prompt, (None, 0, 0, 0))
+    both = jax.vmap(of_queries, (0, None, None, None))(parts, like, queries.x, queries.clean)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), both)
+
+
+def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, P, fixed, rule]
+    """Mean squared errors on the queries of each pool; of random fixed parts the mean."""
+    by_size, parts = [], MATCHED + config.random_draws
+    for size in config.fixed:
+        choose = jax.vmap(partial(prompts_of, config, size))
+        batch = choose(pool, queries, gradients, keys)  # [R·P, S·Q, ...]
+        batch = jax.tree.map(lambda x: x.reshape(config.runs, -1, *x.shape[2:]), batch)
+        squared = answers.squared_errors(config, models, batch)
+        shape = (len(squared), config.runs, config.pools, parts, -1)
+        means = squared.reshape(shape).mean(-1)
+        random = means[..., MATCHED:].mean(-1, keepdims=True)
+        by_size.append(np.concatenate([means[..., :MATCHED], random], axis=-1))
+    return np.stack(by_size, axis=-2)
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    models = answers.models(config, "fixed_and_per_query", progress)
+    root = jax.random.key(config.seed)
+    keys = [jax.random.fold_in(root, tag) for tag in range(3)]
+    pool, queries, *common = sample(config, keys[0])
+    keys = [jax.random.split(key, len(pool.y)) for key in keys[1:]]
+    saves = {name: getattr(config, name) for name in ("epochs", "batch", "saves", "learning_rate")}
+    by_kind = []
+    for share in KINDS.values():
+        here, queried = apart(share, pool, common[0]), apart(share, queries, common[1])
+        recipe = prefix.Recipe(**saves)
+        path = matching.linear_checkpoints(here, recipe, keys[0], "fixed_and_per_query", progress)
+        gradients = jax.jit(jax.vmap(prefix.linear_gradients))(path, here)
+        by_kind.append(risks(config, models, here, queried, gradients, keys[1]))
+    axes = ("learner", "run", "pool", "kind", "fixed", "rule")
+    return xr.Dataset(
+        {"error": (axes, np.stack(by_kind, axis=3))},
+        {
+            "learner": learners(config),
+            "kind": list(KINDS),
+            "fixed": list(config.fixed),
+            "rule": list(RULES),
+        },
+    )
