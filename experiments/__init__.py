@@ -32,6 +32,7 @@ EXPERIMENTS = (
     "matching.whitened_matching",
     "matching.matching_transfer",
     "matching.fixed_and_per_query",
+    "matching.noisy_pools",
     "matching.coverage",
     "matching.many_shots",
     "matching.demonstration_order",
