@@ -41,8 +41,10 @@ def errors(ax, dataset, learner):
     """A row for each kind of pool, in it a point for each rule."""
     places = np.arange(len(KINDS))
     for i, rule in enumerate(RULES[:-1]):
-        runs = np.exp(over_random(dataset, learner, rule).values)
-        rows.means(ax, places + 0.2 * (i - 1), runs, SPAN, label=rule, **style.METHOD[rule])
+        runs = over_random(dataset, learner, rule).values
+        middle, ends = np.exp(runs.mean(0)), np.exp(style.mean_ends(runs))
+        y = places + 0.2 * (i - 1)
+        rows.points(ax, y, middle, ends, SPAN, label=rule, **style.METHOD[rule])
     stripes(ax)
     ax.axvline(1, color="grey", lw=0.8)
     style.log_axes(ax, x=True, ticks=(0.1, 1, 10))
@@ -56,7 +58,7 @@ def outliers(ax, dataset):
         rows.means(ax, y, runs, SHARES, label=rule, **style.METHOD[rule])
     stripes(ax)
     ax.axvline(1, color="grey", lw=0.8)
-    ax.set(xlim=SHARES, xlabel="their share / the pool's", title="outliers among the chosen")
+    ax.set(xlim=SHARES, xlabel="their share / the pool's", title="outliers chosen")
     ax.legend(loc="upper right")
 
 
@@ -91,7 +93,7 @@ def judged_rest(ax, dataset):
     labels |= {f"{tag(kind)}_pool": f"matching / pool, {kind}" for kind in KINDS}
     labels |= {f"{tag(kind)}_outliers": f"outliers, {kind}" for kind in OUTLIERS}
     judged(ax, dataset, labels, (0.2, 10.0), (0.2, 0.5, 1, 2, 5))
-    ax.set(xlabel="ratio", title="judged: gain kept, pool, outliers")
+    ax.set(xlabel="ratio", title="judged: the rest")
 
 
 def judged(ax, dataset, labels, span, ticks):
