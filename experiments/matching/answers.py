@@ -9,6 +9,7 @@ import numpy as np
 from experiments.models.model import Model
 from experiments.models.trained import trained
 from lsa_lab import estimators
+from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
 
 EXACT = ("descent", "ridge")
@@ -44,6 +45,6 @@ def _exact(config, batch):  # -> [2, R, B]
     return jnp.moveaxis(jax.lax.map(jax.vmap(answers), batch), -1, 0)
 
 
-@jax.jit
+@moments.compiled
 def _of_model(model, batch):  # -> [R, B]
     return jax.lax.map(lambda row: row[0].predict(row[1]), (model, batch))

@@ -22,7 +22,8 @@ SHARES = (0.0, 6.0)  # of outliers among the chosen over their share in the pool
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.stacked(6.75, (2.5, 3.4), ((3, 3, 3), (1, 1)))
+    count = len(learners(config))
+    figure, axes = style.stacked(6.75, (2.5, 2.0 + 0.7 * count), ((3, 3, 3), (1, 1)))
     for ax, learner in zip(axes, shown_learners(config), strict=False):
         errors(ax, dataset, learner)
     outliers(axes[2], dataset)
