@@ -36,8 +36,9 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         matched = of_learner.sel(rule="matching")
         random = of_learner.sel(rule="random")
         both = {kind: together(matched.sel(kind=kind), n) for kind in KINDS}
-        for kind, log in both.items():
-            by_id[f"{tag(learner)}_{tag(kind)}"] = np.exp(log - alone(matched.sel(kind=kind), n))
+        gained = {kind: log - alone(matched.sel(kind=kind), n) for kind, log in both.items()}
+        by_id[f"{tag(learner)}_one_task"] = np.exp(gained.pop("one task"))
+        by_id[f"{tag(learner)}_tasks"] = np.exp(np.mean(list(gained.values()), axis=0))
         over = np.stack(list(both.values()), 1) - random.sel(fixed=n, kind=list(KINDS)).values
         by_id[f"{tag(learner)}_random"] = np.exp(over.mean(1))
         part = (matched - random).sel(fixed=n // 2).mean("kind")

@@ -7,14 +7,14 @@ from experiments.matching.fixed_and_per_query.config import KINDS, learners, sta
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 
-LOOKS = ("descent", "ridge", "linear", "softmax")  # of learners, in their order
-MARKERS = ("^", "v", "o", "s")
+LOOKS = ("descent", "ridge", "softmax", "softmax, norm, MLP")  # of learners, in their order
+MARKERS = ("^", "v", "s", "P")
 
 
 def plot(dataset):
     config = results.config_of(dataset)
     count = len(learners(config))
-    figure, axes = style.stacked(6.75, (2.3, 1.2 + 0.6 * count), ((1, 1, 1), (1, 1)))
+    figure, axes = style.stacked(6.75, (2.3, 1.4 + 0.4 * count), ((1, 1, 1), (1, 1)))
     relative = by_kind(dataset)
     for ax, kind in zip(axes, KINDS, strict=False):
         of_learners(ax, dataset, relative.sel(kind=kind))
@@ -37,7 +37,7 @@ def of_learners(ax, dataset, relative):  # [run, learner, fixed, rule]
     for i, learner in enumerate(learners(config)):
         runs = relative.sel(learner=learner, rule="matching").values
         look = style.METHOD[LOOKS[i]] | {"marker": MARKERS[i]}
-        style.band(ax, relative.fixed.values + 0.4 * (i - 1.5), runs, learner, **look)
+        style.band(ax, relative.fixed.values + 0.4 * (i - 1), runs, learner, **look)
     axes_of(ax, config)
 
 
@@ -66,7 +66,7 @@ def axes_of(ax, config):
 
 def judged(ax, dataset):
     config = results.config_of(dataset)
-    words = {tag(kind): f"both / either, {kind}" for kind in KINDS}
+    words = {"tasks": "both / either, several tasks", "one_task": "both / either, one task"}
     words |= {"random": "both / random", "part": "matched / random part"}
     labels = {
         f"{tag(learner)}_{row}": f"{learner}: {name}"

@@ -74,7 +74,8 @@ def classes(ax, dataset):
     for shots in config.class_shots:
         ax.axvline(shots, color="grey", lw=0.8, ls=":")
     axes_of(ax, dataset)
-    ax.set(ylabel="share of wrong classes", title="two classes, 1/n")
+    ax.set_yscale("linear")
+    ax.set(ylim=(0, 0.2), ylabel="share of wrong classes", title="two classes, 1/n")
 
 
 def points(ax, at_noise, scaling):
@@ -87,5 +88,5 @@ def axes_of(ax, dataset):
     shots = dataset.shots.values
     n = results.config_of(dataset).n
     ax.axvline(n, color="grey", lw=0.8, ls="--")
-    style.log_axes(ax, x=True, y=True, ticks=shots[shots % n == 0][::2])
+    style.log_axes(ax, x=True, y=True, ticks=shots[::2])
     ax.set(xlabel="demonstrations", ylabel="squared error, median")
