@@ -17,8 +17,12 @@ def larger(dataset) -> list[str]:
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    ratio = ratios(dataset).sel(target=larger(dataset))
-    proxy, prefix = ratio.sel(rule="linear proxy"), ratio.sel(rule="prefix")
+    every = ratios(dataset)
+    small, ratio = every.sel(target=SMALL), every.sel(target=larger(dataset))
+    gaps = dataset.by_gap.transpose("run", ...)
+    half, proxy, prefix = (
+        ratio.sel(rule=rule) for rule in ("half proxy", "linear proxy", "prefix")
+    )
     rank = dataset.spearman.sel(target=SMALL, other=larger(dataset)).transpose("run", ...)
     return {
         "proxy": worst(proxy),
@@ -27,6 +31,12 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "prefix_on_average": on_average(prefix),
         "mismatching": worst(ratio.sel(rule="mismatched"), _least),
         "literal": worst(prefix / proxy),
+        "half_on_average": on_average(half),
+        "half_loss": on_average(half / proxy),
+        "deep": small.sel(rule="deep prefix").values,
+        "deep_loss": (small.sel(rule="deep prefix") / small.sel(rule="prefix")).values,
+        "rank_gap": gaps.sel(gradients="prefix", target=larger(dataset)).mean("target").values,
+        "rank_gap_deep": gaps.sel(gradients="deep prefix", target=SMALL).values,
         **{f"rank_{name}": worst(rank.sel(subsets=name), _least) for name in SUBSETS},
     }
 

@@ -10,8 +10,10 @@ from lsa_lab.harness import judged_panel, style
 
 LOOKS = {
     "prefix": style.METHOD["matching, prefix"],
+    "deep prefix": style.METHOD["matching, prefix"] | {"mfc": "white"},
     "moments": style.METHOD["moments"],
     "linear proxy": style.METHOD["matching"],
+    "half proxy": style.METHOD["matching"] | {"marker": "v"},
     "its start": style.METHOD["matching"] | {"mfc": "white"},
     "mismatched": style.METHOD["mismatching"],
 }
@@ -19,7 +21,7 @@ SPAN = (0.02, 100.0)  # of the errors that lie in the panel
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (3.3, 1.9), ((1,), (3, 2)))
+    figure, axes = style.stacked(6.75, (3.7, 2.3), ((1,), (3, 2)))
     errors(axes[0], dataset)
     judged_ratios(axes[1], dataset)
     judged_correlations(axes[2], dataset)
@@ -40,7 +42,6 @@ def caption(dataset) -> str:
         f"{float(medians.sel(rule=rule).min()):.2g} to {float(medians.sel(rule=rule).max()):.2g}"
         for rule in ("prefix", "linear proxy")
     ]
-    finished = int((dataset.status != "diverged").sum())
     far = over_bayes(dataset).sel(target=larger(dataset)).values
     return (
         f"Subsets that match gradients of a one-layer prefix leave larger models {spans[0]} of a "
@@ -49,9 +50,10 @@ def caption(dataset) -> str:
         f"80 % of them. b, c: {judged_panel.KEY}; c: do subsets rank alike on one layer and on the "
         "larger models? After random subsets the larger models, from the top, have "
         + ", ".join(f"{ratio:.2g}" for ratio in far)
-        + " times the Bayes rule's error: some are far from trained. "
+        + " times the Bayes rule's error. The deep prefix has "
+        f"{min(config.descents)} layers, the half proxy sees half of the covariates. "
         f"d = {config.d}, noise {config.noise_std:g}; {style.missing(ratio)} ratios left out as "
-        f"not finite; {finished} of {dataset.status.size} trainings finished. Appendix: d: "
+        f"not finite. Appendix: d: "
         "Spearman's correlation of all pairs, in the median run."
     )
 
@@ -61,7 +63,7 @@ def errors(ax, dataset):
     ratio = ratios(dataset)
     places = np.arange(ratio.sizes["target"])
     for i, (rule, look) in enumerate(LOOKS.items()):
-        y = places + 0.16 * (i - (len(RULES) - 1) / 2)
+        y = places + 0.12 * (i - (len(RULES) - 1) / 2)
         rows.medians(ax, y, ratio.sel(rule=rule).values, SPAN, label=rule, **look)
     for place in places[::2]:
         ax.axhspan(place - 0.5, place + 0.5, color="grey", alpha=0.08, lw=0)
@@ -70,7 +72,7 @@ def errors(ax, dataset):
     ax.set_yticks(places, dataset.target.values)
     ax.set(xlim=SPAN, ylim=(len(places) - 0.5, -0.5), xlabel="error relative to a random subset")
     ax.set_title("after subsets chosen on a small model")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=len(RULES))
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4)
 
 
 def rank_correlations(ax, dataset):
@@ -95,6 +97,10 @@ def judged_ratios(ax, dataset):
         "proxy_on_average": "linear proxy, on average",
         "mismatching": "mismatched, least harm",
         "literal": "prefix / linear proxy, worst",
+        "half_on_average": "half proxy, on average",
+        "half_loss": "half / linear proxy, on average",
+        "deep": "deep prefix, one layer",
+        "deep_loss": "deep / own prefix, one layer",
     }
     style.log_axes(ax, x=True, ticks=(0.1, 0.2, 0.5, 1, 2, 5))
     judged_rows = statements(results.config_of(dataset))
@@ -104,6 +110,7 @@ def judged_ratios(ax, dataset):
 
 def judged_correlations(ax, dataset):
     labels = {"rank_all": "all subsets", "rank_random": "random ones"}
+    labels |= {"rank_gap": "gap and error", "rank_gap_deep": "deep gap, one layer"}
     judged_rows = statements(results.config_of(dataset))
     judged_panel.rows(ax, judged_rows, samples(dataset), labels, (0.0, 1.0))
     ax.set(xlabel="with one layer, worst model", title="judged: rank correlation")

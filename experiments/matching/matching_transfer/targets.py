@@ -6,27 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from experiments.models.model import Model
-from experiments.models.regression import dense
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, moments
-
-
-def specs(config):
-    """The models that are trained, by name."""
-    sizes, heads = (config.d, config.n), dict(heads=config.heads, key_width=config.d + 1)
-    training = dict(steps=config.steps, batch=config.batch, seeds=config.runs, seed=config.seed)
-    fast = dict(noise_std=config.noise_std)
-    fast["training"] = training | dict(learning_rate=config.learning_rate)
-    slow = fast | dict(training=training | dict(learning_rate=config.wide_rate))
-    slow |= dict(heads=config.heads, key_width=config.width // config.heads, width=config.width)
-    slow |= dict(norm=True, mlp_width=config.mlp_width, init_scale=0.5)
-    by_name = {
-        "linear": dense("linear", *sizes, config.linear_depth, **fast),
-        "linear, MLP": dense("linear", *sizes, config.deep, **slow),
-        "softmax": dense("softmax", *sizes, config.depth, **fast, **heads),
-        "softmax, MLP": dense("softmax", *sizes, config.deep, **slow),
-    }
-    return {name: by_name[name] for name in config.trained}
 
 
 def one_layer(config):
@@ -70,7 +51,7 @@ def bayes_errors(config, x, y, x_queries, y_queries):  # as for ``constructed_er
     return jax.lax.map(lambda row: over_pools(*row), (x, y, x_queries, y_queries))
 
 
-@jax.jit
+@moments.compiled
 def errors(models: Model, x, y, queries):  # leaves [R, ...] -> [R, P, S]
     """Mean squared error on the queries of each pool, after every subset, with each run's weights;
     the shapes are those of ``constructed_errors``."""
