@@ -34,6 +34,7 @@ EXPERIMENTS = (
     "matching.fixed_and_per_query",
     "matching.noisy_pools",
     "matching.coverage",
+    "matching.several_classes",
     "matching.many_shots",
     "matching.demonstration_order",
     "heads.sparse_risk",

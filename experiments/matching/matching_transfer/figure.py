@@ -113,4 +113,4 @@ def judged_correlations(ax, dataset):
     labels |= {"rank_gap": "gap and error", "rank_gap_deep": "deep gap, one layer"}
     judged_rows = statements(results.config_of(dataset))
     judged_panel.rows(ax, judged_rows, samples(dataset), labels, (0.0, 1.0))
-    ax.set(xlabel="with one layer, worst model", title="judged: rank correlation")
+    ax.set(xlabel="with one layer, worst model", title="judged: ranks")
