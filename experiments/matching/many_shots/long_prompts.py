@@ -50,7 +50,7 @@ def predictions(params, own_units, batch_last, x_queries, factor):  # [e, e, B],
     a, c = jnp.sqrt(squares[:-1].mean(0)), jnp.sqrt(squares[-1])
     units = 1 / jnp.concatenate([jnp.broadcast_to(a, x_queries.shape), c[None]])
     own = factor * units[:, None] * batch_last * units[None]
-    return c * moments.predictions_from_moments(params, own, x_queries / a)
+    return c * moments.predictions_from_moments(params, own, x_queries / a[None])
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -89,7 +89,7 @@ def wrong(config, classes, pool, queries, chosen):  # of one run, [S, n] -> [S, 
 
         start = jnp.zeros((config.d + 1, classes), x.dtype)
         weights = jax.lax.scan(step, start, None, length=config.depth)[0]
-        answers = (queries.x @ weights[:-1] + weights[-1]).argmax(1)
+        answers = (queries.x @ weights[:-1] + weights[-1][None]).argmax(1)
         return (answers != queries.cluster).reshape(classes, -1).mean(1)
 
     return jax.lax.map(of_subset, chosen)
