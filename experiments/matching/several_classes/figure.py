@@ -9,6 +9,7 @@ from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 
 SPAN = (1e-5, 0.2)  # of the KL
+TICKS = (1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10)
 
 
 def plot(dataset):
@@ -18,7 +19,7 @@ def plot(dataset):
     errors(axes[1], dataset)
     judged(axes[2], dataset, "", "KL", (1e-5, 0.05), True)
     judged(axes[3], dataset, "_shares", "KL / random's", (0.001, 10.0), True)
-    judged(axes[4], dataset, "_error", "wrong, less random's", (-0.02, 0.02), False)
+    judged(axes[4], dataset, "_error", "wrong, less random's", (-0.04, 0.01), False)
     return figure
 
 
@@ -26,9 +27,10 @@ def divergences(ax, dataset, config):
     ax.axvspan(config.random_low, config.random_high, color="grey", alpha=0.25, lw=0)
     ax.axvspan(SPAN[0], config.matched, color="grey", alpha=0.12, lw=0)
     by_rule(ax, dataset.divergence, SPAN)
-    style.log_axes(ax, x=True, ticks=(1e-5, 1e-4, 1e-3, 0.01, 0.1))
+    style.log_axes(ax, x=True, ticks=TICKS[:5])
     ax.set(xlim=SPAN, xlabel="KL of shares; grey: A3's table", title="shares of the classes")
-    ax.legend(loc="upper left")
+    ax.set_ylim(dataset.sizes["classes"], -0.5)
+    ax.legend(loc="lower left")
 
 
 def errors(ax, dataset):
@@ -55,7 +57,7 @@ def judged(ax, dataset, row, title, span, logarithmic):
         for tag in ([] if row else ["random"]) + list(TAGS.values())
     }
     if logarithmic:
-        style.log_axes(ax, x=True)
+        style.log_axes(ax, x=True, ticks=[t for t in TICKS if span[0] <= t <= span[1]])
     judged_panel.rows(ax, statements(config), claimed, labels, span)
     ax.set(xlabel=title, title="judged")
 
