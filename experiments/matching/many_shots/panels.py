@@ -34,7 +34,7 @@ def name_normalised(ax, at_noise, config):
     names = {
         "descent": (shots, low, (0, -3)),
         "linear": (shots, high, (0, 2)),
-        "softmax": (few, float(at_noise.softmax.sel(few=few).median("run")), (5, 0)),
+        "softmax": (few, float(at_noise.softmax.sel(few=few).median("run")), (0, 4)),
     }
     for name, (x, y, offset) in names.items():
         direct_label(ax, x, y, name, style.METHOD[name]["color"], offset)
@@ -48,7 +48,7 @@ def name_fixed(ax, at_noise, config):
     end, error = config.shots[-2], at_noise.error.sel(scaling=FIXED).median("run")
     unsafe = rf"$\eta\,\lambda_{{\max}}(X^T X)/{config.n}$ passes 2"
     for name, offset in (("linear", (-6, 0)), ("descent", (0, -5))):
-        y = float(error.sel(model=name, shots=end))
+        y = min(float(error.sel(model=name, shots=end)), 1e48)  # the top of the panel
         direct_label(ax, end, y, name, style.METHOD[name]["color"], offset)
     direct_label(ax, float(np.median(predicted(at_noise))), 1e46, unsafe, "dimgrey")
     zero = error_of_zero(config.d)

@@ -60,7 +60,7 @@ def outliers(ax, dataset):
     stripes(ax)
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlim=SHARES, xlabel="their share / the pool's", title="outliers chosen")
-    ax.legend(loc="upper right")
+    ax.legend(loc="upper right", borderaxespad=0)
 
 
 def stripes(ax):
@@ -119,5 +119,6 @@ def caption(dataset) -> str:
         f"labels, or the {100 * config.outliers:g} % with the longest covariates or largest noise. "
         f"Flipped: {100 * few:g} % and {100 * many:g} %; heavy tails: Student's t, {config.tail:g} "
         f"degrees of freedom; noise {config.noise_std:g}, d = {config.d}. "
+        f"Trained attention (n = {config.model_size}) has seen Gaussian covariates alone. "
         f"d, e: {judged_panel.KEY}. {missing} numbers left out as not finite."
     )
