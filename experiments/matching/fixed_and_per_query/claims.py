@@ -14,7 +14,7 @@ def logs(dataset):  # [run, learner, kind, fixed, rule]
 
 
 def together(logs, n):  # [run, fixed] -> [run]
-    """With both parts, at the number of fixed ones that is best in the other runs."""
+    """The error with both parts, at the number of fixed ones that is best in the other runs."""
     return -best_elsewhere(-logs.sel(fixed=[k for k in logs.fixed.values if 0 < k < n]).values)
 
 
@@ -44,6 +44,6 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         part = (matched - random).sel(fixed=n // 2).mean("kind")
         by_id[f"{tag(learner)}_part"] = np.exp(part.values)
         shares = best_share(matched, n)
-        own, one = (shares.sel(kind=kind).values for kind in ("own tasks", "one task"))
-        by_id[f"{tag(learner)}_share"] = own - one
+        apart, common = (shares.sel(kind=kind).values for kind in ("own tasks", "one task"))
+        by_id[f"{tag(learner)}_share"] = apart - common
     return by_id

@@ -75,7 +75,7 @@ def classes(ax, dataset):
         ax.axvline(shots, color="grey", lw=0.8, ls=":")
     axes_of(ax, dataset)
     ax.set_yscale("linear")
-    ax.set(ylim=(0, 0.2), ylabel="share of wrong classes", title="two classes, 1/n")
+    ax.set(ylim=(0, 0.2), ylabel="share of wrong classes", title="classes, 1/n")
 
 
 def points(ax, at_noise, scaling):
@@ -88,5 +88,5 @@ def axes_of(ax, dataset):
     shots = dataset.shots.values
     n = results.config_of(dataset).n
     ax.axvline(n, color="grey", lw=0.8, ls="--")
-    style.log_axes(ax, x=True, y=True, ticks=shots[::2])
+    style.log_axes(ax, x=True, y=True, ticks=shots[::3])
     ax.set(xlabel="demonstrations", ylabel="squared error, median")

@@ -84,7 +84,7 @@ def risks(config, models, pool, chosen, queries):  # -> [learners, R, P, S]
 
 
 def by_rule(values):  # [..., S] -> [..., rule]
-    """Of random subsets the geometric mean: descent explodes on rare ones, and no mean would do."""
+    """Random subsets by their geometric mean: descent explodes on rare ones."""
     random = np.exp(np.log(values[..., CHOSEN:]).mean(-1, keepdims=True))
     return np.concatenate([values[..., :CHOSEN], random], axis=-1)
 

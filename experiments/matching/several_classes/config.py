@@ -67,7 +67,7 @@ TIERS = {
 
 
 def shares(config, classes: int) -> tuple[float, ...]:
-    """Of the classes, declining in a line."""
+    """The classes' shares, declining in a line."""
     steps = [1 + config.decline * (1 - 2 * k / (classes - 1)) for k in range(classes)]
     return tuple(step / classes for step in steps)
 
