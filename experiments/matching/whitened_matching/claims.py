@@ -33,16 +33,22 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     def at_worst(rival, depth, dims):
         return worst_elsewhere(over(dataset.d_gap.sel(d=dims, depth=depth), rival).values)
 
+    def on_average(rival, depth):
+        ratio = over(dataset.d_gap.sel(d=served(config), depth=depth), rival)
+        return np.exp(np.log(ratio).mean("d")).values
+
     cases = over(dataset.case_error.sel(depth=deepest), PLAIN)
     return {
         "knee_whitened": knee.sel(matched=WHITE).values,
         "knee_plain": knee.sel(matched=PLAIN).values,
         "nearer": at_worst(PLAIN, depth, served(config)),
+        "nearer_on_average": on_average(PLAIN, depth),
         "nearer_deep": at_worst(PLAIN, deepest, served(config)),
         "nearer_shallow": at_worst(PLAIN, min(config.depths), served(config)),
         "beyond": over(dataset.d_gap.sel(d=max(config.dims), depth=depth), PLAIN).values,
         "few": worst_elsewhere(over(few, PLAIN).values),
         "scaled": at_worst(SCALED, depth, served(config)),
+        "scaled_deep": on_average(SCALED, deepest),
         **{f"over_{tag(rival)}": at_worst(rival, depth, list(config.dims)) for rival in RIVALS},
         **{f"case_{tag(case)}": cases.sel(case=case).values for case in CASES},
         "bound": (dataset.bound / dataset.distance).sel(depth=deepest).values,

@@ -61,8 +61,8 @@ class Config:
     queries: int = 128  # after each prompt
     strata: int = 4  # of the labels' ranks
     random_draws: int = 40  # random subsets, and stratified ones
-    runs: int = 16
-    seed: int = 1
+    runs: int = 40
+    seed: int = 2
     # Criteria. Ratios of gaps or of errors, whitened over its rival; medians over runs.
     knee: float = 0.5  # the gap at d + 1 checkpoints over that at d
     nearer: float = 0.5  # over plain matching, with no more directions than demonstrations
@@ -127,7 +127,8 @@ def tag(name: str) -> str:
 
 
 def statements(config) -> tuple[Statement, ...]:
-    median = partial(Statement, source="derived here", statistic="median")
+    fresh = f"{config.runs} fresh runs, 16 before"
+    median = partial(Statement, source="derived here", statistic="median", redrawn=fresh)
     method = partial(median, source="modelled on A3 (2506.04579), its method")
     deepest = max(config.depths)
     gap, error = f"the gap of {config.depth} layers", f"the error of {deepest} layers"
@@ -135,6 +136,7 @@ def statements(config) -> tuple[Statement, ...]:
         "over that after plain matching",
         "at the d that is worst for the other runs",
     )
+    added = "added after a look at other runs"
     knees = [
         median(
             f"knee_{name}",
@@ -172,6 +174,13 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=config.nearer,
         ),
         method(
+            "nearer_on_average",
+            says="The same on average over d",
+            measured=f"{gap} {over_plain}, geometric mean over d",
+            at_most=config.nearer,
+            revision=added,
+        ),
+        method(
             "nearer_deep",
             says="The same for a deep descent",
             measured=f"the gap of {deepest} layers {over_plain}, {worst}",
@@ -201,6 +210,14 @@ def statements(config) -> tuple[Statement, ...]:
             measured=f"{gap} over that after matching of gradients whose entries have one size, "
             f"{worst}",
             at_most=config.nearer,
+        ),
+        median(
+            "scaled_deep",
+            says="Whitening is no worse than scaling for a deep descent",
+            measured=f"the gap of {deepest} layers over that after matching of scaled gradients, "
+            "geometric mean over d",
+            at_most=config.not_farther,
+            revision=added,
         ),
         *rivals,
         *cases,

@@ -15,7 +15,7 @@ SCALED = style.METHOD["matching"] | {"mfc": "white"}
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.9, 3.7), ((1, 1), (2, 3)))
+    figure, axes = style.stacked(6.75, (2.9, 4.0), ((1, 1), (2, 3)))
     by_checkpoints(axes[0], dataset)
     by_covariates(axes[1], dataset)
     unusual_pools(axes[2], dataset)
@@ -83,11 +83,13 @@ def judged(ax, dataset):
         "knee_whitened": "whitened, d + 1 / d checkpoints",
         "knee_plain": "plain, d + 1 / d checkpoints",
         "nearer": f"whitened / plain, {config.depth} layers",
+        "nearer_on_average": f"whitened / plain, {config.depth} layers, mean d",
         "nearer_deep": f"whitened / plain, {deepest} layers",
         "nearer_shallow": "whitened / plain, 1 layer",
         "beyond": f"whitened / plain, d = {max(config.dims)}",
         "few": "whitened / plain, few",
-        "scaled": "whitened / scaled",
+        "scaled": f"whitened / scaled, {config.depth} layers",
+        "scaled_deep": f"whitened / scaled, {deepest} layers",
         **{f"over_{tag(rival)}": f"whitened / {rival}" for rival in RIVALS},
         **{f"case_{tag(case)}": f"error: {case}" for case in CASES},
         "bound": "bound / distance",
