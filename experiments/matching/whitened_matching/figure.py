@@ -72,7 +72,7 @@ def unusual_pools(ax, dataset):
     style.log_axes(ax, x=True, ticks=(0.1, 1, 10))
     ax.set_yticks(places, list(CASES))
     ax.set(xlim=span, ylim=(len(places) - 0.5, -0.5), xlabel="whitened / plain")
-    ax.set_title(f"other pools, {deepest} layers")
+    ax.set_title(f"{deepest} layers, other pools", loc="right")
     ax.legend(loc="lower right")
 
 
