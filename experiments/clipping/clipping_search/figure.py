@@ -125,8 +125,8 @@ def caption(dataset) -> str:
         f"{'; '.join(tally(dataset, *group) for group in groups.items())}. A2's table C.5: +.019 "
         f"of score on test on average, 20 wins, 3 losses, 5 ties; the logs of its public code "
         f"(RTE, COPA): +.005 and +.002, as many losses as wins. Our models' risk on the task of "
-        f"training is {far:.2g} times that of ridge regression: they are far from the best "
-        f"predictor. {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), "
+        f"training is {far:.2g} times that of ridge regression. "
+        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), "
         f"{config.validation} validation and {config.test} test prompts of its own for each model "
         f"and task; d = {config.d}, n = {config.n}."
     )

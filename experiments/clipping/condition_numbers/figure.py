@@ -117,7 +117,7 @@ def caption(dataset) -> str:
         f"runs. e, f: one matrix clipped, medians over runs, colours as in c; the larger the mark, "
         f"the deeper the layer. Appendix: g: deep over shallow by matrix, mean and 95 % interval. "
         f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out) with {far:.2g} "
-        f"times the risk of ridge regression: far from the best predictor. {lost} numbers left out "
+        f"times the risk of ridge regression. {lost} numbers left out "
         f"as not finite. d = {config.d}, width {config.width}; the heads of a projection are one "
         f"matrix."
     )

@@ -125,6 +125,6 @@ def caption(dataset) -> str:
         f"layers dropped, and with single matrices pruned by magnitude or projected to equally "
         f"many numbers. e: the extra risk by ranks that spectra predict. {dataset.sizes['run']} "
         f"trained models ({left_out(dataset)} diverged and left out), each with its own prompts; "
-        f"{lost} numbers left out as not finite. They are far from the best predictor: their risk "
+        f"{lost} numbers left out as not finite. Their risk "
         f"is that of ridge regression times {ratios}."
     )
