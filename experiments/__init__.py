@@ -19,6 +19,7 @@ EXPERIMENTS = (
     "flow.amplification_limits",
     "flow.many_shot_flow",
     "flow.grads",
+    "flow.relevance_and_novelty",
     "clipping.clipping_curves",
     "clipping.condition_numbers",
     "clipping.clipping_search",

@@ -1,0 +1,101 @@
+"""What a demonstration is worth beside others, by relevance and novelty; and what tells it."""
+
+import numpy as np
+
+from experiments.flow.relevance_and_novelty.claims import names, risk_ratios, samples
+from experiments.flow.relevance_and_novelty.config import BAYES, READINGS, UNTRAINED
+from experiments.flow.relevance_and_novelty.statements import slug, statements
+from lsa_lab import results
+from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.marks import direct_label
+
+ROWS = {
+    "similarity": "similarity, surprise",
+    "flow": "flow, surprise",
+    "no_label": "before the label",
+    "product": "R², product less sum",
+    "beyond": "both, less the best single",
+    "single": "single gains",
+    "alike": "as to the Bayes rule",
+}
+
+
+def plot(dataset):
+    config = results.config_of(dataset)
+    figure, axes = style.stacked(6.75, (2.2, 2.9), ((1, 1, 1), (1, 1)))
+    last = names(dataset)[-1]
+    shown = ((BAYES, "flow"), (last, "flow"), (last, "similarity"))
+    for ax, (learner, reading) in zip(axes, shown, strict=False):
+        _draw_map(ax, dataset, learner, reading)
+    _draw_shares(axes[3], dataset)
+    rows = {f"{slug(last)}_{row}": label for row, label in ROWS.items()}
+    rows |= {"untrained": "untrained: flow, surprise"}
+    judged_panel.rows(axes[4], statements(config), samples(dataset), rows, (-0.25, 1.05))
+    axes[4].set(xlabel="rank correlation or difference", title=f"judged: {last}")
+    return figure
+
+
+def appendix(dataset):
+    """What is judged of the other learners."""
+    config = results.config_of(dataset)
+    others = names(dataset)[:-1]
+    figure, axes = style.figure(6.75, 2.4 * len(others), (len(others), 1), "f")
+    for ax, learner in zip(axes, others, strict=True):
+        rows = {f"{slug(learner)}_{row}": label for row, label in ROWS.items()}
+        kept = {id: label for id, label in rows.items() if id in samples(dataset)}
+        judged_panel.rows(ax, statements(config), samples(dataset), kept, (-0.25, 1.05))
+        ax.set(title=learner)
+    return figure
+
+
+def caption(dataset) -> str:
+    config = results.config_of(dataset)
+    ahead = dataset.r2.sel(reading="flow", scale="squares").mean("run")
+    product, total = (float(ahead.sel(form=form).sel(learner=BAYES)) for form in ("product", "sum"))
+    share = dataset.between.mean("run")
+    last = names(dataset)[-1]
+    pair, distance = (
+        float(share.sel(learner=last, predictor=name))
+        for name in ("similarity", "single: distance")
+    )
+    ratios = ", ".join(f"{ratio:.2f} ({name})" for name, ratio in risk_ratios(dataset).items())
+    task = config.models[0][1].task
+    return (
+        "Beside the others of its prompt a demonstration helps by flow times surprise: a product "
+        f"has R² {product:.2f} of its mean gains to the Bayes rule, a sum {total:.2f}. "
+        f"a-c: mean gain over the error without it, in {config.classes} quantiles of each factor. "
+        f"d: share of the variance of the gains' ranks between {config.classes**2} classes; to the "
+        f"{last} similarity and surprise tell {pair:.0%}, the distance to the query "
+        f"{distance:.0%}. e: {judged_panel.KEY}. Appendix: the other learners. Gains in maps "
+        'are expected ones, given all that the prompt shows (docs/theory, "What a demonstration is '
+        'worth to the Bayes rule"). Excess risk over that of the Bayes rule: '
+        f"{ratios}. d = {task.d}, the last of {max(task.lengths)} demonstrations, noise "
+        f"{task.noise_std:g}; {config.runs} runs of {config.prompts} prompts."
+    )
+
+
+def _draw_map(ax, dataset, learner, reading):
+    grid = dataset["map"].sel(learner=learner, reading=reading).mean("run").values
+    first, second = READINGS[reading]
+    ax.imshow(grid.T, origin="lower", cmap="YlGnBu", aspect="auto", vmin=0)
+    for (i, j), value in np.ndenumerate(grid):
+        dark = value > 0.6 * grid.max()
+        ax.text(i, j, f"{value:.1%}", ha="center", va="center", color="w" if dark else "k", size=7)
+    ax.set(xlabel=first, ylabel=second, title=learner, xticks=[], yticks=[])
+
+
+def _draw_shares(ax, dataset):
+    predictors = dataset.predictor.values.tolist()
+    x = np.arange(len(predictors))
+    for i, learner in enumerate(dataset.learner.values.tolist()):
+        share = dataset.between.sel(learner=learner).transpose("run", "predictor").values
+        look = {"color": style.COLOURS[i], "marker": style.MARKERS[i]}
+        if learner == UNTRAINED:
+            look |= {"color": "grey"}
+        beside = 0.14 * (i - 2)
+        style.mean_points(ax, x + beside, share, ls="none", ms=3.5, elinewidth=0.8, **look)
+        direct_label(ax, 3.5, 0.95 - 0.09 * i, learner, look["color"], (0, 0))
+    labels = ["similarity,\nsurprise", "flow,\nsurprise", "no label"]
+    labels += [name.removeprefix("single: ") for name in predictors[3:]]
+    ax.set_xticks(x, labels, rotation=45, ha="right", rotation_mode="anchor", fontsize=7)
+    ax.set(ylabel="share between classes", ylim=(0, 1), title="what tells the gain")
