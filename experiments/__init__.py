@@ -18,6 +18,7 @@ EXPERIMENTS = (
     "flow.amplification",
     "flow.amplification_limits",
     "flow.many_shot_flow",
+    "flow.width_and_ratio",
     "flow.grads",
     "flow.relevance_and_novelty",
     "clipping.clipping_curves",

@@ -8,7 +8,8 @@ def classes_of(sizes, count):  # [M] -> [M], [count]
     positive = sizes > 1e-12 * np.sqrt((sizes**2).mean())
     edges = np.quantile(sizes[positive], np.linspace(0, 1, count + 1)[1:-1])
     of_size = np.where(positive, 1 + np.searchsorted(edges, sizes), 0)
-    squares = np.bincount(of_size, sizes**2, count + 1) / np.bincount(of_size, None, count + 1)
+    numbers = np.maximum(np.bincount(of_size, minlength=count + 1), 1)
+    squares = np.bincount(of_size, sizes**2, count + 1) / numbers
     return of_size, np.sqrt(squares[1:])
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from lsa_lab import prompts
 from lsa_lab.analyses import disparity
 from lsa_lab.analyses.amplification import demonstration_flow, log_sizes, token_flow
-from lsa_lab.estimators import ols
-from lsa_lab.models.trace import predict
+from lsa_lab.estimators import gaussian_posterior_mean
 from lsa_lab.prompts import Prompt
 from lsa_lab.theory.amplification import self_coupling
 
@@ -68,35 +67,20 @@ def measure(ratios, forward, params, batch):  # Params [R, ...], Prompt [R, B] -
 
 @partial(jax.jit, static_argnums=0)
 def before_and_after(forward, watched, batch):  # Params [R, 2, ...], Prompt [R, B]
-    """``log_ratios`` [R, 2, B, 2, 2, L] for two of the shots of a prompt, and errors [R, 2, 2] with
-    the first shot alone and with all: the median over that of predicting zero."""
-
-    def look(params, prompt):
-        guesses = [predict(forward(params, prompts.tokens(p))) for p in _one_and_all(prompt)]
-        return log_ratios(forward, params, prompt), jnp.stack(guesses)
-
-    many = jax.vmap(jax.vmap(look, (None, 0)), (0, None))
-    logs, guesses = jax.lax.map(lambda row: many(*row), (watched, batch))
-    return logs, _relative_errors(guesses, batch.y_query[:, None])
+    """``log_ratios`` [R, 2, B, 2, 2, L] for two of the shots of a prompt."""
+    many = jax.vmap(jax.vmap(partial(log_ratios, forward), (None, 0)), (0, None))
+    return jax.lax.map(lambda row: many(*row), (watched, batch))
 
 
-@jax.jit
-def least_errors(batch):  # Prompt [R, B] -> [R, 2]
-    """The same of the shortest w that fits the shots: without noise, the posterior mean."""
+@partial(jax.jit, static_argnums=1)
+def least_risks(batches, noise_var):  # Prompt [R, B] -> [R]
+    """The mean excess risk of the Bayes rule for w ~ N(0, I): the bar of a trained model."""
 
-    def look(prompt):
-        return jnp.stack([ols(p) @ p.x_query for p in _one_and_all(prompt)])
+    def error(prompt):
+        mean = gaussian_posterior_mean(prompt, 1.0, noise_var)
+        return (mean @ prompt.x_query - prompt.y_query) ** 2
 
-    return _relative_errors(jax.vmap(jax.vmap(look))(batch), batch.y_query)
-
-
-def _one_and_all(prompt):
-    return prompt.replace(x=prompt.x[:1], y=prompt.y[:1]), prompt
-
-
-def _relative_errors(guesses, targets):  # [..., B, 2], [..., B] -> [..., 2]
-    targets = targets[..., None]
-    return jnp.median((guesses - targets) ** 2, -2) / jnp.median(targets**2, -2)
+    return jax.vmap(jax.vmap(error))(batches).mean(1)
 
 
 @jax.jit

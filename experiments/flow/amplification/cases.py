@@ -1,4 +1,4 @@
-"""The stacks of `amplification`: random, constructed, and those to be trained."""
+"""The stacks of `amplification`: random, constructed, and trained ones as they read a prompt."""
 
 import dataclasses
 from functools import partial
@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flow import pair_stacks, pairs
-from experiments.flow.amplification.stacks import HALVED, QUERY_A_KEY
-from experiments.models.regression import dense
+from experiments.models.model import forward, init
+from lsa_lab import prompts
 from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.prompts import Prompt
 
 
 def untrained(config):
@@ -84,20 +85,29 @@ def masked(base, prior, config):  # -> {name: Params [R, L, ...]}
     return same | {"prior": priors, "frozen": pair_stacks.frozen(tied)}
 
 
-def to_train(config):
-    """The trained ones, {kind: Spec}: the linear ones twice, to be shown other demonstrations, and
-    those of softmax without and with the query among the keys."""
-    sizes, seeds = (config.d, config.shots, config.trained_depth), config.trained_runs
-    training = dict(learning_rate=config.learning_rate, seeds=seeds, seed=config.seed)
-    linear = training | dict(steps=config.linear_steps, batch=config.linear_batch)
-    softmax = training | dict(steps=config.softmax_steps, batch=config.softmax_batch)
-    with_norm = softmax | dict(steps=config.norm_steps, learning_rate=config.norm_learning_rate)
-    heads = dict(training=softmax, heads=config.heads, key_width=config.d + 1)
-    wide = dict(training=with_norm, key_width=config.width, width=config.width, norm=True)
-    shapes = {"softmax": heads, "norm": wide, "MLP": wide | dict(mlp_width=config.mlp_width)}
-    merged = dense("linear", *sizes, training=linear)
-    specs = {"linear": merged, f"linear{HALVED}": merged}
-    for kind in config.trained_kinds[1:]:
-        specs[kind] = dense("softmax", *sizes, **shapes[kind])
-        specs[kind + QUERY_A_KEY] = dense("softmax", *sizes, **shapes[kind], keys="all")
-    return specs
+def as_read(spec):
+    """(params, tokens) -> Trace of a trained stack that reads prompts as they are: what it does to
+    them before the first layer, it does inside, and the stream is in the prompt's units."""
+    inner = forward(spec)
+    if not spec.architecture.own_units:
+        return inner
+
+    def run(params, rows):
+        prompt = Prompt(rows[:-1, :-1], rows[:-1, -1], rows[-1, :-1], rows[-1, -1])
+        own, scale = prompts.normalised(prompt)
+        trace = inner(params, prompts.tokens(own))
+        return trace.replace(stream=scale * trace.stream)
+
+    return run
+
+
+def before_and_after(spec, runs, seed):  # -> Params [R, 2, ...]
+    """New weights of the Spec and the trained ones."""
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**21), len(runs))
+    fresh = jax.vmap(partial(init, spec))(keys)
+    pairs_of = jax.tree.map(lambda *both: jnp.stack(both, axis=1), fresh, _arrays(runs))
+    return jax.tree.map(lambda leaf: leaf.astype(float), pairs_of)
+
+
+def _arrays(tree):
+    return jax.tree.map(jnp.asarray, tree)

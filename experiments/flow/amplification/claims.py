@@ -8,14 +8,18 @@ from lsa_lab.statistics import worst
 
 
 def runs_of(dataset, name, case, mode="alone", reading="token"):  # -> [R, ...]
-    """A variable in a case, or in "trained: KIND" and "untrained: KIND" without the runs that
-    diverged."""
+    """A variable in a case, or in "trained: KIND" and "untrained: KIND"."""
     which, (stage, _, kind) = {"mode": mode, "reading": reading}, case.partition(": ")
     if stage not in dataset.stage.values:
         return dataset[name].sel(case=case, **which).transpose("run", ...).values
     values = dataset[f"trained_{name}"].sel(kind=kind, stage=stage, **which)
-    diverged = dataset.status.sel(kind=kind).str.startswith("diverged")
-    return values.transpose("trained_run", ...).values[~diverged.values]
+    return values.transpose("trained_run", ...).values
+
+
+def risk_ratios(dataset):  # {kind: []}
+    """Of trained stacks, the excess risk over that of the Bayes rule."""
+    ratios = dataset.risk.mean("trained_run") / dataset.least_risk.mean("trained_run")
+    return dict(zip(dataset.kind.values.tolist(), ratios.values.tolist(), strict=True))
 
 
 def lead(dataset, case, **which):  # -> [R, L]
@@ -64,9 +68,14 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "kappa_frozen": rules.sel(rule="flow, masked: frozen").values,
         "kappa": rules.sel(rule=f"flow, linear: tied, {gain}").values,
     }
+    ratios = risk_ratios(dataset)
     for stack in stacks(config):
+        kind = stack.cases[0].removeprefix("trained: ")
+        far = ratios.get(kind, 0) > config.trained  # what is far from trained judges nobody
         ends = of_stack(dataset, stack)
-        numbers |= {f"{stack.id}_{reading}": runs for reading, runs in ends.items()}
+        numbers |= {
+            f"{stack.id}_{reading}": None if far else runs for reading, runs in ends.items()
+        }
     for kind in ("linear", "softmax"):
         if kind in config.kinds:
             cases = [f"{kind}: {residual}" for residual in (skip, gain)]

@@ -9,10 +9,9 @@ import numpy as np
 from experiments.flow import pairs
 from experiments.flow.amplification import cases
 from experiments.flow.amplification.config import Config
-from experiments.flow.amplification.stacks import HALVED
 from experiments.models import tasks
-from experiments.models.model import forward
 from experiments.models.trained import trained
+from lsa_lab.models import moments
 
 FROZEN = "masked: frozen"  # a lone demonstration stays as it is
 
@@ -31,29 +30,29 @@ def untrained(config):
 
 
 def by_training(config, progress):
-    """``pairs.summed_up`` {name: [K, R, 2, 2, 2, ...]}, errors and status of the trained stacks,
-    and the least errors."""
-    specs = cases.to_train(config)
-    task = tasks.distribution(specs["linear"].task, dtype=jnp.float32)
-    draw = partial(tasks.draw, task=task, size=config.trained_pairs)
+    """``pairs.summed_up`` {name: [K, R, 2, 2, 2, ...]} and excess risks [K, R] of the trained
+    stacks, and those [R] of the Bayes rule."""
+    task = config.models[0][1].task
+    law = tasks.distribution(task, dtype=jnp.float32)
     key = jax.random.fold_in(jax.random.key(config.seed), 2**20)
-    batch = jax.jit(jax.vmap(draw))(jax.random.split(key, config.trained_runs))
-    batch = jax.tree.map(lambda leaf: leaf.astype(float), batch)
-    summaries, errors, status = [], [], []
-    for kind, spec in specs.items():
-        seen = _halved(batch) if kind.endswith(HALVED) else batch
+    keys = jax.random.split(key, (2, config.trained_runs))
+    batch, fresh = (
+        jax.jit(jax.vmap(partial(tasks.draw, task=law, size=size)))(of_runs)
+        for size, of_runs in zip(
+            (config.trained_pairs, 16 * config.trained_pairs), keys, strict=True
+        )
+    )
+    exact = jax.tree.map(lambda leaf: leaf.astype(float), batch)
+    summaries, risks = [], []
+    for kind, spec in config.models:
         runs = trained(spec, f"amplification: {kind}", progress=progress)
-        path = jax.tree.map(lambda leaf: leaf.astype(float), runs.path)
-        logs, of_kind = pairs.before_and_after(forward(spec), path, seen)
+        model = runs.models(seeds=slice(config.trained_runs))
+        path = cases.before_and_after(spec, model.params, config.seed)
+        logs = pairs.before_and_after(cases.as_read(spec), path, exact)
         summaries.append(pairs.summed_up(np.moveaxis(np.asarray(logs), 2, -2)))
-        errors.append(of_kind)
-        status.append([str(each) for each in runs.status])
-    return _stacked(summaries), np.stack(errors), status, pairs.least_errors(batch)
-
-
-def _halved(batch):
-    """Shorter demonstrations: the moment of a lone one is then of the size of those in training."""
-    return batch.replace(x=batch.x / 2, y=batch.y / 2)
+        risk = moments.compiled(partial(jax.lax.map, lambda row: row[0].errors(row[1]).mean()))
+        risks.append(np.asarray(risk((jax.tree.map(jnp.asarray, model), fresh))))
+    return _stacked(summaries), np.stack(risks), pairs.least_risks(fresh, task.noise_std**2)
 
 
 def _stacked(summaries):
@@ -63,7 +62,7 @@ def _stacked(summaries):
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    after, errors, status, least = by_training(config, progress)
+    after, risks, least = by_training(config, progress)
     before, agreed = untrained(config)
     kept = ("mode", "reading")
     groups = {
@@ -76,9 +75,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         for name, values in summary.items()
     }
     data["agreement"] = (("rule", "run"), np.stack([*agreed.values()]))
-    data["error"] = (("kind", "trained_run", "stage", "shots"), errors)
-    data["least_error"] = (("trained_run", "shots"), least)
-    data["status"] = (("kind", "trained_run"), status)
+    data["risk"] = (("kind", "trained_run"), risks)
+    data["least_risk"] = (("trained_run",), np.asarray(least))
     return xr.Dataset(
         data,
         {
@@ -87,9 +85,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "mode": list(pairs.MODES),
             "reading": list(pairs.READINGS),
             "layer": np.arange(config.depth) + 1,
-            "kind": list(cases.to_train(config)),
-            "shots": [1, config.shots],
+            "kind": list(config.trained_kinds),
             "stage": ["untrained", "trained"],
-            "trained_layer": np.arange(config.trained_depth) + 1,
+            "trained_layer": np.arange(after["median"].shape[-1]) + 1,
         },
     )

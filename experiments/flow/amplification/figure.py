@@ -3,8 +3,8 @@
 import numpy as np
 
 from experiments.flow import layer_lines
-from experiments.flow.amplification.claims import disparity, runs_of, samples
-from experiments.flow.amplification.stacks import HALVED, LABELS, alone, stacks
+from experiments.flow.amplification.claims import disparity, risk_ratios, runs_of, samples
+from experiments.flow.amplification.stacks import LABELS, QUERY_A_KEY, alone, stacks
 from experiments.flow.amplification.statements import statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
@@ -14,14 +14,13 @@ from lsa_lab.statistics import median_interval
 METHODS = {"linear": "linear", "softmax": "softmax"}
 METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
 BESIDE = (4, 0)  # points from the end of a line to its name
-TRAINED = {  # kind, mode, half as long: name, points from the end of its line
-    ("linear", "alone", ""): ("linear, alone", (7, 0)),
-    ("linear", "together", ""): ("linear, shared", (7, 0)),
-    ("linear", "alone", HALVED): ("linear, half length", (7, 0)),
-    ("softmax", "alone", ""): ("softmax, alone", (7, 6)),
-    ("softmax", "together", ""): ("softmax, shared", (7, -2)),
-    ("MLP", "alone", ""): ("MLP, alone", (7, -1)),
-    ("MLP", "together", ""): ("MLP, shared", (7, -2)),
+TRAINED = {  # kind, mode: name, points from the end of its line
+    ("linear", "alone"): ("linear, alone", (7, 0)),
+    ("linear", "together"): ("linear, shared", (7, 0)),
+    ("softmax", "alone"): ("softmax, alone", (7, 6)),
+    ("softmax", "together"): ("softmax, shared", (7, -2)),
+    ("MLP", "alone"): ("MLP, alone", (7, -1)),
+    ("MLP", "together"): ("MLP, shared", (7, -2)),
 }
 READINGS = {  # title, label and limits of the axis
     "disparity": ("more unequal?", "|log ratio|, last layer / first", (0.15, 35.0)),
@@ -29,7 +28,7 @@ READINGS = {  # title, label and limits of the axis
 }
 SPOKEN_OF = (  # stacks
     *("large", "small", "linear_shared", "softmax_tied", "softmax_random", "softmax_shared"),
-    *("push", "descent", "linear_trained", "linear_trained_halved", "linear_trained_shared"),
+    *("push", "descent", "linear_trained", "linear_trained_shared", "softmax_trained_shared"),
 )
 OF_PAIRS = {
     "theorem_1": "ratio ends larger",
@@ -79,11 +78,10 @@ def caption(dataset) -> str:
         f"it does so by {shared}. a-c: medians over runs, 95 % intervals; grey: no change. "
         f"a: tied, gain {config.gain:g} where none is named; at other gains "
         f"{_softmax_at_other_gains(dataset)} softmax stacks have an interval above "
-        f"{config.factor:g}. b: gain {config.gain:g}. c: shared: two of {config.shots} in a "
-        "prompt; lone demonstrations "
-        "overshoot in trained linear stacks, "
-        f"those of half the length do not. d-f: {judged_panel.KEY}. e: the larger flow of layer 1 "
-        "on top; its lead falls by regression to the mean "
+        f"{config.factor:g}. b: gain {config.gain:g}. c: shared: two "
+        f"of {max(config.models[0][1].task.lengths)} in a prompt. "
+        f"d-f: {judged_panel.KEY}. e: the larger flow of layer 1 on top; "
+        "its lead falls by regression to the mean "
         '(docs/theory, "The amplification theorem"). f: random stacks, worst gain and tying; κ: '
         "the order of self-couplings. "
         f"Appendix: g-i, every stack (residual × {config.skips[0]:g}: over, or less, that with "
@@ -111,16 +109,12 @@ def _softmax_at_other_gains(dataset):
 
 def _training(dataset):
     """How far the trained stacks are from the best."""
-    errors = dataset.error.sel(stage="trained").median("trained_run")
-    named = [kind for kind in dataset.kind.values if not kind.endswith(HALVED)]
-    many, single = (errors.sel(kind=named).isel(shots=i).values for i in (-1, 0))
-    listed = ", ".join(f"{error:.2g} ({kind})" for kind, error in zip(named, many, strict=True))
-    least = float(dataset.least_error.median("trained_run")[0])
-    lost = int(dataset.status.sel(kind=named).str.startswith("diverged").sum())
+    config = results.config_of(dataset)
+    task = config.models[0][1].task
+    listed = ", ".join(f"{ratio:.2f} ({kind})" for kind, ratio in risk_ratios(dataset).items())
     return (
-        f"Trained stacks leave {listed} of the median error of predicting 0, where least squares "
-        f"leaves none; with a single shot, never seen in training, {single.min():.2g} to "
-        f"{single.max():.2g}, where it leaves {least:.2g}; {lost} runs diverged and are left out."
+        f"Excess risk of the trained stacks over that of the Bayes rule: {listed}; their d is "
+        f"{task.d}, the noise {task.noise_std:g}."
     )
 
 
@@ -156,16 +150,21 @@ def _draw_shared(ax, dataset, config):
 
 
 def _draw_trained(ax, dataset, config):
-    """Filled: a demonstration alone; open: two of many in a prompt; dotted: half as long."""
-    names = [key for key in TRAINED if key[0] in config.trained_kinds]
-    for i, (kind, mode, halved) in enumerate(names):
-        case = f"trained: {kind}{halved}" if halved or mode == "together" else alone(kind)
-        change = disparity(dataset, case, reading="prediction", mode=mode)
-        look = {"ls": ":"} if halved else {"mfc": "white"} if mode == "together" else {}
-        text, offset = TRAINED[kind, mode, halved]
-        layer_lines.draw(ax, change, text, METHODS[kind], (i - 3) / 2, offset, **look)
-    layer_lines.finish(ax, config.trained_depth, config.factor, room=3)
-    ax.set_title("trained: linear, alone")
+    """Filled: a demonstration alone; open: two of many in a prompt."""
+    kinds = [kind for kind, _ in config.models]
+    cases = {
+        (kind, mode): alone(kind) if mode == "alone" else kind
+        for kind, mode in TRAINED
+        if not kind.endswith(QUERY_A_KEY)
+    }
+    cases = {key: case for key, case in cases.items() if case in kinds}
+    for i, ((kind, mode), case) in enumerate(cases.items()):
+        change = disparity(dataset, f"trained: {case}", reading="prediction", mode=mode)
+        look = {"mfc": "white"} if mode == "together" else {}
+        text, offset = TRAINED[kind, mode]
+        layer_lines.draw(ax, change, text, METHODS[kind], (i - 1) / 2, offset, **look)
+    layer_lines.finish(ax, len(dataset.trained_layer), config.factor, room=3)
+    ax.set_title("trained")
 
 
 def _cases(config):

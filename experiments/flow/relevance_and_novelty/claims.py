@@ -32,14 +32,16 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     for learner in names(dataset):
         of, name = dataset.sel(learner=learner).transpose("run", ...), slug(learner)
         for reading in READINGS:
+            if (learner, reading) == (BAYES, "flow"):
+                continue
             numbers[f"{name}_{reading.replace(' ', '_')}"] = of.rise.sel(reading=reading).values
-        ahead = (of.r2.sel(form="product") - of.r2.sel(form="sum")).sel(reading="flow")
-        numbers[f"{name}_product"] = worst(ahead, lambda runs: -runs.mean())
         single = [name for name in of.predictor.values if name.startswith("single")]
         ahead = of.between.sel(predictor="similarity") - of.between.sel(predictor=single)
         numbers[f"{name}_beyond"] = worst(ahead, lambda runs: -runs.mean())
         numbers[f"{name}_single"] = of.single.values
         if learner != BAYES:
+            ahead = (of.r2.sel(form="product") - of.r2.sel(form="sum")).sel(reading="flow")
+            numbers[f"{name}_product"] = worst(ahead, lambda runs: -runs.mean())
             numbers[f"{name}_alike"] = alike(dataset, learner)
         if ratios[learner] > most:  # what is far from trained judges nobody
             numbers |= {id: None for id in numbers if id.startswith(f"{name}_")}
