@@ -21,6 +21,7 @@ EXPERIMENTS = (
     "flow.width_and_ratio",
     "flow.grads",
     "flow.relevance_and_novelty",
+    "flow.offline_encoding",
     "clipping.clipping_curves",
     "clipping.condition_numbers",
     "clipping.clipping_search",

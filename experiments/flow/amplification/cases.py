@@ -103,11 +103,8 @@ def as_read(spec):
 
 def before_and_after(spec, runs, seed):  # -> Params [R, 2, ...]
     """New weights of the Spec and the trained ones."""
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**21), len(runs))
+    count = len(jax.tree.leaves(runs)[0])
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**21), count)
     fresh = jax.vmap(partial(init, spec))(keys)
-    pairs_of = jax.tree.map(lambda *both: jnp.stack(both, axis=1), fresh, _arrays(runs))
-    return jax.tree.map(lambda leaf: leaf.astype(float), pairs_of)
-
-
-def _arrays(tree):
-    return jax.tree.map(jnp.asarray, tree)
+    both = jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), fresh, runs)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, float), both)

@@ -99,7 +99,7 @@ TIERS = {
         trained_runs=2,
         trained_pairs=8,
     ),
-    "laptop": Config(_models("laptop", "linear", "softmax")),
+    "laptop": Config(_models("laptop", "linear", "softmax", "MLP")),
     "gpu": Config(
         _models("gpu", *TRAINED),
         widths=(2, 8, 32),

@@ -14,7 +14,7 @@ READINGS = {
     "no label": ("posterior correlation", "posterior variance"),
 }
 SINGLES = ("distance", "similarity", "flow", "surprise", "variance")  # predictors of one factor
-NAMES = ("linear attention", "softmax attention")
+NAMES = ("linear attention", "softmax attention", "transformer")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Config:
 
 
 TIERS = {
-    "smoke": Config(named("smoke", NAMES), prompts=200, runs=2, classes=2),
+    "smoke": Config(named("smoke", NAMES[:2]), prompts=200, runs=2, classes=2),
     "laptop": Config(named("laptop", NAMES)),
     "paper": Config(named("laptop", NAMES), prompts=100_000, classes=6),
 }

@@ -45,6 +45,7 @@ def appendix(dataset):
         kept = {id: label for id, label in rows.items() if id in samples(dataset)}
         judged_panel.rows(ax, statements(config), samples(dataset), kept, (-0.25, 1.05))
         ax.set(title=learner)
+    axes[-1].set(xlabel="rank correlation or difference")
     return figure
 
 

@@ -14,6 +14,9 @@ WHAT = {  # reading: in words
 }
 
 
+LATER = {"transformer": "added as its weights came, after a look at the other learners"}
+
+
 def statements(config) -> tuple[Statement, ...]:
     learners = ("Bayes rule", *(name for name, _ in config.models))
     return (
@@ -37,6 +40,7 @@ def slug(learner: str) -> str:
 def _about_learner(config, learner):
     name, trained = slug(learner), learner != "Bayes rule"
     who = f"trained {learner}" if trained else f"the {learner}"
+    later = LATER.get(learner, "")
     for reading, words in WHAT.items():
         if reading == "flow" and not trained:
             continue  # a theorem: docs/theory, "What a demonstration is worth to the Bayes rule"
@@ -47,6 +51,7 @@ def _about_learner(config, learner):
             "the lesser rank correlation of the mean gain with the one factor, within classes of "
             "the other,",
             at_least=config.rises,
+            revision=later,
             note=EXPECTED + SHORTER * trained,
         )
     yield Statement(
@@ -57,6 +62,7 @@ def _about_learner(config, learner):
         "the share of the variance of the gains' ranks between the classes of both, less that "
         "between as many classes of the best single predictor,",
         at_least=0,
+        revision=later,
         note="single: distance, similarity, flow, surprise, posterior variance",
     )
     yield Statement(
@@ -65,6 +71,7 @@ def _about_learner(config, learner):
         f"Flow times surprise predicts what a single demonstration takes off the error of {who}",
         "the rank correlation with the actual gain",
         at_least=config.predicts,
+        revision=later,
     )
     if trained:
         yield Statement(
@@ -74,6 +81,7 @@ def _about_learner(config, learner):
             "R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r), of gains as "
             "they are or as roots, whichever is less,",
             at_least=0,
+            revision=later,
         )
         yield Statement(
             f"{name}_alike",
@@ -82,4 +90,5 @@ def _about_learner(config, learner):
             "rule",
             "the correlation of both maps of mean gains over the cells",
             at_least=config.alike,
+            revision=later,
         )

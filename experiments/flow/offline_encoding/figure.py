@@ -1,0 +1,73 @@
+"""What encoded flows cost, and how well they select, beside flows made online."""
+
+import numpy as np
+
+from experiments.flow.offline_encoding.claims import samples
+from experiments.flow.offline_encoding.statements import statements
+from lsa_lab import results
+from lsa_lab.harness import judged_panel, style
+
+ROWS = {
+    "operations": "operations: Eq. 2 / online",
+    "operations_all": "all layers, encoded / online",
+    "time": "time: Eq. 2 / online",
+    "time_all": "all layers, encoded / online",
+    "ranks_one_layer": "ranks as flows together: Eq. 2",
+    "ranks_depth": "all layers, alone",
+    "risk": "risk: Eq. 2 / flows together",
+    "risk_depth": "all layers, alone / Eq. 2",
+    "random": "Eq. 2 / random",
+    "similarity": "Eq. 2 / similarity",
+}
+
+
+def plot(dataset):
+    config = results.config_of(dataset)
+    figure, axes = style.stacked(6.75, (2.6,), ((0.8, 0.8, 1.2),))
+    _draw_costs(axes[0], dataset)
+    _draw_risks(axes[1], dataset)
+    judged_panel.rows(axes[2], statements(config), samples(dataset), ROWS, (0.0, 1.6))
+    axes[2].set(xlabel="ratio or rank correlation", title="what is judged")
+    return figure
+
+
+def caption(dataset) -> str:
+    config, numbers = results.config_of(dataset), samples(dataset)
+    ways = dataset.way.values.tolist()
+    times = [np.exp(np.log(numbers[f"time{end}"]).mean()) for end in ("", "_all")]
+    kept = ", ".join(
+        f"{int(size)} ({way})" for way, size in zip(ways, dataset.kept.values, strict=True)
+    )
+    hand = ", ".join(
+        f"{float(of_way.by_hand):.0f} ({way})"
+        for way, of_way in ((way, dataset.sel(way=way)) for way in ways[:2])
+    )
+    return (
+        f"Eq. 2 on an encoded pool takes {numbers['operations']:.0%} of the operations of the last "
+        f"layer's flows made online, those flows encoded {numbers['operations_all']:.0%}; in time "
+        f"{times[0]:.0%} and {times[1]:.0%}. "
+        "a: operations of one query by the compiler; crosses: by hand "
+        f"({hand}). b: excess risk of what is selected, means over runs, 95 % intervals. "
+        f"c: {judged_panel.KEY}. Numbers kept: {kept}. Trained linear attention, d = "
+        f"{config.model.task.d}; {config.shots} of {config.pool} demonstrations are selected; "
+        f"costs of {config.large}; {config.runs} runs of {config.pools} pools, {config.queries} "
+        "queries each."
+    )
+
+
+def _draw_costs(ax, dataset):
+    x = np.arange(dataset.sizes["way"])
+    ax.bar(x, dataset.operations, 0.6, color=style.COLOURS[0])
+    ax.plot(x, dataset.by_hand, "x", color=style.BLACK, ms=6)
+    ax.set_xticks(x, [way.replace(", ", ",\n") for way in dataset.way.values], fontsize=7)
+    ax.set(yscale="log", ylabel="operations of a query", title="cost")
+
+
+def _draw_risks(ax, dataset):
+    x = np.arange(dataset.sizes["rule"])
+    errors = dataset.error.transpose("run", "rule").values
+    style.mean_points(ax, x, errors, ls="none", marker="o", color=style.COLOURS[0], capsize=2)
+    ax.set_xticks(
+        x, dataset.rule.values, rotation=40, ha="right", rotation_mode="anchor", fontsize=7
+    )
+    ax.set(ylabel="excess risk", ylim=(0, None), title="what is selected")
