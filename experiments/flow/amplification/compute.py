@@ -85,7 +85,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "mode": list(pairs.MODES),
             "reading": list(pairs.READINGS),
             "layer": np.arange(config.depth) + 1,
-            "kind": list(config.trained_kinds),
+            "kind": [kind for kind, _ in config.models],
             "stage": ["untrained", "trained"],
             "trained_layer": np.arange(after["median"].shape[-1]) + 1,
         },

@@ -74,10 +74,6 @@ class Config:
             checks.between(self, name, 0, 1)
         checks.seed(self, "seed")
 
-    @property
-    def trained_kinds(self) -> tuple[str, ...]:
-        return tuple(kind for kind, _ in self.models)
-
 
 def _models(tier: str, *kinds: str) -> Named:
     return tuple((kind, MODELS[tier][TRAINED[kind]]) for kind in kinds)

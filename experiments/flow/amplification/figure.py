@@ -64,8 +64,9 @@ def appendix(dataset):
 
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), samples(dataset)
-    ends = {s.id: np.median(numbers[f"{s.id}_disparity"]) for s in stacks(config)}
-    softmax = max(ends[s.id] for s in stacks(config) if s.id.endswith(("_random", "_tied")))
+    judged = [s.id for s in stacks(config) if numbers[f"{s.id}_disparity"] is not None]
+    ends = {id: np.median(numbers[f"{id}_disparity"]) for id in judged}
+    softmax = max(ends[id] for id in judged if id.endswith(("_random", "_tied")))
     shared = " and ".join(
         f"{ends[f'{kind}_shared']:.2f} ({kind})"
         for kind in ("linear", "softmax")

@@ -125,13 +125,14 @@ def _constructed(config):
 
 
 def _trained(config):
-    for kind in config.trained_kinds:
+    kinds = [kind for kind, _ in config.models]
+    for kind in kinds:
         if kind.endswith(QUERY_A_KEY):
             continue
         what, label = f"Trained {KINDS[kind]} stacks", f"trained {LABELS[kind]}"
         rest = {"reading": "prediction", "redrawn": NEAR_RIDGE}
         note = "near ridge regression on prompts of the length in training, as the caption tells"
-        if alone(kind) in config.trained_kinds:
+        if alone(kind) in kinds:
             yield Stack(
                 f"{kind}_trained",
                 f"{label}, alone",

@@ -9,6 +9,7 @@ from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 from lsa_lab.harness.marks import direct_label
 
+THEOREM = 'docs/theory, "What a demonstration is worth to the Bayes rule"'
 ROWS = {
     "similarity": "similarity, surprise",
     "flow": "flow, surprise",
@@ -68,8 +69,8 @@ def caption(dataset) -> str:
         f"d: share of the variance of the gains' ranks between {config.classes**2} classes; to the "
         f"{last} similarity and surprise tell {pair:.0%}, the distance to the query "
         f"{distance:.0%}. e: {judged_panel.KEY}. Appendix: the other learners. Gains in maps "
-        'are expected ones, given all that the prompt shows (docs/theory, "What a demonstration is '
-        'worth to the Bayes rule"). Excess risk over that of the Bayes rule: '
+        f"are expected ones, given all that the prompt shows ({THEOREM}). Excess risk over that of "
+        "the Bayes rule: "
         f"{ratios}. d = {task.d}, the last of {max(task.lengths)} demonstrations, noise "
         f"{task.noise_std:g}; {config.runs} runs of {config.prompts} prompts."
     )
