@@ -25,7 +25,7 @@ class Config:
     pools: int = 32  # of each run
     shots: int = 20  # demonstrations that are selected: as many as in training
     runs: int = 9  # each with a seed of the training of its own
-    large: int = 256  # demonstrations of the pool in which costs are counted
+    large: int = 4096  # demonstrations of the pool in which costs are counted
     repeats: int = 15  # of a measurement of time
     seed: int = 0
     # Criteria.

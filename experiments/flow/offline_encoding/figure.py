@@ -59,7 +59,9 @@ def _draw_costs(ax, dataset):
     x = np.arange(dataset.sizes["way"])
     ax.bar(x, dataset.operations, 0.6, color=style.COLOURS[0])
     ax.plot(x, dataset.by_hand, "x", color=style.BLACK, ms=6)
-    ax.set_xticks(x, [way.replace(", ", ",\n") for way in dataset.way.values], fontsize=7)
+    ax.set_xticks(
+        x, dataset.way.values, rotation=40, ha="right", rotation_mode="anchor", fontsize=7
+    )
     ax.set(yscale="log", ylabel="operations of a query", title="cost")
 
 
@@ -70,4 +72,4 @@ def _draw_risks(ax, dataset):
     ax.set_xticks(
         x, dataset.rule.values, rotation=40, ha="right", rotation_mode="anchor", fontsize=7
     )
-    ax.set(ylabel="excess risk", ylim=(0, None), title="what is selected")
+    ax.set(ylabel="excess risk", ylim=(0, None), title="selected")
