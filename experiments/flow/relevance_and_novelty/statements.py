@@ -29,6 +29,7 @@ def statements(config) -> tuple[Statement, ...]:
             "classes of the other,",
             at_most=config.predicts,
             note="the control",
+            revision="of the transformer, it was of softmax attention alone",
         ),
     )
 
