@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from experiments.flow.amplification.stacks import QUERY_A_KEY
 from experiments.flow.amplification.statements import statements as statements
 from experiments.models.named import MODELS, Named
 from lsa_lab.harness import checks
@@ -11,7 +10,6 @@ KINDS = ("linear", "softmax", "norm", "MLP")  # "norm" has softmax, "MLP" a norm
 TRAINED = {  # kind: the shared model, of those that are near ridge regression
     "linear": "linear attention",
     "softmax": "softmax attention",
-    f"softmax{QUERY_A_KEY}": "query a key",
     "MLP": "transformer",
 }
 
