@@ -3,11 +3,11 @@
 import numpy as np
 
 from experiments.flow.width_and_ratio.config import TRAINED
-from experiments.flow.width_and_ratio.statements import KINDS
+from experiments.flow.width_and_ratio.statements import KINDS, RELATIVE
 from lsa_lab import results
 
 
-def widths(dataset, kind, stage="trained") -> np.ndarray:  # [W]
+def widths(dataset, kind) -> np.ndarray:  # [W]
     return dataset["trained_width" if kind == TRAINED else "width"].values
 
 
@@ -35,9 +35,11 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         lead, disparity = growths(dataset, kind)
         doublings = np.log2(widths(dataset, kind))
         centred = doublings - doublings.mean()
-        numbers[f"{name}_lead"] = lead[:, -1] - lead[:, 0]
-        numbers[f"{name}_disparity"] = np.exp(disparity[:, -1] - disparity[:, 0])
-        numbers[f"{name}_same"] = disparity @ centred / (centred @ centred)
+        if name in RELATIVE:
+            lead = np.log(np.maximum(lead, 1e-3))
+        of_lead, of_disparity = (rows @ centred / (centred @ centred) for rows in (lead, disparity))
+        numbers |= {f"{name}_lead": of_lead, f"{name}_disparity": of_disparity}
+        numbers[f"{name}_same"] = of_disparity
     if risk_ratios(dataset).max() > most:  # what is far from trained judges nobody
         numbers |= {id: None for id in numbers if id.startswith("trained")}
     return numbers

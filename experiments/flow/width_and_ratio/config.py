@@ -37,8 +37,8 @@ class Config:
     trained_pairs: int = 256  # two of the demonstrations of as many prompts, for each seed
     seed: int = 0
     # Criteria.
-    clear: float = 0.1  # a median log ratio that is larger by this is more amplification
-    factor: float = 1.1  # a growth of the disparity that is larger by this is
+    clear: float = 0.1  # a lead that changes by this with a doubling of the width is wider
+    factor: float = 1.1  # a growth of the disparity that is larger by this is more
     same: float = 0.1  # a growth whose logarithm changes by less with a doubling is the same
     trained: float = 1.5  # the excess risk over that of ridge regression, at most
 

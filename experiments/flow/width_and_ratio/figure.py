@@ -14,27 +14,29 @@ LABELS = {
     "softmax": "random softmax, stream",
     "trained": "trained linear, slots",
 }
-SHORT = {"lead": "lead", "disparity": "disparity, ratio", "same": "slope"}
+SHORT = {
+    "linear": "linear, slots",
+    "covariates": "linear, cov.",
+    "softmax": "softmax",
+    "trained": "trained linear",
+}
+OFFSETS = {"linear": -6, "covariates": 4, "softmax": -6, "trained": 5}
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.stacked(6.75, (2.3, 2.5), ((1, 1), (1, 1)))
+    figure, axes = style.stacked(6.75, (2.3, 1.7), ((1, 1), (1, 1)))
     for ax, which in zip(axes, (0, 1), strict=False):
         _draw(ax, dataset, which)
     axes[0].set(ylabel="change of the log ratio", title="the lead")
     axes[1].set(ylabel="log growth of |log ratio|", title="the disparity")
     judged, numbers = statements(config), samples(dataset)
-    rows = {
-        f"{name}_{what}": f"{label}: {SHORT[what]}"
-        for what in ("lead", "same")
-        for name, label in LABELS.items()
-    }
-    judged_panel.rows(axes[2], judged, numbers, rows, (-3, 3))
-    axes[2].set(xlabel="difference, or slope for a doubling", title="lead and slope")
-    rows = {f"{name}_disparity": label for name, label in LABELS.items()}
-    judged_panel.rows(axes[3], judged, numbers, rows, (0, 3))
-    axes[3].set(xlabel="growth, widest over narrowest", title="disparity")
+    for ax, what in zip(axes[2:], ("lead", "same"), strict=True):
+        rows = {f"{name}_{what}": label for name, label in LABELS.items()}
+        judged_panel.rows(ax, judged, numbers, rows, (-0.3, 0.3))
+        ax.set(xlabel="slope for a doubling of the width")
+    axes[2].set(title="wider lead?")
+    axes[3].set(title="same disparity?")
     return figure
 
 
@@ -54,7 +56,8 @@ def caption(dataset) -> str:
         f"{changes['linear']} (random linear), {changes['softmax']} (random softmax), "
         f"{changes['trained']} (trained). "
         "a, b: medians over runs, 95 % intervals; the larger flow of layer 1 on top in a, no "
-        f"orientation in b. c, d: {judged_panel.KEY}. Random stacks: gain {config.gain:g}, "
+        f"orientation in b. c, d: {judged_panel.KEY}; c: in random linear "
+        f"stacks of the lead's logarithm. Random stacks: gain {config.gain:g}, "
         f"{config.depth} layers, each demonstration alone, flows to the query's token; trained: "
         f"{config.trained_depth} layers, two of {config.shots} in a prompt, flows to the "
         f"prediction, excess risk over that of the Bayes rule {ratios}. d = {config.d} "
@@ -69,7 +72,7 @@ def _draw(ax, dataset, which):
         x, runs = widths(dataset, kind), growths(dataset, kind)[which]
         style.median_points(ax, x, runs, capsize=2, elinewidth=0.8, ms=4, lw=0.8, **look)
         middle = float(np.median(runs[:, -1]))
-        direct_label(ax, x[-1], middle, LABELS[name].split(",")[0], look["color"], (4, 2))
+        direct_label(ax, x[-1], middle, SHORT[name], look["color"], (4, OFFSETS[name]))
     ax.axhline(0, color="grey", lw=0.8)
     ticks = sorted({*dataset.width.values, *dataset.trained_width.values})
     style.log_axes(ax, x=True, ticks=ticks)
