@@ -35,10 +35,10 @@ def programs(params, pool, query_token):
 
 def measure(params, pool, query_token, repeats):
     """Operations [ways], processor seconds of a query [repeats, ways], numbers kept [ways]."""
-    made = programs(params, pool, query_token)
-    flops = [program.cost_analysis()["flops"] for program, _, _ in made.values()]
-    seconds = [[_seconds(*call[:2]) for call in made.values()] for _ in range(repeats + 1)]
-    return np.array(flops), np.array(seconds[1:]), np.array([size for *_, size in made.values()])
+    by_way = programs(params, pool, query_token)
+    flops = [program.cost_analysis()["flops"] for program, _, _ in by_way.values()]
+    seconds = [[_seconds(*call[:2]) for call in by_way.values()] for _ in range(repeats + 1)]
+    return np.array(flops), np.array(seconds[1:]), np.array([size for *_, size in by_way.values()])
 
 
 def _seconds(program, arguments):

@@ -25,8 +25,8 @@ def plot(dataset):
     config = results.config_of(dataset)
     figure, axes = style.stacked(6.75, (2.2, 2.9), ((1, 1, 1), (1, 1)))
     last = names(dataset)[-1]
-    shown = ((BAYES, "flow"), (last, "flow"), (last, "similarity"))
-    for ax, (learner, reading) in zip(axes, shown, strict=False):
+    panels = ((BAYES, "flow"), (last, "flow"), (last, "similarity"))
+    for ax, (learner, reading) in zip(axes, panels, strict=False):
         _draw_map(ax, dataset, learner, reading)
     _draw_shares(axes[3], dataset)
     rows = {f"{slug(last)}_{row}": label for row, label in ROWS.items()}
