@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from experiments.models.regression import dense
 from experiments.models.specs import Architecture, Classes, Spec, Task, Training
 
-# Merged linear attention; softmax attention and nothing else, the same with a causal mask; softmax
-# attention with norms and MLPs.
-REGRESSION = ("linear attention", "softmax attention", "causal attention", "transformer")
+# Merged linear attention; softmax attention and nothing else; the same with norms and MLPs.
+REGRESSION = ("linear attention", "softmax attention", "transformer")
 
 Named = tuple[tuple[str, Spec], ...]  # as a config holds them; dict(...) finds one by its name
 
@@ -68,12 +67,11 @@ def _regression(d, n, width, heads, mlp_width, depth, seeds, steps, **rest) -> d
     def recipe(steps, **more):
         return dict(batch=64, learning_rate=0.003, seeds=seeds, steps=steps) | rest | more
 
-    linear, softmax, causal, deep = steps
+    linear, softmax, deep = steps
     own_units = recipe(linear, learning_rate=0.005, clip=0.1, beta_2=0.99, batch=128) | rest
     wide = dict(heads=heads, key_width=width // heads, width=width, init_scale=0.5, noise_std=0.5)
     specs = [dense("linear", d, n, depth, noise_std=0.5, own_units=True, training=own_units)]
-    for keys, steps in {"demonstrations": softmax, "causal": causal}.items():
-        specs.append(dense("softmax", d, n, depth, **wide, keys=keys, training=recipe(steps)))
+    specs.append(dense("softmax", d, n, depth, **wide, training=recipe(softmax)))
     more = dict(norm=True, mlp_width=mlp_width, training=recipe(deep, checkpoints=5))
     specs.append(dense("softmax", d, n, depth, **wide, **more))
     return dict(zip(REGRESSION, specs, strict=True))
@@ -102,7 +100,7 @@ def _smoke() -> dict[str, Spec]:
         "depth 5": _sparse(five, **tiny),
         "polynomial": _sparse(three, **tiny | _POLYNOMIAL),
         "softmax": _sparse(three, kernel="softmax", key_width=2, **tiny),
-        **_regression(2, 4, 4, 2, 4, 2, 2, (5, 5, 5, 5), batch=4),
+        **_regression(2, 4, 4, 2, 4, 2, 2, (5, 5, 5), batch=4),
         "classes": _classes(d=2, lengths=(2, 4), width=4, depth=2, steps=4, batch=4, seeds=2),
     }
 
@@ -124,7 +122,7 @@ def _laptop() -> dict[str, Spec]:
         "more scratch": _sparse((all4,), scratch=8),
         "long training": _sparse((all4,), steps=120_000),
         "softmax": _sparse((single, all4), kernel="softmax", key_width=9, **slow),
-        **_regression(8, 20, 32, 4, 64, 4, 9, (20_000, 20_000, 50_000, 30_000)),
+        **_regression(8, 20, 32, 4, 64, 4, 9, (20_000, 20_000, 30_000)),
         "classes": _classes(),
     }
 
@@ -143,7 +141,7 @@ def _gpu() -> dict[str, Spec]:
     models["dense"] = _sparse(all8, **_DENSE, **sizes)
     models["softmax"] = _sparse(all8, sparsity=4, kernel="softmax", **sizes)
     long = dict(batch=256, learning_rate=0.001)
-    models |= _regression(16, 40, 256, 8, 1024, 6, 9, (100_000, 200_000, 400_000, 200_000), **long)
+    models |= _regression(16, 40, 256, 8, 1024, 6, 9, (100_000, 200_000, 200_000), **long)
     models["classes"] = _classes(d=8, lengths=(5, 10, 40), width=64, steps=100_000, batch=256)
     return models
 
