@@ -163,12 +163,13 @@ class Spec:
 
 
 def restored(saved: SimpleNamespace) -> Spec:
-    """The Spec that a result was computed from, out of ``results.config_of`` its Dataset."""
+    """The Spec that a result was computed from, out of ``results.config_of`` its Dataset; a Spec
+    itself is restored to an equal one."""
 
     def frozen(value):
         return tuple(map(frozen, value)) if isinstance(value, list) else value
 
-    task = Classes if hasattr(saved.task, "labels") else Task
+    task = Classes if "labels" in vars(saved.task) else Task
     groups = {"task": task, "architecture": Architecture, "training": Training}
     fields = {group: vars(getattr(saved, group)).items() for group in groups}
     return Spec(

@@ -239,7 +239,7 @@ def test_a_spec_is_saved_whole_and_restored(tmp_path):
     for spec in (*named.MODELS["gpu"].values(), MERGED, classes):
         file = tmp_path / "result.nc"
         results.save(xr.Dataset({"x": 1.0}), file, config={"model": results.plain(spec)})
-        assert restored(results.config_of(results.load(file)).model) == spec
+        assert restored(results.config_of(results.load(file)).model) == spec == restored(spec)
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ def plot_judged(shares_ax, factors_ax, dataset, config):
     ticks = (-0.1, 0, 0.1, 1, 10)
     shares_ax.set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
     shares_ax.set(xlabel="change as a share of the risk", title="judged changes")
-    judged_panel.rows(factors_ax, bounds, judged, factors, np.log10((0.15, 2.5)))
-    ticks = (0.2, 0.5, 1, 2)
+    judged_panel.rows(factors_ax, bounds, judged, factors, np.log10((0.15, 60)))
+    ticks = (0.2, 1, 5, 20)
     factors_ax.set_xticks(np.log10(ticks), [f"{tick:g}" for tick in ticks])
     factors_ax.set(xlabel="ratio of risks or of factors", title="judged ratios")
 
