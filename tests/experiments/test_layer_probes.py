@@ -29,10 +29,10 @@ def preprocessing(mask, finished=True):
     return probing.Variant(models, np.array([finished]))
 
 
-def read(masks):
+def read(masks, config=CONFIG):
     """Risks of reader and read-out, R² and its control [4, L+1], of one run for each mask."""
     variants = {name: preprocessing(mask) for name, mask in masks.items()}
-    numbers = probing.readers(CONFIG, probing.Case(SPEC, variants, 0))[:, 0]
+    numbers = probing.readers(config, probing.Case(SPEC, variants, 0))[:, 0]
     return dict(zip(variants, numbers, strict=True))
 
 
@@ -44,9 +44,10 @@ def test_a_reader_finds_one_preprocessed_covariate_for_each_head_of_layer_one():
 
 
 def test_what_is_read_is_scored_in_the_units_of_the_labels():
-    reader, own = read({"full": [[1, 1], [1, 1]]})["full"][:2]
-    batch = prompts_of(SPEC.task, CONFIG.seed, probing.FRESH, 4, 1024, 1)
-    zero = (batch.y_query[0, :512] ** 2).mean()
+    many = dataclasses.replace(CONFIG, prompts=4096)  # a reader of 512 fits a tenth of noise
+    reader, own = read({"full": [[1, 1], [1, 1]]}, many)["full"][:2]
+    batch = prompts_of(SPEC.task, CONFIG.seed, probing.FRESH, 4, 4096, 1)
+    zero = (batch.y_query[0] ** 2).mean()
     assert own == pytest.approx(zero, rel=1e-9)  # nothing is written to the label slot
     assert reader[0] == pytest.approx(zero, rel=0.05)
     assert reader[1] < 0.7 * zero

@@ -39,7 +39,8 @@ def appendix(dataset):
     figure, axes = style.figure(6.75, 3.2, (1, 2), first="g")
     for ax, part in zip(axes, PARTS, strict=True):
         end_curves(ax, dataset, part)
-    axes[0].legend(ncols=2, loc="upper left")
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, ncols=len(names), loc="outside lower center")
     return figure
 
 

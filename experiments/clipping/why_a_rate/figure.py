@@ -26,7 +26,6 @@ AGREEMENT |= {"search_repeats": "a second search", "rate_varies": "share of othe
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.3, 2.5, 1.7), ((1, 1), (1, 1), (1,)))
-    hoped(axes[0], dataset)
     plot_matrices(axes[2], dataset)
     panels = (
         (axes[0], GAINS | MORE, (-0.06, 0.09), None, "gain / risk", "gain by the best edit"),
@@ -61,6 +60,7 @@ def plot(dataset):
             ax.set_xscale("symlog", linthresh=linear)
         judged_panel.rows(ax, bounds, judged, labels, span)
         ax.set(xlabel=words, title=title)
+    hoped(axes[0], dataset)
     for i, ticks in ((0, (-0.05, 0, 0.05)), (3, (-0.1, 0, 0.1, 1)), (4, (-0.01, 0, 0.01, 0.1, 1))):
         axes[i].set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
     return figure
@@ -74,8 +74,8 @@ def hoped(ax, dataset):
     y, ends = np.arange(len(CONDITIONS)) - 0.25, style.mean_ends(runs)
     ax.plot(ends, [y, y], color="grey", lw=0.8)
     ax.plot(runs.mean(0), y, "s", color="grey")
-    place = float(np.nanmax([runs.mean(0)[0], ends[1][0]])), y[0]
-    direct_label(ax, *place, "when chosen", "dimgrey", (4, 0))
+    end = min(float(np.nanmax([runs.mean(0)[0], ends[1][0]])), max(ax.get_xlim()))
+    direct_label(ax, end, y[0], "when chosen", "dimgrey", (4, 0))
 
 
 def side_by_side(count, places):

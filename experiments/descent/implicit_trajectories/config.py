@@ -24,7 +24,7 @@ class Config:
     """Trained linear and softmax layers beside the steps of five algorithms fitted to them."""
 
     linear: Spec = LINEAR  # reads prompts in units of their own, and so do steps
-    softmax: Spec = SOFTMAX
+    softmax: Spec = SOFTMAX  # the trained softmax attention
     fitting_steps: int = 300  # that fit the parameters of each algorithm
     fitting_prompts: int = 2048  # of each run, its own
     fitting_batch: int = 64  # prompts in one of these steps

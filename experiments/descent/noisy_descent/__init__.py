@@ -1,1 +1,1 @@
-"""Is the noise of implicit updates Gaussian, and does descent with such noise test alike?"""
+"""Is the noise of implicit updates Gaussian, and does descent with it test alike?"""

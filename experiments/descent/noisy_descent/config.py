@@ -45,8 +45,8 @@ SOFTMAX = softmax("laptop")
 class Config:
     """The spread of updates over prompts of one task, and descent with noise of its size."""
 
-    linear: Spec = LINEAR
-    softmax: Spec = SOFTMAX
+    linear: Spec = LINEAR  # the trained linear stacks
+    softmax: Spec = SOFTMAX  # the trained softmax attention
     shots: tuple[int, ...] = (10, 20, 40, 80)  # in the test of the linear stack
     tasks: int = 24  # of each run, its own
     prompts: int = 256  # of each task

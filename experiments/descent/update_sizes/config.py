@@ -31,8 +31,8 @@ SOFTMAX = dict(named("laptop"))["softmax attention"]
 class Config:
     """Updates of trained layers by the number of demonstrations that they read."""
 
-    softmax: Spec = SOFTMAX
-    linear: Spec = LINEAR
+    softmax: Spec = SOFTMAX  # the trained softmax attention
+    linear: Spec = LINEAR  # the trained linear stacks
     factors: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)  # shots in the test over in training
     rate: float = 0.5  # at which W_V of one layer is clipped
     prompts: int = 512  # of each run, its own

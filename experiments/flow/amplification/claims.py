@@ -17,7 +17,7 @@ def runs_of(dataset, name, case, mode="alone", reading="token"):  # -> [R, ...]
 
 
 def risk_ratios(dataset):  # {kind: []}
-    """Of trained stacks, the excess risk over that of the Bayes rule."""
+    """The excess risk of trained stacks over that of the Bayes rule."""
     ratios = dataset.risk.mean("trained_run") / dataset.least_risk.mean("trained_run")
     return dict(zip(dataset.kind.values.tolist(), ratios.values.tolist(), strict=True))
 

@@ -1,1 +1,1 @@
-"""Demonstrations encoded once for all queries: what does it save, and what does it lose?"""
+"""What do demonstrations encoded once for all queries save, and what do they lose?"""

@@ -43,8 +43,8 @@ def caption(dataset) -> str:
         for way, of_way in ((way, dataset.sel(way=way)) for way in ways[:2])
     )
     return (
-        f"Eq. 2 on an encoded pool takes {numbers['operations']:.0%} of the operations of the last "
-        f"layer's flows made online, those flows encoded {numbers['operations_all']:.0%}; in time "
+        f"A1's formula on an encoded pool takes {numbers['operations']:.0%} of the operations of "
+        f"the last layer's flows made online, those encoded {numbers['operations_all']:.0%}; in time "
         f"{times[0]:.0%} and {times[1]:.0%}. "
         "a: operations of one query by the compiler; crosses: by hand "
         f"({hand}). b: excess risk of what is selected, means over runs, 95 % intervals. "

@@ -1,1 +1,1 @@
-"""Beside the others in a prompt, does a demonstration help by its relevance times its novelty?"""
+"""Is a demonstration's help its relevance times its novelty beside others?"""

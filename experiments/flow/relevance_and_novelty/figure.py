@@ -99,5 +99,5 @@ def _draw_shares(ax, dataset):
         direct_label(ax, 3.5, 0.95 - 0.09 * i, learner, look["color"], (0, 0))
     labels = ["similarity,\nsurprise", "flow,\nsurprise", "no label"]
     labels += [name.removeprefix("single: ") for name in predictors[3:]]
-    ax.set_xticks(x, labels, rotation=45, ha="right", rotation_mode="anchor", fontsize=7)
+    ax.set_xticks(x, labels, rotation=90, fontsize=7)
     ax.set(ylabel="share between classes", ylim=(0, 1), title="what tells the gain")

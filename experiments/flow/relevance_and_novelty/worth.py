@@ -12,7 +12,7 @@ def without_last(prompt: Prompt) -> Prompt:
 
 
 def factors(prompt: Prompt, noise_var: float) -> dict[str, Array]:  # {name: []}
-    """Of the Bayes rule for w ~ N(0, I), Σ the posterior covariance given the others.
+    """The Bayes rule for w ~ N(0, I), Σ the posterior covariance given the others.
 
     Its answer moves by flow times surprise, x_queryᵀΣx/(xᵀΣx + σ²) times y - ŷ(x).
     """

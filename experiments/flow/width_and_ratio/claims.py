@@ -12,7 +12,7 @@ def widths(dataset, kind) -> np.ndarray:  # [W]
 
 
 def growths(dataset, kind, stage="trained"):  # -> [R, W] x 2
-    """From the first layer to the last: the change of the median log ratio, and the logarithm of
+    """What changes from the first layer to the last: the median log ratio, and the logarithm of
     the growth of the median |log ratio|."""
     if kind == TRAINED:
         axes = ("seed", "trained_width", "trained_layer")
@@ -25,7 +25,7 @@ def growths(dataset, kind, stage="trained"):  # -> [R, W] x 2
 
 
 def risk_ratios(dataset) -> np.ndarray:  # [W]
-    """Of trained stacks, the excess risk over that of ridge regression."""
+    """The excess risk of trained stacks over that of ridge regression."""
     return (dataset.risk.mean("seed") / dataset.ridge.mean("seed")).values
 
 

@@ -27,12 +27,12 @@ class Config:
     runs: int = 32  # each with its own random weights
     pairs: int = 64  # of demonstrations, for each run
     # Trained stacks.
-    trained_d: int = 3
+    trained_d: int = 3  # covariates of trained stacks
     scratch: tuple[int, ...] = (0, 4, 12)  # empty slots beside d + 1 others
     shots: int = 12  # demonstrations in a prompt
-    trained_depth: int = 3
-    noise_std: float = 0.5
-    steps: int = 5000
+    trained_depth: int = 3  # layers of trained stacks
+    noise_std: float = 0.5  # of the labels in training
+    steps: int = 5000  # of the training
     seeds: int = 9  # trainings at each width
     trained_pairs: int = 256  # two of the demonstrations of as many prompts, for each seed
     seed: int = 0
@@ -64,7 +64,7 @@ class Config:
 
     @property
     def specs(self) -> dict[int, Spec]:  # {width: Spec}
-        """By the recipe that does not explode (experiments/models/named.py)."""
+        """Trained by the recipe that does not explode (experiments/models/named.py)."""
         recipe = dict(batch=64, learning_rate=0.005, clip=0.1, beta_2=0.99)
         recipe |= dict(steps=self.steps, seeds=self.seeds)
         sizes = (self.trained_d, self.shots, self.trained_depth)

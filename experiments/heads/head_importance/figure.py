@@ -59,7 +59,7 @@ def heads_of_their_own(ax, own, config):
             points(ax, x[kept], count[:, kept], mfc=face, ms=5, **look)
         if len(count):
             low = mean_interval(count[:, -1])[0] if i == 0 else count[:, -1].mean()
-            direct_label(ax, x[-1], low, name, look["color"], (6, 0) if i else (-2, -2))
+            direct_label(ax, x[-1], max(low, 0.9), name, look["color"], (6, 0) if i else (-2, -2))
     direct_label(ax, 1.35, h, "A4: all heads", "dimgrey", (2, 2))
     if depth > 1:
         direct_label(ax, 2, config.one_later, "A4: one head", "dimgrey", (0, 2))

@@ -1,1 +1,1 @@
-"""How many demonstrations should be the same for all queries, how many each query's own?"""
+"""How many demonstrations are best fixed for all queries, how many per query?"""

@@ -25,7 +25,7 @@ class Config:
     n: int = 20  # demonstrations of a prompt
     fixed: tuple[int, ...] = (0, 5, 10, 15, 20)  # how many of them are the same for all queries
     m: int = 256  # the pool
-    clusters: int = 4
+    clusters: int = 4  # of a pool
     separation: float = 2.0  # distance of each cluster's centre from 0
     noise_std: float = 0.5  # of the pool's labels
     depth: int = 16  # steps of the descent that answers, which a linear stack computes

@@ -50,7 +50,7 @@ def name_fixed(ax, at_noise, config):
     for name, offset in (("linear", (-6, 0)), ("descent", (0, -5))):
         y = min(float(error.sel(model=name, shots=end)), 1e48)  # the top of the panel
         direct_label(ax, end, y, name, style.METHOD[name]["color"], offset)
-    direct_label(ax, float(np.median(predicted(at_noise))), 1e46, unsafe, "dimgrey")
+    direct_label(ax, float(np.median(predicted(at_noise))), 1e27, unsafe, "dimgrey")
     zero = error_of_zero(config.d)
     direct_label(ax, max(config.shots), zero, "no demonstrations", "dimgrey", (-3, -0.1))
 

@@ -16,7 +16,7 @@ from experiments.matching.noisy_pools.config import (
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 
-SPAN = (0.05, 20.0)  # of errors relative to random subsets
+SPAN = (0.004, 20.0)  # of errors relative to random subsets
 SHARES = (0.0, 6.0)  # of outliers among the chosen over their share in the pool
 
 
@@ -30,6 +30,8 @@ def plot(dataset):
     name_kinds(axes[0])
     judged_errors(axes[3], dataset)
     judged_rest(axes[4], dataset)
+    handles, names = axes[2].get_legend_handles_labels()
+    figure.legend(handles, names, ncols=len(names), loc="outside upper center")
     return figure
 
 
@@ -48,7 +50,7 @@ def errors(ax, dataset, learner):
         rows.points(ax, y, middle, ends, SPAN, label=rule, **style.METHOD[rule])
     stripes(ax)
     ax.axvline(1, color="grey", lw=0.8)
-    style.log_axes(ax, x=True, ticks=(0.1, 1, 10))
+    style.log_axes(ax, x=True, ticks=(0.01, 0.1, 1, 10))
     ax.set(xlim=SPAN, xlabel="error relative to random", title=learner)
 
 
@@ -60,7 +62,6 @@ def outliers(ax, dataset):
     stripes(ax)
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlim=SHARES, xlabel="their share / the pool's", title="outliers chosen")
-    ax.legend(loc="upper right", borderaxespad=0)
 
 
 def stripes(ax):

@@ -1,1 +1,1 @@
-"""Does matching keep the shares of several classes at 128 shots, as far as A3's table says?"""
+"""Does matching keep the shares of classes at 128 shots, as A3's table says?"""

@@ -20,7 +20,7 @@ class Config:
     d: int = 8
     m: int = 1024  # the pool
     n: int = 128  # A3's table 6
-    classes: tuple[int, ...] = (3, 5)
+    classes: tuple[int, ...] = (3, 5)  # numbers of classes of a pool
     decline: float = 0.5  # of the shares, in a line from 1 + this to 1 - this times the mean
     separation: float = 2.0  # distance of each cluster's centre from 0
     depth: int = (
@@ -36,8 +36,8 @@ class Config:
     runs: int = 36
     seed: int = 2
     # Criteria; the first three are A3's table.
-    random_low: float = 0.012  # KL of the shares of random subsets: from
-    random_high: float = 0.020  # to
+    random_low: float = 0.012  # KL of the shares of random subsets: at least
+    random_high: float = 0.020  # the same, at most
     matched: float = 0.008  # KL of matched subsets: at most
     shares: float = 0.5  # KL of matching over that of random subsets
     error: float = 0.0  # share of wrong answers after matching less that after random: less

@@ -1,1 +1,1 @@
-"""Do whitened gradients choose demonstrations better than plain ones, and where do they not?"""
+"""Do whitened gradients choose better than plain ones, and where do they not?"""
