@@ -44,8 +44,8 @@ def caption(dataset) -> str:
     )
     return (
         f"A1's formula on an encoded pool takes {numbers['operations']:.0%} of the operations of "
-        f"the last layer's flows made online, those encoded {numbers['operations_all']:.0%}; in time "
-        f"{times[0]:.0%} and {times[1]:.0%}. "
+        f"the last layer's flows made online, those encoded {numbers['operations_all']:.0%}; in "
+        f"time {times[0]:.0%} and {times[1]:.0%}. "
         "a: operations of one query by the compiler; crosses: by hand "
         f"({hand}). b: excess risk of what is selected, means over runs, 95 % intervals. "
         f"c: {judged_panel.KEY}. Numbers kept: {kept}. Trained linear attention, d = "
