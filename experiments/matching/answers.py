@@ -12,8 +12,6 @@ from lsa_lab import estimators
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
 
-EXACT = ("descent", "ridge")
-
 
 def models(config, label, progress=None) -> dict[str, Model]:  # leaves [R, ...]
     """The trained models of ``config.models``, a seed for each run."""
@@ -24,7 +22,7 @@ def models(config, label, progress=None) -> dict[str, Model]:  # leaves [R, ...]
 
 
 def squared_errors(config, by_name, batch):  # of prompts, leaves [R, B, ...] -> [learners, R, B]
-    """Those of ``EXACT``, then of the trained models, which compute in float32."""
+    """Those of ``learners.EXACT``, then of the trained models, which compute in float32."""
     exact = np.asarray(_exact(config, batch))
     single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), batch)
     trained_ones = [np.asarray(_of_model(model, single), float)[None] for model in by_name.values()]

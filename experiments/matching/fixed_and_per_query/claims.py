@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from experiments.matching.fixed_and_per_query.config import KINDS, learners, tag
+from experiments.matching.fixed_and_per_query.config import KINDS
+from experiments.matching.learners import learners, tag
 from lsa_lab import results
 from lsa_lab.statistics import best_elsewhere
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from experiments.matching import answers
 from experiments.matching import checkpoints as matching
-from experiments.matching.fixed_and_per_query.config import KINDS, RULES, Config, learners
+from experiments.matching.fixed_and_per_query.config import KINDS, RULES, Config
+from experiments.matching.learners import learners
 from lsa_lab.selection import gradient_matching, prefix, rivals, scores
 from lsa_lab.tasks import pools
 

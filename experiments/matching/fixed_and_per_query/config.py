@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from functools import partial
 
+from experiments.matching.learners import EXACT, learners, tag
 from experiments.models.named import Named, named
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
 RULES = ("matching", "matching, whitened", "random")  # by which the fixed ones are chosen
-EXACT = ("descent", "ridge")
 TRAINED = ("softmax attention",)  # linear attention explodes on prompts chosen for a query
 KINDS = {"one task": 0.0, "related tasks": 0.5, "own tasks": 1.0}  # how far the tasks are apart
 
@@ -94,15 +94,6 @@ TIERS = {
         pools=64,
     ),
 }
-
-
-def learners(config) -> list[str]:
-    return [*EXACT, *(name for name, _ in config.models)]
-
-
-def tag(words: str) -> str:
-    """A learner or a kind in the name of a statement."""
-    return words.replace(",", "").replace(" ", "_")
 
 
 def statements(config) -> tuple[Statement, ...]:

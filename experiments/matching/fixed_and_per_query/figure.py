@@ -3,7 +3,8 @@
 import numpy as np
 
 from experiments.matching.fixed_and_per_query.claims import best_share, logs, samples
-from experiments.matching.fixed_and_per_query.config import KINDS, learners, statements, tag
+from experiments.matching.fixed_and_per_query.config import KINDS, statements
+from experiments.matching.learners import learners, tag
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 

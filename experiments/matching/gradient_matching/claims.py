@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from experiments.matching.gradient_matching.config import RIVALS, WHITE, directions, tag
+from experiments.matching.gradient_matching.config import RIVALS, WHITE, directions
+from experiments.matching.learners import tag
 from lsa_lab import results
 from lsa_lab.statistics import worst, worst_elsewhere
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+from experiments.matching.learners import tag
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
@@ -113,11 +114,6 @@ TIERS = {
         runs=64,
     ),
 }
-
-
-def tag(rival: str) -> str:
-    """The rival in the name of its statement."""
-    return rival.replace(" ", "_").replace("-", "_")
 
 
 def directions(config) -> int:

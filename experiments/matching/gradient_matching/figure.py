@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.matching import rows
 from experiments.matching.gradient_matching.claims import over_rival, relative, samples
-from experiments.matching.gradient_matching.config import RIVALS, WHITE, statements, tag
+from experiments.matching.gradient_matching.config import RIVALS, WHITE, statements
 from experiments.matching.gradient_matching.panels import (
     by_size,
     learners,
@@ -12,6 +12,7 @@ from experiments.matching.gradient_matching.panels import (
     medians,
     small_pools,
 )
+from experiments.matching.learners import tag
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 from lsa_lab.harness.marks import end_labels

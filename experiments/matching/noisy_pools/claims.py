@@ -2,14 +2,8 @@
 
 import numpy as np
 
-from experiments.matching.noisy_pools.config import (
-    CLEAN,
-    EXACT,
-    KINDS,
-    OUTLIERS,
-    learners,
-    tag,
-)
+from experiments.matching.learners import EXACT, learners, tag
+from experiments.matching.noisy_pools.config import CLEAN, KINDS, OUTLIERS
 from lsa_lab import results
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+from experiments.matching.learners import EXACT, learners, tag
 from experiments.models.named import Named, named
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
@@ -17,7 +18,6 @@ OUTLIERS = {
     "heavy noise": "largest noise",
 }
 RULES = ("matching", "matching, whitened", "mismatching", "random")
-EXACT = ("descent", "ridge")
 TRAINED = ("linear attention", "softmax attention")
 
 
@@ -95,15 +95,6 @@ TIERS = {
         random_draws=20,
     ),
 }
-
-
-def learners(config) -> list[str]:
-    return [*EXACT, *(name for name, _ in config.models)]
-
-
-def tag(words: str) -> str:
-    """A learner or a kind in the name of a statement."""
-    return words.replace(",", "").replace(" ", "_")
 
 
 def statements(config) -> tuple[Statement, ...]:

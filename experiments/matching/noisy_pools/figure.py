@@ -3,16 +3,9 @@
 import numpy as np
 
 from experiments.matching import rows
+from experiments.matching.learners import EXACT, learners, tag
 from experiments.matching.noisy_pools.claims import logs, over_random, picked, samples
-from experiments.matching.noisy_pools.config import (
-    EXACT,
-    KINDS,
-    OUTLIERS,
-    RULES,
-    learners,
-    statements,
-    tag,
-)
+from experiments.matching.noisy_pools.config import KINDS, OUTLIERS, RULES, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from experiments.matching.learners import tag
 from experiments.matching.whitened_matching.config import (
     CASES,
     MATCHING,
     RIVALS,
     directions,
     served,
-    tag,
 )
 from lsa_lab import results
 from lsa_lab.statistics import spearman, worst_elsewhere

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+from experiments.matching.learners import tag
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
@@ -119,11 +120,6 @@ def served(config) -> list[int]:
 
 def beyond(config) -> list[int]:
     return [d for d in config.dims if d not in served(config)]
-
-
-def tag(name: str) -> str:
-    """A rule or a case in the name of its statement."""
-    return name.replace(" ", "_").replace("-", "_").replace(",", "")
 
 
 def statements(config) -> tuple[Statement, ...]:
