@@ -7,8 +7,8 @@ import pytest
 
 from experiments.matching.many_shots import long_prompts
 from experiments.matching.matching_transfer import choices
-from experiments.matching.matching_transfer.config import GRADIENTS
 from experiments.matching.matching_transfer.config import TIERS as TRANSFER
+from experiments.matching.matching_transfer.statements import GRADIENTS
 from experiments.matching.several_classes import compute as several
 from experiments.matching.several_classes.config import Config, shares
 from experiments.models.model import Model

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from experiments.matching.matching_transfer.config import GRADIENTS
+from experiments.matching.matching_transfer.statements import GRADIENTS
 from experiments.matching.matching_transfer.targets import descent, one_layer
 from lsa_lab import estimators, prompts
 from lsa_lab.models import linear_attention

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.matching.matching_transfer.config import SMALL, SUBSETS
+from experiments.matching.matching_transfer.statements import SMALL, SUBSETS
 from lsa_lab.statistics import worst
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_transfer.choices import choose, prefixes, stacks
-from experiments.matching.matching_transfer.config import GRADIENTS, RULES, SUBSETS, Config, targets
+from experiments.matching.matching_transfer.config import Config
+from experiments.matching.matching_transfer.statements import GRADIENTS, RULES, SUBSETS, targets
 from experiments.matching.matching_transfer.targets import (
     bayes_errors,
     constructed_errors,

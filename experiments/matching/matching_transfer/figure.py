@@ -4,7 +4,8 @@ import numpy as np
 
 from experiments.matching import rows
 from experiments.matching.matching_transfer.claims import larger, over_bayes, ratios, samples
-from experiments.matching.matching_transfer.config import RULES, statements
+from experiments.matching.matching_transfer.config import statements
+from experiments.matching.matching_transfer.statements import RULES
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 

@@ -3,13 +3,8 @@
 import numpy as np
 
 from experiments.matching.learners import tag
-from experiments.matching.whitened_matching.config import (
-    CASES,
-    MATCHING,
-    RIVALS,
-    directions,
-    served,
-)
+from experiments.matching.whitened_matching.config import directions, served
+from experiments.matching.whitened_matching.statements import CASES, MATCHING, RIVALS
 from lsa_lab import results
 from lsa_lab.statistics import spearman, worst_elsewhere
 

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching.whitened_matching import cases, rules
-from experiments.matching.whitened_matching.config import CASES, FEW, MATCHING, RULES, Config
+from experiments.matching.whitened_matching.config import Config
+from experiments.matching.whitened_matching.statements import CASES, FEW, MATCHING, RULES
 from lsa_lab.theory import matching
 
 ONCE = len(MATCHING)

@@ -6,7 +6,8 @@ from experiments.matching import rows
 from experiments.matching.learners import tag
 from experiments.matching.rows import upright
 from experiments.matching.whitened_matching.claims import PLAIN, WHITE, over, samples
-from experiments.matching.whitened_matching.config import CASES, RIVALS, directions, statements
+from experiments.matching.whitened_matching.config import directions, statements
+from experiments.matching.whitened_matching.statements import CASES, RIVALS
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 from lsa_lab.harness.marks import direct_label
