@@ -83,6 +83,15 @@ def test_a_file_with_some_checkpoints_has_the_path_through_these(tmp_path):
         assert read.path_steps.tolist() == [0, *([steps // 2] if 1 in parts else []), steps]
 
 
+def test_a_run_that_diverged_is_read_back_as_one(tmp_path):
+    fresh = trained.trained(MERGED, "test")
+    taken = fresh.taken - [[0, 3]]
+    runs.write(tmp_path / "merged.npz", dataclasses.replace(fresh, taken=taken))
+    read = runs.read(tmp_path / "merged.npz", MERGED)
+    assert [end.kind for end in read.status] == ["finished", "diverged"]
+    assert read.finished.tolist() == [[True, False]]
+
+
 def test_the_second_who_asks_gets_the_same_weights_untrained(tmp_path):
     first = weights(MERGED)
     before = kept(tmp_path)

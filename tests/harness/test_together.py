@@ -119,3 +119,12 @@ def test_the_time_left_of_two_at_a_time_is_that_until_the_last_one_ends():
     assert left.seconds == pytest.approx(60 + 20), "d follows on b, and c on a"
     assert not left.at_least
     assert load.left({"a": Left(60.0)}).at_least, "b has not said how long it will take"
+
+
+def test_what_waits_is_expected_at_the_pace_of_what_is_over(monkeypatch):
+    now = iter([0.0, 0.0, 60.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    load = Workload({"a": Past(30.0), "b": Past(20.0)}, 1)
+    load.begin("a")
+    load.end("a")  # in 60 seconds, twice as many as last time
+    assert load.left({}).seconds == pytest.approx(40.0)
