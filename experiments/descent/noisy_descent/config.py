@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from experiments.descent.linear_stacks import LINEAR, linear
 from experiments.descent.noisy_descent.statements import statements as statements
 from experiments.models.named import named
-from experiments.models.regression import dense
 from experiments.models.specs import Spec
 from lsa_lab.harness import checks
 
@@ -25,19 +25,11 @@ PATHS = (
 )
 
 
-def linear(steps: int, batch: int, runs: int, d: int = 5, n: int = 20, depth: int = 4) -> Spec:
-    """A stack of merged linear attention, by the recipe of the clipping experiments. It reads
-    prompts as they are: in units of their own the moments are not Wishart."""
-    training = dict(steps=steps, batch=batch, learning_rate=0.025, clip=0.1, seeds=runs, seed=1)
-    return dense("linear", d, n, depth, noise_std=0.5, training=training)
-
-
 def softmax(tier: str) -> Spec:
     """Softmax attention and nothing else, near ridge regression."""
     return dict(named(tier))["softmax attention"]
 
 
-LINEAR = linear(2400, 128, 16)  # one or two runs diverge early, and are left out
 SOFTMAX = softmax("laptop")
 
 
@@ -76,7 +68,7 @@ class Config:
 _TINY = dict(d=2, n=4, depth=2)
 TIERS = {
     "smoke": Config(
-        linear=linear(10, 8, 3, **_TINY),
+        linear=linear(10, 3, batch=8, **_TINY),
         softmax=softmax("smoke"),
         shots=(4, 8),
         tasks=3,
@@ -85,7 +77,7 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(
-        linear=linear(20_000, 512, 16, d=8),
+        linear=linear(20_000, 16, batch=512, d=8),
         shots=(10, 20, 40, 80, 160, 320),
         tasks=96,
         prompts=1024,

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from experiments.descent.linear_stacks import LINEAR, linear
 from experiments.models.named import named
-from experiments.models.regression import dense
 from experiments.models.specs import Spec
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
@@ -16,14 +16,6 @@ SIZES = (  # of a layer of softmax attention, at the query
     "relative change",
 )
 
-
-def linear(steps: int, runs: int, batch: int = 128, d: int = 5, n: int = 20, depth: int = 4):
-    """A stack of merged linear attention, by the recipe of the clipping experiments."""
-    training = dict(steps=steps, batch=batch, learning_rate=0.025, clip=0.1, seeds=runs, seed=1)
-    return dense("linear", d, n, depth, noise_std=0.5, training=training)
-
-
-LINEAR = linear(2400, 16)  # one or two runs diverge early, and are left out
 SOFTMAX = dict(named("laptop"))["softmax attention"]
 
 

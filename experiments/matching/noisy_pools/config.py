@@ -8,13 +8,13 @@ from experiments.models.named import Named, named
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
 
-CLEAN = "clean"
+CLEAN, HEAVY = "clean", "heavy covariates"
 # What is wrong with a pool, and which of its demonstrations are its outliers.
-KINDS = (CLEAN, "few flipped", "many flipped", "heavy covariates", "heavy noise")
+KINDS = (CLEAN, "few flipped", "many flipped", HEAVY, "heavy noise")
 OUTLIERS = {
     "few flipped": "flipped labels",
     "many flipped": "flipped labels",
-    "heavy covariates": "longest covariates",
+    HEAVY: "longest covariates",
     "heavy noise": "largest noise",
 }
 RULES = ("matching", "matching, whitened", "mismatching", "random")
@@ -105,6 +105,7 @@ def statements(config) -> tuple[Statement, ...]:
         ratio = partial(Statement, statistic="ratio", redrawn=fresh if learner in EXACT else "")
         if learner not in EXACT:
             source, where = f"{paper}, abstract, in our setting", f"n = {config.model_size}"
+        beyond = {} if learner in EXACT else {HEAVY: "random prompts lie outside its training"}
         rows += [
             ratio(
                 f"{tag(learner)}_{tag(kind)}",
@@ -112,6 +113,7 @@ def statements(config) -> tuple[Statement, ...]:
                 f"Matched demonstrations teach {learner} better than random ones ({kind})",
                 f"the error over that of random subsets, {where}",
                 at_most=config.gain,
+                note=beyond.get(kind, ""),
             )
             for kind in KINDS
         ]
@@ -122,6 +124,7 @@ def statements(config) -> tuple[Statement, ...]:
                 f"{learner.capitalize()} gains as much from matching as in clean pools ({kind})",
                 f"the error over that of random subsets, over the same in clean pools, {where}",
                 at_most=config.kept,
+                note=beyond.get(kind, ""),
             )
             for kind in OUTLIERS
         ]
