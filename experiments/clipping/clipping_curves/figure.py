@@ -96,15 +96,16 @@ def caption(dataset) -> str:
 
 
 def by_rate(dataset, config):
-    """How shallow and deep attention compare at each drastic rate."""
-    logs = np.log10(1 + relative(dataset)).sel(shots=config.n, part="attention")
-    shallow, deep = shallow_and_deep(logs.sel(rate=slice(config.high, None)), config.ends)
-    ratios = 10 ** (shallow - deep).mean("run")
-    listed = ", ".join(
-        f"{float(ratios.sel(rate=rate)):.2f} at {'drop' if rate == DROPPED else f'{rate:g}'}"
-        for rate in ratios.rate.values
-    )
-    return f"Shallow over deep attention by rate: {listed}."
+    """How shallow and deep layers compare at each drastic rate, a layer's part dropped the last."""
+    logs = np.log10(1 + relative(dataset)).sel(shots=config.n, rate=slice(config.high, None))
+    listed = []
+    for part in PARTS:
+        shallow, deep = shallow_and_deep(logs.sel(part=part), config.ends)
+        ratios = 10 ** (shallow - deep).mean("run")
+        names = ["dropped" if rate == DROPPED else f"{rate:g}" for rate in ratios.rate.values]
+        by_name = zip(names, ratios.values, strict=True)
+        listed.append(f"{part}, {', '.join(f'{ratio:.3g} ({name})' for name, ratio in by_name)}")
+    return f"Shallow over deep by rate: {'; '.join(listed)}."
 
 
 def two_readings(dataset, config):
