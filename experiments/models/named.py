@@ -90,6 +90,12 @@ def _classes(*, d=4, lengths=(4, 10, 20), width=16, depth=4, **training) -> Spec
     )
 
 
+def _sizes(rows, **rest) -> dict[str, Spec]:
+    """A model of its own for each row of heads, "size 8 1 1": runs side by side share a program,
+    and these are trained one by one."""
+    return {f"size {' '.join(map(str, row))}": _sparse((row,), **rest) for row in rows}
+
+
 _DENSE = dict(sparsity=None)
 _POLYNOMIAL = dict(sparsity=None, d=2, degree=2)
 
@@ -103,6 +109,7 @@ def _smoke() -> dict[str, Spec]:
         "polynomial": _sparse(three, **tiny | _POLYNOMIAL),
         "softmax": _sparse(three, kernel="softmax", key_width=2, **tiny),
         **_regression(2, 4, 4, 2, 4, 2, 2, (5, 5, 5, 5), batch=4),
+        **_sizes(((1, 1), (2, 1), (2, 2), (3, 1), (3, 3)), key_width=2, **tiny),
         "classes": _classes(d=2, lengths=(2, 4), width=4, depth=2, steps=4, batch=4, seeds=2),
     }
 
@@ -110,6 +117,8 @@ def _smoke() -> dict[str, Spec]:
 def _laptop() -> dict[str, Spec]:
     single, all4 = (1, 1, 1), (4, 4, 4)
     slow = dict(learning_rate=0.003, batch=32, clip=1.0, steps=9000)
+    large = dict(d=8, sparsity=2, scratch=8, key_width=8)
+    large |= dict(learning_rate=0.003, steps=100_000, seeds=3, checkpoints=10)
     deep = ((1,) * 5, (2,) * 5, (4, 1, 1, 1, 1), (1, 4, 4, 4, 4), (4, 4, 1, 1, 1), (4,) * 5)
     return {
         "depth 3": _sparse((single, (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 1), all4)),
@@ -125,6 +134,7 @@ def _laptop() -> dict[str, Spec]:
         "long training": _sparse((all4,), steps=120_000),
         "softmax": _sparse((single, all4), kernel="softmax", key_width=9, **slow),
         **_regression(8, 20, 32, 4, 64, 4, 9, (20_000, 20_000, 50_000, 30_000)),
+        **_sizes((single, *((h, *rest) for h in (4, 8, 12) for rest in ((1, 1), (h, h)))), **large),
         "classes": _classes(),
     }
 
