@@ -45,6 +45,7 @@ EXPERIMENTS = (
     "heads.preprocess_then_optimise",
     "heads.head_lower_bound",
     "heads.heads_per_layer",
+    "heads.heads_beyond_d",
     "heads.head_importance",
     "heads.head_pruning",
     "heads.layer_probes",

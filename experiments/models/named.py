@@ -6,13 +6,15 @@ published; those of ``REGRESSION`` are trained on dense prompts until they are n
 regression.
 """
 
+import dataclasses
 from collections.abc import Sequence
 
 from experiments.models.regression import dense
 from experiments.models.specs import Architecture, Classes, Spec, Task, Training
 
-# Merged linear attention; softmax attention and nothing else; the same with norms and MLPs.
-REGRESSION = ("linear attention", "softmax attention", "transformer")
+# Merged linear attention; softmax attention and nothing else, the same with a causal mask; softmax
+# attention with norms and MLPs.
+REGRESSION = ("linear attention", "softmax attention", "causal attention", "transformer")
 
 Named = tuple[tuple[str, Spec], ...]  # as a config holds them; dict(...) finds one by its name
 
@@ -67,11 +69,12 @@ def _regression(d, n, width, heads, mlp_width, depth, seeds, steps, **rest) -> d
     def recipe(steps, **more):
         return dict(batch=64, learning_rate=0.003, seeds=seeds, steps=steps) | rest | more
 
-    linear, softmax, deep = steps
+    linear, softmax, causal, deep = steps
     own_units = recipe(linear, learning_rate=0.005, clip=0.1, beta_2=0.99, batch=128) | rest
     wide = dict(heads=heads, key_width=width // heads, width=width, init_scale=0.5, noise_std=0.5)
     specs = [dense("linear", d, n, depth, noise_std=0.5, own_units=True, training=own_units)]
-    specs.append(dense("softmax", d, n, depth, **wide, training=recipe(softmax)))
+    for keys, steps in {"demonstrations": softmax, "causal": causal}.items():
+        specs.append(dense("softmax", d, n, depth, **wide, keys=keys, training=recipe(steps)))
     more = dict(norm=True, mlp_width=mlp_width, training=recipe(deep, checkpoints=5))
     specs.append(dense("softmax", d, n, depth, **wide, **more))
     return dict(zip(REGRESSION, specs, strict=True))
@@ -88,6 +91,12 @@ def _classes(*, d=4, lengths=(4, 10, 20), width=16, depth=4, **training) -> Spec
     )
 
 
+def _sizes(rows, **rest) -> dict[str, Spec]:
+    """A model of its own for each row of heads, "size 8 1 1": runs side by side share a program,
+    and these are trained one by one."""
+    return {f"size {' '.join(map(str, row))}": _sparse((row,), **rest) for row in rows}
+
+
 _DENSE = dict(sparsity=None)
 _POLYNOMIAL = dict(sparsity=None, d=2, degree=2)
 
@@ -100,7 +109,8 @@ def _smoke() -> dict[str, Spec]:
         "depth 5": _sparse(five, **tiny),
         "polynomial": _sparse(three, **tiny | _POLYNOMIAL),
         "softmax": _sparse(three, kernel="softmax", key_width=2, **tiny),
-        **_regression(2, 4, 4, 2, 4, 2, 2, (5, 5, 5), batch=4),
+        **_regression(2, 4, 4, 2, 4, 2, 2, (5, 5, 5, 5), batch=4),
+        **_sizes(((1, 1), (2, 1), (2, 2), (3, 1), (3, 3)), key_width=2, **tiny),
         "classes": _classes(d=2, lengths=(2, 4), width=4, depth=2, steps=4, batch=4, seeds=2),
     }
 
@@ -108,6 +118,8 @@ def _smoke() -> dict[str, Spec]:
 def _laptop() -> dict[str, Spec]:
     single, all4 = (1, 1, 1), (4, 4, 4)
     slow = dict(learning_rate=0.003, batch=32, clip=1.0, steps=9000)
+    large = dict(d=8, sparsity=2, scratch=8, key_width=8)
+    large |= dict(learning_rate=0.003, steps=100_000, seeds=3, checkpoints=10)
     deep = ((1,) * 5, (2,) * 5, (4, 1, 1, 1, 1), (1, 4, 4, 4, 4), (4, 4, 1, 1, 1), (4,) * 5)
     return {
         "depth 3": _sparse((single, (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 1), all4)),
@@ -122,9 +134,23 @@ def _laptop() -> dict[str, Spec]:
         "more scratch": _sparse((all4,), scratch=8),
         "long training": _sparse((all4,), steps=120_000),
         "softmax": _sparse((single, all4), kernel="softmax", key_width=9, **slow),
-        **_regression(8, 20, 32, 4, 64, 4, 9, (20_000, 20_000, 30_000)),
+        **_regression(8, 20, 32, 4, 64, 4, 9, (20_000, 20_000, 50_000, 30_000)),
+        **_sizes((single, *((h, *rest) for h in (4, 8, 12) for rest in ((1, 1), (h, h)))), **large),
         "classes": _classes(),
     }
+
+
+def _paper(laptop: dict[str, Spec]) -> dict[str, Spec]:
+    """The laptop's models that are judged over seeds, with more of them, from another key: a night
+    on two cores. Of the sizes, the laptop's seeds are the first ones."""
+
+    def more(name, seeds, seed=1):
+        training = dataclasses.replace(laptop[name].training, seeds=seeds, seed=seed)
+        return dataclasses.replace(laptop[name], training=training)
+
+    models = {name: more(name, 36) for name in REGRESSION}
+    models |= {name: more(name, 20) for name in ("depth 3", "depth 5", "narrow keys", "softmax")}
+    return models | {name: more(name, 12, 0) for name in laptop if name.startswith("size ")}
 
 
 def _gpu() -> dict[str, Spec]:
@@ -141,9 +167,10 @@ def _gpu() -> dict[str, Spec]:
     models["dense"] = _sparse(all8, **_DENSE, **sizes)
     models["softmax"] = _sparse(all8, sparsity=4, kernel="softmax", **sizes)
     long = dict(batch=256, learning_rate=0.001)
-    models |= _regression(16, 40, 256, 8, 1024, 6, 9, (100_000, 200_000, 200_000), **long)
+    models |= _regression(16, 40, 256, 8, 1024, 6, 9, (100_000, 200_000, 400_000, 200_000), **long)
     models["classes"] = _classes(d=8, lengths=(5, 10, 40), width=64, steps=100_000, batch=256)
     return models
 
 
 MODELS = {"smoke": _smoke(), "laptop": _laptop(), "gpu": _gpu()}
+MODELS["paper"] = _paper(MODELS["laptop"])

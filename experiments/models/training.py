@@ -1,10 +1,13 @@
-"""``train``: the one training of all models here, and the program that writes committed weights.
+"""``train``: the one training of all models here, and the program that writes weights.
 
 ``python -m experiments.models.training [NAME...]`` trains the named models of the laptop tier, all
 if none is named, on as many cores as there are; it can be killed and resumed. It writes
-``experiments/weights``: the weights, the log, and where they come from.
+``experiments/weights``: the weights, the log, and where they come from. With ``--tier paper`` it
+trains those of the paper, which are too large to be committed, and writes the same into the cache,
+in a folder for this code: copied to another machine's, they are read there.
 """
 
+import argparse
 import functools
 import hashlib
 import json
@@ -31,6 +34,7 @@ from lsa_lab.harness.checks import nearest
 from lsa_lab.training import Files, Run, fit
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
+TIERS = ("laptop", "paper")  # whose weights this program writes
 # The parts of a training after which checkpoints are committed too.
 ON_THE_WAY = dict.fromkeys(("depth 3", "depth 5", "long training"), (1, 2, 3, 4, 5))
 ON_THE_WAY["transformer"] = (1,)  # the size of all would be that of everything else
@@ -127,13 +131,22 @@ def _code() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def file_of(name: str) -> Path:
-    return WEIGHTS / f"{name.replace(' ', '_')}.npz"
+def folder_of(tier: str) -> Path:
+    """Where the weights of a tier lie: committed, or in the cache, apart for each code."""
+    return WEIGHTS if tier == "laptop" else process.cache() / "weights" / tier / _code()
 
 
-def main(names: list[str]) -> int:
+def file_of(name: str, tier: str = "laptop") -> Path:
+    return folder_of(tier) / f"{name.replace(' ', '_')}.npz"
+
+
+def main(words: list[str]) -> int:
     """Train the models of these names, all if there is none, and write them down."""
-    models = MODELS["laptop"]
+    parser = argparse.ArgumentParser(prog="python -m experiments.models.training")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--tier", choices=TIERS, default="laptop")
+    parsed = parser.parse_args(words)
+    names, models, folder = parsed.names, MODELS[parsed.tier], folder_of(parsed.tier)
     for name in names:
         if name not in models:
             best, listed = nearest(name, list(models)), ", ".join(models)
@@ -141,15 +154,15 @@ def main(names: list[str]) -> int:
             print(text, file=sys.stderr)
             return 2
     process.configure()
-    WEIGHTS.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     origin = provenance.facts()  # of the code that is loaded
     for name in names or models:
         spec, start = models[name], time.monotonic()
-        run = train(spec, name, files=cached(spec, WEIGHTS / "log.jsonl"))
-        write(file_of(name), collect(spec, run), parts=ON_THE_WAY.get(name, ()))
+        run = train(spec, name, files=cached(spec, folder / "log.jsonl"))
+        write(file_of(name, parsed.tier), collect(spec, run), parts=ON_THE_WAY.get(name, ()))
         facts = {"name": name, "spec": results.plain(spec)}
         facts |= {"seconds": round(time.monotonic() - start, 1)} | origin
-        with (WEIGHTS / "provenance.jsonl").open("a") as out:
+        with (folder / "provenance.jsonl").open("a") as out:
             out.write(json.dumps(facts, sort_keys=True) + "\n")
         print(name, f"{facts['seconds']} s", flush=True)
     return 0

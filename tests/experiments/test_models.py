@@ -74,6 +74,20 @@ def test_weights_are_written_once_and_read_back(store, monkeypatch, capsys):
     same(last, read.models().params)
 
 
+def test_weights_of_the_paper_lie_in_the_cache_apart_for_each_code(store, monkeypatch, tmp_path):
+    more = changed(TINY, "training", seeds=3)
+    monkeypatch.setitem(named.MODELS, "paper", {"tiny one": more})
+    assert training.main(["--tier", "paper", "tiny one"]) == 0
+    assert not store.exists(), "nothing is written beside what is committed"
+    file = training.file_of("tiny one", "paper")
+    assert tmp_path / "cache" in file.parents
+    spoilt(file, taken=np.full((3, 3), TINY.training.steps - 1))
+    assert not trained.trained(more, "test").finished.any(), "it is the file that is read"
+    assert trained.trained(more, "test", retrain=True).finished.all()
+    monkeypatch.setattr(training, "_code", lambda: "edited")
+    assert trained.trained(more, "test").finished.all(), "of other code they are not found"
+
+
 def test_a_file_with_some_checkpoints_has_the_path_through_these(tmp_path):
     fresh, steps = trained.trained(TINY, "test"), TINY.training.steps
     for parts, places in {(): [0, -1], (1,): [0, 1, -1], (2,): [0, -1]}.items():
@@ -150,7 +164,8 @@ def test_a_damaged_file_is_refused_with_advice(store, change, words):
     spoilt(file, **changes)
     with pytest.raises(ValueError, match=f"tiny_one.npz is damaged: .*{words}") as caught:
         trained.trained(TINY, "test")
-    assert "python -m experiments.models.training 'tiny one'" in str(caught.value)
+    command = "python -m experiments.models.training --tier laptop 'tiny one'"
+    assert command in str(caught.value)
 
 
 def test_a_file_with_other_bytes_is_refused(store):
