@@ -21,6 +21,7 @@ EXPERIMENTS = (
     "flow.grads",
     "clipping.clipping_curves",
     "clipping.condition_numbers",
+    "clipping.disturbances",
     "clipping.clipping_search",
     "clipping.truncation_norms",
     "clipping.clipping_and_bound",
