@@ -2,16 +2,17 @@
 
 import numpy as np
 
-from experiments.flow.amplification.stacks import stacks
+from experiments.flow.amplification.stacks import shared, stacks
 from lsa_lab import results
 from lsa_lab.statistics import worst
 
 
 def runs_of(dataset, name, case, mode="alone", reading="token"):  # -> [R, ...]
-    """A variable in a case, or in "trained: KIND" and "untrained: KIND"."""
+    """A variable in a case, or in "trained: KIND" and "untrained: KIND". A case has one reading."""
     which, (stage, _, kind) = {"mode": mode, "reading": reading}, case.partition(": ")
     if stage not in dataset.stage.values:
-        return dataset[name].sel(case=case, **which).transpose("run", ...).values
+        case = case if mode == "alone" else shared(case)
+        return dataset[name].sel(case=case).transpose("run", ...).values
     values = dataset[f"trained_{name}"].sel(kind=kind, stage=stage, **which)
     return values.transpose("trained_run", ...).values
 

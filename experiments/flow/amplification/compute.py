@@ -9,6 +9,7 @@ import numpy as np
 from experiments.flow import pairs
 from experiments.flow.amplification import cases
 from experiments.flow.amplification.config import Config
+from experiments.flow.amplification.stacks import shared
 from experiments.models import tasks
 from experiments.models.trained import trained
 from lsa_lab.models import moments
@@ -17,12 +18,16 @@ FROZEN = "masked: frozen"  # a lone demonstration stays as it is
 
 
 def untrained(config):
-    """``pairs.summed_up`` of log ratios {case: {name: [R, 2, 2, ...]}} and agreements with κ
-    {rule: [R]}."""
+    """``pairs.summed_up`` of log ratios {case: {name: [R, ...]}}, of masked stacks by the
+    prediction, of others by the token; and agreements with κ {rule: [R]}."""
     summaries, agreed = {}, {}
+    usual = [f"{kind}: gain {config.gain:g}" for kind in config.kinds]
     for case, run, params, batch in cases.untrained(config):
         logs = np.asarray(pairs.measure(pairs.log_ratios, run, params, batch))
-        summaries[case] = pairs.summed_up(np.moveaxis(logs, 1, -2))
+        reading = pairs.READINGS.index("prediction" if case.startswith("masked") else "token")
+        summaries[case] = pairs.summed_up(logs[:, :, 0, reading])
+        if case in usual:
+            summaries[shared(case)] = pairs.summed_up(logs[:, :, 1, reading])
         if case in (*(f"linear: tied, gain {g:g}" for g in config.gains), FROZEN):
             kappa = np.asarray(pairs.couplings(params, batch))
             agreed[f"flow, {case}"] = pairs.agreement(logs[:, :, 0, 0], kappa)
@@ -59,6 +64,12 @@ def _stacked(summaries):
     return {name: np.stack([rows[name] for rows in summaries]) for name in summaries[0]}
 
 
+def in_short(values):
+    """In half the bytes: the file is committed, and runs differ in the second digit."""
+    values = np.asarray(values)
+    return values.astype(np.float32 if values.dtype.kind == "f" else np.int32)
+
+
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
@@ -66,11 +77,11 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     before, agreed = untrained(config)
     kept = ("mode", "reading")
     groups = {
-        "": (("case", "run", *kept), "layer", _stacked([*before.values()])),
+        "": (("case", "run"), "layer", _stacked([*before.values()])),
         "trained_": (("kind", "trained_run", "stage", *kept), "trained_layer", after),
     }
     data = {
-        f"{prefix}{name}": ((*axes, *[layer] * (np.ndim(values) > len(axes))), np.asarray(values))
+        f"{prefix}{name}": ((*axes, *[layer] * (np.ndim(values) > len(axes))), in_short(values))
         for prefix, (axes, layer, summary) in groups.items()
         for name, values in summary.items()
     }

@@ -94,6 +94,15 @@ TIERS = {
         trained_pairs=8,
     ),
     "laptop": Config(_models("laptop", "linear", "softmax", "MLP")),
+    "paper": Config(
+        _models("paper", "linear", "softmax", "MLP"),
+        runs=320,
+        pairs=128,
+        many_pairs=1536,
+        trained_runs=36,
+        trained_pairs=256,
+        seed=2,
+    ),
     "gpu": Config(
         _models("gpu", *TRAINED),
         widths=(2, 8, 32),

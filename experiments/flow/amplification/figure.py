@@ -72,7 +72,7 @@ def caption(dataset) -> str:
         for kind in ("linear", "softmax")
         if kind in config.kinds
     )
-    dropped = int(dataset.dropped.sel(reading="token").sum())
+    dropped = int(dataset.dropped.sum())
     return (
         f"Depth multiplies the log ratio of lone flows by {ends['large']:.0f} in random linear "
         f"stacks of large weights, by {softmax:.2g} at most in softmax ones. In a shared prompt "

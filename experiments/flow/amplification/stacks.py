@@ -9,9 +9,6 @@ OWN = "derived here"
 
 KINDS = {"linear": "linear", "softmax": "softmax", "norm": "softmax + norm"}
 KINDS |= {"MLP": "softmax + norm + MLP"}
-AGAIN = "32 fresh runs, 16 before"
-OFTEN = f"{AGAIN}, 256 pairs in each, not 64"
-NEAR_RIDGE = "9 runs of shared models that are near ridge regression; it were 16 far from it"
 QUERY_A_KEY = ", query a key"  # trained so, as A1's layer is
 LABELS = KINDS | {"norm": "+ norm", "MLP": "+ norm, MLP"}
 
@@ -29,7 +26,17 @@ class Stack(NamedTuple):
     effect: str = "amplify"  # or "equalise", or "leave" as it is
     note: str = ""
     revision: str = ""  # of the lead; the disparity was judged nowhere
-    redrawn: str = AGAIN
+    redrawn: str = ""  # where it is not ``again``
+
+
+def again(config) -> str:
+    """The runs that judge every row of untrained stacks."""
+    return f"{config.runs} fresh runs, 16 before"
+
+
+def often(config) -> str:
+    """Those where the weights are the same in every run, or nearly."""
+    return f"{again(config)}, {config.many_pairs} pairs in each, not 64"
 
 
 def stacks(config) -> list[Stack]:
@@ -121,16 +128,17 @@ def _constructed(config):
     for name, says in steps.items():
         label = {"prior": "descent from a prior"}.get(name, name)
         rest = dict(reading="prediction", effect="leave", revision="it said equalises")
-        yield Stack(name, label, says, OWN, (f"masked: {name}",), **rest, redrawn=OFTEN)
+        yield Stack(name, label, says, OWN, (f"masked: {name}",), **rest, redrawn=often(config))
 
 
 def _trained(config):
     kinds = [kind for kind, _ in config.models]
+    runs = f"{config.trained_runs} runs of shared models that are near ridge regression"
     for kind in kinds:
         if kind.endswith(QUERY_A_KEY):
             continue
         what, label = f"Trained {KINDS[kind]} stacks", f"trained {LABELS[kind]}"
-        rest = {"reading": "prediction", "redrawn": NEAR_RIDGE}
+        rest = {"reading": "prediction", "redrawn": f"{runs}; it were 16 far from it"}
         note = "near ridge regression on prompts of the length in training, as the caption tells"
         if alone(kind) in kinds:
             yield Stack(
@@ -153,6 +161,11 @@ def _trained(config):
             **rest,
             note=note,
         )
+
+
+def shared(case):
+    """The case of untrained stacks in which both demonstrations are in one prompt."""
+    return f"{case}, shared"
 
 
 def alone(kind):

@@ -5,7 +5,7 @@ the larger flow after one layer is on top, and the median of the log ratios is f
 by regression to the mean wherever layers reshuffle. The disparity has no orientation.
 """
 
-from experiments.flow.amplification.stacks import AGAIN, OFTEN, OWN, THEOREM, stacks
+from experiments.flow.amplification.stacks import OWN, THEOREM, again, often, stacks
 from lsa_lab.claims import Statement
 
 LEAD = (
@@ -45,7 +45,7 @@ def _about_theorem_1(config):
             at_least=config.generic,
             note="the fair reading of 'increases with L'",
             revision="it was growth in every layer",
-            redrawn=AGAIN,
+            redrawn=again(config),
         ),
         Statement(
             "theorem_1_strict",
@@ -56,7 +56,7 @@ def _about_theorem_1(config):
             at_least=config.generic,
             note="the strict reading of 'increases with L'",
             revision="its name was theorem_1",
-            redrawn=AGAIN,
+            redrawn=again(config),
         ),
         Statement(
             "order",
@@ -65,7 +65,7 @@ def _about_theorem_1(config):
             "the share of pairs, each alone, that turn, at the gain and tying with the fewest,",
             "median",
             at_most=1 - config.generic,
-            redrawn=AGAIN,
+            redrawn=again(config),
         ),
     )
 
@@ -82,7 +82,7 @@ def _about_stack(stack, config):
         DOES[stack.effect],
         (LEAD, DISPARITY),
         bounds,
-        (stack.revision, ADDED if stack.redrawn else stack.revision),
+        (stack.revision, ADDED),
         strict=True,
     )
     which = WORST if len(stack.cases) > 1 else ""
@@ -96,7 +96,7 @@ def _about_stack(stack, config):
             **bound,
             note=stack.note,
             revision=revision,
-            redrawn=stack.redrawn,
+            redrawn=stack.redrawn or again(config),
         )
 
 
@@ -113,7 +113,7 @@ def _about_residual_connections(config):
                 f"{LEAD}, {weaker} minus that with 1,",
                 "median",
                 at_least=0,
-                redrawn=AGAIN,
+                redrawn=again(config),
             )
             yield Statement(
                 f"{kind}_residual_disparity",
@@ -123,15 +123,15 @@ def _about_residual_connections(config):
                 "median",
                 at_least=1,
                 revision=ADDED,
-                redrawn=AGAIN,
+                redrawn=again(config),
             )
 
 
 def _about_self_coupling(config):
     says = "The order of self-couplings κ = d·K P d predicts which flow grows"
     for id, where, redrawn in (
-        ("kappa_frozen", "where demonstrations are frozen", OFTEN),
-        ("kappa", "in tied stacks without a mask, as A1's", AGAIN),
+        ("kappa_frozen", "where demonstrations are frozen", often(config)),
+        ("kappa", "in tied stacks without a mask, as A1's", again(config)),
     ):
         yield Statement(
             id,
