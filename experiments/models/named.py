@@ -26,6 +26,11 @@ def named(tier: str, names: Sequence[str] | None = None) -> Named:
     return tuple((name, models[name]) for name in names if name in models)
 
 
+def more_seeds(models: Named) -> Named:
+    """These, each with the seeds that the paper tier has of it, if it has any."""
+    return tuple((name, MODELS["paper"].get(name, spec)) for name, spec in models)
+
+
 def _sparse(
     variants,
     *,

@@ -12,6 +12,7 @@ from experiments.heads.each_run import prompts_of, run
 from experiments.heads.head_pruning import masked_models, masks
 from experiments.heads.head_pruning.config import TIERS
 from experiments.heads.head_pruning.masked_models import SEARCH
+from experiments.heads.head_pruning.statements import statements
 from experiments.models.model import Model
 from experiments.models.specs import Architecture, Spec, Task, Training
 from lsa_lab.analyses import head_subsets
@@ -110,3 +111,10 @@ def test_heads_fitted_for_longer_are_better_and_layer_one_stays(case):
     assert (many < few).all()
     np.testing.assert_array_equal(fits[0].params.w_pv[:, 0], case.models.params.w_pv[:, 0])
     assert not fits[0].params.w_pv[:, 1:, 1:].any(), "one head is left in each later layer"
+
+
+def test_a_row_says_the_seeds_of_its_own_model():
+    over = {row.id: row.over for row in statements(TIERS["paper"])}
+    assert over["best_mixed_dense"] == over["best_mixed_long_training"] == "5 seeds"
+    assert over["best_mixed_depth_3"] == over["softmax"] == over["greedy_later"] == "20 seeds"
+    assert {row.over for row in statements(TIERS["laptop"])} == {"5 seeds"}

@@ -8,6 +8,7 @@ import pytest
 from experiments.heads.each_run import prompts_of
 from experiments.heads.layer_probes import probing
 from experiments.heads.layer_probes.config import TIERS, Config
+from experiments.heads.layer_probes.statements import statements
 from experiments.models.model import Model
 from experiments.models.specs import Architecture, Spec, Task, Training
 from lsa_lab.models import linear_attention
@@ -70,3 +71,10 @@ def test_too_few_prompts_for_a_probe_are_refused_with_the_number_needed():
     with pytest.raises(ValueError, match=r"tokens of width 9, which needs 20.*nearest 184"):
         Config(prompts=100)
     assert Config(prompts=184).learned >= 180
+
+
+def test_a_row_says_the_seeds_of_the_models_that_it_is_about():
+    over = {row.id: row.over for row in statements(TIERS["paper"])}
+    assert over["held"] == over["descent_raw"] == "20 seeds"
+    assert over["at_last"] == "5 or 20 seeds"
+    assert {row.over for row in statements(TIERS["laptop"])} == {"5 seeds"}

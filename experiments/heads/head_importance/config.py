@@ -19,7 +19,8 @@ from lsa_lab.harness import checks
 ABLATIONS = ("zero", "mean", "resample", "zero, median prompt")  # how a head is taken away
 ENDS = ("least", "as trained", "largest")  # of N_l over mixings
 
-_MODELS = named("laptop", ("depth 3", "depth 5", "narrow keys", "softmax"))
+_NAMES = ("depth 3", "depth 5", "narrow keys", "softmax")
+_MODELS = named("laptop", _NAMES)
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ TIERS = {
         climbs=2,
     ),
     "laptop": Config(),
+    "paper": Config(models=named("paper", _NAMES)),
     "gpu": Config(
         models=named("gpu", ("depth 3", "depth 5", "softmax")),  # narrow keys, all of them
         n=32,

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from experiments.heads.head_pruning.statements import statements as statements
 from experiments.heads.kinds import by_kind
-from experiments.models.named import Named, named
+from experiments.models.named import Named, more_seeds, named
 from lsa_lab.harness import checks
 
-_MODELS = named(
-    "laptop", ("depth 3", "depth 5", "long training", "dense", "narrow keys", "softmax")
-)
+_NAMES = ("depth 3", "depth 5", "long training", "dense", "narrow keys", "softmax")
+_MODELS = named("laptop", _NAMES)
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,7 @@ TIERS = {
         fit_prompts=8,
     ),
     "laptop": Config(),
+    "paper": Config(models=more_seeds(_MODELS)),
     "gpu": Config(
         models=named("gpu", ("depth 3", "depth 4", "depth 5", "depth 6", "softmax")),
         fitted=(),

@@ -51,13 +51,19 @@ def ways(config) -> dict[str, tuple[str, str]]:  # {id: (model, treatment)}
 
 
 def statements(config) -> tuple[Statement, ...]:
-    seeds = max(spec.training.seeds for kind in by_kind(config.models) for _, spec in kind)
-    row = partial(Statement, over=f"{seeds} seeds")
-    ratio = partial(row, statistic="ratio")
-    mixed = {name for name, _ in by_kind(config.models)[0]}
-    each = [_one_head(config, ratio, mixed, id, *way) for id, way in ways(config).items()]
-    each += [_control(config, ratio, id, *way) for id, way in controls(config).items()]
-    return (*each, *_about_greed(config, row))
+    mixed, own = by_kind(config.models)
+    seeds = {name: spec.training.seeds for name, spec in (*mixed, *own)}
+
+    def ratio(name):
+        return partial(Statement, statistic="ratio", over=f"{seeds[name]} seeds")
+
+    each = [
+        _one_head(config, ratio(way[0]), {*dict(mixed)}, id, *way)
+        for id, way in ways(config).items()
+    ]
+    each += [_control(config, ratio(way[0]), id, *way) for id, way in controls(config).items()]
+    over = f"{max(seeds[name] for name, _ in own)} seeds"
+    return (*each, *_about_greed(config, partial(Statement, over=over)))
 
 
 def _one_head(config, ratio, mixed: set[str], id: str, name: str, treatment: str):

@@ -1,1 +1,1 @@
-"""Do heads help until there are as many as covariates, and which rules do the models beat?"""
+"""Do heads help until there are as many as covariates, and which rules are beaten?"""

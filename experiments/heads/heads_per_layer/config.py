@@ -54,6 +54,7 @@ TIERS = {
         models=named("smoke", _DEPTHS), shots=(4, 8), judged=8, test_prompts=32, tuning_prompts=32
     ),
     "laptop": Config(),
+    "paper": Config(models=named("paper", _DEPTHS)),
     "gpu": Config(
         models=named("gpu", _DEPTHS), shots=(16, 32, 64, 128), judged=32, test_prompts=2048
     ),

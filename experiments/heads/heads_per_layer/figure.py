@@ -172,6 +172,7 @@ def caption(dataset) -> str:
     )
     task, seeds = models[0][1].task, models[0][1].training.seeds
     rows = [against_every_n(dataset, name, spec) for name, spec in models]
+    longer = "; grey, trained longer" if LONG in dict(config.models) else ""
     over = [runs.mean() for row in rows for id, runs in row.items() if id.startswith("beats_ridge")]
     return (
         f"In {order}: many in layer 1 and one later reach {max(over, default=np.nan):.2f} of "
@@ -181,7 +182,7 @@ def caption(dataset) -> str:
         f"{' and '.join(beaten[-2:]) or 'no rule'}; none that ignores directions can be below "
         "rotation-equivariant Bayes; descent has a tuned size for each of as many steps as a model "
         "has layers. c: models of one head a layer (dotted), of many in the first (dashed), in all "
-        "(full). d: dotted, one head a layer; grey, trained longer. "
+        f"(full). d: dotted, one head a layer{longer}. "
         f"e, f: {judged_panel.KEY}; n = {config.judged} if not said. Means of {seeds} seeds and "
         f"their 95 % intervals. Linear attention, d = {task.d}, s = {task.sparsity}, "
         f"σ = {task.noise_std:g}, prompts in units of their own, trained on "

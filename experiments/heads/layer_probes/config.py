@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from experiments.heads.layer_probes.statements import statements as statements
 from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
-from experiments.models.named import Named, named
+from experiments.models.named import Named, more_seeds, named
 from lsa_lab.harness import checks
 
 RULES = (RIDGE, SPARSE_BAYES)  # whose risks are beside those of readers
@@ -101,6 +101,7 @@ TIERS = {
         steps=4,
     ),
     "laptop": Config(),
+    "paper": Config(models=more_seeds(_MODELS)),
     "gpu": Config(
         models=named("gpu", _DEPTHS),
         panels=_DEPTHS,

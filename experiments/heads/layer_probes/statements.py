@@ -12,14 +12,19 @@ _WORST, _LEAST = "at the worst model,", "at the model where it is least,"
 
 
 def statements(config) -> tuple[Statement, ...]:
-    seeds = max(restored(spec).training.seeds for _, spec in config.models)
-    row = partial(Statement, over=f"{seeds} seeds")
+    row = partial(Statement, over=_seeds(config, config.dissected))
     ratio = partial(row, statistic="ratio")
     return (
-        *_about_readers(config, ratio),
+        *_about_readers(config, partial(ratio, over=_seeds(config, config.panels))),
         *_about_descent(config, ratio),
         *_about_the_first_layer(config, row),
     )
+
+
+def _seeds(config, names) -> str:
+    models = dict(config.models)
+    seeds = sorted({restored(models[name]).training.seeds for name in names})
+    return f"{' or '.join(map(str, seeds))} seeds"
 
 
 def _about_readers(config, ratio):

@@ -133,6 +133,7 @@ TIERS = {
         trained_prompts=4,
     ),
     "laptop": Config(),
+    "paper": Config(models=named("paper", ("depth 3",)), runs=36, wide_runs=36, seed=2),
     "gpu": Config(
         depth=8,
         tuning_prompts=16_384,

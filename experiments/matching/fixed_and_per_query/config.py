@@ -86,13 +86,7 @@ TIERS = {
         runs=2,
     ),
     "laptop": Config(models=named("laptop", TRAINED)),
-    "paper": Config(
-        models=named("laptop", TRAINED),
-        m=1024,
-        fixed=(0, 2, 5, 8, 10, 12, 15, 18, 20),
-        queries=64,
-        pools=64,
-    ),
+    "paper": Config(models=named("paper", TRAINED), pools=48, runs=36, seed=14),
 }
 
 
@@ -102,7 +96,7 @@ def statements(config) -> tuple[Statement, ...]:
     for learner in learners(config):
         source = f"modelled on {paper}" if learner in EXACT else f"{paper}, in our setting"
         before = "9 of 4 and twice 9 of 16" if learner in EXACT else "9 of 16"
-        fresh = f"9 fresh runs of 32 pools; before, {before}"
+        fresh = f"{config.runs} fresh runs of {config.pools} pools; before, {before}"
         ratio = partial(Statement, statistic="ratio", redrawn=fresh)
         error = "the error at the share that is best in the other runs over that of all fixed or "
         error += "all per query, whichever is better in the other runs"

@@ -84,7 +84,7 @@ TIERS = {
         softmax_prompts=2,
     ),
     "laptop": Config(named("laptop", TRAINED)),
-    "paper": Config(named("laptop", TRAINED), test_prompts=2000, softmax_prompts=200),
+    "paper": Config(named("paper", TRAINED), runs=36, seed=13),
     "gpu": Config(
         d=16,
         n=40,
@@ -100,7 +100,7 @@ TIERS = {
 
 def statements(config) -> tuple[Statement, ...]:
     fresh, models = (
-        "9 fresh runs, 12 before",
+        f"{config.runs} fresh runs, 12 before",
         "models trained to the end, at d = 8; they were brief",
     )
     median = partial(Statement, statistic="median", revision=models, redrawn=fresh)
@@ -141,7 +141,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"From {few} to {many} demonstrations {name} loses in classification",
             f"the share of wrong classes at {many} less that at {few}, on the same prompts",
             at_least=config.classes,
-            redrawn="9 fresh runs of twice the prompts, 9 before",
+            redrawn=f"{config.runs} fresh runs of twice the prompts, 9 before",
             note="two classes, the sign of w·x + noise; the query has none; "
             "the models are trained on regression",
         )

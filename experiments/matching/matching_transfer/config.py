@@ -70,7 +70,7 @@ TIERS = {
         runs=2,
     ),
     "laptop": Config(named("laptop", TRAINED)),
-    "paper": Config(named("laptop", TRAINED), m=2048, pools=16, queries=128, random_subsets=200),
+    "paper": Config(named("paper", TRAINED), pools=8, runs=36, seed=12),
     "gpu": Config(
         named("gpu", TRAINED), d=16, n=40, m=2048, pools=16, queries=128, random_subsets=200
     ),

@@ -24,7 +24,7 @@ def targets(config) -> list[str]:
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = "9 fresh runs, 12 before"
+    fresh = f"{config.runs} fresh runs, 12 before"
     models = "models trained to the end, at d = 8; they were brief, at d = 4"
     median = partial(Statement, statistic="median", revision=models, redrawn=fresh)
     added = partial(Statement, statistic="median")

@@ -86,19 +86,12 @@ TIERS = {
         runs=2,
     ),
     "laptop": Config(models=named("laptop", TRAINED)),
-    "paper": Config(
-        models=named("laptop", TRAINED),
-        m=2048,
-        sizes=(20, 40, 80, 160, 320),
-        queries=128,
-        pools=64,
-        random_draws=20,
-    ),
+    "paper": Config(models=named("paper", TRAINED), pools=32, runs=36, seed=12),
 }
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = "9 fresh runs of 24 pools each, 9 of 16 before"
+    fresh = f"{config.runs} fresh runs of {config.pools} pools each, 9 of 16 before"
     paper, most, rows = "A3 (2506.04579)", max(config.sizes), []
     for learner in learners(config):
         source, where = f"modelled on {paper}, abstract", "geometric mean of the sizes"
