@@ -100,7 +100,6 @@ TIERS = {
         pairs=128,
         many_pairs=1024,
         trained_runs=36,
-        trained_pairs=256,
         seed=2,
     ),
     "gpu": Config(
