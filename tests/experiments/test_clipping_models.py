@@ -5,11 +5,12 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipping_curves.claims import gains_by_others
-from experiments.clipping.transformer_config import SMOKE, TransformerConfig
+from experiments.clipping.transformer_config import PAPER, SMOKE, TransformerConfig
 from experiments.models.model import init
 from experiments.models.named import named
 from experiments.models.tasks import distribution
@@ -20,9 +21,10 @@ SPEC = trained_models.transformer_spec(CONFIG)
 TASK = distribution(SPEC.task, dtype=jnp.float32)
 
 
-def test_the_models_that_are_clipped_are_those_whose_weights_are_committed():
-    spec = trained_models.transformer_spec(TransformerConfig())
-    assert spec == dict(named("laptop"))["transformer"]
+@pytest.mark.parametrize(("tier", "sizes"), [("laptop", {}), ("paper", PAPER)])
+def test_the_models_that_are_clipped_are_named_ones(tier, sizes):
+    spec = trained_models.transformer_spec(TransformerConfig(**sizes))
+    assert spec == dict(named(tier))["transformer"]
 
 
 def test_prompts_of_ones_own_change_nothing_where_all_have_the_same():

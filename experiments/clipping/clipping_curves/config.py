@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from experiments.clipping.clipping_curves.statements import statements as statements
-from experiments.clipping.transformer_config import GPU, SMOKE, TransformerConfig
+from experiments.clipping.transformer_config import GPU, PAPER, SMOKE, TransformerConfig
 from lsa_lab.harness import checks
 
 DROPPED = 1.0  # the rate that stands for rank 0
@@ -56,6 +56,7 @@ class Config(TransformerConfig):
 TIERS = {
     "smoke": Config(**SMOKE, shots=(2, 8), rates=(0.5, 0.75), prompts=16, ends=1),
     "laptop": Config(),
+    "paper": Config(**PAPER, prompts=1000, seed=2),
     "gpu": Config(
         **GPU,
         shots=(4, 10, 20, 80),

@@ -1,6 +1,6 @@
 """What `clipping_curves` judges, by the criteria in its Config."""
 
-from experiments.clipping.transformer_config import FRESH, OWN_PROMPTS, PARTS
+from experiments.clipping.transformer_config import OWN_PROMPTS, PARTS, fresh
 from lsa_lab.claims import Statement
 
 FIGURE_1 = "A2 (2406.03768), figure 1, in our setting"
@@ -28,7 +28,7 @@ def _about_ends(config, name, place):
             f"time, {high},",
             at_least=0.0,
             revision=OWN_PROMPTS,
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             f"{name}_deep_is_flat",
@@ -39,7 +39,7 @@ def _about_ends(config, name, place):
             at_most=config.flat,
             note="in the logs of A2's public code accuracy changes by +.003",
             revision=OWN_PROMPTS,
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             f"{name}_shallow_collapses",
@@ -49,7 +49,7 @@ def _about_ends(config, name, place):
             f"of predicting 0,",
             at_least=config.guess,
             revision="added",
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             f"{name}_few_shots_collapse_less",
@@ -59,7 +59,7 @@ def _about_ends(config, name, place):
             at_most=0.0,
             note="unclipped risks at few shots are nearer to the ceiling, that of predicting 0",
             revision=f"it was the rise of the risk; {OWN_PROMPTS}",
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             f"{name}_few_shots_rise_less",
@@ -68,7 +68,7 @@ def _about_ends(config, name, place):
             f"(risk clipped - unclipped) / risk of predicting 0 at {few} shots {less}",
             at_most=0.0,
             revision=f"the first reading, under a name of its own; {OWN_PROMPTS}",
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
     )
 
@@ -84,7 +84,7 @@ def _about_gains(config):
             at_most=-config.gain,
             note="leaving out the run that is judged, no edit is chosen by its own result",
             revision=OWN_PROMPTS,
-            redrawn=FRESH,
+            redrawn=fresh(config),
         )
         for name, shots in {"few": few, "trained": config.n, "many": many}.items()
     ]
@@ -100,5 +100,5 @@ def _about_models(config):
         at_most=config.as_good,
         note="ridge at its best penalty; A2 speaks of least squares",
         revision="added, to say how far from trained the models are",
-        redrawn=FRESH,
+        redrawn=fresh(config),
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from experiments.clipping.clipping_search.statements import statements as statements
-from experiments.clipping.transformer_config import GPU, SMOKE, TransformerConfig
+from experiments.clipping.transformer_config import GPU, PAPER, SMOKE, TransformerConfig
 from lsa_lab.harness import checks
 
 
@@ -49,5 +49,6 @@ TIERS = {
         **SMOKE, rates=(0.0, 0.5), short=2, sparsity=1, validation=8, more_validation=16, test=8
     ),
     "laptop": Config(),
+    "paper": Config(**PAPER, test=2000, seed=2),
     "gpu": Config(**GPU, validation=2000, more_validation=8000, test=10_000),
 }

@@ -1,6 +1,6 @@
 """What `clipping_search` judges, by the criteria in its Config."""
 
-from experiments.clipping.transformer_config import FRESH
+from experiments.clipping.transformer_config import fresh
 from lsa_lab.claims import Statement
 
 ALGORITHM = ("Algorithm 1, attention", "Algorithm 1, MLP")
@@ -19,7 +19,7 @@ def statements(config) -> tuple[Statement, ...]:
         for count in (config.validation, config.more_validation)
     )
     optimism = "the gain on validation less that on test"
-    redrawn = f"{FRESH}, with twice the prompts"
+    redrawn = f"{fresh(config)}, with twice the prompts"
     added = "added after a look at these models on three of the tasks, with 1000 other prompts"
     return (
         Statement(

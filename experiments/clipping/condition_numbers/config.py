@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from experiments.clipping.transformer_config import (
-    FRESH,
     GPU,
     OWN_PROMPTS,
+    PAPER,
     SMOKE,
     TransformerConfig,
+    fresh,
 )
 from lsa_lab.claims import Statement
 from lsa_lab.harness import checks
@@ -42,6 +43,7 @@ class Config(TransformerConfig):
 TIERS = {
     "smoke": Config(**SMOKE, ends=1, prompts=16),
     "laptop": Config(),
+    "paper": Config(**PAPER, prompts=2000, seed=2),
     "gpu": Config(**GPU, prompts=10_000),
 }
 
@@ -58,7 +60,7 @@ def statements(config) -> tuple[Statement, ...]:
             "Deep layers of our models have larger condition numbers than shallow ones",
             f"log10 of the condition number, {ends},",
             at_least=0.0,
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             "last_is_largest",
@@ -67,7 +69,7 @@ def statements(config) -> tuple[Statement, ...]:
             "log10 of the condition number, last layer less the mean of the others, averaged over "
             "modules,",
             at_least=0.0,
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             "random_is_level",
@@ -76,7 +78,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of the condition number before training, {ends},",
             margin=config.same,
             note="a control: before training layers are alike but for luck",
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             "training_tilts",
@@ -85,7 +87,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of the condition number, {ends}, after training less before",
             at_least=0.0,
             note="to be read beside deep_is_larger: what lies before training is luck",
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             "training_raises",
@@ -94,7 +96,7 @@ def statements(config) -> tuple[Statement, ...]:
             "log10 of the condition number, averaged over modules and layers, after training less "
             "before",
             at_least=0.0,
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             "stable_rank_falls",
@@ -103,7 +105,7 @@ def statements(config) -> tuple[Statement, ...]:
             "log10 of the stable rank, averaged over modules and layers, after training less "
             "before",
             at_most=0.0,
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             "condition_tells",
@@ -113,7 +115,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.0,
             note="A2: it may serve as a reference for which layer to prune",
             revision=OWN_PROMPTS,
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
         Statement(
             "stable_rank_tells",
@@ -122,6 +124,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{correlation} stable rank with {tolerance}",
             at_least=0.0,
             revision=OWN_PROMPTS,
-            redrawn=FRESH,
+            redrawn=fresh(config),
         ),
     )

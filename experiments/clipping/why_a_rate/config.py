@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from experiments.clipping.transformer_config import GPU, SMOKE, TransformerConfig
+from experiments.clipping.transformer_config import GPU, PAPER, SMOKE, TransformerConfig
 from experiments.clipping.why_a_rate.statements import CONDITIONS as CONDITIONS
 from experiments.clipping.why_a_rate.statements import statements as statements
 from lsa_lab.harness import checks
@@ -54,5 +54,6 @@ class Config(TransformerConfig):
 TIERS = {
     "smoke": Config(**SMOKE, prompts=4, more_prompts=4, rates=(0.0, 0.5, 0.9), rival_rates=(0.5,)),
     "laptop": Config(),
+    "paper": Config(**PAPER, more_prompts=5120, seed=2),
     "gpu": Config(**GPU, prompts=1024, more_prompts=8192),
 }

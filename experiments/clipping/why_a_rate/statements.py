@@ -1,6 +1,6 @@
 """What `why_a_rate` judges, by the criteria in its Config."""
 
-from experiments.clipping.transformer_config import FRESH, OWN_PROMPTS
+from experiments.clipping.transformer_config import OWN_PROMPTS, fresh
 from experiments.clipping.why_a_rate.rate_rules import PREDICTORS
 from lsa_lab.claims import Statement
 
@@ -21,11 +21,14 @@ REGRET = (
     "(its risk - risk at the searched rank) / risk unclipped, on test prompts, averaged over "
     "conditions, layers and modules,"
 )
-REDRAWN = f"{FRESH}, with more prompts"
 
 
 def statements(config) -> tuple[Statement, ...]:
     return (*_about_gains(config), *_about_other_edits(config), *_about_rules(config))
+
+
+def _redrawn(config):
+    return f"{fresh(config)}, with more prompts"
 
 
 def _about_gains(config):
@@ -39,7 +42,7 @@ def _about_gains(config):
             at_least=config.worthwhile,
             note="with more prompts a search is fairer: clipping_search",
             revision=OWN_PROMPTS,
-            redrawn=REDRAWN,
+            redrawn=_redrawn(config),
         )
         for name, words in CONDITIONS.items()
     ]
@@ -52,7 +55,7 @@ def _about_gains(config):
         note="A2's W_K of one layer: +0, +0 and +.01 of score",
         revision="averaged over conditions; it was the one where it is largest, which would leave "
         "it undecided in these runs too",
-        redrawn=REDRAWN,
+        redrawn=_redrawn(config),
     )
     rate_varies = Statement(
         "rate_varies",
@@ -61,7 +64,7 @@ def _about_gains(config):
         "the share of matrices with another best rank than matched, less the share that differ "
         "between two sets of prompts of one condition, averaged over the other conditions,",
         at_least=config.varies,
-        redrawn=REDRAWN,
+        redrawn=_redrawn(config),
     )
     same_rate = Statement(
         "same_rate",
@@ -71,7 +74,7 @@ def _about_gains(config):
         margin=config.worthwhile,
         note="A2: elsewhere it can either improve or deteriorate",
         revision="a margin; it was at most 0",
-        redrawn=REDRAWN,
+        redrawn=_redrawn(config),
     )
     return (*listed, single_module, rate_varies, same_rate)
 
@@ -85,7 +88,7 @@ def _about_other_edits(config):
             "Dropping a layer of our models neither harms nor improves",
             "the median over layers of |risk without it / risk - 1|, averaged over conditions,",
             at_most=config.harmless,
-            redrawn=REDRAWN,
+            redrawn=_redrawn(config),
         ),
         Statement(
             "clip_or_drop",
@@ -95,7 +98,7 @@ def _about_other_edits(config):
             at_least=0.0,
             note="the search may choose not to cut",
             revision="whole layers, of which B.6 speaks; it was single matrices too",
-            redrawn=REDRAWN,
+            redrawn=_redrawn(config),
         ),
         Statement(
             "clip_or_prune",
@@ -104,7 +107,7 @@ def _about_other_edits(config):
             rival,
             at_least=0.0,
             note="A2 names that pruning, and compares nothing with it",
-            redrawn=REDRAWN,
+            redrawn=_redrawn(config),
         ),
         Statement(
             "clip_or_project",
@@ -112,7 +115,7 @@ def _about_other_edits(config):
             "Clipping harms no more than a random projection to the same rank",
             rival,
             at_least=0.0,
-            redrawn=REDRAWN,
+            redrawn=_redrawn(config),
         ),
         Statement(
             "no_search_regret",
@@ -122,7 +125,7 @@ def _about_other_edits(config):
             REGRET,
             at_most=config.regret,
             revision="added",
-            redrawn=REDRAWN,
+            redrawn=_redrawn(config),
         ),
         Statement(
             "search_repeats",
@@ -132,7 +135,7 @@ def _about_other_edits(config):
             at_least=config.rank_correlation,
             note="no rule can be expected to agree better with a search than another search does",
             revision="added",
-            redrawn=REDRAWN,
+            redrawn=_redrawn(config),
         ),
     )
 
@@ -148,7 +151,7 @@ def _about_rules(config):
             "Spearman's correlation over layers and modules, averaged over conditions,",
             at_least=config.rank_correlation,
             note="to be read beside search_repeats",
-            redrawn=REDRAWN,
+            redrawn=_redrawn(config),
         )
         regret = Statement(
             f"{key}_regret",
@@ -157,7 +160,7 @@ def _about_rules(config):
             REGRET,
             at_most=config.regret,
             note="to be read beside no_search_regret",
-            redrawn=REDRAWN,
+            redrawn=_redrawn(config),
         )
         listed += [ranks, regret]
     return listed

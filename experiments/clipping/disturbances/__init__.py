@@ -1,0 +1,1 @@
+"""Do ill-conditioned layers spread small disturbances, and does clipping remove them?"""
