@@ -16,7 +16,11 @@ def named_model(tier: str, name: str) -> Spec:
     return dict(named(tier))[name]
 
 
-LINEAR, SOFTMAX = (named_model("laptop", f"{name} attention") for name in MODELS)
+def both(tier: str) -> dict[str, Spec]:
+    return {name: named_model(tier, f"{name} attention") for name in MODELS}
+
+
+LINEAR, SOFTMAX = both("laptop").values()
 
 
 @dataclass(frozen=True)
@@ -52,17 +56,16 @@ class Config:
 
 TIERS = {
     "smoke": Config(
-        linear=named_model("smoke", "linear attention"),
-        softmax=named_model("smoke", "softmax attention"),
+        **both("smoke"),
         fitting_steps=5,
         fitting_prompts=16,
         fitting_batch=8,
         test_prompts=16,
     ),
     "laptop": Config(),
+    "paper": Config(**both("paper"), fitting_steps=1500, fitting_batch=256, seed=2),
     "gpu": Config(
-        linear=named_model("gpu", "linear attention"),
-        softmax=named_model("gpu", "softmax attention"),
+        **both("gpu"),
         fitting_steps=3000,
         fitting_prompts=40_000,
         fitting_batch=1024,

@@ -76,7 +76,8 @@ TIERS = {
         normals=100,
     ),
     "laptop": Config(),
-    "paper": Config(
+    "paper": Config(linear=linear(2400, 64, seed=2), softmax=softmax("paper"), tasks=48, seed=2),
+    "gpu": Config(
         linear=linear(20_000, 16, batch=512, d=8),
         shots=(10, 20, 40, 80, 160, 320),
         tasks=96,

@@ -66,7 +66,7 @@ class Config:
     def specs(self) -> dict[int, Spec]:  # {width: Spec}
         """Trained by the recipe that does not explode (experiments/models/named.py)."""
         recipe = dict(batch=64, learning_rate=0.005, clip=0.1, beta_2=0.99)
-        recipe |= dict(steps=self.steps, seeds=self.seeds)
+        recipe |= dict(steps=self.steps, seeds=self.seeds, seed=self.seed)
         sizes = (self.trained_d, self.shots, self.trained_depth)
         rest = dict(noise_std=self.noise_std, own_units=True, training=recipe)
         return {
@@ -91,7 +91,8 @@ TIERS = {
         trained_pairs=8,
     ),
     "laptop": Config(),
-    "paper": Config(
+    "paper": Config(runs=512, seeds=36, seed=1),
+    "gpu": Config(
         widths=(6, 12, 24, 48, 96, 192),
         runs=64,
         pairs=1024,
