@@ -15,6 +15,7 @@ from lsa_lab.theory.amplification import self_coupling
 
 MODES = ("alone", "together")  # each demonstration in a prompt of its own, or both in one
 READINGS = ("token", "prediction")  # the flow to all of the query's token (A1, Eq. 2), or its label
+MOST_RUNS, MOST_PAIRS = 32, 8192  # in one program
 
 
 def draw(rng, runs, count, d, prior=None):  # -> Prompt [R, B] of two demonstrations, w0 [R, d]
@@ -59,9 +60,20 @@ def contribution_ratio(forward, params, prompt):  # -> [L]
     return sizes[0] - sizes[1]
 
 
-@partial(jax.jit, static_argnums=(0, 1))
 def measure(ratios, forward, params, batch):  # Params [R, ...], Prompt [R, B] -> [R, B, ..., L]
-    """``log_ratios`` or ``contribution_ratio`` of every run's pairs in its own stack."""
+    """``log_ratios`` or ``contribution_ratio`` of every run's pairs in its own stack, some runs
+    after the others: the derivatives of all of them would take gigabytes."""
+    runs, pairs = batch.y_query.shape
+    size = min(MOST_RUNS, max(1, MOST_PAIRS // pairs))
+    parts = [
+        jax.tree.map(lambda leaf, first=first: leaf[first : first + size], (params, batch))
+        for first in range(0, runs, size)
+    ]
+    return jnp.concatenate([_measure(ratios, forward, *part) for part in parts])
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _measure(ratios, forward, params, batch):
     return jax.vmap(jax.vmap(partial(ratios, forward), (None, 0)))(params, batch)
 
 

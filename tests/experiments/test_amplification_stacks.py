@@ -1,9 +1,12 @@
 """The trained stacks of `amplification` read a prompt as their models do, units included."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 
+from experiments.flow import pair_stacks, pairs
 from experiments.flow.amplification import cases
 from experiments.models import tasks
 from experiments.models.model import Model, init
@@ -20,3 +23,13 @@ def test_a_stack_that_reads_prompts_as_they_are_predicts_as_its_model_does(name)
     read = cases.as_read(spec)
     predicted = jax.vmap(lambda prompt: predict(read(params, prompts.tokens(prompt))))(batch)
     np.testing.assert_allclose(predicted, Model(spec, params).predict(batch), rtol=1e-9)
+
+
+def test_runs_are_measured_one_after_the_other_as_they_are_side_by_side(monkeypatch):
+    rng = np.random.default_rng(0)
+    batch, _ = pairs.draw(rng, 3, 5, 2)
+    params = pair_stacks.linear(rng, 3, 2, 2)
+    measured = partial(pairs.measure, pairs.log_ratios, pair_stacks.UNMASKED, params, batch)
+    together = measured()
+    monkeypatch.setattr(pairs, "MOST_PAIRS", 10)  # two runs, then one
+    np.testing.assert_allclose(measured(), together, rtol=1e-9)

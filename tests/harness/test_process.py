@@ -28,6 +28,7 @@ def test_an_entry_point_leaves_the_users_settings_alone(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_deterministic_ops=false")
     process.set_environment()
     assert "deterministic_ops=true" not in os.environ["XLA_FLAGS"]
+    assert os.environ["XLA_FLAGS"].endswith("--xla_gpu_enable_triton_gemm=false")
 
 
 def test_a_command_counts_the_threads_of_linear_algebra_before_numpy_does():

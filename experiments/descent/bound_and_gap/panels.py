@@ -42,7 +42,7 @@ def whole_grid(ax, dataset):
                 direct_label(ax, left, height, f"{value:.1g}".replace("-", "\u2212"), shade, (5, 0))
         ax.plot([], [], "o", color=shade, label=f"n = {n:g}")
     ax.legend(loc="upper left")
-    _losses_end(ax, dataset, left)
+    _losses_end(ax, dataset, float(gaps.max()), (-2, 2))
     ax.set(
         xlabel="gap, mean over tasks",
         ylabel="least bound over c",
@@ -66,7 +66,8 @@ def along(ax, dataset, axis):
         beside = x * 1.06**aside if axis == "shots" else x + 0.02 * aside * (x[-1] - x[0])
         style.band(ax, beside, runs, None, color, marker)
         if axis == "shots":
-            direct_label(ax, x[1], np.median(runs[:, 1]), name, color, (0, above))
+            near = (len(x) - 1) // 2
+            direct_label(ax, x[near], np.median(runs[:, near]), name, color, (0, above))
     ax.axhline(results.config_of(dataset).largest_loss, color="grey", lw=0.8, ls="--")
     ax.set(xlabel=WORDS[axis], xticks=x, ylim=(3e-3, 100))
     names = {"noise": "noise {:g}", "shots": "n = {:g}", "depth": "{:g} layers"}
@@ -106,7 +107,7 @@ def judged(ax, dataset, labels, span):
     judged_panel.rows(ax, every, samples(dataset), labels, span)
 
 
-def _losses_end(ax, dataset, x):
+def _losses_end(ax, dataset, x, offset=(2, -2)):
     largest = results.config_of(dataset).largest_loss
     ax.axhline(largest, color="grey", lw=0.8, ls="--")
-    direct_label(ax, x, largest, f"losses end at {largest:g}", "dimgrey", (2, -2))
+    direct_label(ax, x, largest, f"losses end at {largest:g}", "dimgrey", offset)

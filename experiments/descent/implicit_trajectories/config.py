@@ -63,7 +63,7 @@ TIERS = {
         test_prompts=16,
     ),
     "laptop": Config(),
-    "paper": Config(**both("paper"), fitting_steps=1500, fitting_batch=256, seed=2),
+    "paper": Config(**both("paper"), fitting_steps=1000, fitting_batch=128, seed=2),
     "gpu": Config(
         **both("gpu"),
         fitting_steps=3000,

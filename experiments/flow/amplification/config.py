@@ -96,11 +96,10 @@ TIERS = {
     "laptop": Config(_models("laptop", "linear", "softmax", "MLP")),
     "paper": Config(
         _models("paper", "linear", "softmax", "MLP"),
-        runs=320,
+        runs=256,
         pairs=128,
-        many_pairs=1536,
+        many_pairs=1024,
         trained_runs=36,
-        trained_pairs=256,
         seed=2,
     ),
     "gpu": Config(

@@ -91,7 +91,7 @@ TIERS = {
         trained_pairs=8,
     ),
     "laptop": Config(),
-    "paper": Config(runs=512, seeds=36, seed=1),
+    "paper": Config(runs=256, seeds=36, seed=1),
     "gpu": Config(
         widths=(6, 12, 24, 48, 96, 192),
         runs=64,

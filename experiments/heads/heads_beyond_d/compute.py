@@ -1,6 +1,6 @@
 """Risks of every model and of rules that know the task, on the same prompts."""
 
-from functools import partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from experiments.heads import sparse_rules
 from experiments.heads.heads_beyond_d.config import Config
 from experiments.heads.rule_names import RULES
 from experiments.models import tasks
-from experiments.models.model import cut
+from experiments.models.model import Model, cut
 from experiments.models.trained import trained
 from lsa_lab import estimators
 from lsa_lab.models import moments
@@ -40,14 +40,20 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     return xr.Dataset(arrays, {"shots": list(config.shots), "rule": [*RULES, "least squares"]})
 
 
-def risks_of(models, batch) -> np.ndarray:  # leaves [S, ...] -> [S]
-    """The mean excess risk of every seed, one after the other in one program."""
+def risks_of(models: Model, batch) -> np.ndarray:  # leaves [S, ...] -> [S]
+    """The mean excess risk of every seed, one after the other; rows of as many heads share a
+    program."""
+    return np.array(_risks()(jax.vmap(Model.plain)(models), batch))
 
-    @partial(jax.jit, compiler_options=moments.compiler_options())
-    def over(models, batch):
+
+@cache
+def _risks():
+    """(models [S, ...], batch) -> [S], compiled."""
+
+    def risks(models, batch):
         return jax.lax.map(lambda model: model.risk(batch), models)
 
-    return np.array(over(models, batch))
+    return jax.jit(risks, compiler_options=moments.compiler_options())
 
 
 @jax.jit
