@@ -18,7 +18,7 @@ TOGETHER ?= $(if $(CUDA),1,$(shell $(BIN)/python -c "import lsa_lab.cores as c; 
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
 
-.PHONY: help test test-fast soak lint figures language smoke bench explore notebooks docs pages install cuda clean
+.PHONY: help test test-fast soak chaos lint figures language smoke bench explore notebooks docs pages install cuda clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
@@ -26,6 +26,7 @@ help:
 	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
 	@echo "make test-fast what the changes since origin/main touch, nearest first, below 90 s"
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
+	@echo "make chaos     kill, fill, cut and damage what is saved, ten minutes; nothing may be lost"
 	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
 	@echo "make bench     measure the library beside plain JAX and torch, ten minutes on a quiet machine;"
 	@echo "               ONLY=W3 shows one workload, TORCH=python3 names a Python that has torch"
@@ -47,6 +48,10 @@ test-fast: .venv/installed
 
 soak: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=soak tests/theorems tests/test_estimators.py
+
+# Parts and numbers: make chaos CHAOS="killed --kills 20"; the tests do a small part of it.
+chaos: .venv/installed
+	$(BIN)/python tests/chaos/everything.py $(CHAOS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

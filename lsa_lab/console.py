@@ -3,6 +3,7 @@
 import _thread
 import contextlib
 import json
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ def reporter(
     logged = 0
     if log is not None:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
+        _drop_half_a_line(Path(log))
         logged = _last_logged(Path(log), label) if done else 0
     bar = None
     if progress is not None:
@@ -58,10 +60,18 @@ def reporter(
     return report
 
 
+def _drop_half_a_line(log: Path) -> None:
+    """Cut off what an end in the midst of a line has left, so that the next line begins anew."""
+    content = log.read_bytes() if log.exists() else b""
+    length = content.rfind(b"\n") + 1
+    if length < len(content):
+        os.truncate(log, length)
+
+
 def _last_logged(log: Path, label: str) -> int:
     step = 0
-    for line in log.read_text().splitlines() if log.exists() else ():
-        with contextlib.suppress(ValueError):  # a line that a kill cut short
+    for line in log.read_bytes().splitlines() if log.exists() else ():
+        with contextlib.suppress(ValueError, TypeError, KeyError):  # a damaged line is none
             entry = json.loads(line)
             step = entry["step"] if entry["label"] == label else step
     return step

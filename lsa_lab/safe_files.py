@@ -1,4 +1,8 @@
-"""Files that are there whole or not at all, whoever is killed and however many write."""
+"""Files that are there whole or not at all, whoever is killed and however many write.
+
+What ``write``, ``remove`` and ``make`` have done when they return outlasts a power cut, as far as
+the disk keeps what it says is kept.
+"""
 
 import contextlib
 import hashlib
@@ -13,7 +17,7 @@ from pathlib import Path
 def write(path: str | Path, content: bytes | Iterable[bytes | memoryview]) -> None:
     """Write a file, whole or in parts; a kill at any instant leaves the old one or the new one."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make(path.parent)
     _sweep(path)
     temporary = path.with_name(f".{path.name}.{_owner(os.getpid())}.tmp")
     try:
@@ -24,12 +28,34 @@ def write(path: str | Path, content: bytes | Iterable[bytes | memoryview]) -> No
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+    _keep_names(path.parent)
+
+
+def remove(path: str | Path) -> None:
+    """Remove a file, if it is there."""
+    path = Path(path)
+    if path.exists():
+        path.unlink(missing_ok=True)
+        _keep_names(path.parent)
+
+
+def make(folder: str | Path) -> None:
+    """Make a folder, and those above it, where they are missing."""
+    folder = Path(folder)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in reversed(missing):
+        _keep_names(path.parent)
+
+
+def _keep_names(folder: Path) -> None:
+    """Let what was added to a folder, moved in it or removed from it outlast a power cut."""
     if os.name == "posix":  # elsewhere a folder cannot be opened
-        folder = os.open(path.parent, os.O_RDONLY)
+        handle = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(folder)
+            os.fsync(handle)
         finally:
-            os.close(folder)
+            os.close(handle)
 
 
 def rescued(path: Path, content: bytes) -> Path:
@@ -37,6 +63,9 @@ def rescued(path: Path, content: bytes) -> Path:
     file, name = tempfile.mkstemp(prefix=f"{path.stem}-", suffix=path.suffix)
     with open(file, "wb") as opened:
         opened.write(content)
+        opened.flush()
+        with contextlib.suppress(OSError):  # it is better than nothing
+            os.fsync(opened.fileno())
     return Path(name)
 
 
@@ -79,7 +108,7 @@ def owned(path: str | Path, *, wait: bool = False) -> Iterator[None]:
     the system has no such locks (Windows, some network disks) nothing is asked.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make(path.parent)
     file = path.with_name(f".{path.name}.lock")
     handle = _locked(file, path, wait)
     try:
@@ -103,7 +132,7 @@ def is_owned(path: str | Path) -> bool:
 def check_writable(folder: str | Path) -> None:
     """Raise OSError unless files can be made in the folder, which is made for it."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make(folder)
     write(folder / ".writable", b"")
     (folder / ".writable").unlink(missing_ok=True)
 

@@ -102,7 +102,7 @@ class Folder(Alone):
 
     @contextlib.contextmanager
     def alive(self) -> Iterator[None]:
-        self.path.mkdir(parents=True, exist_ok=True)
+        safe_files.make(self.path)
         over = threading.Event()
 
         def sign() -> None:

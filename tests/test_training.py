@@ -511,6 +511,18 @@ def test_an_accelerator_trains_all_its_runs_side_by_side(
     assert plans._width(9, shards) == width
 
 
+@pytest.mark.parametrize("tail", [b'{"label": "training", "st', b"\0\0\0", b"12", b"\xff\xfe"])
+def test_a_log_that_was_cut_short_goes_on_line_by_line(tmp_path, tail):
+    arguments = {"checkpoint": tmp_path / "fit.ckpt", "log": tmp_path / "log.jsonl"}
+    stop_at_step(20, **arguments)
+    with arguments["log"].open("ab") as log:
+        log.write(b"12\n" + tail)
+    descend(chunk=10, **arguments)
+    lines = arguments["log"].read_text().splitlines()
+    assert lines.pop(2) == "12"
+    assert [json.loads(line)["step"] for line in lines] == [10, 20, 30, 37]
+
+
 LONG = {"steps": 20_000, "chunk": 50}
 
 

@@ -23,6 +23,9 @@ from lsa_lab.training import Run
 
 _MOST_BESIDE = 1 << 22  # bytes of the Spec and of headers, beside the weights
 _BLOCKS = 60  # of a training: the median loss of each is kept
+# What zipfile and numpy raise where an archive is damaged: RuntimeError where it seems encrypted or
+# packed by a method that they do not have.
+_DAMAGED = (OSError, EOFError, ValueError, RuntimeError, struct.error, zipfile.BadZipFile)
 _OF_HEADS = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o")
 
 
@@ -138,7 +141,7 @@ def read(file: Path, spec: Spec) -> Runs:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         saved = json.loads(str(arrays.pop("spec")))
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except (*_DAMAGED, KeyError, zlib.error) as error:
         raise ValueError(f"{file.name} is damaged: {error!r}") from None
     changes = results.differences(saved, results.plain(spec))
     if changes:
@@ -179,7 +182,7 @@ def _check_size(file: Path, spec: Spec) -> None:
     """Raise if a file would unpack to much more than the weights of the Spec need."""
     try:
         unpacked = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
-    except (OSError, zipfile.BadZipFile, ValueError, struct.error) as error:
+    except _DAMAGED as error:
         raise ValueError(f"{file.name} is damaged: {error!r}") from None
     _, layout = _layout(spec, spec.training.checkpoints)
     expected = sum(np.dtype(kind).itemsize * math.prod(shape) for kind, shape in layout.values())

@@ -75,7 +75,7 @@ def run_share(job: Job) -> None:
 
 
 def _compute(job: Job, progress: "Bars | None") -> "xr.Dataset":
-    job.checkpoints.mkdir(parents=True, exist_ok=True)
+    safe_files.make(job.checkpoints)
     compute = job.experiment.door("compute").compute
     return compute(job.config, progress=progress, checkpoints=job.checkpoints)
 
@@ -192,8 +192,11 @@ def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset"
 def _put(staging: Path, folder: Path, leave: set[str]) -> None:
     """Every file in its place, one atomic step each; the same bytes are not written again.
 
-    config.json is last: verdicts never stand beside the numbers of an earlier run.
+    The old config.json goes first and the new one comes last: whatever happens in between, verdicts
+    never stand beside the numbers of another run.
     """
+    if "config.json" not in leave:
+        safe_files.remove(folder / "config.json")
     for new in sorted(staging.iterdir(), key=lambda path: (path.name == "config.json", path.name)):
         old = folder / new.name
         if new.name in leave and old.exists():

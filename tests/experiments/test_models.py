@@ -172,7 +172,12 @@ def test_a_file_with_other_bytes_is_refused(store):
     training.main([])
     file = store / "tiny_one.npz"
     good = file.read_bytes()
-    for bad in (good[:-30], good[:500] + bytes(100) + good[600:], b"", b"PK"):
+    entry = good.index(b"PK\1\2")  # of the archive's directory: at 8 its flags, at 10 the packing
+    encrypted, packed = (
+        good[: entry + at] + byte + good[entry + at + 1 :] for at, byte in ((8, b"\1"), (10, b"c"))
+    )
+    cut, spoiled = good[:-30], good[:500] + bytes(100) + good[600:]
+    for bad in (cut, spoiled, b"", b"PK", encrypted, packed):
         file.write_bytes(bad)
         with pytest.raises(ValueError, match=r"tiny_one.npz is damaged"):
             trained.trained(TINY, "test")

@@ -1,0 +1,118 @@
+"""``make chaos``: sweeps that are killed, disks that fail or lose their power, files that rot.
+
+``python tests/chaos/everything.py [PART...]`` does everything, or these parts; each prints what it
+counted, and the first promise that is not kept ends it with status 1. The numbers are options.
+"""
+
+import argparse
+import functools
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # experiments, whose weights are read
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from lsa_lab.harness import process
+
+process.configure()
+
+import damage
+import interruption
+import kills
+import writers
+from lsa_lab import provenance
+from lsa_lab.cache import cache
+
+
+def killed(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """Processes of a sweep killed at random."""
+    met = kills.kills(options.kills, folder, options.seed)
+    yield from (f"{count:5} {what}" for what, count in sorted(met.items()))
+
+
+def signalled(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """SIGINT and SIGTERM: seconds until all is saved."""
+    waited = sorted(kills.signals(options.signals, folder, options.seed))
+    if waited[-1] > 5:
+        raise interruption.Lost(f"a process takes {waited[-1]:.1f} s to save and end")
+    median, most = waited[len(waited) // 2], waited[-1]
+    yield f"{len(waited):5} signals; {median:.2f} s to the end, at most {most:.2f}"
+
+
+def interrupted(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """Every failpoint of every writer, every full disk, every power cut."""
+    for program in writers.PROGRAMS:
+        yield f"{program.name}: {_interrupted(program, folder, options)}"
+    for program in writers.CONTROLS:
+        try:
+            counts = _interrupted(program, folder, options)
+        except interruption.Lost as lost:
+            yield f"control, {program.name}: caught; {str(lost).replace(str(folder), '')[:90]}"
+        else:
+            raise interruption.Lost(f"control, {program.name}: {counts}, and nothing was caught")
+
+
+def _interrupted(program: writers.Program, folder: Path, options: argparse.Namespace) -> str:
+    place = folder / "writers"
+    log, end = interruption.recorded(program, place)
+    points = [number for _, number in interruption.failpoints(log)][:: options.every]
+    for number in points:
+        interruption.killed(program, place, end, number)
+    full = range(0, len(log.calls), options.every)
+    for number in full:
+        interruption.failed(program, place, end, number)
+    cuts = interruption.power_cuts(program, place, log, end, options.states, options.every)
+    return f"{len(points)} failpoints, {len(full)} full disks, {cuts} states after a power cut"
+
+
+def damaged(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """Bits, lengths, ends and blocks of files that hold numbers."""
+    total: Counter = Counter()
+    for kind in damage.KINDS:
+        flips = -(-options.flips // len(damage.KINDS))
+        for way, counts in damage.outcomes(kind, folder, flips, options.every).items():
+            words = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+            yield f"{kind.name}, {way}: {words}"
+            total += counts
+    if set(total) - {"refused", "the same"}:
+        raise interruption.Lost(f"loads of damaged files: {dict(total)}")
+
+
+PARTS = {"killed": killed, "signalled": signalled, "interrupted": interrupted, "damaged": damaged}
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--kills", type=int, default=100, help="processes of a sweep")
+    parser.add_argument("--signals", type=int, default=20, help="to trainings")
+    parser.add_argument("--flips", type=int, default=10_000, help="of single bits")
+    parser.add_argument("--states", type=int, default=64, help="after one cut, at most")
+    parser.add_argument("--every", type=int, default=1, help="failpoint, length, state")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(words)
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"no part {unknown.pop()!r}: there are {', '.join(PARTS)}")
+    provenance.commit = functools.cache(provenance.commit)  # git is asked once, not for each file
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache().resolve() / "xla")  # of new processes
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.parts or PARTS:
+            began = time.monotonic()
+            print(f"{name}: {PARTS[name].__doc__}", flush=True)
+            try:
+                for line in PARTS[name](options, Path(folder) / name):
+                    print(f"  {line}", flush=True)
+            except interruption.Lost as lost:
+                print(f"LOST: {lost}", file=sys.stderr)
+                return 1
+            print(f"  {time.monotonic() - began:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

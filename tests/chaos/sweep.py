@@ -1,0 +1,96 @@
+"""A sweep as a researcher leaves it overnight, only short: a training, a grid, a result.
+
+``python tests/chaos/sweep.py FOLDER`` is one process of it; the same words go on after any end.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import xarray as xr
+
+from lsa_lab import checkpoints, grids, prompts, results, training
+from lsa_lab.harness import process
+from lsa_lab.models import linear_attention, trace
+from lsa_lab.tasks.linear import LinearTask, sample
+
+RATES = np.array([0.001, 0.002, 0.005, 3e3])  # the last one diverges
+STEPS, CHUNK = 400, 20
+
+
+def run(folder: Path) -> None:
+    training._SAVE_EVERY = 0.0  # after every chunk
+    result = folder / "result.nc"
+    if result.exists():
+        results.load(result)
+        return
+    trained = train(folder)
+    rows = grids.grid(
+        [("shots", count) for count in (2, 4, 8)],
+        lambda cell: {"risk": _risks(trained.params, cell[1])},
+        folder / "grid",
+        facts={"weights": checkpoints.digest(trained.params)},
+    )
+    arrays = {f"{name}_history": (("run", "step"), x) for name, x in trained.history.items()}
+    arrays["risk"] = (("shots", "run"), rows["risk"])
+    arrays["weights"] = checkpoints.digest(trained.params)
+    arrays["status"] = ("run", np.array([str(status) for status in trained.status]))
+    results.save(xr.Dataset(arrays), result, config={"steps": STEPS})
+    (folder / "fit.ckpt").unlink()
+
+
+def train(folder: Path) -> training.Run:
+    """Four runs of two layers, each with a rate of its own."""
+    task, keys = LinearTask(n=8, d=3), jax.random.split(jax.random.key(0), len(RATES))
+    params = jax.jit(jax.vmap(lambda key: linear_attention.init(key, 2, 1, 3)))(keys)
+
+    def loss(params, batch, rate):
+        def error(prompt):
+            walk = linear_attention.forward(params, prompts.tokens(prompt))
+            return (trace.predict(walk) - prompt.y_query) ** 2
+
+        return jax.vmap(error)(batch).mean()
+
+    return training.fit(
+        training.Training(
+            loss,
+            lambda key, rate: jax.vmap(lambda key: sample(key, task))(jax.random.split(key, 16)),
+            lambda rate: optax.sgd(rate),
+            STEPS,
+        ),
+        params,
+        keys,
+        per_run=jnp.asarray(RATES, jnp.result_type(float)),
+        files=training.Files(folder / "fit.ckpt", folder / "log.jsonl"),
+        chunk=CHUNK,
+    )
+
+
+def _risks(params, count: int) -> jax.Array:  # [R]
+    @jax.jit
+    def risk(params):
+        keys = jax.random.split(jax.random.key(count), 32)
+        batch = jax.vmap(lambda key: sample(key, LinearTask(n=count, d=3)))(keys)
+        walks = jax.vmap(lambda p: linear_attention.forward(params, prompts.tokens(p)))(batch)
+        return ((jax.vmap(trace.predict)(walks) - batch.y_query) ** 2).mean()
+
+    return jax.lax.map(risk, params)
+
+
+def end(folder: Path) -> tuple:
+    """What a sweep that is over leaves: the contents of its result, its log, the names of its
+    files."""
+    contents = results.load(folder / "result.nc").attrs["contents_sha256"]
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    log = tuple((line["step"], line["loss"], line["diverged"]) for line in lines)
+    names = frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))
+    return contents, log, names
+
+
+if __name__ == "__main__":
+    process.configure()
+    run(Path(sys.argv[1]))

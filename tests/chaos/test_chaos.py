@@ -1,0 +1,89 @@
+"""Nothing that was promised is lost: a small part of ``make chaos``, and its controls."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import damage
+import interruption
+import writers
+from lsa_lab import provenance
+
+BY_NAME = {program.name: program for program in writers.PROGRAMS + writers.CONTROLS}
+# How many failpoints are left out between two: a result takes 30 ms to be saved.
+EVERY = {"result": 7, "first result": 7, "run": 7, "weights": 3}
+
+
+@pytest.fixture(autouse=True)
+def one_commit(monkeypatch):
+    """git is not asked for each of the files."""
+    monkeypatch.setattr(provenance, "commit", lambda: {})
+
+
+@pytest.mark.parametrize("program", writers.PROGRAMS, ids=lambda program: program.name)
+def test_a_writer_that_is_killed_anywhere_leaves_what_it_promised(tmp_path, program):
+    log, end = interruption.recorded(program, tmp_path)
+    every = EVERY.get(program.name, 1)
+    points = [place for _, place in interruption.failpoints(log)]
+    assert len(points) >= 2 * len(log.calls)
+    for place in points[len(points) % every :: every]:
+        interruption.killed(program, tmp_path, end, place)
+
+
+@pytest.mark.parametrize("program", writers.PROGRAMS, ids=lambda program: program.name)
+def test_a_disk_that_is_full_from_any_call_on_leaves_what_was_promised(tmp_path, program):
+    log, end = interruption.recorded(program, tmp_path)
+    for place in range(0, len(log.calls), EVERY.get(program.name, 1)):
+        interruption.failed(program, tmp_path, end, place)
+
+
+@pytest.mark.parametrize("program", writers.PROGRAMS, ids=lambda program: program.name)
+def test_no_state_after_a_power_cut_lacks_what_was_promised(tmp_path, program):
+    log, end = interruption.recorded(program, tmp_path)
+    every = EVERY.get(program.name, 1)
+    assert interruption.power_cuts(program, tmp_path, log, end, 16, every) >= 5
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("in place", "killed"),
+        ("in place", "failed"),
+        ("no fsync of the file", "power_cuts"),
+        ("no fsync of the folder", "power_cuts"),
+    ],
+)
+def test_a_writer_that_is_wrong_is_caught(tmp_path, name, ends):
+    """The control of all of the above."""
+    program = BY_NAME[name]
+    log, end = interruption.recorded(program, tmp_path)
+    if ends == "power_cuts":
+        with pytest.raises(interruption.Lost, match="were promised, and"):
+            interruption.power_cuts(program, tmp_path, log, end, 16)
+        return
+    caught = 0
+    for _, place in interruption.failpoints(log):
+        try:
+            getattr(interruption, ends)(program, tmp_path, end, place)
+        except interruption.Lost:
+            caught += 1
+    assert caught >= 3
+
+
+@pytest.mark.parametrize("kind", damage.KINDS, ids=lambda kind: kind.name)
+def test_a_damaged_file_is_refused_or_gives_what_was_saved(tmp_path, kind):
+    for way, counts in damage.outcomes(kind, tmp_path, flips=150, every=61).items():
+        assert counts["refused"] >= 2, way
+        assert set(counts) <= {"refused", "the same"}, (way, counts)
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_killed_goes_on_to_the_same_bits():
+    """In processes of their own; forks of this one could wait for each other for ever."""
+    program = Path(__file__).with_name("everything.py")
+    words = ["killed", "--kills", "3"]
+    ended = subprocess.run([sys.executable, program, *words], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert "sweeps that ended with the same bits" in ended.stdout
