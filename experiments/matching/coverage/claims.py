@@ -7,6 +7,7 @@ from experiments.matching.coverage.config import (
     PROXIES,
     SHARES,
     TAGS,
+    WHITE,
     count_proxies,
     shares,
 )
@@ -24,11 +25,11 @@ def relative_divergence(dataset):  # [kind, run, n, rule]
     return dataset.divergence / dataset.expected
 
 
-def over_strata(dataset):  # [kind, run, n]
-    """The error of stratified subsets over that of matching, groups weighed by their shares."""
+def over_matching(dataset, rule):  # [kind, run, n]
+    """The error of a rule over that of matching, groups weighed by their shares."""
     weights = np.array(shares(results.config_of(dataset)))
     error = (dataset.error * weights).sum("group")
-    return error.sel(rule="stratified") / error.sel(rule="matching")
+    return error.sel(rule=rule) / error.sel(rule="matching")
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
@@ -44,5 +45,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
             by_id[f"{tag}_{name}"] = worst_elsewhere(divergence.sel(rule=rule), np.mean)
         by_id[f"{tag}_minority"] = worst(minority)
         by_id[f"{tag}_favours"] = worst(minority / majority, lambda runs: -np.median(runs))
-        by_id[f"{tag}_strata"] = worst(over_strata(pools))
+        by_id[f"{tag}_strata"] = worst(over_matching(pools, "stratified"))
+        by_id[f"{tag}_shares_whitened"] = worst_elsewhere(divergence.sel(rule=WHITE), np.mean)
+        by_id[f"{tag}_whitened"] = worst_elsewhere(over_matching(pools, WHITE))
     return by_id

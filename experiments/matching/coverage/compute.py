@@ -57,7 +57,7 @@ def expected_divergence(config, size):
     return probabilities @ divergence(numbers / size, config.minority)
 
 
-def by_rule(config, values):  # [K·R, 6 + 2 S, ...] -> [K·R, 8, ...]
+def by_rule(config, values):  # [K·R, 7 + 2 S, ...] -> [K·R, 9, ...]
     """The mean over random subsets and over stratified ones beside the other rules' values: each
     subset is judged before the mean is taken, for a mean of draws is no subset's own."""
     parts = np.split(values, [SINGLE, SINGLE + config.random_draws], axis=1)

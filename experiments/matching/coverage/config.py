@@ -15,7 +15,8 @@ CLASSES = "a class each"  # labels that the proxy learns by the logistic loss, a
 TAGS = dict(zip(KINDS, ("one_task", "own_tasks", "classes"), strict=True))  # in names of statements
 # Gradients of w·x, of w·x + c, and of that without those at w = 0, c = 0, before training.
 PROXIES = ("matching", "matching, intercept", "intercept, later")
-RULES = (*PROXIES, "moments", "k-means", "determinantal", "random", "stratified")
+WHITE = "matching, whitened"  # gradients of w·x
+RULES = (*PROXIES, "moments", "k-means", "determinantal", WHITE, "random", "stratified")
 SHARES = ("shares", "shares_intercept", "shares_later")  # of the proxies, in names of statements
 GROUPS = ("majority", "minority")
 
@@ -46,6 +47,7 @@ class Config:
     # Criteria; errors of random and of stratified subsets are the mean of the draws.
     shares: float = 0.5  # KL of matching over that expected of random subsets
     minority_error: float = 1.1  # of matching over random, at the worst size: no worse
+    no_worse: float = 1.0  # error of whitened matching over that of plain matching
     strata: float = 1.1  # error of stratified subsets over that of matching: as good
     favours: float = 1.0  # gain of the majority over gain of the minority, at the size with least
 
@@ -61,7 +63,7 @@ class Config:
             checks.between(self, name, 2, None)
         for name in ("noise_std", "step", "learning_rate"):
             checks.positive(self, name)
-        for name in ("shares", "minority_error", "strata", "favours"):
+        for name in ("shares", "minority_error", "no_worse", "strata", "favours"):
             checks.positive(self, name)
         checks.seed(self, "seed")
 
@@ -143,4 +145,28 @@ def statements(config) -> tuple[Statement, ...]:
                 at_most=config.strata,
             ),
         ]
+        rows += whitened(config, kind, tag, where)
     return tuple(rows)
+
+
+def whitened(config, kind: str, tag: str, where: str) -> list[Statement]:
+    """Rows on whitened gradients, which were added before any run had them."""
+    row = partial(Statement, revision="added, with the rule, to runs that others had judged")
+    return [
+        row(
+            f"{tag}_shares_whitened",
+            "modelled on A3 (2506.04579), table 6",
+            "Whitened matching keeps the clusters' shares twice as well as random subsets "
+            f"({kind}, without intercept)",
+            f"the KL over its expectation for random subsets, {where}",
+            at_most=config.shares,
+        ),
+        row(
+            f"{tag}_whitened",
+            "modelled on A3 (2506.04579), its method",
+            f"Whitened gradients choose no worse than plain ones ({kind})",
+            "the error, groups weighed as in pools, over that of matching, at the worst size",
+            statistic="median",
+            at_most=config.no_worse,
+        ),
+    ]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.matching import rows
-from experiments.matching.coverage.claims import over_strata, relative, relative_divergence
+from experiments.matching.coverage.claims import over_matching, relative, relative_divergence
 from experiments.matching.coverage.config import CLASSES, PROXIES, RULES
 from experiments.matching.coverage.judged import ORDER, WORDS, judged_errors, judged_shares
 from lsa_lab import results
@@ -18,7 +18,7 @@ NAMES = {rule: f"matching, {WORDS[rule]}" if rule in WORDS else rule for rule in
 def plot(dataset):
     config, ratio = results.config_of(dataset), relative_divergence(dataset)
     decades = tuple(np.log10(high / low) for low, high in SPANS.values())
-    figure, axes = style.stacked(6.75, (3.5, 2.6), (decades, (1, 1)))
+    figure, axes = style.stacked(6.75, (3.8, 3.2), (decades, (1, 1)))
     for ax, kind in zip(axes, ORDER, strict=False):
         divergences(ax, ratio.sel(kind=kind), SPANS[kind])
         ax.axvspan(SPANS[kind][0], config.shares, color="grey", alpha=0.15, lw=0)
@@ -69,7 +69,7 @@ def caption(dataset) -> str:
     divergence = relative_divergence(dataset)
     at_most = divergence.sel(kind=CLASSES, n=max(config.sizes)).mean("run")
     plain, intercept, later = (float(at_most.sel(rule=rule)) for rule in PROXIES)
-    strata = over_strata(dataset).median("run")
+    strata = over_matching(dataset, "stratified").median("run")
     least, most = float(strata.min()), float(strata.max())
     missing = style.missing(dataset.divergence) + style.missing(relative(dataset))
     return (

@@ -19,6 +19,7 @@ ERRORS = {
     "minority": "minority / random",
     "favours": "minority / majority",
     "strata": "stratified / matching",
+    "whitened": "whitened / matching",
 }
 
 
@@ -28,6 +29,7 @@ def judged_shares(ax, dataset):
         for kind in ORDER
         for rule, name in list(zip(PROXIES, SHARES, strict=True))[: count_proxies(kind)]
     }
+    labels |= {f"{TAGS[kind]}_shares_whitened": f"whitened, {kind}" for kind in ORDER}
     judged(ax, dataset, labels, (0.003, 20.0), (0.01, 0.1, 1, 10))
     ax.set(xlabel="KL / random's", title="judged: shares")
 

@@ -12,8 +12,8 @@ from lsa_lab.tasks import pools
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def choose(config, size, pool, features, random, keys):  # of K·R runs -> indices [.., 6 + 2 S, n]
-    """The choices of the first six rules, random subsets, and random ones within the clusters."""
+def choose(config, size, pool, features, random, keys):  # of K·R runs -> indices [.., 7 + 2 S, n]
+    """The choices of the first seven rules, random subsets, and random ones within the clusters."""
     labels = np.repeat(np.arange(2), pools.counts(shares(config), config.m))
 
     def of_run(row):
@@ -24,6 +24,7 @@ def choose(config, size, pool, features, random, keys):  # of K·R runs -> indic
         diverse = [
             diversity.medoids(rows, size, keys[0]),
             diversity.determinantal(rows, size, ridge=1.0),
+            gradient_matching.match(gradient_matching.whitened(features[0], size), size).indices,
         ]
         strata = jax.vmap(lambda key: by_cluster[rivals.stratified(key, labels, size)])(keys[1:])
         return jnp.concatenate([matched, jnp.stack(diverse), random[:, :size], strata])
