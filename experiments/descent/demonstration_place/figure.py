@@ -59,12 +59,14 @@ def plot(dataset):
 def by_place(ax, values):
     """A curve for each kind of model, with the intervals of its runs."""
     place = values.place.values
+    last = values.isel(place=-1).mean("run")
     for kind in values.kind.values:
         runs, look = values.sel(kind=kind).transpose("run", "place"), dict(LOOKS[kind])
         ls = look.pop("ls", "-")
         style.mean_points(ax, place, runs, ls=ls, lw=0.8, capsize=0, **look)
-        end = float(runs.mean("run")[-1])
-        direct_label(ax, place[-1], end, kind, look["color"], (6, 0))
+        end = float(last.sel(kind=kind))
+        up = 1 if end == float(last.max()) else -1 if end == float(last.min()) else 0
+        direct_label(ax, place[-1], end, kind, look["color"], (6, up))
     ax.set(xlabel="place of the relevant demonstration", xlim=(0.5, 1.6 * place[-1]))
     ax.set_xticks(np.unique([1, *place[len(place) // 4 - 1 :: max(1, len(place) // 4)]]))
 
@@ -78,9 +80,9 @@ def caption(dataset) -> str:
     spread = dataset.error.sel(kind=CONTROL)
     rounding = float(((spread.max("place") - spread.min("place")) / spread.mean("place")).max())
     return (
-        "Moved from the middle of the prompt to the first place, the relevant demonstration lowers "
-        f"a causal model's error by {mean['beginning']:.0f} %, moved to the last by "
-        f"{mean['end']:.0f} %. "
+        "Moved from the middle half of the prompt to the first place, the relevant demonstration "
+        f"changes the error of trained causal models by {-mean['beginning']:+.0f} %, moved to the "
+        f"last by {-mean['end']:+.0f} %. "
         f"It shows the query and its answer; the other {len(dataset.place) - 1} demonstrations "
         "are as in training; percentages are of the mean over places. In its worst place it "
         f"multiplies the error of trained causal models by {helps:.2f}; their risk without it is "
