@@ -32,17 +32,23 @@ def test_a_rule_that_weighs_places_has_its_weights_for_influences():
         jnp.ones((4, 2)),
         jnp.arange(4.0),
     )
-    moved, _, influence = compute.by_place(lambda batch: batch.y @ weights, batch)
+    noise = jnp.array([0.5, -1.0, 0.0, 2.0])
+
+    def answer(batch):
+        return batch.y @ weights
+
+    exact, noisy, _, influence = compute.by_place(answer, (batch, noise))
     np.testing.assert_allclose(influence, [3, 1, 2])
     rest = [batch.y[:, 1:] @ np.delete(weights, place) for place in range(3)]
-    expected = [np.mean((rest[i] + (weights[i] - 1) * batch.y_query) ** 2) for i in range(3)]
-    np.testing.assert_allclose(moved, expected)
+    missed = np.array([rest[i] + (weights[i] - 1) * batch.y_query for i in range(3)])
+    np.testing.assert_allclose(exact, (missed**2).mean(1))
+    np.testing.assert_allclose(noisy, ((missed + np.outer(weights, noise)) ** 2).mean(1))
 
 
 def samples(monkeypatch, worth, ordinary=2.0):
     """Those of three runs with this error and influence over eight places."""
     table = np.tile(np.asarray(worth, float), (len(KINDS), 3, 1))
-    arrays = {name: (("kind", "run", "place"), table) for name in ("error", "influence")}
+    arrays = {name: (("kind", "run", "place"), table) for name in ("error", "noisy", "influence")}
     arrays |= {
         "ordinary": (("kind", "run"), np.full((len(KINDS), 3), ordinary)),
         "least_squares": ("run", [2.0] * 3),

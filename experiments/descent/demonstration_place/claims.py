@@ -49,12 +49,17 @@ def help_of_it(dataset):  # -> [R]
 def trained_samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     """The samples of all rows on trained models, however well they are trained."""
     of = dataset.sel(kind=TRAINED)
-    influence = over_the_middle(shares(of.influence))
-    return (
-        over_the_middle(-shares(of.error))
-        | {f"influence_{name}": values for name, values in influence.items()}
-        | {"it_helps": help_of_it(dataset)}
-    )
+    worth = {
+        "": -shares(of.error),
+        "noisy_": -shares(of.noisy),
+        "influence_": shares(of.influence),
+    }
+    rows = {
+        f"{prefix}{name}": values
+        for prefix, by_place in worth.items()
+        for name, values in over_the_middle(by_place).items()
+    }
+    return rows | {"it_helps": help_of_it(dataset)}
 
 
 def samples(dataset) -> dict[str, np.ndarray | None]:  # {id: [R]}

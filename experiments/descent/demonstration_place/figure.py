@@ -24,6 +24,9 @@ SHAPES = {
     "beginning": "error: first place",
     "end": "error: last place",
     "u_shape": "error: worse quarter",
+    "noisy_beginning": "noisy label: first place",
+    "noisy_end": "noisy label: last place",
+    "noisy_u_shape": "noisy label: worse quarter",
     "untrained": "error, untrained: both",
     "influence_beginning": "influence: first place",
     "influence_end": "influence: last place",
@@ -83,6 +86,8 @@ def caption(dataset) -> str:
         "Moved from the middle half of the prompt to the first place, the relevant demonstration "
         f"changes the error of trained causal models by {-mean['beginning']:+.0f} %, moved to the "
         f"last by {-mean['end']:+.0f} %. "
+        f"With a label as noisy as the others' by {-mean['noisy_beginning']:+.0f} % and "
+        f"{-mean['noisy_end']:+.0f} %. "
         f"It shows the query and its answer; the other {len(dataset.place) - 1} demonstrations "
         "are as in training; percentages are of the mean over places. In its worst place it "
         f"multiplies the error of trained causal models by {helps:.2f}; their risk without it is "
