@@ -20,7 +20,7 @@ from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 from lsa_lab.harness.marks import direct_label
 
-SHAPES = {
+ROWS = {
     "beginning": "error: first place",
     "end": "error: last place",
     "u_shape": "error: worse quarter",
@@ -33,8 +33,11 @@ SHAPES = {
     "influence_u_shape": "influence: lesser quarter",
     "influence_untrained": "influence, untrained: both",
 }
+NOISY = "trained, noisy label"
+SHAPED = (TRAINED, DESCENT, UNTRAINED)
 LOOKS = {
     TRAINED: style.METHOD["softmax, causal"],
+    NOISY: style.METHOD["softmax, causal"] | {"marker": None, "ls": "--"},
     CONTROL: style.METHOD["softmax"],
     DESCENT: style.METHOD["descent, causal"],
     UNTRAINED: style.METHOD["softmax, causal"] | {"mfc": "white", "ls": ":"},
@@ -43,33 +46,34 @@ LOOKS = {
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1), (1, 1)))
-    by_place(axes[0], dataset.error.sel(kind=[TRAINED, CONTROL]))
+    by_place(axes[0], dataset.error.sel(kind=[TRAINED, CONTROL]), {TRAINED: 1, CONTROL: -1})
     axes[0].set(ylabel="error", title="the relevant demonstration moved")
     axes[0].set_ylim(bottom=0)
-    by_place(axes[1], shares(dataset.error).sel(kind=[TRAINED, DESCENT, UNTRAINED]))
+    noisy = dataset.noisy.sel(kind=[TRAINED]).assign_coords(kind=[NOISY])
+    by_place(axes[1], shares(noisy), {NOISY: -1})
+    by_place(axes[1], shares(dataset.error.sel(kind=list(SHAPED))), {UNTRAINED: 1})
     axes[1].set(ylabel="error / its mean over places", title="the shape")
-    by_place(axes[2], shares(dataset.influence).sel(kind=[TRAINED, DESCENT, UNTRAINED]))
+    by_place(axes[2], shares(dataset.influence.sel(kind=list(SHAPED))), {})
     axes[2].set(ylabel="influence / its mean", title="demonstrations as in training")
     axes[2].set(xlabel="place of a demonstration")
     judged_panel.rows(
-        axes[3], statements(results.config_of(dataset)), samples(dataset), SHAPES, (-1, 1)
+        axes[3], statements(results.config_of(dataset)), samples(dataset), ROWS, (-1, 1)
     )
     axes[3].axvline(0, color="grey", lw=0.8)
     axes[3].set(xlabel="gain over the middle half, as a share", title="what is judged")
     return figure
 
 
-def by_place(ax, values):
-    """A curve for each kind of model, with the intervals of its runs."""
+def by_place(ax, values, raised):
+    """A curve for each kind of model, with the intervals of its runs; ``raised``, the names that
+    stand above their curve or below it."""
     place = values.place.values
-    last = values.isel(place=-1).mean("run")
     for kind in values.kind.values:
         runs, look = values.sel(kind=kind).transpose("run", "place"), dict(LOOKS[kind])
         ls = look.pop("ls", "-")
         style.mean_points(ax, place, runs, ls=ls, lw=0.8, capsize=0, **look)
-        end = float(last.sel(kind=kind))
-        up = 1 if end == float(last.max()) else -1 if end == float(last.min()) else 0
-        direct_label(ax, place[-1], end, kind, look["color"], (6, up))
+        end = float(runs.mean("run")[-1])
+        direct_label(ax, place[-1], end, kind, look["color"], (6, raised.get(kind, 0)))
     ax.set(xlabel="place of the relevant demonstration", xlim=(0.5, 1.6 * place[-1]))
     ax.set_xticks(np.unique([1, *place[len(place) // 4 - 1 :: max(1, len(place) // 4)]]))
 
