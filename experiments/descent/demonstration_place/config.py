@@ -176,8 +176,8 @@ def about_influence(config) -> tuple[Statement, ...]:
             "On untrained causal models no place has more influence",
             f"{size} in the first and the last quarter {middle}",
             margin=config.flat,
-            note="the control: what the mask does by itself; random weights differ widely, and a "
-            "hundred times the runs would decide",
+            note="the control: what the mask does by itself; random weights differ widely, and "
+            "some hundred runs would decide",
         ),
     )
 
