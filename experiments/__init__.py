@@ -11,6 +11,7 @@ EXPERIMENTS = (
     "descent.noisy_descent",
     "descent.update_sizes",
     "descent.order",
+    "descent.demonstration_place",
     "descent.bound_and_gap",
     "descent.implicit_trajectories",
     "descent.shots_and_steps",

@@ -154,8 +154,9 @@ def _locked(file: Path, path: Path, wait: bool) -> int | None:
             os.close(handle)
             return None
         # The owner before us may have removed the file between our opening and our locking it.
-        if file.exists() and os.fstat(handle).st_ino == file.stat().st_ino:
-            os.ftruncate(handle, 0)
-            os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
-            return handle
+        with contextlib.suppress(FileNotFoundError):
+            if os.fstat(handle).st_ino == file.stat().st_ino:
+                os.ftruncate(handle, 0)
+                os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
+                return handle
         os.close(handle)

@@ -50,6 +50,26 @@ def test_one_that_waits_stands_in_line_until_the_first_is_gone(tmp_path, holder)
     assert os.listdir(tmp_path) == []
 
 
+COUNT = """
+import sys
+from pathlib import Path
+from lsa_lab.safe_files import owned
+place = Path(sys.argv[1])
+for _ in range(500):
+    with owned(place, wait=True):
+        place.write_text(str(int(place.read_text()) + 1))
+"""
+
+
+def test_however_many_wait_one_at_a_time_is_inside(tmp_path):
+    (tmp_path / "count").write_text("0")
+    command = [sys.executable, "-c", COUNT, str(tmp_path / "count")]
+    processes = [subprocess.Popen(command) for _ in range(4)]
+    assert [process.wait() for process in processes] == [0] * 4
+    assert (tmp_path / "count").read_text() == "2000"
+    assert os.listdir(tmp_path) == ["count"]
+
+
 def test_a_fit_of_the_same_checkpoint_is_refused(tmp_path, holder):
     task = Training(lambda w, _: (w**2).sum(), lambda key: jnp.ones(()), optax.sgd(0.1), 2)
     with pytest.raises(OwnedError, match="wait for it, or end it"):

@@ -37,8 +37,8 @@ def set_environment() -> None:
     # run to run; this takes neither. A CPU has neither.
     if "xla_gpu_deterministic_ops" not in flags:
         flags = f"{flags} --xla_gpu_deterministic_ops=true"
-    # With these, kernels that Triton generates for float32 products find no configuration (seen with
-    # jaxlib 0.11 on an H100): the products are left to cuBLAS.
+    # With these, kernels that Triton generates for float32 products find no configuration (seen
+    # with jaxlib 0.11 on an H100): the products are left to cuBLAS.
     if "xla_gpu_enable_triton_gemm" not in flags:
         flags = f"{flags} --xla_gpu_enable_triton_gemm=false"
     os.environ["XLA_FLAGS"] = flags.strip()

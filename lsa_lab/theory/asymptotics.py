@@ -43,8 +43,7 @@ def ridgeless_risk(
     q, c = (1 + noise_var) / alpha, 1 / kappa
     unfitted = jnp.maximum(1 - tau, 0)  # ν M(q + ν) = 1 - τ is a quadratic in ν
     linear = unfitted * (q + 1 - c * jnp.minimum(tau, 1))
-    discriminant = linear**2 + 4 * jnp.minimum(tau, 1) * c * q * unfitted**2
-    level = (linear + jnp.sqrt(discriminant)) / (2 * jnp.minimum(tau, 1))
+    level = _positive_root(jnp.minimum(tau, 1), linear, c * q * unfitted**2)
     return _risks(level, q, c, tau, noise_var)
 
 
@@ -98,8 +97,15 @@ def _stieltjes(z: Array, c: Array) -> tuple[Array, Array]:
     c z M² + (z + 1 - c) M = 1 (Marchenko and Pastur 1967).
     """
     linear = z + 1 - c
-    transform = 2 / (linear + jnp.sqrt(linear**2 + 4 * c * z))
+    transform = 1 / _positive_root(1.0, linear, c * z)
     return transform, -(c * transform**2 + transform) / (2 * c * z * transform + linear)
+
+
+def _positive_root(a: ArrayLike, b: Array, c: Array) -> Array:
+    """x > 0 with a x² = b x + c: (b + √(b² + 4ac)) / 2a, and where b < 0, of which nothing would be
+    left, the same as 2c / (√(b² + 4ac) - b)."""
+    root = jnp.sqrt(b**2 + 4 * a * c)
+    return jnp.where(b < 0, 2 * c / (root + jnp.abs(b)), (b + root) / (2 * a))
 
 
 def _checked(*arguments: ArrayLike) -> list[Array]:

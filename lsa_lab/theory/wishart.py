@@ -12,6 +12,7 @@ import numpy as np
 
 _LARGEST = 300  # above it the smallest Laguerre function leaves the range of float64
 _NODES = 24  # Gauss-Legendre nodes in a panel
+_SPLITS = 20  # of the first panel, by fours: enough for 1/(x + κ) with κ above 1e-24
 _TAIL = 9.0  # so far outside the support the density of √x is below 1e-20
 
 
@@ -29,14 +30,18 @@ def rotation_invariant_bound(
     noise_var, signal_norm_sq = float(noise_var), float(signal_norm_sq)
     if not 0 < signal_norm_sq < float("inf"):
         raise ValueError(f"signal_norm_sq = {signal_norm_sq}: it is positive and finite")
-    eigenvalues, expected_counts = wishart_quadrature(n, d)
+    penalty = noise_var * d / signal_norm_sq
+    splits = max(_SPLITS, math.ceil(-math.log(penalty, 16))) if penalty > 0 else _SPLITS
+    eigenvalues, expected_counts = wishart_quadrature(n, d, splits)
     shrinkage = noise_var / (signal_norm_sq * eigenvalues + noise_var * d)
     unseen = max(d - n, 0) / d  # eigenvalues that are exactly zero, σ² divided out of each
     return signal_norm_sq * (float(expected_counts @ shrinkage) + unseen)
 
 
 @functools.lru_cache(maxsize=256)
-def wishart_quadrature(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:  # [q], [q]
+def wishart_quadrature(
+    n: int, d: int, splits: int = _SPLITS
+) -> tuple[np.ndarray, np.ndarray]:  # [q], [q]
     """Nodes x and weights m with E Σ_k f(x_k) = Σ_q m_q f(x_q), x_k the min(n, d) positive
     eigenvalues of XᵀX; no sampling.
 
@@ -54,7 +59,7 @@ def wishart_quadrature(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:  # [q],
     size = min(n, d)
     if size > _LARGEST:
         raise ValueError(f"min(n, d) = {size}: the eigenvalue density is computed up to {_LARGEST}")
-    roots, weights, halves = _panels(n, d)
+    roots, weights, halves = _panels(n, d, splits)
     psi = 2 * _laguerre_functions(size, abs(n - d), roots)  # dx/√x = 2 du with x = u²
     integrals, totals = _integrate(psi, halves)
     centred = integrals - totals[:, None, None] / 2
@@ -71,14 +76,17 @@ def wishart_quadrature(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:  # [q],
     return nodes, counts
 
 
-def _panels(n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # [p, g], [p, g], [p]
+def _panels(
+    n: int, d: int, splits: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # [p, g], [p, g], [p]
     """Gauss-Legendre panels for u = √x over the support |√n - √d| to √n + √d and its tails: even
-    ones with about four zeros of ψ each, the first split by fours to resolve 1/(x + κ) at any κ."""
+    ones with about four zeros of ψ each, the first split by fours to resolve 1/(x + κ) at a κ not
+    far below 16^-splits."""
     lower = max(0.0, abs(math.sqrt(n) - math.sqrt(d)) - _TAIL)
     upper = math.sqrt(n) + math.sqrt(d) + _TAIL
     count = math.ceil((upper - lower) * max(1.0, math.sqrt(min(n, d)) / 8))
     even = np.linspace(lower, upper, count + 1)
-    first = lower + (even[1] - lower) * 4.0 ** np.arange(-20, 0)
+    first = lower + (even[1] - lower) * 4.0 ** np.arange(-splits, 0)
     edges = np.concatenate([[lower], first, even[1:]])
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     halves = np.diff(edges) / 2

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.heads.preprocess_then_optimise import descents, learned_features
+from experiments.heads.preprocess_then_optimise import claims, descents, learned_features
 from experiments.heads.preprocess_then_optimise.config import Config
 from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, init
@@ -80,3 +80,9 @@ def test_sizes_and_models_that_do_not_fit_are_refused():
     for names in (("polynomial",), ("two of four",), ("depth 3", "depth 5"), ()):
         with pytest.raises(ValueError, match="choose one of sparse regression"):
             Config(models=named("laptop", names))
+
+
+def test_a_run_that_diverged_is_worse_than_all_others_and_no_other_number_changes():
+    ratios = claims.infinite_as_largest(np.array([0.5, np.inf, 0.7, np.nan]))
+    assert ratios[:3].tolist() == [0.5, np.finfo(float).max, 0.7]
+    assert np.isnan(ratios[3]), "what is no number is refused as before"

@@ -37,3 +37,11 @@ def test_a_bound_without_a_signal_or_of_too_many_coordinates_is_refused():
         risk.rotation_invariant_bound(5, 5, 0.5, 0.0)
     with pytest.raises(ValueError, match="up to 300"):
         risk.rotation_invariant_bound(400, 301, 0.5)
+
+
+def test_the_bound_of_a_square_matrix_falls_like_the_root_of_the_noise_however_little_there_is():
+    """At n = d the smallest eigenvalue reaches zero, and 1/(x + κ) has to be resolved there."""
+    little = risk.rotation_invariant_bound(8, 8, 1e-22)
+    for exponent in (26, 30, 40, 100):
+        less = risk.rotation_invariant_bound(8, 8, 10.0**-exponent)
+        np.testing.assert_allclose(less, little * 10.0 ** (11 - exponent / 2), rtol=1e-9)

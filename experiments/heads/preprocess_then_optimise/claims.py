@@ -38,7 +38,7 @@ def of_many_steps(dataset) -> dict:  # {id: [R]}
     wide = in_units_of_noise(config) * dataset.wide_best
     return {
         "best_step": over_ridge.sel(rule="own step"),
-        "best_step_for_all": over_ridge.sel(rule="preprocessed"),
+        "best_step_for_all": infinite_as_largest(over_ridge.sel(rule="preprocessed").values),
         "heads": worst(heads.sel(used=str(config.d)) / fewer),
         "plateau": wide.sel(rule="own step") / config.wide_sparsity,
         "dense": wide.sel(rule="raw") / config.wide_d,
@@ -59,6 +59,11 @@ def of_models(dataset) -> dict:  # {id: [S]}
         "later_layers": model / best.sel(features=full),
         "model": model / dataset.of_reference.sel(reference=EQUIVARIANT),
     }
+
+
+def infinite_as_largest(ratios: np.ndarray) -> np.ndarray:  # [R]
+    """A median may hold runs that diverged, as worse than all others."""
+    return np.where(np.isposinf(ratios), np.finfo(float).max, ratios)
 
 
 def in_units_of_noise(config) -> float:

@@ -113,7 +113,7 @@ def _from(step: int | None) -> str:
 def plot_many_steps(ax, risks):  # [run, rule, t]
     for rule in (rule for rule in LOOKS if rule in risks.rule.values):
         look, dashes, name = LOOKS[rule]
-        offset = {"raw": (-4, 1), "normalised": (-4, -1)}.get(rule, (-4, 0))
+        offset = {"raw": (-4, 1), "normalised": (-4, -1), "own step": (-4, -1)}.get(rule, (-4, 0))
         curve(ax, risks.t, risks.sel(rule=rule), look["color"], dashes, name, offset)
     of_steps(ax, risks.t.values)
 
@@ -158,9 +158,10 @@ def plot_learned(ax, dataset):
         dataset.model.values[0]: (LINEAR["color"], ":", single, (-4, -1)),
         "preprocessed": (PREPROCESSED["color"], "-", "x̃ = Rx", (-4, 0)),
     }
-    for model, heads, dashes, up in zip(
-        dataset.model.values[1:], more, ("--", "-"), (1, -1), strict=True
-    ):
+    models = dataset.model.values[1:]
+    starts = dataset.learned.sel(features=models, step=1).median("seed").values
+    ups = (1, -1) if starts[0] >= starts[1] else (-1, 1)
+    for model, heads, dashes, up in zip(models, more, ("--", "-"), ups, strict=True):
         looks[model] = (LINEAR["color"], dashes, heads, (-4, up))
     steps = dataset.step[1:]
     for features, look in looks.items():

@@ -1,0 +1,1 @@
+"""Does it matter where in a prompt the one relevant demonstration stands?"""

@@ -1,0 +1,117 @@
+"""Ask causal models, and others, with the relevant demonstration in every place."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.descent.demonstration_place.config import KINDS, Config
+from experiments.models import tasks
+from experiments.models.model import Model
+from experiments.models.trained import trained
+from lsa_lab import estimators, prompts
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models.trace import predict
+
+
+def compute(config: Config, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    spec, free = config.causal, config.free
+    causal, plain = (
+        trained(each, f"demonstration_place: {each.architecture.keys}", progress=progress)
+        for each in (spec, free)
+    )
+    seeds = np.flatnonzero(causal.finished[0] & plain.finished[0])
+    keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in (0, 1)]
+    models = (
+        (spec, causal.models(seeds=seeds).params),
+        (free, plain.models(seeds=seeds).params),
+        (spec, jax.tree.map(lambda leaf: leaf[seeds], causal.initial)),
+    )
+    batch = sample(config, keys[0], len(seeds))
+    normal = jax.random.normal(keys[1], batch.y_query.shape, batch.y.dtype)
+    noise = spec.task.noise_std * normal
+    rows = [of_models(*each, batch, noise) for each in models]
+    rows.append(of_descent(config, batch, noise))
+    error, noisy, ordinary, influence = (np.stack(each) for each in zip(*rows, strict=True))
+    kinds = ("kind", "run")
+    return xr.Dataset(
+        {
+            "error": ((*kinds, "place"), error),
+            "noisy": ((*kinds, "place"), noisy),
+            "ordinary": (kinds, ordinary),
+            "influence": ((*kinds, "place"), influence),
+            "least_squares": ("run", least_squares_risks(batch)),
+        },
+        {"kind": list(KINDS), "place": np.arange(batch.y.shape[-1]) + 1},
+    )
+
+
+def sample(config, key, runs):  # -> Prompt [R, B]
+    task = tasks.distribution(config.causal.task, dtype=jnp.float32)
+    draw = jax.jit(jax.vmap(partial(tasks.draw, task=task, size=config.prompts)))
+    return draw(jax.random.split(key, runs))
+
+
+def placed(prompt, place, noise=0.0):  # Prompt, [], [] -> Prompt
+    """The first demonstration gives way to one with the query and its answer, and with noise if
+    there is any, which moves to ``place``; the others keep their order."""
+    n = len(prompt.y)
+    x = prompt.x.at[0].set(prompt.x_query)
+    y = prompt.y.at[0].set(prompt.y_query + noise)
+    order = jnp.arange(n)
+    order = jnp.where(order < place, order + 1, jnp.where(order == place, 0, order))
+    return prompt.replace(x=x[order], y=y[order])
+
+
+def by_place(answer, row):  # Prompt [B] -> ŷ [B]; Prompt [B], [B] -> errors [n] twice, [], [n]
+    """Mean squared errors with the relevant demonstration in each place, its label exact and with
+    noise, and without it; and the root mean square of ∂ŷ/∂y_i without it."""
+    batch, noise = row
+
+    def error(batch):
+        return jnp.mean((answer(batch) - batch.y_query) ** 2)
+
+    def moved(place):
+        exact = jax.vmap(placed, (0, None))(batch, place)
+        return error(exact), error(jax.vmap(placed, (0, None, 0))(batch, place, noise))
+
+    exact, noisy = jax.lax.map(moved, jnp.arange(batch.y.shape[-1]))
+    slopes = jax.grad(lambda y: answer(batch.replace(y=y)).sum())(batch.y)  # [B, n]
+    return exact, noisy, error(batch), jnp.sqrt((slopes**2).mean(0))
+
+
+@partial(jax.jit, static_argnums=0)
+def of_models(spec, params, batch, noise):  # params, prompts [R, ...] -> as by_place, [R, ...]
+    def of_run(row):
+        params, *row = row
+        return by_place(Model(spec, params).predict, row)
+
+    return jax.lax.map(of_run, (params, batch, noise))
+
+
+@partial(jax.jit, static_argnums=0)
+def of_descent(config, batch, noise):  # prompts [R, ...] -> as by_place, [R, ...]
+    """Descent with a causal mask: the best single step again and again."""
+    task, n = config.causal.task, batch.y.shape[-1]
+    step = 1 / (1 + (1 + task.d + task.noise_std**2) / n)
+    steps = jnp.full(config.causal.architecture.depth, step, batch.y.dtype)
+    stack = constructions.gradient_descent(steps, task.d)
+
+    def answer(batch):
+        walk = partial(linear_attention.forward, stack, keys="causal")
+        return jax.vmap(lambda prompt: predict(walk(prompts.tokens(prompt))))(batch)
+
+    return jax.lax.map(partial(by_place, answer), (batch, noise))
+
+
+@jax.jit
+def least_squares_risks(batch):  # Prompt [R, B] -> [R]
+    """The excess risk of least squares on prompts as in training."""
+
+    def error(prompt):
+        return (estimators.ols(prompt) @ prompt.x_query - prompt.y_query) ** 2
+
+    return jax.vmap(jax.vmap(error))(batch).mean(1)
