@@ -59,7 +59,8 @@ def statements(config) -> tuple[Statement, ...]:
             "The worse conditioned a matrix, the more a disturbance of its weights moves answers",
             f"{correlation} {move} when its weights are disturbed by {config.level:g}",
             at_least=0.0,
-            note="Case 1's footnote: the solution is sensitive to the coefficients of A",
+            note="Case 1's footnote: the solution is sensitive to the coefficients of A; of W_v the "
+            "worse conditioned layers spread less, of W_q more, and the mean is near 0",
         ),
         Statement(
             "clipping_removes",
@@ -78,6 +79,6 @@ def statements(config) -> tuple[Statement, ...]:
             "layers and modules,",
             at_least=0.0,
             note='on average over directions both fall alike (docs/theory, "Solving and applying '
-            'an ill-conditioned matrix")',
+            'an ill-conditioned matrix"); with 36 runs they do within half a percent',
         ),
     )
