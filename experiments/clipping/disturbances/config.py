@@ -59,8 +59,8 @@ def statements(config) -> tuple[Statement, ...]:
             "The worse conditioned a matrix, the more a disturbance of its weights moves answers",
             f"{correlation} {move} when its weights are disturbed by {config.level:g}",
             at_least=0.0,
-            note="Case 1's footnote: the solution is sensitive to the coefficients of A; of W_v the "
-            "worse conditioned layers spread less, of W_q more, and the mean is near 0",
+            note="Case 1's footnote: the solution is sensitive to the coefficients of A; of W_v "
+            "the worse conditioned layers spread less, of W_q more, and the mean is near 0",
         ),
         Statement(
             "clipping_removes",

@@ -82,8 +82,8 @@ def _about_gains(config):
         "The edit that is best for matched prompts costs and gains next to nothing elsewhere",
         "its test loss as a share of the risk, averaged over the other conditions,",
         margin=config.worthwhile,
-        note="A2: elsewhere it can either improve or deteriorate; one run of 36 loses more than half "
-        "of its risk, on longer covariates, and the mean follows it",
+        note="A2: elsewhere it can either improve or deteriorate; in one run of 36 it raises the "
+        "risk by more than half, and the mean follows it",
         revision="a margin; it was at most 0",
         redrawn=_redrawn(config),
     )
