@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jax
+import numpy as np
 
 import sweep
 from calls import Call, watched
@@ -56,35 +57,34 @@ def sweep_is_on(place: Path) -> bool:
 
 def signals(number: int, folder: Path, seed: int = 0) -> list[float]:
     """Seconds from SIGINT or SIGTERM, at any instant of a training, to the end of the process; Lost
-    unless what was computed is kept, and the sweep goes on to the same bits."""
+    unless what was computed is kept, and the sweep goes on to the same bits. A process that has no
+    training any more ends at once, and is not counted."""
     rng, waited = random.Random(seed), []
-    seconds = _seconds(folder / "undisturbed")
-    place = _empty(folder / "signalled")
+    _seconds(folder / "undisturbed")
     while len(waited) < number:
         which = (signal.SIGINT, signal.SIGTERM)[len(waited) % 2]
-        process = _fork(lambda: sweep.run(place))
+        place, after = _empty(folder / "signalled"), sweep.CHUNK * rng.randrange(15)
+        process = _fork(lambda place=place: sweep.run(place))
         began = time.monotonic()
-        while not (place / ".fit.ckpt.lock").exists() and time.monotonic() - began < _LONGEST:
-            time.sleep(0.002)
-        time.sleep(rng.uniform(0, seconds / 2))
-        before = _logged(place)
-        asked = time.monotonic()
+        while not (place / ".fit.ckpt.lock").exists() or _logged(place) < after:
+            time.sleep(0.001)
+            if time.monotonic() - began > _LONGEST:
+                raise Lost(f"a training does not come to step {after}")
+        time.sleep(rng.uniform(0, 0.05))
+        before, asked = _logged(place), time.monotonic()
         os.kill(process, which)
         code = _ended(process)
-        if code == 128 + which:  # where there is no training any more it ends without a word
+        if code == 128 + which:
             waited.append(time.monotonic() - asked)
             if not (place / "fit.ckpt").exists():
                 raise Lost(f"{which.name} has ended a training, and nothing is kept")
-            steps = int(_checkpoint_step(place))
-            if steps < before:
-                raise Lost(f"{which.name}: step {before} was over, step {steps} is kept")
-        if code not in (0, 128 + which, -which):
+            if _checkpoint_step(place) < before:
+                raise Lost(f"{which.name}: step {before} was over, and is not kept")
+        elif code not in (0, -which):
             raise Lost(f"{which.name} ends with {code}")
-        if len(waited) == number or code == 0:
-            _ended(_fork(lambda: sweep.run(place)))
-            if sweep.end(place) != sweep.end(folder / "undisturbed"):
-                raise Lost(f"a sweep that {which.name} has ended goes on to other bits")
-            _empty(place)
+        _ended(_fork(lambda place=place: sweep.run(place)))
+        if sweep.end(place) != sweep.end(folder / "undisturbed"):
+            raise Lost(f"a sweep that {which.name} has ended goes on to other bits")
     return waited
 
 
@@ -185,7 +185,7 @@ def _logged(place: Path) -> int:
     return sweep.CHUNK * (log.read_text().count("\n") if log.exists() else 0)
 
 
-def _checkpoint_step(place: Path) -> int:
+def _checkpoint_step(place: Path) -> np.ndarray:  # []
     from lsa_lab import checkpoints
 
     _, arrays = checkpoints.unpacked((place / "fit.ckpt").read_bytes(), place)
