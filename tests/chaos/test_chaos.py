@@ -1,5 +1,6 @@
 """Nothing that was promised is lost: a small part of ``make chaos``, and its controls."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import damage
+import disk
 import interruption
 import writers
-from lsa_lab import provenance
+from calls import watched
+from lsa_lab import provenance, safe_files
 
 BY_NAME = {program.name: program for program in writers.PROGRAMS + writers.CONTROLS}
 # How many failpoints are left out between two: a result takes 30 ms to be saved.
@@ -70,6 +73,19 @@ def test_a_writer_that_is_wrong_is_caught(tmp_path, name, ends):
         except interruption.Lost:
             caught += 1
     assert caught >= 3
+
+
+def test_what_is_removed_and_what_is_made_is_synced(tmp_path):
+    (tmp_path / "file").touch()
+    log = disk.Log(tmp_path, disk.tree(tmp_path))
+    with watched(tmp_path, log.see):
+        safe_files.remove(tmp_path / "file")
+        safe_files.remove(tmp_path / "file")
+        safe_files.make(tmp_path / "a" / "b")
+        safe_files.make(tmp_path / "a" / "b")
+    names = [f"{call.kind} {os.path.relpath(call.path, tmp_path)}" for call in log.calls]
+    made = ["mkdir a", "mkdir a/b", "fsync folder .", "fsync folder a"]
+    assert names == ["unlink file", "fsync folder .", *made]
 
 
 @pytest.mark.parametrize("kind", damage.KINDS, ids=lambda kind: kind.name)
