@@ -162,6 +162,6 @@ def _about_the_size(config):
             "Training takes noise out of the updates",
             f"{share} after training less before",
             at_most=0.0,
-            note="four times the runs would decide",
+            note="16 runs of the laptop tier leave it open, 57 of the paper tier decide",
         ),
     )
