@@ -70,11 +70,13 @@ def heads_of_their_own(ax, own, config):
 def mixed(ax, dataset, name: str):
     """A bar for each seed, from the least N_l to the largest, and N_l as trained."""
     runs, h, look = over_mixings(dataset, name), most_heads(dataset, name), style.METHOD["linear"]
-    layers = np.arange(1, runs.shape[1] + 1)
+    layers, few = np.arange(1, runs.shape[1] + 1), len(runs) <= 6
+    step, thin = (0.14, {}) if few else (0.84 / len(runs), {"elinewidth": 0.6, "ms": 1.5})
     for r, run in enumerate(runs):
         least, trained, largest = run.T
         ends = [trained - np.minimum(least, trained), np.maximum(largest, trained) - trained]
-        ax.errorbar(layers + 0.14 * (r - 2), trained, ends, **look, ls="none", elinewidth=1.2)
+        x = layers + step * (r - (2 if few else (len(runs) - 1) / 2))
+        ax.errorbar(x, trained, ends, **look, ls="none", **{"elinewidth": 1.2} | thin)
     for level in (1, h):
         ax.axhline(level, color="grey", lw=0.8, ls=":")
     ax.set(xlabel="layer", ylabel=EFFECTIVE, xticks=layers, ylim=(0.8, h + 0.6))

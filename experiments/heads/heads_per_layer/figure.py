@@ -68,7 +68,7 @@ def beside_rules(ax, dataset, name: str, spec):
         ax.plot(runs.mean(), row, **point, ls="none", ms=5)
     ax.axvline(1, color=style.BLACK, lw=0.8, ls=":", zorder=0)
     ax.set_yticks(range(len(rows)), [label for label, *_ in rows], fontsize=7)
-    ax.set(xlabel=f"risk / ridge's, n = {shots}", xlim=(0, 1.3), ylim=(len(rows) - 0.4, -0.6))
+    ax.set(xlabel=f"risk / ridge's, n = {shots}", xlim=(0, 1.45), ylim=(len(rows) - 0.4, -0.6))
     ax.set_title(f"heads of {spec.architecture.depth} layers")
 
 
