@@ -35,6 +35,7 @@ def measure(config, case, dissected: bool):
     arrays["noise"] = ((), spec.task.noise_std)
     arrays["lost"] = ((), case.lost)
     if dissected:
-        arrays["descent"] = (("run", "feature", "half", "step"), descents(config, case))
+        paths = descents(config, case).astype(np.float32)  # most of the file
+        arrays["descent"] = (("run", "feature", "half", "step"), paths)
     coords = {"layer": np.arange(spec.architecture.depth + 1), "run": np.arange(case.runs)}
     return xr.Dataset(arrays, {**coords, "model": list(case.variants)})
