@@ -83,7 +83,7 @@ def damaged(options: argparse.Namespace, folder: Path) -> Iterator[str]:
         raise interruption.Lost(f"loads of damaged files: {dict(total)}")
 
 
-PARTS = {"killed": killed, "signalled": signalled, "interrupted": interrupted, "damaged": damaged}
+PARTS = {"killed": killed, "interrupted": interrupted, "damaged": damaged, "signalled": signalled}
 
 
 def main(words: list[str]) -> int:

@@ -23,6 +23,7 @@ from calls import Call, watched
 from interruption import Lost
 
 WAYS = ("any instant", "inside a save", "a new process", "compiling")
+ENDS = ("result", "log", "set of files")
 _LONGEST = 300.0  # seconds of one process
 
 
@@ -43,7 +44,12 @@ def kills(number: int, folder: Path, seed: int = 0) -> Counter:
             raise Lost(f"a sweep that was killed ends with {code}")
         else:
             if sweep.end(place) != expected:
-                raise Lost("a sweep that was killed ends otherwise than one that was not")
+                other = [
+                    name
+                    for name, was, ought in zip(ENDS, sweep.end(place), expected, strict=True)
+                    if was != ought
+                ]
+                raise Lost(f"a sweep that was killed ends with another {', '.join(other)}")
             sweeps += 1
             _empty(place)
     if not sweeps:
@@ -60,10 +66,11 @@ def signals(number: int, folder: Path, seed: int = 0) -> list[float]:
     unless what was computed is kept, and the sweep goes on to the same bits. A process that has no
     training any more ends at once, and is not counted."""
     rng, waited = random.Random(seed), []
+    sweep.STEPS = 1600  # in the processes that are forked from here: long enough to be met in it
     _seconds(folder / "undisturbed")
     while len(waited) < number:
         which = (signal.SIGINT, signal.SIGTERM)[len(waited) % 2]
-        place, after = _empty(folder / "signalled"), sweep.CHUNK * rng.randrange(15)
+        place, after = _empty(folder / "signalled"), sweep.CHUNK * rng.randrange(60)
         process = _fork(lambda place=place: sweep.run(place))
         began = time.monotonic()
         while not (place / ".fit.ckpt.lock").exists() or _logged(place) < after:
@@ -142,6 +149,7 @@ def _fork(act: Callable[[], None]) -> int:
         return pid
     code = 1
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it
         act()
         code = 0
     except KeyboardInterrupt:

@@ -86,7 +86,8 @@ def end(folder: Path) -> tuple:
     files."""
     contents = results.load(folder / "result.nc").attrs["contents_sha256"]
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-    log = tuple((line["step"], line["loss"], line["diverged"]) for line in lines)
+    begins = max(i for i, line in enumerate(lines) if line["step"] == CHUNK)  # before a first save
+    log = tuple((line["step"], line["loss"], line["diverged"]) for line in lines[begins:])
     names = frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))
     return contents, log, names
 
