@@ -2,26 +2,18 @@
 
 import numpy as np
 
-from experiments.flow import layer_lines
+from experiments.flow import layer_lines, pairs
 from experiments.flow.amplification.claims import disparity, risk_ratios, runs_of, samples
-from experiments.flow.amplification.stacks import LABELS, QUERY_A_KEY, alone, stacks
+from experiments.flow.amplification.stacks import LABELS, alone, stacks
 from experiments.flow.amplification.statements import statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.marks import direct_label, end_labels
 from lsa_lab.statistics import median_interval
 
 METHODS = {"linear": "linear", "softmax": "softmax"}
 METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
-BESIDE = (4, 0)  # points from the end of a line to its name
-TRAINED = {  # kind, mode: name, points from the end of its line
-    ("linear", "alone"): ("linear, alone", (7, 0)),
-    ("linear", "together"): ("linear, shared", (7, 0)),
-    ("softmax", "alone"): ("softmax, alone", (7, 6)),
-    ("softmax", "together"): ("softmax, shared", (7, -2)),
-    ("MLP", "alone"): ("MLP, alone", (7, -1)),
-    ("MLP", "together"): ("MLP, shared", (7, -2)),
-}
+TRAINED = tuple((kind, mode) for kind in ("linear", "softmax", "MLP") for mode in pairs.MODES)
 READINGS = {  # title, label and limits of the axis
     "disparity": ("more unequal?", "|log ratio|, last layer / first", (0.15, 35.0)),
     "lead": ("lead grows?", "log ratio, last less first", (-2.2, 2.2)),
@@ -123,7 +115,7 @@ def _draw_alone(ax, dataset, config):
     """Tied linear stacks of the largest gain, and every kind at the usual one."""
     largest, depth = f"gain {config.gains[-1]:g}", config.depth
     change = disparity(dataset, f"linear: tied, {largest}")
-    text = f"linear, {largest}: × {np.median(change[:, -1]):.0f}"
+    text = f"linear,\n{largest}: × {np.median(change[:, -1]):.0f}"
     layer_lines.draw(ax, change, text, "linear", offset=(-12, 0))
     ends = {}
     for i, kind in enumerate(config.kinds):
@@ -137,35 +129,39 @@ def _draw_alone(ax, dataset, config):
     color = style.METHOD["softmax"]["color"]
     direct_label(ax, depth - 0.5, max(rest), text, color, (0, 6))
     layer_lines.finish(ax, depth, config.factor)
-    ax.set_title("alone: linear amplifies")
+    ax.set_title("alone")
 
 
 def _draw_shared(ax, dataset, config):
+    ends = {}
     for i, kind in enumerate(config.kinds):
         change = disparity(dataset, f"{kind}: gain {config.gain:g}", mode="together")
-        text = f"{LABELS[kind]}\n× {np.median(change[:, -1]):.2f}"
-        look = {"beside": i - 1.5, "offset": {"norm": (4, 1), "MLP": (4, -1)}.get(kind, BESIDE)}
-        layer_lines.draw(ax, change, text, METHODS[kind], **look)
-    layer_lines.finish(ax, config.depth, config.factor, room=2.6)
-    ax.set_title("shared: none clearly")
+        middle = layer_lines.draw(ax, change, None, METHODS[kind], beside=i - 1.5)
+        ends[f"{LABELS[kind]} × {middle[-1]:.2f}"] = middle[-1], METHODS[kind]
+    layer_lines.finish(ax, config.depth, config.factor)
+    _name_ends(ax, ends)
+    ax.set_title("shared")
 
 
 def _draw_trained(ax, dataset, config):
     """Filled: a demonstration alone; open: two of many in a prompt."""
-    kinds = [kind for kind, _ in config.models]
-    cases = {
-        (kind, mode): alone(kind) if mode == "alone" else kind
-        for kind, mode in TRAINED
-        if not kind.endswith(QUERY_A_KEY)
-    }
+    kinds, ends = [kind for kind, _ in config.models], {}
+    cases = {(kind, mode): alone(kind) if mode == "alone" else kind for kind, mode in TRAINED}
     cases = {key: case for key, case in cases.items() if case in kinds}
     for i, ((kind, mode), case) in enumerate(cases.items()):
         change = disparity(dataset, f"trained: {case}", reading="prediction", mode=mode)
         look = {"mfc": "white"} if mode == "together" else {}
-        text, offset = TRAINED[kind, mode]
-        layer_lines.draw(ax, change, text, METHODS[kind], (i - 1) / 2, offset, **look)
-    layer_lines.finish(ax, len(dataset.trained_layer), config.factor, room=3)
+        middle = layer_lines.draw(ax, change, None, METHODS[kind], (i - 1) / 2, **look)
+        ends[f"{kind}, {'alone' if mode == 'alone' else 'shared'}"] = middle[-1], METHODS[kind]
+    layer_lines.finish(ax, len(dataset.trained_layer), config.factor)
+    _name_ends(ax, ends)
     ax.set_title("trained")
+
+
+def _name_ends(ax, ends):
+    """{name: (height, method)} of lines."""
+    colors = [style.METHOD[method]["color"] for _, method in ends.values()]
+    end_labels(ax, {name: height for name, (height, _) in ends.items()}, colors)
 
 
 def _cases(config):
