@@ -6,7 +6,7 @@ from experiments.flow.width_and_ratio.claims import growths, risk_ratios, sample
 from experiments.flow.width_and_ratio.statements import KINDS, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.marks import end_labels
 
 LABELS = {
     "linear": "random linear, slots",
@@ -20,7 +20,6 @@ SHORT = {
     "softmax": "softmax",
     "trained": "trained linear",
 }
-OFFSETS = {"linear": -6, "covariates": 4, "softmax": -6, "trained": 5}
 
 
 def plot(dataset):
@@ -67,13 +66,15 @@ def caption(dataset) -> str:
 
 
 def _draw(ax, dataset, which):
+    heights, colors = {}, []
     for i, (name, (kind, _)) in enumerate(KINDS.items()):
         look = {"color": style.COLOURS[i], "marker": style.MARKERS[i]}
         x, runs = widths(dataset, kind), growths(dataset, kind)[which]
         style.median_points(ax, x, runs, capsize=2, elinewidth=0.8, ms=4, lw=0.8, **look)
-        middle = float(np.median(runs[:, -1]))
-        direct_label(ax, x[-1], middle, SHORT[name], look["color"], (4, OFFSETS[name]))
+        heights[SHORT[name]] = float(np.median(runs[:, -1]))
+        colors.append(look["color"])
     ax.axhline(0, color="grey", lw=0.8)
     ticks = sorted({*dataset.width.values, *dataset.trained_width.values})
     style.log_axes(ax, x=True, ticks=ticks)
     ax.set(xlabel="width")
+    end_labels(ax, heights, colors)
