@@ -69,6 +69,7 @@ def _random_linear(config):
             OWN,
             low,
             effect="leave",
+            note="of 256 runs the lead changes by the bound itself",
         ),
         Stack(
             "linear_shared",

@@ -29,8 +29,8 @@ def divergences(ax, dataset, config):
     by_rule(ax, dataset.divergence, SPAN)
     style.log_axes(ax, x=True, ticks=TICKS[:5])
     ax.set(xlim=SPAN, xlabel="KL of shares; grey: A3's table", title="shares of the classes")
-    ax.set_ylim(dataset.sizes["classes"] + 0.5, -0.5)  # room for the legend
-    ax.legend(loc="lower left", ncols=3, handlelength=1.0, columnspacing=0.8)
+    ax.set_ylim(dataset.sizes["classes"] + 1.7, -0.5)  # room for the legend
+    ax.legend(loc="lower left")
 
 
 def errors(ax, dataset):
