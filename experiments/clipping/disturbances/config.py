@@ -78,7 +78,8 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of {move} clipped over whole, less log10 of the ratio of |W|_F², averaged over "
             "layers and modules,",
             at_least=0.0,
-            note='on average over directions both fall alike (docs/theory, "Solving and applying '
-            'an ill-conditioned matrix"); with 36 runs they do within half a percent',
+            note="on average over directions both fall alike "
+            '(docs/theory, "Solving and applying an ill-conditioned matrix"); '
+            "with 36 runs they do within half a percent",
         ),
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.flow import layer_lines, pairs
+from experiments.flow import layer_lines
 from experiments.flow.amplification.claims import disparity, risk_ratios, runs_of, samples
 from experiments.flow.amplification.stacks import LABELS, alone, stacks
 from experiments.flow.amplification.statements import statements
@@ -13,7 +13,8 @@ from lsa_lab.statistics import median_interval
 
 METHODS = {"linear": "linear", "softmax": "softmax"}
 METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
-TRAINED = tuple((kind, mode) for kind in ("linear", "softmax", "MLP") for mode in pairs.MODES)
+_MODES = ("alone", "together")
+TRAINED = tuple((kind, mode) for kind in ("linear", "softmax", "MLP") for mode in _MODES)
 READINGS = {  # title, label and limits of the axis
     "disparity": ("more unequal?", "|log ratio|, last layer / first", (0.15, 35.0)),
     "lead": ("lead grows?", "log ratio, last less first", (-2.2, 2.2)),
