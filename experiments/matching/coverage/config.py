@@ -86,7 +86,7 @@ def count_proxies(kind: str) -> int:
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh, later = "24 fresh runs, 16 before", "added after a look at these runs"
+    fresh, later = f"{config.runs} fresh runs, 16 before", "added after a look at these runs"
     mean = "a mean; it was a median of few values"
     start = "before training its gradient is the share"
     paper, most = "A3 (2506.04579)", max(config.sizes)

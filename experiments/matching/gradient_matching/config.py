@@ -153,7 +153,7 @@ def whitened(config) -> list[Statement]:
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = "32 fresh runs, 16 before"
+    fresh = f"{config.runs} fresh runs, 16 before"
     median = partial(Statement, statistic="median", redrawn=fresh)
     paper, size, most = "A3 (2506.04579)", config.ablation_size, max(config.sizes)
     of_random = "the error over that of the median random subset"

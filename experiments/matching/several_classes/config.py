@@ -74,7 +74,7 @@ def shares(config, classes: int) -> tuple[float, ...]:
 
 def statements(config) -> tuple[Statement, ...]:
     paper, rows = "A3 (2506.04579), table 6", []
-    fresh = dict(redrawn="36 fresh runs, 12 before")
+    fresh = dict(redrawn=f"{config.runs} fresh runs, 12 before")
     for classes in config.classes:
         where = f"{classes} classes, {config.n} shots"
         rows.append(
