@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from experiments.models.named import MODELS
 from lsa_lab.claims import Statement
 
 CAUSAL = "causal attention"  # the name of a model
@@ -58,13 +57,13 @@ def about_relevance(config) -> tuple[Statement, ...]:
 
 def about_noisy_labels(config) -> tuple[Statement, ...]:
     """The same where more weight on the relevant demonstration is no gain by itself."""
-    fresh = f"{config.causal.training.seeds} fresh runs, 9 before"
+    runs = config.causal.training.seeds
     row = partial(
         Statement,
         source=A2,
         at_least=config.more,
         revision="added: an exact label rewards whatever weight a place has",
-        redrawn="" if config.causal == MODELS["laptop"][CAUSAL] else fresh,
+        redrawn=f"{runs} fresh runs, 9 before" if runs > 9 else "",
     )
     middle = "the error with it in the middle half of the places less that with it"
     return (
