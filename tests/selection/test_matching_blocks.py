@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from lsa_lab.selection.gradient_matching import blocks as streamed
-from lsa_lab.selection.gradient_matching import match, match_blocks
+from lsa_lab.selection.gradient_matching import match, match_blocks, walks
 
 
 def draw(m=60, p=7, seed=0, dtype=np.float64):
@@ -34,8 +33,8 @@ def test_the_choice_is_that_of_match(dtype, tolerance, reverse):
 def test_what_is_at_hand_does_not_matter(monkeypatch):
     gradients = draw()
     expected = match(gradients, 8)
-    monkeypatch.setattr(streamed, "_KEPT", 0)
-    monkeypatch.setattr(streamed, "_ENTRIES", 20)  # of 7 numbers a row: pieces of 2 rows
+    monkeypatch.setattr(walks, "_KEPT", 0)
+    monkeypatch.setattr(walks, "_ENTRIES", 20)  # of 7 numbers a row: pieces of 2 rows
     same(match_blocks(gradients, 8, together=1), expected, 1e-10)
     few = match_blocks(gradients, 8, max_swaps=1)
     same(few, match(gradients, 8, max_swaps=1), 1e-10)

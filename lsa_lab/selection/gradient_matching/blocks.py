@@ -1,22 +1,17 @@
 """``match`` for gradients that memory does not hold: the same choice, block by block.
 
-Each addition and each swap needs the products c_j · c_i of one candidate j with all others, which
-is a walk through the gradients. The products of those that are likely next are taken along.
+Each addition and each swap needs the products of one candidate with all others: a walk through
+the gradients.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
-import chex
-import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_at_least, check_finite
+from lsa_lab.arguments import check_at_least
 from lsa_lab.selection.gradient_matching.rules import (
     TOLERANCE,
     Certificate,
@@ -25,11 +20,7 @@ from lsa_lab.selection.gradient_matching.rules import (
     first,
     random_gap,
 )
-
-Blocks = ArrayLike | Sequence[ArrayLike] | Callable[[], Iterable[ArrayLike]]
-
-_ENTRIES = 2**20  # of the gradients, centred at a time: they stay in the caches
-_KEPT = 3  # candidates at hand beside the chosen, for each of these
+from lsa_lab.selection.gradient_matching.walks import Blocks, Pool
 
 
 def match_blocks(
@@ -53,24 +44,13 @@ def match_blocks(
     """
     check_at_least(max_swaps, "max_swaps", 0)
     check_at_least(together, "together")
-    pool = _Pool(blocks, size, together)
+    pool = Pool(blocks, size, together)
     chosen, history = _greedy(pool, size, -1.0 if reverse else 1.0)
     if not reverse and size < pool.m:
         history = history + _swap(pool, chosen, max_swaps)
     certificate = _certificate(pool, chosen)
     gaps = pool.centre.scale * jnp.stack(history)
     return Selection(jnp.array(chosen.indices), certificate.objective, gaps, certificate)
-
-
-class _Centre(flax.struct.PyTreeNode):
-    """c = ((g - mean) - rest) / scale: the mean of so many is rounded."""
-
-    mean: Array  # [p]
-    rest: Array  # [p]
-    scale: Array  # []
-
-    def rows(self, gradients: Array) -> Array:  # [b, p]
-        return ((gradients - self.mean[None]) - self.rest[None]) / self.scale
 
 
 class _Chosen:
@@ -86,89 +66,7 @@ class _Chosen:
         self.indices[here], self.rows[here], self.products[here] = [index], [row], [products]
 
 
-class _Pool:
-    """All candidates, walked through, and the few at hand."""
-
-    def __init__(self, blocks: Blocks, size: int, together: int):
-        if isinstance(blocks, Iterator):
-            raise TypeError(
-                "blocks is an iterator, which can be walked through once: give a list, an array in "
-                "a file, or the function that makes the iterator; one walk is enough for project"
-            )
-        self.blocks, self.together = blocks, together
-        self.hand: dict[int, tuple[Array, Array]] = {}  # c_j [p] and its products [m]
-        self.most = _KEPT * size + together
-        sums, counts, origin = [], [], None
-        for piece in self._pieces():
-            origin = jnp.asarray(piece[0]) if origin is None else origin
-            sums.append(_sum(piece, origin))  # of differences, which lose fewer digits
-            counts.append(len(piece))
-        if origin is None:
-            raise ValueError("no blocks: the gradients have no rows")
-        self.m = sum(counts)
-        if not 1 <= size <= self.m:
-            raise ValueError(
-                f"size = {size} of a pool of {self.m} candidates: choose 1 to {self.m}"
-            )
-        mean = origin + sum(sums) / self.m
-        parts = [_spread(piece, mean) for piece in self._pieces()]
-        rests, spans, largest = (jnp.stack(part) for part in zip(*parts, strict=True))
-        check_finite(largest, "gradients")
-        limits = jnp.finfo(mean.dtype)
-        rounding = jnp.maximum(limits.eps * largest.max(), limits.tiny)
-        scale = jnp.maximum(spans.max(), rounding)
-        self.centre = _Centre(mean, rests.sum(0) / self.m, scale)
-        self.squares = self._walk(_squares)
-
-    def candidate(self, index: int, change: Array) -> tuple[Array, Array]:  # [p], [m]
-        """c_j and its products with all; those whose ``change`` [m] is low may be next."""
-        if index not in self.hand:
-            count = min(self.together, self.m)
-            low = np.argpartition(np.asarray(change), count - 1)[:count].tolist()
-            wanted = [index, *(j for j in low if j != index and j not in self.hand)][:count]
-            rows = self.centre.rows(self._gradients(wanted))
-            padded = jnp.pad(rows, ((0, self.together - len(rows)), (0, 0)))
-            products = self._walk(_products, padded).T
-            self.hand |= {j: (rows[k], products[k]) for k, j in enumerate(wanted)}
-            while len(self.hand) > self.most:
-                del self.hand[next(iter(self.hand))]
-        return self.hand[index]
-
-    def _walk(self, function: Callable, *arguments: Any) -> Array:  # [m, ...]
-        return jnp.concatenate([function(p, self.centre, *arguments) for p in self._pieces()])
-
-    def _pieces(self) -> Iterator[Any]:
-        """A few rows at a time, of every block."""
-        width = None
-        for block in self._blocks():
-            chex.assert_rank(block, 2, custom_message="a block is [b, p], one row a candidate")
-            width = width or block.shape[1]
-            chex.assert_shape(block, (None, width), custom_message="blocks have the same width")
-            if not jnp.issubdtype(block.dtype, jnp.floating):
-                raise ValueError(f"gradients are {block.dtype}: give floats, say astype(float)")
-            count = max(_ENTRIES // width, 1)
-            for start in range(0, len(block), count):
-                yield block[start : start + count]
-
-    def _blocks(self) -> Iterable[Any]:
-        blocks: Any = self.blocks
-        if callable(blocks):
-            return blocks()
-        return [blocks] if hasattr(blocks, "shape") else blocks
-
-    def _gradients(self, indices: list[int]) -> Array:  # [k, p]
-        rows: dict[int, Array] = {}
-        start = 0
-        for block in self._blocks():
-            stop = start + len(block)
-            rows |= {j: jnp.asarray(block[j - start]) for j in indices if start <= j < stop}
-            start = stop
-            if len(rows) == len(indices):
-                break
-        return jnp.stack([rows[j] for j in indices])
-
-
-def _greedy(pool: _Pool, size: int, sign: float) -> tuple[_Chosen, list[Array]]:
+def _greedy(pool: Pool, size: int, sign: float) -> tuple[_Chosen, list[Array]]:
     """The chosen, and the gap after each addition."""
     chosen, history = _Chosen(), []
     total, scores = jnp.zeros_like(pool.centre.mean), jnp.zeros_like(pool.squares)
@@ -182,7 +80,7 @@ def _greedy(pool: _Pool, size: int, sign: float) -> tuple[_Chosen, list[Array]]:
     return chosen, history
 
 
-def _swap(pool: _Pool, chosen: _Chosen, max_swaps: int) -> list[Array]:
+def _swap(pool: Pool, chosen: _Chosen, max_swaps: int) -> list[Array]:
     """The best swaps in turn, made in ``chosen``; the gap after each."""
     history: list[Array] = []
     while len(history) < max_swaps:
@@ -197,7 +95,7 @@ def _swap(pool: _Pool, chosen: _Chosen, max_swaps: int) -> list[Array]:
     return history
 
 
-def _certificate(pool: _Pool, chosen: _Chosen) -> Certificate:
+def _certificate(pool: Pool, chosen: _Chosen) -> Certificate:
     rows, size = jnp.stack(chosen.rows), len(chosen.indices)
     total = best = rows.sum(0)
     if size < pool.m:
@@ -230,24 +128,3 @@ def _exchange(squares: Array, total: Array, rows: Array, indices: Array) -> tupl
     leaving = squares[indices] - 2 * scores[indices]
     change = squares + 2 * scores + (leaving[:, None] - 2 * rows).min(0)
     return i, j, change.at[indices].set(jnp.inf)
-
-
-@jax.jit
-def _sum(gradients: Array, origin: Array) -> Array:  # [b, p], [p] -> [p]
-    return (gradients - origin[None]).sum(0)
-
-
-@jax.jit
-def _spread(gradients: Array, mean: Array) -> tuple[Array, Array, Array]:
-    rows = gradients - mean[None]
-    return rows.sum(0), jnp.abs(rows).max(), jnp.abs(gradients).max()
-
-
-@jax.jit
-def _squares(gradients: Array, centre: _Centre) -> Array:  # [b, p] -> [b]
-    return (centre.rows(gradients) ** 2).sum(1)
-
-
-@jax.jit
-def _products(gradients: Array, centre: _Centre, rows: Array) -> Array:  # [b, p], [k, p] -> [b, k]
-    return centre.rows(gradients) @ rows.T
