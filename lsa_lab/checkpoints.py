@@ -19,6 +19,7 @@ from lsa_lab import results
 
 _DIGEST = hashlib.sha256().digest_size
 _LENGTH = 8  # bytes that hold the header's length
+_MOST_DIFFERENCES = 8  # in a sentence
 
 Facts = dict[str, str | int]
 
@@ -101,9 +102,15 @@ def _named(tree: Any) -> dict[str, Any]:
 
 
 def _expect(path: str | Path, saved: dict, wanted: dict) -> None:
-    for name in wanted | saved:
-        if saved.get(name) != wanted.get(name):
-            raise ValueError(
-                f"checkpoint {path} has {name} = {saved.get(name, 'nothing')}, and this call has "
-                f"{wanted.get(name, 'nothing')}: delete the file or restore the arguments"
-            )
+    names = [name for name in wanted | saved if saved.get(name) != wanted.get(name)]
+    if not names:
+        return
+    clauses = [
+        f"{name} = {saved.get(name, 'nothing')}, and this call has {wanted.get(name, 'nothing')}"
+        for name in names[:_MOST_DIFFERENCES]
+    ]
+    more = len(names) - len(clauses)
+    clauses += [f"and {more} differences more"] * (more > 0)
+    raise ValueError(
+        f"checkpoint {path} has {'; '.join(clauses)}: delete the file or restore the arguments"
+    )

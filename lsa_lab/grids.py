@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lsa_lab import checkpoints, hosts, safe_files
+from lsa_lab import checkpoints, hosts, provenance, safe_files
 
 
 def grid(
@@ -32,16 +32,17 @@ def grid(
     A cell is a dataclass, a dict or a tuple of plain values; equal ones are computed once. What
     judge returns depends on the cell and on nothing that happened before: then the same call,
     repeated after any end, goes on where it stood, to the same numbers. ``facts`` are what the
-    numbers rest on beside the cell; a folder with others is refused. ``progress(done, all)`` is
-    called at the start and after each cell. Arrays that a device is still busy with are kept when
-    the next cell is begun: no device waits for the file of the cell before. Several processes
-    (``hosts``) share the cells, and all of them return the same; the first reports on its share.
+    numbers rest on beside the cell and this process's arithmetic (versions, device, flags); a
+    folder with others is refused. ``progress(done, all)`` is called at the start and after each
+    cell. Arrays that a device is still busy with are kept when the next cell is begun: no device
+    waits for the file of the cell before. Several processes (``hosts``) share the cells, and all of
+    them return the same; the first reports on its share.
     """
     if not cells:
         raise ValueError("no cells: a grid has at least one")
     names = [_words(cell) for cell in cells]
     files = {name: Path(folder) / f"{_digest(name)}.cell" for name in names}
-    rests_on = dict(facts or {})
+    rests_on = provenance.arithmetic() | dict(facts or {})
     share = hosts.share(len(files))
     mine = list(files)[share.start : share.stop]
     waiting = {

@@ -1,6 +1,7 @@
 """Where numbers come from: the versions, the machine and the commit, as attributes of a result."""
 
 import json
+import os
 import platform
 import subprocess
 from datetime import UTC, datetime
@@ -12,6 +13,21 @@ from lsa_lab import __version__
 # Attributes of a result that are no part of its contents.
 NAMES = {"config", "versions", "device", "device_count", "precision", "git_commit"}
 NAMES |= {"process_count", "git_dirty", "wall_time", "date", "contents_sha256"}
+
+# Flags of XLA as ``harness.process`` sets them, and values of jax.config that decide bits.
+HOUSE_FLAGS = (
+    "--xla_cpu_enable_concurrency_optimized_scheduler=false",
+    "--xla_gpu_deterministic_ops=true",
+    "--xla_gpu_enable_triton_gemm=false",
+)
+_HOUSE_VALUES = {
+    "jax_enable_x64": True,
+    "jax_threefry_partitionable": True,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_random_seed_offset": 0,
+    "jax_disable_most_optimizations": False,
+}
+NAMES |= {"XLA_FLAGS", *_HOUSE_VALUES}
 
 
 def facts() -> dict:
@@ -34,13 +50,15 @@ def facts() -> dict:
         "device_count": len(jax.local_devices()) * hosts.count(),
         "process_count": hosts.count(),
         "precision": f"{width}, matmul {matmul}",
+        **_unusual(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         **commit(),
     }
 
 
 def arithmetic() -> dict[str, str]:
-    """What decides the last bits of a program: numbers of another device or version are others."""
+    """What decides the last bits of a program: numbers of another device, version or flag are
+    others. Flags and values of jax.config are named where they are not those of the house."""
     import jax
 
     return {
@@ -48,6 +66,23 @@ def arithmetic() -> dict[str, str]:
         "jaxlib": version("jaxlib"),
         "device": jax.devices()[0].device_kind,
         "matmul precision": str(jax.config.values["jax_default_matmul_precision"]),
+        **_unusual(),
+    }
+
+
+def _unusual() -> dict[str, str]:
+    """Flags of XLA and values of jax.config that change bits and are not those of the house.
+
+    The number of host devices is none of them: it changes no bit.
+    """
+    import jax
+
+    words = os.environ.get("XLA_FLAGS", "").split()
+    flags = sorted(word for word in words if "host_platform_device_count" not in word)
+    unusual = {"XLA_FLAGS": " ".join(flags) or "none"} if flags != sorted(HOUSE_FLAGS) else {}
+    values = {name: jax.config.values.get(name, usual) for name, usual in _HOUSE_VALUES.items()}
+    return unusual | {
+        name: str(value) for name, value in values.items() if value != _HOUSE_VALUES[name]
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lsa_lab import grids
+from lsa_lab import grids, provenance
 from lsa_lab.grids import grid
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -110,7 +110,7 @@ def test_a_grid_that_breaks_goes_on_where_it_stood(tmp_path):
 
 def test_a_grid_that_is_killed_leaves_whole_cells(tmp_path):
     program = (
-        "import sys, time; sys.path.insert(0, 'tests'); from test_grids import *\n"
+        "import sys, time; sys.path.insert(0, 'tests'); import conftest; from test_grids import *\n"
         "def slow(cell):\n    time.sleep(0.02)\n    return judge(cell)\n"
         "grid(CELLS * 1, slow, sys.argv[1], progress=lambda *now: print(*now, flush=True))"
     )
@@ -143,6 +143,13 @@ def test_numbers_that_rest_on_something_else_are_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ValueError, match="damaged or cut short"):
         grid(CELLS[:2], judge, tmp_path, facts={"weights": "a"})
+
+
+def test_cells_of_another_version_are_refused_by_name(tmp_path, monkeypatch):
+    grid(CELLS, judge, tmp_path)
+    monkeypatch.setattr(provenance, "version", lambda package: "0.99")
+    with pytest.raises(ValueError, match=r"has jax = .*, and this call has 0\.99; jaxlib = "):
+        grid(CELLS, judge, tmp_path)
 
 
 def test_cells_are_known_by_their_values():

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +23,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from lsa_lab import checkpoints, console, groups, plans, provenance, runs, training
+from lsa_lab.harness import process
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
@@ -579,12 +582,70 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message):
         descend(checkpoint=tmp_path / "fit.ckpt", **change)
 
 
-def test_a_checkpoint_of_another_device_is_refused(tmp_path, monkeypatch):
-    descend(checkpoint=tmp_path / "fit.ckpt")
-    gpu = provenance.arithmetic() | {"device": "NVIDIA H100"}
-    monkeypatch.setattr(provenance, "arithmetic", lambda: gpu)
-    with pytest.raises(ValueError, match="has device = cpu, and this call has NVIDIA H100"):
-        descend(checkpoint=tmp_path / "fit.ckpt")
+@contextmanager
+def other_arithmetic(monkeypatch, name, value):
+    """A process with other versions, flags, or values of jax.config than this one."""
+    versions = {"jax": version("jax"), "jaxlib": version("jaxlib")}
+    if name in versions:
+        monkeypatch.setattr(provenance, "version", (versions | {name: value}).get)
+    elif name == "XLA_FLAGS":
+        monkeypatch.setenv(name, f"{os.environ[name]} {value}")
+    elif name == "device":
+        monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(device_kind=value)])
+    else:
+        before = jax.config.values[name]
+        jax.config.update(name, value)
+    yield
+    monkeypatch.undo()
+    if name.startswith("jax_"):
+        jax.config.update(name, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("jax", "0.99", "jax = "),
+        ("jaxlib", "0.99", "jaxlib = "),
+        ("device", "NVIDIA H100", "device = cpu, and this call has NVIDIA H100"),
+        ("XLA_FLAGS", "--xla_cpu_enable_fast_math=true", "XLA_FLAGS = .*fast_math=true"),
+        ("jax_default_matmul_precision", "bfloat16", "matmul precision = highest, and this call"),
+        ("jax_enable_x64", False, "jax_enable_x64 = nothing, and this call has False"),
+        ("jax_threefry_partitionable", False, "jax_threefry_partitionable = nothing, and this"),
+        ("jax_default_prng_impl", "rbg", "jax_default_prng_impl = nothing, and this call has rbg"),
+        ("jax_random_seed_offset", 1, "jax_random_seed_offset = nothing, and this call has 1"),
+        ("jax_disable_most_optimizations", True, "jax_disable_most_optimizations = nothing"),
+    ],
+)
+def test_a_checkpoint_of_other_arithmetic_is_refused_by_name(
+    tmp_path, monkeypatch, name, value, said
+):
+    checkpoint = tmp_path / "fit.ckpt"
+    descend(2, checkpoint=checkpoint)
+    with (
+        other_arithmetic(monkeypatch, name, value),
+        pytest.raises(ValueError, match=said),
+    ):
+        descend(2, checkpoint=checkpoint)
+    # Control: the number of host devices changes no bit, and the checkpoint is read.
+    with other_arithmetic(monkeypatch, "XLA_FLAGS", "--xla_force_host_platform_device_count=7"):
+        descend(2, checkpoint=checkpoint)
+
+
+def test_a_checkpoint_of_another_width_is_refused_by_name(tmp_path):
+    many = {"params": STARTS, "key": KEYS, "checkpoint": tmp_path / "fit.ckpt"}
+    descend(2, **many)
+    with pytest.raises(ValueError, match="has width = 1, and this call has 5"):
+        descend(2, **many, width=5)
+
+
+def test_what_the_house_sets_is_not_named_in_the_key(monkeypatch):
+    """So that the key of what was kept before flags were part of it is still the same."""
+    monkeypatch.setenv("XLA_FLAGS", "")
+    process.set_environment()
+    usual = {"jax", "jaxlib", "device", "matmul precision"}
+    assert provenance.arithmetic().keys() == usual
+    monkeypatch.setenv("XLA_FLAGS", "")
+    assert provenance.arithmetic().keys() - usual == {"XLA_FLAGS"}
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab import provenance
 from lsa_lab.grids import grid
 
 
@@ -18,17 +17,15 @@ def cells(
     progress=None,
     label: str = "cells",
 ) -> dict[str, np.ndarray]:  # each [C, ...]
-    """``grid`` with a bar of the harness; without a folder nothing is kept. A folder holds cells
-    of one kind of device and one version of jax."""
+    """``grid`` with a bar of the harness; without a folder nothing is kept."""
     if folder is None:
         with tempfile.TemporaryDirectory() as passing:
             return cells(places, judge, Path(passing), progress, label)
-    facts = provenance.arithmetic()
     if progress is None:
-        return grid(list(places), judge, folder, facts=facts)
+        return grid(list(places), judge, folder)
     bar = progress.add_task(label)
 
     def report(done: int, every: int) -> None:
         progress.update(bar, completed=done, total=every)
 
-    return grid(list(places), judge, folder, facts=facts, progress=report)
+    return grid(list(places), judge, folder, progress=report)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from lsa_lab.cache import cache
 from lsa_lab.cores import cores
+from lsa_lab.provenance import HOUSE_FLAGS
 
 MOST_DEVICES = 8
 HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
@@ -31,16 +32,13 @@ def set_environment() -> None:
         flags = f"{flags} --xla_force_host_platform_device_count={count}"
     # Two batched factorisations at the same time can wait for each other for ever on two cores
     # (seen with jaxlib 0.10): one operation after the other costs small arrays nothing.
-    if "xla_cpu_enable_concurrency_optimized_scheduler" not in flags:
-        flags = f"{flags} --xla_cpu_enable_concurrency_optimized_scheduler=false"
     # On a GPU sums by atomic operations and kernels chosen by a stopwatch change the last bits from
-    # run to run; this takes neither. A CPU has neither.
-    if "xla_gpu_deterministic_ops" not in flags:
-        flags = f"{flags} --xla_gpu_deterministic_ops=true"
-    # With these, kernels that Triton generates for float32 products find no configuration (seen
-    # with jaxlib 0.11 on an H100): the products are left to cuBLAS.
-    if "xla_gpu_enable_triton_gemm" not in flags:
-        flags = f"{flags} --xla_gpu_enable_triton_gemm=false"
+    # run to run; deterministic operations are neither. With them, kernels that Triton generates for
+    # float32 products find no configuration (seen with jaxlib 0.11 on an H100): the products are
+    # left to cuBLAS.
+    for flag in HOUSE_FLAGS:
+        if flag.partition("=")[0].lstrip("-") not in flags:
+            flags = f"{flags} {flag}"
     os.environ["XLA_FLAGS"] = flags.strip()
     # The devices are the parallelism: a pool of threads in each of them only gets in the way, and
     # the last bits of a sum would depend on the number of threads.
