@@ -69,6 +69,15 @@ def test_updates_of_descent_have_rank_one():
     assert implicit_gd.ranks(path).tolist() == [1] * L
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_rank_counts_what_is_above_the_rounding_of_the_updates(dtype):
+    eps = np.finfo(dtype).eps
+    above, below = 15 * 4 * eps, 5 * 4 * eps  # the threshold is 10 e eps times the largest
+    updates = np.stack([scale * np.diag([1.0, 0.1, above, below]) for scale in (1e-3, 1e3)])
+    path = implicit_gd.Trajectory(None, updates.astype(dtype), None)
+    assert implicit_gd.ranks(path).tolist() == [3, 3]
+
+
 def test_prompts_may_be_batched():
     many = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[draw(seed)[0] for seed in range(3)])
     paths = jax.jit(jax.vmap(implicit_gd.trajectory, (None, 0)))(draw()[1], many)

@@ -38,8 +38,11 @@ def test_other_models_are_refused_in_one_sentence():
         moments.layer_maps(params, jnp.eye(3))
 
 
+WIDE = moments._NARROW  # covariates of the narrowest tokens that are wide
+
+
 # Narrow tokens: batch axis last; wide and few: the tokens; wide and many: one map a prompt.
-@pytest.mark.parametrize(("d", "n"), [(3, 7), (12, 7), (9, 40)])
+@pytest.mark.parametrize(("d", "n"), [(3, 7), (WIDE, 7), (WIDE, moments._LONG * (WIDE + 1))])
 def test_batched_predictions_are_those_of_the_tokens(d, n):
     keys = jax.random.split(jax.random.key(d), 5)
     batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(n, d, noise_std=0.3))))(keys)

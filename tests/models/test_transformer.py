@@ -170,6 +170,21 @@ def test_equal_counts_are_the_uneven_case_without_absences():
     close(forward(silent, tokens, config).stream, forward(silent, tokens, BASE).stream)
 
 
+def test_an_interleaved_token_reads_the_mean_over_itself_and_those_before_it():
+    config = dataclasses.replace(INTERLEAVED, kernel="linear")
+    params, tokens = jax.device_get(draw(config))
+    trace = forward(params, tokens, config)
+    expected = np.zeros_like(trace.heads[0])
+    for h, (w_q, w_k, w_v, w_o) in enumerate(
+        zip(params.w_q[0], params.w_k[0], params.w_v[0], params.w_o[0], strict=True)
+    ):
+        for t in range(7):
+            reads = [(w_k @ u) @ (w_q @ tokens[t]) * (w_v @ u) for u in tokens[: t + 1]]
+            expected[h, t] = w_o @ np.mean(reads, axis=0)
+    close(trace.heads[0], expected)
+    assert np.abs(expected * 7 / np.arange(1, 8)[:, None] - expected).max() > 1e-3  # Control
+
+
 @pytest.mark.parametrize("kernel", ["softmax", "linear"])
 def test_a_prefix_is_predicted_as_if_it_were_the_prompt(kernel):
     config = dataclasses.replace(INTERLEAVED, kernel=kernel, width=4, norm=True, mlp_width=3)

@@ -109,6 +109,14 @@ def test_lloyd_is_no_worse_than_scikit_learn_where_clusters_overlap():
     assert ours <= np.median(one_start)
 
 
+def test_as_many_seeds_as_different_points_are_all_of_them(monkeypatch):
+    monkeypatch.setattr(diversity, "_RESTARTS", 1)
+    starts = jax.jit(jax.vmap(lambda points, key: diversity.k_means(points, 5, key)[2], (None, 0)))
+    keys = jax.random.split(jax.random.key(0), 10)
+    np.testing.assert_allclose(starts(jnp.repeat(draw(m=5), 4, axis=0), keys), 0, atol=1e-20)
+    assert (starts(draw(m=20), keys) > 1).all()  # Control: more points than seeds
+
+
 def test_more_medoids_than_different_points_are_different_indices():
     points = jnp.repeat(draw(m=2), 4, axis=0)
     for size in (2, 6):

@@ -39,6 +39,19 @@ def test_the_history_is_the_gap_of_every_beginning(m, p, size):
     np.testing.assert_allclose(greedy.history, beginnings, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_each_addition_is_the_best_single_one(reverse):
+    gradients, mismatched = draw(12, 4) ** 3, False
+    best = max if reverse else min
+    greedy = match(gradients, 6, max_swaps=0, reverse=reverse).indices.tolist()
+    for t in range(6):
+        left = [i for i in range(12) if i not in greedy[:t]]
+        assert greedy[t] == best(left, key=lambda i: direct_gap(gradients, [*greedy[:t], i]))
+        alone = best(left, key=lambda i: direct_gap(gradients, [i]))
+        mismatched |= alone != greedy[t]
+    assert mismatched  # Control: the best alone is not the best to add
+
+
 def test_the_units_and_the_origin_of_gradients_do_not_matter():
     gradients = draw()
     first = match(gradients, 8)

@@ -36,6 +36,16 @@ def test_blocks_of_any_size_are_projected_alike():
     assert jnp.abs(project([gradients], jax.random.key(2), 9) - whole).max() > 0.1
 
 
+def test_columns_far_from_each_other_are_projected_independently():
+    units = np.zeros((3, 2100))
+    units[np.arange(3), [5, 1029, 2053]] = 1  # the same place in each of three parts
+    products = project([units], KEY, 1000)
+    products = np.asarray(products @ products.T)
+    np.testing.assert_allclose(products, np.eye(3), atol=5 * np.sqrt(2 / 1000))
+    # Control: nearer columns would not tell parts that share their numbers.
+    assert abs(project([units[:, :1024]], KEY, 9)[1:]).max() == 0
+
+
 def test_the_gap_of_a_stream_is_that_of_the_whole():
     gradients, indices = draw() + 5, [0, 4, 5, 32, 9]
     np.testing.assert_allclose(

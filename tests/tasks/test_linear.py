@@ -55,6 +55,38 @@ def test_second_moments_are_those_of_the_task():
     assert within(np.asarray(prompts.y[:, 0]) ** 2, spread + 0.3**2)
 
 
+def test_noise_reaches_the_labels_and_spares_the_target():
+    @jax.jit
+    def samples(noise_std):
+        task, key = LinearTask(400, 2, noise_std=noise_std), jax.random.key(0)
+        moments, queries, targets = sample_moments_batch(key, task, 2)
+        batch = sample_batch(key, task, 2)
+        return (sample(key, task), batch), (queries, targets), moments[-1, -1]
+
+    quiet, noisy = (jax.device_get(samples(noise_std)) for noise_std in (0.0, 5.0))
+    for plain, changed in zip(quiet[0], noisy[0], strict=True):
+        np.testing.assert_array_equal(changed.x, plain.x)
+        np.testing.assert_array_equal(changed.y_query, plain.y_query)
+        squares = (changed.y - plain.y).ravel() ** 2
+        assert within(squares, 25.0)
+        assert not within(squares, 40.0)  # Control
+    jax.tree.map(np.testing.assert_array_equal, noisy[1], quiet[1])
+    assert (noisy[2] - quiet[2] > 15).all()
+
+
+def test_the_spread_of_weights_is_about_their_known_mean():
+    task = LinearTask(1, 2, weight_std=0.5, prior_mean=jnp.array([1.0, -2.0]))
+    keys = jax.random.split(jax.random.key(1), PROMPTS)
+    weights = np.asarray(jax.vmap(lambda key: sample_weights(key, task))(keys))
+    deviations = weights - np.array([1.0, -2.0])
+    assert within(deviations, 0.0)
+    assert within(deviations**2, 0.25)
+    assert not within(deviations**2, 0.5)  # Control
+    query = draw_flat(task)  # E (w·x)² = |w0|² + d weight_std²
+    assert within(query.y_query**2, 5.5)
+    assert not within(query.y_query**2, 6.5)  # Control
+
+
 def draw_flat(task, active=None, count=PROMPTS):
     draw = jax.jit(lambda key, active: sample_batch(key, task, count, active))
     return jax.device_get(draw(jax.random.key(3), active))

@@ -87,6 +87,13 @@ def test_labels_are_linear_in_the_weights_of_their_task():
     np.testing.assert_array_equal(np.abs(flipped.y), np.abs(flipped.clean))
 
 
+def test_a_flipped_label_keeps_its_noise():
+    pool = draw(COPIES, flips=1.0, closeness=0.0)
+    originals = pool.source == np.arange(40)
+    assert within(((pool.y + pool.clean) ** 2)[originals], 0.25)
+    assert not within(((pool.y - pool.clean) ** 2)[originals], 0.25)  # Control
+
+
 def test_labels_may_be_signs_and_tails_heavy():
     tail = 5.0
     pool = draw(PoolTask(30, 2, labels="sign", noise_std=0.5, flips=0.1, tail=tail))
