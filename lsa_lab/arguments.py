@@ -54,6 +54,8 @@ def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> N
     if not _is_readable(matrix) or np.ndim(matrix) != 2:
         return
     entries = np.asarray(matrix, float)
+    if entries.shape[0] != entries.shape[1]:
+        raise ValueError(f"{name} has shape {entries.shape}: expected [d, d], a square matrix")
     check_finite(entries, name)
     largest = np.abs(entries).max(initial=0)
     slack = 100 * len(entries) * np.finfo(np.float32).eps * largest
@@ -62,6 +64,16 @@ def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> N
     smallest = np.linalg.eigvalsh(entries)[0] if definite else 0
     if smallest < -slack:
         raise ValueError(f"{name} has the eigenvalue {smallest:.3g}: a covariance has none below 0")
+
+
+def check_broadcast(**values: ArrayLike) -> None:
+    """Raise, by name, if numbers and arrays do not broadcast against each other."""
+    shapes = {name: jnp.shape(value) for name, value in values.items()}
+    try:
+        np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        listed = ", ".join(f"{name} has shape {shape}" for name, shape in shapes.items() if shape)
+        raise ValueError(f"{listed}: expected shapes that broadcast") from None
 
 
 def _is_readable(value: Any) -> bool:

@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from lsa_lab import prompts, training
-from lsa_lab.estimators import ridge
+from lsa_lab.estimators import preprocessed_step_limit, ridge
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import scores
@@ -106,3 +106,11 @@ def test_the_bound_has_a_slope_where_nothing_is_updated():
     bound = jax.grad(lambda g: generalization.trajectory_bound(g, 1.0, 1.0, 4))
     assert (bound(jnp.zeros((1, 2, 2))) == 0).all()
     assert jnp.isfinite(bound(jnp.ones((1, 2, 2)))).all()
+
+
+def test_labels_that_are_tiny_keep_a_finite_step():
+    """In float32 the squares of correlations of 1e-30 are 0; the limit is that of plain numbers."""
+    small = jax.tree.map(lambda leaf: (1e-15 * leaf).astype("float32"), PROMPT)
+    limit = preprocessed_step_limit(small, normalise=True)
+    expected = 1e30 * preprocessed_step_limit(PROMPT, normalise=True)
+    np.testing.assert_allclose(limit, expected, rtol=1e-5)

@@ -176,6 +176,8 @@ def _check(params: linear_attention.Params, keys: str) -> None:
             "and MLP have no common layer map: merge plain linear heads with transformer.merge, or "
             "measure the departure with common_map.best_common_map"
         )
+    message = "weights are [L, H, e, e]; use jax.vmap for runs"
+    chex.assert_rank([params.w_kq, params.w_pv], 4, custom_message=message)
     check_keys(keys)
     if keys == "causal":
         raise ValueError(

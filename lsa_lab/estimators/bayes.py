@@ -129,6 +129,7 @@ def _standardise(
     d = prompt.x.shape[1]
     if mean is None:
         mean = jnp.zeros_like(prompt.x_query)
+    chex.assert_shape(mean, (d,), custom_message="prior_mean is [d]")
     factor = jnp.eye(d, dtype=prompt.x.dtype)
     if covariance is not None:
         chex.assert_shape(covariance, (d, d), custom_message="prior_covariance is [d, d]")
@@ -136,7 +137,6 @@ def _standardise(
         factor = jnp.linalg.cholesky(covariance)
         if is_concrete(factor) and not jnp.isfinite(factor).all():
             raise ValueError("prior_covariance is not positive definite: add a small multiple of I")
-    chex.assert_shape(mean, (d,), custom_message="prior_mean is [d]")
     check_finite(mean, "prior_mean")
     plain = prompt.replace(
         x=prompt.x @ factor, y=prompt.y - prompt.x @ mean, x_query=prompt.x_query @ factor

@@ -212,6 +212,9 @@ def _correlations(x: Array, y: Array, normalise: bool) -> Array:  # [d]
     correlations = x.T @ y / x.shape[0]
     if not normalise:
         return correlations
+    # A power of two brings them near 1, where their squares keep all their bits.
+    exponent = jnp.frexp(jax.lax.stop_gradient(jnp.abs(correlations).max()))[1]
+    correlations = jnp.ldexp(correlations, jnp.broadcast_to(-exponent, correlations.shape))
     square = correlations @ correlations
     # Two selections: the derivative of the square root at 0 must not be formed.
     return correlations / jnp.sqrt(jnp.where(square > 0, square, 1))

@@ -83,11 +83,10 @@ def _near_one(rows: Array) -> Array:  # [..., d] -> [..., d]
 
 def residual(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]
     """|y_i - w0·x_i|, whatever the query; w0 [d] is 0 unless given."""
+    if prior_mean is not None:
+        chex.assert_equal_shape([prior_mean, query], custom_message="prior_mean is [d]")
     x, y = _covariates(pool, query), pool[:, -1]
-    if prior_mean is None:
-        return jnp.abs(y)
-    chex.assert_equal_shape([prior_mean, query], custom_message="prior_mean is [d]")
-    return jnp.abs(y - x @ prior_mean)
+    return jnp.abs(y if prior_mean is None else y - x @ prior_mean)
 
 
 def random(pool: Array, query: Array, key: Array) -> Array:  # [m]
@@ -212,5 +211,5 @@ def _covariates(pool: Array, query: Array) -> Array:  # [m, d]
 
 
 def _matrix(rows: Array) -> Array:  # [m, e]
-    chex.assert_rank(rows, 2, custom_message="expected [m, e], one row for each demonstration")
+    chex.assert_rank(rows, 2, custom_message="a pool, or a flow, is [m, e], a row for each pair")
     return rows

@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import is_concrete
+from lsa_lab.arguments import check_broadcast, is_concrete
 
 _HALVINGS = 200  # of an interval of 30 decades: to the last bit
 
@@ -110,7 +110,9 @@ def _positive_root(a: ArrayLike, b: Array, c: Array) -> Array:
 
 def _checked(*arguments: ArrayLike) -> list[Array]:
     """alpha, kappa, tau and noise_var as arrays of one shape."""
-    for name, value in zip(("alpha", "kappa", "tau"), arguments, strict=False):
+    names = ("alpha", "kappa", "tau", "noise_var")
+    check_broadcast(**dict(zip(names, arguments, strict=True)))
+    for name, value in zip(names[:3], arguments, strict=False):
         if is_concrete(value) and not np.all(np.asarray(value) > 0):
             raise ValueError(f"{name} = {value}: a ratio of sizes is positive")
     alpha, *_, noise_var = arguments

@@ -58,9 +58,10 @@ def summands(
     bound in expectation; spread about the mean of the same B prompts is divided by B - 1, so that
     few of them can give a larger one. C is an assumption and may be anything (see the module).
     """
-    sizes = _sizes(updates, centred)
+    _check_updates(updates)
     entries = updates.shape[-1] ** 2
     trace, unevenness = _trace_and_unevenness(noise_cov, updates)
+    sizes = _sizes(updates, centred)
     return entries * jnp.log1p(sizes / trace) + unevenness
 
 
@@ -71,6 +72,7 @@ def optimal_prior_variance(
 
     The prior is part of the proof, not of the model; C is an assumption (see the module).
     """
+    _check_updates(updates)
     trace, _ = _trace_and_unevenness(noise_cov, updates)
     return (_sizes(updates, centred) + trace) / updates.shape[-1] ** 2
 
@@ -128,10 +130,13 @@ def measured_gap(
     return Gap(population - empirical, population, empirical, (high - low) / 2)
 
 
-def _sizes(updates: Array, centred: bool) -> Array:  # [L]
-    """E |G_t - g_t|²."""
+def _check_updates(updates: Array) -> None:
     if updates.ndim not in (3, 4) or updates.shape[-1] != updates.shape[-2]:
         raise ValueError(f"updates have shape {updates.shape}: expected [L, e, e] or [B, L, e, e]")
+
+
+def _sizes(updates: Array, centred: bool) -> Array:  # [L]
+    """E |G_t - g_t|²."""
     batch = updates if updates.ndim == 4 else updates[None]
     if not centred:
         return (batch**2).sum((2, 3)).mean(0)

@@ -65,8 +65,8 @@ def shifted_risk(
     in the test prompt. A = Γ⁻¹, Λ' = Λ: Zhang et al. 2306.09927 (derived here; docs/theory, "Risk
     under shift").
     """
-    outer, cross = label_moments(covariance, task_covariance, n, noise_var)
     _check(covariance, n, noise_var, A=A, query_covariance=query_covariance)
+    outer, cross = label_moments(covariance, task_covariance, n, noise_var)
     bowl = jnp.trace(query_covariance @ A.T @ (outer @ A - 2 * cross))
     return bowl + jnp.trace(query_covariance @ task_covariance)
 
@@ -113,5 +113,6 @@ def _check(covariance: Array, n: int, noise_var: Real, **matrices: Array) -> int
         )
         if name != "A":
             check_symmetric(matrix, name)
+    chex.assert_shape(noise_var, (), custom_message="noise_var is one number; use jax.vmap")
     check_variance(noise_var, "noise_var")
     return check_at_least(n, "n")

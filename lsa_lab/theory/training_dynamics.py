@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import Real, is_concrete
+from lsa_lab.arguments import Real, check_broadcast, is_concrete
 
 _MAX_STEPS = 100_000
 
@@ -74,6 +74,7 @@ def solve(
     c²|Γ|√d < 2 the effective step tends to Γ^{-1} and u to tr(Γ^{-2})^{1/4} (Zhang et al.).
     """
     _check(initial_U, covariance)
+    _check_times(times, rtol)
     initial = Weights(jnp.asarray(initial_u, initial_U.dtype), initial_U)
     arguments = (covariance, _gamma(covariance, n, noise_var))
     return _integrate(_flow, times, initial, arguments, rtol, atol)
@@ -102,6 +103,8 @@ def isotropic_step(
     γ = (1 + 1/n) λ + (dλ + σ²)/n,   A = uU = aI, a_0 = u_0²/√d (docs/theory, "The logistic law";
     derived here).
     """
+    numbers = {"eigenvalue": eigenvalue, "initial_step": initial_step, "noise_var": noise_var}
+    check_broadcast(t=t, **numbers)
     reached, rate = _logistic(d, n, eigenvalue, initial_step, noise_var)
     return initial_step / (reached + (1 - reached) * jnp.exp(-rate * t))
 
@@ -165,6 +168,7 @@ def solve_heads(
 ) -> Array:  # [m, d]
     """The heads' sizes m_i at increasing times, from their values at time 0, by ``head_growth``."""
     chex.assert_equal_shape([initial_sizes, eigenvalues], custom_message="one head per eigenvalue")
+    _check_times(times, rtol)
     gammas = _gammas(eigenvalues, jnp.sum(eigenvalues), n, noise_var)
     return _integrate(_growth, times, initial_sizes, (eigenvalues, gammas), rtol, atol)
 
@@ -186,7 +190,6 @@ def _integrate(
     """Dormand and Prince's method of order 8 with adaptive steps that end at every time given."""
     import diffrax
 
-    _check_times(times, rtol)
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
         diffrax.Dopri8(),

@@ -98,7 +98,9 @@ def _each(
 ) -> Array:  # [D, B]
     def own(model: tuple[Any, Any], batch: Any, table: dict[str, Array]) -> Array:  # [1, B]
         keep = {name: masks[0] for name, masks in table.items()}
-        return risk(rebuild(*model, keep), batch)[None]
+        errors = risk(rebuild(*model, keep), batch)
+        _check_errors(errors, batch)
+        return errors[None]
 
     specs = (_ALL, _ALL, _EDITS)
     spread = jax.shard_map(own, mesh=mesh, in_specs=specs, out_specs=_EDITS, check_vma=False)
@@ -133,6 +135,7 @@ def _loops(
             return base, (_averages(errors), _averages(change))
 
         errors = jax.eval_shape(risk, params, cuts[0])
+        _check_errors(errors, batch)
         nothing = jnp.zeros((len(cuts), *errors.shape), errors.dtype)
         whole = {name: jnp.ones((1, *masks.shape[1:]), bool) for name, masks in table.items()}
         rows = jax.tree.map(lambda *masks: jnp.concatenate(masks), whole, table)
@@ -177,6 +180,14 @@ def _padded(table: Masks, multiple: int) -> Masks:
         return np.concatenate([masks, np.ones((more, *masks.shape[1:]), bool)])
 
     return {name: longer(masks) for name, masks in table.items()}
+
+
+def _check_errors(errors: Array | jax.ShapeDtypeStruct, batch: Any) -> None:
+    num_prompts = len(jax.tree.leaves(batch)[0])
+    if errors.shape != (num_prompts,):
+        raise ValueError(
+            f"risk gives shape {errors.shape}: expected ({num_prompts},), the error of each prompt"
+        )
 
 
 def _averages(errors: Array) -> Averages:  # [S, B] -> [S]

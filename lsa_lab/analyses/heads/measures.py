@@ -30,6 +30,10 @@ def losses(
     """
     width = side_by_side.rows(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
+    mask = jax.ShapeDtypeStruct(head_masks.shape[1:], head_masks.dtype)
+    shape = jax.eval_shape(loss, mask).shape
+    if shape != ():
+        raise ValueError(f"loss gives shape {shape}: expected (), the risk over all prompts")
     options = None
     if is_concrete(head_masks):
         options = moments.compiler_options()  # a program inside another has no options of its own
@@ -74,6 +78,8 @@ def first_order(loss: Loss, num_layers: int, num_heads: int) -> Array:  # [L, H]
 
 def normalised(importance: Array) -> Array:  # [L, H] -> [L, H]
     """max(Δ_{l,h}, 0) / Σ_h' max(Δ_{l,h'}, 0): shares of a layer, all 0 where no head matters."""
+    if importance.ndim < 2:
+        raise ValueError(f"importance has shape {importance.shape}: expected [L, H]")
     check_importance(importance)
     positive = jnp.maximum(importance, 0)
     total = positive.sum(-1, keepdims=True)
