@@ -30,10 +30,6 @@ def losses(
     """
     width = side_by_side.rows(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
-    mask = jax.ShapeDtypeStruct(head_masks.shape[1:], head_masks.dtype)
-    shape = jax.eval_shape(loss, mask).shape
-    if shape != ():
-        raise ValueError(f"loss gives shape {shape}: expected (), the risk over all prompts")
     options = None
     if is_concrete(head_masks):
         options = moments.compiler_options()  # a program inside another has no options of its own
@@ -43,8 +39,15 @@ def losses(
                 f"head_mask {empty[0]} of {len(head_masks)} is all zero: the prediction would be "
                 "that of an empty network, whatever the prompt; keep at least one head"
             )
+
+    def judge(mask: Array) -> Array:
+        risk = loss(mask)
+        if risk.shape != ():
+            raise ValueError(f"loss gives shape {risk.shape}: expected (), the risk of all prompts")
+        return risk
+
     return jax.jit(
-        lambda masks: jax.lax.map(loss, masks, batch_size=width), compiler_options=options
+        lambda masks: jax.lax.map(judge, masks, batch_size=width), compiler_options=options
     )(head_masks)
 
 
