@@ -54,7 +54,12 @@ def load(path: str | Path, like: Any, facts: Facts) -> Any:
 
 def read(path: str | Path, facts: Facts) -> dict[str, np.ndarray]:
     """The saved arrays by their paths in the tree, of a file that is whole and has these facts."""
-    saved, leaves = unpacked(Path(path).read_bytes(), path)
+    return checked(Path(path).read_bytes(), path, facts)
+
+
+def checked(content: bytes, path: str | Path, facts: Facts) -> dict[str, np.ndarray]:
+    """The arrays of what ``packed`` made with these facts; ``path`` names it."""
+    saved, leaves = unpacked(content, path)
     _expect(path, saved, facts)
     return leaves
 

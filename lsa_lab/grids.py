@@ -3,7 +3,8 @@
     cells = [clipping.Edit(layer, "mlp", rate) for layer in range(30) for rate in (0.5, 0.9)]
     scores = grid(cells, judge, folder, facts={"weights": checkpoints.digest(params)})
 
-For cells that take seconds or minutes; what is quicker belongs into one program.
+For cells that take seconds or minutes; what is quicker belongs into one program. A hundred cells
+that follow each other lie in one file once they are all computed.
 """
 
 import dataclasses
@@ -16,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lsa_lab import checkpoints, hosts, provenance, safe_files
+from lsa_lab import checkpoints, hosts, provenance
+from lsa_lab.cells import Cells, groups
 
 
 def grid(
@@ -41,15 +43,15 @@ def grid(
     if not cells:
         raise ValueError("no cells: a grid has at least one")
     names = [_words(cell) for cell in cells]
-    files = {name: Path(folder) / f"{_digest(name)}.cell" for name in names}
+    by_name = dict(zip(names, cells, strict=True))
     rests_on = provenance.arithmetic() | dict(facts or {})
-    share = hosts.share(len(files))
-    mine = list(files)[share.start : share.stop]
-    waiting = {
-        name: cell
-        for name, cell in zip(names, cells, strict=True)
-        if name in mine and not files[name].exists()
-    }
+    share = hosts.share(len(by_name))
+    mine = list(by_name)[share.start : share.stop]
+    store = Cells(folder, mine)
+    waiting = {name: by_name[name] for name in mine if name not in store}
+    group_of = {name: group for group in groups(mine) for name in group}
+    for group in groups(mine):
+        store.gather(group)
     done = len(mine) - len(waiting)
     report = progress if progress and hosts.leads() else lambda done, all_cells: None
     report(done, len(mine))
@@ -64,7 +66,8 @@ def grid(
                 if not all(key.isidentifier() for key in arrays):
                     listed = ", ".join(arrays)
                     raise ValueError(f"judge calls its arrays {listed}: give them plain names")
-                checkpoints.save(files[name], arrays, rests_on | {"cell": name})
+                store.keep({name: checkpoints.packed(arrays, rests_on | {"cell": name})})
+                store.gather(group_of[name])
                 done += 1
                 report(done, len(mine))
 
@@ -78,12 +81,11 @@ def grid(
         finally:
             keep()
     if hosts.count() > 1:
-        label = _digest(json.dumps([names, rests_on], sort_keys=True))
-        contents = hosts.gather_contents([files[name].read_bytes() for name in mine], label)
-        for file, content in zip(files.values(), contents, strict=True):
-            if not file.exists():
-                safe_files.write(file, content)
-    rows = {name: _read(path, rests_on | {"cell": name}) for name, path in files.items()}
+        label = hashlib.sha256(json.dumps([names, rests_on], sort_keys=True).encode()).hexdigest()
+        contents = hosts.gather_contents(store.contents(mine), label[:32])
+        store = Cells(folder, by_name)  # with those of processes that share the disk
+        store.keep(dict(zip(by_name, contents, strict=True)))
+    rows = {name: store.read(name, rests_on | {"cell": name}) for name in by_name}
     return {key: np.stack([rows[name][key] for name in names]) for key in rows[names[0]]}
 
 
@@ -93,16 +95,8 @@ def _is_ready(value: ArrayLike) -> bool:
     return ready is None or ready()
 
 
-def _read(path: Path, facts: checkpoints.Facts) -> dict[str, np.ndarray]:
-    return {name[2:-2]: array for name, array in checkpoints.read(path, facts).items()}  # ['name']
-
-
 def _words(cell: Any) -> str:
     """A cell in JSON, by which it is known."""
     is_value = dataclasses.is_dataclass(cell) and not isinstance(cell, type)
     plain = dataclasses.asdict(cell) if is_value else cell
     return json.dumps(plain, sort_keys=True, allow_nan=False, default=lambda number: number.item())
-
-
-def _digest(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:32]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lsa_lab import grids, provenance
+from lsa_lab import cells, grids, provenance
 from lsa_lab.grids import grid
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -132,6 +132,45 @@ def test_a_grid_that_is_killed_leaves_whole_cells(tmp_path):
     calls = []
     same(grid(CELLS, lambda cell: calls.append(cell) or judge(cell), tmp_path), expected())
     assert len(calls) == 9 - before
+
+
+@pytest.fixture
+def fours(monkeypatch):
+    """Four cells in one file, in place of a hundred."""
+    monkeypatch.setattr(cells, "TOGETHER", 4)
+
+
+def files(folder):
+    return sorted(path.suffix for path in folder.iterdir())
+
+
+def test_cells_that_follow_each_other_come_into_one_file(tmp_path, fours):
+    same(grid(CELLS, judge, tmp_path), expected())
+    assert files(tmp_path) == [".cell", ".cells", ".cells"]
+    calls = []
+    same(grid(CELLS, calls.append, tmp_path), expected())
+    same(grid(CELLS[3:], calls.append, tmp_path), expected(CELLS[3:]))
+    assert not calls
+    assert len(files(tmp_path)) == 3
+    with pytest.raises(ValueError, match="and this call has b"):
+        grid(CELLS, judge, tmp_path, facts={"weights": "b"})
+    pack = next(tmp_path.glob("*.cells"))
+    pack.write_bytes(pack.read_bytes()[:-3])
+    with pytest.raises(ValueError, match="damaged or cut short"):
+        grid(CELLS, judge, tmp_path)
+
+
+def test_cells_of_their_own_files_come_into_one_when_they_are_taken_up(tmp_path, monkeypatch):
+    """Those of an older version, and those that a kill left twice."""
+    grid(CELLS, judge, tmp_path)
+    alone = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr(cells, "TOGETHER", 4)
+    same(grid(CELLS, None, tmp_path), expected())
+    assert files(tmp_path) == [".cell", ".cells", ".cells"]
+    for path, content in alone.items():
+        path.write_bytes(content)
+    same(grid(CELLS, None, tmp_path), expected())
+    assert files(tmp_path) == [".cell", ".cells", ".cells"]
 
 
 def test_numbers_that_rest_on_something_else_are_refused(tmp_path):

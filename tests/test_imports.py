@@ -21,6 +21,7 @@ FLOORS = [
 ANNEXES = {
     "arguments": "prompts",
     "cache": "results",
+    "cells": "results",
     "cores": "results",
     "extras": "prompts",
     "provenance": "results",

@@ -24,6 +24,8 @@ process.configure()
 import damage
 import interruption
 import kills
+import many
+import soak
 import writers
 from lsa_lab import provenance
 from lsa_lab.cache import cache
@@ -83,29 +85,43 @@ def damaged(options: argparse.Namespace, folder: Path) -> Iterator[str]:
         raise interruption.Lost(f"loads of damaged files: {dict(total)}")
 
 
+def soaked(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """A sweep of an hour under kills, and the memory of one that nobody disturbs."""
+    yield from soak.soak(options.minutes, folder, options.seed)
+
+
+def in_thousands(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """A grid of ten thousand cells, and a training of as many runs."""
+    yield from many.many(options.cells, folder)
+
+
 PARTS = {"killed": killed, "interrupted": interrupted, "damaged": damaged, "signalled": signalled}
+LONG = {"soaked": soaked, "many": in_thousands}  # only where they are asked for
 
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS | LONG))
     parser.add_argument("--kills", type=int, default=100, help="processes of a sweep")
     parser.add_argument("--signals", type=int, default=20, help="to trainings")
     parser.add_argument("--flips", type=int, default=10_000, help="of single bits")
     parser.add_argument("--states", type=int, default=64, help="after one cut, at most")
     parser.add_argument("--every", type=int, default=1, help="failpoint, length, state")
+    parser.add_argument("--cells", type=int, default=10_000, help="of a grid")
+    parser.add_argument("--minutes", type=float, default=60, help="of the soak")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(words)
-    if unknown := set(options.parts) - set(PARTS):
-        parser.error(f"no part {unknown.pop()!r}: there are {', '.join(PARTS)}")
+    parts = PARTS | LONG
+    if unknown := set(options.parts) - set(parts):
+        parser.error(f"no part {unknown.pop()!r}: there are {', '.join(parts)}")
     provenance.commit = functools.cache(provenance.commit)  # git is asked once, not for each file
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache().resolve() / "xla")  # of new processes
     with tempfile.TemporaryDirectory() as folder:
         for name in options.parts or PARTS:
             began = time.monotonic()
-            print(f"{name}: {PARTS[name].__doc__}", flush=True)
+            print(f"{name}: {parts[name].__doc__}", flush=True)
             try:
-                for line in PARTS[name](options, Path(folder) / name):
+                for line in parts[name](options, Path(folder) / name):
                     print(f"  {line}", flush=True)
             except interruption.Lost as lost:
                 print(f"LOST: {lost}", file=sys.stderr)

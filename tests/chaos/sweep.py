@@ -5,7 +5,9 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,34 +20,38 @@ from lsa_lab.harness import process
 from lsa_lab.models import linear_attention, trace
 from lsa_lab.tasks.linear import LinearTask, sample
 
-RATES = np.array([0.001, 0.002, 0.005, 3e3])  # the last one diverges
-STEPS, CHUNK = 400, 20
+RATES = np.array([0.001, 0.002, 0.005, 1e300])  # the last one diverges
+STEPS, CHUNK, SEED = 400, 20, 0
+CELLS = tuple(("shots", count) for count in (2, 4, 8))
 
 
-def run(folder: Path) -> None:
-    training._SAVE_EVERY = 0.0  # after every chunk
+def run(folder: Path, save_every: float = 0.0, bar: Any = None) -> None:
+    """A sweep that saves after every chunk, or after so many seconds; ``bar`` has the methods of a
+    progress bar."""
+    training._SAVE_EVERY = save_every
     result = folder / "result.nc"
     if result.exists():
         results.load(result)
         return
-    trained = train(folder)
+    trained = train(folder, bar)
     rows = grids.grid(
-        [("shots", count) for count in (2, 4, 8)],
-        lambda cell: {"risk": _risks(trained.params, cell[1])},
+        CELLS,
+        lambda cell: {"risk": _risks(trained.params, *cell)},
         folder / "grid",
         facts={"weights": checkpoints.digest(trained.params)},
+        progress=bar and bar.update,
     )
     arrays = {f"{name}_history": (("run", "step"), x) for name, x in trained.history.items()}
-    arrays["risk"] = (("shots", "run"), rows["risk"])
+    arrays["risk"] = (("cell", "run"), rows["risk"])
     arrays["weights"] = checkpoints.digest(trained.params)
     arrays["status"] = ("run", np.array([str(status) for status in trained.status]))
     results.save(xr.Dataset(arrays), result, config={"steps": STEPS})
     (folder / "fit.ckpt").unlink()
 
 
-def train(folder: Path) -> training.Run:
+def train(folder: Path, bar: Any = None) -> training.Run:
     """Four runs of two layers, each with a rate of its own."""
-    task, keys = LinearTask(n=8, d=3), jax.random.split(jax.random.key(0), len(RATES))
+    task, keys = LinearTask(n=8, d=3), jax.random.split(jax.random.key(SEED), len(RATES))
     params = jax.jit(jax.vmap(lambda key: linear_attention.init(key, 2, 1, 3)))(keys)
 
     def loss(params, batch, rate):
@@ -59,7 +65,7 @@ def train(folder: Path) -> training.Run:
         training.Training(
             loss,
             lambda key, rate: jax.vmap(lambda key: sample(key, task))(jax.random.split(key, 16)),
-            lambda rate: optax.sgd(rate),
+            lambda rate: optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(rate)),
             STEPS,
         ),
         params,
@@ -67,13 +73,19 @@ def train(folder: Path) -> training.Run:
         per_run=jnp.asarray(RATES, jnp.result_type(float)),
         files=training.Files(folder / "fit.ckpt", folder / "log.jsonl"),
         chunk=CHUNK,
+        progress=bar,
     )
 
 
-def _risks(params, count: int) -> jax.Array:  # [R]
-    @jax.jit
+def _risks(params, axis: str, number: int) -> jax.Array:  # [R]
+    """On prompts of so many shots, or of eight from a seed."""
+    return _risk(params, jax.random.key(number), number if axis == "shots" else 8)
+
+
+@partial(jax.jit, static_argnames="count")
+def _risk(params, key: jax.Array, count: int) -> jax.Array:  # [R]
     def risk(params):
-        keys = jax.random.split(jax.random.key(count), 32)
+        keys = jax.random.split(key, 32)
         batch = jax.vmap(lambda key: sample(key, LinearTask(n=count, d=3)))(keys)
         walks = jax.vmap(lambda p: linear_attention.forward(params, prompts.tokens(p)))(batch)
         return ((jax.vmap(trace.predict)(walks) - batch.y_query) ** 2).mean()

@@ -16,7 +16,7 @@ from lsa_lab import provenance, safe_files
 
 BY_NAME = {program.name: program for program in writers.PROGRAMS + writers.CONTROLS}
 # How many failpoints are left out between two: a result takes 30 ms to be saved.
-EVERY = {"result": 7, "first result": 7, "run": 7, "weights": 3}
+EVERY = {"result": 7, "first result": 7, "run": 7, "weights": 3, "grid": 3}
 
 
 @pytest.fixture(autouse=True)

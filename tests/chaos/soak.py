@@ -1,0 +1,178 @@
+"""A long sweep that is killed every few minutes beside one that nobody disturbs, whose memory is
+read once a minute.
+
+Both keep a beat, so that they last as long on a busy machine as on a quiet one: each chunk of the
+training and each cell of the grid is followed by a rest to the end of its beat.
+
+``python tests/chaos/soak.py FOLDER BEATS SECONDS SEED`` is one process of it.
+"""
+
+import contextlib
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import sweep
+from interruption import Lost
+from lsa_lab import training
+from lsa_lab.harness import process
+
+STEPS = 200  # of a beat of the training, which is two beats of three; the others are cells
+BEAT = 0.9  # seconds: processes that begin again take the rest
+MOST_GROWTH = 0.03  # of the memory, over a phase of the sweep
+PHASES = ("training", "grid")
+
+
+class Beat:
+    """What ``fit`` and ``grid`` report their progress to, and wait for."""
+
+    def __init__(self, seconds: float):
+        self._seconds, self._last = seconds, time.monotonic()
+
+    def add_task(self, *_: Any, **__: Any) -> int:
+        return 0
+
+    def update(self, *_: Any, **__: Any) -> None:
+        time.sleep(max(0.0, self._last + self._seconds - time.monotonic()))
+        self._last = time.monotonic()
+
+
+def resize(beats: int, seed: int = 0) -> None:
+    """Let the sweep have so many beats."""
+    sweep.CHUNK, sweep.SEED = STEPS, seed
+    sweep.STEPS = STEPS * (2 * beats // 3)
+    sweep.CELLS = tuple(("seed", number) for number in range(beats - 2 * beats // 3))
+
+
+def soak(minutes: float, folder: Path, seed: int = 0) -> Iterator[str]:
+    """Lines that say what was counted; raise Lost if the two end with other bits, if memory grows,
+    or if another seed gives the same bits."""
+    rng, beats = random.Random(seed), max(6, round(60 * minutes))
+    resize(beats)
+    calm, killed = folder / "calm", folder / "killed"
+    calm.mkdir(parents=True)
+    killed.mkdir()
+    samples: dict[str, list] = {phase: [] for phase in PHASES}
+    began, kills, met = time.monotonic(), 0, set()
+    running = {place: _process(place, beats, BEAT) for place in (calm, killed)}
+    due = {"kill": _soon(rng, minutes), "sample": 0.0}
+    cpu = _cpu_of_children()
+    try:
+        while running:
+            now = time.monotonic() - began
+            if now > 60 * (4 * minutes + 10):
+                raise Lost(f"after {now / 60:.0f} minutes {[p.name for p in running]} goes on")
+            if now >= due["kill"] and killed in running:
+                met.add(phase(killed))
+                running[killed].kill()
+                kills += running[killed].wait() == -signal.SIGKILL
+                running[killed] = _process(killed, beats, BEAT)
+                due["kill"] = now + _soon(rng, minutes)
+            if now >= due["sample"] and calm in running:
+                samples[phase(calm)].append((now, *_memory(running[calm].pid)))
+                due["sample"] += 60
+            for place in [place for place, ran in running.items() if ran.poll() is not None]:
+                if code := running.pop(place).returncode:
+                    raise Lost(f"the sweep in {place.name} ends with {code}")
+                if place == calm:
+                    lasted = now
+            time.sleep(0.2)
+    finally:
+        for ran in running.values():
+            ran.kill()
+            ran.wait()
+    total = time.monotonic() - began
+    yield (
+        f"{total / 60:5.1f} minutes, {(_cpu_of_children() - cpu) / total:.2f} of a core; "
+        f"{kills} kills, in {' and '.join(sorted(met))}"
+    )
+    if sweep.end(killed) != sweep.end(calm):
+        raise Lost(f"after {kills} kills a sweep ends with other bits")
+    digest, log, _ = sweep.end(calm)
+    if log[-1][0] != sweep.STEPS or log[-1][2] != 1:
+        raise Lost(f"the log of the training ends with {log[-1]}: it was no long one")
+    yield (
+        f"{sweep.STEPS} steps of 4 runs, {len(sweep.CELLS)} cells: {digest[:12]} of both; "
+        f"the one that nobody disturbs took {lasted / 60:.1f} minutes"
+    )
+    for name in PHASES:
+        yield f"memory in the {name}: {growth(samples[name])}"
+    yield _control(folder)
+
+
+def growth(samples: list[tuple[float, float, float]]) -> str:
+    """What (seconds, MB resident, MB at the most) say of a phase between its first two minutes, in
+    which programs are compiled, and its last, in which it is saved; Lost if memory grows in it."""
+    seconds, resident, most = np.array(samples[2:-1]).reshape(-1, 3).T
+    if len(seconds) < 3:
+        return f"only {len(samples)} samples"
+    slope = np.polyfit(seconds, resident, 1)[0]
+    words = (
+        f"{len(seconds)} samples, {resident.min():.1f} to {resident.max():.1f} MB, "
+        f"{3600 * slope:+.2f} MB an hour; its peak {most[0]:.1f} to {most[-1]:.1f} MB"
+    )
+    if slope * (seconds[-1] - seconds[0]) > MOST_GROWTH * resident.mean():
+        raise Lost(f"memory grows: {words}")
+    return words
+
+
+def phase(place: Path) -> str:
+    return PHASES[(place / "grid").exists()]
+
+
+def _control(folder: Path) -> str:
+    """Another seed has other bits, the same one has the same."""
+    resize(6)
+    digests = []
+    for number, seed in enumerate((0, 0, 1)):
+        place = folder / f"control{number}"
+        place.mkdir()
+        if code := _process(place, 6, 0.0, seed).wait():
+            raise Lost(f"a short sweep ends with {code}")
+        digests.append(sweep.end(place)[0])
+    if digests[0] != digests[1] or digests[0] == digests[2]:
+        raise Lost(f"digests of seeds 0, 0 and 1: {digests}")
+    return "control: another seed, another digest"
+
+
+def _soon(rng: random.Random, minutes: float) -> float:
+    """Seconds to the next kill: one to five minutes of an hour; never so few that no process comes
+    to its first save."""
+    return rng.uniform(1, 5) * max(minutes, 20)
+
+
+def _process(place: Path, beats: int, seconds: float, seed: int = 0) -> subprocess.Popen:
+    words = [str(place), str(beats), str(seconds), str(seed)]
+    return subprocess.Popen([sys.executable, __file__, *words])
+
+
+def _memory(pid: int) -> tuple[float, float]:  # MB
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    fields = dict(line.split(":", 1) for line in lines)
+    kilobytes = [fields.get(name, "nan kB").split()[0] for name in ("VmRSS", "VmHWM")]
+    return float(kilobytes[0]) / 1024, float(kilobytes[1]) / 1024
+
+
+def _cpu_of_children() -> float:
+    """Processor seconds of the children that have ended."""
+    with contextlib.suppress(ImportError):
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+    return float("nan")
+
+
+if __name__ == "__main__":
+    process.configure()
+    resize(int(sys.argv[2]), int(sys.argv[4]))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    sweep.run(Path(sys.argv[1]), training._SAVE_EVERY, Beat(float(sys.argv[3])))
