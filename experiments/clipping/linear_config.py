@@ -21,6 +21,7 @@ class LinearConfig:
     training_seed: int = 1  # the seed of the weights
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "n", 2, None)
         checks.between(self, "depth", 2, 8)

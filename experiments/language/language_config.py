@@ -29,6 +29,7 @@ class LanguageConfig:
     seed: int = 1
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "shots", 0, None)
         checks.between(self, "fresh", 2, None)
         checks.between(self, "runs", 2, None)

@@ -5,10 +5,25 @@ This module and the configurations import nothing heavy, so that a wrong value i
 
 import difflib
 import math
+import types
 from collections.abc import Sequence
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+_KINDS = {int: "a whole number", float: "a finite number", bool: "True or False", str: "a word"}
+_LONGEST_VALUE = 80  # characters of one in a sentence
+_FAR = 10_000  # a divisor that is farther away is not looked for
 LARGEST_SEED = 2**63 - 1  # what a jax.random key takes
+
+
+def kinds(config: Any) -> None:
+    """Every value is of the type that its field declares; what comes after may rely on it."""
+    for name, kind in get_type_hints(type(config)).items():
+        value = getattr(config, name)
+        if not _is_of(value, kind):
+            wanted = _KINDS.get(kind, kind.__name__ if isinstance(kind, type) else kind)
+            usual = repr(getattr(type(config), name, None))[:_LONGEST_VALUE]
+            given = repr(value)[:_LONGEST_VALUE]
+            raise ValueError(f"{name} = {given}: choose {wanted}; nearest {usual}")
 
 
 def between(config: Any, name: str, low: float | None = None, high: float | None = None) -> None:
@@ -46,8 +61,8 @@ def divides(config: Any, name: str, whole: str) -> None:
     value, total = getattr(config, name), getattr(config, whole)
     between(config, name, 1, total)
     if total % value:
-        divisors = [k for k in range(1, total + 1) if total % k == 0]
-        best = min(divisors, key=lambda k: abs(k - value))
+        near = (k for step in range(1, _FAR) for k in (value - step, value + step))
+        best = next((k for k in near if k > 0 and total % k == 0), 1)
         raise ValueError(f"{name} = {value}: choose a divisor of {whole} = {total}; nearest {best}")
 
 
@@ -104,6 +119,24 @@ def _entries(config: Any, name: str) -> Sequence:
     if not isinstance(values, tuple | list) or not values:  # JSON gives a list back
         raise ValueError(f"{name} = {values!r}: choose a tuple of at least one number")
     return values
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value is of a declared type; entry by entry in tuples, for which JSON has lists."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return any(_is_of(value, each) for each in inside)
+    if origin is Literal:
+        return value in inside
+    if origin is tuple:
+        if not isinstance(value, tuple | list):
+            return False
+        if inside[-1] is Ellipsis:
+            inside = (inside[0],) * len(value)
+        return len(value) == len(inside) and all(map(_is_of, value, inside))
+    if kind in (int, float):
+        return isinstance(value, int | kind) and not isinstance(value, bool)
+    return not isinstance(kind, type) or isinstance(value, kind)
 
 
 def _is_whole(config: Any, name: str) -> bool:

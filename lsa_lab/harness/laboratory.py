@@ -63,6 +63,8 @@ def experiments_of(package: str) -> dict[str, Experiment]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
+        if not all(map(str.isidentifier, package.split("."))):
+            raise ModuleNotFoundError(name=package)
         module = importlib.import_module(package)
         names: Sequence[str] = module.EXPERIMENTS
     except ModuleNotFoundError as error:

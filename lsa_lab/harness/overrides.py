@@ -1,6 +1,8 @@
 """``--config.KEY VALUE``: a tier's Config with numbers and words replaced, or a clear refusal."""
 
+import contextlib
 import dataclasses
+import io
 import math
 from collections.abc import Sequence
 from typing import Any, get_type_hints
@@ -42,13 +44,18 @@ def apply(default: Any, arguments: Sequence[str]) -> Any:
     fields = [(name, types[name], value) for name, value in plain.items()]
     unjudged: type = dataclasses.make_dataclass(kind.__name__, fields, frozen=True)
     command_line = dataclasses.make_dataclass("command_line", [("config", unjudged, unjudged())])
-    parsed: Any = tyro.cli(
-        command_line,
-        args=words,
-        prog="python -m experiments run NAME",
-        add_help=False,
-        config=(tyro.conf.FlagConversionOff,),
-    )
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):  # its box tells of types, not of values
+            parsed: Any = tyro.cli(
+                command_line,
+                args=words,
+                add_help=False,
+                config=(tyro.conf.FlagConversionOff,),
+            )
+    except SystemExit:
+        keys = [word.removeprefix(PREFIX) for word in words if word.startswith(PREFIX)]
+        values = "; ".join(f"{k} is {_words(getattr(default, k.replace('-', '_')))}" for k in keys)
+        raise RefusalError(f"{' '.join(words)} cannot be read: nearest is what {values}") from None
     try:
         return kind(**vars(default) | vars(parsed.config))
     except ValueError as error:

@@ -1,4 +1,5 @@
-"""``make chaos``: sweeps that are killed, disks that fail or lose their power, files that rot.
+"""``make chaos``: sweeps that are killed, disks that fail or lose their power, files that rot,
+and words that nobody would write.
 
 ``python tests/chaos/everything.py [PART...]`` does everything, or these parts; each prints what it
 counted, and the first promise that is not kept ends it with status 1. The numbers are options.
@@ -20,6 +21,8 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 from lsa_lab.harness import process
 
 process.configure()
+
+import generated
 
 import damage
 import interruption
@@ -95,7 +98,23 @@ def in_thousands(options: argparse.Namespace, folder: Path) -> Iterator[str]:
     yield from many.many(options.cells, folder)
 
 
-PARTS = {"killed": killed, "interrupted": interrupted, "damaged": damaged, "signalled": signalled}
+def misspelt(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """Configurations and command lines that nobody would write."""
+    with generated.nothing_runs(folder):
+        for total in (
+            generated.configs(options.configs, options.seed),
+            generated.lines(options.lines, options.seed),
+        ):
+            yield from (f"{count:5} {end}" for end, count in sorted(total.items()))
+
+
+PARTS = {
+    "killed": killed,
+    "interrupted": interrupted,
+    "damaged": damaged,
+    "signalled": signalled,
+    "misspelt": misspelt,
+}
 LONG = {"soaked": soaked, "many": in_thousands}  # only where they are asked for
 
 
@@ -106,6 +125,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--signals", type=int, default=20, help="to trainings")
     parser.add_argument("--flips", type=int, default=10_000, help="of single bits")
     parser.add_argument("--states", type=int, default=64, help="after one cut, at most")
+    parser.add_argument("--configs", type=int, default=5000, help="misspelt, out of range")
+    parser.add_argument("--lines", type=int, default=600, help="misspelt, of every command")
     parser.add_argument("--every", type=int, default=1, help="failpoint, length, state")
     parser.add_argument("--cells", type=int, default=10_000, help="of a grid")
     parser.add_argument("--minutes", type=float, default=60, help="of the soak")

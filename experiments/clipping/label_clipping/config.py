@@ -32,6 +32,7 @@ class Config:
     near: float = 0.02  # at most this below the Bayes rule: well trained
 
     def __post_init__(self):
+        checks.kinds(self)
         if self.model.task.labels != "signs":
             raise ValueError("model: choose one that is trained on classes, such as 'classes'")
         checks.each_between(self, "rates", 0.0, 0.999)

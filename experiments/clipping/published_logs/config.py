@@ -26,6 +26,7 @@ class Config:
     gain: float = 0.019  # of a search, on test: that which table C.5 has on average
 
     def __post_init__(self):
+        checks.kinds(self)
         if not self.tasks or {*self.tasks} - {*TASKS}:
             raise ValueError(f"tasks = {self.tasks!r}: choose some of {TASKS}")
         checks.between(self, "high", 0.1, 0.995)

@@ -33,6 +33,7 @@ class Config:
     advantage: float = 0.0  # of that correlation over the one of 1/√n and the gap
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.each_between(self, "depths", 1, 8)
         checks.each_between(self, "shots", 1, None)

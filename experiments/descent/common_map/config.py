@@ -39,6 +39,7 @@ class Config:
     clear: float = 1e-3  # at least this is none
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         # At most e tokens, or d queries, always have a common map.
         checks.between(self, "n", self.d + 2, None)

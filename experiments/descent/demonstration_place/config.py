@@ -37,6 +37,7 @@ class Config:
     near: float = 1.5  # risk over least squares' on prompts as in training: at most this is trained
 
     def __post_init__(self):
+        checks.kinds(self)
         if (self.causal.architecture.keys, self.free.architecture.keys) != (
             "causal",
             "demonstrations",

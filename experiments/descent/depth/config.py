@@ -36,6 +36,7 @@ class Config:
     settled_runs: int = 9  # at a depth and covariance, at least, to judge those alone
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "n", 2, None)  # one of the algorithms drops a demonstration
         checks.between(self, "max_depth", 1, 8)

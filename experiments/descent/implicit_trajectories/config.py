@@ -42,6 +42,7 @@ class Config:
     own_step: float = 0.9  # share of the linear layers whose nearest step of GD++ is their own
 
     def __post_init__(self):
+        checks.kinds(self)
         for part in ("task.d", "task.lengths", "architecture.depth", "training.seeds"):
             if len({attrgetter(part)(spec) for spec in (self.linear, self.softmax)}) > 1:
                 raise ValueError(f"linear and softmax: their {part} differ, choose models alike")

@@ -50,6 +50,7 @@ class Config:
     alike: float = 0.1  # relative difference of risks up to which two descents test alike
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.each_between(self, "shots", 2, None)
         n = max(self.linear.task.lengths)
         if list(self.shots) != sorted({*self.shots, n, 2 * n}):

@@ -31,6 +31,7 @@ class Config:
     share: float = 0.1
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "n", 2, None)
         checks.between(self, "depth", 2, 8)

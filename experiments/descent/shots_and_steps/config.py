@@ -33,6 +33,7 @@ class Config:
     zero: float = 0.01  # share of the error without shots that counts as no error
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "n", 2, None)
         checks.each_between(self, "shots", 1, None)

@@ -33,6 +33,7 @@ class Config:
     grows: float = 0.0  # slope of log size over log n: above it a size grows
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.each_positive(self, "factors")
         if list(self.factors) != sorted({*self.factors, 0.5, 1.0, 2.0}):
             raise ValueError(f"factors = {self.factors!r}: they grow, with 0.5, 1 and 2 among them")

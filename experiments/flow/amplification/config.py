@@ -47,6 +47,7 @@ class Config:
     trained: float = 1.5  # excess risk of a trained stack over that of the Bayes rule, at most
 
     def __post_init__(self):
+        checks.kinds(self)
         best = tuple(kind for kind in KINDS if kind in self.kinds or kind == "linear")
         if tuple(self.kinds) != best:
             raise ValueError(f"kinds = {self.kinds!r}: choose some of {KINDS}; nearest {best}")

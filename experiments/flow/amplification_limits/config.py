@@ -48,6 +48,7 @@ class Config:
     predicts: float = 0.8  # share of the pairs for which a rule of thumb has to be right
 
     def __post_init__(self):
+        checks.kinds(self)
         for name in ("search_d", "d"):
             checks.between(self, name, 1, 64)
         for name in ("search_depth", "depth"):
@@ -65,8 +66,9 @@ class Config:
             checks.between(self, name, 1, None)
         for name in ("restarts", "runs", "pairs"):
             checks.between(self, name, 2, None)
-        for name in ("lead", "cap", "learning_rate", "error", "gain", "small"):
+        for name in ("lead", "cap", "learning_rate", "error", "gain"):
             checks.positive(self, name)
+        checks.between(self, "small", 0, 100)
         for name in ("generic", "predicts"):
             checks.between(self, name, 0, 1)
         checks.seed(self, "seed")

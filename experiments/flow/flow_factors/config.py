@@ -38,6 +38,7 @@ class Config:
     less: float = 1 / 1.1  # a flow relative to another of at most this is less
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 2, 256)
         checks.between(self, "known", 1, self.d - 1)
         for name in ("density", "query_density"):

@@ -55,6 +55,7 @@ class Config:
     predicts: float = 0.3  # a rank correlation of at least this is a prediction
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 2, 10)  # the covariates of the table
         checks.between(self, "known", 1, self.d - 1)
         checks.each_between(self, "knowns", 1, self.d - 1)

@@ -36,6 +36,7 @@ class Config:
     growth: float = 1.1  # a ratio over another of at least this is amplification
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "depth", 2, 8)
         for name in ("n", "heads"):

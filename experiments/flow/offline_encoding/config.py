@@ -34,6 +34,7 @@ class Config:
     same: float = 0.05  # errors within this factor are the same
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "pool", 2, None)
         checks.between(self, "shots", 1, self.pool)
         checks.between(self, "runs", 2, self.model.training.seeds)

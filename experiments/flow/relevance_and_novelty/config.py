@@ -36,6 +36,7 @@ class Config:
     trained: float = 1.5  # the excess risk over that of the Bayes rule, at most
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "prompts", 100, None)
         checks.between(self, "runs", 2, min(model.training.seeds for _, model in self.models))
         checks.between(self, "classes", 2, 8)

@@ -43,6 +43,7 @@ class Config:
     trained: float = 1.5  # the excess risk over that of ridge regression, at most
 
     def __post_init__(self):
+        checks.kinds(self)
         for name in ("widths", "scratch"):
             grid = getattr(self, name)
             if len(grid) < 2 or list(grid) != sorted(set(grid)):
@@ -58,8 +59,9 @@ class Config:
             checks.between(self, name, 2, None)
         checks.between(self, "noise_std", 0, None)
         checks.between(self, "factor", 1.0, None)
-        for name in ("gain", "clear", "same", "trained"):
+        for name in ("gain", "clear", "trained"):
             checks.positive(self, name)
+        checks.between(self, "same", 0, 100)
         checks.seed(self, "seed")
 
     @property

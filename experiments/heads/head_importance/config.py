@@ -52,6 +52,7 @@ class Config:
     covered: float = 0.5  # of [1, h], by N_l over mixings
 
     def __post_init__(self):
+        checks.kinds(self)
         if not by_kind(self.models)[1]:
             raise ValueError("models: choose one at least whose heads cannot be mixed")
         checks.between(self, "n", 1, None)

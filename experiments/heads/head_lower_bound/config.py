@@ -27,6 +27,7 @@ class Config:
     dearer: float = 1.1  # criterion: risk with fewer than d heads over that with d
 
     def __post_init__(self):
+        checks.kinds(self)
         for name in ("n", "steps", "prompts"):
             checks.between(self, name, 1, None)
         checks.between(self, "d", 2, 64)

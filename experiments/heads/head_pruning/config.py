@@ -44,6 +44,7 @@ class Config:
     one_later: float = 1.5  # heads of a later layer, at most, that it keeps
 
     def __post_init__(self):
+        checks.kinds(self)
         for name in ("n", "prompts", "search", "draws", "most_choices", "starts", "climbs"):
             checks.between(self, name, 1, None)
         for name in ("fit_steps", "fit_prompts"):

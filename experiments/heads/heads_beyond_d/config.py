@@ -44,6 +44,7 @@ class Config:
     level: float = 0.98  # the last sixth of a training's loss, over the sixth before it
 
     def __post_init__(self):
+        checks.kinds(self)
         if len({spec.task for _, spec in self.models}) != 1:
             raise ValueError("models: choose at least one, all of one task")
         if {*counts(self)} != {FIRST, FULL}:

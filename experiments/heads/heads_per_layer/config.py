@@ -36,6 +36,7 @@ class Config:
     level: float = 0.98  # the last sixth of a training's loss, over the sixth before it
 
     def __post_init__(self):
+        checks.kinds(self)
         tasks = {spec.task for _, spec in self.models}
         if len(tasks) != 1 or not depths(self):
             raise ValueError("models: choose at least one besides the long training, of one task")

@@ -60,6 +60,7 @@ class Config:
     no_help: float = 0.95  # risk of descent on features without information over raw ones: more
 
     def __post_init__(self):
+        checks.kinds(self)
         for name in ("n", "descents", "steps"):
             checks.between(self, name, 2, None)
         checks.between(self, "left_out", 0.0, 0.5)

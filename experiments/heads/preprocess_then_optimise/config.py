@@ -74,6 +74,7 @@ class Config:
     sparse: float = 1.0  # a model over the best rule that commutes with rotations
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 2, 64)
         checks.between(self, "wide_d", 2, 128)
         for prefix in ("", "wide_"):

@@ -52,6 +52,7 @@ class Config:
     left_margin: float = 0.25  # of what is left over the rate, against s and d
 
     def __post_init__(self):
+        checks.kinds(self)
         for name in ("lengths", "sparsities", "widths"):
             values = getattr(self, name)
             checks.each_between(self, name, 1, None)

@@ -57,6 +57,7 @@ class Config:
     stays: float = 0.5  # n excess / (σ² d) of gradient descent there: at least
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 2, 64)
         checks.between(self, "s", 1, self.d - 1)
         checks.between(self, "wide_d", self.s + 1, 256)

@@ -52,6 +52,7 @@ class Config:
     favours: float = 1.0  # gain of the majority over gain of the minority, at the size with least
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "m", 2, None)
         checks.between(self, "minority", 0.01, 0.5)

@@ -40,6 +40,7 @@ class Config:
     gain: float = 0.02  # a rule helps if it lowers the error by this share at least
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 32)
         checks.between(self, "n", 2, None)
         checks.between(self, "depth", 2, 8)

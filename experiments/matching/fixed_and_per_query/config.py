@@ -48,6 +48,7 @@ class Config:
     moves: float = 0.2  # how much more of the prompt is each query's own, with tasks of their own
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "m", 2, None)
         checks.between(self, "n", 2, self.m)

@@ -63,6 +63,7 @@ class Config:
     checkpoints: float = 1.5  # error with the first checkpoint alone over that with all: more
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "m", 2, None)
         checks.each_between(self, "sizes", 1, self.m)

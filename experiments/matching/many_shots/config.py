@@ -40,6 +40,7 @@ class Config:
     threshold_factor: float = 2.0  # measured over predicted number of demonstrations that is unsafe
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 32)
         checks.between(self, "n", 2, None)
         checks.each_between(self, "shots", 2, 1 << 20)

@@ -46,6 +46,7 @@ class Config:
     subset: float = 0.3  # gap of a subset that matches d + 1 checkpoints over that of a random one
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 2, 16)
         checks.between(self, "m", 2, None)
         checks.between(self, "n", self.d + 1, self.m)

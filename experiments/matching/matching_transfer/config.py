@@ -34,6 +34,7 @@ class Config:
     rank: float = 0.5  # of subsets' errors, between the small model and every target
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 32)
         checks.between(self, "m", 2, 10_000)
         checks.between(self, "n", 2, self.m - 1)

@@ -55,6 +55,7 @@ class Config:
     pool: float = 1.5  # error of matching over that of the whole pool, at the most demonstrations
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "m", 2, None)
         checks.each_between(self, "sizes", 2, self.m - 1)

@@ -43,6 +43,7 @@ class Config:
     error: float = 0.0  # share of wrong answers after matching less that after random: less
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "m", 2, None)
         checks.between(self, "n", 1, self.m - 1)

@@ -40,6 +40,7 @@ class Config:
     bound: float = 10.0  # the bound over what it bounds
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 32)
         checks.between(self, "m", 2, None)
         checks.between(self, "n", 2, self.m - 1)

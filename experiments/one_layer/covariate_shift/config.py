@@ -34,6 +34,7 @@ class Config:
     theory_ratio: float = 0.05  # relative difference between measured and predicted risk
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "table_groups", 2, PATIENTS // 2)
         most = PATIENTS // self.table_groups - 1  # and one for the query

@@ -27,6 +27,7 @@ class Config:
     learned: float = 1.25  # the same with the most tasks
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.each_between(self, "sizes", 2, 128)
         checks.each_between(self, "alphas", 2 / min(self.sizes), None)  # two demonstrations
         checks.each_between(self, "kappas", 1 / min(self.sizes), None)  # one task

@@ -29,6 +29,7 @@ class Config:
     head_ratio: float = 0.02  # relative difference that more heads may make
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.each_between(self, "lengths", 1, None)
         checks.each_between(self, "heads", 1, None)

@@ -32,6 +32,7 @@ class Config:
     later: float = 1.0  # half-time of a mode over that of the mode with the next larger λ
 
     def __post_init__(self):
+        checks.kinds(self)
         checks.between(self, "d", 1, 64)
         checks.between(self, "n", 1, None)
         checks.between(self, "runs", 2, None)

@@ -25,6 +25,7 @@ class Config:
     as_good: float = 1.05  # the layer's risk over the step's: at most this is as good
 
     def __post_init__(self):
+        checks.kinds(self)
         for name in ("n", "d", "steps", "test_prompts"):
             checks.between(self, name, 1)
         for name in ("noise_std", "learning_rate", "as_good"):

@@ -1,0 +1,82 @@
+"""A small part of ``make chaos CHAOS=misspelt``, its controls, and a few in real processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import generated
+import pytest
+
+from interruption import Lost
+from lsa_lab.harness import checks, overrides
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs(tmp_path):
+    with generated.nothing_runs(tmp_path):
+        yield
+
+
+def test_a_configuration_that_nobody_would_write_is_accepted_or_refused_in_a_sentence():
+    ends = generated.configs(200, seed=0)
+    assert ends["refused"] > 50
+    assert ends["refused in Python"] > 50
+    assert ends["accepted"] + ends["accepted in Python"] > 3
+
+
+def test_a_misspelt_command_line_is_accepted_or_refused_in_a_sentence():
+    assert generated.lines(60, seed=0)["refused"] > 30
+
+
+def raw(*_):
+    raise KeyError("n")
+
+
+def boxed(*_):
+    raise SystemExit(2)
+
+
+def writing(*_):
+    Path("left").touch()
+    raise overrides.RefusalError("n = 3: choose 4; nearest 4")
+
+
+def mute(*_):
+    raise overrides.RefusalError("no")
+
+
+def slow(*_):
+    while True:
+        pass
+
+
+@pytest.mark.parametrize("wrong", [raw, boxed, writing, mute, slow])
+def test_a_program_that_ends_in_another_way_is_caught(wrong, monkeypatch):
+    """The controls."""
+    monkeypatch.setattr(overrides, "apply", wrong)
+    monkeypatch.setattr(generated, "MOST_SECONDS", 0.3)
+    with pytest.raises(Lost):
+        generated.configs(60, seed=0)
+
+
+def test_a_process_ends_with_2_and_leaves_nothing(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "LSA_LAB_CACHE": str(tmp_path / "cache")}
+    for words in (["run", "order", "--config.seeed", "3"],):
+        program = [sys.executable, "-m", "experiments", *words]
+        ended = subprocess.run(program, env=environment, capture_output=True, text=True)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert ended.stderr.startswith("error: ")
+        assert "Traceback" not in ended.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_nearest_divisor_of_a_huge_number_is_looked_for_near_by():
+    class Config:
+        share, whole = 7, 10**30
+
+    Config.__annotations__ = {"share": int, "whole": int}
+    with pytest.raises(ValueError, match=r"share = 7: choose a divisor of whole = 10+; nearest 8"):
+        checks.divides(Config(), "share", "whole")
