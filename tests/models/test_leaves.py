@@ -57,6 +57,15 @@ def test_a_pattern_means_the_same_matrices_wherever_the_layers_stand(tree):
 
 @pytest.mark.parametrize("per_head", [False, True])
 @pytest.mark.parametrize("tree", TREES)
+def test_a_layer_has_its_own_of_the_matrices(tree, per_head):
+    (all_layers,) = leaves.matrices(TREES[tree], "attn/out/kernel", per_head=per_head).values()
+    for t in range(L):
+        own = leaves.matrix(TREES[tree], "attn/out/kernel", t, per_head=per_head)
+        np.testing.assert_array_equal(own, all_layers[t])
+
+
+@pytest.mark.parametrize("per_head", [False, True])
+@pytest.mark.parametrize("tree", TREES)
 def test_what_is_put_back_is_what_was_taken(tree, per_head):
     whole = leaves.matrices(TREES[tree], "attn/*/kernel", per_head=per_head)
     assert len(whole) == 4
