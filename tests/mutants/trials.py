@@ -36,8 +36,8 @@ WORDS = ("-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "--hypothesis-p
 IMPORTED = "ignore::pytest.PytestAssertRewriteWarning"  # plugins, before pytest could rewrite them
 MEMORY = 8 << 30  # addresses, of which XLA reserves more than it fills
 FIRST = 4  # files of tests; to collect many takes longer than to be noticed by few
-# Tests of programs, pages and whole experiments run for long and see little of one line.
-FAR = ("experiments", "harness", "chaos", "mutants", "notebooks", "explorer", "browser")
+# Tests of programs and pages run for long and see little of one line.
+FAR = ("harness", "chaos", "mutants", "notebooks", "explorer", "browser")
 
 
 class Mutant(importlib.machinery.SourceFileLoader):

@@ -117,6 +117,14 @@ def test_as_many_seeds_as_different_points_are_all_of_them(monkeypatch):
     assert (starts(draw(m=20), keys) > 1).all()  # Control: more points than seeds
 
 
+def test_lloyd_ends_after_its_rounds(monkeypatch):
+    points, inertia = draw(m=60), []
+    for rounds in (1, 100):
+        monkeypatch.setattr(diversity, "_ROUNDS", rounds)
+        inertia.append(float(diversity.k_means(points, 5, jax.random.key(0))[2]))
+    assert inertia == sorted(set(inertia), reverse=True)
+
+
 def test_more_medoids_than_different_points_are_different_indices():
     points = jnp.repeat(draw(m=2), 4, axis=0)
     for size in (2, 6):
