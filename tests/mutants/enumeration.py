@@ -98,13 +98,13 @@ def mutants(path: Path, source: str) -> Iterator[WorkItem]:
 
 def sampled(items: list[WorkItem], seed: int) -> list[WorkItem]:
     """All mutants in an order whose every beginning holds of each module its share, at random."""
-    random.seed(seed)
     strata = defaultdict(list)
     for item in items:
         strata[item.mutations[0].module_path].append(item)
     order = []
-    for stratum in strata.values():
-        random.shuffle(stratum)
-        start = random.random()
+    for path, stratum in strata.items():
+        generator = random.Random(f"{seed} {path}")  # another module may change
+        generator.shuffle(stratum)
+        start = generator.random()
         order += [((rank + start) / len(stratum), item) for rank, item in enumerate(stratum)]
     return [item for _, item in sorted(order, key=lambda pair: pair[0])]

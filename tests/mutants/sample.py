@@ -80,10 +80,10 @@ def controlled(results: Iterable[WorkResult]) -> int:
     return pytest.main([*trials.WORDS, "-W", trials.IMPORTED, *sorted(names)])
 
 
-def report(session: WorkDB, sample: list[WorkItem], total: int, show: str) -> None:
-    """Print the share that was killed, by module, with Wilson's interval."""
+def report(session: WorkDB, items: list[WorkItem], show: str) -> None:
+    """Print the share of what was tried that was killed, by module, with Wilson's interval."""
     results, counts = dict(session.results), defaultdict(Counter)
-    for item in sample:
+    for item in items:
         if not (result := results.get(item.job_id)):
             continue
         verdict = "timeout" if result.output == "timeout" else result.test_outcome.value
@@ -96,7 +96,7 @@ def report(session: WorkDB, sample: list[WorkItem], total: int, show: str) -> No
     tried, killed = count.total(), count.total() - count["survived"]
     low, high = wilson(killed, tried)
     print(
-        f"{total} mutants, {tried} tried: {killed} killed, {count['timeout']} by the clock, "
+        f"{len(items)} mutants, {tried} tried: {killed} killed, {count['timeout']} by the clock, "
         f"{count['survived']} survived; {killed / tried:.1%}, 95 % in {low:.1%} to {high:.1%}"
     )
 
@@ -119,7 +119,7 @@ def main(words: list[str]) -> int:
     with use_db(options.session) as session:
         if not options.show:
             run(session, sample, options)
-        report(session, sample, len(items), options.show)
+        report(session, items, options.show)
         return 0 if options.show else controlled(dict(session.results).values())
 
 
