@@ -63,6 +63,7 @@ def run(session: WorkDB, sample: list[WorkItem], options: argparse.Namespace) ->
     stored = {item.job_id for item in session.work_items}
     session.add_work_items([item for item in sample if item.job_id not in stored])
     results, tests = dict(session.results), trials.Tests()
+    trials.forget_the_library()
     for number, item in enumerate(sample, 1):
         result, again = results.get(item.job_id), fnmatch(item.job_id, options.again)
         if result and not (again and result.test_outcome == TestOutcome.SURVIVED):

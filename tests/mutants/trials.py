@@ -85,8 +85,6 @@ class Tests:
 
     def __init__(self) -> None:
         self.graph = touched.Graph()
-        for name in [name for name in sys.modules if name.split(".")[0] == "lsa_lab"]:
-            del sys.modules[name]  # the graph needed the library; a mutant must not meet it
         self.rests = {path: self.graph.rests_on(path) for path in self.graph.tests()}
         self.texts = {path: path.read_text("utf-8") for path in self.graph.tests()}
 
@@ -102,6 +100,12 @@ class Tests:
         ]
         far |= {path: far[path] + 2 for path in near if not says(name, self.texts[path])}
         return sorted(near, key=lambda path: (far[path], len(self.rests[path])))
+
+
+def forget_the_library() -> None:
+    """What was imported to find tests is imported again, so that a child meets the mutant."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "lsa_lab"]:
+        del sys.modules[name]
 
 
 def noticed(
