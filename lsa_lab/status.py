@@ -1,11 +1,21 @@
 """How a run ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 _BLOCKS = 10  # block means in a fifth of the steps: neighbouring losses are correlated
+_CAUSES = (
+    "the steps are too long: a tenth of the learning rate, a warm-up, or "
+    "optax.chain(optax.clip_by_global_norm(1.0), ...)",
+    "a rare prompt, for L linear layers are a polynomial of degree 3^L in its entries: a smaller "
+    "init scale, more prompts in a batch, fewer layers, or prompts.normalised",
+    "the data, the loss or its gradient (a root at 0, a division by 0) are not finite by "
+    "themselves: evaluate them on the batch of that step with jax_debug_nans",
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +37,38 @@ class Status:
         if self.kind == "diverged":
             return f"diverged at step {self.step} in {self.leaf}"
         return f"{self.kind} after {self.step} steps"
+
+    @property
+    def advice(self) -> str:
+        """The three likely causes of a divergence, the likeliest first, and what to try; empty for
+        a run that ended otherwise."""
+        if self.kind != "diverged":
+            return ""
+        # Steps that are too long need some before they show.
+        first, second, third = _CAUSES if self.step else (_CAUSES[2], *_CAUSES[:2])
+        return f"(1) {first}; (2) {second}; (3) {third}"
+
+
+class DivergedError(ArithmeticError):
+    """A training no run of which is left."""
+
+
+def refuse_divergence(
+    status: Status | Sequence[Status], label: str, checkpoint: str | Path | None = None
+) -> None:
+    """Raise DivergedError if every run of a training diverged: there is nothing to look at.
+
+    The message has the causes, and says where ``checkpoint`` keeps the last finite params.
+    """
+    ends = (status,) if isinstance(status, Status) else tuple(status)
+    if not ends or any(end.kind != "diverged" for end in ends):
+        return
+    which = f"the first of its {len(ends)} runs" if len(ends) > 1 else "its run"
+    kept = f"; the last finite params are kept in {checkpoint}" if checkpoint else ""
+    raise DivergedError(
+        f"{label} has no run left: {which} {ends[0]}. Likely causes, and what to try: "
+        f"{ends[0].advice}{kept}"
+    )
 
 
 def status_of(

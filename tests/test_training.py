@@ -150,9 +150,10 @@ import conftest, test_training
 """
 
 
-def in_another_process(code, devices=1):
+def in_another_process(code, devices=1, cores=None):
     here = Path(__file__).resolve().parent
-    code = SUBPROCESS.format(paths=[str(here), str(here.parent)]) + code
+    few = f"import os; os.sched_setaffinity(0, [*os.sched_getaffinity(0)][:{cores}])\n"
+    code = few * bool(cores) + SUBPROCESS.format(paths=[str(here), str(here.parent)]) + code
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
     return subprocess.Popen(
         [sys.executable, "-c", code],
@@ -167,10 +168,11 @@ def of_runs_and_of_shards():
     return bits(attend_once((0, 1, 2, 3, 4), 1)) + " " + bits(in_shards)
 
 
-def test_the_number_of_devices_does_not_change_a_bit():
+def test_the_number_of_devices_and_of_cores_does_not_change_a_bit():
     devices = 1 if jax.local_device_count() > 1 else 2
     code = "print(test_training.of_runs_and_of_shards())"
-    other, _ = in_another_process(code, devices).communicate(timeout=300)
+    cores = 1 if len(os.sched_getaffinity(0)) > 1 else None
+    other, _ = in_another_process(code, devices, cores).communicate(timeout=300)
     assert other.strip() == of_runs_and_of_shards()
 
 

@@ -11,6 +11,7 @@ from experiments.models.named import MODELS
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
 from lsa_lab import hosts, safe_files
+from lsa_lab.status import refuse_divergence
 
 
 def trained(spec: Spec, label: str, *, retrain: bool = False, progress=None) -> Runs:
@@ -25,7 +26,9 @@ def trained(spec: Spec, label: str, *, retrain: bool = False, progress=None) -> 
     assert files.checkpoint is not None
     turn = Path(files.checkpoint).with_suffix(f".{hosts.index()}-of-{hosts.count()}")
     with safe_files.owned(turn, wait=True):  # another experiment may be training the same
-        return runs.collect(spec, training.train(spec, label, files=files, progress=progress))
+        run = training.train(spec, label, files=files, progress=progress)
+    refuse_divergence(run.status, label, files.checkpoint)
+    return runs.collect(spec, run)
 
 
 def _read(file: Path, spec: Spec, words: str) -> Runs:

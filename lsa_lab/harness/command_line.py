@@ -23,7 +23,8 @@ def main(
     package: str = "experiments",
     program: str | None = None,
 ) -> int:
-    """The exit status: 0, 1 if a result could not be judged, 2 if refused, 130 after Ctrl-C."""
+    """The exit status: 0, 1 if a result could not be judged, 2 if refused, 3 if a training
+    diverged, 130 after Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     program = program or called(sys.argv[0])
     try:

@@ -133,6 +133,7 @@ STATUS = (
         "a result could not be judged or drawn, or a source fetched; the others are in place",
     ),
     ("exit status 2", "refused before anything was computed; the sentence says what would do"),
+    ("exit status 3", "a training diverged in every run; the last finite checkpoint is kept"),
     (
         "exit status 130",
         "interrupted, or its hours are over; the same words go on from the last checkpoint",

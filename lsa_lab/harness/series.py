@@ -10,6 +10,9 @@ from lsa_lab.harness.outcomes import Outcome, comparison, describe
 from lsa_lab.harness.progress import Bars, Row, repeated, screen
 from lsa_lab.harness.runner import Job, NotJudgedError, run_one, run_share
 from lsa_lab.safe_files import OwnedError
+from lsa_lab.status import DivergedError
+
+DIVERGED = 3  # the exit status
 
 
 class Unfinished(KeyboardInterrupt):
@@ -36,7 +39,8 @@ class Unfinished(KeyboardInterrupt):
 
 
 def run(jobs: list[Job]) -> int:
-    """Carry the jobs out, one after the other; how many have no result, or none that is judged.
+    """Carry the jobs out, one after the other; the exit status: 1 if one has no result, or none
+    that is judged, 3 if that is because a training diverged.
 
     Of several processes that share each computation, one leads; the others say nothing.
     """
@@ -47,12 +51,13 @@ def run(jobs: list[Job]) -> int:
     console, pasts = Console(), [past_of(job) for job in jobs]
     say(console, *beforehand(jobs))
     clock = Clock(pasts)
-    bars, failed = Bars(clock), 0
+    bars = Bars(clock)
+    failures: list[int] = []
     outcomes: dict[str, Outcome] = {}
 
     def rows() -> list[Row]:
-        own = bars.rows()
-        return [whole(len(jobs), len(outcomes) + failed, clock), *own] if len(jobs) > 1 else own
+        own, over = bars.rows(), len(outcomes) + len(failures)
+        return [whole(len(jobs), over, clock), *own] if len(jobs) > 1 else own
 
     with screen(rows, console), repeated(lambda: say(console, *bars.estimates()), 1.0):
         for i, (job, past) in enumerate(zip(jobs, pasts, strict=True)):
@@ -66,13 +71,17 @@ def run(jobs: list[Job]) -> int:
                     if hosts.count() > 1 and isinstance(error, OwnedError):
                         raise  # the others are computing it
                     say(console, f"error: {error}")
-                    failed += 1
+                    failures.append(1)
+                    continue
+                except DivergedError as error:
+                    say(console, diverged(job, error))
+                    failures.append(DIVERGED)
                     continue
             outcomes[name] = outcome
             say(console, done(job, outcome))
     if outcomes:
         say(console, comparison(outcomes))
-    return failed
+    return max(failures, default=0)
 
 
 def say(console: Console, *texts: str) -> None:
@@ -85,6 +94,11 @@ def done(job: Job, outcome: Outcome) -> str:
     """What a finished experiment has come to."""
     figure = job.folder / "figure.pdf"
     return f"{job.experiment.name} ({job.tier}): {describe(outcome.facts)}; {figure}"
+
+
+def diverged(job: Job, error: DivergedError) -> str:
+    """What an experiment without a result has come to."""
+    return f"error: {job.experiment.name}: {error}; its checkpoints are kept in {job.checkpoints}"
 
 
 def whole(count: int, over: int, clock: Clock) -> Row:

@@ -34,8 +34,8 @@ class LostError(RuntimeError):
 
 
 def run(jobs: list[Job], count: int, words_of: Callable[[Job], list[str]]) -> int:
-    """Carry the jobs out, ``count`` at a time, each by the words of a command line; how many have
-    no result, or none that is judged.
+    """Carry the jobs out, ``count`` at a time, each by the words of a command line; the exit status
+    is that of ``series``.
 
     Ctrl-C, and an experiment whose process ends, stop the others at a checkpoint.
     """
@@ -57,7 +57,7 @@ def run(jobs: list[Job], count: int, words_of: Callable[[Job], list[str]]) -> in
     outcomes = {name: crew.outcomes[name] for name in names if name in crew.outcomes}
     if outcomes:
         series.say(crew.console, comparison(outcomes))
-    return crew.failed
+    return max(crew.failures, default=0)
 
 
 class _Crew:
@@ -66,7 +66,8 @@ class _Crew:
         self.outcomes: dict[str, Outcome] = {}
         self.begun: dict[str, list[Row]] = {}  # the rows of those that are not over
         self._lefts: dict[str, Left] = {}  # and their time left, where they have said it
-        self.failed, self.lost, self.is_interrupted = 0, "", False
+        self.failures: list[int] = []
+        self.lost, self.is_interrupted = "", False
         self._jobs, self._count, self._words_of = jobs, count, words_of
         self._pasts = {job.experiment.name: past_of(job) for job in jobs}
         self._load = Workload(self._pasts, count)
@@ -151,9 +152,9 @@ class _Crew:
         del self.begun[name]
         self._lefts.pop(name, None)
         self._load.end(name)
-        if answer.kind == "error":
-            self.failed += 1
-            series.say(self.console, f"error: {answer.value}")
+        if answer.kind in ("error", "diverged"):
+            self.failures.append(series.DIVERGED if answer.kind == "diverged" else 1)
+            series.say(self.console, answer.value)
             return
         outcome = self.outcomes[name] = answer.value
         series.say(self.console, series.done(job, outcome))

@@ -27,6 +27,7 @@ from lsa_lab.harness.jobs import jobs_of
 from lsa_lab.harness.progress import Bars, repeated
 from lsa_lab.harness.runner import NotJudgedError, run_one
 from lsa_lab.safe_files import OwnedError
+from lsa_lab.status import DivergedError
 
 _EVERY = 0.5  # seconds between two answers on how far it is
 
@@ -90,7 +91,9 @@ def _carry_out(words: list[str], answer: Callable[[str, Any], None]) -> tuple[st
         try:
             outcome = run_one(job, bars)
         except (NotJudgedError, OwnedError) as error:
-            return "error", str(error)
+            return "error", f"error: {error}"
+        except DivergedError as error:
+            return "diverged", series.diverged(job, error)
     return "outcome", dataclasses.asdict(outcome)
 
 

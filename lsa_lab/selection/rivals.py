@@ -22,13 +22,20 @@ def best_of(error: Callable[[Array], Array], subsets: Array) -> tuple[Array, Arr
     """The subset of least error(indices [size]) on validation queries, and that error.
 
     A3's best-of-5 has 5 random ``subsets`` [count, size]. The least of several errors is too good
-    to be true: judge the subset on other queries. A NaN error is refused; under jit it is chosen.
+    to be true: judge the subset on other queries. An infinite error is larger than any other. A NaN
+    or minus infinity, or no finite error at all, is refused; under jit a NaN is chosen.
     """
     chex.assert_rank(subsets, 2, custom_message="subsets are [count, size]")
     errors = jax.lax.map(error, subsets)
     chex.assert_shape(errors, (len(subsets),), custom_message="error(indices) is one number")
-    if is_concrete(errors) and np.isnan(errors).any():
-        raise ValueError(f"{np.isnan(errors).sum()} of {len(errors)} errors are NaN: none is best")
+    if is_concrete(errors):
+        bad = int(np.sum(np.isnan(errors) | (errors == -np.inf)))
+        if bad:
+            raise ValueError(
+                f"{bad} of {len(errors)} errors are NaN or minus infinity: none is best"
+            )
+        if not np.isfinite(errors).any():
+            raise ValueError("no error is finite: none is best")
     best = errors.argmin()
     return subsets[best], errors[best]
 

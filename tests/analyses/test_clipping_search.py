@@ -166,14 +166,21 @@ def test_the_interval_is_that_of_the_paired_gains(average):
     assert found.test_interval == pytest.approx(interval)
 
 
-def test_nan_is_not_a_candidate():
+def test_nan_is_not_a_candidate_and_no_error_is_below_all_others():
     def fails_when_cut(params, prompts):
         return prompts["base"] / jnp.where(params["mlp_in"][2, 3, 3] > 1e-9, 1.0, jnp.nan)
+
+    def wins_when_cut(params, prompts):
+        return prompts["base"] - jnp.where(params["mlp_in"][2, 3, 3] > 1e-9, 0.0, jnp.inf)
 
     def fails_always(params, prompts):
         return prompts["base"] * jnp.nan
 
-    for fails, message in ((fails_when_cut, "is NaN"), (fails_always, "unclipped model are NaN")):
+    for fails, message in (
+        (fails_when_cut, "is NaN"),
+        (wins_when_cut, "is minus infinity"),
+        (fails_always, "unclipped model are NaN"),
+    ):
         with pytest.raises(ValueError, match=message):
             clipping.search(
                 fails, PARAMS, prompts_of(0), prompts_of(1), modules="mlp_in", rates=RATES

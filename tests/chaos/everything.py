@@ -25,9 +25,11 @@ process.configure()
 import generated
 
 import damage
+import divergence
 import interruption
 import kills
 import many
+import repeats
 import soak
 import writers
 from lsa_lab import provenance
@@ -88,6 +90,20 @@ def damaged(options: argparse.Namespace, folder: Path) -> Iterator[str]:
         raise interruption.Lost(f"loads of damaged files: {dict(total)}")
 
 
+def diverged(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """NaN and infinity in weights, data, gradient and loss; trainings that are healthy."""
+    count = divergence.diverging(options.bad, folder, options.seed)
+    yield f"{count:5} trainings, each with something not finite: step and leaf are named in all"
+    count = sum(divergence.healthy(options.healthy, width) for width in (None, 8))
+    yield f"{count:5} healthy trainings: no false alarm"
+
+
+def repeated(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """The same training in fresh processes, chunks, groups and companies, on one core and two."""
+    counts = repeats.repeated(options.processes)
+    yield from (f"{count:5} {what}: one digest" for what, count in counts.items())
+
+
 def soaked(options: argparse.Namespace, folder: Path) -> Iterator[str]:
     """A sweep of an hour under kills, and the memory of one that nobody disturbs."""
     yield from soak.soak(options.minutes, folder, options.seed)
@@ -114,6 +130,8 @@ PARTS = {
     "damaged": damaged,
     "signalled": signalled,
     "misspelt": misspelt,
+    "diverged": diverged,
+    "repeated": repeated,
 }
 LONG = {"soaked": soaked, "many": in_thousands}  # only where they are asked for
 
@@ -128,6 +146,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("--configs", type=int, default=5000, help="misspelt, out of range")
     parser.add_argument("--lines", type=int, default=600, help="misspelt, of every command")
     parser.add_argument("--every", type=int, default=1, help="failpoint, length, state")
+    parser.add_argument("--bad", type=int, default=50, help="steps at which NaN or infinity comes")
+    parser.add_argument("--healthy", type=int, default=200, help="trainings")
+    parser.add_argument("--processes", type=int, default=10, help="that repeat a training")
     parser.add_argument("--cells", type=int, default=10_000, help="of a grid")
     parser.add_argument("--minutes", type=float, default=60, help="of the soak")
     parser.add_argument("--seed", type=int, default=0)

@@ -5,6 +5,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ def run(folder: Path, save_every: float = 0.0, bar: Any = None) -> None:
     if result.exists():
         results.load(result)
         return
-    trained = train(folder, bar)
+    files = training.Files(folder / "fit.ckpt", folder / "log.jsonl")
+    trained = train(files, progress=bar)
     rows = grids.grid(
         CELLS,
         lambda cell: {"risk": _risks(trained.params, *cell)},
@@ -49,10 +51,13 @@ def run(folder: Path, save_every: float = 0.0, bar: Any = None) -> None:
     (folder / "fit.ckpt").unlink()
 
 
-def train(folder: Path, bar: Any = None) -> training.Run:
-    """Four runs of two layers, each with a rate of its own."""
+def train(
+    files: training.Files | None = None, rows: Sequence[int] = range(len(RATES)), **arguments: Any
+) -> training.Run:
+    """Four runs of two layers, each with a rate of its own, or these of them."""
     task, keys = LinearTask(n=8, d=3), jax.random.split(jax.random.key(SEED), len(RATES))
     params = jax.jit(jax.vmap(lambda key: linear_attention.init(key, 2, 1, 3)))(keys)
+    chosen = np.array(rows)
 
     def loss(params, batch, rate):
         def error(prompt):
@@ -68,12 +73,11 @@ def train(folder: Path, bar: Any = None) -> training.Run:
             lambda rate: optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(rate)),
             STEPS,
         ),
-        params,
-        keys,
-        per_run=jnp.asarray(RATES, jnp.result_type(float)),
-        files=training.Files(folder / "fit.ckpt", folder / "log.jsonl"),
-        chunk=CHUNK,
-        progress=bar,
+        jax.tree.map(lambda leaf: leaf[chosen], params),
+        keys[chosen],
+        per_run=jnp.asarray(RATES[chosen], jnp.result_type(float)),
+        files=files,
+        **{"chunk": CHUNK} | arguments,
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import damage
 import disk
+import divergence
 import interruption
 import writers
 from calls import watched
@@ -93,6 +94,22 @@ def test_a_damaged_file_is_refused_or_gives_what_was_saved(tmp_path, kind):
     for way, counts in damage.outcomes(kind, tmp_path, flips=150, every=61).items():
         assert counts["refused"] >= 2, way
         assert set(counts) <= {"refused", "the same"}, (way, counts)
+
+
+def test_what_is_not_finite_is_named_with_step_and_leaf_and_nothing_else_is(tmp_path):
+    assert divergence.diverging(2, tmp_path / "bad") == 36
+    assert divergence.healthy(20) == 20
+
+
+def test_a_divergence_that_is_named_wrongly_is_caught(tmp_path, monkeypatch):
+    """The control: as if only the loss were looked at, and as if large numbers were not finite."""
+    with monkeypatch.context() as patch:
+        patch.setattr(divergence, "LEAVES", ("loss",) * 6)
+        with pytest.raises(interruption.Lost, match="gradient of a at step"):
+            divergence.diverging(1, tmp_path / "bad")
+    monkeypatch.setattr(divergence, "NEVER", divergence.STEPS - 1)
+    with pytest.raises(interruption.Lost, match="a healthy training: diverged at step 59"):
+        divergence.healthy(20)
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ def test_help_of_a_command_has_its_options_and_the_exit_status(toy, capsys, comm
     text = capsys.readouterr().out
     assert text.startswith(f"lsa-lab {command}")
     assert ("--config.KEY" in text) == (command == "run")
-    assert [f"exit status {code} " in text for code in (0, 1, 2, 130)] == [True] * 4
+    assert [f"exit status {code} " in text for code in (0, 1, 2, 3, 130)] == [True] * 5
 
 
 @pytest.mark.parametrize(("words", "line"), [("run toy -h", "VALUE..."), ("list", "list NAME")])

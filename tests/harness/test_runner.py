@@ -4,13 +4,18 @@ import importlib
 import json
 import shutil
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 import xarray as xr
 
-from lsa_lab import results
+from lsa_lab import checkpoints, results
 from lsa_lab.harness import folders
 from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.status import refuse_divergence
+from lsa_lab.training import Files, Training, fit
 
 FILES = ["caption.txt", "config.json", "figure.pdf", "figure.png", "result.nc"]
 
@@ -156,3 +161,28 @@ def test_a_result_of_another_configuration_is_not_drawn_under_the_tiers_name(
     error = capsys.readouterr().err
     assert "toy" in error
     assert "scale = 1.0 in the file, scale = 0.5 here" in error
+
+
+def test_a_training_that_diverges_ends_with_status_3_and_keeps_its_checkpoint(
+    toy, program, monkeypatch, capsys
+):
+    def compute(config, *, progress=None, checkpoints=None):
+        rate = optax.sgd(config.scale)
+        training = Training(lambda w, x: ((w - x) ** 2).sum(), jax.random.normal, rate, 2000)
+        run = fit(training, jnp.zeros(()), jax.random.key(0), files=Files(checkpoints / "fit"))
+        refuse_divergence(run.status, "the toy", checkpoints / "fit")
+        return xr.Dataset({"mean": (("run", "x"), np.full((8, 9), run.params))})
+
+    monkeypatch.setattr(importlib.import_module("toy_lab.theme.toy.compute"), "compute", compute)
+    assert program("run", "toy", "--config.scale", "2") == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "error: toy: the toy has no run left: its run diverged at step " in said
+    assert all(f"({number}) " in said for number in (1, 2, 3))
+    assert "a tenth of the learning rate" in said
+    (kept,) = (toy / "cache" / "checkpoints").glob("*/fit")
+    assert str(kept) in said
+    params = checkpoints.unpacked(kept.read_bytes(), kept)[1][".state.params"]
+    assert np.isfinite(params).all()
+    assert not list(toy.rglob("result.nc"))
+    # Control: with steps that are not too long nothing diverges, and the toy is judged.
+    assert program("run", "toy", "--config.scale", "0.1") == 0

@@ -55,11 +55,15 @@ def test_the_results_are_those_of_a_series_and_every_line_says_whose_it_is(three
     assert len(digests("a")) == 3
 
 
-def test_one_that_cannot_be_judged_leaves_the_others_alone(three, capsys):
+def test_one_that_diverged_and_one_that_cannot_be_judged_leave_the_others_alone(three, capsys):
+    raised = "from lsa_lab.status import DivergedError\nraise DivergedError('no run left')"
+    changed("compute", "theme.first", raised)
     changed("claims", "theme.second", "raise ValueError('no samples')")
-    assert three("run", "all", "--out", "a", "--together", "2") == 1
-    assert "error: second was computed but not judged: no samples" in capsys.readouterr().out
-    assert sorted(digests("a")) == [".second.new", "first", "third"]
+    assert three("run", "all", "--out", "a", "--together", "2") == 3
+    said = capsys.readouterr().out
+    assert "error: first: no run left; its checkpoints are kept in" in said
+    assert "error: second was computed but not judged: no samples" in said
+    assert sorted(digests("a")) == [".second.new", "third"]
 
 
 @pytest.mark.parametrize(

@@ -222,3 +222,9 @@ def test_wrong_arguments_are_refused():
     for wrong in ([0, 0], [0, 40], [-1, 2]):
         with pytest.raises(ValueError, match="from 0 to 39"):
             certify(draw(), np.array(wrong))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_whitened_gradients_of_a_pool_that_is_not_finite_are_refused(bad):
+    with pytest.raises(ValueError, match=r"gradients holds 1 NaN or infinite entries.*\(2, 1\)"):
+        whitened(np.where(np.arange(12).reshape(4, 3) == 7, bad, 1.0), 2)

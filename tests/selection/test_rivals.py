@@ -27,8 +27,12 @@ def test_the_best_of_five_is_the_best_and_no_nan_is():
     best, error = rivals.best_of(lambda indices: errors[indices[0] // 2], subsets)
     np.testing.assert_array_equal(best, [2, 3])
     assert error == 1.0
-    with pytest.raises(ValueError, match="2 of 5 errors are NaN"):
+    with pytest.raises(ValueError, match="2 of 5 errors are NaN or minus infinity"):
         rivals.best_of(lambda i: jnp.where(i[0] < 4, jnp.nan, 1.0), subsets)
+    with pytest.raises(ValueError, match="1 of 5 errors are NaN or minus"):
+        rivals.best_of(lambda i: jnp.where(i[0] < 2, -jnp.inf, 1.0), subsets)
+    with pytest.raises(ValueError, match="no error is finite"):
+        rivals.best_of(lambda i: jnp.where(i[0] < 4, jnp.inf, jnp.inf), subsets)
 
 
 @pytest.mark.parametrize("size", [10, 13])

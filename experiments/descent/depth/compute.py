@@ -20,6 +20,7 @@ from experiments.descent.depth.tuned import (
     tune,
 )
 from lsa_lab.models import linear_attention, moments
+from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks.linear import sample_moments
 from lsa_lab.training import Files, Training, fit
 
@@ -96,6 +97,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
     for depth in range(1, depths + 1):
         tuned = tune(config, depth, sigmas, key_tuning)
         run = train(config, depth, sigmas, key_training, progress, checkpoints)
+        refuse_divergence(run.status, f"{depth} layers")
         params = jax.tree.map(lambda leaf: leaf.astype(sigmas.dtype), run.params)
         for c, test in enumerate(tests):
             squared[:, c, depth - 1] = algorithm_errors(tuned, c, test)

@@ -11,6 +11,7 @@ import optax
 from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS, Config, cases
 from experiments.one_layer.covariate_shift.risks import errors, shifted_risks, table_errors
 from lsa_lab.models import linear_attention, moments
+from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import tables
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.theory import optimum
@@ -93,6 +94,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
         checkpoint = checkpoints and checkpoints / f"{name}.ckpt"
         run = train(config, d, key, progress, checkpoint)
         layers.append(jax.tree.map(lambda leaf: leaf.astype(float), run.params))
+        refuse_divergence(run.status, f"the {name} layer", checkpoint)
         status.append([str(end) for end in run.status])
     risk, zero, descent = over_runs(layers[0], keys[2], config)
     lengths, table_error = on_the_table(layers[1], table, keys[3], config)

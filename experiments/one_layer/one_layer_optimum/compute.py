@@ -12,6 +12,7 @@ from experiments.one_layer.one_layer_optimum.config import TASKS, Config
 from experiments.one_layer.one_layer_optimum.tasks import best_layer, draw, tasks
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.prompts import second_moment
+from lsa_lab.status import refuse_divergence
 from lsa_lab.training import Files, Training, fit
 
 
@@ -85,6 +86,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
         key_init, key_data, key_test = (jax.random.fold_in(key, n) for key in keys)
         checkpoint = checkpoints and checkpoints / f"n{n}.ckpt"
         run = train(config, n, key_init, key_data, progress, checkpoint)
+        refuse_divergence(run.status, f"n = {n}", checkpoint)
         status.append(np.reshape([str(end) for end in run.status], (len(TASKS), runs)))
         for c, task in enumerate(zip(*tasks(config), strict=True)):
             rows = slice(c * runs, (c + 1) * runs)

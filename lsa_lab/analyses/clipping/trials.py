@@ -68,8 +68,9 @@ class Trial:
         paired = self.base - np.stack([*errors, self.base])[place]  # -1, nothing is cut: gain 0
         gains = self.average(paired, axis=1)
         for edits, gain in zip(candidates, gains, strict=True):
-            if np.isnan(gain):
-                raise ValueError(f"the validation error with {edits[-1]} is NaN: no best rate")
+            if np.isnan(gain) or gain == np.inf:
+                error = "NaN" if np.isnan(gain) else "minus infinity"
+                raise ValueError(f"the validation error with {edits[-1]} is {error}: no best rate")
             self.tried.append((edits[-1], float(gain)))
         return gains
 

@@ -25,7 +25,7 @@ def obey(options: argparse.Namespace) -> int:
     jobs = jobs_of(options)
     try:
         with budget.kept():
-            return 1 if _run(jobs, options) else 0
+            return _run(jobs, options)
     except series.Unfinished as interrupt:
         interrupt.words = words_of(options, interrupt.jobs)
         interrupt.why = str(budget) if budget.is_over else interrupt.why
@@ -33,7 +33,7 @@ def obey(options: argparse.Namespace) -> int:
 
 
 def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
-    """How many have no result; several at a time where that is asked for."""
+    """The exit status; several at a time where that is asked for."""
     from lsa_lab.harness import series, together
 
     if len(jobs) > 1 and options.together not in (None, 1):

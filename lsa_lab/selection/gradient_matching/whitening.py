@@ -20,6 +20,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from lsa_lab.arguments import check_finite
+
 _HALVINGS = 200  # of the interval of log λ: to the last bit
 
 
@@ -31,6 +33,7 @@ def whitened(gradients: ArrayLike, size: int) -> Array:  # [m, p] -> [m, min(m, 
     """
     gradients = jnp.asarray(gradients)
     chex.assert_rank(gradients, 2, custom_message="gradients are [m, p], one row a candidate")
+    check_finite(gradients, "gradients")
     return _whitened(gradients, size)
 
 

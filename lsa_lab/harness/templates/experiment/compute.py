@@ -14,6 +14,7 @@ from lsa_lab import estimators
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
+from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.training import Files, Training, fit
 
@@ -53,6 +54,7 @@ def compute(config, *, progress=None, checkpoints=None):
         files=Files(checkpoint=checkpoints / "layer"),  # a killed run goes on from here
         progress=progress,
     )
+    refuse_divergence(run.status, "the layer", checkpoints / "layer")
     layers, step = risks(run.params, key_test)
     loss_while_training = (("run", "step"), run.history["loss"])
     return xr.Dataset(
