@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsa_lab import results, safe_files
 from lsa_lab.claims import Claim, Statement, judge
-from lsa_lab.harness import measured, panels, pictures, process, records, style
+from lsa_lab.harness import measured, panels, pictures, precision, process, records, style
 from lsa_lab.harness.clock import Past
 from lsa_lab.harness.folders import identity
 from lsa_lab.harness.laboratory import Experiment
@@ -75,6 +75,7 @@ def run_share(job: Job) -> None:
 
 
 def _compute(job: Job, progress: "Bars | None") -> "xr.Dataset":
+    precision.check()
     safe_files.make(job.checkpoints)
     compute = job.experiment.door("compute").compute
     return compute(job.config, progress=progress, checkpoints=job.checkpoints)

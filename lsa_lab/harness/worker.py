@@ -24,6 +24,7 @@ from lsa_lab.harness import process, series
 from lsa_lab.harness.clock import Clock
 from lsa_lab.harness.estimate import past_of
 from lsa_lab.harness.jobs import jobs_of
+from lsa_lab.harness.overrides import RefusalError
 from lsa_lab.harness.progress import Bars, repeated
 from lsa_lab.harness.runner import NotJudgedError, run_one
 from lsa_lab.safe_files import OwnedError
@@ -90,7 +91,7 @@ def _carry_out(words: list[str], answer: Callable[[str, Any], None]) -> tuple[st
     with bars.experiment(job.experiment.name, past), repeated(tell, _EVERY), repeated(learn, 1.0):
         try:
             outcome = run_one(job, bars)
-        except (NotJudgedError, OwnedError) as error:
+        except (NotJudgedError, OwnedError, RefusalError) as error:
             return "error", f"error: {error}"
         except DivergedError as error:
             return "diverged", series.diverged(job, error)
