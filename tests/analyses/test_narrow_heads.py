@@ -26,6 +26,17 @@ def test_it_is_the_same_for_all_ways_to_write_the_heads():
     np.testing.assert_allclose(other, value, rtol=1e-8)
 
 
+def test_a_rotation_of_the_slots_between_read_and_write_does_not_change_it():
+    w_pv, w_kq = heads(0, (3, 2, 5), 2), heads(1, (3, 5, 4), 2)
+    value = narrow_heads.condition_number(w_pv, w_kq, 2)
+    turn = jnp.linalg.qr(jax.random.normal(jax.random.key(2), (5, 5)))[0]
+    turned = narrow_heads.condition_number(w_pv @ turn, turn.T @ w_kq, 2)
+    np.testing.assert_allclose(turned, value, rtol=1e-8)
+    sheared = turn @ jnp.diag(jnp.arange(1.0, 6.0))  # Control
+    changed = narrow_heads.condition_number(w_pv @ sheared, jnp.linalg.inv(sheared) @ w_kq, 2)
+    assert abs(changed / value - 1) > 1e-3
+
+
 def test_more_heads_than_the_tensor_has_numbers_can_move():
     many = heads(0, (9, 2, 2), 1), heads(1, (9, 2, 2), 1)
     assert narrow_heads.condition_number(*many, 1) == jnp.inf
