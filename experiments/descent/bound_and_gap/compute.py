@@ -92,7 +92,8 @@ def measure(noise, n, depth, tuning, data, normal, config):  # -> {name: [G] or 
         path = trajectory(params, prompt)
         return (risks(path.maps[-1]), path.updates), jax.vmap(with_noise, out_axes=1)(levels)
 
-    exact, noisy = jax.vmap(jax.vmap(on_prompt))(*data, normal)
+    on_group = jax.vmap(on_prompt)  # one after the other, for the memory
+    exact, noisy = jax.lax.map(lambda group: on_group(*group), (*data, normal))
     updates, noisy_updates = exact[1], jnp.moveaxis(noisy[1], 3, 1)  # [G, B, ...], [G, c, B, ...]
     risks, noisy_risks = exact[0].mean(1), noisy[0].mean(1)  # [G, 2], [G, 2, c]
 
@@ -126,6 +127,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     data = {}
     for name, values in everywhere(jax.random.key(config.seed), places).items():
         axes = (*GRID, "update_noise", "group") if values.ndim == 3 else (*GRID, "group")
-        data[name] = (axes, values.reshape(*map(len, grid), *values.shape[1:]))
+        # In single precision, for the size of the file.
+        data[name] = (axes, values.reshape(*map(len, grid), *values.shape[1:]).astype("float32"))
     coordinates = (*grid, config.update_noises)
     return xr.Dataset(data, dict(zip((*GRID, "update_noise"), map(list, coordinates), strict=True)))

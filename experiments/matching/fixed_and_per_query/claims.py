@@ -10,8 +10,7 @@ from lsa_lab.statistics import best_elsewhere
 
 def logs(dataset):  # [run, learner, kind, fixed, rule]
     """Logarithms of errors, means over the pools of each run."""
-    mean = np.log(dataset.error).mean("pool")
-    return mean.transpose("run", "learner", "kind", "fixed", "rule")
+    return np.log(dataset.error).transpose("run", "learner", "kind", "fixed", "rule")
 
 
 def together(logs, n):  # [run, fixed] -> [run]

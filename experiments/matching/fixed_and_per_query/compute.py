@@ -67,8 +67,9 @@ def prompts_of(config, size, pool, queries, gradients, key):  # of one pool -> l
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), both)
 
 
-def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, P, fixed, rule]
-    """Mean squared errors on the queries of each pool; of random fixed parts the mean."""
+def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, fixed, rule]
+    """Mean squared errors on the queries of each pool, of random fixed parts their mean; geometric
+    means over the pools of a run, of which all that is judged is made."""
     by_size, parts = [], MATCHED + config.random_draws
     for size in config.fixed:
         choose = jax.vmap(partial(prompts_of, config, size))
@@ -78,7 +79,8 @@ def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, P
         shape = (len(squared), config.runs, config.pools, parts, -1)
         means = squared.reshape(shape).mean(-1)
         random = means[..., MATCHED:].mean(-1, keepdims=True)
-        by_size.append(np.concatenate([means[..., :MATCHED], random], axis=-1))
+        by_rule = np.concatenate([means[..., :MATCHED], random], axis=-1)
+        by_size.append(np.exp(np.log(by_rule).mean(2)))
     return np.stack(by_size, axis=-2)
 
 
@@ -98,9 +100,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         path = matching.linear_checkpoints(here, recipe, keys[0], "fixed_and_per_query", progress)
         gradients = jax.jit(jax.vmap(prefix.linear_gradients))(path, here)
         by_kind.append(risks(config, models, here, queried, gradients, keys[1]))
-    axes = ("learner", "run", "pool", "kind", "fixed", "rule")
+    axes = ("learner", "run", "kind", "fixed", "rule")
     return xr.Dataset(
-        {"error": (axes, np.stack(by_kind, axis=3))},
+        {"error": (axes, np.stack(by_kind, axis=2))},
         {
             "learner": learners(config),
             "kind": list(KINDS),

@@ -8,9 +8,9 @@ from lsa_lab import results
 
 
 def logs(dataset):  # [run, learner, kind, n, rule]
-    """Logarithms of errors over those of random subsets, means over the pools of each run."""
+    """Logarithms of errors over those of random subsets, of either the mean over the pools."""
     log = np.log(dataset.error)
-    relative = (log - log.sel(rule="random")).mean("pool")
+    relative = log - log.sel(rule="random")
     return relative.transpose("run", "learner", "kind", "n", "rule")
 
 
@@ -23,8 +23,8 @@ def over_random(dataset, learner, rule="matching"):  # [run, kind]
 
 def picked(dataset, rule="matching"):  # [run, kind]
     """The outliers' share among the chosen over that in the pool."""
-    share = dataset.outliers.sel(rule=rule).mean(["pool", "n"])
-    return (share / dataset.pool_outliers.mean("pool")).transpose("run", "kind")
+    share = dataset.outliers.sel(rule=rule).mean("n")
+    return (share / dataset.pool_outliers).transpose("run", "kind")
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
@@ -39,5 +39,5 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     shares = picked(dataset)
     by_id |= {f"{tag(kind)}_outliers": shares.sel(kind=kind).values for kind in OUTLIERS}
     matched = dataset.error.sel(learner="descent", rule="matching", n=max(config.sizes))
-    over = np.log(matched / dataset.pool_error).mean("pool").transpose("run", "kind")
-    return by_id | {f"{tag(kind)}_pool": np.exp(over.sel(kind=kind).values) for kind in KINDS}
+    over = matched / dataset.pool_error
+    return by_id | {f"{tag(kind)}_pool": over.sel(kind=kind).values for kind in KINDS}

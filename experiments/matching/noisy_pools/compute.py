@@ -90,6 +90,11 @@ def by_rule(values):  # [..., S] -> [..., rule]
     return np.concatenate([values[..., :CHOSEN], random], axis=-1)
 
 
+def over_pools(errors, axis):
+    """Geometric means over the pools of each run, of which all that is judged is made."""
+    return np.exp(np.log(errors).mean(axis))
+
+
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
@@ -109,28 +114,28 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         )
         gradients = jax.jit(jax.vmap(prefix.linear_gradients))(path, pool)
         everyone = np.tile(np.arange(config.m), (len(pool.y), 1, 1))
-        whole.append(risks(config, {}, pool, everyone, queries)[0, ..., 0])
-        marks.append(np.asarray(outliers).mean(1).reshape(config.runs, config.pools))
+        whole.append(over_pools(risks(config, {}, pool, everyone, queries)[0, ..., 0], -1))
+        marks.append(np.asarray(outliers).reshape(config.runs, -1).mean(1))
         by_size = []
         for size in config.sizes:
             chosen = choose(config, size, gradients, keys[2])
             answering = models if size == config.model_size else {}
-            values = by_rule(risks(config, answering, pool, chosen, queries))
-            lacking = ((0, len(learners(config)) - len(values)), *[(0, 0)] * 3)
+            values = over_pools(by_rule(risks(config, answering, pool, chosen, queries)), -2)
+            lacking = ((0, len(learners(config)) - len(values)), *[(0, 0)] * 2)
             by_size.append(np.pad(values, lacking, constant_values=np.nan))
             marked = np.take_along_axis(np.asarray(outliers)[:, None], np.asarray(chosen), 2)
             share = marked.mean(2)
             share = np.concatenate([share[:, :CHOSEN], share[:, CHOSEN:].mean(1)[:, None]], 1)
-            shares.append(share.reshape(config.runs, config.pools, -1))
-        errors.append(np.stack(by_size, axis=3))
-    axes = ("run", "pool", "n", "rule")
+            shares.append(share.reshape(config.runs, config.pools, -1).mean(1))
+        errors.append(np.stack(by_size, axis=2))
+    axes = ("run", "n", "rule")
     share = np.stack(shares).reshape(len(KINDS), len(config.sizes), *shares[0].shape)
     return xr.Dataset(
         {
             "error": (("learner", "kind", *axes), np.stack(errors, axis=1)),
-            "outliers": (("kind", *axes), np.moveaxis(share, 1, 3)),
-            "pool_outliers": (("kind", "run", "pool"), np.stack(marks)),
-            "pool_error": (("kind", "run", "pool"), np.stack(whole)),
+            "outliers": (("kind", *axes), np.moveaxis(share, 1, 2)),
+            "pool_outliers": (("kind", "run"), np.stack(marks)),
+            "pool_error": (("kind", "run"), np.stack(whole)),
         },
         {
             "learner": learners(config),
