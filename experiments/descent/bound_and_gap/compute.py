@@ -92,8 +92,8 @@ def measure(noise, n, depth, tuning, data, normal, config):  # -> {name: [G] or 
         path = trajectory(params, prompt)
         return (risks(path.maps[-1]), path.updates), jax.vmap(with_noise, out_axes=1)(levels)
 
-    on_group = jax.vmap(on_prompt)  # one after the other, for the memory
-    exact, noisy = jax.lax.map(lambda group: on_group(*group), (*data, normal))
+    on_group = jax.vmap(on_prompt)  # some at a time, for the memory
+    exact, noisy = jax.lax.map(lambda group: on_group(*group), (*data, normal), batch_size=16)
     updates, noisy_updates = exact[1], jnp.moveaxis(noisy[1], 3, 1)  # [G, B, ...], [G, c, B, ...]
     risks, noisy_risks = exact[0].mean(1), noisy[0].mean(1)  # [G, 2], [G, 2, c]
 
