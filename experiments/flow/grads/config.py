@@ -102,5 +102,5 @@ TIERS = {
         few=2,
     ),
     "laptop": Config(),
-    "paper": Config(runs=32, validation=16, queries=2000, few=200),
+    "paper": Config(runs=40, seed=11),
 }

@@ -41,7 +41,12 @@ def errors(config, pool, queries, validation, gradients, chosen):  # [S, m] of o
 def judge(config, *rows):  # -> a function: indices [R, S, n] -> [R, S, Q], [R, S], [R, S]
     """``errors`` of all runs, for any number of subsets of any size in one compiled computation:
     they are filled up with whole pools to one S."""
-    of_runs = jax.jit(jax.vmap(partial(errors, config)))
+    of_run = partial(errors, config)
+
+    @jax.jit
+    def of_runs(*rows):  # some at a time, for the memory
+        return jax.lax.map(lambda row: of_run(*row), rows, batch_size=32)
+
     most = ONCE + config.tries + config.random_draws + config.queries
 
     def judged(indices):

@@ -103,17 +103,7 @@ TIERS = {
         runs=2,
     ),
     "laptop": Config(),
-    "paper": Config(
-        d=16,
-        m=1024,
-        sizes=(4, 8, 16, 32, 64, 128, 256, 512),
-        ablation_size=64,
-        saves=20,
-        used=(1, 2, 4, 8, 12, 16, 17, 18, 20),
-        small_pools=(10, 12, 14, 16, 18),
-        queries=512,
-        runs=64,
-    ),
+    "paper": Config(runs=144, seed=11),
 }
 
 

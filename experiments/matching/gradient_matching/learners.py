@@ -29,7 +29,8 @@ def gradients(config, pool, keys_linear, key_prefix, progress):
     @jax.jit
     def collect(pool, path, prefixes):
         linear = jax.vmap(prefix.linear_gradients)(path, pool)
-        literal = jax.vmap(lambda z, pool: prefix_gradients(z, lengths, pool))(prefixes, pool)
+        of_run = lambda row: prefix_gradients(row[0], lengths, row[1])  # noqa: E731
+        literal = jax.lax.map(of_run, (prefixes, pool), batch_size=32)  # for the memory
         oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
         used = literal[:, lengths.index(LENGTH)].reshape(*linear.shape[:2], config.saves, -1)
         used = used[..., : LENGTH * (config.d + 1)].reshape(*linear.shape[:2], -1)

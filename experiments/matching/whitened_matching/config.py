@@ -73,7 +73,7 @@ TIERS = {
         runs=2,
     ),
     "laptop": Config(),
-    "paper": Config(m=8192, n=192, dims=(2, 4, 8, 12, 16, 20), queries=512, runs=48),
+    "paper": Config(runs=144, seed=12),
 }
 
 
