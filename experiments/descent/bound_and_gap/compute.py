@@ -28,7 +28,8 @@ def draw(key, config, count):  # -> x [G, B, N + m, d], y and noise [G, B, N + m
         same = task.replace(prior_mean=sample_weights(key_weights, task), weight_std=0.0)
         return jax.vmap(partial(sample, task=same))(jax.random.split(key, count))
 
-    pairs = jax.vmap(group)(*(jax.random.split(k, config.groups) for k in keys))
+    both = tuple(jax.random.split(k, config.groups) for k in keys)
+    pairs = jax.lax.map(lambda keys: group(*keys), both)
     return pairs.x, pairs.y, jax.random.normal(key_noise, pairs.y.shape)
 
 
@@ -92,21 +93,23 @@ def measure(noise, n, depth, tuning, data, normal, config):  # -> {name: [G] or 
         path = trajectory(params, prompt)
         return (risks(path.maps[-1]), path.updates), jax.vmap(with_noise, out_axes=1)(levels)
 
-    on_group = jax.vmap(on_prompt)  # some at a time, for the memory
-    exact, noisy = jax.lax.map(lambda group: on_group(*group), (*data, normal), batch_size=16)
-    updates, noisy_updates = exact[1], jnp.moveaxis(noisy[1], 3, 1)  # [G, B, ...], [G, c, B, ...]
-    risks, noisy_risks = exact[0].mean(1), noisy[0].mean(1)  # [G, 2], [G, 2, c]
-
     bound = partial(trajectory_bound, subgaussian=b / 2, n=n)
-    over_c, over_groups = partial(jax.vmap, in_axes=(None, 0)), partial(jax.vmap, in_axes=(0, None))
-    return {
-        "gap": risks[:, 0] - risks[:, 1],
-        "spread_bound": jax.vmap(lambda group: spread_bound(group, b / 2, n))(updates),
-        "bound": over_groups(over_c(bound))(updates, levels).T,
-        "noisy_gap": (noisy_risks[:, 0] - noisy_risks[:, 1]).T,
-        "noisy_bound": over_groups(jax.vmap(bound))(noisy_updates, levels).T,
-        "noise_cost": jnp.abs(noisy_risks - risks[:, :, None]).sum(1).T,
-    }
+
+    def on_group(*group):
+        (exact, updates), (noisy, noisy_updates) = jax.vmap(on_prompt)(*group)
+        exact, noisy = exact.mean(0), noisy.mean(0)  # [2], [2, c]
+        return {
+            "gap": exact[0] - exact[1],
+            "spread_bound": spread_bound(updates, b / 2, n),
+            "bound": jax.vmap(bound, (None, 0))(updates, levels),
+            "noisy_gap": noisy[0] - noisy[1],
+            "noisy_bound": jax.vmap(bound)(jnp.moveaxis(noisy_updates, 2, 0), levels),
+            "noise_cost": jnp.abs(noisy - exact[:, None]).sum(0),
+        }
+
+    # Some at a time, for the memory.
+    every = jax.lax.map(lambda group: on_group(*group), (*data, normal), batch_size=8)
+    return {name: values.T for name, values in every.items()}
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
