@@ -44,14 +44,6 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 hypothesis.settings.register_profile("local", max_examples=20, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=20, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("soak", max_examples=1000, deadline=None)
-# Of a mutant the first failure says enough: no smaller example of it is looked for.
-hypothesis.settings.register_profile(
-    "mutants",
-    max_examples=20,
-    deadline=None,
-    derandomize=True,
-    phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
-)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # What tracing makes in passing is freed without the collector, which took a tenth of the time.

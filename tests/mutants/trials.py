@@ -116,7 +116,7 @@ def noticed(
     for files in (near[:FIRST], near[FIRST:]):
         if not files:
             break
-        status, text = _forked(module, source, name, files, seconds)
+        status, text = forked(module, source, name, files, seconds)
         if os.WIFSIGNALED(status):
             timeout = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
             return True, "timeout" if timeout else f"signal {os.WTERMSIG(status)}"
@@ -126,7 +126,7 @@ def noticed(
     return False, text.splitlines()[-1]
 
 
-def _forked(
+def forked(
     module: Path, source: str, name: str | None, files: list[Path], seconds: float
 ) -> tuple[int, str]:
     """The status with which pytest ends in a child that meets the mutant, and what it prints."""

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import draws
+from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
+built = jax.jit(constructions.one_step_optimum, static_argnums=1)
 shapes = pytest.mark.parametrize(("n", "d"), [(5, 3), (3, 5)])
 seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 NOISE_VAR = 0.3
@@ -46,6 +48,17 @@ def test_control_with_noisy_labels_zhangs_matrix_is_too_long_a_step(n, d, seed):
     covariance = draw(seed, d)
     noisy = optimum.one_layer(covariance, np.eye(d), n, NOISE_VAR)
     assert np.linalg.norm(noisy) < np.linalg.norm(zhangs_matrix(covariance, n)) - 1e-3
+
+
+@shapes
+@seeds
+def test_the_construction_is_the_best_layer_of_noisy_labels_and_balanced(n, d, seed):
+    covariance = draw(seed, d)
+    params = built(covariance, n, NOISE_VAR)
+    scores, write = params.w_kq[0, 0, :-1, :-1], params.w_pv[0, 0, -1, -1]
+    best = optimum.one_layer(covariance, np.eye(d), n, NOISE_VAR)
+    np.testing.assert_allclose(-write * scores, best, atol=1e-10)
+    np.testing.assert_allclose(np.linalg.norm(scores), -write, rtol=1e-10)
 
 
 @shapes
