@@ -55,6 +55,15 @@ def test_a_normalised_prompt_has_unit_squares_and_a_moment_of_bounded_trace():
     np.testing.assert_allclose(jnp.trace(prompts.second_moment(own)), TASK.d + 1, rtol=1e-12)
 
 
+def test_a_query_and_its_target_are_in_the_units_of_the_demonstrations():
+    prompt = draw(jax.random.key(0))
+    own, scale = prompts.normalised(prompt)
+    np.testing.assert_allclose(own.y / own.y_query, prompt.y / prompt.y_query, rtol=1e-12)
+    np.testing.assert_allclose(scale * own.y_query, prompt.y_query, rtol=1e-12)
+    np.testing.assert_allclose(own.x_query / own.x[0], prompt.x_query / prompt.x[0], rtol=1e-12)
+    assert abs(jnp.sqrt(jnp.mean(prompt.x**2)) - scale) > 0.01  # Control: two units, not one
+
+
 def test_a_model_of_normalised_prompts_knows_no_units():
     params = linear_attention.init(jax.random.key(1), 2, 2, TASK.d, scale=0.3)
     prompt = draw(jax.random.key(2))

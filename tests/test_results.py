@@ -143,6 +143,21 @@ def test_the_same_contents_have_the_same_checksum_and_others_another(path, tmp_p
     assert results.load(tmp_path / "other.nc").attrs["contents_sha256"] != first
 
 
+def test_names_axes_types_and_attributes_are_contents_too():
+    whole = xr.Dataset({"risk": (("run", "layer"), np.zeros((2, 2)), {"units": "nats"})})
+    others = [
+        whole.rename(risk="loss"),
+        whole.rename(layer="head"),
+        whole.transpose(),
+        whole.astype("float32"),
+        whole.assign(risk=whole.risk.assign_attrs(units="bits")),
+        whole.set_coords("risk"),
+        whole.assign_attrs(seed=1),
+    ]
+    sums = {results.contents_sha256(each) for each in [whole, whole.copy(deep=True), *others]}
+    assert len(sums) == 1 + len(others)
+
+
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 def test_a_save_that_is_stopped_leaves_the_old_result(path, monkeypatch, moment):
     before = path.read_bytes()

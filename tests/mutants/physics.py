@@ -65,17 +65,20 @@ def main() -> int:
     words = parser.parse_args().words
     chosen = [c for c in changes() if not words or any(w in f"{c.file} {c.wrong}" for w in words)]
     verdicts = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    left = [
-        change for change in chosen if not verdicts.get(digest(change), "").startswith("killed")
-    ]
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     trials.forget_the_library()
-    for number, change in enumerate(left, start=1):
-        verdict = failure(change.tests) or judged(change.module, change.source(), change.tests)
-        verdicts[digest(change)] = verdict
-        KEPT.write_text(json.dumps(verdicts, indent=0))
-        print(f"{number}/{len(left)} {change.file}: {change.wrong}\n    {verdict}", flush=True)
-    alive = [c.wrong for c in chosen if not verdicts[digest(c)].startswith("killed")]
+    alive = []
+    for number, change in enumerate(chosen, start=1):
+        key = digest(change)
+        if not verdicts.get(key, "").startswith("killed"):
+            source = change.source()
+            verdicts[key] = failure(change.tests) or judged(change.module, source, change.tests)
+            KEPT.write_text(json.dumps(verdicts, indent=0))
+        print(
+            f"{number}/{len(chosen)} {change.file}: {change.wrong}\n    {verdicts[key]}", flush=True
+        )
+        if not verdicts[key].startswith("killed"):
+            alive.append(change.wrong)
     print(f"{len(chosen) - len(alive)} of {len(chosen)} killed", *alive, sep="\n")
     return int(bool(alive))
 

@@ -44,6 +44,17 @@ def test_a_prefix_stands_where_demonstrations_would():
         prefix.tokens(CHECKPOINTS[0], POOL.x[0, :2])
 
 
+def test_the_loss_of_an_example_is_half_of_its_squared_error():
+    @jax.jit
+    def both(prefix_tokens, x, y):
+        answer = predict(FORWARD(PARAMS, prefix.tokens(prefix_tokens, x)))
+        return prefix.example_loss(FORWARD, PARAMS, prefix_tokens, x, y), (answer - y) ** 2
+
+    loss, square = both(CHECKPOINTS[0], POOL.x[0], POOL.y[0])
+    np.testing.assert_allclose(loss, square / 2, rtol=1e-10)
+    assert square - loss > 1e-3  # Control
+
+
 @pytest.mark.parametrize("behind", [0, 2])
 def test_prefix_gradients_are_slopes_of_the_loss(behind):
     demonstrations = pools.tokens(POOL)[:behind] if behind else None
