@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lsa_lab import results
+from lsa_lab import provenance, results
 
 _DIGEST = hashlib.sha256().digest_size
 _LENGTH = 8  # bytes that hold the header's length
@@ -83,14 +83,17 @@ def _header(path: str | Path, text: bytes) -> tuple[dict, dict[str, tuple[np.dty
     """Facts and layout, whatever else a file with a right checksum may hold."""
     try:
         header = json.loads(text)
-        # jax knows the names of the types that numpy lacks, bfloat16 for one.
-        layout = {
-            str(name): (jax.numpy.dtype(kind), list(shape))
-            for name, (kind, shape) in header["layout"].items()
-        }
-        return dict(header["facts"]), layout
+        schema = header.get("schema", 1)
+        if schema == provenance.SCHEMA:
+            # jax knows the names of the types that numpy lacks, bfloat16 for one.
+            layout = {
+                str(name): (jax.numpy.dtype(kind), list(shape))
+                for name, (kind, shape) in header["layout"].items()
+            }
+            return dict(header["facts"]), layout
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ValueError(f"checkpoint {path} is no checkpoint of lsa_lab: delete it") from None
+    raise provenance.another_schema(schema, f"checkpoint {path}")
 
 
 def digest(tree: Any) -> str:

@@ -7,12 +7,16 @@ import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from lsa_lab import __version__
 
 # Attributes of a result that are no part of its contents.
 NAMES = {"config", "versions", "device", "device_count", "precision", "git_commit"}
 NAMES |= {"process_count", "git_dirty", "wall_time", "date", "contents_sha256"}
+# How the files that are written here are laid out. A file that says no ``schema`` has the first
+# one, which therefore is not written; the next one will be.
+SCHEMA = 1
 
 # Flags of XLA as ``harness.process`` sets them, and values of jax.config that decide bits.
 HOUSE_FLAGS = (
@@ -54,6 +58,14 @@ def facts() -> dict:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         **commit(),
     }
+
+
+def another_schema(schema: Any, file: str | Path) -> ValueError:
+    """The refusal of a file of a schema that this version does not read."""
+    return ValueError(
+        f"{file} has schema {schema}, and lsa_lab {__version__} reads schema {SCHEMA}: install the "
+        f"version that wrote it, or a later one"
+    )
 
 
 def arithmetic() -> dict[str, str]:

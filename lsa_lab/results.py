@@ -150,6 +150,8 @@ def _decode(content: bytes, path: Path) -> "xr.Dataset":
     with xr.open_dataset(
         io.BytesIO(body), engine="h5netcdf", decode_times=False, decode_timedelta=False
     ) as opened:
+        if (schema := opened.attrs.get("schema", 1)) != provenance.SCHEMA:
+            raise provenance.another_schema(schema, path)
         dataset = _tidy(opened.load())
     dataset = dataset.drop_encoding()
     if dataset.attrs["contents_sha256"] != contents_sha256(dataset):

@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.models.model import Model, gates_of, init
 from experiments.models.specs import Spec
-from lsa_lab import results
+from lsa_lab import provenance, results
 from lsa_lab.status import Status
 from lsa_lab.training import Run
 
@@ -140,9 +140,13 @@ def read(file: Path, spec: Spec) -> Runs:
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
-        saved = json.loads(str(arrays.pop("spec")))
+        schema = arrays.pop("schema", np.array(0 if "family" in arrays else 1)).item()
+        if schema == provenance.SCHEMA:
+            saved = json.loads(str(arrays.pop("spec")))
     except (*_DAMAGED, KeyError, zlib.error) as error:
         raise ValueError(f"{file.name} is damaged: {error!r}") from None
+    if schema != provenance.SCHEMA:  # 0 is that of lsa_lab 0.1.0, which had families for Specs
+        raise provenance.another_schema(schema, file.name)
     changes = results.differences(saved, results.plain(spec))
     if changes:
         raise ValueError(f"{file.name} holds the weights of another Spec: {changes}")

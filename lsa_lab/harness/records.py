@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from lsa_lab import results
+from lsa_lab import provenance, results
 from lsa_lab.claims import Claim, Verdict
 from lsa_lab.harness.laboratory import Experiment
 from lsa_lab.harness.overrides import RefusalError
@@ -33,6 +33,8 @@ def last_run(folder: Path) -> dict | None:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "no JSON"
         raise RefusalError(f"{path} cannot be read ({why}){_ADVICE}") from None
+    if isinstance(facts, dict) and (schema := facts.get("schema", 1)) != provenance.SCHEMA:
+        raise RefusalError(str(provenance.another_schema(schema, path)))
     wrong = _wrong(facts)
     if wrong:
         raise RefusalError(f"{path} is no record of a run: {wrong}{_ADVICE}")
