@@ -70,6 +70,7 @@ TIERS = {
         test_prompts=16,
     ),
     "laptop": Config(),
+    "paper": Config(runs=36, seed=11),
     # The dimension of Garg et al. (2208.01066); their model is deeper and wider than this one.
     "gpu": Config(
         d=20,

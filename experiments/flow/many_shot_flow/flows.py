@@ -45,11 +45,15 @@ def squares(forward, params, prompt):  # -> {name: []}
 
 @partial(jax.jit, static_argnums=(0, 1))
 def measure(what, forward, params, batch):  # Params [V, R], Prompt [C, R, B] -> [V, C, R, B, ...]
-    """``what`` of every prompt in every stack: ``sizes``, ``joint`` or ``squares``, one stack and
-    one c at a time."""
-    per_run = jax.vmap(jax.vmap(partial(what, forward), (None, 0)))
+    """``what`` of every prompt in every stack: ``sizes``, ``joint`` or ``squares``, one stack, one
+    c and sixteen runs at a time."""
+    of_run = jax.vmap(partial(what, forward), (None, 0))
+
+    def of_runs(weights, prompts):
+        return jax.lax.map(lambda run: of_run(*run), (weights, prompts), batch_size=16)
+
     return jax.lax.map(
-        lambda weights: jax.lax.map(lambda prompts: per_run(weights, prompts), batch), params
+        lambda weights: jax.lax.map(lambda prompts: of_runs(weights, prompts), batch), params
     )
 
 

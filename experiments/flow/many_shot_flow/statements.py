@@ -1,5 +1,7 @@
 """What `many_shot_flow` judges, by the criterion in its Config."""
 
+from dataclasses import replace
+
 from lsa_lab.claims import Statement
 
 DESCENTS = ("descent", "short steps")
@@ -17,7 +19,7 @@ NAMES = {
     "softmax, untrained": "untrained softmax attention",
     "softmax": "trained softmax attention",
 }
-FRESH = "16 fresh runs, 8 before"
+FRESH = "{runs} fresh runs, 8 before"
 REVISIONS = {"short steps": "added, with this stack"}
 BRIEFLY = "trained briefly: the caption says how much of the error it leaves"
 NOTES = {"linear": BRIEFLY, "softmax": BRIEFLY}
@@ -30,7 +32,8 @@ def name_of(statement: str, kind: str) -> str:
 
 def statements(config) -> tuple[Statement, ...]:
     learners = (each for kind in LEARNERS for each in _about_duplicates(config, kind))
-    return (*_about_depth(config), *_about_numbers(config), *learners, _about_others(config))
+    rows = (*_about_depth(config), *_about_numbers(config), *learners, _about_others(config))
+    return tuple(replace(row, redrawn=row.redrawn.format(runs=config.runs)) for row in rows)
 
 
 def _about_depth(config):
