@@ -66,7 +66,5 @@ TIERS = {
         test_prompts=64,
     ),
     "laptop": Config(),
-    # 20 000 steps a layer on batches of 4 096: the effort, though not the optimiser, of the public
-    # experiments on this question (docs/theory, "Public experiments").
-    "paper": Config(steps_per_layer=20_000, batch=4096, runs=16),
+    "paper": Config(runs=30, seed=11),
 }
