@@ -133,10 +133,7 @@ def _plain(tuning: tuple, judged: tuple, penalties, ridge, steps: int) -> tuple:
     prompts, w = judged
     paths, chosen = [], []
     for rule in (descent, preprocessed):
-        on_tuning, on_judged = (
-            _distance(jax.vmap(partial(rule, steps=steps))(batch), truth[:, None])
-            for batch, truth in (tuning, judged)
-        )
+        on_tuning, on_judged = (_along(rule, steps, samples) for samples in (tuning, judged))
         chosen.append(jnp.argmin(jnp.mean(on_tuning, axis=0)))
         paths.append(on_judged[:, chosen[-1]])
 
@@ -152,6 +149,16 @@ def _plain(tuning: tuple, judged: tuple, penalties, ridge, steps: int) -> tuple:
 
 
 _bayes = jax.jit(sparse_rules.weights, static_argnums=0)
+
+
+def _along(rule, steps: int, samples: tuple):  # -> [B, steps+1]
+    """|ŵ - w|² along a descent, of 2048 prompts at a time, for the memory."""
+
+    def of_prompt(sample):
+        prompt, truth = sample
+        return _distance(rule(prompt, steps), truth[None])
+
+    return jax.lax.map(of_prompt, samples, batch_size=2048)
 
 
 def _distance(estimates, truth):  # [..., d] -> [...]
