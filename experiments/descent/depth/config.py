@@ -66,5 +66,5 @@ TIERS = {
         test_prompts=64,
     ),
     "laptop": Config(),
-    "paper": Config(runs=30, seed=11),
+    "paper": Config(runs=24, seed=11),
 }
