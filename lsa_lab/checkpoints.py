@@ -72,10 +72,13 @@ def unpacked(content: bytes, path: str | Path) -> tuple[Facts, dict[str, np.ndar
     end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
     facts, arrays = _header(path, body[_LENGTH:end])
     leaves = {}
-    for name, (dtype, shape) in arrays.items():
-        leaf = np.frombuffer(body, dtype, math.prod(shape), end)
-        leaves[name] = leaf.reshape(shape)
-        end += leaf.nbytes
+    try:
+        for name, (dtype, shape) in arrays.items():
+            leaf = np.frombuffer(body, dtype, math.prod(shape), end)
+            leaves[name] = leaf.reshape(shape)
+            end += leaf.nbytes
+    except (ValueError, TypeError, OverflowError):
+        raise _stranger(path) from None
     return facts, leaves
 
 
@@ -90,10 +93,16 @@ def _header(path: str | Path, text: bytes) -> tuple[dict, dict[str, tuple[np.dty
                 str(name): (jax.numpy.dtype(kind), list(shape))
                 for name, (kind, shape) in header["layout"].items()
             }
+            if min((size for _, shape in layout.values() for size in shape), default=0) < 0:
+                raise ValueError("an axis below 0")
             return dict(header["facts"]), layout
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise ValueError(f"checkpoint {path} is no checkpoint of lsa_lab: delete it") from None
+        raise _stranger(path) from None
     raise provenance.another_schema(schema, f"checkpoint {path}")
+
+
+def _stranger(path: str | Path) -> ValueError:
+    return ValueError(f"checkpoint {path} is no checkpoint of lsa_lab: delete it")
 
 
 def digest(tree: Any) -> str:

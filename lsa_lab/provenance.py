@@ -85,12 +85,15 @@ def arithmetic() -> dict[str, str]:
 def _unusual() -> dict[str, str]:
     """Flags of XLA and values of jax.config that change bits and are not those of the house.
 
-    The number of host devices is none of them: it changes no bit.
+    The number of host devices is none of them, nor is a place to write to: they change no bit, and
+    a path may tell who somebody is.
     """
     import jax
 
     words = os.environ.get("XLA_FLAGS", "").split()
-    flags = sorted(word for word in words if "host_platform_device_count" not in word)
+    flags = sorted(
+        word for word in words if "host_platform_device_count" not in word and "/" not in word
+    )
     unusual = {"XLA_FLAGS": " ".join(flags) or "none"} if flags != sorted(HOUSE_FLAGS) else {}
     values = {name: jax.config.values.get(name, usual) for name, usual in _HOUSE_VALUES.items()}
     return unusual | {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lsa_lab import provenance
+from lsa_lab import plain_netcdf, provenance
 from lsa_lab.safe_files import rescued
 from lsa_lab.safe_files import write as write
 
@@ -147,14 +147,21 @@ def _decode(content: bytes, path: Path) -> "xr.Dataset":
             f"{path} is damaged, cut short or not written by lsa_lab.results.save: its checksum "
             f"does not match; restore the file or run the experiment again"
         )
-    with xr.open_dataset(
-        io.BytesIO(body), engine="h5netcdf", decode_times=False, decode_timedelta=False
-    ) as opened:
-        if (schema := opened.attrs.get("schema", 1)) != provenance.SCHEMA:
-            raise provenance.another_schema(schema, path)
-        dataset = _tidy(opened.load())
-    dataset = dataset.drop_encoding()
-    if dataset.attrs["contents_sha256"] != contents_sha256(dataset):
+    try:
+        plain_netcdf.check(body)
+        with xr.open_dataset(
+            io.BytesIO(body), engine="h5netcdf", decode_times=False, decode_timedelta=False
+        ) as opened:
+            schema = opened.attrs.get("schema", 1)
+            if schema == provenance.SCHEMA:
+                dataset = _tidy(opened.load()).drop_encoding()
+                plain(json.loads(dataset.attrs["config"]))
+                saved = dataset.attrs["contents_sha256"]
+    except Exception as error:  # whatever else a file with a right checksum may hold
+        raise ValueError(f"{path} is no result of lsa_lab: {error!r}; run it again") from None
+    if schema != provenance.SCHEMA:
+        raise provenance.another_schema(schema, path)
+    if saved != contents_sha256(dataset):
         raise ValueError(f"{path}: netCDF does not give the contents back as they were saved")
     return dataset
 

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ _BLOCKS = 60  # of a training: the median loss of each is kept
 # What zipfile and numpy raise where an archive is damaged: RuntimeError where it seems encrypted or
 # packed by a method that they do not have.
 _DAMAGED = (OSError, EOFError, ValueError, RuntimeError, struct.error, zipfile.BadZipFile)
+_DAMAGED += (MemoryError, TypeError, SyntaxError, RecursionError, tokenize.TokenError)
 _OF_HEADS = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o")
 
 

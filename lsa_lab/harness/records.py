@@ -30,7 +30,7 @@ def last_run(folder: Path) -> dict | None:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else "no JSON"
         raise RefusalError(f"{path} cannot be read ({why}){_ADVICE}") from None
     if isinstance(facts, dict) and (schema := facts.get("schema", 1)) != provenance.SCHEMA:

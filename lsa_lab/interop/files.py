@@ -59,7 +59,10 @@ def from_safetensors(path: str | Path) -> Saved:
     config = metadata.pop(_CONFIG, None)
     params = with_names({name: as_jax(name, leaf) for name, leaf in arrays.items()}, str(path))
     _check_shapes(params, path)
-    return Saved(params, None if config is None else _config(json.loads(config)), metadata)
+    try:
+        return Saved(params, None if config is None else _config(json.loads(config)), metadata)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} has no config of a transformer: {error!r}") from None
 
 
 def _check_shapes(params: Params, path: str | Path) -> None:

@@ -45,8 +45,9 @@ class Config:
 
     def __post_init__(self) -> None:
         for name in ("num_layers", "num_heads", "num_groups", "key_width", "width", "mlp_width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; the nearest valid value is 1")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} is {value!r}; the nearest valid value is 1")
         if self.num_heads % self.num_groups:
             raise ValueError(
                 f"num_groups is {self.num_groups}, which does not divide num_heads = "

@@ -163,7 +163,13 @@ def _shards(path: Path) -> list[Path]:
             f"{path} holds neither {whole.name} nor {index.name}; pickles (*.bin, *.pt) are never "
             "read: convert them where you trust them, by save_pretrained of transformers"
         )
-    shards = [path / name for name in sorted(set(_json(index)["weight_map"].values()))]
+    places = _json(index).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
+        raise ValueError(f"{index} has no weight_map from tensors to files: fetch it again")
+    shards = [path / name for name in sorted(set(places.values()))]
+    for shard in shards:
+        if shard.parent != path:
+            raise ValueError(f"{index} names {shard}, which is not in its folder")
     missing = [shard.name for shard in shards if not shard.is_file()]
     if missing:
         raise FileNotFoundError(
@@ -180,6 +186,9 @@ def _json(path: Path) -> dict[str, Any]:
             "loaded by its own path"
         )
     try:
-        return json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+        fields = json.loads(path.read_text("utf-8"))
+        if not isinstance(fields, dict):
+            raise ValueError(f"a {type(fields).__name__}")
+        return fields
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no JSON ({error}): fetch it again") from error

@@ -63,7 +63,9 @@ def params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> 
 
     Raises ValueError where a tensor is missing, has another shape, or is none of this family's.
     """
-    dtype = check_dtype(dtype)
+    dtype, count = check_dtype(dtype), len(tensors.shapes)
+    if config.num_layers > count:
+        raise ValueError(f"{tensors.source} has {count} tensors for {config.num_layers} layers")
     places = {leaf: _named(names, leaf, tensors) for leaf in shapes(config)}
     _check(tensors, names, places, config)
     leaves = {}

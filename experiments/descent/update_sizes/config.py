@@ -36,7 +36,9 @@ class Config:
         checks.kinds(self)
         checks.each_positive(self, "factors")
         if list(self.factors) != sorted({*self.factors, 0.5, 1.0, 2.0}):
-            raise ValueError(f"factors = {self.factors!r}: they grow, with 0.5, 1 and 2 among them")
+            raise ValueError(
+                f"factors = {self.factors!r}: choose ones that grow, with 0.5, 1 and 2 among them"
+            )
         checks.between(self, "rate", 0.0, 0.999)
         checks.between(self, "prompts", 2, None)
         checks.between(self, "grows", 0.0, None)

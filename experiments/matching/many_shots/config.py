@@ -51,7 +51,7 @@ class Config:
             raise ValueError(f"softmax_most = {self.softmax_most}: two of shots are at most this")
         checks.each_between(self, "noises", 0, None)
         if 0 not in self.noises or self.noise_std not in self.noises:
-            raise ValueError(f"noises = {self.noises!r}: 0 and noise_std are among them")
+            raise ValueError(f"noises = {self.noises!r}: choose 0 and noise_std among them")
         if not {*self.class_shots} <= {*kept} or len({*self.class_shots}) < 2:
             raise ValueError(f"class_shots = {self.class_shots!r}: two of {kept}")
         if [name for name, _ in self.models] != [*TRAINED]:
