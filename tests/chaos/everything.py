@@ -31,6 +31,7 @@ import kills
 import many
 import repeats
 import soak
+import whole_run
 import writers
 from lsa_lab import provenance
 from lsa_lab.cache import cache
@@ -124,6 +125,12 @@ def misspelt(options: argparse.Namespace, folder: Path) -> Iterator[str]:
             yield from (f"{count:5} {end}" for end, count in sorted(total.items()))
 
 
+def whole(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """Processes of one experiment, from the command line to its folder of results."""
+    met = whole_run.kills(options.whole, folder, options.seed)
+    yield from (f"{count:5} {what}" for what, count in sorted(met.items()))
+
+
 PARTS = {
     "killed": killed,
     "interrupted": interrupted,
@@ -133,7 +140,7 @@ PARTS = {
     "diverged": diverged,
     "repeated": repeated,
 }
-LONG = {"soaked": soaked, "many": in_thousands}  # only where they are asked for
+LONG = {"soaked": soaked, "many": in_thousands, "whole": whole}  # only where they are asked for
 
 
 def main(words: list[str]) -> int:
@@ -150,6 +157,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--healthy", type=int, default=200, help="trainings")
     parser.add_argument("--processes", type=int, default=10, help="that repeat a training")
     parser.add_argument("--cells", type=int, default=10_000, help="of a grid")
+    parser.add_argument("--whole", type=int, default=20, help="kills of a whole run")
     parser.add_argument("--minutes", type=float, default=60, help="of the soak")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(words)

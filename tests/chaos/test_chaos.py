@@ -11,6 +11,7 @@ import damage
 import disk
 import divergence
 import interruption
+import soak
 import writers
 from calls import watched
 from lsa_lab import provenance, safe_files
@@ -110,6 +111,15 @@ def test_a_divergence_that_is_named_wrongly_is_caught(tmp_path, monkeypatch):
     monkeypatch.setattr(divergence, "NEVER", divergence.STEPS - 1)
     with pytest.raises(interruption.Lost, match="a healthy training: diverged at step 59"):
         divergence.healthy(20)
+
+
+def test_memory_that_grows_is_seen():
+    """The control of the soak, which holds a process to it for an hour."""
+    flat = [(60.0 * minute, 400 + minute % 2, 450.0) for minute in range(40)]
+    assert "37 samples, 400.0 to 401.0 MB" in soak.growth(flat)
+    leaking = [(seconds, resident + seconds / 100, most) for seconds, resident, most in flat]
+    with pytest.raises(interruption.Lost, match=r"memory grows: .* \+36.\d\d MB an hour"):
+        soak.growth(leaking)
 
 
 @pytest.mark.slow
