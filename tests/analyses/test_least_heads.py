@@ -24,6 +24,11 @@ def test_more_heads_than_before_are_allowed():
     assert errors.max() < 1e-4
 
 
+def test_without_restarts_it_begins_at_the_layers_own_heads():
+    params = linear_attention.init(KEY, 1, 2, 2)
+    assert least_heads.refitted(KEY, params, 2, restarts=0, sweeps=1)[1].max() < 1e-10
+
+
 def test_several_models_need_a_vmap():
     params = jax.tree.map(lambda leaf: leaf[None], linear_attention.init(KEY, 1, 2, 2))
     with pytest.raises(AssertionError, match=r"\[L, H, e, e\]; use jax.vmap"):

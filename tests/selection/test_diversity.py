@@ -119,9 +119,12 @@ def test_as_many_seeds_as_different_points_are_all_of_them(monkeypatch):
 
 def test_lloyd_ends_after_its_rounds(monkeypatch):
     points, inertia = draw(m=60), []
-    for rounds in (1, 100):
+    for rounds in (0, 1, 100):
         monkeypatch.setattr(diversity, "_ROUNDS", rounds)
-        inertia.append(float(diversity.k_means(points, 5, jax.random.key(0))[2]))
+        centres, _, squares = diversity.k_means(points, 5, jax.random.key(0))
+        among = np.isclose(centres[:, None], points[None], atol=1e-12).all(2).any(1)
+        assert among.all() == (rounds == 0)  # seeds are points
+        inertia.append(float(squares))
     assert inertia == sorted(set(inertia), reverse=True)
 
 
