@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import jax
 import numpy as np
@@ -65,8 +66,12 @@ def signals(number: int, folder: Path, seed: int = 0) -> list[float]:
     """Seconds from SIGINT or SIGTERM, at any instant of a training, to the end of the process; Lost
     unless what was computed is kept, and the sweep goes on to the same bits. A process that has no
     training any more ends at once, and is not counted."""
-    rng, waited = random.Random(seed), []
-    sweep.STEPS = 1600  # in the processes that are forked from here: long enough to be met in it
+    with mock.patch.object(sweep, "STEPS", 1600):  # long enough to be met in it
+        return _signals(number, folder, random.Random(seed))
+
+
+def _signals(number: int, folder: Path, rng: random.Random) -> list[float]:
+    waited: list[float] = []
     _seconds(folder / "undisturbed")
     while len(waited) < number:
         which = (signal.SIGINT, signal.SIGTERM)[len(waited) % 2]

@@ -7,15 +7,16 @@ training and each cell of the grid is followed by a rest to the end of its beat.
 ``python tests/chaos/soak.py FOLDER BEATS SECONDS SEED`` is one process of it.
 """
 
-import contextlib
 import random
-import signal
+import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import jax
 import numpy as np
@@ -45,67 +46,76 @@ class Beat:
         self._last = time.monotonic()
 
 
-def resize(beats: int, seed: int = 0) -> None:
-    """Let the sweep have so many beats."""
-    sweep.CHUNK, sweep.SEED = STEPS, seed
-    sweep.STEPS = STEPS * (2 * beats // 3)
-    sweep.CELLS = tuple(("seed", number) for number in range(beats - 2 * beats // 3))
+def sized(beats: int, seed: int = 0) -> Any:
+    """A context in which the sweep has so many beats."""
+    cells = tuple(("seed", number) for number in range(beats - 2 * beats // 3))
+    size = {"CHUNK": STEPS, "SEED": seed, "STEPS": STEPS * (2 * beats // 3), "CELLS": cells}
+    return mock.patch.multiple(sweep, **size)
 
 
 def soak(minutes: float, folder: Path, seed: int = 0) -> Iterator[str]:
     """Lines that say what was counted; raise Lost if the two end with other bits, if memory grows,
     or if another seed gives the same bits."""
-    rng, beats = random.Random(seed), max(6, round(60 * minutes))
-    resize(beats)
+    beats = max(6, round(60 * minutes))
     calm, killed = folder / "calm", folder / "killed"
-    calm.mkdir(parents=True)
-    killed.mkdir()
-    samples: dict[str, list] = {phase: [] for phase in PHASES}
-    began, kills, met = time.monotonic(), 0, set()
-    running = {place: _process(place, beats, BEAT) for place in (calm, killed)}
-    due = {"kill": _soon(rng, minutes), "sample": 0.0}
-    cpu = _cpu_of_children()
-    try:
-        while running:
-            now = time.monotonic() - began
-            if now > 60 * (4 * minutes + 10):
-                raise Lost(f"after {now / 60:.0f} minutes {[p.name for p in running]} goes on")
-            if now >= due["kill"] and killed in running:
-                met.add(phase(killed))
-                running[killed].kill()
-                kills += running[killed].wait() == -signal.SIGKILL
-                running[killed] = _process(killed, beats, BEAT)
-                due["kill"] = now + _soon(rng, minutes)
-            if now >= due["sample"] and calm in running:
-                samples[phase(calm)].append((now, *_memory(running[calm].pid)))
-                due["sample"] += 60
-            for place in [place for place, ran in running.items() if ran.poll() is not None]:
-                if code := running.pop(place).returncode:
-                    raise Lost(f"the sweep in {place.name} ends with {code}")
-                if place == calm:
-                    lasted = now
-            time.sleep(0.2)
-    finally:
-        for ran in running.values():
-            ran.kill()
-            ran.wait()
-    total = time.monotonic() - began
-    yield (
-        f"{total / 60:5.1f} minutes, {(_cpu_of_children() - cpu) / total:.2f} of a core; "
-        f"{kills} kills, in {' and '.join(sorted(met))}"
-    )
-    if sweep.end(killed) != sweep.end(calm):
-        raise Lost(f"after {kills} kills a sweep ends with other bits")
-    digest, log, _ = sweep.end(calm)
-    if log[-1][0] != sweep.STEPS or log[-1][2] != 1:
-        raise Lost(f"the log of the training ends with {log[-1]}: it was no long one")
-    yield (
-        f"{sweep.STEPS} steps of 4 runs, {len(sweep.CELLS)} cells: {digest[:12]} of both; "
-        f"the one that nobody disturbs took {lasted / 60:.1f} minutes"
-    )
+    with sized(beats):
+        pair = Pair(calm, killed, beats, minutes)
+        cpu, began = _cpu_of_children(), time.monotonic()
+        pair.run(random.Random(seed))
+        seconds = time.monotonic() - began
+        yield (
+            f"{seconds / 60:.1f} minutes, {(_cpu_of_children() - cpu) / seconds:.2f} of a core; "
+            f"{sum(pair.kills.values())} kills, {dict(pair.kills)}"
+        )
+        digest, log, _ = ends = sweep.end(calm)
+        if sweep.end(killed) != ends:
+            raise Lost("a sweep that was killed ends with other bits")
+        if log[-1][0] != sweep.STEPS or log[-1][2] != 1:
+            raise Lost(f"the log of the training ends with {log[-1]}: it was no long one")
+        yield f"{sweep.STEPS} steps of 4 runs, {len(sweep.CELLS)} cells: {digest[:12]} of both"
     for name in PHASES:
-        yield f"memory in the {name}: {growth(samples[name])}"
+        yield f"memory in the {name}: {growth(pair.samples[name])}"
     yield _control(folder)
+
+
+class Pair:
+    """A sweep that nobody disturbs, whose memory is read, and one that is killed."""
+
+    def __init__(self, calm: Path, killed: Path, beats: int, minutes: float):
+        self.calm, self.killed, self._beats, self._minutes = calm, killed, beats, minutes
+        self.samples: dict[str, list] = {name: [] for name in PHASES}
+        self.kills: Counter = Counter()
+
+    def run(self, rng: random.Random) -> None:
+        running = {place: self._begun(place) for place in (self.calm, self.killed)}
+        began, kill, sample = time.monotonic(), _soon(rng, self._minutes), 0.0
+        try:
+            while running:
+                now = time.monotonic() - began
+                if now > 60 * (4 * self._minutes + 10):
+                    raise Lost(f"after {now / 60:.0f} minutes a sweep is not at its end")
+                if now >= kill and self.killed in running:
+                    self.kills[phase(self.killed)] += 1
+                    running[self.killed].kill()
+                    running[self.killed].wait()
+                    running[self.killed] = self._begun(self.killed)
+                    kill = now + _soon(rng, self._minutes)
+                if now >= sample and self.calm in running:
+                    taken = (now, *_memory(running[self.calm].pid))
+                    self.samples[phase(self.calm)].append(taken)
+                    sample += 60
+                for place in [place for place, ran in running.items() if ran.poll() is not None]:
+                    if code := running.pop(place).returncode:
+                        raise Lost(f"the sweep in {place.name} ends with {code}")
+                time.sleep(0.2)
+        finally:
+            for ran in running.values():
+                ran.kill()
+                ran.wait()
+
+    def _begun(self, place: Path) -> subprocess.Popen:
+        place.mkdir(parents=True, exist_ok=True)
+        return _process(place, self._beats, BEAT)
 
 
 def growth(samples: list[tuple[float, float, float]]) -> str:
@@ -130,14 +140,14 @@ def phase(place: Path) -> str:
 
 def _control(folder: Path) -> str:
     """Another seed has other bits, the same one has the same."""
-    resize(6)
     digests = []
     for number, seed in enumerate((0, 0, 1)):
         place = folder / f"control{number}"
         place.mkdir()
-        if code := _process(place, 6, 0.0, seed).wait():
-            raise Lost(f"a short sweep ends with {code}")
-        digests.append(sweep.end(place)[0])
+        with sized(6, seed):
+            if code := _process(place, 6, 0.0, seed).wait():
+                raise Lost(f"a short sweep ends with {code}")
+            digests.append(sweep.end(place)[0])
     if digests[0] != digests[1] or digests[0] == digests[2]:
         raise Lost(f"digests of seeds 0, 0 and 1: {digests}")
     return "control: another seed, another digest"
@@ -163,16 +173,12 @@ def _memory(pid: int) -> tuple[float, float]:  # MB
 
 def _cpu_of_children() -> float:
     """Processor seconds of the children that have ended."""
-    with contextlib.suppress(ImportError):
-        import resource
-
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-    return float("nan")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":
     process.configure()
-    resize(int(sys.argv[2]), int(sys.argv[4]))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    sweep.run(Path(sys.argv[1]), training._SAVE_EVERY, Beat(float(sys.argv[3])))
+    with sized(int(sys.argv[2]), int(sys.argv[4])):
+        sweep.run(Path(sys.argv[1]), training._SAVE_EVERY, Beat(float(sys.argv[3])))
