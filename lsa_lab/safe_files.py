@@ -143,6 +143,8 @@ def _locked(file: Path, path: Path, wait: bool) -> int | None:
     except ImportError:
         return None
     while True:
+        if file.is_symlink():  # it would be written to
+            file.unlink(missing_ok=True)
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

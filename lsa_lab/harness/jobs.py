@@ -62,7 +62,13 @@ def words_of(options: argparse.Namespace, jobs: Sequence["Job"]) -> list[str]:
 
 
 def _check_writable(job: "Job") -> None:
-    """Refuse a folder that could not take the result, before anything is computed for it."""
+    """Refuse a folder that could not take the result, before anything is computed for it; a link
+    in the place of one that we name would lead out of the folder that was asked for."""
+    for folder in (job.folder, *job.folder.parents):
+        if folder.is_symlink():
+            raise RefusalError(f"{folder} is a link: remove it, or name what it leads to by --out")
+        if folder.name == job.experiment.name:
+            break
     try:
         safe_files.check_writable(job.folder.parent)
     except OSError as error:

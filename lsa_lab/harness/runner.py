@@ -87,6 +87,8 @@ def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
     with measured.metered() as meter, spent.kept():
         dataset = _compute(job, progress)
         wall_time = spent.seconds
+        if staging.is_symlink():
+            staging.unlink()
         shutil.rmtree(staging, ignore_errors=True)
         results.save(dataset, staging / "result.nc", config=job.config, wall_time=wall_time)
         claims = _judge_and_draw(job)
