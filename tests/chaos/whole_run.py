@@ -19,6 +19,7 @@ from lsa_lab import results
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ("run", "covariate_shift", "--tier", "smoke", "--config.steps", "2000")
 ENDED = "runs that ended with the same bits"
+_RESULT = "a result is there"
 _OWN = ("wall_time", "start", "memory")  # of a run, and not of what it found
 _LONGEST = 900.0  # seconds of one run
 
@@ -35,7 +36,8 @@ def kills(number: int, folder: Path, seed: int = 0) -> Counter:
         seconds = time.monotonic() - began
     expected = end(calm)
     while met.total() - met[ENDED] < number or killed.exists():
-        is_last = met.total() - met[ENDED] >= number
+        # From its result on a run only draws and judges: it is let to its end.
+        is_last = met.total() - met[ENDED] >= number or _where(killed) == _RESULT
         if _run(killed, _LONGEST if is_last else rng.uniform(0, seconds)):
             met[_where(killed)] += 1
             continue
@@ -94,7 +96,7 @@ def _where(place: Path) -> str:
     names = [path.name for path in place.rglob("*") if path.is_file()]
     if any(name.endswith(".tmp") for name in names):
         return "a file half written"
-    for name, words in (("result.nc", "a result is there"), (".ckpt", "in a training")):
+    for name, words in (("result.nc", _RESULT), (".ckpt", "in a training")):
         if any(known.endswith(name) and not known.startswith(".") for known in names):
             return words
     return "before the first save" if names else "before the first file"
