@@ -67,4 +67,7 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(runs=24, seed=11),
+    # 20 000 steps a layer on batches of 4 096: the effort, though not the optimiser, of the public
+    # experiments on this question (docs/theory, "Public experiments").
+    "gpu": Config(steps_per_layer=20_000, batch=4096, runs=16),
 }

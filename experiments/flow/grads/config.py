@@ -103,4 +103,5 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(runs=40, seed=11),
+    "gpu": Config(runs=32, validation=16, queries=2000, few=200),
 }

@@ -90,5 +90,6 @@ def _ratios(logs):  # [K, C, R, B, L, n] -> {name: [K, C, R, B, L]}
 
 
 def _medians(values):  # [K, C, R, B, ...] -> [K, C, R, ...]
-    """The median over the prompts that are finite."""
-    return np.nanmedian(np.where(np.isfinite(values), values, np.nan), axis=3)
+    """The median over the prompts that are finite; in single precision, for the file's size."""
+    finite = np.where(np.isfinite(values), values, np.nan)
+    return np.nanmedian(finite, axis=3).astype(np.float32)

@@ -85,4 +85,16 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(runs=56, seed=11),
+    "gpu": Config(
+        depth=6,
+        linear_steps=20_000,
+        linear_batch=256,
+        softmax_steps=50_000,
+        softmax_batch=256,
+        learning_rate=0.003,
+        counts=(2, 4, 8, 16, 32, 64, 128),
+        correlations=(0.0, 0.3, 0.5, 0.7, 0.9, 0.99),
+        runs=16,
+        prompts=1024,
+    ),
 }

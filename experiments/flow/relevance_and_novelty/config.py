@@ -52,4 +52,5 @@ TIERS = {
     "smoke": Config(named("smoke", NAMES[:2]), prompts=200, runs=2, classes=2),
     "laptop": Config(named("laptop", NAMES)),
     "paper": Config(named("paper", NAMES), runs=36, seed=10),
+    "gpu": Config(named("laptop", NAMES), prompts=100_000, classes=6),
 }

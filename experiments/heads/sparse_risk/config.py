@@ -115,4 +115,17 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(runs=80, seed=11),
+    "gpu": Config(
+        lengths=(4, 6, 10, 12, 20, 24, 28, 40, 56, 80, 160, 320),
+        noise_vars=(0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0),
+        sparsities=(1, 2, 3, 4, 6, 8, 12, 14, 16),
+        supports=20_000,
+        long_lengths=(20, 40, 80, 160, 320, 640, 1280, 2560),
+        wide_lengths=(64, 128, 256, 512, 1024, 2048, 4096),
+        steps=2000,
+        prompts=128,
+        wide_prompts=16,
+        tuning=2048,
+        wide_tuning=512,
+    ),
 }

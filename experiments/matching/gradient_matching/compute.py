@@ -76,7 +76,8 @@ def by_rule(config, squares, validated, gap):  # -> error, objective [R, rule]
 
 def ablations(config, judged, linear, prefixes):
     """Errors and objectives with fewer checkpoints, other prefixes, fewer swaps, and no choice."""
-    squares, _, gap = judged(jax.vmap(partial(rules.ablate, config))(linear, prefixes))
+    of_run = lambda row: rules.ablate(config, *row)  # noqa: E731
+    squares, _, gap = judged(jax.lax.map(of_run, (linear, prefixes), batch_size=16))
     ends = np.cumsum([len(config.used), len(config.prefix_lengths)])
     by_used, by_length, by_swaps = np.split(squares.mean(2), ends, axis=1)
     everyone = judged(np.tile(np.arange(config.m), (config.runs, 1, 1)))[0]

@@ -104,6 +104,17 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(runs=144, seed=11),
+    "gpu": Config(
+        d=16,
+        m=1024,
+        sizes=(4, 8, 16, 32, 64, 128, 256, 512),
+        ablation_size=64,
+        saves=20,
+        used=(1, 2, 4, 8, 12, 16, 17, 18, 20),
+        small_pools=(10, 12, 14, 16, 18),
+        queries=512,
+        runs=64,
+    ),
 }
 
 

@@ -90,6 +90,20 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(runs=64, trained=32, seed=11),
+    "gpu": Config(
+        d=8,
+        m=256,
+        n=64,
+        most=14,
+        softmax_depth=4,
+        heads=4,
+        softmax_steps=20_000,
+        softmax_batch=256,
+        learning_rate=0.003,
+        queries=256,
+        runs=64,
+        trained=8,
+    ),
 }
 
 

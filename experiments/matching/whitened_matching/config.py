@@ -74,6 +74,7 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(runs=144, seed=12),
+    "gpu": Config(m=8192, n=192, dims=(2, 4, 8, 12, 16, 20), queries=512, runs=48),
 }
 
 
