@@ -77,7 +77,8 @@ def run(session: WorkDB, sample: list[WorkItem], options: argparse.Namespace) ->
 
 def controlled(results: Iterable[WorkResult]) -> int:
     """Run the tests that failed without any mutant: a test that fails anyway kills none."""
-    names = {r.output.split()[1] for r in results if r.output.startswith("FAILED")}
+    failed = [r.output for r in results if r.output.startswith("FAILED ")]
+    names = {words.removeprefix("FAILED ").partition(" - ")[0] for words in failed}
     return pytest.main([*trials.WORDS, "-W", trials.IMPORTED, *sorted(names)])
 
 
