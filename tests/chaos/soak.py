@@ -7,6 +7,7 @@ training and each cell of the grid is followed by a rest to the end of its beat.
 ``python tests/chaos/soak.py FOLDER BEATS SECONDS SEED`` is one process of it.
 """
 
+import itertools
 import random
 import resource
 import subprocess
@@ -120,16 +121,23 @@ class Pair:
 
 def growth(samples: list[tuple[float, float, float]]) -> str:
     """What (seconds, MB resident, MB at the most) say of a phase between its first two minutes, in
-    which programs are compiled, and its last, in which it is saved; Lost if memory grows in it."""
-    seconds, resident, most = np.array(samples[2:-1]).reshape(-1, 3).T
-    if len(seconds) < 3:
+    which programs are compiled, and its last; Lost if memory or its peak grows in it.
+
+    The slope is the median of those of all pairs: some samples fall into a save, which has all
+    arrays twice.
+    """
+    rows = np.array(samples[2:-1]).reshape(-1, 3)
+    if len(rows) < 3:
         return f"only {len(samples)} samples"
-    slope = np.polyfit(seconds, resident, 1)[0]
+    seconds, resident, most = rows.T
+    pairs = itertools.combinations(zip(seconds, resident, strict=True), 2)
+    slope = np.median([(last - first) / (end - begin) for (begin, first), (end, last) in pairs])
     words = (
-        f"{len(seconds)} samples, {resident.min():.1f} to {resident.max():.1f} MB, "
+        f"{len(rows)} samples, {resident.min():.1f} to {resident.max():.1f} MB, in the middle "
         f"{3600 * slope:+.2f} MB an hour; its peak {most[0]:.1f} to {most[-1]:.1f} MB"
     )
-    if slope * (seconds[-1] - seconds[0]) > MOST_GROWTH * resident.mean():
+    grown = max(slope * (seconds[-1] - seconds[0]), most[-1] - most[0])
+    if grown > MOST_GROWTH * np.median(resident):
         raise Lost(f"memory grows: {words}")
     return words
 

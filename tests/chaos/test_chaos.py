@@ -115,11 +115,14 @@ def test_a_divergence_that_is_named_wrongly_is_caught(tmp_path, monkeypatch):
 
 def test_memory_that_grows_is_seen():
     """The control of the soak, which holds a process to it for an hour."""
-    flat = [(60.0 * minute, 400 + minute % 2, 450.0) for minute in range(40)]
-    assert "37 samples, 400.0 to 401.0 MB" in soak.growth(flat)
+    flat = [(60.0 * minute, 400.0 + 60 * (minute % 9 == 7), 470.0) for minute in range(40)]
+    assert "37 samples, 400.0 to 460.0 MB, in the middle +0.00 MB an hour" in soak.growth(flat)
     leaking = [(seconds, resident + seconds / 100, most) for seconds, resident, most in flat]
-    with pytest.raises(interruption.Lost, match=r"memory grows: .* \+36.\d\d MB an hour"):
+    with pytest.raises(interruption.Lost, match=r"memory grows: .* \+36.00 MB an hour"):
         soak.growth(leaking)
+    higher = [(seconds, resident, most + seconds / 100) for seconds, resident, most in flat]
+    with pytest.raises(interruption.Lost, match=r"memory grows: .* \+0.00 MB an hour"):
+        soak.growth(higher)
 
 
 @pytest.mark.slow
