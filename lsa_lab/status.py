@@ -50,24 +50,31 @@ class Status:
 
 
 class DivergedError(ArithmeticError):
-    """A training no run of which is left."""
+    """A training of which no run is left, or not all that are needed."""
 
 
 def refuse_divergence(
-    status: Status | Sequence[Status], label: str, checkpoint: str | Path | None = None
+    status: Status | Sequence[Status],
+    label: str,
+    checkpoint: str | Path | None = None,
+    *,
+    needs_all: bool = False,
 ) -> None:
-    """Raise DivergedError if every run of a training diverged: there is nothing to look at.
+    """Raise DivergedError if every run of a training diverged: there is nothing to look at; with
+    ``needs_all`` if any did.
 
     The message has the causes, and says where ``checkpoint`` keeps the last finite params.
     """
     ends = (status,) if isinstance(status, Status) else tuple(status)
-    if not ends or any(end.kind != "diverged" for end in ends):
+    diverged = [(i, end) for i, end in enumerate(ends) if end.kind == "diverged"]
+    if not diverged or (len(diverged) < len(ends) and not needs_all):
         return
-    which = f"the first of its {len(ends)} runs" if len(ends) > 1 else "its run"
+    i, end = diverged[0]
+    which = f"run {i} of its {len(ends)}" if len(ends) > 1 else "its run"
+    fate = "has no run left" if len(diverged) == len(ends) else "needs all its runs"
     kept = f"; the last finite params are kept in {checkpoint}" if checkpoint else ""
     raise DivergedError(
-        f"{label} has no run left: {which} {ends[0]}. Likely causes, and what to try: "
-        f"{ends[0].advice}{kept}"
+        f"{label} {fate}: {which} {end}. Likely causes, and what to try: {end.advice}{kept}"
     )
 
 

@@ -27,7 +27,7 @@ from lsa_lab.harness import process
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
-from lsa_lab.status import Status, status_of
+from lsa_lab.status import DivergedError, Status, refuse_divergence, status_of
 from lsa_lab.tasks import linear
 from lsa_lab.tasks.curricula import staircase
 from lsa_lab.training import Files, Training, fit
@@ -313,6 +313,16 @@ def test_training_stops_when_every_run_has_diverged(tmp_path):
     assert [status.kind for status in run.status] == ["diverged"] * 2
     (line,) = map(json.loads, log.read_text().splitlines())
     assert (line["step"], line["loss"], line["diverged"]) == (50, None, 2)
+
+
+def test_a_training_that_needs_all_its_runs_is_refused_by_the_run_that_diverged():
+    ends = (Status("finished", 90), Status("diverged", 7, "w"))
+    refuse_divergence(ends, "the proxy")
+    refuse_divergence(ends[:1], "the proxy", needs_all=True)
+    with pytest.raises(DivergedError, match=r"proxy needs all its runs: run 1 of its 2 diverged"):
+        refuse_divergence(ends, "the proxy", needs_all=True)
+    with pytest.raises(DivergedError, match="no run left: run 0 of its 2 diverged"):
+        refuse_divergence(ends[1:] * 2, "the proxy")
 
 
 def two_leaves(params, _):

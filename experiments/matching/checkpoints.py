@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from lsa_lab.selection import prefix
+from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
 
@@ -39,4 +40,5 @@ def linear_checkpoints(pool, recipe, keys, label, progress=None):  # -> [R, C, d
         chunk=recipe.chunk(m),
         progress=progress,
     )
+    refuse_divergence(run.status, training.label, needs_all=True)
     return jnp.asarray(run.history["watch"][:, :-1])

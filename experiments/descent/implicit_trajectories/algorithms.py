@@ -8,6 +8,7 @@ import optax
 
 from lsa_lab import estimators
 from lsa_lab.analyses import alignment
+from lsa_lab.status import refuse_divergence
 from lsa_lab.training import Training, fit
 
 PATHS = {  # (prompt, parameters) -> [L+1, d]; the names are those of ALGORITHMS
@@ -54,13 +55,15 @@ def tune(config, answers, key, progress):
         steps=config.fitting_steps,
         label="implicit_trajectories: algorithms",
     )
-    return fit(
+    run = fit(
         training,
         jax.tree.map(lambda leaf: jnp.repeat(leaf[None], len(answers[1]), axis=0), start),
         jax.random.split(key, len(answers[1])),
         per_run=answers,
         progress=progress,
-    ).params
+    )
+    refuse_divergence(run.status, training.label, needs_all=True)
+    return run.params
 
 
 def compare(parameters, answers):

@@ -11,6 +11,7 @@ from lsa_lab.lm import prefix
 from lsa_lab.lm.prefix import Example
 from lsa_lab.selection import diversity, gradient_matching, rivals
 from lsa_lab.selection.prefix import Recipe, example_gradients, mean_loss
+from lsa_lab.status import refuse_divergence
 from lsa_lab.training import Training, fit
 
 _TOGETHER = 8  # examples differentiated at a time
@@ -50,6 +51,7 @@ def gradients(
         watch=lambda rows: rows,
         chunk=recipe.chunk(m),
     )
+    refuse_divergence(run.status, "lm_gradient_matching: prefix")
     checkpoints = jnp.asarray(run.history["watch"][0])
     rows = _gradients(model.params, checkpoints, examples, label_ids, config=model.config)
     return np.asarray(rows, float), run.history["loss"][0]

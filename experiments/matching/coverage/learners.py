@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from experiments.matching.coverage.config import CLASSES, KINDS
 from lsa_lab.selection import prefix, rivals
+from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
 
@@ -69,6 +70,7 @@ def checkpoints(config, x, targets, classes, keys, progress):  # -> [2·K·R, C,
         chunk=recipe.chunk(config.m),
         progress=progress,
     )
+    refuse_divergence(run.status, training.label, needs_all=True)
     return jnp.asarray(run.history["watch"][:, :-1])
 
 

@@ -12,6 +12,7 @@ from experiments.matching import checkpoints
 from experiments.matching.gradient_matching.config import LENGTH
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix, rivals
+from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
 
@@ -88,6 +89,7 @@ def prefix_checkpoints(pool, lengths, recipe, key, label, progress=None):  # -> 
         chunk=recipe.chunk(m),
         progress=progress,
     )
+    refuse_divergence(run.status, training.label, needs_all=True)
     watched = jnp.asarray(run.history["watch"][:, :-1])
     return watched.reshape(runs, count, *watched.shape[1:])
 

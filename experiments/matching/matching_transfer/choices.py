@@ -11,6 +11,7 @@ from experiments.matching.matching_transfer.targets import descent, one_layer
 from lsa_lab import estimators, prompts
 from lsa_lab.models import linear_attention
 from lsa_lab.selection import gradient_matching, prefix, rivals
+from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
 
@@ -43,6 +44,7 @@ def prefixes(config, params, pool, key, label, progress):  # -> [G, C, k, e]
         chunk=config.prefix_steps // config.checkpoints,
         progress=progress,
     )
+    refuse_divergence(run.status, training.label, needs_all=True)
     return run.history["watch"][:, :-1]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from experiments.matching import checkpoints as matching
 from experiments.matching.several_classes.config import RULES, Config, shares
 from lsa_lab.selection import gradient_matching, prefix, rivals
+from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
 
@@ -52,6 +53,7 @@ def checkpoints(config, classes, x, labels, keys, progress):  # -> [2 R, C, K, d
         chunk=recipe.chunk(config.m),
         progress=progress,
     )
+    refuse_divergence(run.status, training.label, needs_all=True)
     return jnp.asarray(run.history["watch"][:, :-1])
 
 

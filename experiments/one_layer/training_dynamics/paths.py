@@ -10,6 +10,7 @@ import optax
 
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
+from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.theory import training_dynamics
 from lsa_lab.theory.training_dynamics import Weights
@@ -94,6 +95,7 @@ def stochastic_paths(config, case, stride, key, files, progress):  # -> a [R, po
         chunk=stride,
         progress=progress,
     )
+    refuse_divergence(run.status, training.label, needs_all=True)
     return run.history["watch"]
 
 
