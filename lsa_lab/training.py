@@ -19,9 +19,12 @@ other runs, on ``chunk``, on the number of devices, or on where it was interrupt
 
 import time
 from collections.abc import Callable
+from concurrent import futures
+from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _SAVE_EVERY = 5.0  # seconds between two checkpoints, at least
+_PATIENCE = 2.0  # seconds that whoever asks to stop waits for the end of a chunk
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,8 @@ def fit(
     to one of them. With ``shards`` S, a step's loss and gradient are the means over S batches,
     which the devices share; their keys are fold_in(fold_in(data_key, t), s). ``watch`` (params) ->
     arrays is kept of each chunk; the chunks are equal if ``chunk`` divides the steps. A run that
-    diverges keeps its last finite params. Ctrl-C waits for the end of a chunk. Several processes
-    (``hosts``) share the runs, and all of them return the same.
+    diverges keeps its last finite params. Ctrl-C waits for the end of a chunk, or for two seconds.
+    Several processes (``hosts``) share the runs, and all of them return the same.
     """
     numbers = {"steps": training.steps, "chunk": chunk, "width": width, "shards": shards}
     for argument, value in numbers.items():
@@ -166,8 +170,11 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable | No
         ahead = groups.advance(chunk, step, alive)
         began = time.monotonic()
         while step < steps and alive.any() and not interrupt.is_set():
-            chunk, first, step = ahead, step, min(step + plan.chunk, steps)
-            ahead = groups.advance(chunk, step, alive) if step < steps else []
+            first, end = step, min(step + plan.chunk, steps)
+            after = groups.advance(ahead, end, alive) if end < steps else []
+            if not _ends(ahead, interrupt):
+                break  # what is saved stands at the end of the chunk before
+            chunk, step, ahead = ahead, end, after
             for members, group in zip(groups.members, chunk, strict=True):
                 state, record = group.result()
                 alive[members] = np.asarray(state.finite).all(-1)
@@ -185,6 +192,18 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable | No
         if save is not None:
             save(snapshot)
     return snapshot
+
+
+def _ends(chunk: list[Future], interrupt: Event) -> bool:
+    """Whether a chunk comes to its end before a request to stop has waited for it for too long."""
+    began = None
+    for group in chunk:
+        while not futures.wait([group], timeout=0.2).done:
+            if interrupt.is_set():
+                began = time.monotonic() if began is None else began
+                if time.monotonic() - began > _PATIENCE:
+                    return False
+    return True
 
 
 def _keep(history: Any, watched: Any, index: int) -> None:

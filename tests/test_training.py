@@ -474,6 +474,31 @@ def test_a_request_to_end_waits_for_the_chunk_and_saves(tmp_path, number):
     assert bits(descend(checkpoint=checkpoint, chunk=10)) == bits(descend())
 
 
+def test_a_request_to_stop_waits_for_a_slow_chunk_no_longer_than_it_has_patience(
+    tmp_path, monkeypatch
+):
+    """The steps of that chunk are lost, and taken again to the same bits."""
+    released, advance = threading.Event(), groups.RunGroups.advance
+
+    def slow(self, before, first, alive):
+        if first != 20:
+            return advance(self, before, first, alive)
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return [self._pool.submit(released.wait, 20)]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(training, "_PATIENCE", 0.1)
+        patched.setattr(groups.RunGroups, "advance", slow)
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            descend(chunk=10, checkpoint=tmp_path / "fit.ckpt")
+        assert time.monotonic() - began < 15
+        released.set()
+    _, saved = checkpoints.unpacked((tmp_path / "fit.ckpt").read_bytes(), tmp_path)
+    assert saved[".step"] == 20
+    assert bits(descend(chunk=10, checkpoint=tmp_path / "fit.ckpt")) == bits(descend())
+
+
 def test_fit_runs_in_a_thread():
     handler, runs = signal.getsignal(signal.SIGINT), []
     thread = threading.Thread(target=lambda: runs.append(descend()))

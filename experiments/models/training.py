@@ -28,7 +28,7 @@ from experiments.models.named import MODELS
 from experiments.models.runs import collect, write
 from experiments.models.specs import Spec, Training
 from experiments.models.tasks import training_batch
-from lsa_lab import provenance, results
+from lsa_lab import provenance, results, safe_files
 from lsa_lab.harness import process
 from lsa_lab.harness.checks import nearest
 from lsa_lab.training import Files, Run, fit
@@ -116,7 +116,7 @@ def cached(spec: Spec, log: Path | None = None) -> Files:
     identity = " ".join(json.dumps(x, sort_keys=True) for x in (results.plain(spec), rests_on))
     name = hashlib.sha256(identity.encode()).hexdigest()[:16]
     checkpoint = process.cache() / "trained" / f"{name}.ckpt"
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    safe_files.make(checkpoint.parent)
     return Files(checkpoint, log, identity)
 
 

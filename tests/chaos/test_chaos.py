@@ -14,6 +14,7 @@ import interruption
 import soak
 import writers
 from calls import watched
+from experiments.models import training
 from lsa_lab import provenance, safe_files
 
 BY_NAME = {program.name: program for program in writers.PROGRAMS + writers.CONTROLS}
@@ -88,6 +89,15 @@ def test_what_is_removed_and_what_is_made_is_synced(tmp_path):
     names = [f"{call.kind} {os.path.relpath(call.path, tmp_path)}" for call in log.calls]
     made = ["mkdir a", "mkdir a/b", "fsync folder .", "fsync folder a"]
     assert names == ["unlink file", "fsync folder .", *made]
+
+
+def test_the_folder_of_trained_models_outlasts_a_power_cut(tmp_path, monkeypatch):
+    monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
+    log = disk.Log(tmp_path, disk.tree(tmp_path))
+    with watched(tmp_path, log.see):
+        training.cached(writers.SPEC)
+    names = [f"{call.kind} {os.path.relpath(call.path, tmp_path)}" for call in log.calls]
+    assert names[-2:] == ["fsync folder .", "fsync folder cache"]
 
 
 @pytest.mark.parametrize("kind", damage.KINDS, ids=lambda kind: kind.name)
