@@ -25,6 +25,7 @@ KEYS = jax.random.split(KEY, 2)
 PROMPT = Prompt(jnp.ones((3, 2)), A[3,], A[2,], A[()])
 COLUMN = PROMPT.replace(y=A[3, 1])
 BATCH = jax.tree.map(lambda leaf: jnp.stack([leaf] * 4), PROMPT)
+WIDE = BATCH.replace(y=BATCH.y[..., None])
 TOKENS = jnp.ones((4, 3))
 NARROW, STACKED = TOKENS[:, :2], TOKENS[None]
 WEIGHTS = linear_attention.init(KEY, 2, 2, 2)
@@ -54,6 +55,9 @@ REFUSED = [
     ("y", "(3)", "(3, 1)", lambda: prompts.second_moment(COLUMN)),
     ("y", "(3)", "(3, 1)", lambda: prompts.interleaved_tokens(COLUMN)),
     ("y", "(3)", "(3, 1)", lambda: prompts.normalised(COLUMN)),
+    ("x", "[B, n, d]", "(3, 2)", lambda: prompts.second_moments(PROMPT)),
+    ("y", "(4, 3)", "(4, 3, 1)", lambda: prompts.second_moments(WIDE)),
+    ("y", "(4, 3)", "(4, 3, 1)", lambda: moments.predictions(WEIGHTS, WIDE)),
     ("y", "(3)", "(3, 1)", lambda: estimators.ols(COLUMN)),
     ("y", "(3)", "(3, 1)", lambda: estimators.ridge(COLUMN, 0.1)),
     ("penalty", "one number", "(2,)", lambda: estimators.ridge(PROMPT, A[2,])),
