@@ -18,7 +18,7 @@ SWEPT = "sweep, rivals and statistic chosen after a look at one place of it"
 ADDED = "added, after a look at one place of the sweep"
 LAYER = "which layer's flow A1 takes is not public"
 LATER = "added after a look at these runs, with Eq. 2 alone"
-FRESH = "{runs} fresh runs, 8 before"
+FRESH = "{runs} fresh runs, {earlier} before"
 OVERLAP = "the runs were judged as independent"
 HALVES = (
     "the runs are random halves of one table and overlap: the mean has the variance s²(1/R + 1), "
@@ -28,7 +28,9 @@ HALVES = (
 
 def statements(config) -> tuple[Statement, ...]:
     rows = (*_in_the_sweep(config), *_elsewhere(config), *_about_layers(config))
-    return tuple(replace(row, redrawn=row.redrawn.format(runs=config.runs)) for row in rows)
+    earlier = "40, and 8" if config.runs > 40 else "8"
+    fresh = {"runs": config.runs, "earlier": earlier}
+    return tuple(replace(row, redrawn=row.redrawn.format(**fresh)) for row in rows)
 
 
 def _in_the_sweep(config):

@@ -156,7 +156,8 @@ def whitened(config) -> list[Statement]:
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = f"{config.runs} fresh runs, 16 before"
+    before = "144, and 16" if config.runs > 144 else "16"
+    fresh = f"{config.runs} fresh runs, {before} before"
     median = partial(Statement, statistic="median", redrawn=fresh)
     paper, size, most = "A3 (2506.04579)", config.ablation_size, max(config.sizes)
     of_random = "the error over that of the median random subset"
