@@ -40,8 +40,9 @@ help:
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
 	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.13"
 
+# A file stays with a process: what its tests share is compiled once.
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-fast: .venv/installed
 	$(BIN)/ruff check --quiet .

@@ -84,14 +84,14 @@ def test_an_error_ends_all_and_says_how_to_go_on(three, toy, capsys, line, what)
         assert "first: RuntimeError: broken" in told.out.splitlines()
 
 
-@pytest.mark.parametrize("together", [["--together", "2"], []])
-def test_when_the_hours_are_over_it_says_what_is_left(three, toy, capsys, together):
+@pytest.mark.parametrize(("hours", "together"), [("0.003", ["--together", "2"]), ("0.0005", [])])
+def test_when_the_hours_are_over_it_says_what_is_left(three, toy, capsys, hours, together):
     for name in ("theme.first", "theme.second"):
         changed("compute", name, WAITING)
-    words = ["run", "all", "--hours", "0.003", *together]
+    words = ["run", "all", "--hours", hours, *together]
     assert three(*words) == 130
     told = capsys.readouterr().err
-    assert told.startswith("\n0.003 hours are over; first ")
+    assert told.startswith(f"\n{hours} hours are over; first ")
     assert "not begun: second, third" in told or ("second " in told and "not begun: third" in told)
     go_on = f"lsa-lab run first second third --tier laptop {' '.join([*together, *words[2:4]])}"
     assert f"to go on from the last checkpoint: {go_on} --package two_lab" in told
