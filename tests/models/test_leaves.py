@@ -177,6 +177,7 @@ def test_nnx_states_dataclasses_and_variables_are_trees_too():
         (BY_NAME, "mlp/kernel:pk", "'pk' are no axes"),
         (BY_NAME, "mlp/kernel:Lpq", "'Lpq' are no axes"),
         (BY_NAME, "mlp/kernel:(4k)D", "4 heads do not divide the axis of 6"),
+        (BY_NAME, "mlp/kernel:(0k)D", "0 heads do not divide the axis of 6"),
         ({"l_0": jnp.ones((2, 3)), "l_1": jnp.ones((3, 2))}, "l_*", r"\(2, 3\) and \(3, 2\)"),
         ({"w_q": jnp.ones((2, 2))}, "w_q", r"in this library it is \[L, H, k, D\].*'w_q:pq'"),
     ],

@@ -117,6 +117,13 @@ def test_as_many_seeds_as_different_points_are_all_of_them(monkeypatch):
     assert (starts(draw(m=20), keys) > 1).all()  # Control: more points than seeds
 
 
+def test_a_cluster_without_points_stays_where_it_began():
+    points = jnp.asarray([[0.0], [0.0], [4.0]])
+    centres, _, inertia = diversity.k_means(points, 3, jax.random.key(0))
+    assert sorted(set(np.round(centres[:, 0], 12).tolist())) == [0, 4]
+    assert inertia < 1e-20
+
+
 def test_lloyd_ends_after_its_rounds(monkeypatch):
     points, inertia = draw(m=60), []
     for rounds in (0, 1, 100):
