@@ -26,3 +26,11 @@ def test_no_quadratic_statistic_spreads_further_in_any_units():
     tried = np.einsum("ni,bij,nj->bn", z, matrices, z).std(1)
     assert tried.max() <= spread * (1 + 1e-12)
     assert tried.max() > 0.9 * spread
+
+
+def test_steps_too_long_for_the_steepest_direction_have_no_bound():
+    x = jnp.array(list(itertools.product((-2.0, 2.0), (-1.0, 1.0))))  # H has eigenvalues 4 and 1
+    y = x @ jnp.array([1.0, -1.0])
+    for size, bounded in ((0.25, True), (0.26, False)):
+        gap = matching.descent_gap(x, y, jnp.full(2, size), jnp.array(0.0))
+        assert bool(jnp.isfinite(gap).all()) == bounded
