@@ -1,0 +1,208 @@
+"""What `gradient_matching` chooses, learns and draws, beside loops over tiny pools."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+
+from experiments.matching.gradient_matching import compute, learners, panels, rules
+from experiments.matching.gradient_matching.config import Config
+from lsa_lab.tasks.pools import Pool
+
+TINY = Config(
+    d=2,
+    m=8,
+    sizes=(4,),
+    ablation_size=4,
+    depth=2,
+    step=0.3,
+    saves=2,
+    used=(1, 2),
+    budgets=(0, 1000),
+    small_pools=(6,),
+    small_size=3,
+    random_draws=3,
+    tries=2,
+    validation=2,
+    queries=2,
+    runs=2,
+)
+BALANCED = ([0, 1, 2, 3], [4, 5, 6, 7], [0, 2, 4, 6])  # where each kind of gradients cancels
+
+
+@pytest.fixture(scope="module")
+def pool():
+    rng = np.random.default_rng(0)
+    return Pool(x=jnp.asarray(rng.normal(size=(8, 2))), y=jnp.asarray(rng.normal(size=8)))
+
+
+def cancelling():  # [3, 8, 4]
+    gradients = np.zeros((3, 8, 4))
+    for kind, balanced in enumerate(BALANCED):
+        gradients[kind, np.setdiff1d(np.arange(8), balanced), 0] = [1, 10, -100, 89]
+    return gradients
+
+
+def test_subsets_are_ranked_by_leverage_and_by_the_cosine_to_each_query(pool):
+    queries = np.array([[1.0, -0.5], [-2.0, 0.1]])
+    ranked = rules.rank_all(TINY, pool, jnp.asarray(queries), jax.random.key(0))
+    assert ranked.shape == (1 + 2 + 3 + 2, 8)
+    x, rows = np.asarray(pool.x), np.column_stack([pool.x, pool.y])
+    hat = np.diag(rows @ np.linalg.inv(rows.T @ rows) @ rows.T)
+    np.testing.assert_array_equal(ranked[0], sorted(range(8), key=lambda i: -hat[i]))
+    for order, query in zip(ranked[-2:], queries, strict=True):
+        cosine = [x[i] @ query / np.linalg.norm(x[i]) for i in range(8)]
+        np.testing.assert_array_equal(order, sorted(range(8), key=lambda i: -cosine[i]))
+
+
+def test_every_rule_chooses_by_its_own_gradients_and_strata(pool):
+    runs = jax.tree.map(lambda leaf: leaf[None], pool)
+    ranked = np.array([[np.roll(np.arange(8), i) for i in range(8)]])
+    arrays = (
+        jnp.asarray(cancelling()[None]),
+        jnp.asarray(ranked),
+        jax.random.split(jax.random.key(1), 1),
+    )
+    chosen = np.asarray(rules.choose(TINY, 4, runs, *arrays)[0])
+    assert chosen.shape == (6 + 4 + 7, 4)
+    for row, balanced in zip((0, 1, 2, 3, 4), (*BALANCED, BALANCED[0], BALANCED[0]), strict=True):
+        assert sorted(chosen[row]) == balanced
+    assert sorted(chosen[5]) == [0, 1, 2, 6]  # -100, and what takes nothing from it
+    np.testing.assert_array_equal(chosen[8], [0, 1, 2, 3])
+    np.testing.assert_array_equal(chosen[10:], ranked[0, 1:, :4])
+    ranks = np.argsort(np.argsort(pool.y))[chosen[9]]
+    np.testing.assert_array_equal(np.sort(ranks // 2), [0, 1, 2, 3])
+
+
+def test_ablations_see_the_first_checkpoints_alone():
+    linear = 1e-3 * cancelling()[0]
+    linear[:, 2] = cancelling()[1][:, 0]  # of the second checkpoint, which weighs more
+    other = cancelling()[2][None]
+    chosen = np.asarray(rules.ablate(TINY, jnp.asarray(linear), jnp.asarray(other)))
+    expected = [BALANCED[0], BALANCED[1], BALANCED[2], BALANCED[1], BALANCED[1]]
+    np.testing.assert_array_equal(np.sort(chosen), expected)
+
+
+def test_without_swaps_a_choice_is_greedy_and_with_them_no_swap_is_left():
+    linear = np.random.default_rng(5).normal(size=(8, 4))
+    chosen = np.asarray(rules.ablate(TINY, jnp.asarray(linear), jnp.zeros((1, 8, 4))))[3:]
+    centred = linear - linear.mean(0)
+    np.testing.assert_array_equal(chosen[0], greedily(centred, 4))
+
+    def gap(members):
+        return np.linalg.norm(centred[list(members)].mean(0))
+
+    swaps = [{*chosen[1], j} - {i} for i in chosen[1] for j in set(range(8)) - {*chosen[1]}]
+    assert gap(chosen[1]) <= min(map(gap, swaps)) + 1e-12
+    assert gap(chosen[1]) < gap(chosen[0])
+
+
+def greedily(centred, size):
+    """One after another, each where the sum is then shortest."""
+    chosen = []
+    for _ in range(size):
+        left = [i for i in range(len(centred)) if i not in chosen]
+        sums = [np.linalg.norm(centred[[*chosen, i]].sum(0)) for i in left]
+        chosen.append(left[int(np.argmin(sums))])
+    return chosen
+
+
+def test_objectives_of_a_small_pool_are_those_of_all_its_subsets():
+    gradients = np.random.default_rng(1).normal(size=(8, 3))
+    least, swaps, greedy, random = rules.small_pool(TINY, 6, jnp.asarray(gradients))
+    few = gradients[:6] - gradients[:6].mean(0)
+    gaps = [np.linalg.norm(few[list(s)].mean(0)) for s in itertools.combinations(range(6), 3)]
+    np.testing.assert_allclose(least, min(gaps), rtol=1e-10)
+    np.testing.assert_allclose(random, np.sqrt(np.mean(np.square(gaps))), rtol=1e-10)
+    expected = np.linalg.norm(few[greedily(few, 3)].mean(0))
+    np.testing.assert_allclose(greedy, expected, rtol=1e-10)
+    assert least - 1e-12 <= swaps <= greedy + 1e-12
+
+
+def test_gradients_of_a_short_prefix_are_those_of_its_own_mean(pool):
+    lengths, prefixes = (1, 3), np.random.default_rng(2).normal(size=(2, 2, 3, 3))
+    prefixes[0, :, 1:] = 0
+    ours = learners.prefix_gradients(jnp.asarray(prefixes), lengths, pool)
+    ours = np.asarray(ours).reshape(2, 8, 2, 3, 3)
+    for k, c, i in itertools.product(range(2), range(2), range(8)):
+        tokens, x, y = prefixes[k, c, : lengths[k]], np.asarray(pool.x[i]), float(pool.y[i])
+        taught = sum(row[:2] * row[2] for row in tokens) / lengths[k]  # one step of size 1
+        missed = taught @ x - y
+        expected = [[*(missed * x * row[2]), missed * (x @ row[:2])] for row in tokens]
+        np.testing.assert_allclose(ours[k, i, c, : lengths[k]], np.array(expected) / lengths[k])
+        np.testing.assert_allclose(ours[k, i, c, lengths[k] :], 0, atol=1e-14)
+
+
+def test_padded_features_have_the_distances_of_their_own():
+    kinds = [np.random.default_rng(p).normal(size=(5, p)) for p in (2, 4, 3)]
+    padded = np.asarray(learners.features(*map(jnp.asarray, kinds)))
+    assert padded.shape == (3, 5, 4)
+    for ours, rows in zip(padded, kinds, strict=True):
+        np.testing.assert_allclose(ours @ ours.T, rows @ rows.T)
+
+
+def test_errors_after_a_subset_are_those_of_descent_on_it(pool):
+    rng = np.random.default_rng(3)
+    queries, validation = (
+        Pool(x=jnp.asarray(rng.normal(size=(2, 2))), y=jnp.asarray(rng.normal(size=2)))
+        for _ in range(2)
+    )
+    gradients = rng.normal(size=(8, 3))
+    chosen = np.array([[1.0, 0, 1, 1, 0, 0, 0, 0], [1] * 8])
+    arrays = pool, queries, validation, jnp.asarray(gradients), jnp.asarray(chosen)
+    squares, validated, gap = compute.errors(TINY, *arrays)
+    for s, members in enumerate(([0, 2, 3], list(range(8)))):
+        x, y, w = np.asarray(pool.x)[members], np.asarray(pool.y)[members], np.zeros(2)
+        for _ in range(2):
+            w = w + 0.3 * x.T @ (y - x @ w) / len(x)
+        np.testing.assert_allclose(squares[s], (queries.x @ w - queries.y) ** 2)
+        np.testing.assert_allclose(validated[s], ((validation.x @ w - validation.y) ** 2).mean())
+        apart = gradients[members].mean(0) - gradients.mean(0)
+        np.testing.assert_allclose(gap[s], np.linalg.norm(apart), atol=1e-14)
+
+
+def test_the_best_try_is_that_of_the_validation_and_each_query_has_a_subset_of_its_own():
+    squares, gap = np.zeros((1, 17, 2)), np.zeros((1, 17))
+    squares[0, :10] = np.arange(10)[:, None] + np.array([-1, 1])  # ten rules, of mean 0 to 9
+    squares[0, 10:12] = [[20, 22], [30, 32]]
+    squares[0, 12:15] = [[1, 1], [7, 9], [50, 70]]
+    squares[0, 15:] = [[4, 1000], [1000, 6]]
+    gap[0] = np.arange(17)
+    validated = np.zeros((1, 17))
+    validated[0, 10:12] = [0.2, 0.1]
+    error, objective = compute.by_rule(TINY, squares, validated, gap)
+    np.testing.assert_allclose(error, [[*range(10), 31, 8, 5]])
+    np.testing.assert_allclose(objective, [[*range(10), 11, 13, 15.5]])
+
+
+def test_learners_are_drawn_over_the_whole_pools_error_run_by_run():
+    dataset = xr.Dataset(
+        {
+            "by_used": (("run", "used"), [[2.0, 1.0], [9.0, 6.0], [40.0, 10.0]]),
+            "by_length": (("run", "length"), [[4.0], [3.0], [50.0]]),
+            "pool_error": ("run", [1.0, 3.0, 10.0]),
+        },
+        {"used": [1, 9], "length": [4]},
+    )
+    ax = Figure().subplots()
+    panels.learners(ax, dataset)
+    used, length = (container.lines[0] for container in ax.containers)
+    np.testing.assert_allclose(used.get_xydata(), [[1, 3], [9, 1]])
+    np.testing.assert_allclose(length.get_xydata(), [[4, 4]])
+
+
+def test_small_pools_are_drawn_over_the_least_objective_of_each_run():
+    small = np.array([[[1.0, 2, 3, 4]], [[2.0, 2, 2, 10]], [[5.0, 15, 20, 5]]])
+    dataset = xr.Dataset(
+        {"small": (("run", "pool", "how"), small)},
+        {"pool": [6], "how": ["exact", "swaps", "greedy", "random"]},
+        {"config": '{"small_size": 3}'},
+    )
+    ax = Figure().subplots()
+    panels.small_pools(ax, dataset)
+    middles = [container.lines[0].get_xydata() for container in ax.containers]
+    np.testing.assert_allclose(middles, [[[-0.2, 2]], [[0, 3]], [[0.2, 4]]])
