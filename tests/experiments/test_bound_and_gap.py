@@ -1,0 +1,134 @@
+"""`bound_and_gap`: its gaps and bounds beside loops over layers and prompts."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from experiments.descent.bound_and_gap import panels
+from experiments.descent.bound_and_gap.compute import (
+    best_step,
+    divide,
+    draw,
+    measure,
+    noisy_descent,
+    spread_bound,
+)
+from experiments.descent.bound_and_gap.config import Config
+from lsa_lab.models import linear_attention
+
+D, E = 2, 3
+CONFIG = Config(
+    d=D,
+    depths=(1, 2),
+    shots=(2, 4),
+    update_noises=(0.01, 0.5),
+    largest_loss=2.0,
+    groups=2,
+    prompts=3,
+    tuning_prompts=2,
+    population=5,
+    step_sizes=4,
+)
+
+
+def test_groups_have_one_task_each_and_noise_of_variance_one_is_left_to_add():
+    x, y, noise = jax.jit(draw, static_argnums=(1, 2))(jax.random.key(0), CONFIG, 3)
+    assert x.shape == (2, 3, 9, D)
+    weights = [np.linalg.lstsq(x[g].reshape(-1, D), y[g].ravel(), rcond=None)[0] for g in range(2)]
+    np.testing.assert_allclose(y, [x[g] @ weights[g] for g in range(2)], atol=1e-10)
+    assert np.linalg.norm(weights[0] - weights[1]) > 0.1
+    assert 0.6 < np.std(noise) < 1.4
+
+
+def test_fewer_demonstrations_stand_several_times_and_the_others_are_the_population():
+    x, y = jnp.arange(14.0).reshape(7, 2), jnp.arange(7.0)
+    prompt, rest, labels = divide(x, y, jnp.array(2.0), 4)
+    assert prompt.y.tolist() == [0, 1, 0, 1]
+    assert prompt.x.tolist() == [[0, 1], [2, 3], [0, 1], [2, 3]]
+    assert (rest[:, 0].tolist(), labels.tolist()) == ([8, 10, 12], [4, 5, 6])
+
+
+def noisy_by_loops(w_kq, w_pv, second_moment, noise):
+    w, updates = np.eye(E), []
+    for t in range(len(noise)):
+        updates.append(w_pv[t] @ (w @ second_moment @ w.T) @ w_kq[t] @ w)
+        w = w + updates[t] + noise[t]
+    return w, np.stack(updates)
+
+
+def test_noise_enters_after_an_update_and_is_read_by_the_next():
+    rng = np.random.default_rng(0)
+    params = linear_attention.init(jax.random.key(1), 2, 1, D, scale=0.7)
+    rows, noise = rng.normal(size=(4, E)), rng.normal(size=(2, E, E))
+    w, updates = noisy_descent(params, jnp.asarray(rows.T @ rows / 4), jnp.asarray(noise))
+    own = (np.asarray(leaf[:, 0]) for leaf in (params.w_kq, params.w_pv))
+    expected = noisy_by_loops(*own, rows.T @ rows / 4, noise)
+    np.testing.assert_allclose(w, expected[0])
+    np.testing.assert_allclose(updates, expected[1])
+
+
+def test_the_spread_of_updates_is_their_variance_over_prompts():
+    """Two prompts, e = 1: E|G|² = (1 + 9)/2, the variance 2, and an idle layer."""
+    updates = jnp.array([[1.0, 0.0], [3.0, 0.0]])[:, :, None, None]
+    expected = 0.5 * np.sqrt(np.log(1 + 5 / 2) / 4)
+    np.testing.assert_allclose(spread_bound(updates, 0.5, 4), expected)
+
+
+def test_the_best_step_of_isotropic_demonstrations_is_that_of_newton():
+    """XᵀX/n = I/2: one step of size 2 would be exact, so that the longest, 3/2, is best; with
+    XᵀX/n = I the risk (1 - η)² is least at the step of the grid that is nearest to 1."""
+    for scale, expected in ((1.0, 0.1 + 1.4 * 2 / 3), (0.5**0.5, 1.5)):
+        demonstrations = 2**0.5 * scale * jnp.eye(D)
+        x = jnp.concatenate([jnp.tile(demonstrations, (2, 1)), jnp.ones((3, D))])
+        batch = jnp.broadcast_to(x, (2, 2, 7, D))
+        y = batch @ jnp.array([1.0, -2.0])
+        tuning = batch, y, jnp.ones_like(y)
+        step = best_step(0.0, jnp.array(4.0), jnp.array([1.0, 0.0]), tuning, CONFIG)
+        np.testing.assert_allclose(step, expected)
+
+
+def test_gaps_and_bounds_are_those_of_loops():
+    rng = np.random.default_rng(2)
+    x, y, eps = (
+        rng.normal(size=(2, 3, 9, D)),
+        rng.normal(size=(2, 3, 9)),
+        rng.normal(size=(2, 3, 9)),
+    )
+    normal = rng.normal(size=(2, 3, 2, E, E))
+    tuning = draw(jax.random.key(3), CONFIG, 2)
+    n, depth, noise = 2.0, 1.0, 0.5
+    step = float(best_step(noise, jnp.array(n), jnp.array([1.0, 0.0]), tuning, CONFIG))
+    data = tuple(map(jnp.asarray, (x, y, eps)))
+    y = y + noise * eps
+    w_kq = [np.diag([step, step, 0]), np.zeros((E, E))]  # the second layer is idle
+    w_pv = [np.diag([0, 0, -1.0])] * 2
+    sizes, gaps, costs = np.zeros((3, 2, 3)), np.zeros((3, 2)), np.zeros((2, 2))
+    for g in range(2):
+        risks = np.zeros((3, 3, 2))
+        for (i, c), b in ((pair, b) for pair in enumerate((0.0, 0.01, 0.5)) for b in range(3)):
+            rows = np.column_stack([x[g, b, :2], y[g, b, :2]])
+            added = c**0.5 * normal[g, b] * np.array([1.0, 0.0])[:, None, None]
+            w, updates = noisy_by_loops(w_kq, w_pv, rows.T @ rows / 2, added)
+            losses = np.minimum((y[g, b] + x[g, b] @ w[-1, :D]) ** 2, 2.0)
+            risks[i, b] = losses[4:].mean(), losses[:2].mean()
+            sizes[i, g, b] = (updates**2).sum()
+        gaps[:, g] = (risks[..., 0] - risks[..., 1]).mean(1)
+        costs[:, g] = np.abs(risks.mean(1)[1:] - risks.mean(1)[:1]).sum(1)
+    run = partial(measure, tuning=tuning, data=data, normal=jnp.asarray(normal), config=CONFIG)
+    values = jax.jit(run)(noise, jnp.array(n), jnp.array(depth))
+    np.testing.assert_allclose(values["gap"], gaps[0])
+    np.testing.assert_allclose(values["noisy_gap"], gaps[1:])
+    np.testing.assert_allclose(values["noise_cost"], costs)
+    for name, size in (("bound", sizes[:1]), ("noisy_bound", sizes[1:])):
+        c = np.array([[0.01], [0.5]])
+        expected = np.sqrt(E**2 * np.log(1 + size.mean(-1) / (E**2 * c)) / n)
+        np.testing.assert_allclose(values[name], expected, err_msg=name)
+
+
+def test_the_middle_of_the_grid_is_the_middle_of_every_axis_but_one():
+    values = xr.DataArray(np.arange(24).reshape(2, 3, 4), dims=("noise", "shots", "depth"))
+    assert int(panels.cut(values)) == 12 + 4 + 2
+    assert panels.cut(values, "shots").values.tolist() == [14, 18, 22]
