@@ -1,0 +1,162 @@
+"""Twins, stacks and gaps of `matching_is_exact`, beside descent and solutions by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+
+from experiments.matching.matching_is_exact import compute, gaps, panels, twins
+from experiments.matching.matching_is_exact.config import TIERS
+from lsa_lab import results
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.tasks.pools import Pool
+
+TINY = TIERS["smoke"]  # d = 2, a pool of 12, sets of 6, steps of 0.2, noise of 0.5
+PATH = np.array([[0.0, 0.0], [0.4, -0.2], [0.3, 0.5]])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """A pool of 12 and 6 others, queries last: x and y."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(12, 3)), rng.normal(size=(6, 3)), rng.normal(size=(4, 2))
+
+
+def descend(rows, steps=2):
+    x, y, w = rows[:, :2], rows[:, 2], np.zeros(2)
+    for _ in range(steps):
+        w = w + 0.2 * x.T @ (y - x @ w) / len(x)
+    return w
+
+
+def mean_gradient(rows, w):
+    return sum((row[:2] @ w - row[2]) * row[:2] for row in rows) / len(rows)
+
+
+@pytest.fixture(scope="module")
+def sets(rows):  # [C+1, 2, n, e]
+    pool, others, _ = map(jnp.asarray, rows)
+    return np.asarray(twins.twins(TINY, pool, others, jnp.asarray(PATH), jax.random.key(0)))
+
+
+def test_twins_have_the_pools_mean_gradients_at_the_first_checkpoints(sets, rows):
+    assert sets.shape == (4, 2, 6, 3)
+    for count in range(1, 4):
+        for square in range(2):
+            for w in PATH[:count]:
+                ours, pools = (mean_gradient(part, w) for part in (sets[count, square], rows[0]))
+                np.testing.assert_allclose(ours, pools, atol=1e-12)
+    later = mean_gradient(sets[2, 0], PATH[2]) - mean_gradient(rows[0], PATH[2])
+    assert np.linalg.norm(later) > 1e-2
+    moment = rows[1].T @ rows[1] / 6
+    for square in range(2):
+        np.testing.assert_allclose(sets[0, square].T @ sets[0, square] / 6, moment, atol=1e-12)
+
+
+def test_twins_have_the_mean_square_of_the_pools_labels_or_others_noise(sets, rows):
+    x, y = rows[1][:, :2], rows[1][:, 2]
+    left = y - x @ np.linalg.lstsq(x, y)[0]
+    for count in range(1, 4):
+        free, matched = sets[count]
+        rest = free[:, 2] - free[:, :2] @ np.linalg.lstsq(free[:, :2], free[:, 2])[0]
+        np.testing.assert_allclose((rest**2).mean(), (left**2).mean(), rtol=1e-9)
+        np.testing.assert_allclose((matched[:, 2] ** 2).mean(), (rows[0][:, 2] ** 2).mean())
+
+
+def test_gaps_and_errors_are_those_of_descent(rows):
+    pool, others, queries = rows
+    stack = constructions.gradient_descent(jnp.full(2, 0.2), 2)
+    params = jax.tree.map(lambda leaf: leaf[None], stack)
+    arrays = (jnp.asarray(part[None]) for part in (others[None], pool, queries))
+    ours = gaps.gaps(linear_attention.forward, params, *arrays)
+    few, whole = queries @ descend(others), queries @ descend(pool)
+    expected = np.sqrt(((few - whole) ** 2).mean() / (whole**2).mean())
+    np.testing.assert_allclose(ours, [[expected]], rtol=1e-10)
+    clean = np.array([1.0, -1, 0.5, 2])
+    arrays = (jnp.asarray(part[None]) for part in (others, queries, clean))
+    error = gaps.errors(linear_attention.forward, params, *arrays)
+    np.testing.assert_allclose(error, [((few - clean) ** 2).mean()], rtol=1e-10)
+
+
+def test_one_layer_gaps_and_their_bound_are_those_of_the_best_step(rows):
+    pool, _, queries = rows
+    covariance, chosen = np.diag([0.4, 2.0]), np.array([[0, 3, 5, 7, 8, 11], [1, 2, 3, 4, 5, 6]])
+    arrays = Pool(*map(jnp.asarray, (pool[:, :2], pool[:, 2]))), jnp.asarray(chosen)
+    ours = gaps.one_layer_gaps(TINY, jnp.asarray(covariance), *arrays, jnp.asarray(queries))
+    inverse = np.linalg.inv((1 + 1 / 6) * covariance + (2.4 + 0.25) / 6 * np.eye(2))
+
+    def answers(rows):
+        return queries @ inverse @ sum(row[:2] * row[2] for row in rows) / len(rows)
+
+    size = np.sqrt((answers(pool) ** 2).mean())
+    for s, indices in enumerate(chosen):
+        apart = pool[indices].T @ pool[indices][:, 2] / 6 - pool.T @ pool[:, 2] / 12
+        gap = np.sqrt(((answers(pool[indices]) - answers(pool)) ** 2).mean()) / size
+        longest = [np.linalg.norm(inverse @ x) * np.linalg.norm(apart[:2]) for x in queries]
+        np.testing.assert_allclose(ours[0][s], gap, rtol=1e-10)
+        np.testing.assert_allclose(ours[1][s], np.sqrt(np.mean(np.square(longest))) / size)
+        assert ours[0][s] <= ours[1][s]
+
+
+def test_a_shallow_stack_is_the_first_layers_and_then_nothing(rows):
+    stacks = compute.linear_stacks(TINY, jax.random.key(0))
+    assert list(stacks) == ["descent, 1", "descent, 2", "random, 1", "random, 2"]
+    pool, _, queries = map(jnp.asarray, rows)
+    for depth in (1, 2):
+        second = jax.tree.map(lambda leaf: leaf[1], stacks[f"descent, {depth}"])
+        ours = gaps.answers(linear_attention.forward, second, pool, queries)
+        np.testing.assert_allclose(ours, rows[2] @ descend(rows[0], depth), rtol=1e-10)
+    shallow, deep = (np.asarray(stacks[f"random, {depth}"].w_pv) for depth in (1, 2))
+    assert shallow.shape == (2, 2, 1, 3, 3)
+    np.testing.assert_array_equal(shallow[:, 0], deep[:, 0])
+    np.testing.assert_array_equal(shallow[:, 1], 0)
+    assert np.abs(deep[0] - deep[1]).min() > 0  # each run has weights of its own
+
+
+def test_the_bayes_rule_errs_as_ridge_regression_does(rows):
+    sets, queries = np.stack([rows[1], 2 * rows[1]]), np.stack([rows[2], -rows[2]])
+    clean = np.random.default_rng(1).normal(size=(2, 4))
+    expected = []
+    for part, at, answer in zip(sets, queries, clean, strict=True):
+        x, y = part[:, :2], part[:, 2]
+        w = np.linalg.solve(x.T @ x + 0.25 * np.eye(2), x.T @ y)
+        expected.append(((at @ w - answer) ** 2).mean())
+    ours = compute.bayes_errors(TINY, *map(jnp.asarray, (sets, queries, clean)))
+    np.testing.assert_allclose(ours, expected, rtol=1e-10)
+
+
+def test_subsets_are_matched_to_the_first_checkpoints_alone():
+    x = np.random.default_rng(2).normal(size=(12, 2))
+    y = np.where(np.arange(12) < 6, 0.0, 1.0)
+    y[6:] *= np.array([0.1, 0.2, -1, 0.3, 0.25, 0.15])
+    x[6:] = [1.0, 0]  # at w = 0 the gradients -y x of the first six are the pool's mean, 0
+    arrays = jnp.asarray(x), jnp.asarray(y)
+    chosen = np.asarray(twins.subsets(TINY, Pool(*arrays), jnp.asarray(PATH), jax.random.key(0)))
+    assert chosen.shape == (3 + TINY.random_draws, 6)
+    assert sorted(chosen[0]) == [0, 1, 2, 3, 4, 5]
+    assert sorted(chosen[1]) != [0, 1, 2, 3, 4, 5]
+    rows = np.column_stack([x, y])
+
+    def gap(indices, count):
+        apart = [mean_gradient(rows[indices], w) - mean_gradient(rows, w) for w in PATH[:count]]
+        return np.linalg.norm(apart)
+
+    for count in (2, 3):
+        assert gap(chosen[count - 1], count) <= min(gap(part, count) for part in chosen[3:])
+
+
+def test_chosen_subsets_are_drawn_beside_the_median_random_one():
+    values = np.random.default_rng(3).uniform(0.1, 1, (3, 2, 3 + 20))
+    names = ("subset", "one_layer", "bound")
+    dataset = xr.Dataset(
+        {name: (("pick", "run"), part.T) for name, part in zip(names, values, strict=True)},
+        attrs={"config": results.json.dumps(results.plain(TINY))},
+    )
+    ax = Figure().subplots()
+    panels.chosen_subsets(ax, dataset)
+    for container, runs in zip(ax.containers, values, strict=True):
+        first = np.median([np.median(row[3:]) for row in runs])
+        expected = [first, *np.median(runs[:, :3], axis=0)]
+        np.testing.assert_allclose(container.lines[0].get_ydata(), expected)
