@@ -1,0 +1,92 @@
+"""`implicit_trajectories`: paths of algorithms and distances from them, beside loops."""
+
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.descent.implicit_trajectories.algorithms import PATHS, compare
+from experiments.descent.implicit_trajectories.compute import answers_of
+from experiments.descent.implicit_trajectories.config import ALGORITHMS
+from experiments.models.model import init
+from experiments.models.regression import dense
+from lsa_lab.prompts import Prompt
+
+D, N, P = 2, 4, 3
+rng = np.random.default_rng(0)
+PROMPTS = Prompt(*(rng.normal(size=(P, *shape)) for shape in ((N, D), (N,), (D,), ())))
+STEPS, GAMMAS, LOGS = np.array([0.4, 0.7]), np.array([0.2, 0.1]), np.array([0.5, -1.0])
+MATRICES = rng.normal(size=(2, D, D))
+PARAMETERS = dict(zip(ALGORITHMS, (STEPS, (STEPS, GAMMAS), MATRICES, LOGS, LOGS), strict=True))
+
+
+def paths_by_loops(x, y):  # -> [A, 3, d]
+    h, r, eye = x.T @ x / N, x.T @ y / N, np.eye(D)
+    paths = {name: [np.zeros(D)] for name in ALGORITHMS}
+    turn, inverse = eye, np.exp(LOGS[0]) * h / np.trace(h @ h)
+    for t in range(2):
+        w = {name: path[-1] for name, path in paths.items()}
+        paths["GD"].append(w["GD"] - STEPS[t] * (h @ w["GD"] - r))
+        plus_plus = w["GD++"] - STEPS[t] * turn @ turn @ (h @ w["GD++"] - r)
+        paths["GD++"].append(plus_plus)
+        turn = (eye - GAMMAS[t] * turn @ h @ turn) @ turn
+        name = "preconditioned GD"
+        paths[name].append(w[name] - MATRICES[t] @ (h @ w[name] - r))
+        paths["Newton"].append(inverse @ r)
+        inverse = 2 * inverse - inverse @ h @ inverse
+        paths["ridge"].append(np.linalg.solve(h + np.exp(LOGS[t]) * eye, r))
+    return np.stack([paths[name] for name in ALGORITHMS])
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_path_is_its_loop(name):
+    prompt = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), PROMPTS)
+    path = jax.jit(PATHS[name])(prompt, jax.tree.map(jnp.asarray, PARAMETERS[name]))
+    expected = paths_by_loops(PROMPTS.x[0], PROMPTS.y[0])[ALGORITHMS.index(name)]
+    np.testing.assert_allclose(path, expected, atol=1e-12)
+
+
+def test_distances_are_means_over_prompts_of_every_layer_from_every_step():
+    predictions, weights = rng.normal(size=(P, 3)), rng.normal(size=(P, 3, D))
+    paths = np.stack([paths_by_loops(*pair) for pair in zip(PROMPTS.x, PROMPTS.y, strict=True)])
+    answers = jax.tree.map(jnp.asarray, (PROMPTS, predictions, weights))
+    apart, size, risk, rival = jax.jit(compare)(jax.tree.map(jnp.asarray, PARAMETERS), answers)
+    prediction, sensitivity, cosine = np.zeros((3, 5, 3, 3))
+    for p, a, t, s in np.ndindex(P, 5, 3, 3):
+        own, step = weights[p, t], paths[p, a, s]
+        prediction[a, t, s] += abs(predictions[p, t] - step @ PROMPTS.x_query[p]) / P
+        sensitivity[a, t, s] += np.linalg.norm(own - step) / P
+        if s:  # no angle with the zero at which paths begin
+            cosine[a, t, s] += own @ step / np.linalg.norm(own) / np.linalg.norm(step) / P
+    np.testing.assert_allclose(apart.prediction, prediction)
+    np.testing.assert_allclose(apart.sensitivity, sensitivity)
+    np.testing.assert_allclose(apart.cosine, cosine)
+    np.testing.assert_allclose(
+        size, [np.linalg.norm(weights[:, t], axis=1).mean() for t in (0, 1, 2)]
+    )
+    np.testing.assert_allclose(risk, ((predictions[:, -1] - PROMPTS.y_query) ** 2).mean())
+    ridge = np.array([paths[p, -1, -1] @ PROMPTS.x_query[p] for p in range(P)])
+    np.testing.assert_allclose(rival, ((ridge - PROMPTS.y_query) ** 2).mean())
+
+
+def test_answers_of_linear_stacks_are_their_implicit_weights_in_a_prompts_own_units():
+    training = dict(steps=1, batch=1, learning_rate=1.0, seeds=2)
+    spec = dense("linear", D, N, 2, training=training, own_units=True, init_scale=0.5)
+    params = jax.vmap(lambda key: init(spec, key))(jax.random.split(jax.random.key(0), 2))
+    config = SimpleNamespace(fitting_prompts=2, test_prompts=1)
+    own, predictions, weights = answers_of(spec, config, params, jax.random.key(1))
+    own, params = jax.tree.map(lambda leaf: np.asarray(leaf, float), (own, params))
+    assert own.x.shape == (2, 3, N, D)
+    np.testing.assert_allclose((own.x**2).mean((2, 3)), 1, rtol=1e-5)
+    np.testing.assert_allclose((own.y**2).mean(2), 1, rtol=1e-5)
+    for r, p in np.ndindex(2, 3):
+        rows = np.column_stack([own.x[r, p], own.y[r, p]])
+        w = np.eye(D + 1)
+        for t in range(2):
+            w_pv, w_kq = params.w_pv[r, t, 0], params.w_kq[r, t, 0]
+            w = w + w_pv @ w @ (rows.T @ rows / N) @ w.T @ w_kq @ w
+            np.testing.assert_allclose(weights[r, p, t + 1], -w[-1, :D], rtol=1e-3, atol=1e-5)
+            answer = -w[-1, :D] @ own.x_query[r, p]
+            np.testing.assert_allclose(predictions[r, p, t + 1], answer, rtol=1e-3, atol=1e-5)
