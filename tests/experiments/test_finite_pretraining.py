@@ -1,12 +1,16 @@
 """The simulation of `finite_pretraining` is the model that it speaks of: prompts drawn, layers
 fitted and their risks measured in the plain way give the same numbers."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.one_layer.finite_pretraining import simulation
+from experiments.one_layer.finite_pretraining import compute, simulation
+from experiments.one_layer.finite_pretraining.config import TIERS
+from lsa_lab.theory.asymptotics import ridgeless_risk
 
 D, N, NOISE_VAR = 4, 6, 0.3
 
@@ -64,3 +68,38 @@ def test_fits_are_those_of_least_squares_of_least_norm(counts):
         rows = np.einsum("bi,bj->bij", x_query, read)[:count].reshape(count, -1)
         best = np.linalg.lstsq(rows, y_query[:count], rcond=None)[0]
         np.testing.assert_allclose(np.ravel(layer), best, rtol=1e-6, atol=1e-8)
+
+
+def test_sizes_follow_the_proportions_and_fits_of_a_run_are_averaged(monkeypatch):
+    calls = []
+
+    def risks(key, n, k, noise_var, *, counts, most_tasks, d):
+        calls.append((n, k, noise_var, counts, most_tasks, d))
+        return [[len(calls), 10 * len(calls)] for _ in counts]
+
+    monkeypatch.setattr(compute.simulation, "risks", risks)
+    config = SimpleNamespace(
+        runs=2, taus=(0.25, 1.5, 4.0), kappas=(0.5, 2.0), sizes=(4, 8), noise_var=0.3
+    )
+    measured = compute.simulated(config, jax.random.key(0), 4, 1.5, 0.5)
+    assert set(calls) == {(6.0, 2, 0.3, (4, 24, 64), 8, 4)}
+    assert len(calls) == 2 * 4  # a small layer is fitted (8/4)² times in a run
+    assert measured.shape == (2, 3, 2)
+    np.testing.assert_allclose(measured[:, 1], [[2.5, 25], [6.5, 65]])
+
+
+def test_closed_forms_stand_at_their_places(monkeypatch):
+    config = TIERS["smoke"]
+    monkeypatch.setattr(
+        compute,
+        "simulated",
+        lambda c, key, d, alpha, kappa: np.broadcast_to(
+            d + 10 * alpha + 100 * kappa, (c.runs, len(c.taus), 2)
+        ),
+    )
+    data = compute.compute(config)
+    place = dict(d=8, alpha=config.alphas[-1], kappa=0.5)
+    np.testing.assert_allclose(data.measured.sel(place), 8 + 10 * config.alphas[-1] + 50)
+    exact = ridgeless_risk(place["alpha"], 0.5, 4.0, config.noise_var)
+    place = {"alpha": place["alpha"], "kappa": 0.5, "tau": 4.0}
+    np.testing.assert_allclose(data.closed_form.sel(place), exact, rtol=1e-12)

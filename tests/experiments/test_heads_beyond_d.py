@@ -2,12 +2,17 @@
 
 import json
 
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from experiments.heads.heads_beyond_d import claims
+from experiments.heads.heads_beyond_d import claims, compute
 from experiments.heads.heads_beyond_d.config import FIRST, FULL, TIERS, counts, kind_of
+from experiments.models.model import Model
+from experiments.models.specs import Architecture, Spec, Task, Training
 from lsa_lab import results
+from lsa_lab.models.linear_attention import Params
+from lsa_lab.prompts import Prompt
 
 
 def risks_like(power, config):
@@ -48,3 +53,31 @@ def test_seeds_that_diverged_or_that_a_row_lacks_are_left_out():
 def test_the_numbers_of_heads_around_d_are_those_of_the_models():
     assert counts(TIERS["laptop"]) == {FIRST: (4, 8, 12), FULL: (4, 8, 12)}
     assert counts(TIERS["smoke"]) == {FIRST: (1, 2, 3), FULL: (1, 2, 3)}
+
+
+def test_least_squares_and_models_are_judged_with_predictions_cut():
+    rng = np.random.default_rng(0)
+    x, y, query, target = (
+        rng.normal(size=(6, 3, 2)),
+        rng.normal(size=(6, 3)),
+        *rng.normal(size=(2, 6, 2)),
+    )
+    query[0] *= 100  # this prediction is cut
+    batch = Prompt(*map(jnp.asarray, (x, y, query, target[:, 0])))
+    steps = np.array([0.3, 0.9])
+    weights = np.zeros((2, 2, 1, 1, 3, 3))
+    weights[0, :, 0, 0, :2, :2], weights[1, :, 0, 0, 2, 2] = np.eye(2), -steps
+    training = Training(steps=1, batch=1, learning_rate=1.0, seeds=2)
+    models = Model(Spec(Task(2, (3,)), Architecture(1), training), Params(*weights))
+
+    def risk(rule):
+        total = 0
+        for b in range(6):
+            most = 2 * np.abs(y[b]).max()
+            total += (np.clip(rule(x[b], y[b]) @ query[b], -most, most) - target[b, 0]) ** 2
+        return total / 6
+
+    exact = risk(lambda x, y: np.linalg.lstsq(x, y, rcond=None)[0])
+    np.testing.assert_allclose(compute.least_squares(batch), exact, rtol=1e-9)
+    exact = [risk(lambda x, y, step=step: step * x.T @ y / 3) for step in steps]
+    np.testing.assert_allclose(compute.risks_of(models, batch), exact, rtol=1e-9)

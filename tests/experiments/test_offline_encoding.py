@@ -1,10 +1,15 @@
 """The experiment on encoded demonstrations: encoded flows are the flows, and what they cost."""
 
+from types import SimpleNamespace
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.flow.offline_encoding import costs, encodings
+from experiments.flow.offline_encoding import compute, costs, encodings
+from experiments.flow.offline_encoding.config import FLOWS, RULES
+from experiments.models.specs import Architecture, Spec, Task, Training
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.selection import scores
 
@@ -40,3 +45,40 @@ def test_the_encoding_of_one_layer_gives_the_square_of_equation_2():
     u = params.w_kq[0, 0] @ query
     flows = [(d @ u) * params.w_pv[0, 0] + np.outer(params.w_pv[0, 0] @ d, u) for d in pool]
     np.testing.assert_allclose(squares, [(flow**2).sum() for flow in flows], rtol=1e-10)
+
+
+SPEC = Spec(Task(2, (6,)), Architecture(1), Training(steps=1, batch=1, learning_rate=1.0, seeds=1))
+
+
+def test_the_correlation_of_ranks_knows_order_alone():
+    correlate = jax.jit(compute.rank_correlation)
+    left, right = jnp.array([1.0, 30.0, 2.0, 5.0]), jnp.array([0.1, 0.2, 0.3, 0.4])
+    # Ranks 0, 3, 1, 2 beside 0, 1, 2, 3: 1 - 6 (0 + 4 + 1 + 1) / (4 · 15).
+    assert abs(correlate(left, right) - 0.4) < 1e-12
+    assert abs(correlate(left, -(left**3)) + 1) < 1e-12
+
+
+def test_queries_have_the_task_of_the_pool():
+    config = SimpleNamespace(model=SPEC, pool=6, queries=5)
+    pool, x, y = compute.draw(jax.random.key(0), config)
+    w = np.linalg.lstsq(pool.x, pool.y, rcond=None)[0]
+    np.testing.assert_allclose(pool.x @ w, pool.y, atol=1e-10)
+    np.testing.assert_allclose(x @ w, y, atol=1e-10)
+    assert len(np.unique(x)) == 10
+
+
+def test_errors_are_those_of_demonstrations_that_a_rule_picks():
+    config = SimpleNamespace(model=SPEC, pool=6, queries=3, shots=2)
+    weights = np.zeros((2, 1, 1, 3, 3))
+    weights[0, 0, 0, :2, :2], weights[1, 0, 0, 2, 2] = np.eye(2), -0.5
+    params, key = Params(*jnp.asarray(weights)), jax.random.key(1)
+    ranks, errors = jax.jit(lambda key: compute.of_pool(config, params, key))(key)
+    pool, queries, targets = (jax.tree.map(np.asarray, part) for part in compute.draw(key, config))
+    total = 0
+    for query, target in zip(queries, targets, strict=True):
+        cosines = pool.x @ query / np.linalg.norm(pool.x, axis=1)
+        picks = np.argsort(-cosines)[:2]
+        predicted = sum(0.5 * pool.y[i] * (pool.x[i] @ query) for i in picks) / 2
+        total += (predicted - target) ** 2 / 3
+    assert abs(ranks[FLOWS.index("alone")] - 1) < 1e-12  # one layer adds demonstrations up
+    np.testing.assert_allclose(errors[RULES.index("similarity")], total, rtol=1e-9)

@@ -3,7 +3,10 @@
 import jax
 import numpy as np
 
-from experiments.flow.relevance_and_novelty import cells, worth
+from experiments.flow.relevance_and_novelty import cells, compute, worth
+from experiments.models.model import Model
+from experiments.models.specs import Architecture, Spec, Task, Training
+from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 
 
@@ -29,3 +32,18 @@ def test_a_map_that_rises_in_both_directions_has_rank_correlation_one():
 def test_the_share_between_classes_is_that_of_their_means():
     values, classes = np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1])
     assert abs(cells.between(values, classes) - 4 / 5) < 1e-12  # variance of 1, 1, 5, 5 over 5
+
+
+def test_models_answer_without_the_last_demonstration_and_with_it():
+    spec = Spec(
+        Task(2, (4,)), Architecture(1), Training(steps=1, batch=1, learning_rate=1.0, seeds=2)
+    )
+    weights = np.zeros((2, 2, 1, 1, 3, 3))
+    weights[0, :, 0, 0, :2, :2], weights[1, :, 0, 0, 2, 2] = np.diag([1.0, 3.0]), [-0.5, 0.2]
+    batches = jax.tree.map(lambda leaf: leaf.reshape(2, 3, *leaf.shape[1:]), prompts(1, 6, 4, 2))
+    without, with_it = compute.answers(Model(spec, Params(*weights)), batches)
+    for r, b in np.ndindex(2, 3):
+        x, y, query = batches.x[r, b], batches.y[r, b], batches.x_query[r, b]
+        terms = [[0.5, -0.2][r] * y[i] * (x[i] @ np.diag([1.0, 3.0]) @ query) for i in range(4)]
+        assert abs(without[r, b] - sum(terms[:3]) / 3) < 1e-10
+        assert abs(with_it[r, b] - sum(terms) / 4) < 1e-10

@@ -1,9 +1,12 @@
 """`risk_rates`: moments of prompts are drawn, steps of descent doubled and slopes counted right."""
 
+import dataclasses
+
 import numpy as np
 import xarray as xr
 
-from experiments.heads.risk_rates import claims, losses
+from experiments.heads.risk_rates import claims, compute, losses
+from experiments.heads.risk_rates.config import ORACLE, RIDGE, RULES, SQUARES, TIERS, Config
 
 PLACE, NOISE_VAR = losses.Place(n=9, d=3, s=2), 0.4
 
@@ -51,3 +54,42 @@ def test_the_slope_of_a_power_is_its_exponent():
 def test_pseudo_values_of_a_mean_are_the_runs():
     runs = np.random.default_rng(2).standard_normal(7)
     np.testing.assert_allclose(claims.pseudo_values(lambda mean: mean, runs), runs)
+
+
+def test_only_one_number_grows_along_a_panel():
+    config = Config(
+        d=5,
+        s=2,
+        lengths=(16, 32, 64),
+        long=32,
+        short=32,
+        middle=32,
+        sparsities=(1, 3),
+        widths=(4, 6),
+    )
+    panels = compute.places(config)
+    assert panels["by_n"] == [(16, 5, 2), (32, 5, 2), (64, 5, 2)]
+    assert panels["by_s"] == [(64, 5, 1), (64, 5, 3)]
+    assert panels["by_d"] == [(64, 4, 2), (64, 6, 2)]
+    assert panels["short_by_s"] == [(32, 5, 1), (32, 5, 3)]
+    assert panels["short_by_d"] == [(32, 4, 2), (32, 6, 2)]
+
+
+def test_rules_in_closed_form_lose_what_loops_say_in_every_run():
+    config = dataclasses.replace(TIERS["smoke"], runs=3, prompts=2, tuning=4, noise_var=NOISE_VAR)
+    risks, chosen = compute.at(config, PLACE, np.random.default_rng(3))
+    batch, truth = losses.draw(np.random.default_rng(3), PLACE, NOISE_VAR, 6)
+    exact = np.zeros((3, 3))  # least squares, ridge, least squares on the support
+    for b, w in enumerate(truth):
+        x, y, inside = batch.x[b], batch.y[b], w != 0
+        squares = np.linalg.lstsq(x, y, rcond=None)[0]
+        penalty = np.sqrt(len(y) * NOISE_VAR * PLACE.d / PLACE.n)
+        rows, zeros = np.concatenate([x, penalty * np.eye(3)]), np.zeros(3)
+        ridge = np.linalg.lstsq(rows, np.append(y, zeros), rcond=None)[0]
+        known = np.zeros(3)
+        known[inside] = np.linalg.lstsq(x[:, inside], y, rcond=None)[0]
+        for i, estimate in enumerate((squares, ridge, known)):
+            exact[i, b // 2] += ((estimate - w) ** 2).sum() / 2
+    rows = [RULES.index(rule) for rule in (SQUARES, RIDGE, ORACLE)]
+    np.testing.assert_allclose(risks[rows], exact, rtol=1e-8)
+    assert set(chosen[:2]) <= {1, 2, 4, 8}

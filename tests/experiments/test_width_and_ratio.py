@@ -1,8 +1,11 @@
 """The experiment on width: empty slots are read as covariates that are zero."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
-from experiments.flow.width_and_ratio import stacks
+from experiments.flow import pairs
+from experiments.flow.width_and_ratio import compute, stacks
 from experiments.flow.width_and_ratio.config import TIERS
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention
@@ -25,3 +28,30 @@ def test_random_stacks_have_one_gain_at_all_widths():
         params = stacks.linear(np.random.default_rng(1), config, width, config.d)
         sizes.append(np.std(params.w_kq) * np.std(params.w_pv) * width**0.5)
     np.testing.assert_allclose(sizes, config.gain / (2 * config.d), rtol=0.1)
+
+
+def test_widths_and_kinds_keep_their_places_and_medians_are_those_of_one_layer(monkeypatch):
+    config = SimpleNamespace(widths=(2, 3))
+    rng, steps, cases = np.random.default_rng(3), 0.1 * np.arange(1, 7), []
+    for step in steps:
+        batch, _ = pairs.draw(rng, 1, 3, 1)
+        # q + η (d·q) d of tokens [x, y], with the query no key
+        eye = np.tile(np.eye(2), (1, 2, 1, 1, 1))
+        params = Params(eye, step * eye)
+        cases.append(("", linear_attention.forward, params, batch))
+    monkeypatch.setattr(compute.stacks, "untrained", lambda _: iter(cases))
+    numbers = compute.of_random(config)
+    assert numbers["median"].shape == (3, 2, 1, 2)
+    for i, (step, (*_, batch)) in enumerate(zip(steps, cases, strict=True)):
+        logs = [np.log(size_of(batch, b, 0) / size_of(batch, b, 1)) for b in range(3)]
+        first = numbers["spread"][i // 2, i % 2, 0, 0]
+        assert abs(first - np.median(np.abs(logs))) < 1e-10, f"a common factor {step} cancels"
+        assert abs(numbers["median"][i // 2, i % 2, 0, 0] - first) < 1e-10
+    assert (numbers["dropped"] == 0).all()
+
+
+def size_of(batch, b, i):
+    """|(d·q) I + d qᵀ|, the flow through one layer over η."""
+    d = np.append(batch.x[0, b, i], batch.y[0, b, i])
+    query = np.append(batch.x_query[0, b], 0)
+    return np.linalg.norm(d @ query * np.eye(2) + np.outer(d, query))

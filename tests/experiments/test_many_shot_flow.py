@@ -1,0 +1,95 @@
+"""The experiment on many demonstrations: near-duplicates, flows and their ratios, in loops."""
+
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.flow.many_shot_flow import compute, duplicates, flows
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.prompts import Prompt
+
+CONFIG = SimpleNamespace(
+    seed=0, runs=2, prompts=3, counts=(2, 4), n=5, d=2, correlations=(0.0, 0.6)
+)
+
+
+def test_a_duplicate_has_its_correlation_and_the_label_of_its_own_covariates():
+    normals = duplicates.draw(CONFIG)
+    first, second, w, x_query = normals
+    assert first.shape == second.shape == (2, 3, 3, 2)  # halves of 5, rounded up
+    batch = duplicates.prompts_of(CONFIG, normals, 5, 1)
+    assert batch.x.shape == (2, 2, 3, 5, 2)
+    for c, r, b in np.ndindex(2, 2, 3):
+        x, y = batch.x[c, r, b], batch.y[c, r, b]
+        twin = 0.6 * first[r, b, 0] + 0.8 * second[r, b, 0] if c else second[r, b, 0]
+        rows = [first[r, b, 0], twin, first[r, b, 1], second[r, b, 1], first[r, b, 2]]
+        np.testing.assert_allclose(x, rows, rtol=1e-12)
+        np.testing.assert_allclose(y, [row @ w[r, b] for row in rows], rtol=1e-12)
+        assert abs(batch.y_query[c, r, b] - x_query[r, b] @ w[r, b]) < 1e-12
+
+
+@pytest.fixture(scope="module")
+def step():
+    """One step of descent, ŷ = η Σ y_i x_i·x_query / n, η = 0.7, and a prompt of 4."""
+    rng = np.random.default_rng(1)
+    prompt = Prompt(*(jnp.asarray(rng.normal(size=shape)) for shape in ((4, 2), 4, 2, ())))
+    return constructions.gradient_descent(jnp.array([0.7]), 2), prompt
+
+
+def test_sizes_of_flows_are_those_of_a_step_of_descent(step):
+    params, prompt = step
+    sizes = jax.jit(flows.sizes, static_argnums=0)(linear_attention.forward, params, prompt)
+    lengths = []
+    for x, y in zip(np.asarray(prompt.x), np.asarray(prompt.y), strict=True):
+        to_x, to_y = y * prompt.x_query, x @ prompt.x_query
+        lengths.append(0.7 / 4 * np.linalg.norm(np.append(to_x, to_y)))
+    np.testing.assert_allclose(sizes["logs"], np.log(lengths)[None], rtol=1e-10)
+    shares = np.array(lengths) / sum(lengths)
+    assert abs(sizes["top_share"][0] - max(shares)) < 1e-12
+    assert abs(sizes["effective"][0] - np.prod(shares**-shares)) < 1e-10
+    apart = np.mean([abs(p - q) for p in shares for q in shares])
+    assert abs(sizes["gini"][0] - apart * 4 / 2) < 1e-12
+    assert abs(sizes["size"][0] - np.log(np.mean(lengths))) < 1e-12
+
+
+def test_demonstrations_of_one_step_do_not_interact_and_errors_are_squares(step):
+    params, prompt = step
+    joint = jax.jit(flows.joint, static_argnums=0)(linear_attention.forward, params, prompt)
+    assert max(abs(float(value)) for value in joint.values()) < 1e-12
+    squares = flows.squares(linear_attention.forward, params, prompt)
+    predicted = 0.7 * np.mean(prompt.y * (prompt.x @ prompt.x_query))
+    np.testing.assert_allclose(squares["error"], (predicted - prompt.y_query) ** 2, rtol=1e-10)
+    np.testing.assert_allclose(squares["label"], prompt.y_query**2, rtol=1e-12)
+
+
+def test_ratios_are_turned_to_be_positive_where_it_is_said():
+    logs = np.array([[0.0, 1.0, 3.0], [5.0, 1.0, 0.0]])[None, None]
+    # Pairs (0, 1), (0, 2), (1, 2): -1, -3, -2 at the first layer, 4, 5, 1 at the last.
+    turned = flows.turned(logs)
+    assert turned["from_first"].tolist() == [[[2, -4]]]
+    assert turned["from_last"].tolist() == [[[-2, 4]]]
+    assert turned["spread"].tolist() == [[[2, 4]]]
+
+
+def test_medians_are_over_finite_prompts():
+    values = np.array([1.0, np.inf, 3.0, 8.0]).reshape(1, 1, 1, 4)
+    assert compute._medians(values).tolist() == [[[3]]]
+
+
+def test_descent_has_the_best_step_of_one_layer_and_a_part_of_it(monkeypatch):
+    rng = np.random.default_rng(2)
+    path = linear_attention.Params(*rng.normal(size=(2, 3, 2, 2, 1, 3, 3)))  # [R, V, L, H, e, e]
+    monkeypatch.setattr(compute, "trained", lambda *_, **__: SimpleNamespace(path=path))
+    monkeypatch.setattr(compute, "of_kernel", lambda *_, **__: None)
+    monkeypatch.setattr(compute, "forward", lambda spec: None)
+    config = SimpleNamespace(runs=3, seed=0, gain=2.0, depth=2, short=0.25, d=2)
+    params = compute.models(config)["linear"][1](6)
+    # λ = 1: the best step of one layer is 1 / (1 + (1 + d) / n) = 2/3.
+    steps = -(params.w_kq[:2, :, :, 0, 0, 0] * params.w_pv[:2, :, :, 0, 2, 2])
+    np.testing.assert_allclose(steps[0], 2 / 3, rtol=1e-12)
+    np.testing.assert_allclose(steps[1], 1 / 6, rtol=1e-12)
+    np.testing.assert_allclose(params.w_kq[2], 2 * path.w_kq[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(params.w_kq[3], path.w_kq[:, 1], rtol=1e-12)
