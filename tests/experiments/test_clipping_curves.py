@@ -1,0 +1,142 @@
+"""`clipping_curves` and `condition_numbers`: risks and spectra of untrained models, one by one."""
+
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+
+from experiments.clipping import trained_models
+from experiments.clipping.clipping_curves import compute as clipping_curves
+from experiments.clipping.clipping_curves import curves
+from experiments.clipping.clipping_curves.config import TIERS as CURVES
+from experiments.clipping.condition_numbers import compute as condition_numbers
+from experiments.clipping.condition_numbers.config import MODULES
+from experiments.clipping.condition_numbers.config import TIERS as CONDITIONS
+from experiments.models.model import Model, init
+from experiments.models.tasks import distribution
+from lsa_lab.analyses import clipping
+
+CONFIG = CURVES["smoke"]
+SPEC = trained_models.transformer_spec(CONFIG)
+
+
+@pytest.fixture(scope="module")
+def path():
+    """Params of two untrained models [R, P, ...], others at every checkpoint."""
+    keys = jax.random.split(jax.random.key(0), (2, 3))
+    return jax.jit(jax.vmap(jax.vmap(partial(init, SPEC))))(keys)
+
+
+def prompts_of(config, tag, n):
+    task = distribution(SPEC.task, n, dtype=np.float32)
+    key = jax.random.fold_in(jax.random.key(config.seed), tag)
+    return trained_models.own_prompts(key, task, 2, config.prompts)
+
+
+def risk_after(path, run, batch, *edit):
+    """The risk of the last model of a run, clipped or not."""
+    own = jax.tree.map(lambda leaf: leaf[run, -1], path)
+    own = clipping.clip(own, *edit) if edit else own
+    return ERRORS(own, jax.tree.map(lambda leaf: leaf[run], batch)).mean()
+
+
+ERRORS = jax.jit(lambda params, batch: Model(SPEC, params).errors(batch))
+
+
+def ridge_by_loops(batch, run, n, noise_std):
+    x, y, query, target = (
+        np.asarray(leaf[run], float) for leaf in (batch.x, batch.y, batch.x_query, batch.y_query)
+    )
+    x, y = x[:, :n], y[:, :n]
+    gram = x.swapaxes(1, 2) @ x + noise_std**2 * np.eye(x.shape[2])
+    weights = np.linalg.solve(gram, x.swapaxes(1, 2) @ y[..., None])[..., 0]
+    return np.mean(((weights * query).sum(1) - target) ** 2)
+
+
+def test_curves_are_of_the_last_models_on_the_first_shots_of_their_prompts(path, monkeypatch):
+    monkeypatch.setattr(
+        trained_models, "transformers", lambda *_: (SPEC, path, [0, 1, 2], ["finished"] * 2)
+    )
+    values = clipping_curves.compute(CONFIG)
+    most = int(values.shots.max())
+    batch = prompts_of(CONFIG, 1, most)
+    for run, n in ((0, most), (1, int(values.shots.min()))):
+        few = batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n])
+        before = risk_after(path, run, few)
+        at = values.isel(run=run).sel(shots=n)
+        np.testing.assert_allclose(at.unclipped, before, rtol=1e-5)
+        ridge = ridge_by_loops(batch, run, n, CONFIG.noise_std)
+        np.testing.assert_allclose(at.ridge, ridge, rtol=1e-3)
+        rate = CONFIG.rates[-1]
+        after = risk_after(path, run, few, 1, "mlp", rate)
+        change = at.change.sel(layer=2, part="MLP", rate=rate)
+        np.testing.assert_allclose(change, after - before, atol=1e-5)
+        after = risk_after(path, run, few, 0, "attention", "drop")
+        change = at.change.sel(layer=1, part="attention", rate=1.0)
+        np.testing.assert_allclose(change, after - before, atol=1e-5)
+
+
+def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path, monkeypatch):
+    config = CONDITIONS["smoke"]
+    monkeypatch.setattr(
+        trained_models, "transformers", lambda *_: (SPEC, path, [0, 1, 2], ["finished"] * 2)
+    )
+    values = condition_numbers.compute(config)
+    for run, step, layer in np.ndindex(2, 3, 2):
+        at = values.isel(run=run, steps=step, layer=layer)
+        for name in ("W_k", "W_o", "MLP in"):
+            matrix = np.asarray(getattr(path, MODULES[name])[run, step, layer], float)
+            if matrix.ndim == 3:
+                matrix = np.concatenate(matrix, axis=int(name == "W_o"))
+            condition, squares = np.linalg.cond(matrix), np.linalg.norm(matrix) ** 2
+            np.testing.assert_allclose(at.condition.sel(module=name), condition, rtol=2e-2)
+            rank = squares / np.linalg.norm(matrix, 2) ** 2
+            np.testing.assert_allclose(at.stable_rank.sel(module=name), rank, rtol=1e-4)
+    batch = prompts_of(config, 2, None)
+    before, after = risk_after(path, 1, batch), risk_after(path, 1, batch, 0, "w_o", config.rate)
+    ratio = values.ratio.sel(run=1, layer=1, module="W_o")
+    np.testing.assert_allclose(ratio, after / before, rtol=1e-4)
+    np.testing.assert_allclose(values.unclipped.sel(run=1), before, rtol=1e-5)
+    ridge = ridge_by_loops(batch, 1, config.n, config.noise_std)
+    np.testing.assert_allclose(values.ridge.sel(run=1), ridge, rtol=1e-3)
+
+
+@pytest.fixture
+def axes():
+    from matplotlib import pyplot
+
+    figure, ax = pyplot.subplots()
+    yield ax
+    pyplot.close(figure)
+
+
+def changes(change):  # (run, shots, layer, rate) of attention; risks unclipped of 2
+    coordinates = {"shots": [2, 4], "layer": [1, 2], "rate": [0.5, 0.9, 1.0], "part": ["attention"]}
+    axes = ("run", "shots", "layer", "part", "rate")
+    data = {"change": (axes, change[:, :, :, None]), "unclipped": (axes[:2], np.full((2, 2), 2.0))}
+    return xr.Dataset(data, coordinates)
+
+
+def test_a_layers_curve_ends_at_the_mean_relative_change_of_its_drop(axes, monkeypatch):
+    monkeypatch.setattr(curves.results, "config_of", lambda _: CONFIG)  # n = 4
+    dataset = changes(np.arange(24.0).reshape(2, 2, 2, 3))
+    ends = curves.layer_curves(axes, dataset, "attention")
+    assert ends == {"layer 1": (8 + 20) / 4, "layer 2": (11 + 23) / 4}
+
+
+def test_ratios_by_shots_are_geometric_means_over_drastic_rates_alone(axes, monkeypatch):
+    monkeypatch.setattr(curves.results, "config_of", lambda _: CONFIG)
+    change = np.zeros((2, 2, 2, 3))
+    change[..., [0, 2]] = 99  # below the drastic rates, and the drop
+    change[0, 1, 0, 1] = 2 * 7  # eight times the risk, in one of two runs
+    change[:, 1, 1, 1] = 2 * 1  # twice the risk in both
+    ends = curves.shots_curves(axes, changes(change), "attention")
+    assert list(ends) == ["first 1 layers", "last 1 layers"]
+    np.testing.assert_allclose(list(ends.values()), [8**0.5, 2])
+
+
+@pytest.mark.parametrize(("change", "text"), [(0.1, "+10%"), (-0.01, "\u22121%"), (0, "0")])
+def test_a_change_is_written_in_percent(change, text):
+    assert curves.percent(change) == text
