@@ -1,0 +1,123 @@
+"""`lm_clipping`: readings of scores by hand, of a tiny decoder, and what the panels draw."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+
+from experiments.language import decoders, sentences
+from experiments.language.lm_clipping import compute, panels
+from experiments.language.lm_clipping.config import TIERS
+from experiments.language.lm_clipping.statements import DROPPED, MATRICES, PARTS, READINGS
+from lsa_lab import results
+from lsa_lab.lm import text
+
+TINY = TIERS["smoke"]
+MARGINS, LABELS = np.array([3.0, 2.5, 1.0, 1.5]), np.array([1, 1, 0, 0])
+
+
+def scores_of(margins):
+    return np.stack([np.full(len(margins), 7.0), 7 + np.asarray(margins)], axis=1)
+
+
+def test_the_unclipped_model_has_the_right_order_and_its_rivals_move_the_threshold():
+    ours = compute.of_plain(scores_of([*MARGINS, 2.7, 2.7, 2.7]), LABELS)
+    accuracy, auc, entropy = ours["unclipped"]
+    assert (accuracy, auc) == (0.5, 1.0)
+    # each half has margins ±1 and ±0.5 about the middle 2, to which the other half shifts it
+    np.testing.assert_allclose(entropy, np.log1p(np.exp([-1, -0.5])).mean(), rtol=1e-9)
+    np.testing.assert_allclose(ours["rival"], [0.75, 1.0])  # calibrated, 2.5 is below 2.7
+
+
+def test_an_edit_is_read_as_the_whole_walk_of_the_changed_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path))
+    decoder, task = decoders.decoder(TINY), TINY.tasks[0][1]
+    demonstrations, fresh, _ = sentences.sets(sentences.of_task(task), task, TINY, 0, 0)
+    queries = sentences.with_content_free(fresh)
+    read = compute.Readings(decoder)
+    plain, edited = read(task, demonstrations, queries, [(2, "mlp", "drop")])
+    template = sentences.template(task)
+    asked = compute.label_scores.questions(decoder, template, demonstrations, queries)
+    params = decoder.params
+    whole = text.scores(params, decoder.config, asked)
+    np.testing.assert_allclose(plain, whole, rtol=0, atol=1e-5)
+    dropped = params.replace(mlp_out=params.mlp_out.at[2].set(0))
+    margins = np.diff(text.scores(dropped, decoder.config, asked)[: len(fresh)])[:, 0]
+    assert edited[0, 0] == np.mean((margins > 0) == fresh.labels)
+    above = [a > b for a in margins[fresh.labels == 1] for b in margins[fresh.labels == 0]]
+    assert edited[0, 1] == np.mean(above)
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    rng = np.random.default_rng(0)
+    shapes = {
+        "unclipped": (("task", "run", "reading"), (2, 3, 3)),
+        "rival": (("task", "run", "rival_of"), (2, 3, 2)),
+        "edited": (("task", "run", "layer", "part", "rate", "reading"), (2, 3, 2, 2, 3, 3)),
+        "matrix_edited": (("task", "run", "end", "matrix", "reading"), (2, 3, 2, 7, 3)),
+        "shots_unclipped": (("task", "run", "shots", "reading"), (2, 3, 2, 3)),
+        "shots_edited": (("task", "run", "shots", "end", "part", "reading"), (2, 3, 2, 2, 2, 3)),
+    }
+    return xr.Dataset(
+        {name: (axes, rng.uniform(size=shape)) for name, (axes, shape) in shapes.items()},
+        {
+            "reading": list(READINGS),
+            "rival_of": ["calibrated", "threshold"],
+            "layer": [0, 2],
+            "part": list(PARTS),
+            "rate": [0.5, 0.75, DROPPED],
+            "end": [0, 2],
+            "matrix": list(MATRICES),
+            "shots": [0, 4],
+        },
+        {"config": results.json.dumps(results.plain(TINY))},
+    )
+
+
+def test_curves_are_mean_changes_by_layer_part_and_rate(dataset):
+    ax = Figure().subplots()
+    panels.layer_curves(ax, dataset, "auc")
+    curves = [line.get_ydata() for line in ax.lines[1:]]
+    edited, plain = dataset.edited.values, dataset.unclipped.values
+    expected = [
+        [np.mean(edited[:, :, layer, part, rate, 1] - plain[:, :, 1]) for layer in range(2)]
+        for part in range(2)
+        for rate in range(3)
+    ]
+    np.testing.assert_allclose(curves, expected)
+    assert [panels.rate_words(rate) for rate in (0.9, DROPPED)] == ["0.9", "dropped"]
+
+
+def test_the_best_edit_is_chosen_on_the_other_sets_and_among_the_clipped(dataset):
+    ax = Figure().subplots()
+    panels.plot_gains(ax, dataset)
+    points = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+    edited, plain = dataset.edited.values, dataset.unclipped.values
+    expected = []
+    for reading in (0, 1):
+        change = (edited[..., :2, reading] - plain[:, :, None, None, None, reading]).mean(0)
+        cells = change.reshape(3, -1)
+        gains = [cells[r, np.delete(cells, r, 0).mean(0).argmax()] for r in range(3)]
+        expected.append(np.mean(gains))
+    rivals = (dataset.rival.values - plain[:, :, :1]).mean((0, 1))
+    np.testing.assert_allclose(points, [expected[0], *rivals, expected[1]])
+
+
+def test_aucs_by_shots_hold_the_configs_own_shots_too(dataset):
+    ax = Figure().subplots()
+    panels.plot_shots(ax, dataset)
+    own, other = dataset.unclipped.values[..., 1], dataset.shots_unclipped.values[..., 1]
+    expected = [other[:, :, 0].mean(), own.mean(), other[:, :, 1].mean()]
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), np.transpose([[0, 2, 4], expected]))
+    own = dataset.edited.values[:, :, 1, 1, 1, 1].mean()  # the last layer's MLP, most clipped
+    other = dataset.shots_edited.values[:, :, :, 1, 1, 1].mean((0, 1))
+    np.testing.assert_allclose(ax.lines[4].get_ydata(), [other[0], own, other[1]])
+
+
+def test_matrices_are_drawn_by_the_mean_change_of_auc_in_each_end(dataset):
+    ax = Figure().subplots()
+    panels.plot_matrices(ax, dataset)
+    change = dataset.matrix_edited.values[..., 1] - dataset.unclipped.values[:, :, None, None, 1]
+    points = [line.get_xdata() for line in ax.lines if line.get_label().startswith("layer")]
+    np.testing.assert_allclose(points, change.mean((0, 1)))
