@@ -9,7 +9,7 @@ import pytest
 
 from experiments.heads import fewer_heads
 from experiments.heads.each_run import prompts_of, run
-from experiments.heads.head_pruning import masked_models, masks
+from experiments.heads.head_pruning import compute, masked_models, masks
 from experiments.heads.head_pruning.config import TIERS
 from experiments.heads.head_pruning.masked_models import SEARCH
 from experiments.heads.head_pruning.statements import statements
@@ -118,3 +118,57 @@ def test_a_row_says_the_seeds_of_its_own_model():
     assert over["best_mixed_dense"] == over["best_mixed_long_training"] == "5 seeds"
     assert over["best_mixed_depth_3"] == over["softmax"] == over["greedy_later"] == "20 seeds"
     assert {row.over for row in statements(TIERS["laptop"])} == {"5 seeds"}
+
+
+def test_numbers_of_masks_stand_where_the_masks_do(case, monkeypatch):
+    weights = np.random.default_rng(3).normal(size=(3, 2))
+
+    def risk_of(mask):
+        return np.exp((weights * mask).sum())
+
+    config = dataclasses.replace(CONFIG, draws=3)
+    scores = np.array([[[1.0, 2.0], [4.0, 3.0], [5.0, 6.0]], [[2.0, 1.0], [3.0, 4.0], [6.0, 5.0]]])
+    order = np.ones((2, 6, 3, 2))
+    for kept in range(6, 0, -1):
+        order[:, 6 - kept].reshape(2, -1)[:, kept:] = 0
+    subsets = np.random.default_rng(4).integers(2, size=(2, 3, 3, 3, 2)).astype(float)
+    best = np.broadcast_to(masks.choices(case)[3], (2, 3, 2))
+    by_hand = {"importances": scores, "risks_of_fewer": np.array([7.0, np.nan])}
+    for name, value in by_hand.items():
+        monkeypatch.setattr(masked_models, name, lambda *_, value=value: value)
+    rows = {"greedy": order, "best_subsets": (subsets, scores), "best_choices": best}
+    for name, value in rows.items():
+        monkeypatch.setattr(masks, name, lambda *_, value=value: value)
+    monkeypatch.setattr(compute, "risks", lambda *given: risks_like(risk_of, given[2]))
+    data = compute.of_own(config, case)
+    pruned = [[[1, 1], [1, 0], [0, 1]], [[1, 1], [0, 1], [1, 0]]]
+    first = [[[0, 1], [1, 1], [1, 1]], [[1, 0], [1, 1], [1, 1]]]
+    treated = masks.of_treatments(config, case, scores, best)
+    for r in range(2):
+        row = data.risk.sel(run=r)
+        exact = {"full": np.ones((3, 2)), "pruned": pruned[r], "best later heads": best[r]}
+        exact["top head of layer 1"] = first[r]
+        for treatment, mask in exact.items():
+            assert float(row.sel(treatment=treatment)) == pytest.approx(risk_of(mask)), treatment
+        for i, treatment in enumerate(("random later heads", "as many at random")):
+            product = np.prod([risk_of(mask) for mask in treated[r, 4 + 3 * i : 7 + 3 * i]])
+            assert float(row.sel(treatment=treatment)) == pytest.approx(product ** (1 / 3))
+        for kept in range(1, 7):
+            assert data.greedy.sel(run=r, kept=kept) == pytest.approx(risk_of(order[r, 6 - kept]))
+            assert data.left.sel(run=r, kept=kept).sum() == kept
+        for layer, size in np.ndindex(3, 3):
+            value = data.subset.sel(run=r, layer=layer + 1, size=size)
+            assert float(value) == pytest.approx(risk_of(subsets[r, layer, size]))
+    np.testing.assert_array_equal(data.risk.sel(treatment="trained so"), [7, np.nan])
+    assert np.isnan(data.risk.sel(treatment="best of all mixings")).all()
+
+
+def risks_like(risk_of, every):  # [R, M, L, H] -> [R, M]
+    return np.array([[risk_of(mask) for mask in row] for row in every])
+
+
+def test_prompts_to_fit_heads_to_are_each_seen_once(case):
+    config = dataclasses.replace(CONFIG, fit_steps=3, fit_prompts=2)
+    batches = compute.fresh_batches(config, case)
+    assert batches.x.shape == (2, 3, 2, 4, 2)
+    assert len(np.unique(batches.x)) == batches.x.size

@@ -1,13 +1,14 @@
 """Linear readers of trained models: what they are called, what they are refused, what they find."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from experiments.heads.each_run import prompts_of
-from experiments.heads.layer_probes import probing
-from experiments.heads.layer_probes.config import TIERS, Config
+from experiments.heads.layer_probes import compute, first_layer_descent, probing
+from experiments.heads.layer_probes.config import FEATURES, FORMULA, RAW, TIERS, Config
 from experiments.heads.layer_probes.statements import statements
 from experiments.models.model import Model
 from experiments.models.specs import Architecture, Spec, Task, Training
@@ -78,3 +79,38 @@ def test_a_row_says_the_seeds_of_the_models_that_it_is_about():
     assert over["held"] == over["descent_raw"] == "20 seeds"
     assert over["at_last"] == "5 or 20 seeds"
     assert {row.over for row in statements(TIERS["laptop"])} == {"5 seeds"}
+
+
+def test_readings_and_shares_of_heads_stand_under_their_names(monkeypatch):
+    masks = {"full": [[1, 1], [1, 1]], "single head": [[1, 0], [1, 0]]}
+    case = probing.Case(SPEC, {name: preprocessing(mask) for name, mask in masks.items()}, 3)
+    numbers = np.arange(24.0).reshape(2, 1, 4, 3)  # variants, runs, readings, layers
+    monkeypatch.setattr(probing, "readers", lambda *_: numbers)
+    monkeypatch.setattr(probing, "risks_of_rules", lambda *_: np.array([0.3, 0.1]))
+    data = compute.measure(CONFIG, case, dissected=False)
+    for i, name in enumerate(("reader", "own", "held", "control")):
+        for v, model in enumerate(masks):
+            assert data[name].sel(model=model, run=0, layer=2) == 12 * v + 3 * i + 2
+    assert data.share.values.tolist() == [1, 0.5]
+    assert (float(data.noise), int(data.lost), "descent" in data) == (0.5, 3, False)
+
+
+def test_descent_on_raw_and_weighed_covariates_is_that_of_loops():
+    config = SimpleNamespace(seed=0, n=4, prompts=4, descents=4, steps=3, share=0.4)
+    masks = {"full": [[1, 1], [1, 1]], "single head": [[1, 0], [1, 0]]}
+    case = probing.Case(SPEC, {name: preprocessing(mask) for name, mask in masks.items()}, 0)
+    paths = first_layer_descent.descents(config, case)
+    assert paths.shape == (1, len(FEATURES), 2, 4)
+    batch = prompts_of(SPEC.task, 0, probing.DESCENT, 4, 4, 1)
+    for feature in (RAW, FORMULA):
+        squares = np.zeros((4, 4))
+        for b in range(4):
+            x, y, query, target = (np.asarray(leaf)[0, b] for leaf in vars(batch).values())
+            gains = x.T @ y if feature == FORMULA else np.ones(2)
+            rows, asked, theta = x * gains, query * gains, np.zeros(2)
+            size, most = 0.4 * 2 / np.linalg.norm(rows, ord=2) ** 2, 2 * np.abs(y).max()
+            for step in range(4):
+                squares[b, step] = (np.clip(theta @ asked, -most, most) - target) ** 2
+                theta = theta + size * rows.T @ (y - rows @ theta)
+        exact = [squares[:2].mean(0), squares[2:].mean(0)]
+        np.testing.assert_allclose(paths[0, FEATURES.index(feature)], exact, rtol=1e-8)

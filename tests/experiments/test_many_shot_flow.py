@@ -55,11 +55,23 @@ def test_sizes_of_flows_are_those_of_a_step_of_descent(step):
     assert abs(sizes["size"][0] - np.log(np.mean(lengths))) < 1e-12
 
 
-def test_demonstrations_of_one_step_do_not_interact_and_errors_are_squares(step):
+def test_interactions_are_over_the_mean_effect_and_with_the_sign_of_theirs(step, monkeypatch):
     params, prompt = step
-    joint = jax.jit(flows.joint, static_argnums=0)(linear_attention.forward, params, prompt)
-    assert max(abs(float(value)) for value in joint.values()) < 1e-12
-    squares = flows.squares(linear_attention.forward, params, prompt)
+    together = np.arange(1.0, 17.0).reshape(4, 4)
+    monkeypatch.setattr(flows, "interactions", lambda *_: jnp.asarray(together))
+    run = linear_attention.forward
+    joint = jax.jit(lambda params, prompt: flows.joint(run, params, prompt))(params, prompt)
+    # ŷ is of degree 2 in a demonstration: the slope along it is twice its part.
+    effects = 2 * 0.7 / 4 * np.asarray(prompt.y * (prompt.x @ prompt.x_query))
+    pairs = {"duplicates": [(0, 1), (2, 3)], "others": [(0, 2), (0, 3), (1, 2), (1, 3)]}
+    for name, those in pairs.items():
+        values = [np.sign(effects[i] + effects[j]) * together[i, j] for i, j in those]
+        assert abs(joint[name] - np.median(values) / np.abs(effects).mean()) < 1e-10
+
+
+def test_errors_are_squares_of_what_a_step_misses(step):
+    params, prompt = step
+    squares = jax.jit(flows.squares, static_argnums=0)(linear_attention.forward, params, prompt)
     predicted = 0.7 * np.mean(prompt.y * (prompt.x @ prompt.x_query))
     np.testing.assert_allclose(squares["error"], (predicted - prompt.y_query) ** 2, rtol=1e-10)
     np.testing.assert_allclose(squares["label"], prompt.y_query**2, rtol=1e-12)

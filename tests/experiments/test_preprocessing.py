@@ -1,11 +1,14 @@
 """Descent on the features of heads, choices on other prompts, and tokens of trained models."""
 
+from types import SimpleNamespace
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.heads.preprocess_then_optimise import claims, descents, learned_features
-from experiments.heads.preprocess_then_optimise.config import Config
+from experiments.heads.preprocess_then_optimise import claims, compute, descents, learned_features
+from experiments.heads.preprocess_then_optimise.config import TUNED, Config
 from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, init
 from experiments.models.named import MODELS, named
@@ -86,3 +89,26 @@ def test_a_run_that_diverged_is_worse_than_all_others_and_no_other_number_change
     ratios = claims.infinite_as_largest(np.array([0.5, np.inf, 0.7, np.nan]))
     assert ratios[:3].tolist() == [0.5, np.finfo(float).max, 0.7]
     assert np.isnan(ratios[3]), "what is no number is refused as before"
+
+
+def test_risks_with_fitted_steps_are_those_of_loops(monkeypatch):
+    rng = np.random.default_rng(2)
+    shapes = ((2, 3, 4, 2), (2, 3, 4), (2, 3, 2), (2, 3))  # two runs of three prompts
+    batch = Prompt(*(jnp.asarray(rng.normal(size=shape)) for shape in shapes))
+    tuning = jax.tree.map(lambda leaf: leaf[0], batch)
+    thetas = 0.1 * rng.random((len(TUNED), 2, 2, 2))  # rules, depths, raw or not, steps
+    thetas[TUNED.index("raw"), :, 1] = thetas[:, 0, :, 1] = 0
+    monkeypatch.setattr(compute.descents, "tune", lambda *given: thetas)
+    risks = compute.with_fitted_steps(SimpleNamespace(depth=2), batch, tuning)
+    assert risks.shape == (2, len(TUNED), 2)
+    for r, i, j in np.ndindex(2, len(TUNED), 2):
+        total = 0
+        for b in range(3):
+            x, y, query, target = (np.asarray(leaf)[r, b] for leaf in vars(batch).values())
+            moment, w = x.T @ y / 4, np.zeros(2)
+            unit = moment @ moment if "normalised" in TUNED[i] else 1
+            for alpha, beta in thetas[i, j].T:
+                w = w + (alpha + beta * moment**2 / unit) * (x.T @ (y - x @ w)) / 4
+            most = 2 * np.abs(y).max()
+            total += (np.clip(w @ query, -most, most) - target) ** 2 / 3
+        np.testing.assert_allclose(risks[r, i, j], total, rtol=1e-9)
