@@ -23,14 +23,14 @@ def run():
 
 
 @pytest.fixture
-def known(monkeypatch):
+def readings(monkeypatch):
     monkeypatch.setattr(singles, "log_flows", lambda *_: FLOWS)
     of = singles.Singles(BEFORE, AFTER, np.zeros((4, 2)), RELEVANCE)
     monkeypatch.setattr(singles, "measure", lambda *_: of)
     monkeypatch.setattr(rules, "eq_2", lambda *_: EQ_2)
 
 
-def test_each_rule_scores_by_its_own_reading(run, known):
+def test_each_rule_scores_by_its_own_reading(run, readings):
     ours = measures.of_pool(run)
     scores = dict(zip(RULES, ours["score"], strict=True))
     np.testing.assert_array_equal(scores["GradS"], FLOWS[:, 0, :, 2, 0])

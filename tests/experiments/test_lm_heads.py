@@ -1,14 +1,20 @@
 """Closed heads, slopes and common maps of `lm_heads`, beside the whole walk of a tiny decoder."""
 
+import dataclasses
 import functools
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
 
 from experiments.language import closings
-from experiments.language.lm_heads import claims, maps
-from lsa_lab import lm
+from experiments.language.lm_heads import claims, compute, maps, panels
+from experiments.language.lm_heads.config import TIERS
+from lsa_lab import lm, results
 from lsa_lab.analyses import heads
 from lsa_lab.lm import decoder, weights
 from lsa_lab.lm.config import Config
@@ -143,3 +149,168 @@ def test_pseudo_values_are_unbiased_where_runs_differ_by_chance():
     plain = np.array([claims.effective(each).mean() for each in runs])
     pseudo = np.array([claims.pseudo_values(each).mean() for each in runs])
     assert abs(pseudo.mean() - 4) < 0.05 < 4 - plain.mean()
+
+
+SIZES = TIERS["smoke"]  # four sentences to choose heads on, four fresh, layers 0 and 3
+
+
+class Additive:
+    """Log odds of the second label that are a sum over open heads, and what is written besides."""
+
+    def __init__(self, weights):  # [B, L, H]
+        self.weights = weights
+
+    def scores(self, at=0, mask=None, fill=0.0):
+        mask = np.ones(self.weights.shape[1:]) if mask is None else np.asarray(mask)
+        margins = (mask * self.weights).sum((1, 2)) + fill
+        return np.stack([np.zeros(len(margins)), margins], axis=1)
+
+
+def run_of(weights, slopes=None):
+    model = SimpleNamespace(config=SimpleNamespace(num_layers=4, num_heads=2), params="trained")
+    return SimpleNamespace(
+        config=SIZES,
+        model=model,
+        prefix=None,
+        ids=None,
+        last=None,
+        masked=None,
+        labels=np.arange(8) % 2,
+        key=jax.random.key(0),
+        closings=lambda layers, questions: Additive(weights),
+        slopes=lambda params: slopes[params],
+    )
+
+
+def test_closed_layers_lack_their_heads_and_the_top_one_is_that_of_the_searched(monkeypatch):
+    weights = np.random.default_rng(1).uniform(0.1, 0.2, (8, 4, 2))
+    weights[:4, 0, 1], weights[4:, 0, 0] = 3, 3  # the second head where heads are chosen
+    means = np.random.default_rng(2).normal(size=(4, 2))
+    monkeypatch.setattr(closings, "mean_writes", lambda *_, config: means)
+    ours = compute.layers(run_of(weights))
+    whole = weights.sum((1, 2))
+    np.testing.assert_allclose(ours["whole"][:, 1], whole)
+    assert ours["top"][0] == 1
+    for place, layer in enumerate((0, 3)):
+        for head in range(2):
+            zero = whole - weights[:, layer, head]
+            np.testing.assert_allclose(ours["zero"][place, head, :, 1], zero)
+            mean = ours["mean"][place, head, :, 1]
+            np.testing.assert_allclose(mean, zero + means[layer, head])
+        none = whole - weights[:, layer].sum(1)
+        np.testing.assert_allclose(ours["none"][place, :, 1], none)
+        top = weights[:, layer, ours["top"][place]]
+        np.testing.assert_allclose(ours["top_kept"][place, :, 1], none + top)
+
+
+def test_a_part_of_all_heads_is_that_of_the_largest_slopes_of_each_layer(monkeypatch):
+    few = dataclasses.replace(SIZES, kept=1)
+    rng = np.random.default_rng(3)
+    slopes = {"trained": rng.normal(size=(4, 4, 2)), "random": rng.normal(size=(4, 4, 2))}
+    monkeypatch.setattr(compute.weights, "init", lambda *_: "random")
+    weights = 4.0 ** np.arange(8).reshape(1, 4, 2) * np.ones((5, 1, 1))  # a digit for each head
+    run = run_of(weights, slopes)
+    run.config = few
+    ours = compute.parts(run)
+    absolute = np.abs(slopes["trained"]).mean(0)
+    np.testing.assert_allclose(ours["slope"], slopes["trained"].mean(0))
+    np.testing.assert_allclose(ours["absolute_slope"], absolute)
+    np.testing.assert_allclose(ours["random_slope"], np.abs(slopes["random"]).mean(0))
+    np.testing.assert_allclose(ours["open"][:, 1], weights.sum((1, 2)))
+    top = sum(4.0 ** (2 * layer + absolute[layer].argmax()) for layer in range(4))
+    np.testing.assert_allclose(ours["masked"][2, :, 1], top)
+    for draw in ours["drawn"][:, 0, 1]:
+        digits = [int(draw) // 4**place % 4 for place in range(8)]
+        np.testing.assert_array_equal(np.reshape(digits, (4, 2)).sum(1), np.ones(4))
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    rng = np.random.default_rng(4)
+    shapes = {
+        "whole": (("run", "sentence", "label"), (3, 8, 2)),
+        "zero": (("run", "layer", "head", "sentence", "label"), (3, 2, 4, 8, 2)),
+        "mean": (("run", "layer", "head", "sentence", "label"), (3, 2, 4, 8, 2)),
+        "none": (("run", "layer", "sentence", "label"), (3, 2, 8, 2)),
+        "top_kept": (("run", "layer", "sentence", "label"), (3, 2, 8, 2)),
+        "absolute_slope": (("run", "depth", "head"), (3, 4, 4)),
+        "random_slope": (("run", "depth", "head"), (3, 4, 4)),
+        "open": (("run", "masked_sentence", "label"), (3, 6, 2)),
+        "masked": (("run", "mask", "masked_sentence", "label"), (3, 3, 6, 2)),
+        "drawn": (("run", "draw", "masked_sentence", "label"), (3, 2, 6, 2)),
+        "unexplained": (("run", "tokens", "after"), (3, 2, 5)),
+        "held_out": (("run", "after"), (3, 5)),
+        "by_word": (("run", "after"), (3, 5)),
+    }
+    rows = {name: (axes, rng.uniform(0.1, 1, shape)) for name, (axes, shape) in shapes.items()}
+    rows["right"] = (("run", "sentence"), rng.integers(0, 2, (3, 8)))
+    coordinates = {"layer": [0, 3], "tokens": ["all tokens", "without the first"]}
+    return xr.Dataset(rows, coordinates, {"config": results.json.dumps(results.plain(SIZES))})
+
+
+def divergence(left, right):  # [B, 2] twice
+    p, q = (np.exp(rows) / np.exp(rows).sum(1, keepdims=True) for rows in (left, right))
+    return np.mean([sum(a * np.log(a / b)) for a, b in zip(p, q, strict=True)])
+
+
+def test_layers_are_drawn_by_the_geometric_mean_divergence_of_fresh_sentences(dataset):
+    ax = Figure().subplots()
+    panels.layers(ax, dataset)
+    whole = dataset.whole.values[:, 4:]
+    for layer in range(2):
+        expected = [
+            np.exp(np.mean([np.log(divergence(whole[r], zero[r])) for r in range(3)]))
+            for zero in np.moveaxis(dataset.zero.values[:, layer, :, 4:], 1, 0)
+        ]
+        np.testing.assert_allclose(ax.lines[layer].get_ydata(), expected)
+    for container, name in zip(ax.containers, ("none", "top_kept"), strict=True):
+        other = dataset[name].values[:, :, 4:]
+        logs = [[np.log(divergence(whole[r], other[r, k])) for k in range(2)] for r in range(3)]
+        middle = container.lines[0].get_ydata()
+        np.testing.assert_allclose(middle, np.exp(np.mean(logs, axis=0)))
+
+
+def test_effective_heads_are_the_jackknifes_of_the_slopes(dataset):
+    ax = Figure().subplots()
+    panels.effective_heads(ax, dataset)
+
+    def number(rows):
+        p = rows / rows.sum()
+        return np.exp(-sum(p * np.log(p)))
+
+    for line, name in zip(ax.lines[:2], ("random_slope", "absolute_slope"), strict=True):
+        slopes = dataset[name].values
+        expected = []
+        for depth in range(4):
+            rows = slopes[:, depth]
+            without = [number((rows.sum(0) - rows[r]) / 2) for r in range(3)]
+            expected.append(3 * number(rows.mean(0)) - 2 * np.mean(without))
+        np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+def test_the_order_kept_is_the_mean_rank_correlation_of_margins(dataset):
+    ax = Figure().subplots()
+    panels.order_kept(ax, dataset)
+
+    def ranks(scores):
+        margins = scores[:, 1] - scores[:, 0]
+        return [int((margins < each).sum()) for each in margins]
+
+    def agreement(left, right):
+        apart = sum((a - b) ** 2 for a, b in zip(ranks(left), ranks(right), strict=True))
+        return 1 - 6 * apart / (6 * 35)
+
+    whole, masked, draws = (dataset[name].values for name in ("open", "masked", "drawn"))
+    expected = [np.mean([agreement(whole[r], masked[r, i]) for r in range(3)]) for i in range(3)]
+    expected.append(np.mean([agreement(whole[r], draws[r, i]) for r in range(3) for i in range(2)]))
+    np.testing.assert_allclose(ax.containers[0].lines[0].get_xdata(), expected)
+
+
+def test_common_maps_are_drawn_from_after_the_first_layer_on(dataset):
+    ax = Figure().subplots()
+    panels.common_maps(ax, dataset)
+    linear = dataset.unexplained.values
+    kinds = linear[:, 0], linear[:, 1], dataset.held_out.values, dataset.by_word.values
+    for line, values in zip(ax.lines, kinds, strict=True):
+        expected = np.transpose([np.arange(1, 5), values.mean(0)[1:]])
+        np.testing.assert_allclose(line.get_xydata(), expected)
