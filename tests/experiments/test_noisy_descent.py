@@ -117,6 +117,16 @@ def test_one_covariate_without_noise_gives_the_kurtosis_of_chi_squared():
     np.testing.assert_allclose(values["share"], [2 / (N + 2)], rtol=0.03)
 
 
+def test_the_kurtosis_of_an_answer_is_that_of_the_angle_between_task_and_query():
+    """(w·x_i)(x_i·x_query) is a form with the eigenvalues (w·x_query ± |w||x_query|)/2."""
+    params, key = constructions.gradient_descent(jnp.array([0.5]), D), jax.random.key(14)
+    measure = jax.jit(partial(of_linear_task, n=N, config=Config(prompts=2), noise_std=0.0))
+    w, query = (np.asarray(jax.random.normal(k, (D,))) for k in jax.random.split(key, 4)[:2])
+    values = (w @ query + np.array([1, -1]) * np.linalg.norm(w) * np.linalg.norm(query)) / 2
+    expected = 12 / N * (values**4).sum() / (values**2).sum() ** 2
+    np.testing.assert_allclose(measure(key, params)["closed"][0], expected, rtol=1e-10)
+
+
 SPEC = dense(
     "softmax", D, N, 2, key_width=3, training=dict(steps=1, batch=1, learning_rate=1.0, seeds=1)
 )
