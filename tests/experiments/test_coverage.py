@@ -9,7 +9,7 @@ from experiments.matching.coverage import rules
 from experiments.matching.coverage.config import Config
 from lsa_lab.tasks.pools import Pool
 
-TINY = Config(d=2, m=8, sizes=(4,), epochs=2, batch=4, saves=2, queries=2, random_draws=2, runs=2)
+TINY = Config(d=2, m=8, sizes=(4,), epochs=2, batch=4, saves=2, queries=2, random_draws=6, runs=2)
 BALANCED = ([0, 1, 2, 3], [4, 5, 6, 7], [0, 2, 4, 6], [1, 3, 5, 7])  # of each kind of features
 CLUSTERS = np.array([0, 1, 0, 0, 0, 1, 0, 0])  # two of the eight in the minority
 
@@ -30,7 +30,7 @@ def chosen(pool):
         others = np.setdiff1d(np.arange(8), balanced)
         features[0, kind, others, 0] = [1, 10, -100, 89]
     arrays = Pool(x=pool[None, :, :2], y=pool[None, :, 2], cluster=CLUSTERS[None])
-    random = np.array([[[7, 6, 5, 4, 3, 2, 1, 0], [0, 2, 1, 3, 4, 6, 5, 7]]])
+    random = random_subsets()[None]
     arrays, features, random = jax.tree.map(jnp.asarray, (arrays, features, random))
     indices = rules.choose(
         TINY, 4, arrays, features, random, jax.random.split(jax.random.key(0), 1)
@@ -38,11 +38,15 @@ def chosen(pool):
     return np.asarray(indices[0])
 
 
+def random_subsets():
+    return np.stack([np.roll(np.arange(8), i) for i in range(6)])
+
+
 def test_each_kind_of_features_is_matched_where_its_own_gradients_cancel(chosen):
-    assert chosen.shape == (7 + 2 + 2, 4)
+    assert chosen.shape == (7 + 6 + 6, 4)
     for row, balanced in zip((0, 1, 2, 3, 6), (*BALANCED, BALANCED[0]), strict=True):
         assert sorted(chosen[row]) == balanced
-    np.testing.assert_array_equal(chosen[7:9], [[7, 6, 5, 4], [0, 2, 1, 3]])
+    np.testing.assert_array_equal(chosen[7:13], random_subsets()[:, :4])
 
 
 def test_medoids_take_one_of_every_pair_and_determinants_grow_most(chosen, pool):
@@ -57,4 +61,6 @@ def test_medoids_take_one_of_every_pair_and_determinants_grow_most(chosen, pool)
 
 
 def test_random_subsets_within_the_clusters_have_the_pools_shares(chosen):
-    np.testing.assert_array_equal(CLUSTERS[chosen[9:]].sum(1), [1, 1])  # 4 of 8, 2 in the minority
+    np.testing.assert_array_equal(
+        CLUSTERS[chosen[13:]].sum(1), np.ones(6)
+    )  # 4 of 8, 2 in the minority

@@ -14,7 +14,7 @@ from lsa_lab.models import constructions, linear_attention
 from lsa_lab.tasks.pools import Pool
 
 TINY = TIERS["smoke"]  # d = 2, a pool of 12, sets of 6, steps of 0.2, noise of 0.5
-PATH = np.array([[0.0, 0.0], [0.4, -0.2], [0.3, 0.5]])
+PATH = np.array([[0.2, 0.3], [0.4, -0.2], [0.3, 0.5]])
 
 
 @pytest.fixture(scope="module")
@@ -132,15 +132,16 @@ def test_subsets_are_matched_to_the_first_checkpoints_alone():
     y = np.where(np.arange(12) < 6, 0.0, 1.0)
     y[6:] *= np.array([0.1, 0.2, -1, 0.3, 0.25, 0.15])
     x[6:] = [1.0, 0]  # at w = 0 the gradients -y x of the first six are the pool's mean, 0
+    path = np.stack([np.zeros(2), *PATH[1:]])
     arrays = jnp.asarray(x), jnp.asarray(y)
-    chosen = np.asarray(twins.subsets(TINY, Pool(*arrays), jnp.asarray(PATH), jax.random.key(0)))
+    chosen = np.asarray(twins.subsets(TINY, Pool(*arrays), jnp.asarray(path), jax.random.key(0)))
     assert chosen.shape == (3 + TINY.random_draws, 6)
     assert sorted(chosen[0]) == [0, 1, 2, 3, 4, 5]
     assert sorted(chosen[1]) != [0, 1, 2, 3, 4, 5]
     rows = np.column_stack([x, y])
 
     def gap(indices, count):
-        apart = [mean_gradient(rows[indices], w) - mean_gradient(rows, w) for w in PATH[:count]]
+        apart = [mean_gradient(rows[indices], w) - mean_gradient(rows, w) for w in path[:count]]
         return np.linalg.norm(apart)
 
     for count in (2, 3):
