@@ -34,9 +34,9 @@ def test_widths_and_kinds_keep_their_places_and_medians_are_those_of_one_layer(m
     config = SimpleNamespace(widths=(2, 3))
     rng, steps, cases = np.random.default_rng(3), 0.1 * np.arange(1, 7), []
     for step in steps:
-        batch, _ = pairs.draw(rng, 1, 3, 1)
+        batch, _ = pairs.draw(rng, 1, 3, 2)  # with one covariate tokens of a task are parallel
         # q + η (d·q) d of tokens [x, y], with the query no key
-        eye = np.tile(np.eye(2), (1, 2, 1, 1, 1))
+        eye = np.tile(np.eye(3), (1, 2, 1, 1, 1))
         params = Params(eye, step * eye)
         cases.append(("", linear_attention.forward, params, batch))
     monkeypatch.setattr(compute.stacks, "untrained", lambda _: iter(cases))
@@ -54,4 +54,4 @@ def size_of(batch, b, i):
     """|(d·q) I + d qᵀ|, the flow through one layer over η."""
     d = np.append(batch.x[0, b, i], batch.y[0, b, i])
     query = np.append(batch.x_query[0, b], 0)
-    return np.linalg.norm(d @ query * np.eye(2) + np.outer(d, query))
+    return np.linalg.norm(d @ query * np.eye(3) + np.outer(d, query))
