@@ -24,12 +24,13 @@ class Cells:
         self._folder = Path(folder)
         digests = {name: hashlib.sha256(name.encode()).hexdigest()[:32] for name in names}
         self._files = {name: self._folder / f"{digest}.cell" for name, digest in digests.items()}
-        together: dict[str, bytes] = {}
+        together: dict[str, tuple[bytes, Path]] = {}
         for path in self._folder.glob("*.cells"):
             _, leaves = checkpoints.unpacked(path.read_bytes(), path)
-            together |= {leaf[2:-2]: content.tobytes() for leaf, content in leaves.items()}
-        self._contents = {name: together[x] for name, x in digests.items() if x in together}
-        self._together = set(self._contents)
+            together |= {leaf[2:-2]: (leaves[leaf].tobytes(), path) for leaf in leaves}
+        packed = {name: together[x] for name, x in digests.items() if x in together}
+        self._contents = {name: content for name, (content, _) in packed.items()}
+        self._together = {name: path for name, (_, path) in packed.items()}
         alone = set(self._folder.glob("*.cell"))
         for name, file in self._files.items():
             if file in alone and name not in self._contents:
@@ -40,7 +41,8 @@ class Cells:
 
     def read(self, name: str, facts: checkpoints.Facts) -> dict[str, np.ndarray]:
         """The arrays of a cell that has these facts."""
-        leaves = checkpoints.checked(self._contents[name], self._files[name], facts)
+        path = self._together.get(name, self._files[name])
+        leaves = checkpoints.checked(self._contents[name], path, facts)
         return {leaf[2:-2]: array for leaf, array in leaves.items()}  # ['name']
 
     def contents(self, names: Iterable[str]) -> list[bytes]:
@@ -67,7 +69,8 @@ class Cells:
                 for name in alone
             }
             label = hashlib.sha256("".join(leaves).encode()).hexdigest()[:32]
-            checkpoints.save(self._folder / f"{label}.cells", leaves, {"cells": len(leaves)})
-            self._together |= set(alone)
+            path = self._folder / f"{label}.cells"
+            checkpoints.save(path, leaves, {"cells": len(leaves)})
+            self._together |= dict.fromkeys(alone, path)
         for name in names:
             self._files[name].unlink(missing_ok=True)

@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.scaling import near_one
+
 _FEW = 64  # demonstrations: above, a sum of so many terms takes long to compile
 
 
@@ -98,12 +100,11 @@ def normalised(prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
 
 
 def _size(values: Array) -> Array:  # []
-    """The root mean square of what is not all zero, else 1; a power of two brings the largest near
-    1 first, so that squares of the smallest and the largest numbers keep their bits."""
-    exponent = jnp.frexp(jax.lax.stop_gradient(jnp.abs(values).max()))[1]
-    near_one = jnp.ldexp(values, jnp.broadcast_to(-exponent, values.shape))
-    square = jnp.mean(jnp.square(near_one))
-    return jnp.where(square > 0, jnp.ldexp(jnp.sqrt(jnp.where(square > 0, square, 1)), exponent), 1)
+    """The root mean square of what is not all zero, else 1."""
+    scaled, exponent = near_one(values)
+    square = jnp.mean(jnp.square(scaled))
+    size = jnp.ldexp(jnp.sqrt(jnp.where(square > 0, square, 1)), exponent.reshape(()))
+    return jnp.where(square > 0, size, 1)
 
 
 def with_scratch(prompt: Prompt, width: int) -> Prompt:

@@ -26,6 +26,7 @@ ANNEXES = {
     "extras": "prompts",
     "provenance": "results",
     "safe_files": "results",
+    "scaling": "prompts",
     "plain_netcdf": "results",
     "statistics": "claims",
     "side_by_side": "prompts",

@@ -11,6 +11,7 @@ import pytest
 from lsa_lab import estimators
 from lsa_lab.analyses import alignment, clipping, common_map, heads, probes
 from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import near_one
 from lsa_lab.selection import gradient_matching, scores
 from lsa_lab.theory import generalization
 
@@ -71,3 +72,12 @@ def test_small_numbers_are_treated_as_large_ones_are(name):
         np.testing.assert_allclose(other, first, rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal(zero, jnp.full_like(zero, at_zero))
     assert jnp.abs(first).max() > 1e-3
+
+
+def test_what_is_brought_near_one_loses_no_bit_and_comes_back():
+    values = jnp.asarray([[3e-200, -1e-210, 0.0], [0.0, 0.0, 0.0], [7e180, 1.0, -0.1]])
+    scaled, exponents = near_one(values, -1)
+    largest = jnp.abs(scaled).max(1)
+    assert largest[1] == 0
+    assert ((largest[::2] >= 0.5) & (largest[::2] < 1)).all()
+    assert (jnp.ldexp(scaled, jnp.broadcast_to(exponents, (3, 3))) == values).all()

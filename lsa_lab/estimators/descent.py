@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from lsa_lab.arguments import Real, admit, check_finite, number, schedule
 from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import near_one
 
 
 def gradient_descent(
@@ -212,9 +213,7 @@ def _correlations(x: Array, y: Array, normalise: bool) -> Array:  # [d]
     correlations = x.T @ y / x.shape[0]
     if not normalise:
         return correlations
-    # A power of two brings them near 1, where their squares keep all their bits.
-    exponent = jnp.frexp(jax.lax.stop_gradient(jnp.abs(correlations).max()))[1]
-    correlations = jnp.ldexp(correlations, jnp.broadcast_to(-exponent, correlations.shape))
+    correlations, _ = near_one(correlations)
     square = correlations @ correlations
     # Two selections: the derivative of the square root at 0 must not be formed.
     return correlations / jnp.sqrt(jnp.where(square > 0, square, 1))

@@ -17,6 +17,7 @@ from jax import Array
 from lsa_lab import side_by_side
 from lsa_lab.arguments import check_at_least, check_finite
 from lsa_lab.models.linear_attention import Params, check_params
+from lsa_lab.scaling import near_one
 
 
 def flow_norm(flow: Array) -> Array:  # [m, e] or [m, ..., e] -> [m]
@@ -70,15 +71,9 @@ def similarity(pool: Array, query: Array) -> Array:  # [m]
 def cosine(rows: Array, row: Array) -> Array:  # [m, p], [p] -> [m]
     """``similarity`` of rows without a label, such as embeddings of texts."""
     chex.assert_shape(row, (_matrix(rows).shape[1],), custom_message="one row [p], p as in rows")
-    rows, row = _near_one(rows), _near_one(row)
+    rows, row = near_one(rows, -1)[0], near_one(row, -1)[0]
     product = jnp.linalg.norm(rows, axis=-1) * jnp.linalg.norm(row)
     return jnp.where(product > 0, rows @ row / jnp.where(product > 0, product, 1), 0)
-
-
-def _near_one(rows: Array) -> Array:  # [..., d] -> [..., d]
-    """Each row times the power of two that brings it near 1: its squares keep all their bits."""
-    exponents = jnp.frexp(jnp.abs(rows).max(-1, keepdims=True))[1]
-    return jnp.ldexp(rows, jnp.broadcast_to(-exponents, rows.shape))
 
 
 def residual(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]

@@ -76,7 +76,10 @@ def by_rule(config, squares, validated, gap):  # -> error, objective [R, rule]
 
 def ablations(config, judged, linear, prefixes):
     """Errors and objectives with fewer checkpoints, other prefixes, fewer swaps, and no choice."""
-    of_run = lambda row: rules.ablate(config, *row)  # noqa: E731
+
+    def of_run(row):
+        return rules.ablate(config, *row)
+
     squares, _, gap = judged(jax.lax.map(of_run, (linear, prefixes), batch_size=16))
     ends = np.cumsum([len(config.used), len(config.prefix_lengths)])
     by_used, by_length, by_swaps = np.split(squares.mean(2), ends, axis=1)

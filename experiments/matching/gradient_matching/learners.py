@@ -27,10 +27,13 @@ def gradients(config, pool, keys_linear, key_prefix, progress):
     path = checkpoints.linear_checkpoints(pool, linear, keys_linear, name, progress)
     prefixes = prefix_checkpoints(pool, lengths, literal, key_prefix, name, progress)
 
+    def of_run(row):
+        prefixes, pool = row
+        return prefix_gradients(prefixes, lengths, pool)
+
     @jax.jit
     def collect(pool, path, prefixes):
         linear = jax.vmap(prefix.linear_gradients)(path, pool)
-        of_run = lambda row: prefix_gradients(row[0], lengths, row[1])  # noqa: E731
         literal = jax.lax.map(of_run, (prefixes, pool), batch_size=32)  # for the memory
         oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
         used = literal[:, lengths.index(LENGTH)].reshape(*linear.shape[:2], config.saves, -1)
