@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from lost import Lost
 
-from interruption import Lost
 from lsa_lab import checkpoints, training
 from lsa_lab.status import Status
 

@@ -23,6 +23,7 @@ from lsa_lab.harness import process
 process.configure()
 
 import generated
+from lost import Lost
 
 import damage
 import divergence
@@ -47,7 +48,7 @@ def signalled(options: argparse.Namespace, folder: Path) -> Iterator[str]:
     """SIGINT and SIGTERM: seconds until all is saved."""
     waited = sorted(kills.signals(options.signals, folder, options.seed))
     if waited[-1] > 5:
-        raise interruption.Lost(f"a process takes {waited[-1]:.1f} s to save and end")
+        raise Lost(f"a process takes {waited[-1]:.1f} s to save and end")
     median, most = waited[len(waited) // 2], waited[-1]
     yield f"{len(waited):5} signals; {median:.2f} s to the end, at most {most:.2f}"
 
@@ -59,10 +60,10 @@ def interrupted(options: argparse.Namespace, folder: Path) -> Iterator[str]:
     for program in writers.CONTROLS:
         try:
             counts = _interrupted(program, folder, options)
-        except interruption.Lost as lost:
+        except Lost as lost:
             yield f"control, {program.name}: caught; {str(lost).replace(str(folder), '')[:90]}"
         else:
-            raise interruption.Lost(f"control, {program.name}: {counts}, and nothing was caught")
+            raise Lost(f"control, {program.name}: {counts}, and nothing was caught")
 
 
 def _interrupted(program: writers.Program, folder: Path, options: argparse.Namespace) -> str:
@@ -88,7 +89,7 @@ def damaged(options: argparse.Namespace, folder: Path) -> Iterator[str]:
             yield f"{kind.name}, {way}: {words}"
             total += counts
     if set(total) - {"refused", "the same"}:
-        raise interruption.Lost(f"loads of damaged files: {dict(total)}")
+        raise Lost(f"loads of damaged files: {dict(total)}")
 
 
 def diverged(options: argparse.Namespace, folder: Path) -> Iterator[str]:
@@ -173,7 +174,7 @@ def main(words: list[str]) -> int:
             try:
                 for line in parts[name](options, Path(folder) / name):
                     print(f"  {line}", flush=True)
-            except interruption.Lost as lost:
+            except Lost as lost:
                 print(f"LOST: {lost}", file=sys.stderr)
                 return 1
             print(f"  {time.monotonic() - began:.0f} s", flush=True)

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest import mock
 
-from interruption import Lost
+from lost import Lost
+
 from lsa_lab.harness import command_line, options, process
 from lsa_lab.harness.commands import run, submit
 from lsa_lab.harness.laboratory import Experiment, experiments_of

@@ -5,15 +5,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from lost import Lost
+
 from calls import Call, Killed, watched
 from disk import Log, crash_states, lay, tree
 from writers import Program
 
 _FAILING = ("create", "write", "fsync", "fsync folder", "rename", "mkdir")
-
-
-class Lost(AssertionError):
-    """A promise that was not kept; the message says where."""
 
 
 def recorded(program: Program, folder: Path) -> tuple[Log, tuple]:

@@ -18,10 +18,10 @@ from unittest import mock
 
 import jax
 import numpy as np
+from lost import Lost
 
 import sweep
 from calls import Call, watched
-from interruption import Lost
 
 WAYS = ("any instant", "inside a save", "a new process", "compiling")
 ENDS = ("result", "log", "set of files")

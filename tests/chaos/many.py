@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from lost import Lost
 
 import sweep
-from interruption import Lost
 from lsa_lab import grids
 from lsa_lab.harness import process
 from lsa_lab.models import linear_attention

@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 
+from lost import Lost
+
 RUNS = range(4)
 CHUNKS = (1, 7, 50, 400)  # the last one: all steps at once
 # Rows of each call of fit, and its arguments. A width is part of a run's identity: each has bits of
@@ -45,8 +47,6 @@ def digests_of_every_way() -> dict[str, list[str]]:
 
 def repeated(processes: int) -> dict[str, int]:
     """How many trainings gave the same bits, for each width; raise Lost if one gave others."""
-    from interruption import Lost
-
     digests: dict[str, set[tuple]] = {}
     counts: dict[str, int] = {}
     for number in range(processes):

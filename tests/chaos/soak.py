@@ -21,9 +21,9 @@ from unittest import mock
 
 import jax
 import numpy as np
+from lost import Lost
 
 import sweep
-from interruption import Lost
 from lsa_lab import training
 from lsa_lab.harness import process
 

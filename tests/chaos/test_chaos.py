@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from lost import Lost
 
 import damage
 import disk
@@ -66,14 +67,14 @@ def test_a_writer_that_is_wrong_is_caught(tmp_path, name, ends):
     program = BY_NAME[name]
     log, end = interruption.recorded(program, tmp_path)
     if ends == "power_cuts":
-        with pytest.raises(interruption.Lost, match="were promised, and"):
+        with pytest.raises(Lost, match="were promised, and"):
             interruption.power_cuts(program, tmp_path, log, end, 16)
         return
     caught = 0
     for _, place in interruption.failpoints(log):
         try:
             getattr(interruption, ends)(program, tmp_path, end, place)
-        except interruption.Lost:
+        except Lost:
             caught += 1
     assert caught >= 3
 
@@ -116,11 +117,19 @@ def test_a_divergence_that_is_named_wrongly_is_caught(tmp_path, monkeypatch):
     """The control: as if only the loss were looked at, and as if large numbers were not finite."""
     with monkeypatch.context() as patch:
         patch.setattr(divergence, "LEAVES", ("loss",) * 6)
-        with pytest.raises(interruption.Lost, match="gradient of a at step"):
+        with pytest.raises(Lost, match="gradient of a at step"):
             divergence.diverging(1, tmp_path / "bad")
     monkeypatch.setattr(divergence, "NEVER", divergence.STEPS - 1)
-    with pytest.raises(interruption.Lost, match="a healthy training: diverged at step 59"):
+    with pytest.raises(Lost, match="a healthy training: diverged at step 59"):
         divergence.healthy(20)
+
+
+def test_a_process_begun_by_its_file_needs_nothing_but_the_library():
+    """`make chaos` on a fresh clone names no folder of experiments to the processes it begins."""
+    begun = "import many, repeats, soak, sweep, sys; assert 'experiments' not in sys.modules"
+    words, here = [sys.executable, "-c", begun], Path(__file__).parent
+    ended = subprocess.run(words, capture_output=True, text=True, cwd=here)
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_memory_that_grows_is_seen():
@@ -128,10 +137,10 @@ def test_memory_that_grows_is_seen():
     flat = [(60.0 * minute, 400.0 + 60 * (minute % 9 == 7), 470.0) for minute in range(40)]
     assert "37 samples, 400.0 to 460.0 MB, in the middle +0.00 MB an hour" in soak.growth(flat)
     leaking = [(seconds, resident + seconds / 100, most) for seconds, resident, most in flat]
-    with pytest.raises(interruption.Lost, match=r"memory grows: .* \+36.00 MB an hour"):
+    with pytest.raises(Lost, match=r"memory grows: .* \+36.00 MB an hour"):
         soak.growth(leaking)
     higher = [(seconds, resident, most + seconds / 100) for seconds, resident, most in flat]
-    with pytest.raises(interruption.Lost, match=r"memory grows: .* \+0.00 MB an hour"):
+    with pytest.raises(Lost, match=r"memory grows: .* \+0.00 MB an hour"):
         soak.growth(higher)
 
 

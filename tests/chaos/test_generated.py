@@ -7,8 +7,8 @@ from pathlib import Path
 
 import generated
 import pytest
+from lost import Lost
 
-from interruption import Lost
 from lsa_lab.harness import checks, overrides
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from interruption import Lost
+from lost import Lost
+
 from lsa_lab import results
 
 ROOT = Path(__file__).resolve().parents[2]
