@@ -36,6 +36,11 @@ class LanguageConfig:
         checks.seed(self, "seed")
 
 
+def redrawn(config: LanguageConfig, before: int) -> str:
+    """What rows say where a tier judges by more runs than those that first had a look."""
+    return f"{config.runs} fresh runs, {before} before" if config.runs > before else ""
+
+
 # What the smoke tier of every experiment on a language model has: nothing is fetched for it.
 SMOKE = dict(
     model=RANDOM,

@@ -16,7 +16,8 @@ FAR = "most of them are far from trained: says nothing of stacks that are"
 
 
 def fresh(config) -> str:
-    return f"{config.runs} fresh runs, 8 before"
+    before = "24, and 8" if config.runs > 24 else "8"
+    return f"{config.runs} fresh runs, {before} before"
 
 
 def tuned(config) -> str:

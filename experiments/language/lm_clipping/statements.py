@@ -1,5 +1,6 @@
 """What `lm_clipping` judges, by the criteria in its Config."""
 
+from experiments.language.language_config import redrawn
 from lsa_lab.claims import Statement
 
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
@@ -13,7 +14,7 @@ def statements(config) -> tuple[Statement, ...]:
     titles = " and ".join(task.title for _, task in config.tasks)
     where = f"{config.model_name}, on {titles}"
     paper, ours = "A2 (2406.03768), figure 1", "derived here"
-    sets = dict(over="sets of demonstrations")
+    sets = dict(over="sets of demonstrations", redrawn=redrawn(config, 9))
     elsewhere = "by the edit that is best on average for the other sets"
     rows = []
     for part in PARTS:

@@ -1,5 +1,6 @@
 """What `lm_clipping_search` judges, by the criteria in its Config."""
 
+from experiments.language.language_config import redrawn
 from lsa_lab.claims import Statement
 
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
@@ -12,7 +13,7 @@ def statements(config) -> tuple[Statement, ...]:
     titles = " and ".join(task.title for _, task in config.tasks)
     where = f"{config.model_name}, on {titles}"
     paper, ours = "A2 (2406.03768), figure 4 and appendix C.5, in our setting", "derived here"
-    sets = dict(over="sets of demonstrations")
+    sets = dict(over="sets of demonstrations", redrawn=redrawn(config, 9))
     gain, optimism = "the gain of accuracy on test", "the gain on validation less that on test"
     return (
         Statement(

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from experiments.language.language_config import redrawn
 from lsa_lab.claims import Statement
 
 THEOREM = "A1 (2508.00385), Theorem 1, our reading, in our setting"
@@ -23,7 +24,9 @@ OTHER_QUERY = "on top the demonstration whose flow to the other queries is large
 
 def statements(config) -> tuple[Statement, ...]:
     return tuple(
-        dataclasses.replace(statement, over="sets of demonstrations")
+        dataclasses.replace(
+            statement, over="sets of demonstrations", redrawn=redrawn(config, before=12)
+        )
         for name, task in config.tasks
         for of in (_about_depth, _about_controls, _about_places, _about_single_ones)
         for statement in of(config, name, f"{config.model_name}, on {task.title}")

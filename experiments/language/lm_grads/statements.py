@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from experiments.language.language_config import redrawn
 from lsa_lab.claims import Statement
 
 A1, OWN, READING = "A1 (2508.00385)", "derived here", "our reading, in our setting"
@@ -30,7 +31,8 @@ def statements(config) -> tuple[Statement, ...]:
         for of in (_about_scores, _about_layers, _about_readings, _about_prompts)
         for statement in of(config, name, f"{config.model_name}, on {task.title}")
     ]
-    return tuple(dataclasses.replace(row, over="pools") for row in rows)
+    fresh = redrawn(config, before=12)
+    return tuple(dataclasses.replace(row, over="pools", redrawn=fresh) for row in rows)
 
 
 def _about_scores(config, name, where):

@@ -75,6 +75,7 @@ TIERS = {
         map_shots=8,
     ),
     "laptop": Config(),
+    # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.
     "paper": Config(
         shots=8,
         fresh=24,
@@ -84,6 +85,8 @@ TIERS = {
         draws=8,
         map_shots=64,
         rises_judged=True,
+        runs=36,
+        seed=165,
     ),
     "gpu": Config(
         tasks=named("rotten_tomatoes", "imdb", "reuters"),

@@ -36,7 +36,8 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _row(config, name: str, id: str, **words):
-    fresh = f"{config.runs} fresh runs, 18 before"
+    before = "12, and 18" if config.runs > 12 else "18"
+    fresh = f"{config.runs} fresh runs, {before} before"
     return Statement(f"{name}_{id}", over="sets of demonstrations", redrawn=fresh, **words)
 
 

@@ -1,5 +1,6 @@
 """What `lm_label_bias` judges, by the criteria in its Config."""
 
+from experiments.language.language_config import redrawn
 from lsa_lab.claims import Statement
 
 UNCLIPPED = "unclipped"
@@ -26,7 +27,7 @@ def statements(config) -> tuple[Statement, ...]:
     edit, mildest = strongest(config), f"MLP {min(config.rates):g}"
     clipped = f"{edit} in layer {config.deep}"
     looked = "fixed after a look at eight other sets, with 48 sentences each"
-    sets = dict(over="sets of demonstrations")
+    sets = dict(over="sets of demonstrations", redrawn=redrawn(config, 12))
     accuracy = "accuracy on fresh sentences"
     shift = (
         f"{accuracy}, clipped less unclipped with the threshold moved until it gives each label as "

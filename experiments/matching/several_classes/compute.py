@@ -66,14 +66,20 @@ def gradients(weights, x, labels):  # [C, K, e], [m, e], [m] -> [m, C·K·e]
 
 
 @partial(jax.jit, static_argnums=0)
-def choose(config, features, keys):  # [2, R, m, p], [R] -> [R, 2 + draws, n]
+def choose(config, path, x, labels, keys):  # [2 R, ...] x 3, [R] -> [R, 2 + draws, n]
+    """One run after the other: the gradients of all at once would take gigabytes."""
+
     def of_run(row):
-        both, key = row
-        matched = [gradient_matching.match(part, config.n).indices for part in both]
+        own, key = row
+        features = jax.vmap(gradients)(*own)  # [2, m, p]
+        matched = [gradient_matching.match(part, config.n).indices for part in features]
         random = rivals.random_subsets(key, config.m, config.n, config.random_draws)
         return jnp.concatenate([jnp.stack(matched), random])
 
-    return jax.lax.map(of_run, (jnp.moveaxis(features, 1, 0), keys))
+    def by_run(a):  # [2 R, ...] -> [R, 2, ...]
+        return jnp.moveaxis(a.reshape(2, len(keys), *a.shape[1:]), 1, 0)
+
+    return jax.lax.map(of_run, (jax.tree.map(by_run, (path, x, labels)), keys))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -122,8 +128,7 @@ def of_classes(config, classes, progress):  # -> [R, rule], [R, rule]
     pool, queries = sample(config, classes, keys[0])
     x, labels = with_intercepts(pool.x), jnp.tile(pool.cluster, (2, 1))
     path = checkpoints(config, classes, x, labels, keys[1], progress)
-    features = jax.jit(jax.vmap(gradients))(path, x, labels)
-    chosen = choose(config, features.reshape(2, config.runs, *features.shape[1:]), keys[2])
+    chosen = choose(config, path, x, labels, keys[2])
     labels = np.take_along_axis(np.asarray(pool.cluster)[:, None], np.asarray(chosen), 2)
     counts = (labels[..., None] == np.arange(classes)).sum(2)
     whole = (np.asarray(pool.cluster)[..., None] == np.arange(classes)).mean(1, keepdims=True)
