@@ -73,14 +73,19 @@ def gather(rows: Any, total: int, width: int = 1, label: str = "") -> Any:
 
 def gather_contents(contents: Sequence[bytes], label: str = "") -> list[bytes]:
     """The contents that all processes have, each any number of them, in the order of processes."""
-    rows = {str(i): np.frombuffer(content, np.uint8) for i, content in enumerate(contents)}
-    parts = _transport.exchange(checkpoints.packed(rows, {"label": label}), label)
+    return _gathered_contents(_transport, contents, label)
+
+
+def _gathered_contents(transport: Alone, contents: Sequence[bytes], label: str) -> list[bytes]:
+    # Leaves come back by the order of their names: as texts, 10 stands before 2, and 09 does not.
+    rows = {f"{i:09}": np.frombuffer(content, np.uint8) for i, content in enumerate(contents)}
+    parts = transport.exchange(checkpoints.packed(rows, {"label": label}), label)
     gathered = []
     for process, part in enumerate(parts):
-        saved, leaves = checkpoints.unpacked(part, f"process {process} of {_transport.count}")
+        saved, leaves = checkpoints.unpacked(part, f"process {process} of {transport.count}")
         if saved["label"] != label:
             raise ValueError(
-                f"process {process} of {_transport.count} gives {saved['label']!r} in place of "
+                f"process {process} of {transport.count} gives {saved['label']!r} in place of "
                 f"{label!r}: start all processes by the same command"
             )
         gathered += [leaf.tobytes() for leaf in leaves.values()]

@@ -57,6 +57,18 @@ def test_every_process_has_all_rows_bit_for_bit(tmp_path, total, width, count):
             assert gathered[name].tobytes() == array.tobytes()
 
 
+def test_contents_keep_their_order_however_many_a_process_has(tmp_path):
+    """Twelve and more: names that are sorted as texts would put the eleventh before the third."""
+    expected = [str(number).encode() * (1 + number % 3) for number in range(25)]
+
+    def gathering_contents(folder):
+        share = hosts._share(len(expected), 1, folder.index, folder.count)
+        return hosts._gathered_contents(folder, [expected[i] for i in share], "cells")
+
+    for gathered in together(tmp_path, [gathering_contents] * 2):
+        assert gathered == expected
+
+
 def test_the_shares_are_whole_groups_and_cover_everything_once():
     for total, width, count in [(8, 1, 3), (7, 3, 2), (2, 1, 5), (32, 8, 3)]:
         shares = [hosts._share(total, width, index, count) for index in range(count)]

@@ -68,7 +68,7 @@ TIERS = {
         tasks=named("rotten_tomatoes"), layers=(1, 14, 28), rates=(0.9, 0.99), fresh=24, runs=9
     ),
     # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.
-    "paper": Config(fresh=48, runs=64, seed=117),
+    "paper": Config(layers=(1, 14, 28), rates=(0.9, 0.99), fresh=24, runs=64, seed=117),
     "gpu": Config(
         tasks=named("rotten_tomatoes", "imdb", "reuters"),
         layers=tuple(range(30)),
