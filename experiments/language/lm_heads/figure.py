@@ -82,12 +82,13 @@ def caption(dataset) -> str:
         "random weights). b: dots, one head closed; black, all of the layer; blue, all but its top "
         f"one. c: ranks of margins; first layer pruned {kept[FIRST]:.2f}, top {config.kept} heads "
         f"of each layer {kept[TOP]:.2f}. d: tokens of {config.map_shots} demonstrations, "
-        "|H_l - H_0 Wᵀ| / "
-        f"|H_l - H_0|; the first token is up to {_longest(first):.0f} times as long as the others "
-        f"are in the median, and fits itself. e: {judged_panel.KEY}. Appendix: all rows; slopes "
-        f"rank heads as closing them does by {values[name + '_slopes'].mean():.2f}. {config.runs} "
-        f"sets of {config.shots} demonstrations; {config.fresh} sentences each, "
-        f"{config.masked_fresh} in c; means, 95 % intervals."
+        "|H_l - H_0 Wᵀ| / |H_l - H_0| with the best W (held out: of tokens that W was not fitted "
+        "to), and what the best function of the word misses; the first token is up to "
+        f"{_longest(first):.0f} times as long as the others are in the median, and fits itself. "
+        f"e: {judged_panel.KEY}. Appendix: all rows; slopes rank heads as closing them does by "
+        f"{values[name + '_slopes'].mean():.2f}. {config.runs} sets of {config.shots} "
+        f"demonstrations; {config.fresh} sentences each, {config.masked_fresh} in c; means, 95 % "
+        "intervals."
     )
 
 

@@ -11,7 +11,7 @@ from experiments.language.lm_heads.claims import (
 )
 from lsa_lab import results
 from lsa_lab.harness import style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.marks import end_labels
 
 BLUE, GREY = style.COLOURS[0], "grey"
 
@@ -73,15 +73,16 @@ def common_maps(ax, dataset):
     depth = np.arange(dataset.sizes["after"])
     linear = dataset.unexplained
     kinds = {
-        "all tokens, linear": (linear.sel(tokens="all tokens"), GREY, (-2, -3)),
-        "without the first": (linear.sel(tokens="without the first"), BLUE, (-2, -3)),
-        "others than fitted to": (dataset.held_out, style.COLOURS[1], (-2, 3)),
-        "any function of the word": (dataset.by_word, style.BLACK, (-2, 3)),
+        "all tokens": (linear.sel(tokens="all tokens"), GREY),
+        "but the first": (linear.sel(tokens="without the first"), BLUE),
+        "held out": (dataset.held_out, style.COLOURS[1]),
+        "any function": (dataset.by_word, style.BLACK),
     }
-    for name, (values, color, offset) in kinds.items():
+    ends = {}
+    for name, (values, color) in kinds.items():
         runs = values.transpose("run", "after").values[:, 1:]
         style.mean_band(ax, depth[1:], runs, marker=None, color=color)
-        place = len(depth) // 2
-        direct_label(ax, depth[-1], runs[:, place:].mean(), name, color, offset)
+        ends[name] = runs[:, -1].mean()
     ax.set(xlabel="after layer", ylabel="missed of the move", ylim=(0, 1.0))
-    ax.set_title("best common map of the tokens")
+    end_labels(ax, ends, [color for _, color in kinds.values()])
+    ax.set_title("best common map")
