@@ -28,7 +28,7 @@ HALVES = (
 
 def statements(config) -> tuple[Statement, ...]:
     rows = (*_in_the_sweep(config), *_elsewhere(config), *_about_layers(config))
-    earlier = "80, 40 and 8" if config.runs > 80 else "8"
+    earlier = "40, and 8" if config.runs > 40 else "8"
     fresh = {"runs": config.runs, "earlier": earlier}
     return tuple(replace(row, redrawn=row.redrawn.format(**fresh)) for row in rows)
 
