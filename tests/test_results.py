@@ -75,6 +75,15 @@ def test_a_result_tells_where_it_comes_from(path):
     assert results.config_of(results.load(path)).lengths == [1, 2]
 
 
+def test_numbers_in_short_have_four_bytes_and_their_kind():
+    assert results.in_short([1.5, np.nan]).dtype == np.float32
+    assert results.in_short(np.array([3, 2**20])).tolist() == [3, 2**20]
+    kinds = {"float64": "float32", "int64": "int32", "float16": "float16", "bool": "bool"}
+    for kind, short in kinds.items():
+        assert results.in_short(np.ones(2, kind)).dtype == short
+    assert results.in_short(np.array(["a"])).dtype.kind == "U"
+
+
 def test_one_flipped_bit_anywhere_is_refused(path):
     good = path.read_bytes()
     places = [*range(0, len(good), 211), len(good) - 1]

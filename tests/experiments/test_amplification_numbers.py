@@ -52,12 +52,6 @@ def of_one(params, batch, r, b, i):
     return np.linalg.norm(columns[..., -1], axis=0), whole, start @ w_kq @ w_pv @ start
 
 
-def test_numbers_of_a_file_have_four_bytes_and_their_kind():
-    assert compute.in_short([1.5, np.nan]).dtype == np.float32
-    assert compute.in_short(np.array([3, 2**20])).tolist() == [3, 2**20]
-    assert compute.in_short(np.array([3])).dtype == np.int32
-
-
 def test_kinds_come_first_where_summaries_are_stacked():
     rows = [{"growth": np.array([1.0, 2.0])}, {"growth": np.array([3.0, 4.0])}]
     assert compute._stacked(rows)["growth"].tolist() == [[1, 2], [3, 4]]

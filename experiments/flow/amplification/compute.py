@@ -13,6 +13,7 @@ from experiments.flow.amplification.stacks import shared
 from experiments.models import tasks
 from experiments.models.trained import trained
 from lsa_lab.models import moments
+from lsa_lab.results import in_short
 
 FROZEN = "masked: frozen"  # a lone demonstration stays as it is
 
@@ -62,12 +63,6 @@ def by_training(config, progress):
 
 def _stacked(summaries):
     return {name: np.stack([rows[name] for rows in summaries]) for name in summaries[0]}
-
-
-def in_short(values):
-    """In half the bytes: the file is committed, and runs differ in the second digit."""
-    values = np.asarray(values)
-    return values.astype(np.float32 if values.dtype.kind == "f" else np.int32)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):

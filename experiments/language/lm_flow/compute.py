@@ -10,6 +10,7 @@ from experiments.language.cells import cells
 from experiments.language.lm_flow import measures
 from experiments.language.lm_flow.config import READS, ROWS, Config
 from lsa_lab.analyses import disparity
+from lsa_lab.results import in_short
 
 PARTS = ("alone", "shared", "untrained", "single")  # of a run, each kept by itself
 
@@ -61,4 +62,4 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "read": list(READS),
             "rows": list(ROWS),
         },
-    )
+    ).map(in_short)

@@ -13,6 +13,7 @@ from experiments.language.written import Writer
 from lsa_lab.analyses import heads
 from lsa_lab.lm import weights
 from lsa_lab.lm.text import Sentences
+from lsa_lab.results import in_short
 
 
 class Run:
@@ -71,7 +72,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         for name, values in cells_of(part).items():
             shape = (len(order), config.runs, *values.shape[1:])
             arrays[name] = ((*front, *axes[name]), values.reshape(shape))
-    return xr.Dataset(arrays, {"task": order, "layer": list(config.layers), "tokens": list(TOKENS)})
+    return xr.Dataset(
+        arrays, {"task": order, "layer": list(config.layers), "tokens": list(TOKENS)}
+    ).map(in_short)
 
 
 def layers(run: Run) -> dict[str, np.ndarray]:
