@@ -7,6 +7,7 @@ import pytest
 
 from experiments.language.lm_flow import compute, measures
 from experiments.language.lm_flow.config import TIERS
+from lsa_lab.results import in_short
 
 TINY = TIERS["smoke"]  # two runs, two demonstrations, two queries, two layers
 
@@ -50,9 +51,9 @@ def test_the_gini_coefficient_is_that_of_the_demonstrations_shares(dataset):
 
 def test_every_run_keeps_its_own_flows_and_worths(dataset):
     dataset, flows, worth = dataset
-    np.testing.assert_array_equal(dataset.untrained[0], -flows)
-    np.testing.assert_array_equal(dataset.alone[0], flows[:, 0])
-    np.testing.assert_array_equal(dataset.worth[0], worth)
+    np.testing.assert_array_equal(dataset.untrained[0], in_short(-flows))
+    np.testing.assert_array_equal(dataset.alone[0], in_short(flows[:, 0]))
+    np.testing.assert_array_equal(dataset.worth[0], in_short(worth))
     middle = dataset.relevance.sel(rows="middle")[0]
-    np.testing.assert_array_equal(middle, -worth)
+    np.testing.assert_array_equal(middle, in_short(-worth))
     np.testing.assert_array_equal(dataset.place, [[0, 1], [1, 0]])

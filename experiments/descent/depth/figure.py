@@ -63,7 +63,7 @@ def exploded(ax, x, ratios):
     if len(above):
         ax.plot(x, TOP, "^", ms=5, mfc="white", color=TRAINED["color"], clip_on=False)
         text = f"{len(above)} above, up to {above.max():.0e}"
-        direct_label(ax, x, TOP, text, TRAINED["color"], (0, -4))
+        direct_label(ax, x, TOP, text, TRAINED["color"], (-6, -1))
 
 
 def shapes(ax, dataset):
