@@ -12,6 +12,7 @@ import chex
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_finite, is_concrete
 
@@ -25,7 +26,7 @@ def farthest_point(points: Array, size: int) -> Array:  # [size]
     The largest gap it leaves is at most twice the smallest possible (Gonzalez 1985, who starts
     anywhere).
     """
-    m = _check(points, size)
+    points = _checked(points, size)
     first = jnp.argmin(_squares(points - points.mean(0)[None]))
 
     def pick(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
@@ -33,7 +34,7 @@ def farthest_point(points: Array, size: int) -> Array:  # [size]
         gaps = jnp.minimum(gaps, _squares(points - points[last][None])).at[last].set(-1)
         return (gaps, jnp.argmax(gaps)), last
 
-    gaps = jnp.full(m, jnp.inf, points.dtype)
+    gaps = jnp.full(points.shape[0], jnp.inf, points.dtype)
     return _known(points, jax.lax.scan(pick, (gaps, first), length=size)[1])
 
 
@@ -45,7 +46,8 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
     size may exceed p; without, L has rank p, and of points that add nothing the lowest index is
     taken.
     """
-    m, p = _check(points, size), points.shape[1]
+    points = _checked(points, size)
+    m, p = points.shape
     if is_concrete(ridge) and not 0 <= ridge < float("inf"):
         raise ValueError(f"ridge = {ridge}: expected a finite number >= 0")
     if is_concrete(ridge) and ridge == 0 and size > p:
@@ -70,7 +72,7 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
 
 def leverage(points: Array) -> Array:  # [m]
     """x_iᵀ (XᵀX)⁺ x_i, the diagonal of the hat matrix: between 0 and 1, of sum rank X."""
-    _check(points, 1)
+    points = _checked(points, 1)
     left, values, _ = jnp.linalg.svd(points, full_matrices=False)
     floor = max(points.shape) * jnp.finfo(points.dtype).eps * values[0]
     return (jnp.where((values > floor)[None], left, 0) ** 2).sum(-1)
@@ -82,7 +84,7 @@ def k_means(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
     Lloyd's algorithm from k-means++ seeds (Arthur and Vassilvitskii 2007), the best of four
     starts. A centre without points stays where it is.
     """
-    _check(points, size)
+    points = _checked(points, size)
     middle = points.mean(0)[None]
     run = partial(_lloyd, points - middle, size)
     centres, clusters, inertia = jax.lax.map(run, jax.random.split(key, _RESTARTS))
@@ -154,12 +156,12 @@ def _squares(rows: Array) -> Array:  # [m, p] -> [m]
     return (rows**2).sum(-1)
 
 
-def _check(points: Array, size: int) -> int:
-    """The number m of points, if there are ``size`` of them and all are finite."""
+def _checked(points: ArrayLike, size: int) -> Array:  # [m, p]
+    """The points, if there are ``size`` of them and all are finite."""
     chex.assert_rank(points, 2, custom_message="points are [m, p], one row per demonstration")
     chex.assert_type(points, float)
-    m = points.shape[0]
-    if not 1 <= size <= m:
-        raise ValueError(f"size = {size} of {m} demonstrations: choose 1 to {m}")
-    check_finite(points, "points")
-    return m
+    array = jnp.asarray(points)
+    if not 1 <= size <= len(array):
+        raise ValueError(f"size = {size} of {len(array)} demonstrations: choose 1 to {len(array)}")
+    check_finite(array, "points")
+    return array

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from experiments.flow.flow_factors import cells, compute, one_shot
 from lsa_lab.prompts import Prompt
@@ -70,3 +71,8 @@ def test_seven_demonstrations_are_summed_up_as_by_hand():
 def test_means_over_classes_leave_out_what_is_zero():
     sizes, values = np.array([0.4, 0.0, 0.1, 0.2, 0.3]), np.array([4.0, 100.0, 1.0, 2.0, 5.0])
     np.testing.assert_allclose(cells.class_means(values, sizes, 2), [1.5, 4.5])
+
+
+def test_a_class_without_members_has_no_mean():
+    with pytest.raises(ValueError, match="1 of 3 classes are empty"):
+        cells.class_means(np.ones(5), np.array([0.1, 0.2, 0.2, 0.2, 0.2]), 3)

@@ -37,6 +37,13 @@ def test_the_next_point_is_the_farthest_from_the_chosen(seed):
     assert farthest_point(jnp.asarray(points), 6).tolist() == chosen
 
 
+def test_points_may_come_as_an_array_of_numpy():
+    points, key = draw(), jax.random.key(0)
+    rules = (diversity.farthest_point, diversity.determinantal, partial(diversity.medoids, key=key))
+    for rule in rules:
+        assert rule(np.array(points), size=4).tolist() == rule(points, size=4).tolist()
+
+
 @pytest.mark.parametrize(("ridge", "size"), [(0.0, 4), (0.5, 8)])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_next_point_raises_the_determinant_most(seed, ridge, size):

@@ -43,4 +43,10 @@ def correlations(s, r, c, flow, reduction, count):  # [M] each -> [2, 5]
 
 def class_means(values, sizes, count):  # [M], [M] -> [count]
     of_size, _ = classes_of(sizes, count)
-    return (np.bincount(of_size, values, count + 1) / np.bincount(of_size, None, count + 1))[1:]
+    members = np.bincount(of_size, minlength=count + 1)[1:]
+    if not members.all():
+        raise ValueError(
+            f"{(members == 0).sum()} of {count} classes are empty, for too many sizes are equal: "
+            "choose fewer classes"
+        )
+    return np.bincount(of_size, values, count + 1)[1:] / members
