@@ -75,4 +75,4 @@ def test_means_over_classes_leave_out_what_is_zero():
 
 def test_a_class_without_members_has_no_mean():
     with pytest.raises(ValueError, match="1 of 3 classes are empty"):
-        cells.class_means(np.ones(5), np.array([0.1, 0.2, 0.2, 0.2, 0.2]), 3)
+        cells.class_means(np.ones(5), np.array([0.1, 0.1, 0.1, 0.1, 0.2]), 3)
