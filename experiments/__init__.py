@@ -10,6 +10,7 @@ EXPERIMENTS = (
     "descent.common_map",
     "descent.noisy_descent",
     "descent.update_sizes",
+    "descent.norms_and_updates",
     "descent.order",
     "descent.demonstration_place",
     "descent.bound_and_gap",

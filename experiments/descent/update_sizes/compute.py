@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.descent.softmax_sizes import of_head
 from experiments.descent.update_sizes.config import SIZES, Config
 from experiments.models.model import Model
 from experiments.models.tasks import distribution, draw
@@ -13,7 +14,6 @@ from experiments.models.trained import trained
 from lsa_lab import estimators
 from lsa_lab.analyses.clipping import truncate
 from lsa_lab.analyses.implicit_gd import trajectory
-from lsa_lab.analyses.kernel import softmax_update
 
 
 def sizes_at_query(model, clipped, prompt):  # -> {name: [L]}, squares
@@ -21,15 +21,10 @@ def sizes_at_query(model, clipped, prompt):  # -> {name: [L]}, squares
     stream = model.forward(prompt).stream[:-1]  # [L, T, D]
     params = model.params
 
-    def head(w_v, w_k, w_q, w_o, rows):  # -> |ΔW|², log Z², what is written
-        update = softmax_update(w_o @ w_v, w_k, w_q, rows[:-1], rows[-1])
-        keys = rows[:-1] @ w_k.T
-        kernel = jnp.exp(keys @ keys.T - 2 * update.log_normaliser)
-        size = (kernel * (update.values @ update.values.T)).sum()
-        return size, size * jnp.exp(2 * update.log_normaliser), update.written
-
     def layer(w_v, w_k, w_q, w_o, rows):
-        sizes, unnormalised, written = jax.vmap(head, (0, 0, 0, 0, None))(w_v, w_k, w_q, w_o, rows)
+        sizes, unnormalised, written = jax.vmap(of_head, (0, 0, 0, 0, None))(
+            w_v, w_k, w_q, w_o, rows
+        )
         return sizes.sum(), unnormalised.sum(), written.sum(0)
 
     rest = params.w_k, params.w_q, params.w_o

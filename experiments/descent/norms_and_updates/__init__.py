@@ -1,0 +1,1 @@
+"""Does a norm help softmax attention, and does it by smaller updates?"""

@@ -1,0 +1,37 @@
+"""Ratios of risks and sizes with norms over without, pair by pair."""
+
+import numpy as np
+
+
+def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    sizes = np.sqrt((dataset["update"] ** 2).sum("layer"))
+    writes = np.exp(np.log(dataset.written).mean("layer"))
+    return {
+        "helps": over_without(dataset.risk.isel(step=-1)),
+        "smaller_updates": over_without(sizes),
+        "smaller_writes": over_without(writes),
+        "shrinking_helps": best_of_the_others(shrunk(dataset)),
+        "trains_faster": over_without(dataset.risk.isel(step=1)),
+    }
+
+
+def over_without(values) -> np.ndarray:  # (norm, run) -> [R]
+    return (values.sel(norm="with") / values.sel(norm="without")).values
+
+
+def shrunk(dataset, norm: str = "without") -> np.ndarray:  # [R, S]
+    """Risks with all writes shrunk over those without."""
+    ratio = dataset.shrunk.sel(norm=norm) / dataset.risk.isel(step=-1).sel(norm=norm)
+    return ratio.transpose("run", "shrinkage").values
+
+
+def best_of_the_others(ratios) -> np.ndarray:  # [R, S] -> [R]
+    """Each run's ratio at the place with the least mean logarithm over the other runs."""
+    logs = np.log(ratios)
+    places = (logs.sum(0) - logs).argmin(1)
+    return ratios[np.arange(len(ratios)), places]
+
+
+def over_ridge(dataset):  # (norm, run, step)
+    """Excess risks over that of ridge regression with the best penalty, on the same prompts."""
+    return dataset.risk / dataset.ridge
