@@ -64,7 +64,6 @@ def shrinking(ax, dataset):
         look = {"color": color, "marker": marker, "ms": 4, "lw": 0.8}
         ax.errorbar(x, middle, bars, capsize=1.5, elinewidth=0.8, **look)
     ax.axhline(1, color="grey", lw=0.8, ls="--")
-    style.log_axes(ax, y=True)
     ax.set(xlabel="what all layers write, times", ylabel="risk / that unshrunk")
     ax.set_title("writes shrunk")
 
@@ -78,7 +77,8 @@ def caption(dataset) -> str:
         f"With a norm before each layer softmax attention has {mean['helps']:.2f} times the "
         "excess risk, trained alike, and its updates are "
         f"{mean['smaller_updates']:.2g} times as large. "
-        f"Without norms, shrinking all writes multiplies the risk by {mean['shrinking_helps']:.2f}. "
+        "Without norms, shrinking all writes multiplies the risk by "
+        f"{mean['shrinking_helps']:.2f}. "
         "Geometric means over pairs with 95 % intervals. a: beside ridge regression with the best "
         f"penalty; at the end {float(ends.sel(norm='without')):.3g} without norms and "
         f"{float(ends.sel(norm='with')):.3g} with. b: medians over prompts, at the query; filled: "
