@@ -18,7 +18,10 @@ from lsa_lab.status import refuse_divergence
 
 
 def sizes_at_query(model, prompt):  # -> |ΔW|² [L], |ΔW φ|² / |h|² [L]
-    """Of every layer, its heads together: they read the stream after the norm, if there is one."""
+    """Sizes of every layer, its heads together: they read the stream after the norm, if it has one.
+
+    As medians over prompts are taken of them, they are squares still.
+    """
     stream, params = model.forward(prompt).stream[:-1], model.params  # [L, T, D]
     rows = stream
     if model.spec.architecture.norm:
