@@ -35,9 +35,9 @@ def along_the_training(ax, dataset):
         middle, (low, high) = np.exp(runs.mean(0)), np.exp(style.mean_ends(runs))
         bars = np.nan_to_num([middle - low, high - middle], posinf=0.0)
         look = {"color": color, "marker": marker, "ms": 4, "lw": 0.8, "label": f"{norm} norms"}
-        ax.errorbar(ratio.step.values, middle, bars, capsize=1.5, elinewidth=0.8, **look)
+        ax.errorbar(ratio.step.values / 1000, middle, bars, capsize=1.5, elinewidth=0.8, **look)
     ax.axhline(1, color="grey", lw=0.8, ls="--")
-    ax.set(xlabel="steps of training", ylabel="excess risk / ridge's", title="risk")
+    ax.set(xlabel="thousands of steps", ylabel="excess risk / ridge's", title="risk")
     ax.legend()
 
 
