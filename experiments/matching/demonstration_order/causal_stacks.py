@@ -8,11 +8,14 @@ import jax.numpy as jnp
 
 from experiments.models import model
 from experiments.models.regression import dense
+from experiments.models.specs import restored
 from experiments.models.trained import trained
 from lsa_lab.models import constructions, linear_attention, transformer
 
 
 def spec_of(config, kernel):
+    if kernel == "softmax" and config.shared:
+        return restored(config.shared)
     training = {name: getattr(config, name) for name in ("steps", "batch", "learning_rate")}
     training |= dict(seeds=config.runs, seed=config.seed)
     heads = dict(heads=config.heads, key_width=config.d + 1, keys="causal", init_scale=0.5)
@@ -32,8 +35,11 @@ def by_name(config, progress):  # -> {model: (forward, params [R, ...])}, {model
         scaled = dataclasses.replace(shape, init_scale=config.random_scale)
         init = jax.jit(jax.vmap(partial(transformer.init, config=scaled)))
         models[f"random {kernel}"] = forward, init(jax.random.split(key, config.runs))
-        models[f"trained {kernel}"] = forward, runs.models().in_float64().params
-        status[f"trained {kernel}"] = [end.kind for end in runs.status]
+        seeds = slice(config.runs)
+        models[f"trained {kernel}"] = forward, runs.models(seeds=seeds).in_float64().params
+        ends = [end.kind for end in runs.status]  # none of weights that were read
+        ends = ends or ["finished" if done else "diverged" for done in runs.finished[-1]]
+        status[f"trained {kernel}"] = ends[seeds]
     return models, status
 
 
