@@ -1,12 +1,17 @@
 """Orders of demonstrations, causal answers to them, and changes of the error, by loops."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from experiments.matching.demonstration_order import causal_stacks, compute, orders
-from experiments.matching.demonstration_order.config import RULES, Config
+from experiments.matching.demonstration_order.config import RULES, TIERS, Config, statements
+from experiments.models.named import named
+from experiments.models.specs import restored
+from experiments.models.trained import trained
 from lsa_lab import prompts
 
 TINY = Config(d=2, n=4, noise_std=0.5, depth=2, heads=1, runs=2, test_prompts=4)
@@ -96,3 +101,24 @@ def test_prompts_with_the_largest_error_in_any_order_are_left_out_of_all_rules()
     np.testing.assert_allclose(half[0, :, 0], [-0.5, -0.5])
     np.testing.assert_allclose(whole[0], [-0.5, 0, 0, 0, 0, 0])
     np.testing.assert_allclose(luck, [0.0])
+
+
+def test_a_shared_model_stands_in_the_place_of_a_brief_training():
+    config = dataclasses.replace(TIERS["paper"], kernels=("softmax",), runs=3)
+    stacks, status = causal_stacks.by_name(config, None)
+    forward, params = stacks["trained softmax"]
+    weights = trained(restored(config.shared), "test").params
+    np.testing.assert_array_equal(params.w_q, np.asarray(weights.w_q[0, :3], float))
+    assert status == {"trained softmax": ["finished"] * 3}
+    assert forward.keywords["config"].keys == "causal"
+    says = [row.says for row in statements(TIERS["paper"])]
+    assert sum("our trained softmax attention" in each for each in says) == 3
+    assert sum("our briefly trained linear attention" in each for each in says) == 3
+
+
+def test_a_shared_model_of_other_prompts_is_refused():
+    with pytest.raises(ValueError, match=r"choose a causal model of \(8, \(24,\), 0.5\)"):
+        dataclasses.replace(TIERS["paper"], n=24)
+    free = dict(named("laptop"))["softmax attention"]
+    with pytest.raises(ValueError, match="choose a causal model"):
+        dataclasses.replace(TIERS["paper"], shared=free)

@@ -13,7 +13,14 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         by_id[f"softmax_{weights}"] = gap.sel(matched=knee).values
         by_id[f"softmax_{weights}_nearer"] = (gap.sel(matched=knee) / gap.sel(matched=0)).values
     subset = dataset.subset[:, knee - 1] / random_subsets(config, dataset.subset)
-    return by_id | {"subset": subset.values}
+    by_id |= {"subset": subset.values}
+    chosen = dataset.softmax_subset.sel(weights="trained")
+    nearer = chosen.sel(gradients="whitened") / chosen.sel(gradients="plain")
+    return by_id | {
+        "whitened_subset": (dataset.whitened / random_subsets(config, dataset.subset)).values,
+        "whitened_nearer": (dataset.whitened / dataset.subset[:, knee - 1]).values,
+        "whitened_softmax": nearer.values,
+    }
 
 
 def random_subsets(config, values):  # [run, pick] -> [run]

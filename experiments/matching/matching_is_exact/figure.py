@@ -71,7 +71,12 @@ def judged(ax, dataset):
     for weights in dataset.weights.values:
         labels[f"softmax_{weights}"] = f"gap, {weights} softmax"
         labels[f"softmax_{weights}_nearer"] = "the same / unmatched"
-    labels["subset"] = "subset / random one"
+    labels |= {
+        "subset": "subset / random one",
+        "whitened_subset": "whitened / random",
+        "whitened_nearer": "whitened / plain",
+        "whitened_softmax": "the same, softmax",
+    }
     style.log_axes(ax, x=True, ticks=(0.02, 0.1, 0.5, 2))
     judged_panel.rows(ax, statements(config), samples(dataset), labels, (0.01, 2.0))
     ax.set(xlabel="gap, or ratio of gaps", title="what is judged")
