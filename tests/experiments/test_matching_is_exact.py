@@ -1,5 +1,7 @@
 """Twins, stacks and gaps of `matching_is_exact`, beside descent and solutions by hand."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,10 +9,11 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.matching.matching_is_exact import compute, gaps, panels, twins
+from experiments.matching.matching_is_exact import claims, compute, gaps, panels, twins
 from experiments.matching.matching_is_exact.config import TIERS
 from lsa_lab import results
 from lsa_lab.models import constructions, linear_attention
+from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks.pools import Pool
 
 TINY = TIERS["smoke"]  # d = 2, a pool of 12, sets of 6, steps of 0.2, noise of 0.5
@@ -146,6 +149,47 @@ def test_subsets_are_matched_to_the_first_checkpoints_alone():
 
     for count in (2, 3):
         assert gap(chosen[count - 1], count) <= min(gap(part, count) for part in chosen[3:])
+
+
+def test_a_whitened_subset_matches_the_whitened_gradients_of_d_plus_one_checkpoints():
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(12, 2)) * [1, 10], rng.normal(size=12)
+    path = rng.normal(size=(4, 2))
+    gradients = [
+        [(row @ w - label) * row for w in path[:3]] for row, label in zip(x, y, strict=True)
+    ]
+    rows = jnp.asarray(np.reshape(gradients, (12, -1)))
+    config = dataclasses.replace(TINY, most=4)
+    chosen = twins.whitened_subset(config, Pool(jnp.asarray(x), jnp.asarray(y)), jnp.asarray(path))
+    plain = gradient_matching.match(rows, 6).indices
+    expected = gradient_matching.match(gradient_matching.whitened(rows, 6), 6).indices
+    assert sorted(chosen.tolist()) == sorted(expected.tolist()) != sorted(plain.tolist())
+
+
+def test_whitened_subsets_are_compared_with_plain_and_random_ones_of_their_run():
+    plain = np.zeros((2, TINY.most + 3))
+    plain[:, TINY.d], plain[:, TINY.most :] = [2.0, 4.0], [[1.0, 8.0, 9.0], [1.0, 2.0, 3.0]]
+    softmax = np.full((2, 2, TINY.most + 1), 1.0)
+    chosen = np.array([[[1.0, 9.0], [1.0, 9.0]], [[2.0, 1.0], [4.0, 3.0]]])
+    weights = ["random", "trained"]
+    dataset = xr.Dataset(
+        {
+            "softmax": (("weights", "pair", "matched"), softmax),
+            "subset": (("run", "pick"), plain),
+            "whitened": (("run",), np.array([1.0, 1.0])),
+            "softmax_subset": (("weights", "pair", "gradients"), chosen),
+        },
+        {
+            "weights": weights,
+            "gradients": ["plain", "whitened"],
+            "matched": np.arange(TINY.most + 1),
+        },
+        attrs={"config": results.json.dumps(results.plain(TINY))},
+    )
+    ours = claims.samples(dataset)
+    np.testing.assert_allclose(ours["whitened_subset"], [1 / 8, 1 / 2])
+    np.testing.assert_allclose(ours["whitened_nearer"], [1 / 2, 1 / 4])
+    np.testing.assert_allclose(ours["whitened_softmax"], [1 / 2, 3 / 4])
 
 
 def test_chosen_subsets_are_drawn_beside_the_median_random_one():

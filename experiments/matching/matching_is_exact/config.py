@@ -163,7 +163,7 @@ def whitened(config) -> list[Statement]:
     return [
         row(
             "whitened_subset",
-            says="A subset that whitened gradients choose at d + 1 checkpoints comes near to its pool",
+            says="A subset that whitened gradients choose there comes near to its pool",
             measured=f"{deep} over that of the median random subset",
             at_most=config.subset,
         ),
