@@ -5,11 +5,13 @@ import dataclasses
 import io
 import math
 from collections.abc import Sequence
-from typing import Any, get_type_hints
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 from lsa_lab.harness.checks import declared, nearest
 
 PREFIX = "--config."
+_PLAIN = {bool, int, float, str}
 
 
 class RefusalError(Exception):
@@ -93,8 +95,9 @@ def _check(words: list[str], default: Any) -> None:
 
 def _is_plain(config: Any, name: str) -> bool:
     value = getattr(config, name)
-    if value == ():  # tells nothing of what it would hold
-        return declared(config, name) in (bool, int, float, str)
+    if value in ((), None):  # tells nothing of what it would hold
+        kind = declared(config, name)
+        return {*get_args(kind)} - {NoneType} <= _PLAIN if get_args(kind) else kind in _PLAIN
     entries = value if isinstance(value, tuple) else (value,)
     return all(entry is None or isinstance(entry, bool | int | float | str) for entry in entries)
 
