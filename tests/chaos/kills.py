@@ -50,7 +50,8 @@ def kills(number: int, folder: Path, seed: int = 0) -> Counter:
                     for name, was, ought in zip(ENDS, sweep.end(place), expected, strict=True)
                     if was != ought
                 ]
-                raise Lost(f"a sweep that was killed ends with another {', '.join(other)}")
+                odd = sorted(sweep.end(place)[2] ^ expected[2])
+                raise Lost(f"a sweep that was killed ends with another {', '.join(other)}: {odd}")
             sweeps += 1
             _empty(place)
     if not sweeps:

@@ -33,6 +33,7 @@ def run(folder: Path, save_every: float = 0.0, bar: Any = None) -> None:
     result = folder / "result.nc"
     if result.exists():
         results.load(result)
+        (folder / "fit.ckpt").unlink(missing_ok=True)  # a kill came between the two
         return
     files = training.Files(folder / "fit.ckpt", folder / "log.jsonl")
     trained = train(files, progress=bar)
