@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.lm_clipping.statements import DROPPED, PARTS
+from experiments.language.lm_clipping.statements import DROPPED, PARTS, of_text
 from lsa_lab import results
 from lsa_lab.statistics import best_elsewhere, worst_elsewhere
 
@@ -13,6 +13,17 @@ def changes(dataset):
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
+    """Of all collections of texts on average, and of each where there are several."""
+    names = dataset.task.values.tolist()
+    each = names if len(names) > 1 else []
+    return _samples(dataset) | {
+        of_text(name, id): values
+        for name in each
+        for id, values in _samples(dataset.sel(task=[name])).items()
+    }
+
+
+def _samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     config = results.config_of(dataset)
     change, high = changes(dataset), max(config.rates)
     clipped = change.sel(rate=list(config.rates))

@@ -1,5 +1,7 @@
 """What `lm_clipping` judges, by the criteria in its Config."""
 
+from dataclasses import replace
+
 from experiments.language.language_config import redrawn
 from lsa_lab.claims import Statement
 
@@ -7,12 +9,28 @@ PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips w
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 READINGS = ("accuracy", "auc", "entropy")  # the last after the best constant shift
 DROPPED = 1.0  # the rate that stands for rank 0
+_EACH = "added to these runs, for the average hides that some signs differ between the texts"
 
 
 def statements(config) -> tuple[Statement, ...]:
+    """Rows of all collections of texts on average, and of each where there are several."""
+    titles = {name: task.title for name, task in config.tasks}
+    rows = _rows(config, f"{config.model_name}, on {' and '.join(titles.values())}")
+    each = titles if len(titles) > 1 else {}
+    return rows + tuple(
+        replace(row, id=of_text(name, row.id), revision=_EACH, redrawn="")
+        for name, title in each.items()
+        for row in _rows(config, f"{config.model_name}, on {title}")
+    )
+
+
+def of_text(name: str, id: str) -> str:
+    """The id of a row on one of several collections of texts."""
+    return f"{name}_{id}"
+
+
+def _rows(config, where: str) -> tuple[Statement, ...]:
     shallow, deep, high = min(config.layers), max(config.layers), max(config.rates)
-    titles = " and ".join(task.title for _, task in config.tasks)
-    where = f"{config.model_name}, on {titles}"
     paper, ours = "A2 (2406.03768), figure 1", "derived here"
     sets = dict(over="sets of demonstrations", redrawn=redrawn(config, 9))
     elsewhere = "by the edit that is best on average for the other sets"
