@@ -189,6 +189,19 @@ def mean_points(
     ax.errorbar(x, middle, bars, label=label, **look)
 
 
+def ratio_points(
+    ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
+) -> np.ndarray:
+    """Runs ``samples`` [R, len(x)] > 0: their geometric mean as points, with Student's 95 %
+    interval of the logarithms as bars. Returns the points and the ends of the bars [3, len(x)]."""
+    logs = np.log(samples)
+    middle, ends = np.exp(logs.mean(0)), np.exp(mean_ends(logs))
+    bars = np.stack([middle - ends[0], ends[1] - middle])
+    bars = np.where(np.isfinite(bars), bars, 0.0)  # not known from one run
+    ax.errorbar(x, middle, bars, label=label, **look)
+    return np.stack([middle, middle - bars[0], middle + bars[1]])
+
+
 def median_points(
     ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
 ) -> None:

@@ -1,14 +1,22 @@
 """`lm_clipping`: readings of scores by hand, of a tiny decoder, and what the panels draw."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
 from experiments.language import decoders, sentences
-from experiments.language.lm_clipping import compute, panels
+from experiments.language.lm_clipping import claims, compute, panels
 from experiments.language.lm_clipping.config import TIERS
-from experiments.language.lm_clipping.statements import DROPPED, MATRICES, PARTS, READINGS
+from experiments.language.lm_clipping.statements import (
+    DROPPED,
+    MATRICES,
+    PARTS,
+    READINGS,
+    statements,
+)
 from lsa_lab import results
 from lsa_lab.lm import text
 
@@ -73,6 +81,20 @@ def dataset():
         },
         {"config": results.json.dumps(results.plain(TINY))},
     )
+
+
+def test_each_collection_of_texts_has_rows_of_its_own(dataset):
+    dataset = dataset.assign_coords(task=["films", "news"])
+    ours = claims.samples(dataset)
+    change = (dataset.edited - dataset.unclipped).sel(layer=2, reading="auc", part="MLP")
+    flat = change.sel(rate=[0.5, 0.75]).mean("rate").transpose("task", "run").values
+    np.testing.assert_allclose(ours["films_mlp_deep_is_flat"], flat[0])
+    np.testing.assert_allclose(ours["news_mlp_deep_is_flat"], flat[1])
+    np.testing.assert_allclose(ours["mlp_deep_is_flat"], flat.mean(0))
+    (_, task), *_ = TINY.tasks
+    config = dataclasses.replace(TINY, tasks=(("films", task), ("news", task)))
+    assert {row.id for row in statements(config)} == set(ours)
+    assert {row.id for row in statements(TINY)} == set(claims.samples(dataset.isel(task=[0])))
 
 
 def test_curves_are_mean_changes_by_layer_part_and_rate(dataset):

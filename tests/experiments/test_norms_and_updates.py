@@ -13,6 +13,7 @@ from experiments.models.model import Model, init
 from experiments.models.tasks import distribution, draw
 
 PLAIN = TIERS["smoke"].plain
+READ = ("w_q", "w_k", "w_v")  # what reads the stream
 SPECS = {"without": PLAIN, "with": normed(PLAIN)}
 
 
@@ -45,13 +46,28 @@ def test_with_equal_keys_the_update_is_as_large_as_what_heads_write(norm):
     model, prompt = drawn(norm)
     params = model.params.replace(w_k=0 * model.params.w_k)
     update, _ = compute.sizes_at_query(model.replace(params=params), prompt)
-    by_heads = 0
+    by_heads, length = 0, (np.asarray(model.forward(prompt).stream)[0, -1] ** 2).sum()
     for head in range(model.spec.architecture.heads):
         gate = (np.arange(model.spec.architecture.heads) == head)[None, :, None, None]
         alone = model.replace(params=params.replace(w_o=gate * params.w_o))
         rows = np.asarray(alone.forward(prompt).stream)
         by_heads += ((rows[1] - rows[0])[-1] ** 2).sum()
-    np.testing.assert_allclose(update[0], by_heads, rtol=1e-9)
+    np.testing.assert_allclose(update[0], by_heads / length, rtol=1e-9)
+
+
+@pytest.mark.parametrize("norm", SPECS)
+def test_sizes_do_not_change_with_the_units_of_the_stream(norm):
+    """What is read in and written c times as large: the same function, but for a norm's ε."""
+    model, prompt = drawn(norm)
+    units, params = 16.0, model.params
+    read = {} if norm == "with" else {name: getattr(params, name) / units for name in READ}
+    ends = {"read_in": units * params.read_in, "read_out": params.read_out / units}
+    scaled = params.replace(w_o=units * params.w_o, **ends, **read)
+    other = model.replace(params=scaled)
+    answers = [m.predict(jax.tree.map(lambda leaf: leaf[None], prompt)) for m in (model, other)]
+    np.testing.assert_allclose(*answers, rtol=1e-3)
+    sizes = [compute.sizes_at_query(m, prompt) for m in (model, other)]
+    np.testing.assert_allclose(*sizes, rtol=1e-3)
 
 
 def test_shrunk_layers_write_so_much_less():

@@ -36,6 +36,18 @@ def test_a_mean_is_drawn_with_the_interval_that_judges_it():
     assert np.isclose(heights.min(), min(mean_interval(column)[0] for column in samples.T))
 
 
+def test_ratios_are_drawn_with_the_interval_of_their_logarithms():
+    ax = style.figure(3, 2)[1][0]
+    samples = np.exp(np.random.default_rng(0).normal(size=(9, 2)))
+    points = style.ratio_points(ax, [1, 2], samples)
+    (bars,) = ax.containers
+    ends = [segment[:, 1] for segment in bars.lines[2][0].get_segments()]
+    expected = [np.exp(mean_interval(np.log(column))) for column in samples.T]
+    np.testing.assert_allclose(ends, expected)
+    np.testing.assert_allclose(points[0], np.prod(samples, 0) ** (1 / 9))
+    np.testing.assert_allclose(points[1:].T, expected)
+
+
 def test_a_median_is_drawn_with_the_interval_that_judges_it():
     ax = style.figure(3, 2)[1][0]
     samples = np.random.default_rng(0).normal(size=(9, 2))

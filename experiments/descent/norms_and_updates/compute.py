@@ -17,10 +17,11 @@ from lsa_lab.models.blocks import layer_norm
 from lsa_lab.status import refuse_divergence
 
 
-def sizes_at_query(model, prompt):  # -> |ΔW|² [L], |ΔW φ|² / |h|² [L]
+def sizes_at_query(model, prompt):  # -> |ΔW|² / |h|² [L], |ΔW φ|² / |h|² [L]
     """Sizes of every layer, its heads together: they read the stream after the norm, if it has one.
 
-    As medians over prompts are taken of them, they are squares still.
+    Beside the token h that is written to: |ΔW| itself changes with the units of the stream, and
+    the function does not. As medians over prompts are taken of them, they are squares still.
     """
     stream, params = model.forward(prompt).stream[:-1], model.params  # [L, T, D]
     rows = stream
@@ -30,8 +31,8 @@ def sizes_at_query(model, prompt):  # -> |ΔW|² [L], |ΔW φ|² / |h|² [L]
     of_layer = jax.vmap(of_head, (0, 0, 0, 0, None))  # heads
     weights = params.w_v, params.w_k, params.w_q, params.w_o
     squares, _, written = jax.vmap(of_layer)(*weights, rows)
-    lengths = (written.sum(1) ** 2).sum(-1) / (stream[:, -1] ** 2).sum(-1)
-    return squares.sum(1), lengths
+    length = (stream[:, -1] ** 2).sum(-1)
+    return squares.sum(1) / length, (written.sum(1) ** 2).sum(-1) / length
 
 
 def shrink(params, factor):

@@ -21,7 +21,7 @@ def attention(d: int, n: int, depth: int, heads: int, key_width: int, **training
 
 
 def normed(spec: Spec) -> Spec:
-    """The same with a norm before each layer and the read-out, trained on the same prompts."""
+    """The same with a norm before each layer, trained on the same prompts."""
     spec = restored(spec)
     return dataclasses.replace(spec, architecture=dataclasses.replace(spec.architecture, norm=True))
 
@@ -74,15 +74,18 @@ def statements(config) -> tuple[Statement, ...]:
             "A norm before each layer lowers the risk of softmax attention, trained alike",
             f"the excess risk after the training, {over},",
             at_most=config.helps,
-            note="A2 says that its theory could elucidate the utility of normalisation",
+            note="A2 says that its theory could elucidate the utility of normalisation; by one "
+            "recipe, and in regression, which needs the size of a token",
         ),
         ratio(
             "smaller_updates",
             remark,
             "It makes the updates of the trained layers smaller",
-            f"(Σ_l |ΔW_l|²)^½ at the query, in the feature space of A.2, {over},",
+            f"(Σ_l |ΔW_l|² / |h_l|²)^½ at the query h, in the feature space of A.2, {over},",
             at_most=config.smaller,
-            note="the median over prompts; what a layer reads is its input after the norm",
+            note="medians over prompts; what a layer reads is its input after the norm",
+            revision="it was |ΔW| itself, and 2.7, which changes with the units of the stream and "
+            "not with the function; as these runs had it",
         ),
         ratio(
             "smaller_writes",
@@ -90,7 +93,6 @@ def statements(config) -> tuple[Statement, ...]:
             "It makes smaller what layers write, beside the token that they write to",
             f"|ΔW φ| / |h| at the query, geometric mean over layers, {over},",
             at_most=config.smaller,
-            note="|ΔW| changes with the units of a stream, this does not",
         ),
         ratio(
             "shrinking_helps",

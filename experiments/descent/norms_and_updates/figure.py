@@ -8,9 +8,10 @@ from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
 
 LOOKS = dict(zip(NORMS, ((style.BLACK, "s"), (style.COLOURS[0], "o")), strict=True))
+BARS = {"ms": 4, "lw": 0.8, "elinewidth": 0.8, "capsize": 1.5}
 JUDGED = {
     "helps": "risk",
-    "smaller_updates": "|ΔW|",
+    "smaller_updates": "|ΔW| / |h|",
     "smaller_writes": "|ΔW φ| / |h|",
     "shrinking_helps": "risk, shrunk, without",
     "trains_faster": "risk after a fifth",
@@ -31,11 +32,10 @@ def plot(dataset):
 def along_the_training(ax, dataset):
     for norm, (color, marker) in LOOKS.items():
         ratio = over_ridge(dataset).sel(norm=norm).isel(step=slice(1, None))
-        runs = np.log(ratio.transpose("run", "step").values)
-        middle, (low, high) = np.exp(runs.mean(0)), np.exp(style.mean_ends(runs))
-        bars = np.nan_to_num([middle - low, high - middle], posinf=0.0)
-        look = {"color": color, "marker": marker, "ms": 4, "lw": 0.8, "label": f"{norm} norms"}
-        ax.errorbar(ratio.step.values / 1000, middle, bars, capsize=1.5, elinewidth=0.8, **look)
+        runs = ratio.transpose("run", "step").values
+        thousands = ratio.step.values / 1000
+        look = {"color": color, "marker": marker, "label": f"{norm} norms", **BARS}
+        style.ratio_points(ax, thousands, runs, **look)
     ax.axhline(1, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="thousands of steps", ylabel="excess risk / ridge's", title="risk")
     ax.legend()
@@ -45,24 +45,18 @@ def by_layer(ax, dataset):
     layers = dataset.layer.values
     for i, (norm, (color, marker)) in enumerate(LOOKS.items()):
         for name, face in (("update", color), ("written", "white")):
-            runs = np.log(dataset[name].sel(norm=norm).transpose("run", "layer").values)
-            middle, (low, high) = np.exp(runs.mean(0)), np.exp(style.mean_ends(runs))
-            bars = np.nan_to_num([middle - low, high - middle], posinf=0.0)
-            look = {"color": color, "marker": marker, "mfc": face, "ms": 4, "ls": "none"}
-            ax.errorbar(layers + 0.16 * (i - 0.5), middle, bars, elinewidth=0.8, **look)
+            runs = dataset[name].sel(norm=norm).transpose("run", "layer").values
+            look = {"color": color, "marker": marker, "mfc": face, **BARS, "ls": "none"}
+            style.ratio_points(ax, layers + 0.16 * (i - 0.5), runs, **look)
     style.log_axes(ax, y=True)
     ax.set_xticks(layers)
-    ax.set(xlabel="layer", ylabel="|ΔW|; open: |ΔW φ| / |h|", title="sizes of updates")
+    ax.set(xlabel="layer", ylabel="|ΔW| / |h|; open: |ΔW φ| / |h|", title="sizes of updates")
 
 
 def shrinking(ax, dataset):
-    x = dataset.shrinkage.values
     for norm, (color, marker) in LOOKS.items():
-        runs = np.log(shrunk(dataset, norm))
-        middle, (low, high) = np.exp(runs.mean(0)), np.exp(style.mean_ends(runs))
-        bars = np.nan_to_num([middle - low, high - middle], posinf=0.0)
-        look = {"color": color, "marker": marker, "ms": 4, "lw": 0.8}
-        ax.errorbar(x, middle, bars, capsize=1.5, elinewidth=0.8, **look)
+        look = {"color": color, "marker": marker, **BARS}
+        style.ratio_points(ax, dataset.shrinkage.values, shrunk(dataset, norm), **look)
     ax.axhline(1, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="what all layers write, times", ylabel="risk / that unshrunk")
     ax.set_title("writes shrunk")
@@ -75,7 +69,7 @@ def caption(dataset) -> str:
     task, training = config.plain.task, config.plain.training
     return (
         f"With a norm before each layer softmax attention has {mean['helps']:.2f} times the "
-        "excess risk, trained alike, and its updates are "
+        "excess risk, trained alike, and its updates, beside the tokens they write to, are "
         f"{mean['smaller_updates']:.2g} times as large. "
         "Without norms, shrinking all writes multiplies the risk by "
         f"{mean['shrinking_helps']:.2f}. "

@@ -98,14 +98,12 @@ def _draw_layers(axes, dataset, config):
     for ax, read in zip(axes, READS, strict=True):
         middles = {}
         for i, (mode, (text, color, marker, fill)) in enumerate(LINES.items()):
-            logs = np.log(claims.disparities(claims.flows(dataset, mode, read)))
-            middle, (low, high) = np.exp(logs.mean(0)), np.exp(style.mean_ends(logs))
             x = layers + 0.35 * (i - 1) * (layers > layers[0])
             look = {"color": color, "marker": marker, "mfc": fill or color, "ms": 4, "lw": 0.8}
-            bars = np.nan_to_num([middle - low, high - middle], posinf=0.0)
-            ax.errorbar(x, middle, bars, capsize=1.5, elinewidth=0.8, **look)
-            middles[text] = middle[-1]
-            ends += [*(middle - bars[0]), *(middle + bars[1])]
+            runs = claims.disparities(claims.flows(dataset, mode, read))
+            points = style.ratio_points(ax, x, runs, capsize=1.5, elinewidth=0.8, **look)
+            middles[text] = points[0, -1]
+            ends += points[1:].ravel().tolist()
         ax.axhspan(1 / config.factor, config.factor, color="grey", alpha=0.2, lw=0)
         style.log_axes(ax, y=True)
         ax.set(xlabel="layers", title=TITLES[read], xticks=layers)

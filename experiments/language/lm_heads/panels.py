@@ -44,11 +44,8 @@ def layers(ax, dataset):
     for place, rows in zip(places, means, strict=True):
         ax.plot([place - 0.15] * len(rows), rows, ".", color=GREY, ms=3)
     for name, color, step in (("none", style.BLACK, 0.15), ("top_kept", BLUE, 0.3)):
-        logs = np.log(changes(whole, judged(dataset, name, few)))
-        low, high = np.exp(style.mean_ends(logs))
-        middle = np.exp(logs.mean(0))
-        bars = np.nan_to_num([middle - low, high - middle], posinf=0)
-        ax.errorbar(places + step, middle, bars, fmt="o", color=color, ms=4)
+        runs = changes(whole, judged(dataset, name, few))
+        style.ratio_points(ax, places + step, runs, fmt="o", color=color, ms=4)
     ax.set_xticks(places, dataset.layer.values)
     ax.set(xlabel="layer", ylabel="change of answers, KL", xlim=(-0.5, len(places) - 0.3))
     ax.set_title("heads closed in one layer")
