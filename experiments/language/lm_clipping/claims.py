@@ -13,7 +13,7 @@ def changes(dataset):
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    """Of all collections of texts on average, and of each where there are several."""
+    """The numbers of all collections on average, and of each where there are several."""
     names = dataset.task.values.tolist()
     each = names if len(names) > 1 else []
     return _samples(dataset) | {
