@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.headlines import HEADLINES
+from lsa_lab.harness import folders
 from lsa_lab.harness.laboratory import experiments_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,13 +40,15 @@ def judged_rows() -> dict[str, str]:
 
 
 def statements() -> dict[str, str]:
-    """The source of every statement at the laptop tier, by its row."""
-    experiments = experiments_of("experiments").values()
-    return {
-        f"{experiment.name}.{statement.id}": statement.source
-        for experiment in experiments
-        for statement in experiment.door("config").statements(experiment.tiers["laptop"])
-    }
+    """The source of every statement at the laptop tier, or at one that has a result, by its row."""
+    rows = {}
+    for experiment in experiments_of("experiments").values():
+        for tier in list(experiment.tiers)[1:]:  # the smoke tier judges nothing
+            folder = folders.folder_of(experiment, tier, ROOT / "figures")
+            if tier == "laptop" or (folder / "result.nc").exists():
+                of_tier = experiment.door("config").statements(experiment.tiers[tier])
+                rows |= {f"{experiment.name}.{each.id}": each.source for each in of_tier}
+    return rows
 
 
 SOURCES = statements()

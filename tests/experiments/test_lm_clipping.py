@@ -97,6 +97,16 @@ def test_each_collection_of_texts_has_rows_of_its_own(dataset):
     assert {row.id for row in statements(TINY)} == set(claims.samples(dataset.isel(task=[0])))
 
 
+def test_a_layer_dropped_is_judged_by_accuracy_beside_the_whole_model(dataset):
+    ours = claims.samples(dataset)
+    edited, plain = dataset.edited.values, dataset.unclipped.values
+    for place, part in enumerate(PARTS):
+        change = edited[:, :, 1, place, 2, 0] - plain[:, :, 0]  # the deep layer, dropped
+        np.testing.assert_allclose(ours[f"{part.lower()}_dropped"], change.mean(0))
+    shots = dataset.shots_unclipped.values[..., 1]
+    np.testing.assert_allclose(ours["more_shots"], (shots[:, :, 1] - shots[:, :, 0]).mean(0))
+
+
 def test_curves_are_mean_changes_by_layer_part_and_rate(dataset):
     ax = Figure().subplots()
     panels.layer_curves(ax, dataset, "auc")

@@ -1,10 +1,12 @@
 """`lm_clipping_search`: condition numbers, what is tried, what is best, and one test of it."""
 
 import numpy as np
+import xarray as xr
 
 from experiments.language import decoders
-from experiments.language.lm_clipping_search import compute
+from experiments.language.lm_clipping_search import claims, compute
 from experiments.language.lm_clipping_search.config import TIERS
+from experiments.language.lm_clipping_search.statements import SEARCHES
 
 TINY = TIERS["smoke"]
 
@@ -52,3 +54,25 @@ def test_calibration_reads_the_texts_that_say_nothing_at_the_end():
     free = [1.0, 1.0, 1.0]
     assert compute.calibrated(scores_of([2.5, 1.5, 0.5, -1, *free]), labels) == 1.0
     assert compute.calibrated(scores_of([2.5, 0.9, 0.5, 1.1, *free]), labels) == 0.5
+
+
+def test_the_wide_search_is_judged_beside_nothing_and_beside_calibration():
+    rng = np.random.default_rng(0)
+    axes, shape = ("task", "run", "search", "reading"), (2, 3, 3, 3)
+    dataset = xr.Dataset(
+        {
+            "clipped": (axes, rng.uniform(size=shape)),
+            "validation_gain": (axes[:3], rng.uniform(size=shape[:3])),
+            "unclipped": (("task", "run", "reading"), rng.uniform(size=(2, 3, 3))),
+            "calibrated": (axes[:2], rng.uniform(size=shape[:2])),
+        },
+        {"search": list(SEARCHES), "reading": ["accuracy", "auc", "fitted"]},
+    )
+    ours = claims.samples(dataset)
+    wide = dataset.clipped.values[:, :, 2, 0]
+    np.testing.assert_allclose(
+        ours["wider_gains"], (wide - dataset.unclipped.values[..., 0]).mean(0)
+    )
+    np.testing.assert_allclose(
+        ours["calibration_wider"], (dataset.calibrated.values - wide).mean(0)
+    )

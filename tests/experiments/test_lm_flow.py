@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from experiments.language.lm_flow import compute, measures
+from experiments.language.lm_flow import claims, compute, measures
 from experiments.language.lm_flow.config import TIERS
 from lsa_lab.results import in_short
 
@@ -47,6 +47,15 @@ def test_the_gini_coefficient_is_that_of_the_demonstrations_shares(dataset):
         apart = sum(abs(a - b) for a in sizes for b in sizes)
         ours = gini[run, rotation, query, layer, read]
         np.testing.assert_allclose(ours, apart / (2 * 4 * sizes.mean()), atol=1e-12)
+
+
+def test_flows_are_as_unequal_as_the_gini_coefficients_that_are_kept(dataset):
+    dataset, *_ = dataset
+    one = dataset.isel(task=0)
+    kept = dataset.gini[0].mean(("rotation", "query")).transpose("run", "layer", "read").values
+    for place, read in enumerate(dataset.read.values):
+        ours = claims.inequality(one, "shared", read)
+        np.testing.assert_allclose(ours, kept[:, -1, place] / kept[:, 0, place], rtol=1e-5)
 
 
 def test_every_run_keeps_its_own_flows_and_worths(dataset):

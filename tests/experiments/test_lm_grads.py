@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from experiments.language import decoders, readouts, sentences, singles
-from experiments.language.lm_grads import compute, measures, rules
+from experiments.language.lm_grads import claims, compute, measures, rules
 from experiments.language.lm_grads.config import RULES, TIERS
 
 TINY = TIERS["smoke"]  # a pool of 4, two queries, two shots
@@ -89,3 +90,28 @@ def test_every_run_keeps_what_was_measured_in_it(monkeypatch):
     np.testing.assert_array_equal(oracle, np.full((2, 4, 2), [[[8]], [[108]]]))
     np.testing.assert_array_equal(dataset.prompt.sel(rule="oracle")[0], [[8, 8], [108, 108]])
     np.testing.assert_array_equal(dataset.worth[0, 1], np.ones((4, 2)))
+
+
+def test_prompts_tell_classes_apart_by_the_pairs_of_queries_that_they_put_in_order():
+    rng = np.random.default_rng(1)
+    odds, draws = rng.normal(size=(1, 2, 6)), rng.normal(size=(3, 2, 6))
+    labels = np.array([[0, 1, 1, 0, 1, 0], [1, 1, 0, 0, 0, 1]])
+    dataset = xr.Dataset(
+        {
+            "prompt": (("rule", "run", "query"), odds),
+            "random_prompt": (("draw", "run", "query"), draws),
+            "label": (("run", "query"), labels),
+        },
+        {"rule": ["GradS"]},
+    )
+
+    def by_hand(row, own):
+        pairs = [(x, y) for x in row[own == 1] for y in row[own == 0]]
+        return np.mean([x > y for x, y in pairs])
+
+    expected = [by_hand(row, own) for row, own in zip(odds[0], labels, strict=True)]
+    np.testing.assert_allclose(claims.aucs(dataset, "GradS"), expected)
+    expected = np.mean([[by_hand(draws[k, r], labels[r]) for r in (0, 1)] for k in range(3)], 0)
+    np.testing.assert_allclose(claims.aucs(dataset, "random"), expected)
+    shifted = dataset.assign(prompt=dataset.prompt + 9)  # a constant changes no order
+    np.testing.assert_allclose(claims.aucs(shifted, "GradS"), claims.aucs(dataset, "GradS"))

@@ -40,6 +40,9 @@ def _samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
             "deep_tolerates_more": (deep - shallow).sel(strongest),
             "entropy": deep.sel(strongest | {"reading": "entropy"}),
             "drop": dropped - deep.sel(strongest),
+            "dropped": change.sel(
+                dict(part=part, rate=DROPPED, reading="accuracy", layer=dataset.end.values[1])
+            ),
         }
         values |= {f"{part.lower()}_{id}": row for id, row in rows.items()}
     accuracy, rival = dataset.unclipped.sel(reading="accuracy"), dataset.rival
@@ -55,6 +58,7 @@ def _samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "calibration": rivals.sel(rival_of="calibrated") - gains["accuracy"],
         "threshold": rivals.sel(rival_of="threshold") - gains["accuracy"],
         "few_shots": few_shots(dataset),
+        "more_shots": more_shots(dataset),
         "keys_alone": aucs.sel(matrix="w_k"),
         "single_matrices": single,
     }
@@ -67,6 +71,13 @@ def few_shots(dataset):
     lost = lost.sel(end=dataset.end.values[0]).mean(("task", "part"))
     shots = dataset.shots.values
     return lost.sel(shots=max(shots)) - lost.sel(shots=min(shots))
+
+
+def more_shots(dataset):
+    """The AUC of the unclipped model with most demonstrations less that with fewest."""
+    auc = dataset.shots_unclipped.sel(reading="auc").mean("task")
+    shots = dataset.shots.values
+    return auc.sel(shots=max(shots)) - auc.sel(shots=min(shots))
 
 
 def flat(cells) -> np.ndarray:  # [R, C]

@@ -15,16 +15,18 @@ from lsa_lab.harness import judged_panel, style
 AUCS = {
     "deep_is_flat": "change, last layer",
     "drop": "dropped less clipped",
+    "dropped": "accuracy, dropped",
     "entropy": "cross-entropy, last layer",
     "deep_tolerates_more": "last less first layer",
 }
 OTHERS = {
-    "helps": "gain of accuracy",
-    "helps_auc": "gain of AUC",
-    "calibration": "calibrated less best edit",
-    "threshold": "threshold less best edit",
+    "helps": "one edit, accuracy",
+    "helps_auc": "one edit, AUC",
+    "calibration": "calibrated less one edit",
+    "threshold": "threshold less one edit",
     "deep_accuracy": "accuracy, last layer",
     "few_shots": "lost, most less fewest shots",
+    "more_shots": "AUC, most less fewest shots",
     "keys_alone": "W_K alone",
     "single_matrices": "worst single matrix",
 }
@@ -45,7 +47,7 @@ def plot(dataset):
     plot_shots(axes[3], dataset)
     judged = samples(dataset)
     rows = {f"{p.lower()}_{id}": f"{p}: {text}" for id, text in AUCS.items() for p in PARTS}
-    judged_panel.rows(axes[4], statements(config), judged, rows, (-0.05, 0.3))
+    judged_panel.rows(axes[4], statements(config), judged, rows, (-0.1, 0.3))
     axes[4].set(xlabel="change of AUC or of nats", title="what is judged")
     judged_panel.rows(axes[5], statements(config), judged, OTHERS, (-0.2, 0.3))
     axes[5].set(xlabel="accuracy or AUC", title="what is judged")

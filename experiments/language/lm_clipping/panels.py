@@ -41,10 +41,10 @@ def plot_gains(ax, dataset):
     plain = dataset.unclipped.sel(reading="accuracy")
     rivals = (dataset.rival - plain).mean("task")
     rows = {
-        "best edit": best_elsewhere(flat(clipped.sel(reading="accuracy"))),
+        "one edit": best_elsewhere(flat(clipped.sel(reading="accuracy"))),
         "calibrated": rivals.sel(rival_of="calibrated").values,
         "threshold fitted": rivals.sel(rival_of="threshold").values,
-        "best edit, AUC": best_elsewhere(flat(clipped.sel(reading="auc"))),
+        "one edit, AUC": best_elsewhere(flat(clipped.sel(reading="auc"))),
     }
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     for row, (runs, color) in enumerate(zip(rows.values(), style.COLOURS, strict=False)):

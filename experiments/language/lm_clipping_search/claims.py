@@ -29,11 +29,13 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "algorithm_wins": np.sign(accuracy.sel(few)).mean("search"),
         "algorithm_auc": auc.sel(few).mean("search"),
         "selection": optimism.sel(few).mean("search"),
+        "wider_gains": accuracy.sel(search=WIDE),
         "wider_gains_more": accuracy.sel(search=WIDE) - algorithm,
         "wider_is_more_optimistic": optimism.sel(search=WIDE) - optimism.sel(few).mean("search"),
         "wider_auc": auc.sel(search=WIDE),
         "threshold": rival["threshold fitted"] - accuracy.sel(search=WIDE),
         "calibration": rival["calibrated"] - algorithm,
+        "calibration_wider": rival["calibrated"] - accuracy.sel(search=WIDE),
         "beside_a_threshold": test.sel(reading="fitted", search=WIDE),
     }
     return {id: runs.mean("task").values for id, runs in values.items()}

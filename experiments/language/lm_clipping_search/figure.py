@@ -18,10 +18,12 @@ JUDGED = {
     "algorithm_gains": "Algorithm 1",
     "algorithm_wins": "wins less losses",
     "algorithm_auc": "AUC, Algorithm 1",
+    "wider_gains": "more layers",
     "wider_gains_more": "more layers less Algorithm 1",
     "wider_auc": "AUC, more layers",
     "threshold": "threshold less more layers",
     "calibration": "calibrated less Algorithm 1",
+    "calibration_wider": "calibrated less more layers",
     "beside_a_threshold": "more layers,\nboth at their threshold",
     "selection": "optimism, Algorithm 1",
     "wider_is_more_optimistic": "optimism, more layers\nless Algorithm 1",
@@ -30,7 +32,7 @@ JUDGED = {
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.stacked(6.75, (2.7, 2.7), ((1, 1), (1, 1)))
+    figure, axes = style.stacked(6.75, (3.2, 2.7), ((1, 1), (1, 1)))
     plot_gains(axes[0], dataset)
     judged_panel.rows(axes[1], statements(config), samples(dataset), JUDGED, (-0.2, 0.3))
     axes[1].set(xlabel="gain of accuracy or AUC, or share", title="what is judged")

@@ -64,9 +64,9 @@ def _of_depth(dataset):
 def _of_controls(dataset):
     numbers = {}
     for read in READS:
-        gini = dataset.gini.sel(read=read).mean(("rotation", "query")).transpose("run", "layer")
-        numbers[f"{read}_gini"] = (gini[:, -1] / gini[:, 0]).values
+        numbers[f"{read}_gini"] = inequality(dataset, "shared", read)
         numbers[f"{read}_per_token"] = disparities(per_token(dataset, read))[:, -1]
+        numbers[f"{read}_gini_untrained"] = inequality(dataset, "untrained", read)
         random = flows(dataset, "untrained", read)
         numbers[f"{read}_untrained"] = disparities(random)[:, -1]
     margins = flows(dataset, "shared", "margin")
@@ -76,6 +76,16 @@ def _of_controls(dataset):
         "order": (ends[..., 0] * ends[..., 1] < 0).mean((1, 2)),
         "recency": at_places[:, -1] - at_places[:, 0],
     }
+
+
+def inequality(dataset, mode, read):  # of one task -> [R]
+    """The mean Gini coefficient of the flows in a prompt, at the last layer over the first."""
+    logs = dataset[mode].sel(read=read)
+    logs = logs.transpose("run", "layer", "rotation", "query", "demonstration").values
+    sizes = np.sort(np.exp(logs - logs.max(-1, keepdims=True)))
+    shares, n = sizes / sizes.sum(-1, keepdims=True), sizes.shape[-1]
+    gini = (shares @ np.arange(1 - n, n, 2) / n).mean((2, 3))
+    return gini[:, -1] / gini[:, 0]
 
 
 def by_place(dataset, read):  # -> mean log sizes [R, place, L]

@@ -17,8 +17,9 @@ UNEQUAL = {  # the rows of what gets more unequal, and their names
     "alone_{}_disparity": "{}, alone",
     "shared_{}_disparity": "{}, one prompt",
     "{}_per_token": "{}, per token",
-    "{}_gini": "{}, Gini",
     "{}_untrained": "{}, untrained",
+    "{}_gini": "{}, Gini",
+    "{}_gini_untrained": "{}, Gini, untrained",
 }
 LEADS = {
     "alone_margin_lead": "margin, alone",
@@ -67,17 +68,18 @@ def caption(dataset) -> str:
         means = [numbers[f"{name}_{id}"] for id in ids]
         disparity = ids[0].endswith(("disparity", "untrained"))
         means = [np.exp(np.log(x).mean()) if disparity else x.mean() for x in means]
-        low, high = (f"{end:.{1 if disparity else 2}f}" for end in (min(means), max(means)))
+        low, high = (f"{end:.2f}" for end in (min(means), max(means)))
         return f"{low} to {high}".replace("-", "\u2212")
 
-    trained = span(*(f"{mode}_{read}_disparity" for mode in MODES for read in READS))
+    alone, shared = (span(*(f"{mode}_{read}_disparity" for read in READS)) for mode in MODES)
     lead = span(*(f"{mode}_{read}_lead" for mode in MODES for read in READS))
     untrained = span(*(f"{read}_untrained" for read in READS))
     logs = claims.flows(dataset.sel(task=name), "shared", "margin")
     ends = np.abs(claims.ratios(logs)).mean((0, 1, 2))
     return (
-        f"Depth multiplies the log ratio of two flows in {config.model_name} by {trained} "
-        f"(untrained {untrained}). The lead of the one ahead after layer 1 changes by {lead}. "
+        f"Depth multiplies the log ratio of two flows in {config.model_name} by {alone} alone, and "
+        f"by {shared} in one prompt (there untrained {untrained}). The lead of the one ahead after "
+        f"layer 1 changes by {lead}. "
         f"On {task.title}. a, b: mean |log ratio| of two demonstrations' flows, geometric means "
         "over runs, 95 % intervals; grey: no change; in one prompt each stands once at every "
         "place, and log flows are averaged; untrained: the same prompts, random weights. Of "

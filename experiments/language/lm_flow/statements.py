@@ -18,14 +18,19 @@ WHERE = {
 }
 LENS = "after a layer the margin is read through the logit lens"
 FROBENIUS = "the Frobenius norm of a derivative, by random directions"
+PLACES = "what a place in the prompt adds counts here, and is averaged out of the log ratios"
+_CONTROL = "added to these runs: the control was of log ratios alone"
 NOTES = {"margin": LENS, "row": FROBENIUS}
 OTHER_QUERY = "on top the demonstration whose flow to the other queries is larger at the first"
 
 
 def statements(config) -> tuple[Statement, ...]:
+    fresh = redrawn(config, before=12)
     return tuple(
         dataclasses.replace(
-            statement, over="sets of demonstrations", redrawn=redrawn(config, before=12)
+            statement,
+            over="sets of demonstrations",
+            redrawn="" if statement.revision == _CONTROL else fresh,
         )
         for name, task in config.tasks
         for of in (_about_depth, _about_controls, _about_places, _about_single_ones)
@@ -62,11 +67,22 @@ def _about_controls(config, name, where):
             f"{name}_{read}_gini",
             f"{THEOREM}, of disparity",
             f"{where}: depth makes the shares of a prompt's demonstrations in the flow of {of} "
-            "more unequal",
+            "more unequal, as they stand",
             f"the mean Gini coefficient of the flows of {of} in a prompt at the last layer over "
             "that at the first,",
             "ratio",
             at_least=config.factor,
+            note=PLACES,
+        )
+        yield Statement(
+            f"{name}_{read}_gini_untrained",
+            f"{OWN}, a control",
+            f"{where}: the same in an untrained decoder of its shape, of the flow of {of}",
+            f"the same of {of}, weights random,",
+            "ratio",
+            at_least=config.factor,
+            note=PLACES,
+            revision=_CONTROL,
         )
         yield Statement(
             f"{name}_{read}_per_token",

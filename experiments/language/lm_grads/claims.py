@@ -4,7 +4,10 @@ import numpy as np
 
 from experiments.language.lm_grads.statements import RIVALS, SCORED
 from lsa_lab import results
+from lsa_lab.lm import readings
 from lsa_lab.statistics import best_elsewhere, spearman
+
+OWN = {SCORED[id][0]: id for id in ("margin", "row")}
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
@@ -67,6 +70,17 @@ def log_probabilities(dataset, rule):  # -> [R, B]
     return -np.logaddexp(0, -signs * margins(dataset, rule)).mean(0)
 
 
+def aucs(dataset, rule):  # -> [R]
+    """The share of pairs of queries, one of each label, that prompts of a rule put in order; of
+    random choices the mean over them."""
+    labels = dataset.label.transpose("run", "query").values
+    runs = zip(labels, margins(dataset, rule).swapaxes(0, 1), strict=True)
+    of_draw = [
+        [readings.auc(np.stack([0 * row, row], axis=1), own) for row in rows] for own, rows in runs
+    ]
+    return np.mean(of_draw, axis=1)
+
+
 def _of_scores(dataset, config):
     numbers, of_pool = {}, worth(dataset)
     for id, (rule, _) in SCORED.items():
@@ -100,10 +114,13 @@ def _of_readings(dataset, config):
 def _of_prompts(dataset, config):
     if not config.prompts_judged:
         return {}
-    return {
-        f"prompts_{id}_{rival.lower()}": (
-            log_probabilities(dataset, SCORED[id][0]) - log_probabilities(dataset, rival)
-        ).mean(-1)
-        for id in ("margin", "row")
-        for rival in RIVALS
-    }
+    right = {rule: log_probabilities(dataset, rule) for rule in (*OWN, *RIVALS)}
+    apart = {rule: aucs(dataset, rule) for rule in (*OWN, *RIVALS)}
+    strongest = best_elsewhere(np.stack([apart[rival] for rival in RIVALS], axis=1))
+    numbers = {}
+    for rule, id in OWN.items():
+        for rival in RIVALS:
+            numbers[f"prompts_{id}_{rival.lower()}"] = (right[rule] - right[rival]).mean(-1)
+        numbers[f"apart_{id}_random"] = apart[rule] - apart["random"]
+        numbers[f"apart_{id}_strongest"] = apart[rule] - strongest
+    return numbers

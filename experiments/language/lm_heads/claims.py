@@ -132,7 +132,6 @@ def _of_maps(dataset, few):
     return {
         "map": last.by_word.values,
         "map_relative": last.direction_by_word.values,
-        "map_held_out": last.held_out.values,
     }
 
 

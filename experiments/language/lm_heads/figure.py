@@ -21,7 +21,6 @@ MORE = {
     "ablations": "zero and mean ablation, ranks",
     "first_pruned": "order kept: later less first pruned",
     "map_relative": "missed of directions",
-    "map_held_out": "missed of others than fitted to",
 }
 COUNTS = {
     "later_change": "later layer: N, by change",
@@ -70,20 +69,25 @@ def caption(dataset) -> str:
     (name, task), *_ = config.tasks
     first = dataset.sel(task=name)
     values = samples(dataset)
-    count = pseudo_values(importances(first, config.searched)["change"]).mean(0)
+    every = importances(first, config.searched)
+    count = pseudo_values(every["change"]).mean(0)
+    saved = pseudo_values(every["rise"]).mean(0)
+    by_rise = f" ({saved[0]:.1f} and {saved[1:].mean():.1f} by the loss that they save)"
     kept = {mask: rows.mean() for mask, rows in margins_kept(first).items()}
     heads = first.sizes["head"]
     return (
         f"{config.model_name}, on {task.title}: {min(count[0], heads):.1f} of {heads} heads are "
-        f"effective in the first layer, {count[1:].mean():.1f} in later ones. With one head in "
-        f"each later layer, answers correlate with the whole model's by {kept[PRUNED]:.2f}. "
+        f"effective in the first layer, {count[1:].mean():.1f} in later ones, by how far they "
+        f"change answers{by_rise if config.rises_judged else ''}. With one head in each later "
+        f"layer, answers correlate with the whole model's by {kept[PRUNED]:.2f}. "
         "a: exp(entropy) of the heads' shares of the change of answers, averaged over sets "
         "(points: closed; rings: at their mean write), and of the absolute slopes (blue; grey: "
         "random weights). b: dots, one head closed; black, all of the layer; blue, all but its top "
         f"one. c: ranks of margins; first layer pruned {kept[FIRST]:.2f}, top {config.kept} heads "
         f"of each layer {kept[TOP]:.2f}. d: tokens of {config.map_shots} demonstrations, "
-        "|H_l - H_0 Wᵀ| / |H_l - H_0| with the best W (held out: of tokens that W was not fitted "
-        "to), and what the best function of the word misses; the first token is up to "
+        "|H_l - H_0 Wᵀ| / |H_l - H_0| with the best W (held out: of tokens that W, the shortest "
+        "fit, was not fitted to; with about as many words as dimensions it overfits), and what "
+        "the best function of the word misses; the first token is up to "
         f"{_longest(first):.0f} times as long as the others are in the median, and fits itself. "
         f"e: {judged_panel.KEY}. Appendix: all rows; slopes rank heads as closing them does by "
         f"{values[name + '_slopes'].mean():.2f}. {config.runs} sets of {config.shots} "

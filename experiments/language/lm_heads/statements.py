@@ -180,14 +180,3 @@ def _about_maps(config, name: str, where: str):
         at_least=config.missed,
         revision=_WORDS,
     )
-    yield _row(
-        config,
-        name,
-        "map_held_out",
-        source=HERE,
-        says=f"{where}: a linear map that is fitted to some tokens misses most of the move of "
-        "others",
-        measured="|H_L - H_0 Wᵀ| / |H_L - H_0| after the last layer, without the first token, W "
-        "fitted to other tokens of the prompt,",
-        at_least=0.5,
-    )
