@@ -21,7 +21,7 @@ from lsa_lab.tasks import curricula, tables
 from lsa_lab.tasks.linear import LinearTask
 from lsa_lab.tasks.polynomial import PolynomialTask
 from lsa_lab.tasks.pools import PoolTask
-from lsa_lab.theory import asymptotics, generalization, risk, wishart
+from lsa_lab.theory import asymptotics, generalization, head_bound, risk, wishart
 
 INF = float("inf")
 KEY = jax.random.key(0)
@@ -201,6 +201,12 @@ EDGES = {  # a call, what it takes, what it refuses
         lambda steps: estimators.preprocessed_gradient_descent(PROMPT, 0.1, steps),
         [0],
         [-1, 1.0],
+    ),
+    "the penalty of the lasso": (lambda penalty: estimators.lasso(PROMPT, penalty), [0.0], [-0.1]),
+    "heads that bound a residual": (
+        lambda num_heads: head_bound.least_residual(jnp.eye(2), num_heads),
+        [0, 3],
+        [-1],
     ),
     "a probability": (
         lambda inclusion: estimators.spike_and_slab_posterior_mean(ORTHOGONAL, inclusion, 1.0, 1.0),

@@ -215,6 +215,21 @@ def test_preprocessed_descent_diverges_beyond_its_step_limit_only(normalise):
     assert np.abs(ends[1][-1]) > 1e6
 
 
+@pytest.mark.parametrize(("n", "d"), [(4, 6), (9, 3)])
+def test_the_best_linear_equivariant_rule_is_that_of_a_gaussian_of_its_length(n, d):
+    rng = np.random.default_rng(d)
+    x, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    prompt = Prompt(*map(jnp.asarray, (x, y, x[0], 0.0)))
+    squared_length, noise_std = 2.5, 0.7
+    covariance = squared_length / d * np.eye(d)
+    of_labels = x @ covariance @ x.T + noise_std**2 * np.eye(n)
+    expected = covariance @ x.T @ np.linalg.solve(of_labels, y)
+    ours = estimators.rotation_equivariant_ridge(prompt, squared_length, noise_std)
+    np.testing.assert_allclose(ours, expected, rtol=1e-9)
+    of_unit = estimators.rotation_equivariant_ridge(prompt, squared_length / d, noise_std)
+    assert abs(of_unit - expected).max() > 1e-2  # Control: the length of each weight
+
+
 @pytest.mark.parametrize("name", BY_NAME)
 def test_each_can_be_batched_compiled_and_differentiated(name):
     rule = BY_NAME[name]

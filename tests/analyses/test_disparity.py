@@ -62,6 +62,14 @@ def test_fractions_and_medians_are_of_the_prompts_that_stay_finite():
         np.testing.assert_allclose(found.median, [1.0, 0.75, 1.5])
 
 
+def test_a_change_of_rounding_is_none_and_a_larger_one_counts():
+    margin = np.finfo(float).eps ** 0.5
+    for sign in (1, -1):
+        at, beyond = (disparity.summary(np.array([[1.0, 1 + sign * c]])) for c in (margin, 1e-7))
+        assert at.larger == at.smaller == 0
+        assert (beyond.larger, beyond.smaller) == ((1, 0) if sign > 0 else (0, 1))
+
+
 def test_which_of_a_pair_comes_first_does_not_matter():
     jax.tree.map(np.testing.assert_array_equal, disparity.summary(ROWS), disparity.summary(-ROWS))
 

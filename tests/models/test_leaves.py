@@ -75,6 +75,14 @@ def test_what_is_put_back_is_what_was_taken(tree, per_head):
         np.testing.assert_array_equal(leaves.by_path(negated)[path], sign * leaf)
 
 
+def test_a_leaf_called_value_keeps_its_name_where_it_is_in_no_box():
+    class Bias(flax.struct.PyTreeNode):
+        value: jax.Array
+
+    assert list(leaves.by_path(Bias(jnp.ones(2)))) == ["value"]
+    assert list(leaves.by_path({"bias": Bias(jnp.ones(2))})) == ["bias"]
+
+
 def test_heads_may_be_folded_into_one_axis():
     tree = {
         f"h_{t}": {"c_proj": layer(t)["attn"]["out"]["kernel"].reshape(H * K, D)} for t in (0, 1)

@@ -20,6 +20,7 @@ CONFIG = Config(
     num_layers=2, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6, vocabulary=11,
     context=16, rotary_width=4,
 )  # fmt: skip
+MODEL = sharding.MODEL
 DECODER = jax.eval_shape(lambda key: weights.init(key, CONFIG), jax.random.key(0))
 WIDE = transformer.Config(4, 2, 4, 3, width=8, mlp_width=6, norm=True, biases=True)
 TRANSFORMER = jax.eval_shape(lambda key: transformer.init(key, WIDE), jax.random.key(0))
@@ -44,6 +45,28 @@ def test_both_models_say_the_same_axes():
     for name in vars(TRANSFORMER).keys() & vars(DECODER).keys():
         if None not in (getattr(TRANSFORMER, name), getattr(DECODER, name)):
             assert getattr(ours, name) == getattr(decoder, name), name
+
+
+SHAPES = {  # the axis of four is shared, whatever stands in front
+    **dict.fromkeys(["embedding", "unembedding"], (4, 5)),
+    "unembedding_bias": (4,),
+    **dict.fromkeys(["w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o"], (3, 4, 5, 7)),
+    **dict.fromkeys(["b_q", "b_k", "b_v"], (3, 4, 5)),
+    **dict.fromkeys(["mlp_in", "mlp_gate"], (3, 4, 5)),
+    "mlp_in_bias": (3, 4),
+    "mlp_out": (3, 5, 4),
+}
+
+
+def test_every_leaf_is_shared_by_its_heads_its_words_or_its_mlp_rows():
+    assert SHAPES.keys() == sharding._SHARED.keys()
+    for front in ((), (5,)):
+        leaves = {
+            name: jax.ShapeDtypeStruct(front + shape, float) for name, shape in SHAPES.items()
+        }
+        for name, spec in sharding.specs(leaves, 4).items():
+            axes = [MODEL if size == 4 else None for size in leaves[name].shape]
+            assert spec == PartitionSpec(*axes[: axes.index(MODEL) + 1]), name
 
 
 def test_what_an_optimiser_keeps_lies_beside_its_leaf_and_runs_stay_in_front():

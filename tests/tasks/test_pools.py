@@ -108,6 +108,15 @@ def test_labels_may_be_signs_and_tails_heavy():
     assert not within(far, 2 * scipy.stats.norm.sf(3))
 
 
+@pytest.mark.parametrize("tail", [6.0, 12.0])
+def test_heavy_tails_have_the_variances_of_the_task(tail):
+    task = PoolTask(20_000, 2, tail=tail)
+    rows = np.asarray(pools.sample(jax.random.key(3), task).x)
+    spread = np.sqrt((3 * (tail - 2) / (tail - 4) - 1) / len(rows))  # of a mean square
+    np.testing.assert_allclose((rows**2).mean(0), 1, atol=5 * spread)
+    assert (abs((rows**2).mean(0) * (tail - 1) / (tail - 2) - 1) > 5 * spread).all()  # Control
+
+
 def test_labels_may_be_clusters():
     pool = draw(PoolTask(10, 2, (0.5, 0.3, 0.2), labels="cluster"))
     np.testing.assert_array_equal(pool.y, pool.cluster - 1.0)
