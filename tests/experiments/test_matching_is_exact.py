@@ -1,6 +1,7 @@
 """Twins, stacks and gaps of `matching_is_exact`, beside descent and solutions by hand."""
 
 import dataclasses
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -166,22 +167,67 @@ def test_a_whitened_subset_matches_the_whitened_gradients_of_d_plus_one_checkpoi
     assert sorted(chosen.tolist()) == sorted(expected.tolist()) != sorted(plain.tolist())
 
 
-def test_whitened_subsets_are_compared_with_plain_and_random_ones_of_their_run():
+def drawn_with_units(units):
+    """A pool and a path whose gradients have a second entry of that size: x₂ grows as w₂ falls."""
+    rng = np.random.default_rng(6)
+    x, y, path = rng.normal(size=(12, 2)), rng.normal(size=12), rng.normal(size=(4, 2))
+    return x * [1, units], y, path / [1, units]
+
+
+def scaled_choice(units) -> list[int]:
+    x, y, path = map(jnp.asarray, drawn_with_units(units))
+    config = dataclasses.replace(TINY, most=4)
+    return sorted(twins.scaled_subset(config, Pool(x, y), path).tolist())
+
+
+def plain_choice(units) -> list[int]:
+    x, y, path = map(jnp.asarray, drawn_with_units(units))
+    config = dataclasses.replace(TINY, most=4)
+    return sorted(twins.subsets(config, Pool(x, y), path, jax.random.key(0))[TINY.d].tolist())
+
+
+def test_a_scaled_subset_does_not_change_with_the_units_of_a_covariate():
+    assert scaled_choice(1) == scaled_choice(16)
+    assert plain_choice(1) != plain_choice(16)
+
+
+def test_a_scaled_subset_is_among_the_nearest_of_all_in_units_of_each_entrys_spread():
+    x, y, path = drawn_with_units(16)
+    gradients = [
+        [(row @ w - label) * row for w in path[:3]] for row, label in zip(x, y, strict=True)
+    ]
+    entries = np.reshape(gradients, (12, -1))
+    subsets = list(itertools.combinations(range(12), 6))
+    apart = entries[np.array(subsets)].mean(1) - entries.mean(0)[None]
+    at = subsets.index(tuple(scaled_choice(16)))
+
+    def nearer(units):  # subsets of 924
+        sizes = np.linalg.norm(apart / units, axis=1)
+        return int((sizes < sizes[at] - 1e-12).sum())
+
+    assert nearer(np.sqrt(((entries - entries.mean(0)[None]) ** 2).mean(0))[None]) <= 2
+    assert nearer(1.0) > 2  # in units that all entries share it is not
+
+
+def test_whitened_subsets_are_compared_with_plain_scaled_and_random_ones_of_their_run():
     plain = np.zeros((2, TINY.most + 3))
     plain[:, TINY.d], plain[:, TINY.most :] = [2.0, 4.0], [[1.0, 8.0, 9.0], [1.0, 2.0, 3.0]]
     softmax = np.full((2, 2, TINY.most + 1), 1.0)
-    chosen = np.array([[[1.0, 9.0], [1.0, 9.0]], [[2.0, 1.0], [4.0, 3.0]]])
+    chosen = np.array([[[1.0, 9.0, 9.0]] * 2, [[2.0, 1.0, 4.0], [4.0, 3.0, 2.0]]])
+    random = np.array([[[1.0, 1.0, 1.0]] * 2, [[1.0, 4.0, 9.0], [8.0, 8.0, 0.0]]])
     weights = ["random", "trained"]
     dataset = xr.Dataset(
         {
             "softmax": (("weights", "pair", "matched"), softmax),
             "subset": (("run", "pick"), plain),
             "whitened": (("run",), np.array([1.0, 1.0])),
+            "scaled": (("run",), np.array([2.0, 4.0])),
+            "softmax_random": (("weights", "pair", "draw"), random),
             "softmax_subset": (("weights", "pair", "gradients"), chosen),
         },
         {
             "weights": weights,
-            "gradients": ["plain", "whitened"],
+            "gradients": list(claims.MATCHING),
             "matched": np.arange(TINY.most + 1),
         },
         attrs={"config": results.json.dumps(results.plain(TINY))},
@@ -190,6 +236,11 @@ def test_whitened_subsets_are_compared_with_plain_and_random_ones_of_their_run()
     np.testing.assert_allclose(ours["whitened_subset"], [1 / 8, 1 / 2])
     np.testing.assert_allclose(ours["whitened_nearer"], [1 / 2, 1 / 4])
     np.testing.assert_allclose(ours["whitened_softmax"], [1 / 2, 3 / 4])
+    np.testing.assert_allclose(ours["whitened_over_scaled"], [1 / 2, 1 / 4])
+    np.testing.assert_allclose(ours["whitened_over_scaled_softmax"], [1 / 4, 3 / 2])
+    ladder = claims.over_random(dataset)  # plain, scaled, whitened
+    np.testing.assert_allclose(ladder["linear"], [[1 / 4, 1 / 4, 1 / 8], [2, 2, 1 / 2]])
+    np.testing.assert_allclose(ladder["softmax"], [[1 / 2, 1, 1 / 4], [1 / 2, 1 / 4, 3 / 8]])
 
 
 def test_chosen_subsets_are_drawn_beside_the_median_random_one():

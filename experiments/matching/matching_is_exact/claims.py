@@ -4,6 +4,8 @@ import numpy as np
 
 from lsa_lab import results
 
+MATCHING = ("plain", "whitened", "scaled")  # the gradients that are matched
+
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     config, dataset = results.config_of(dataset), dataset.transpose("run", "pair", ...)
@@ -15,12 +17,25 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     subset = dataset.subset[:, knee - 1] / random_subsets(config, dataset.subset)
     by_id |= {"subset": subset.values}
     chosen = dataset.softmax_subset.sel(weights="trained")
-    nearer = chosen.sel(gradients="whitened") / chosen.sel(gradients="plain")
+    plain, whitened, scaled = (chosen.sel(gradients=name) for name in MATCHING)
     return by_id | {
         "whitened_subset": (dataset.whitened / random_subsets(config, dataset.subset)).values,
         "whitened_nearer": (dataset.whitened / dataset.subset[:, knee - 1]).values,
-        "whitened_softmax": nearer.values,
+        "whitened_softmax": (whitened / plain).values,
+        "whitened_over_scaled": (dataset.whitened / dataset.scaled).values,
+        "whitened_over_scaled_softmax": (whitened / scaled).values,
     }
+
+
+def over_random(dataset) -> dict[str, np.ndarray]:  # {learner: [run or pair, 3]}
+    """Gaps after plain, scaled and whitened matching over that of the median random subset."""
+    config, dataset = results.config_of(dataset), dataset.transpose("run", "pair", ...)
+    after = dataset.subset[:, config.d], dataset.scaled, dataset.whitened
+    linear = np.stack(after, axis=1) / random_subsets(config, dataset.subset).values[:, None]
+    gaps = (dataset[name].sel(weights="trained") for name in ("softmax_subset", "softmax_random"))
+    chosen, random = next(gaps), next(gaps).median("draw")
+    softmax = (chosen / random).sel(gradients=["plain", "scaled", "whitened"])
+    return {"linear": linear, "softmax": softmax.transpose("pair", "gradients").values}
 
 
 def random_subsets(config, values):  # [run, pick] -> [run]

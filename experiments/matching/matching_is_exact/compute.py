@@ -8,9 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching import checkpoints as matching
+from experiments.matching.matching_is_exact.claims import MATCHING
 from experiments.matching.matching_is_exact.config import PATHS, SQUARES, Config
 from experiments.matching.matching_is_exact.gaps import errors, gaps, one_layer_gaps
-from experiments.matching.matching_is_exact.twins import subsets, twins, whitened_subset
+from experiments.matching.matching_is_exact.twins import (
+    scaled_subset,
+    subsets,
+    twins,
+    whitened_subset,
+)
 from experiments.models.model import forward
 from experiments.models.regression import of_kernel
 from experiments.models.trained import trained
@@ -86,21 +92,23 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     deepest = linear[f"descent, {max(config.depths)}"]
     picked = jax.vmap(lambda rows, indices: rows[indices])(rows, chosen)
     subset = gaps(linear_attention.forward, deepest, picked, rows, queries.x)
-    indices = jax.vmap(partial(whitened_subset, config))(pool, proxy)
-    whitened = jax.vmap(lambda rows, indices: rows[indices])(rows, indices)
-    after = gaps(linear_attention.forward, deepest, whitened[:, None], rows, queries.x)
-    matched = jnp.stack([picked[:, config.d], whitened], axis=1)
+    rules = (whitened_subset, scaled_subset)
+    indices = jnp.stack([jax.vmap(partial(rule, config))(pool, proxy) for rule in rules], axis=1)
+    others = jax.vmap(lambda rows, indices: rows[indices])(rows, indices)
+    after = np.asarray(gaps(linear_attention.forward, deepest, others, rows, queries.x))
+    matched = jnp.concatenate([picked[:, config.d][:, None], others], axis=1)
     dims = ("run", "pick")
     data = {
         "linear": of_linear(config, linear, sets, rows, queries.x),
-        **of_softmax(config, sets, rows, picked[:, config.most], matched, queries, progress),
+        **of_softmax(config, sets, rows, picked[:, config.most :], matched, queries, progress),
         "subset": (dims, np.asarray(subset)),
-        "whitened": (("run",), np.asarray(after)[:, 0]),
+        "whitened": (("run",), after[:, 0]),
+        "scaled": (("run",), after[:, 1]),
         **{name: (dims, np.asarray(part)) for name, part in zip(ONE_LAYER, one_layer, strict=True)},
     }
     coordinates = {"model": list(linear), "path": list(PATHS), "square": list(SQUARES)}
     coordinates |= {"matched": np.arange(config.most + 1), "weights": ["random", "trained"]}
-    coordinates["gradients"] = ["plain", "whitened"]
+    coordinates["gradients"] = list(MATCHING)
     return xr.Dataset(data, coordinates)
 
 
@@ -113,17 +121,21 @@ def of_linear(config, linear, sets, rows, x_queries):
 
 
 def of_softmax(config, sets, rows, random, matched, queries, progress):
-    """Gaps along the proxy's path, with y² matched, and after subsets that plain and whitened
-    gradients choose; errors after a random subset, and the best."""
+    """Gaps along the proxy's path, with y² matched, after subsets that plain, whitened and scaled
+    gradients choose, and after random ones; errors after the first of these, and the best."""
     run, ends = softmax_stacks(config, progress)
     few = jax.tree.map(lambda leaf: leaf[: config.trained], (sets[:, 0, :, 1], rows, queries.x))
     values = [gaps(run, params, *few) for params in ends]
-    subsets = matched[: config.trained], *few[1:]
-    chosen = np.stack([gaps(run, params, *subsets) for params in ends])
-    test = jax.tree.map(lambda leaf: leaf[: config.trained], (random, queries.x, queries.clean))
+    chosen, by_chance = (
+        np.stack([gaps(run, params, part[: config.trained], *few[1:]) for params in ends])
+        for part in (matched, random)
+    )
+    first = random[:, 0], queries.x, queries.clean
+    test = jax.tree.map(lambda leaf: leaf[: config.trained], first)
     return {
         "softmax": (("weights", "pair", "matched"), np.stack(values)),
         "softmax_subset": (("weights", "pair", "gradients"), chosen),
+        "softmax_random": (("weights", "pair", "draw"), by_chance),
         "error": (("weights", "pair"), np.stack([errors(run, p, *test) for p in ends])),
         "bayes": ("pair", bayes_errors(config, *test)),
     }

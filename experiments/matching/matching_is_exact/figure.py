@@ -1,6 +1,8 @@
 """Gaps against the number of matched checkpoints: three kinds of models, and chosen subsets."""
 
-from experiments.matching.matching_is_exact.claims import samples
+import numpy as np
+
+from experiments.matching.matching_is_exact.claims import over_random, samples
 from experiments.matching.matching_is_exact.config import PATHS, statements
 from experiments.matching.matching_is_exact.panels import (
     chosen_subsets,
@@ -49,7 +51,8 @@ def caption(dataset) -> str:
     config = results.config_of(dataset)
     softmax = dataset.softmax.sel(matched=config.d + 1).median("pair")
     far = (dataset.error / dataset.bayes).median("pair").sel(weights="trained")
-    names = ("linear", "softmax", "subset", "one_layer", "bound")
+    left = {name: left_of_random(part) for name, part in over_random(dataset).items()}
+    names = ("linear", "softmax", "subset", "whitened", "scaled", "one_layer", "bound")
     missing = sum(style.missing(dataset[name]) for name in names)
     return (
         "d + 1 checkpoints equal the pool for descent of any depth, and for all linear attention "
@@ -60,10 +63,17 @@ def caption(dataset) -> str:
         f"anew (d = {config.d}; dashes: d + 1). c: trained on isotropic prompts without noise, at "
         f"{float(far):.2g} times the Bayes rule's error here; d: matched along the descent itself, "
         f"L checkpoints suffice for L layers. e: {config.n} of {config.m}, chosen to match, come "
-        f"near only (0: random). f: {judged_panel.KEY}. Median and middle 80 % of {config.runs} "
-        f"runs, of {config.trained} in c; {missing} numbers left out as not finite. Appendix: g: c "
-        "on a scale of its own."
+        f"near only (0: random); of a random subset's gap plain, scaled and whitened matching of "
+        f"d + 1 checkpoints leave {left['linear']} ({max(config.depths)} layers), "
+        f"{left['softmax']} (trained softmax). f: {judged_panel.KEY}. Median and middle 80 % of "
+        f"{config.runs} runs, of {config.trained} in c; {missing} numbers left out as not finite. "
+        "Appendix: g: c on a scale of its own."
     )
+
+
+def left_of_random(ratios) -> str:  # [run or pair, 3]
+    values = [f"{value:.2g}" for value in np.median(ratios, axis=0)]
+    return f"{', '.join(values[:-1])} and {values[-1]}"
 
 
 def judged(ax, dataset):
@@ -76,6 +86,8 @@ def judged(ax, dataset):
         "whitened_subset": "whitened / random",
         "whitened_nearer": "whitened / plain",
         "whitened_softmax": "the same, softmax",
+        "whitened_over_scaled": "whitened / scaled",
+        "whitened_over_scaled_softmax": "the same, softmax",
     }
     style.log_axes(ax, x=True, ticks=(0.02, 0.1, 0.5, 2))
     judged_panel.rows(ax, statements(config), samples(dataset), labels, (0.01, 2.0))

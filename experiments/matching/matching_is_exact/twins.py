@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from experiments.matching.subsets import scaled
 from lsa_lab.selection import gradient_matching, prefix, rivals
 
 
@@ -71,6 +72,13 @@ def whitened_subset(config, pool, path):  # -> indices [n]
     """Matched by whitened gradients, at d + 1 checkpoints."""
     gradients = of_first_checkpoints(config, pool, path)[config.d]
     return gradient_matching.match(gradients, config.n, whiten=True).indices
+
+
+@partial(jax.jit, static_argnums=0)
+def scaled_subset(config, pool, path):  # -> indices [n]
+    """The same of gradients merely scaled: whitened entry by entry, without a rotation."""
+    gradients = of_first_checkpoints(config, pool, path)[config.d]
+    return gradient_matching.match(scaled(gradients), config.n).indices
 
 
 @partial(jax.jit, static_argnums=0)

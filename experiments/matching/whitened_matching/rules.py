@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.matching.subsets import scaled
 from lsa_lab.selection import diversity, gradient_matching, rivals
 from lsa_lab.tasks import pools
 
@@ -13,12 +14,6 @@ def matched(size, gradients):  # [m, p] -> indices [3, n], whitened rows [m, p]
     white = gradient_matching.whitened(gradients, size)
     rows = jnp.stack([white, gradients, scaled(gradients)])
     return jax.lax.map(lambda rows: gradient_matching.match(rows, size).indices, rows), white
-
-
-def scaled(gradients):  # [m, p] -> [m, p]
-    """Every entry in units of its own standard deviation, and zeros where it does not vary."""
-    spread = gradients.std(0)
-    return gradients / jnp.where(spread > 0, spread, 1)[None]
 
 
 def random(config, size, key):  # -> [draws, n]
