@@ -91,19 +91,23 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     one_layer = jax.vmap(partial(one_layer_gaps, config, covariance))(pool, chosen, queries.x)
     deepest = linear[f"descent, {max(config.depths)}"]
     picked = jax.vmap(lambda rows, indices: rows[indices])(rows, chosen)
-    subset = gaps(linear_attention.forward, deepest, picked, rows, queries.x)
+
+    def after(sets):  # [R, S, n, e] -> [R, S]
+        return gaps(linear_attention.forward, deepest, sets, rows, queries.x)
+
+    subset = after(picked)
     rules = (whitened_subset, scaled_subset)
     indices = jnp.stack([jax.vmap(partial(rule, config))(pool, proxy) for rule in rules], axis=1)
     others = jax.vmap(lambda rows, indices: rows[indices])(rows, indices)
-    after = np.asarray(gaps(linear_attention.forward, deepest, others, rows, queries.x))
+    whitened, scaled = (np.asarray(after(others[:, i, None]))[:, 0] for i in (0, 1))
     matched = jnp.concatenate([picked[:, config.d][:, None], others], axis=1)
     dims = ("run", "pick")
     data = {
         "linear": of_linear(config, linear, sets, rows, queries.x),
         **of_softmax(config, sets, rows, picked[:, config.most :], matched, queries, progress),
         "subset": (dims, np.asarray(subset)),
-        "whitened": (("run",), after[:, 0]),
-        "scaled": (("run",), after[:, 1]),
+        "whitened": (("run",), whitened),
+        "scaled": (("run",), scaled),
         **{name: (dims, np.asarray(part)) for name, part in zip(ONE_LAYER, one_layer, strict=True)},
     }
     coordinates = {"model": list(linear), "path": list(PATHS), "square": list(SQUARES)}
