@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from experiments.matching.matching_is_exact import claims, compute, gaps, panels, twins
-from experiments.matching.matching_is_exact.config import TIERS
+from experiments.matching.matching_is_exact.config import MATCHING, TIERS
 from lsa_lab import results
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import gradient_matching
@@ -227,7 +227,7 @@ def test_whitened_subsets_are_compared_with_plain_scaled_and_random_ones_of_thei
         },
         {
             "weights": weights,
-            "gradients": list(claims.MATCHING),
+            "gradients": list(MATCHING),
             "matched": np.arange(TINY.most + 1),
         },
         attrs={"config": results.json.dumps(results.plain(TINY))},

@@ -2,9 +2,8 @@
 
 import numpy as np
 
+from experiments.matching.matching_is_exact.config import MATCHING
 from lsa_lab import results
-
-MATCHING = ("plain", "whitened", "scaled")  # the gradients that are matched
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}

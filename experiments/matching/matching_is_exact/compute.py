@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching import checkpoints as matching
-from experiments.matching.matching_is_exact.claims import MATCHING
-from experiments.matching.matching_is_exact.config import PATHS, SQUARES, Config
+from experiments.matching.matching_is_exact.config import MATCHING, PATHS, SQUARES, Config
 from experiments.matching.matching_is_exact.gaps import errors, gaps, one_layer_gaps
 from experiments.matching.matching_is_exact.twins import (
     scaled_subset,

@@ -8,6 +8,7 @@ from lsa_lab.harness import checks
 
 PATHS = ("proxy", "descent")  # minibatches of Adam; the stack's own full-batch steps
 SQUARES = ("free", "matched")  # the mean of y², of which no gradient knows
+MATCHING = ("plain", "whitened", "scaled")  # gradients that choose a subset
 CLEAN = "for prompts without noise"  # on which softmax is trained; the pools have noise
 
 
