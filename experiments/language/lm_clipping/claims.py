@@ -13,12 +13,10 @@ def changes(dataset):
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    """The numbers of all collections on average, and of each where there are several."""
-    names = dataset.task.values.tolist()
-    each = names if len(names) > 1 else []
-    return _samples(dataset) | {
+    """The numbers of each collection of texts by itself."""
+    return {
         of_text(name, id): values
-        for name in each
+        for name in dataset.task.values
         for id, values in _samples(dataset.sel(task=[name])).items()
     }
 

@@ -9,20 +9,20 @@ PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips w
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 READINGS = ("accuracy", "auc", "entropy")  # the last after the best constant shift
 DROPPED = 1.0  # the rate that stands for rank 0
-_EACH = "added to these runs, for the average hides that some signs differ between the texts"
+_EACH = "of each collection, since a look at these runs: the average of two hid that signs differ"
 ONE_EDIT = "one edit, the same for all sets"
 
 
 def statements(config) -> tuple[Statement, ...]:
-    """Rows of all collections of texts on average, and of each where there are several."""
-    titles = {name: task.title for name, task in config.tasks}
-    rows = _rows(config, f"{config.model_name}, on {' and '.join(titles.values())}")
-    each = titles if len(titles) > 1 else {}
-    return rows + tuple(
-        replace(row, id=of_text(name, row.id), revision=_EACH, redrawn="")
-        for name, title in each.items()
-        for row in _rows(config, f"{config.model_name}, on {title}")
-    )
+    """The same rows for each collection of texts."""
+    rows = [
+        replace(row, id=of_text(name, row.id))
+        for name, task in config.tasks
+        for row in _rows(config, f"{config.model_name}, on {task.title}")
+    ]
+    if len(config.tasks) == 1:
+        return tuple(rows)
+    return tuple(replace(row, revision=row.revision or _EACH, redrawn="") for row in rows)
 
 
 def of_text(name: str, id: str) -> str:
