@@ -18,7 +18,7 @@ from unittest import mock
 
 import jax
 import numpy as np
-from lost import Lost
+from lost import Lost, was_killed
 
 import sweep
 from calls import Call, watched
@@ -39,10 +39,8 @@ def kills(number: int, folder: Path, seed: int = 0) -> Counter:
     while sum(met.values()) < number or sweep_is_on(place):
         way = WAYS[sum(met.values()) % len(WAYS)] if sum(met.values()) < number else None
         code = _process(way, place, seconds, rng)
-        if code == -signal.SIGKILL:
+        if was_killed(code, "a sweep that was killed"):
             met[f"{way}, {_where(place)}"] += 1
-        elif code != 0:
-            raise Lost(f"a sweep that was killed ends with {code}")
         else:
             if sweep.end(place) != expected:
                 other = [
@@ -172,7 +170,8 @@ def _fork(act: Callable[[], None]) -> int:
 
 
 def _ended(pid: int, after: float | None = None) -> int:
-    """Its status, once it has ended or was killed after so many seconds."""
+    """Its status, once it has ended or was killed after so many seconds; where none are given it
+    has to end, and is lost if it does not."""
     began = time.monotonic()
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -180,7 +179,10 @@ def _ended(pid: int, after: float | None = None) -> int:
             return os.waitstatus_to_exitcode(status)
         if time.monotonic() - began > (_LONGEST if after is None else after):
             os.kill(pid, signal.SIGKILL)
-            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            status = os.waitpid(pid, 0)[1]
+            if after is None:
+                raise Lost(f"a process is not at its end after {_LONGEST} s")
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.002)
 
 

@@ -16,12 +16,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from unittest import mock
 
 import jax
 import numpy as np
-from lost import Lost
+from lost import Lost, was_killed
 
 import sweep
 from lsa_lab import training
@@ -96,18 +96,18 @@ class Pair:
                 if now > 60 * (4 * self._minutes + 10):
                     raise Lost(f"after {now / 60:.0f} minutes a sweep is not at its end")
                 if now >= kill and self.killed in running:
-                    self.kills[phase(self.killed)] += 1
                     running[self.killed].kill()
-                    running[self.killed].wait()
-                    running[self.killed] = self._begun(self.killed)
-                    kill = now + _soon(rng, self._minutes)
+                    if self._was_killed(self.killed, running.pop(self.killed).wait()):
+                        self.kills[phase(self.killed)] += 1
+                        running[self.killed] = self._begun(self.killed)
+                        kill = now + _soon(rng, self._minutes)
                 if now >= sample and self.calm in running:
                     taken = (now, *_memory(running[self.calm].pid))
                     self.samples[phase(self.calm)].append(taken)
                     sample += 60
                 for place in [place for place, ran in running.items() if ran.poll() is not None]:
-                    if code := running.pop(place).returncode:
-                        raise Lost(f"the sweep in {place.name} ends with {code}")
+                    if self._was_killed(place, running.pop(place).returncode):
+                        raise Lost(f"the sweep in {place.name} was killed by somebody else")
                 time.sleep(0.2)
         finally:
             for ran in running.values():
@@ -116,7 +116,11 @@ class Pair:
 
     def _begun(self, place: Path) -> subprocess.Popen:
         place.mkdir(parents=True, exist_ok=True)
-        return _process(place, self._beats, BEAT)
+        with _printed(place).open("w") as printed:
+            return _process(place, self._beats, BEAT, stderr=printed)
+
+    def _was_killed(self, place: Path, code: int) -> bool:
+        return was_killed(code, f"the sweep in {place.name}", _printed(place).read_text())
 
 
 def growth(samples: list[tuple[float, float, float]]) -> str:
@@ -167,9 +171,17 @@ def _soon(rng: random.Random, minutes: float) -> float:
     return rng.uniform(1, 5) * max(minutes, 20)
 
 
-def _process(place: Path, beats: int, seconds: float, seed: int = 0) -> subprocess.Popen:
+def _printed(place: Path) -> Path:
+    """What the last process of a sweep has printed of its faults; beside its folder, whose files
+    are counted."""
+    return place.with_name(f"{place.name}.stderr")
+
+
+def _process(
+    place: Path, beats: int, seconds: float, seed: int = 0, stderr: IO[str] | None = None
+) -> subprocess.Popen:
     words = [str(place), str(beats), str(seconds), str(seed)]
-    return subprocess.Popen([sys.executable, __file__, *words])
+    return subprocess.Popen([sys.executable, __file__, *words], stderr=stderr)
 
 
 def _memory(pid: int) -> tuple[float, float]:  # MB

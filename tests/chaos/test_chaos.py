@@ -1,6 +1,7 @@
 """Nothing that was promised is lost: a small part of ``make chaos``, and its controls."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ import damage
 import disk
 import divergence
 import interruption
+import kills
 import soak
+import whole_run
 import writers
 from calls import watched
 from experiments.models import training
@@ -142,6 +145,58 @@ def test_memory_that_grows_is_seen():
     higher = [(seconds, resident, most + seconds / 100) for seconds, resident, most in flat]
     with pytest.raises(Lost, match=r"memory grows: .* \+0.00 MB an hour"):
         soak.growth(higher)
+
+
+class Small(subprocess.Popen):
+    """A process that does this after a second, whatever it was asked for."""
+
+    act = ""
+
+    def __init__(self, words, **how):
+        super().__init__([sys.executable, "-c", f"import time; time.sleep(1); {self.act}"], **how)
+
+
+class Late(Small):
+    """The same, and a kill meets it when it is over."""
+
+    def kill(self):
+        self.wait()
+        super().kill()
+
+
+def kills_of_a_soak(folder, monkeypatch):
+    waits = iter((0.5, 1e9))
+    monkeypatch.setattr(soak, "_soon", lambda *_: next(waits))
+    pair = soak.Pair(folder / "calm", folder / "killed", beats=6, minutes=1)
+    pair.run(random.Random(0))
+    return pair.kills.total()
+
+
+def kills_of_a_whole_run(folder, monkeypatch):
+    return whole_run._run(folder / "run", 0.5)
+
+
+@pytest.mark.parametrize("kills_of", [kills_of_a_soak, kills_of_a_whole_run])
+def test_only_a_process_that_was_killed_is_counted_as_killed(tmp_path, monkeypatch, kills_of):
+    monkeypatch.setattr(subprocess, "Popen", Small)
+    assert kills_of(tmp_path, monkeypatch) == 1
+    monkeypatch.setattr(subprocess, "Popen", Late)
+    assert kills_of(tmp_path, monkeypatch) == 0
+    monkeypatch.setattr(Small, "act", "raise SystemExit('a fault of its own')")
+    with pytest.raises(Lost, match="ends with 1: a fault of its own"):
+        kills_of(tmp_path, monkeypatch)
+
+
+def test_a_process_that_has_no_end_is_not_counted_as_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(kills, "_LONGEST", 0.1)
+    monkeypatch.setattr(whole_run, "_LONGEST", 0.1)
+    words = [sys.executable, "-c", "import time; time.sleep(60)"]
+    lost = pytest.raises(Lost, match="a process is not at its end")
+    with subprocess.Popen(words) as process, lost:
+        kills._ended(process.pid)
+    monkeypatch.setattr(subprocess, "Popen", Small)
+    with pytest.raises(Lost, match="a run is not at its end"):
+        whole_run._run(tmp_path)
 
 
 @pytest.mark.slow

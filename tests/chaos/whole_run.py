@@ -6,14 +6,13 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 
-from lost import Lost
+from lost import Lost, was_killed
 
 from lsa_lab import results
 
@@ -33,13 +32,13 @@ def kills(number: int, folder: Path, seed: int = 0) -> Counter:
     for _ in range(2):  # the first one compiles
         shutil.rmtree(calm, ignore_errors=True)
         began = time.monotonic()
-        _run(calm, _LONGEST)
+        _run(calm)
         seconds = time.monotonic() - began
     expected = end(calm)
     while met.total() - met[ENDED] < number or killed.exists():
         # From its result on a run only draws and judges: it is let to its end.
         is_last = met.total() - met[ENDED] >= number or _where(killed) == _RESULT
-        if _run(killed, _LONGEST if is_last else rng.uniform(0, seconds)):
+        if _run(killed, None if is_last else rng.uniform(0, seconds)):
             met[_where(killed)] += 1
             continue
         left = end(killed)
@@ -71,8 +70,9 @@ def _contents(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _run(place: Path, seconds: float) -> bool:
-    """Whether a process of the run had to be killed after so many seconds."""
+def _run(place: Path, seconds: float | None = None) -> bool:
+    """Whether a process of the run was killed, after so many seconds if they are given; Lost if it
+    fails by itself, or has no end."""
     place.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
         [sys.executable, "-m", "experiments", *WORDS, "--out", str(place / "figures")],
@@ -83,14 +83,13 @@ def _run(place: Path, seconds: float) -> bool:
         text=True,
     )
     try:
-        _, words = process.communicate(timeout=seconds)
+        _, words = process.communicate(timeout=_LONGEST if seconds is None else seconds)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.communicate()
-        return process.returncode == -signal.SIGKILL
-    if process.returncode:
-        raise Lost(f"a run ends with {process.returncode}: {words[-300:]}")
-    return False
+        _, words = process.communicate()
+        if seconds is None:
+            raise Lost(f"a run is not at its end after {_LONGEST} s: {words[-300:]}") from None
+    return was_killed(process.returncode, "a run", words)
 
 
 def _where(place: Path) -> str:
