@@ -78,11 +78,26 @@ def in_short(values: ArrayLike) -> np.ndarray:
     """float64 as float32 and int64 as int32, the rest as it is: half the bytes of a file.
 
     For what was measured in float32, or differs between runs long before the eighth digit. Of a
-    Dataset: ``dataset.map(in_short)``.
+    Dataset: ``dataset.map(in_short)``. A number that has no place in four bytes is refused: an
+    integer beyond 2³¹, and a float that would become infinite, or 0.
     """
     array = np.asarray(values)
     kind = {"float64": np.float32, "int64": np.int32}.get(array.dtype.name)
-    return array if kind is None else array.astype(kind)
+    if kind is None:
+        return array
+    with np.errstate(over="ignore", under="ignore"):
+        short = array.astype(kind)
+    if kind is np.int32:
+        lost = short != array
+    else:
+        lost = (np.isinf(short) & np.isfinite(array)) | ((short == 0) & (array != 0))
+    if lost.any():
+        name = getattr(values, "name", None)
+        raise ValueError(
+            f"{'a value' if name is None else name} = {array[lost].flat[0]} has no place in "
+            f"{np.dtype(kind)}: keep it in eight bytes, without in_short, or change its unit"
+        )
+    return short
 
 
 def config_of(dataset: "xr.Dataset") -> SimpleNamespace:

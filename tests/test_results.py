@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,25 @@ def test_numbers_in_short_have_four_bytes_and_their_kind():
     for kind, short in kinds.items():
         assert results.in_short(np.ones(2, kind)).dtype == short
     assert results.in_short(np.array(["a"])).dtype.kind == "U"
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**40, 1e39, -1e300, 1e-300, -1e-46])
+def test_a_number_that_has_no_place_in_four_bytes_is_refused(value):
+    kind = "int32" if isinstance(value, int) else "float32"
+    with pytest.raises(ValueError, match=f"^a value = {re.escape(str(value))} .* in {kind}: keep"):
+        results.in_short(value)
+    rows = xr.Dataset({"risk": ("n", np.array([1, value]))})
+    with pytest.raises(ValueError, match=f"^risk = {re.escape(str(value))} has no place"):
+        rows.map(results.in_short)
+
+
+def test_control_numbers_that_have_a_place_in_four_bytes_pass():
+    whole = [2**31 - 1, -(2**31), 0]
+    assert results.in_short(whole).tolist() == whole
+    floats = [3e38, -3e38, 1e-38, 1e-44, 0.0, -0.0, np.nan, np.inf, -np.inf]
+    np.testing.assert_array_equal(results.in_short(floats), np.float32(floats))
+    rows = xr.Dataset({"risk": ("n", np.array(floats)), "name": ("n", ["a"] * len(floats))})
+    np.testing.assert_array_equal(rows.map(results.in_short).risk, np.float32(floats))
 
 
 def test_one_flipped_bit_anywhere_is_refused(path):
