@@ -131,19 +131,25 @@ def _check_sentence(sentence: str, what: str, names: Sequence[str]) -> None:
         raise Lost(f"{what}: refused by {sentence[:600]!r}")
 
 
+class Late(BaseException):
+    """The time is over: no Exception, which the program may take for a fault of its own."""
+
+
 @contextlib.contextmanager
 def _judged(what: str) -> Iterator[None]:
     """Everything but an answer in time is lost."""
 
     def late(*_) -> None:
-        raise TimeoutError
+        raise Late
 
     before = signal.signal(signal.SIGPROF, late)  # of processor time: a full machine is slow
     signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
     began = time.process_time()
     try:
         yield
-    except (Exception, SystemExit) as error:
+        if time.process_time() - began > MOST_SECONDS:
+            raise Late
+    except (Exception, SystemExit, Late) as error:
         spent = time.process_time() - began
         raise Lost(f"{what}: {type(error).__name__}: {error} after {spent:.2f} s") from error
     finally:

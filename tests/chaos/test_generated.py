@@ -1,8 +1,10 @@
 """A small part of ``make chaos CHAOS=misspelt``, its controls, and a few in real processes."""
 
+import contextlib
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import generated
@@ -60,6 +62,26 @@ def test_a_program_that_ends_in_another_way_is_caught(wrong, monkeypatch):
     monkeypatch.setattr(generated, "MOST_SECONDS", 0.3)
     with pytest.raises(Lost):
         generated.configs(60, seed=0)
+
+
+def work(seconds, swallowed=()):
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        with contextlib.suppress(*swallowed):
+            while time.process_time() - began < seconds:
+                pass
+
+
+@pytest.mark.parametrize("swallowed", [OSError, Exception, BaseException])
+def test_work_that_swallows_the_end_of_its_time_is_caught(swallowed, monkeypatch):
+    monkeypatch.setattr(generated, "MOST_SECONDS", 0.2)
+    with pytest.raises(Lost, match=r"^slow: Late: "), generated._judged("slow"):
+        work(0.3, [swallowed])
+
+
+def test_control_quick_work_is_in_time():
+    with generated._judged("quick"):
+        work(0.01)
 
 
 def test_a_process_ends_with_2_and_leaves_nothing(tmp_path):
