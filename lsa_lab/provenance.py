@@ -51,6 +51,7 @@ def facts() -> dict:
     return {
         "versions": json.dumps(versions),
         "device": jax.devices()[0].device_kind,
+        # Of all processes: one that several share is counted by each.
         "device_count": len(jax.local_devices()) * hosts.count(),
         "process_count": hosts.count(),
         "precision": f"{width}, matmul {matmul}",

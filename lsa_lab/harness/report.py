@@ -1,9 +1,10 @@
 """What the results say: a page and a ledger for all, a README for each, the front page's table."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from lsa_lab import results
 from lsa_lab.claims import Claim, judge
@@ -176,6 +177,16 @@ def between_markers(text: str, new: str) -> str:
     return f"{before}{BEGIN}\n\n{new}\n{END}{after}"
 
 
+def _device(facts: Mapping[str, Any]) -> str:
+    """What has computed. Several processes may share a device, and a result does not say whether
+    they did: devices are counted for one process only."""
+    kind, processes = facts["device"], facts.get("process_count", 1)
+    own = facts["device_count"] // processes
+    if processes == 1:
+        return f"{own} x {kind}"
+    return f"{kind}, in {processes} processes" + (f" with {own} each" if own > 1 else "")
+
+
 def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidence: float) -> Result:
     dataset = load(experiment, tier, folder)
     facts = dataset.attrs
@@ -185,7 +196,7 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidenc
     provenance = {
         "tier": tier,
         "commit": commit + (", with uncommitted changes" if facts.get("git_dirty") else ""),
-        "device": f"{facts['device_count']} x {facts['device']}",
+        "device": _device(facts),
         "precision": str(facts["precision"]),
         "versions": ", ".join(f"{package} {version}" for package, version in versions),
         "wall time": "unknown, for it was resumed" if seconds is None else f"{seconds:.1f} s",

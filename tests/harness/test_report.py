@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from lsa_lab import results
+from lsa_lab import provenance, results
 from lsa_lab.claims import Statement, judge
 from lsa_lab.harness import report
 from lsa_lab.harness.headlines import Headline, HeadlineRow, family_level
@@ -82,6 +82,32 @@ def test_a_changed_configuration_is_in_no_table(toy, program):
     program("run", "toy", "--config.n", "7")
     program("report")
     assert tables == [(toy / "figures" / name).read_bytes() for name in ("CLAIMS.md", "index.html")]
+
+
+@pytest.mark.parametrize(
+    ("devices", "processes", "words"),
+    [
+        (2, 1, "2 x NVIDIA H100"),
+        (3, 3, "NVIDIA H100, in 3 processes"),
+        (16, 2, "NVIDIA H100, in 2 processes with 8 each"),
+    ],
+)
+def test_devices_that_processes_may_share_are_not_counted(
+    toy, program, monkeypatch, devices, processes, words
+):
+    facts = provenance.facts
+    own = {"device": "NVIDIA H100", "device_count": devices, "process_count": processes}
+    monkeypatch.setattr(provenance, "facts", lambda: facts() | own)
+    program("run", "toy")
+    assert program("report") == 0
+    readme = (toy / "figures" / "toy" / "README.md").read_text(encoding="utf-8")
+    assert f"- device: {words}\n" in readme
+    page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
+    assert f"<dt>device</dt><dd>{words}</dd>" in page
+
+
+def test_a_result_of_before_processes_were_counted_is_of_one():
+    assert report._device({"device": "cpu", "device_count": 2}) == "2 x cpu"
 
 
 def test_a_broken_folder_is_named_and_the_rest_is_written(toy, program, monkeypatch, capsys):
