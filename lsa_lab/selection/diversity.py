@@ -3,7 +3,8 @@
 Points [m, p] are covariates, whole tokens, flows or gradients, one row for each demonstration. To
 weigh diversity by quality, hand ``determinantal`` the points times a score [m, 1] (Kulesza and
 Taskar 1207.6083). Indices are best first; of equal candidates the lower index. A NaN or an infinity
-is an error; under jit, where nothing can be raised, it makes all indices m, outside the pool.
+is an error; under jit, where nothing can be raised, it makes all indices m, outside the pool, and
+all other numbers NaN. No choice depends on the unit of the points, however large or small.
 """
 
 from functools import partial
@@ -26,7 +27,7 @@ def farthest_point(points: Array, size: int) -> Array:  # [size]
     The largest gap it leaves is at most twice the smallest possible (Gonzalez 1985, who starts
     anywhere).
     """
-    points = _checked(points, size)
+    points, _ = _in_own_unit(_checked(points, size))
     first = jnp.argmin(_squares(points - points.mean(0)[None]))
 
     def pick(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
@@ -54,7 +55,10 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
         raise ValueError(
             f"size = {size} of points of width {p}: their determinant is 0; give a ridge > 0"
         )
-    start = _squares(points) + ridge
+    prior = jnp.asarray(ridge, points.dtype)
+    points, unit = _in_own_unit(points, jnp.sqrt(jnp.maximum(prior, 0)))
+    # By the unit twice: its square, which a compiler would divide by, may vanish or overflow.
+    start = _squares(points) + jax.lax.optimization_barrier(prior / unit) / unit
     noise = 10 * p * jnp.finfo(points.dtype).eps * start.max()
 
     def pick(state: tuple[Array, Array, Array], t: Array) -> tuple[tuple, Array]:
@@ -72,10 +76,11 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
 
 def leverage(points: Array) -> Array:  # [m]
     """x_iᵀ (XᵀX)⁺ x_i, the diagonal of the hat matrix: between 0 and 1, of sum rank X."""
-    points = _checked(points, 1)
+    points, _ = _in_own_unit(_checked(points, 1))
     left, values, _ = jnp.linalg.svd(points, full_matrices=False)
     floor = max(points.shape) * jnp.finfo(points.dtype).eps * values[0]
-    return (jnp.where((values > floor)[None], left, 0) ** 2).sum(-1)
+    sums = (jnp.where((values > floor)[None], left, 0) ** 2).sum(-1)
+    return jnp.where(jnp.isfinite(points).all(), sums, jnp.nan)
 
 
 def k_means(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
@@ -84,12 +89,9 @@ def k_means(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
     Lloyd's algorithm from k-means++ seeds (Arthur and Vassilvitskii 2007), the best of four
     starts. A centre without points stays where it is.
     """
-    points = _checked(points, size)
-    middle = points.mean(0)[None]
-    run = partial(_lloyd, points - middle, size)
-    centres, clusters, inertia = jax.lax.map(run, jax.random.split(key, _RESTARTS))
-    best = jnp.argmin(inertia)
-    return centres[best] + middle, clusters[best], inertia[best]
+    points, unit = _in_own_unit(_checked(points, size))
+    centres, clusters, inertia = _best_of_starts(points, size, key)
+    return unit * centres, _known(points, clusters), unit * (unit * inertia)
 
 
 def medoids(points: Array, size: int, key: Array) -> Array:  # [size]
@@ -98,7 +100,8 @@ def medoids(points: Array, size: int, key: Array) -> Array:  # [size]
     The largest cluster comes first. They are all different: a cluster without points takes the
     nearest one that is left.
     """
-    centres, clusters, _ = k_means(points, size, key)
+    points, _ = _in_own_unit(_checked(points, size))
+    centres, clusters, _ = _best_of_starts(points, size, key)
     counts = (clusters[:, None] == jnp.arange(size)[None]).sum(0)
     order = jnp.argsort(-counts, stable=True)
 
@@ -109,6 +112,14 @@ def medoids(points: Array, size: int, key: Array) -> Array:  # [size]
         return taken.at[best].set(True), best
 
     return _known(points, jax.lax.scan(pick, jnp.zeros(points.shape[0], bool), order)[1])
+
+
+def _best_of_starts(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
+    middle = points.mean(0)[None]
+    run = partial(_lloyd, points - middle, size)
+    centres, clusters, inertia = jax.lax.map(run, jax.random.split(key, _RESTARTS))
+    best = jnp.argmin(inertia)
+    return centres[best] + middle, clusters[best], inertia[best]
 
 
 def _lloyd(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
@@ -146,6 +157,15 @@ def _seeds(points: Array, size: int, key: Array) -> Array:  # [size, p]
 
 def _nearest(points: Array, centres: Array) -> Array:  # [m]
     return jnp.argmin(_squares(centres)[None] - 2 * points @ centres.T, axis=1)
+
+
+def _in_own_unit(points: Array, least: ArrayLike = 0) -> tuple[Array, Array]:  # [m, p], []
+    """The points in units of the power of two below their largest entry, or ``least`` where that is
+    larger: no bit of a product changes. Where one is not finite all are NaN."""
+    largest = jnp.maximum(jnp.abs(points).max(), jnp.asarray(least, points.dtype))
+    largest = jnp.maximum(largest, jnp.finfo(points.dtype).tiny)
+    unit = largest / (2 * jnp.frexp(largest)[0])
+    return points / unit, unit
 
 
 def _known(points: Array, indices: Array) -> Array:  # [size]

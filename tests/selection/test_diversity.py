@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.selection import diversity
+from lsa_lab.selection import diversity, scores
 
 farthest_point = jax.jit(diversity.farthest_point, static_argnums=1)
 determinantal = jax.jit(diversity.determinantal, static_argnums=(1, 2))
@@ -157,12 +157,86 @@ RULES = {
 }
 
 
+# Of any unit of the points: what is found in theirs, and by what power of it numbers grow.
+UNITLESS = {
+    **{name: lambda points, rule=rule: (rule(points, 4),) for name, rule in RULES.items()},
+    "leverage": lambda points: (diversity.leverage(points),),
+    "k_means": lambda points: diversity.k_means(points, 4, jax.random.key(0)),
+}
+POWERS = {"k_means": (1, 0, 2)}
+
+
+def in_another_unit(name, unit, by=jax.jit):
+    """What is found of float32 points times ``unit``, back in theirs, and what is found of them."""
+    points = clusters(p=4)[0].astype(jnp.float32)  # of two points both are nearest to their mean
+    rule = by(UNITLESS[name])
+    found = rule((points * unit).astype(jnp.float32))
+    powers = POWERS.get(name, (0,))
+    back = [np.array(x, float) / unit**power for x, power in zip(found, powers, strict=True)]
+    return back, rule(points)
+
+
+@pytest.mark.parametrize("by", [jax.jit, lambda rule: rule])
+@pytest.mark.parametrize("unit", [1e25, 1e-25, 1e37, 1e-10, 2.0**30])
+@pytest.mark.parametrize("name", UNITLESS)
+def test_no_answer_depends_on_the_unit_of_the_points(name, unit, by):
+    for other, own in zip(*in_another_unit(name, unit, by), strict=True):
+        own = np.array(own, float)
+        if name == "k_means" and own.ndim == 0 and not 1e-18 < unit < 1e18:
+            own = np.float64(np.inf if unit > 1 else 0)  # its squares have no place in float32
+        np.testing.assert_allclose(other, own, rtol=1e-4, atol=1e-6)
+        if unit == 2.0**30:
+            np.testing.assert_array_equal(other, own)  # not a bit
+
+
+@pytest.mark.parametrize("unit", [1e25, 1e-25])
+@pytest.mark.parametrize("name", RULES)
+def test_control_squares_in_the_points_own_unit_overflow_or_vanish(name, unit, monkeypatch):
+    as_they_are = lambda points, least=0: (points, jnp.float32(1))  # noqa: E731
+    monkeypatch.setattr(diversity, "_in_own_unit", as_they_are)
+    (other,), (own,) = in_another_unit(name, unit, lambda rule: rule)  # traced afresh
+    assert (other != np.array(own)).any()
+
+
+@pytest.mark.parametrize("by", [jax.jit, lambda rule: rule])
+@pytest.mark.parametrize("unit", [1.0, 1e15, 1e-15])
+def test_a_ridge_is_in_the_units_of_the_points(unit, by):
+    points = draw(m=40).astype(jnp.float32)
+    rule = by(lambda points, ridge: diversity.determinantal(points, 8, ridge))
+    own = rule(points, jnp.float32(0.5)).tolist()
+    assert rule(points * jnp.float32(unit), jnp.float32(0.5 * unit**2)).tolist() == own
+    assert rule(points, jnp.float32(50)).tolist() != own  # Control: another ridge
+    larger = rule(points * jnp.float32(1e-25), jnp.float32(0.5)).tolist()
+    assert larger == list(range(8))  # beside it all points are equal
+
+
+@pytest.mark.parametrize("by", [jax.jit, lambda rule: rule])
+@pytest.mark.parametrize("unit", [0.0, 1e-25, 1e25])
+def test_points_that_are_their_centres_have_no_inertia_in_any_unit(unit, by):
+    points = unit * jnp.repeat(jnp.eye(3, dtype=jnp.float32), 4, axis=0)
+    centres, _, inertia = by(lambda points: diversity.k_means(points, 3, jax.random.key(0)))(points)
+    assert inertia <= 1e-12 * unit**2
+    assert jnp.isfinite(centres).all()
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_points_that_are_not_finite_are_refused(name):
     points = draw().at[3, 1].set(jnp.nan)
     with pytest.raises(ValueError, match="points holds 1 NaN"):
         RULES[name](points, 2)
     assert jax.jit(RULES[name], static_argnums=1)(points, 2).tolist() == [12, 12]
+
+
+@pytest.mark.parametrize("wrong", [jnp.nan, jnp.inf])
+def test_under_jit_points_that_are_not_finite_make_indices_m_and_numbers_nan(wrong):
+    points = draw().at[3, 1].set(wrong)
+    for name, rule in UNITLESS.items():
+        for found in jax.jit(rule)(points):
+            is_index = jnp.issubdtype(found.dtype, jnp.integer)
+            assert ((found == 12) if is_index else jnp.isnan(found)).all(), name
+    assert scores.select(jax.jit(diversity.leverage)(draw()), 2).max() < 12  # Control
+    select = jax.jit(scores.select, static_argnums=1)
+    assert select(jax.jit(diversity.leverage)(points), 2).tolist() == [12, 12]
 
 
 @pytest.mark.parametrize("name", RULES)
