@@ -10,7 +10,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "helps": over_without(dataset.risk.isel(step=-1)),
         "smaller_updates": over_without(sizes),
         "smaller_writes": over_without(writes),
-        "shrinking_helps": best_of_the_others(shrunk(dataset)),
+        "shrinking_helps_noisy": best_of_the_others(shrunk(dataset)),
         "trains_faster": over_without(dataset.risk.isel(step=1)),
     }
 
@@ -19,10 +19,11 @@ def over_without(values) -> np.ndarray:  # (norm, run) -> [R]
     return (values.sel(norm="with") / values.sel(norm="without")).values
 
 
-def shrunk(dataset, norm: str = "without") -> np.ndarray:  # [R, S]
-    """Risks with all writes shrunk over those without."""
-    ratio = dataset.shrunk.sel(norm=norm) / dataset.risk.isel(step=-1).sel(norm=norm)
-    return ratio.transpose("run", "shrinkage").values
+def shrunk(dataset, norm: str = "without", what: str = "shrunk") -> np.ndarray:  # [R, S]
+    """Risks on noisier labels with all writes shrunk, or "answers" alone, over those with none."""
+    risks = dataset[what].sel(norm=norm)
+    ratios = risks.isel(shrinkage=slice(1, None)) / risks.isel(shrinkage=0)
+    return ratios.transpose("run", "shrinkage").values
 
 
 def best_of_the_others(ratios) -> np.ndarray:  # [R, S] -> [R]

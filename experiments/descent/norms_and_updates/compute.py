@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.descent.norms_and_updates.config import NORMS, Config, normed
-from experiments.descent.softmax_sizes import of_head
+from experiments.descent.softmax_sizes import balanced, of_head
 from experiments.models.model import Model
 from experiments.models.specs import restored
 from experiments.models.tasks import distribution, draw
@@ -17,21 +17,36 @@ from lsa_lab.models.blocks import layer_norm
 from lsa_lab.status import refuse_divergence
 
 
-def sizes_at_query(model, prompt):  # -> |ΔW|² / |h|² [L], |ΔW φ|² / |h|² [L]
-    """Sizes of every layer, its heads together: they read the stream after the norm, if it has one.
+def heads_read(model, prompt):  # -> rows [L, T, D], keys [L, H, n, k], queries [L, H, k]
+    """What the heads of every layer read, which is the stream after the norm, if it has one; the
+    keys of the demonstrations, and the queries of the query's token."""
+    rows, params = model.forward(prompt).stream[:-1], model.params  # [L, T, D]
+    if model.spec.architecture.norm:
+        scales = params.attention_norm_scale, params.attention_norm_offset
+        rows = jax.vmap(layer_norm)(rows, *scales)
+    keys = jnp.einsum("lnd,lhkd->lhnk", rows[:, :-1], params.w_k)
+    return rows, keys, jnp.einsum("ld,lhkd->lhk", rows[:, -1], params.w_q)
+
+
+def forms(model, batch):  # -> Balanced, leaves [L, H, ...]
+    """The balanced keys of every head, over all prompts of a batch."""
+    _, keys, queries = jax.vmap(partial(heads_read, model))(batch)
+    keys = jnp.moveaxis(keys, 0, 2)  # [L, H, B, n, k]
+    keys = keys.reshape(*keys.shape[:2], -1, keys.shape[-1])
+    return jax.vmap(jax.vmap(balanced))(keys, jnp.moveaxis(queries, 0, 2))
+
+
+def sizes_at_query(model, prompt, form=None):  # -> |ΔW|² / |h|² [L], |ΔW φ|² / |h|² [L]
+    """Sizes of every layer, its heads together, with keys as ``form`` [L, H, ...] has them.
 
     Beside the token h that is written to: |ΔW| itself changes with the units of the stream, and
     the function does not. As medians over prompts are taken of them, they are squares still.
     """
-    stream, params = model.forward(prompt).stream[:-1], model.params  # [L, T, D]
-    rows = stream
-    if model.spec.architecture.norm:
-        scales = params.attention_norm_scale, params.attention_norm_offset
-        rows = jax.vmap(layer_norm)(stream, *scales)
-    of_layer = jax.vmap(of_head, (0, 0, 0, 0, None))  # heads
+    rows, params = heads_read(model, prompt)[0], model.params
+    of_layer = jax.vmap(of_head, (0, 0, 0, 0, None, 0))  # heads
     weights = params.w_v, params.w_k, params.w_q, params.w_o
-    squares, _, written = jax.vmap(of_layer)(*weights, rows)
-    length = (stream[:, -1] ** 2).sum(-1)
+    squares, _, written = jax.vmap(of_layer)(*weights, rows, form)
+    length = (model.forward(prompt).stream[:-1, -1] ** 2).sum(-1)
     return squares.sum(1) / length, (written.sum(1) ** 2).sum(-1) / length
 
 
@@ -40,21 +55,30 @@ def shrink(params, factor):
     return params.replace(w_o=factor * params.w_o)
 
 
-def measured(spec, config, row):  # one run's params [P, ...] and prompts [B] -> {name: array}
-    path, batch = row
+def measured(spec, config, row):
+    """One run's params [P, ...], prompts [B] as in training and noisier ones -> {name: array}."""
+    path, batch, noisy = row
     last = jax.tree.map(lambda leaf: leaf[-1], path)
-
-    def risk(params):
-        return Model(spec, params).errors(batch).mean()
-
-    update, written = jax.vmap(partial(sizes_at_query, Model(spec, last)))(batch)
-    weaker = jax.lax.map(lambda s: risk(shrink(last, s)), jnp.array(config.shrinkages))
+    model = Model(spec, last)
+    factors = jnp.array((1.0, *config.shrinkages))
+    sizes = partial(sizes_at_query, model, form=forms(model, batch))
+    update, written = jax.vmap(sizes)(batch)
+    answers = factors[:, None] * model.predict(noisy)[None]
     return {
-        "risk": jax.lax.map(risk, path),
+        "risk": jax.lax.map(lambda params: Model(spec, params).errors(batch).mean(), path),
         "update": jnp.sqrt(jnp.median(update, axis=0)),
         "written": jnp.sqrt(jnp.median(written, axis=0)),
-        "shrunk": weaker,
+        "shrunk": jax.lax.map(
+            lambda factor: Model(spec, shrink(last, factor)).errors(noisy).mean(), factors
+        ),
+        "answers": ((answers - noisy.y_query[None]) ** 2).mean(1),
     }
+
+
+def prompts_of(task, config, keys, noisier):  # keys [R] -> [R, B]
+    """Prompts of training, their labels' noise so many times as large."""
+    task = distribution(task, noise_std=noisier * task.noise_std)
+    return jax.lax.map(lambda key: draw(key, task, config.prompts), keys)
 
 
 def ridge_risk(spec, batch):
@@ -75,15 +99,18 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     }
     for norm, each in runs.items():
         refuse_divergence(each.status, f"norms_and_updates: {norm} norms", needs_all=True)
-    keys = jax.random.split(jax.random.key(config.seed), plain.training.seeds)
-    task = distribution(plain.task, max(plain.task.lengths))
-    batches = jax.lax.map(lambda key: draw(key, task, config.prompts), keys)
+    keys = jax.random.split(jax.random.key(config.seed), (2, plain.training.seeds))
+    batches = prompts_of(plain.task, config, keys[0], 1.0)
+    noisy = prompts_of(plain.task, config, keys[1], config.noisier)
     values = []
     for norm, spec in specs.items():
         path = jax.tree.map(lambda leaf: np.asarray(leaf, float), runs[norm].path)
-        rows = jax.jit(partial(jax.lax.map, partial(measured, spec, config)))((path, batches))
+        rows = jax.jit(partial(jax.lax.map, partial(measured, spec, config)))(
+            (path, batches, noisy)
+        )
         values.append(jax.tree.map(np.asarray, rows))
-    axes = {"risk": "step", "update": "layer", "written": "layer", "shrunk": "shrinkage"}
+    axes = {"risk": "step", "update": "layer", "written": "layer"}
+    axes |= {"shrunk": "shrinkage", "answers": "shrinkage"}
     data = {
         name: (("norm", "run", axis), np.stack([each[name] for each in values]))
         for name, axis in axes.items()
@@ -95,6 +122,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "norm": list(NORMS),
             "step": runs["with"].path_steps,
             "layer": np.arange(1, plain.architecture.depth + 1),
-            "shrinkage": list(config.shrinkages),
+            "shrinkage": [1.0, *config.shrinkages],
         },
     )

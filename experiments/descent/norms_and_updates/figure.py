@@ -1,8 +1,13 @@
-"""Risks along the training, sizes by layer, risks with writes shrunk, and what is judged."""
+"""Risks along the training, sizes by layer, writes shrunk on noisier labels; what is judged."""
 
 import numpy as np
 
-from experiments.descent.norms_and_updates.claims import over_ridge, samples, shrunk
+from experiments.descent.norms_and_updates.claims import (
+    best_of_the_others,
+    over_ridge,
+    samples,
+    shrunk,
+)
 from experiments.descent.norms_and_updates.config import NORMS, statements
 from lsa_lab import results
 from lsa_lab.harness import judged_panel, style
@@ -13,7 +18,7 @@ JUDGED = {
     "helps": "risk",
     "smaller_updates": "|ΔW| / |h|",
     "smaller_writes": "|ΔW φ| / |h|",
-    "shrinking_helps": "risk, shrunk, without",
+    "shrinking_helps_noisy": "noisy risk, shrunk",
     "trains_faster": "risk after a fifth",
 }
 
@@ -54,30 +59,34 @@ def by_layer(ax, dataset):
 
 
 def shrinking(ax, dataset):
+    factors = dataset.shrinkage.values[1:]
     for norm, (color, marker) in LOOKS.items():
-        look = {"color": color, "marker": marker, **BARS}
-        style.ratio_points(ax, dataset.shrinkage.values, shrunk(dataset, norm), **look)
+        for what, face in (("shrunk", color), ("answers", "white")):
+            look = {"color": color, "marker": marker, "mfc": face, **BARS}
+            style.ratio_points(ax, factors, shrunk(dataset, norm, what), **look)
     ax.axhline(1, color="grey", lw=0.8, ls="--")
-    ax.set(xlabel="what all layers write, times", ylabel="risk / that unshrunk")
-    ax.set_title("writes shrunk")
+    ax.set(xlabel="writes times; open: answers times", ylabel="risk / that unshrunk")
+    ax.set_title(f"shrunk, on {results.config_of(dataset).noisier:g} times the noise")
 
 
 def caption(dataset) -> str:
     config, judged = results.config_of(dataset), samples(dataset)
     mean = {name: float(np.exp(np.log(values).mean())) for name, values in judged.items()}
     ends = np.exp(np.log(over_ridge(dataset).isel(step=-1)).mean("run"))
+    answers = np.exp(np.log(best_of_the_others(shrunk(dataset, what="answers"))).mean())
     task, training = config.plain.task, config.plain.training
     return (
         f"With a norm before each layer softmax attention has {mean['helps']:.2f} times the "
         "excess risk, trained alike, and its updates, beside the tokens they write to, are "
-        f"{mean['smaller_updates']:.2g} times as large. "
-        "Without norms, shrinking all writes multiplies the risk by "
-        f"{mean['shrinking_helps']:.2f}. "
+        f"{mean['smaller_updates']:.2g} times as large. On labels with {config.noisier:g} "
+        "times the noise of training, shrinking all writes of models without norms multiplies "
+        f"the risk by {mean['shrinking_helps_noisy']:.2f}, shrinking their answers alone "
+        f"by {answers:.2f}. "
         "Geometric means over pairs with 95 % intervals. a: beside ridge regression with the best "
         f"penalty; at the end {float(ends.sel(norm='without')):.3g} without norms and "
         f"{float(ends.sel(norm='with')):.3g} with. b: medians over prompts, at the query; filled: "
-        "|ΔW| in the feature space of the kernel, open: what a layer writes, beside its token. "
-        f"c: after the training. d: {judged_panel.KEY}. d = {task.d}, n = {max(task.lengths)}, "
+        "|ΔW| in the feature space of the kernel, keys and queries balanced, open: what a layer "
+        f"writes, beside its token. d: {judged_panel.KEY}. d = {task.d}, n = {max(task.lengths)}, "
         f"{config.plain.architecture.depth} layers; {training.seeds} pairs, {training.steps} steps "
         f"of {training.batch} prompts; {config.prompts} prompts of each pair."
     )
