@@ -29,7 +29,7 @@ def plot(dataset):
     by_layer(axes[1], dataset)
     shrinking(axes[2], dataset)
     rows = statements(results.config_of(dataset))
-    judged_panel.rows(axes[3], rows, samples(dataset), JUDGED, (0, 2))
+    judged_panel.rows(axes[3], rows, samples(dataset), JUDGED, (0.4, 1.5))
     axes[3].set(title="what is judged", xlabel="with norms / without, or shrunk / not")
     return figure
 
@@ -65,7 +65,7 @@ def shrinking(ax, dataset):
             look = {"color": color, "marker": marker, "mfc": face, **BARS}
             style.ratio_points(ax, factors, shrunk(dataset, norm, what), **look)
     ax.axhline(1, color="grey", lw=0.8, ls="--")
-    ax.set(xlabel="writes times; open: answers times", ylabel="risk / that unshrunk")
+    ax.set(xlabel="all writes (open: answers alone), times", ylabel="risk / that unshrunk")
     ax.set_title(f"shrunk, on {results.config_of(dataset).noisier:g} times the noise")
 
 
