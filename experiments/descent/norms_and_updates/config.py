@@ -111,7 +111,8 @@ def statements(config) -> tuple[Statement, ...]:
             "writes shrunk by the factor that is best for the other pairs of "
             f"{', '.join(f'{s:g}' for s in config.shrinkages)}, over that without,",
             at_most=config.shrunk,
-            note="what a norm is said to help by, done to models that have none",
+            note="what a norm is said to help by, done to models that have none; to shrink their "
+            "answers alone gains more: panel c",
             revision="it was judged on prompts as in training, and 1.00: there a trained model is "
             "stationary, also against shrinking, and no gain could be seen, whatever is true",
         ),

@@ -14,6 +14,7 @@ from lsa_lab.harness import judged_panel, style
 
 LOOKS = dict(zip(NORMS, ((style.BLACK, "s"), (style.COLOURS[0], "o")), strict=True))
 BARS = {"ms": 4, "lw": 0.8, "elinewidth": 0.8, "capsize": 1.5}
+CEILING = 1.04  # of c, above which answers shrunk too far would hide the rest
 JUDGED = {
     "helps": "risk",
     "smaller_updates": "|ΔW| / |h|",
@@ -66,6 +67,7 @@ def shrinking(ax, dataset):
             style.ratio_points(ax, factors, shrunk(dataset, norm, what), **look)
     ax.axhline(1, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="all writes (open: answers alone), times", ylabel="risk / that unshrunk")
+    ax.set_ylim(top=CEILING)
     ax.set_title(f"shrunk, on {results.config_of(dataset).noisier:g} times the noise")
 
 
@@ -86,7 +88,7 @@ def caption(dataset) -> str:
         f"penalty; at the end {float(ends.sel(norm='without')):.3g} without norms and "
         f"{float(ends.sel(norm='with')):.3g} with. b: medians over prompts, at the query; filled: "
         "|ΔW| in the feature space of the kernel, keys and queries balanced, open: what a layer "
-        f"writes, beside its token. d: {judged_panel.KEY}. d = {task.d}, n = {max(task.lengths)}, "
-        f"{config.plain.architecture.depth} layers; {training.seeds} pairs, {training.steps} steps "
-        f"of {training.batch} prompts; {config.prompts} prompts of each pair."
+        f"writes, beside its token. c: up to {CEILING:g}. d: {judged_panel.KEY}. "
+        f"d = {task.d}, n = {max(task.lengths)}, {config.plain.architecture.depth} layers; "
+        f"{training.seeds} pairs, {training.steps} steps of {training.batch} prompts; {config.prompts} prompts of each pair."
     )
