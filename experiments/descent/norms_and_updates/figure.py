@@ -90,5 +90,6 @@ def caption(dataset) -> str:
         "|ΔW| in the feature space of the kernel, keys and queries balanced, open: what a layer "
         f"writes, beside its token. c: up to {CEILING:g}. d: {judged_panel.KEY}. "
         f"d = {task.d}, n = {max(task.lengths)}, {config.plain.architecture.depth} layers; "
-        f"{training.seeds} pairs, {training.steps} steps of {training.batch} prompts; {config.prompts} prompts of each pair."
+        f"{training.seeds} pairs, {training.steps} steps of {training.batch} prompts; "
+        f"{config.prompts} prompts of each pair."
     )
