@@ -107,13 +107,18 @@ def test_a_layer_dropped_is_judged_by_accuracy_beside_the_whole_model(dataset):
     np.testing.assert_allclose(ours["news_more_shots"], shots[:, 1] - shots[:, 0])
 
 
-def test_curves_are_mean_changes_by_layer_part_and_rate(dataset):
+@pytest.fixture
+def films(dataset):
+    return dataset.sel(task="films")
+
+
+def test_curves_are_mean_changes_by_layer_part_and_rate(films):
     ax = Figure().subplots()
-    panels.layer_curves(ax, dataset, "auc")
+    panels.layer_curves(ax, films, "auc")
     curves = [line.get_ydata() for line in ax.lines[1:]]
-    edited, plain = dataset.edited.values, dataset.unclipped.values
+    edited, plain = films.edited.values, films.unclipped.values
     expected = [
-        [np.mean(edited[:, :, layer, part, rate, 1] - plain[:, :, 1]) for layer in range(2)]
+        [np.mean(edited[:, layer, part, rate, 1] - plain[:, 1]) for layer in range(2)]
         for part in range(2)
         for rate in range(3)
     ]
@@ -121,35 +126,35 @@ def test_curves_are_mean_changes_by_layer_part_and_rate(dataset):
     assert [panels.rate_words(rate) for rate in (0.9, DROPPED)] == ["0.9", "dropped"]
 
 
-def test_the_best_edit_is_chosen_on_the_other_sets_and_among_the_clipped(dataset):
+def test_the_best_edit_is_chosen_on_the_other_sets_and_among_the_clipped(films):
     ax = Figure().subplots()
-    panels.plot_gains(ax, dataset)
+    panels.plot_gains(ax, films)
     points = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
-    edited, plain = dataset.edited.values, dataset.unclipped.values
+    edited, plain = films.edited.values, films.unclipped.values
     expected = []
     for reading in (0, 1):
-        change = (edited[..., :2, reading] - plain[:, :, None, None, None, reading]).mean(0)
+        change = edited[..., :2, reading] - plain[:, None, None, None, reading]
         cells = change.reshape(3, -1)
         gains = [cells[r, np.delete(cells, r, 0).mean(0).argmax()] for r in range(3)]
         expected.append(np.mean(gains))
-    rivals = (dataset.rival.values - plain[:, :, :1]).mean((0, 1))
+    rivals = (films.rival.values - plain[:, :1]).mean(0)
     np.testing.assert_allclose(points, [expected[0], *rivals, expected[1]])
 
 
-def test_aucs_by_shots_hold_the_configs_own_shots_too(dataset):
+def test_aucs_by_shots_hold_the_configs_own_shots_too(films):
     ax = Figure().subplots()
-    panels.plot_shots(ax, dataset)
-    own, other = dataset.unclipped.values[..., 1], dataset.shots_unclipped.values[..., 1]
-    expected = [other[:, :, 0].mean(), own.mean(), other[:, :, 1].mean()]
+    panels.plot_shots(ax, films)
+    own, other = films.unclipped.values[..., 1], films.shots_unclipped.values[..., 1]
+    expected = [other[:, 0].mean(), own.mean(), other[:, 1].mean()]
     np.testing.assert_allclose(ax.lines[0].get_xydata(), np.transpose([[0, 2, 4], expected]))
-    own = dataset.edited.values[:, :, 1, 1, 1, 1].mean()  # the last layer's MLP, most clipped
-    other = dataset.shots_edited.values[:, :, :, 1, 1, 1].mean((0, 1))
+    own = films.edited.values[:, 1, 1, 1, 1].mean()  # the last layer's MLP, most clipped
+    other = films.shots_edited.values[:, :, 1, 1, 1].mean(0)
     np.testing.assert_allclose(ax.lines[4].get_ydata(), [other[0], own, other[1]])
 
 
-def test_matrices_are_drawn_by_the_mean_change_of_auc_in_each_end(dataset):
+def test_matrices_are_drawn_by_the_mean_change_of_auc_in_each_end(films):
     ax = Figure().subplots()
-    panels.plot_matrices(ax, dataset)
-    change = dataset.matrix_edited.values[..., 1] - dataset.unclipped.values[:, :, None, None, 1]
+    panels.plot_matrices(ax, films)
+    change = films.matrix_edited.values[..., 1] - films.unclipped.values[:, None, None, 1]
     points = [line.get_xdata() for line in ax.lines if line.get_label().startswith("layer")]
-    np.testing.assert_allclose(points, change.mean((0, 1)))
+    np.testing.assert_allclose(points, change.mean(0))

@@ -7,6 +7,7 @@ import pytest
 
 from experiments.language.lm_flow import claims, compute, measures
 from experiments.language.lm_flow.config import TIERS
+from lsa_lab.analyses import disparity
 from lsa_lab.results import in_short
 
 TINY = TIERS["smoke"]  # two runs, two demonstrations, two queries, two layers
@@ -37,25 +38,22 @@ def dataset():
         return compute.compute(TINY), flows, worth
 
 
-def test_the_gini_coefficient_is_that_of_the_demonstrations_shares(dataset):
+def test_flows_are_as_unequal_as_the_gini_coefficients_of_the_library(dataset):
     dataset, flows, _ = dataset
-    gini = dataset.gini.transpose("task", "run", "rotation", "query", "layer", "read").values[0]
-    np.testing.assert_allclose(gini[0, 1, 0, 1, 0], 0.25)
-    np.testing.assert_allclose(gini[1, 0, 1, 0, 1], 0, atol=1e-15)
-    for run, rotation, query, layer, read in np.ndindex(gini.shape):
-        sizes = np.exp(flows[run, rotation, :, query, layer, read])
-        apart = sum(abs(a - b) for a in sizes for b in sizes)
-        ours = gini[run, rotation, query, layer, read]
-        np.testing.assert_allclose(ours, apart / (2 * 4 * sizes.mean()), atol=1e-12)
-
-
-def test_flows_are_as_unequal_as_the_gini_coefficients_that_are_kept(dataset):
-    dataset, *_ = dataset
     one = dataset.isel(task=0)
-    kept = dataset.gini[0].mean(("rotation", "query")).transpose("run", "layer", "read").values
-    for place, read in enumerate(dataset.read.values):
-        ours = claims.inequality(one, "shared", read)
-        np.testing.assert_allclose(ours, kept[:, -1, place] / kept[:, 0, place], rtol=1e-5)
+    for mode, sign in (("shared", 1), ("untrained", -1)):
+        logs = np.moveaxis(sign * flows, 2, -1)  # [run, rotation, query, layer, read, n]
+        gini = np.asarray(disparity.gini(logs)).mean((1, 2))
+        np.testing.assert_allclose(gini[0, 1, 0], gini_by_hand(sign * flows[0, ..., 1, 0]))
+        for place, read in enumerate(dataset.read.values):
+            expected = gini[:, -1, place] / gini[:, 0, place]
+            np.testing.assert_allclose(claims.inequality(one, mode, read), expected, rtol=1e-5)
+
+
+def gini_by_hand(logs):  # [rotation, demonstration, query]
+    sizes = np.moveaxis(np.exp(logs), 1, -1)
+    apart = abs(sizes[..., None] - sizes[..., None, :]).sum((-1, -2))
+    return (apart / (2 * sizes.shape[-1] * sizes.sum(-1))).mean()
 
 
 def test_every_run_keeps_its_own_flows_and_worths(dataset):

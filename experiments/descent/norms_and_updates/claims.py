@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from lsa_lab.statistics import best_elsewhere
+
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     sizes = np.sqrt((dataset["update"] ** 2).sum("layer"))
@@ -11,6 +13,8 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         "smaller_updates": over_without(sizes),
         "smaller_writes": over_without(writes),
         "shrinking_helps_noisy": best_of_the_others(shrunk(dataset)),
+        "shrinking_beats_answers": best_of_the_others(shrunk(dataset))
+        / best_of_the_others(shrunk(dataset, what="answers")),
         "trains_faster": over_without(dataset.risk.isel(step=1)),
     }
 
@@ -28,9 +32,7 @@ def shrunk(dataset, norm: str = "without", what: str = "shrunk") -> np.ndarray: 
 
 def best_of_the_others(ratios) -> np.ndarray:  # [R, S] -> [R]
     """Each run's ratio at the place with the least mean logarithm over the other runs."""
-    logs = np.log(ratios)
-    places = (logs.sum(0) - logs).argmin(1)
-    return ratios[np.arange(len(ratios)), places]
+    return np.exp(-best_elsewhere(-np.log(ratios)))
 
 
 def over_ridge(dataset):  # (norm, run, step)

@@ -17,23 +17,23 @@ from lsa_lab.models.blocks import layer_norm
 from lsa_lab.status import refuse_divergence
 
 
-def heads_read(model, prompt):  # -> rows [L, T, D], keys [L, H, n, k], queries [L, H, k]
-    """What the heads of every layer read, which is the stream after the norm, if it has one; the
-    keys of the demonstrations, and the queries of the query's token."""
-    rows, params = model.forward(prompt).stream[:-1], model.params  # [L, T, D]
-    if model.spec.architecture.norm:
-        scales = params.attention_norm_scale, params.attention_norm_offset
-        rows = jax.vmap(layer_norm)(rows, *scales)
-    keys = jnp.einsum("lnd,lhkd->lhnk", rows[:, :-1], params.w_k)
-    return rows, keys, jnp.einsum("ld,lhkd->lhk", rows[:, -1], params.w_q)
+def rows_read(model, prompt):  # -> [L, T, D] twice
+    """The stream before every layer, and what its heads read, which a norm may have scaled."""
+    stream, params = model.forward(prompt).stream[:-1], model.params
+    if not model.spec.architecture.norm:
+        return stream, stream
+    scales = params.attention_norm_scale, params.attention_norm_offset
+    return stream, jax.vmap(layer_norm)(stream, *scales)
 
 
 def forms(model, batch):  # -> Balanced, leaves [L, H, ...]
-    """The balanced keys of every head, over all prompts of a batch."""
-    _, keys, queries = jax.vmap(partial(heads_read, model))(batch)
-    keys = jnp.moveaxis(keys, 0, 2)  # [L, H, B, n, k]
+    """The balanced keys of every head: of the demonstrations of all prompts, beside the queries of
+    the query's tokens."""
+    rows, params = jax.vmap(lambda prompt: rows_read(model, prompt)[1])(batch), model.params
+    keys = jnp.einsum("blnd,lhkd->lhbnk", rows[:, :, :-1], params.w_k)
+    queries = jnp.einsum("bld,lhkd->lhbk", rows[:, :, -1], params.w_q)
     keys = keys.reshape(*keys.shape[:2], -1, keys.shape[-1])
-    return jax.vmap(jax.vmap(balanced))(keys, jnp.moveaxis(queries, 0, 2))
+    return jax.vmap(jax.vmap(balanced))(keys, queries)
 
 
 def sizes_at_query(model, prompt, form=None):  # -> |ΔW|² / |h|² [L], |ΔW φ|² / |h|² [L]
@@ -42,11 +42,11 @@ def sizes_at_query(model, prompt, form=None):  # -> |ΔW|² / |h|² [L], |ΔW φ
     Beside the token h that is written to: |ΔW| itself changes with the units of the stream, and
     the function does not. As medians over prompts are taken of them, they are squares still.
     """
-    rows, params = heads_read(model, prompt)[0], model.params
+    (stream, rows), params = rows_read(model, prompt), model.params
     of_layer = jax.vmap(of_head, (0, 0, 0, 0, None, 0))  # heads
     weights = params.w_v, params.w_k, params.w_q, params.w_o
     squares, _, written = jax.vmap(of_layer)(*weights, rows, form)
-    length = (model.forward(prompt).stream[:-1, -1] ** 2).sum(-1)
+    length = (stream[:, -1] ** 2).sum(-1)
     return squares.sum(1) / length, (written.sum(1) ** 2).sum(-1) / length
 
 

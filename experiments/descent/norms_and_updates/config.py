@@ -111,10 +111,19 @@ def statements(config) -> tuple[Statement, ...]:
             "writes shrunk by the factor that is best for the other pairs of "
             f"{', '.join(f'{s:g}' for s in config.shrinkages)}, over that without,",
             at_most=config.shrunk,
-            note="what a norm is said to help by, done to models that have none; to shrink their "
-            "answers alone gains more: panel c",
+            note="what a norm is said to help by, done to models that have none",
             revision="it was judged on prompts as in training, and 1.00: there a trained model is "
             "stationary, also against shrinking, and no gain could be seen, whatever is true",
+        ),
+        ratio(
+            "shrinking_beats_answers",
+            "derived here",
+            "Shrunk writes lower that risk more than shrunk answers alone do",
+            "the same risk with all writes shrunk over that with the answers alone, each by the "
+            "factor that is best for the other pairs,",
+            at_most=1.0,
+            revision="added to these runs: a rival that changes no layer",
+            redrawn="",
         ),
         ratio(
             "trains_faster",

@@ -19,7 +19,8 @@ JUDGED = {
     "helps": "risk",
     "smaller_updates": "|ΔW| / |h|",
     "smaller_writes": "|ΔW φ| / |h|",
-    "shrinking_helps_noisy": "noisy risk, shrunk",
+    "shrinking_helps_noisy": "noisy risk, writes shrunk",
+    "shrinking_beats_answers": "that / answers shrunk",
     "trains_faster": "risk after a fifth",
 }
 

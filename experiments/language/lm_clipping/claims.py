@@ -8,8 +8,8 @@ from lsa_lab.statistics import best_elsewhere, worst_elsewhere
 
 
 def changes(dataset):
-    """Clipped less unclipped, averaged over data sets: (run, reading, layer, part, rate)."""
-    return (dataset.edited - dataset.unclipped).mean("task")
+    """Clipped less unclipped, of one collection: (run, reading, layer, part, rate)."""
+    return dataset.edited - dataset.unclipped
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
@@ -17,7 +17,7 @@ def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     return {
         of_text(name, id): values
         for name in dataset.task.values
-        for id, values in _samples(dataset.sel(task=[name])).items()
+        for id, values in _samples(dataset.sel(task=name)).items()
     }
 
 
@@ -30,7 +30,7 @@ def _samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
     for part in PARTS:
         own = {"part": part, "reading": "auc"}
         strongest = dict(own, rate=high)
-        left = dataset.edited.mean("task").sel(strongest | {"layer": dataset.end.values[0]})
+        left = dataset.edited.sel(strongest | {"layer": dataset.end.values[0]})
         dropped = change.sel(own | {"rate": DROPPED, "layer": dataset.end.values[1]})
         rows = {
             "deep_is_flat": deep.sel(own).mean("rate"),
@@ -45,9 +45,9 @@ def _samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
         values |= {f"{part.lower()}_{id}": row for id, row in rows.items()}
     accuracy, rival = dataset.unclipped.sel(reading="accuracy"), dataset.rival
     gains = {name: best_elsewhere(flat(clipped.sel(reading=name))) for name in ("accuracy", "auc")}
-    rivals = (rival - accuracy).mean("task")
+    rivals = rival - accuracy
     aucs = dataset.matrix_edited.sel(reading="auc") - dataset.unclipped.sel(reading="auc")
-    aucs = aucs.mean("task").sel(end=dataset.end.values[1])
+    aucs = aucs.sel(end=dataset.end.values[1])
     single = worst_elsewhere(flat(aucs), lambda column: abs(np.mean(column)))
     values |= {
         "deep_accuracy": deep.sel(reading="accuracy").mean(("part", "rate")),
@@ -66,14 +66,14 @@ def _samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
 def few_shots(dataset):
     """The AUC lost in the shallow layer with most demonstrations less that with fewest."""
     lost = (dataset.shots_unclipped - dataset.shots_edited).sel(reading="auc")
-    lost = lost.sel(end=dataset.end.values[0]).mean(("task", "part"))
+    lost = lost.sel(end=dataset.end.values[0]).mean("part")
     shots = dataset.shots.values
     return lost.sel(shots=max(shots)) - lost.sel(shots=min(shots))
 
 
 def more_shots(dataset):
     """The AUC of the unclipped model with most demonstrations less that with fewest."""
-    auc = dataset.shots_unclipped.sel(reading="auc").mean("task")
+    auc = dataset.shots_unclipped.sel(reading="auc")
     shots = dataset.shots.values
     return auc.sel(shots=max(shots)) - auc.sel(shots=min(shots))
 

@@ -33,7 +33,7 @@ OTHERS = {
 
 
 def plot(dataset):
-    first = dataset.isel(task=[0])
+    first = dataset.isel(task=0)
     figure, axes = style.stacked(6.75, (2.6, 2.4, 2.6), ((1, 1), (1, 1), (1, 1)))
     layer_curves(axes[0], first, "auc")
     layer_curves(axes[1], first, "accuracy")
@@ -55,7 +55,7 @@ def appendix(dataset):
     others = range(1, dataset.sizes["task"])
     heights, columns = (2.8, *(2.6 for _ in others)), ((1, 1), *((1, 1) for _ in others))
     figure, axes = style.stacked(6.75, heights, columns, first="g")
-    first = dataset.isel(task=[0])
+    first = dataset.isel(task=0)
     layer_curves(axes[0], first, "entropy")
     axes[0].set_ylabel("change of nats after best shift")
     plot_matrices(axes[1], first)

@@ -1,4 +1,4 @@
-"""Panels of `lm_clipping`: changes by layer, by shots and by matrix, and gains beside rivals."""
+"""Panels of `lm_clipping`, of one collection: changes by layer, shots and matrix, and rivals."""
 
 import itertools
 
@@ -39,7 +39,7 @@ def plot_gains(ax, dataset):
     config = results.config_of(dataset)
     clipped = changes(dataset).sel(rate=list(config.rates))
     plain = dataset.unclipped.sel(reading="accuracy")
-    rivals = (dataset.rival - plain).mean("task")
+    rivals = dataset.rival - plain
     rows = {
         "one edit": best_elsewhere(flat(clipped.sel(reading="accuracy"))),
         "calibrated": rivals.sel(rival_of="calibrated").values,
@@ -63,7 +63,6 @@ def plot_shots(ax, dataset):
     plain, edited = (
         xr.concat([other, here], "shots", coords="minimal", compat="override")
         .sel(reading="auc")
-        .mean("task")
         .sortby("shots")
         for other, here in ((dataset.shots_unclipped, plain), (dataset.shots_edited, own))
     )
@@ -84,7 +83,7 @@ def plot_shots(ax, dataset):
 
 def plot_matrices(ax, dataset):
     """The change of AUC by clipping one matrix alone, in each of the ends."""
-    change = (dataset.matrix_edited - dataset.unclipped).sel(reading="auc").mean("task")
+    change = (dataset.matrix_edited - dataset.unclipped).sel(reading="auc")
     ends = zip(dataset.end.values, style.COLOURS, style.MARKERS, (-0.13, 0.13), strict=False)
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     for end, color, marker, shift in ends:

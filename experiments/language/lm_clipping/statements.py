@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from experiments.language.language_config import redrawn
 from lsa_lab.claims import Statement
 
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
@@ -22,7 +21,7 @@ def statements(config) -> tuple[Statement, ...]:
     ]
     if len(config.tasks) == 1:
         return tuple(rows)
-    return tuple(replace(row, revision=row.revision or _EACH, redrawn="") for row in rows)
+    return tuple(replace(row, revision=row.revision or _EACH) for row in rows)
 
 
 def of_text(name: str, id: str) -> str:
@@ -33,8 +32,7 @@ def of_text(name: str, id: str) -> str:
 def _rows(config, where: str) -> tuple[Statement, ...]:
     shallow, deep, high = min(config.layers), max(config.layers), max(config.rates)
     paper, ours = "A2 (2406.03768), figure 1", "derived here"
-    these = dict(over="sets of demonstrations")
-    sets = these | dict(redrawn=redrawn(config, 9))
+    sets = dict(over="sets of demonstrations")
     elsewhere = "by the edit that is best on average for the other sets"
     of_layers = f"of layers {', '.join(map(str, config.layers))} and all rates"
     rows = []
@@ -91,7 +89,7 @@ def _rows(config, where: str) -> tuple[Statement, ...]:
                 margin=config.flat,
                 revision="added to these runs: the row on AUC, dropped beside clipped, is not what "
                 "the appendix says",
-                **these,
+                **sets,
             ),
         ]
     return (
@@ -158,7 +156,7 @@ def _rows(config, where: str) -> tuple[Statement, ...]:
             f"{min(config.other_shots)},",
             at_least=0.0,
             revision="added to these runs, for the row on fewer shots supposes it",
-            **these,
+            **sets,
         ),
         Statement(
             "keys_alone",

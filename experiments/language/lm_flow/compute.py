@@ -2,14 +2,12 @@
 
 import itertools
 
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.language import decoders, sentences, singles
 from experiments.language.cells import cells
 from experiments.language.lm_flow import measures
 from experiments.language.lm_flow.config import READS, ROWS, Config
-from lsa_lab.analyses import disparity
 from lsa_lab.results import in_short
 
 PARTS = ("alone", "shared", "untrained", "single")  # of a run, each kept by itself
@@ -37,15 +35,12 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     flows = ("task", "run", "demonstration", "query", "layer", "read")
     prompts = (*flows[:2], "rotation", *flows[2:])
     single = ("task", "run", "single", "fresh")
-    logs = jnp.moveaxis(jnp.asarray(of["shared"]["flow"]), prompts.index(flows[2]), -1)
-    gini = disparity.gini(logs)
     return xr.Dataset(
         {
             "alone": (flows, of["alone"]["flow"]),
             "length": (flows[:3], of["alone"]["length"]),
             "shared": (prompts, of["shared"]["flow"]),
             "untrained": (prompts, of["untrained"]["flow"]),
-            "gini": ([name for name in prompts if name != flows[2]], np.asarray(gini)),
             "place": (("rotation", flows[2]), measures.places(config.shots)),
             "worth": (single, of["single"]["worth"]),
             "same_label": (single, of["single"]["same_label"]),

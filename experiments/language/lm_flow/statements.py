@@ -30,7 +30,7 @@ def statements(config) -> tuple[Statement, ...]:
         dataclasses.replace(
             statement,
             over="sets of demonstrations",
-            redrawn="" if statement.revision == _CONTROL else fresh,
+            redrawn="" if statement.revision else fresh,
         )
         for name, task in config.tasks
         for of in (_about_depth, _about_controls, _about_places, _about_single_ones)

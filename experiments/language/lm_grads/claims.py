@@ -7,7 +7,7 @@ from lsa_lab import results
 from lsa_lab.lm import readings
 from lsa_lab.statistics import best_elsewhere, spearman
 
-OWN = {SCORED[id][0]: id for id in ("margin", "row")}
+GRADS = {SCORED[id][0]: id for id in ("margin", "row")}  # rule: id
 
 
 def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
@@ -114,11 +114,11 @@ def _of_readings(dataset, config):
 def _of_prompts(dataset, config):
     if not config.prompts_judged:
         return {}
-    right = {rule: log_probabilities(dataset, rule) for rule in (*OWN, *RIVALS)}
-    apart = {rule: aucs(dataset, rule) for rule in (*OWN, *RIVALS)}
+    right = {rule: log_probabilities(dataset, rule) for rule in (*GRADS, *RIVALS)}
+    apart = {rule: aucs(dataset, rule) for rule in (*GRADS, *RIVALS)}
     strongest = best_elsewhere(np.stack([apart[rival] for rival in RIVALS], axis=1))
     numbers = {}
-    for rule, id in OWN.items():
+    for rule, id in GRADS.items():
         for rival in RIVALS:
             numbers[f"prompts_{id}_{rival.lower()}"] = (right[rule] - right[rival]).mean(-1)
         numbers[f"apart_{id}_random"] = apart[rule] - apart["random"]

@@ -27,9 +27,12 @@ SIZES = (
 _APART = (
     "added to these runs: log-probabilities punish prompts of one class, which some rules select"
 )
-_OF_RIVALS = {
-    "random": "a random choice, the mean of its draws",
-    "strongest": f"the one of {', '.join(RIVALS)} that is best in the other pools",
+_COMPARED = {  # id: whom prompts are compared with, and how it is taken
+    "random": ("a random choice", "a random choice, the mean of its draws"),
+    "strongest": (
+        "its strongest rival",
+        f"the one of {', '.join(RIVALS)} that is best in the other pools",
+    ),
 }
 EARLIER = 0.05  # of a rank correlation: by less no layer is better
 
@@ -43,7 +46,7 @@ def statements(config) -> tuple[Statement, ...]:
     ]
     fresh = redrawn(config, before=12)
     return tuple(
-        dataclasses.replace(row, over="pools", redrawn="" if row.revision == _APART else fresh)
+        dataclasses.replace(row, over="pools", redrawn="" if row.revision else fresh)
         for row in rows
     )
 
@@ -141,14 +144,14 @@ def _about_prompts(config, name, where):
                 "OpenReview, in scores of larger models; a wrong answer that is sure of itself "
                 "costs most here",
             )
-        for other, rival in (("random", "a random choice"), ("strongest", "its strongest rival")):
+        for other, (rival, taken) in _COMPARED.items():
             yield Statement(
                 f"{name}_apart_{id}_{other}",
                 f"{A1}, GradS, {READING}",
                 f"{where}: after prompts of {rule} answers tell the classes apart better than "
                 f"after those of {rival}",
                 f"AUC over a pool's queries after {config.shots} demonstrations selected by "
-                f"{rule} less that by {_OF_RIVALS[other]},",
+                f"{rule} less that by {taken},",
                 at_least=0,
                 revision=_APART,
             )

@@ -31,9 +31,8 @@ def over_random(dataset) -> dict[str, np.ndarray]:  # {learner: [run or pair, 3]
     config, dataset = results.config_of(dataset), dataset.transpose("run", "pair", ...)
     after = dataset.subset[:, config.d], dataset.scaled, dataset.whitened
     linear = np.stack(after, axis=1) / random_subsets(config, dataset.subset).values[:, None]
-    gaps = (dataset[name].sel(weights="trained") for name in ("softmax_subset", "softmax_random"))
-    chosen, random = next(gaps), next(gaps).median("draw")
-    softmax = (chosen / random).sel(gradients=["plain", "scaled", "whitened"])
+    trained = dataset.sel(weights="trained", gradients=["plain", "scaled", "whitened"])
+    softmax = trained.softmax_subset / trained.softmax_random.median("draw")
     return {"linear": linear, "softmax": softmax.transpose("pair", "gradients").values}
 
 

@@ -117,12 +117,8 @@ def statements(config) -> tuple[Statement, ...]:
     )
 
     again = config.runs > 64  # the paper tier, whose rows other runs of it judged before
-    earlier = ((96, 32) if again else (), (192, 64) if again else ())
-    softmax, linear = (
-        fresh(runs, *before, 16)
-        for runs, before in zip((config.trained, config.runs), earlier, strict=True)
-    )
-    median = partial(Statement, statistic="median", redrawn=softmax)
+    softmax, linear = ((96, 32, 16), (192, 64, 16)) if again else ((16,), (16,))
+    median = partial(Statement, statistic="median", redrawn=fresh(config.trained, *softmax))
     rows = []
     for weights, note in (("random", ""), ("trained", CLEAN)):
         rows += [
@@ -154,7 +150,7 @@ def statements(config) -> tuple[Statement, ...]:
             "A subset chosen to match d + 1 checkpoints comes near to its pool",
             f"the gap of {max(config.depths)} layers over that of the median random subset",
             at_most=config.subset,
-            redrawn=linear,
+            redrawn=fresh(config.runs, *linear),
         ),
         *whitened(config, again),
         *over_scaled(config, again),
