@@ -13,7 +13,7 @@ BIN := .venv/bin
 JOBS ?= 2
 
 # Experiments at a time in make figures, each a process of 1 to 5 GB; a GPU serves one.
-TOGETHER ?= $(if $(CUDA),1,$(shell $(BIN)/python -c "import lsa_lab.cores as c; print(min(c.cores(), 4))"))
+TOGETHER ?= $(if $(CUDA),1,$(shell $(BIN)/python -c "import lsa_lab.store.provenance as p; print(min(p.cores(), 4))"))
 
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)

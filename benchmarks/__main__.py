@@ -13,9 +13,10 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks import cases, machine, report, turns
-from lsa_lab import __version__, safe_files
-from lsa_lab.cache import cache
-from lsa_lab.provenance import commit
+from lsa_lab import __version__
+from lsa_lab.store import safe_files
+from lsa_lab.store.cache import cache
+from lsa_lab.store.provenance import commit
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 

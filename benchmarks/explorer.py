@@ -7,7 +7,7 @@ A redraw has 0.2 s. Axes that keep their limits are not drawn again; those that 
 
 import time
 
-from lsa_lab.harness import process
+from lsa_lab.harness.run import process
 
 process.configure()
 

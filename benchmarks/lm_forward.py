@@ -19,7 +19,7 @@ import tempfile
 import time
 from functools import partial
 
-from lsa_lab.harness import process
+from lsa_lab.harness.run import process
 
 process.configure()
 

@@ -22,7 +22,7 @@ def main(environment: str, place: str, sizes: str) -> None:
         print(json.dumps(what), file=answers, flush=True)
 
     if environment == "lab":
-        from lsa_lab.harness import process
+        from lsa_lab.harness.run import process
 
         process.configure()
     module, _, builder = place.partition(":")

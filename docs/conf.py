@@ -28,7 +28,6 @@ include_patterns = [
         "figures/CLAIMS.md",
         "figures/*/README.md",
         "figures/*/paper/README.md",
-        "figures/*/gpu/README.md",
         "notebooks/README.md",
         "experiments/weights/README.md",
     ),

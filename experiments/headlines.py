@@ -1,7 +1,7 @@
 """What is read first: questions on the front page, and in the ledger a row for each statement of
 the four papers; docs/papers lists all that decide it."""
 
-from lsa_lab.harness.headlines import Headline
+from lsa_lab.harness.report.headlines import Headline
 
 _THEOREMS = "tests/theorems"
 

@@ -11,7 +11,7 @@ with app.setup:
 
     import marimo as mo
 
-    from lsa_lab.harness import process
+    from lsa_lab.harness.run import process
 
     process.configure()  # before jax is imported
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from explorer.views import HEADS, LAYERS, WIDTH, Controls, Views
 from lsa_lab.analyses.clipping import kept_rank
-from lsa_lab.harness import marks, style
-from lsa_lab.harness.methods import GREY, METHOD
+from lsa_lab.harness.draw import marks, style
+from lsa_lab.harness.draw.methods import GREY, METHOD
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

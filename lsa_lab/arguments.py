@@ -16,6 +16,8 @@ from lsa_lab.prompts import Prompt
 
 Real = Array | float  # a real number, which may be traced
 
+_ON_ACCELERATORS = 32  # times as many: a core's caches hold few, and an accelerator idles over few
+
 
 def is_concrete(value: ArrayLike) -> bool:
     """Whether the value can be read, and is not being traced, vmapped or differentiated."""
@@ -133,3 +135,15 @@ def schedule(values: ArrayLike, name: str, prompt: Prompt) -> Array:  # [steps]
     chex.assert_rank(values, 1, custom_message=f"{name} is [steps], one entry for each step")
     check_finite(values, name)
     return values
+
+
+def side_by_side(together: int | None, on_cpu: int) -> int:
+    """How many rows of a ``lax.map`` go side by side: decided here for every platform.
+
+    ``together`` where it is said, else what suits the platform: ``on_cpu`` rows, or many more.
+
+    Ask for fewer where their memory is too much. The number is part of what the last bits rest on.
+    """
+    if together is not None:
+        return check_at_least(together, "together")
+    return on_cpu if jax.default_backend() == "cpu" else _ON_ACCELERATORS * on_cpu

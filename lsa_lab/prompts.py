@@ -17,8 +17,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.scaling import near_one
-
 _FEW = 64  # demonstrations: above, a sum of so many terms takes long to compile
 
 
@@ -114,3 +112,15 @@ def with_scratch(prompt: Prompt, width: int) -> Prompt:
         raise ValueError(f"width = {width}: scratch has a width of at least 0")
     wider = [jnp.pad(prompt.x, ((0, 0), (0, width))), jnp.pad(prompt.x_query, (0, width))]
     return prompt.replace(x=wider[0], x_query=wider[1])
+
+
+def near_one(values: Array, axis: int | None = None) -> tuple[Array, Array]:
+    """Numbers brought near 1 by a power of two: no bit is lost, and squares keep all of theirs.
+
+    It is (v / 2^k, k), the largest of |v| / 2^k along ``axis`` in [1/2, 1); k is 0 where all are 0.
+
+    The axis stays, of length 1, in k: ``jnp.ldexp`` undoes it. k has no derivative.
+    """
+    largest = jnp.abs(values).max(axis, keepdims=True)
+    exponents = jnp.frexp(jax.lax.stop_gradient(largest))[1]
+    return jnp.ldexp(values, jnp.broadcast_to(-exponents, values.shape)), exponents

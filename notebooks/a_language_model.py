@@ -23,8 +23,9 @@ from IPython.display import Image, Markdown
 import lsa_lab
 from lsa_lab import lm
 from lsa_lab.analyses import clipping
-from lsa_lab.harness import outcomes, style
-from lsa_lab.harness.records import last_run
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.run import outcomes
+from lsa_lab.harness.run.records import last_run
 from lsa_lab.lm import decoder, flow, halts, readings, sources, text, tokens, weights
 from lsa_lab.lm.text import Sentences, Template
 
@@ -206,7 +207,7 @@ figures = Path(lsa_lab.__file__).parents[1] / "figures"
 
 def largest(folder):
     """Where the result of the largest tier lies."""
-    return next(f for f in (folder / "gpu", folder / "paper", folder) if (f / "result.nc").exists())
+    return next(f for f in (folder / "paper", folder) if (f / "result.nc").exists())
 
 
 runs = {path.parent.name: largest(path.parent) for path in sorted(figures.glob("lm_*/config.json"))}

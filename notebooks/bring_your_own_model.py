@@ -25,7 +25,7 @@ from safetensors.numpy import save_file
 
 from lsa_lab import interop, prompts
 from lsa_lab.analyses import amplification, clipping, heads
-from lsa_lab.harness import style
+from lsa_lab.harness.draw import style
 from lsa_lab.models import transformer
 from lsa_lab.models.trace import layer_predictions, predict
 from lsa_lab.prompts import Prompt

@@ -20,12 +20,12 @@ from IPython.display import Markdown
 
 import lsa_lab
 from lsa_lab import estimators, prompts
-from lsa_lab.harness import style
+from lsa_lab.harness.draw import style
+from lsa_lab.judging.statistics import mean_interval
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import diversity, gradient_matching, oracles, prefix, rivals, scores
-from lsa_lab.statistics import mean_interval
 from lsa_lab.tasks import pools, tables
 from lsa_lab.tasks.pools import Pool
 

@@ -21,7 +21,8 @@ from IPython.display import Markdown
 
 import lsa_lab
 from lsa_lab.analyses import amplification, disparity
-from lsa_lab.harness import outcomes, style
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.run import outcomes
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lsa_lab import estimators, prompts
-from lsa_lab.harness import style
+from lsa_lab.harness.draw import style
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import label_slots, layer_predictions
 from lsa_lab.tasks.linear import LinearTask, sample

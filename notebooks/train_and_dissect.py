@@ -19,7 +19,7 @@ import treescope
 
 from lsa_lab import estimators, prompts
 from lsa_lab.analyses import clipping, common_map, heads, implicit_gd
-from lsa_lab.harness import style
+from lsa_lab.harness.draw import style
 from lsa_lab.models import linear_attention, moments, transformer  # noqa: F401
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.tasks.linear import LinearTask, sample

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lsa_lab.claims import Statement, judge
-from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import Statement, evidence, judge
 
 # %%
 style.notebook()
@@ -32,7 +32,7 @@ style.notebook()
 # %%
 from IPython.display import Markdown, display
 
-from lsa_lab.harness.command_line import main
+from lsa_lab.harness.cli.command_line import main
 
 os.chdir(tempfile.mkdtemp())
 
@@ -63,7 +63,7 @@ def show(experiment, name):
 show("one_step", "__init__")
 
 # %% [markdown]
-# `config.py` holds the sizes, three tiers of them, and what is claimed with its bound:
+# `config.py` holds the sizes, each with its bounds, and three tiers of them:
 
 # %%
 show("one_step", "config")
@@ -75,7 +75,8 @@ show("one_step", "config")
 show("one_step", "compute")
 
 # %% [markdown]
-# `claims.py` says which numbers of the saved file a statement is judged by, one number a run:
+# `claims.py` holds each statement whole: who says it, the bound, and the sample that it takes from
+# the saved file, one number a run:
 
 # %%
 show("one_step", "claims")
@@ -109,9 +110,9 @@ lsa_lab("run one_step --package my_lab")
 # come from this file.
 
 # %%
-from lsa_lab import results
-from lsa_lab.harness import runner
-from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.harness.run import runner
+from lsa_lab.harness.run.laboratory import experiments_of
+from lsa_lab.store import results
 
 dataset = results.load("figures/one_step/result.nc")
 experiment = experiments_of("my_lab")["one_step"]
@@ -123,17 +124,19 @@ experiment.door("figure").plot(dataset)
 # A sample is one training: the risk of its layer over the risk of the step, on the same prompts.
 
 # %%
-samples = experiment.door("claims").samples(dataset)["as_good"]
+(statement,), samples_by_id = evidence(experiment.door("claims"), dataset)
+samples = samples_by_id["as_good"]
 print(samples.round(4))
 
 # %% [markdown]
-# `judge` takes the statement and the samples. It holds if the whole 95 % interval keeps the bound,
-# fails if none of it does, and is undecided otherwise.
+# `judge` takes the statement and the samples. It holds if the whole interval keeps the bound, fails
+# if none of it does, and is undecided otherwise.
 
 # %%
 (claim,) = runner.judged(experiment, dataset)
 low, high = claim.interval
 print(f"{claim.criterion}\n{claim.value:.4f} [{low:.4f}, {high:.4f}]: {claim.verdict}")
+print(f"{claim.confidence:.0%}: {claim.method}")
 
 # %% [markdown]
 # ## Move the bound
@@ -142,23 +145,23 @@ print(f"{claim.criterion}\n{claim.value:.4f} [{low:.4f}, {high:.4f}]: {claim.ver
 # hold.
 
 # %%
-(statement,) = experiment.door("config").statements(results.config_of(dataset))
 bounds = [low - 0.003, low - 0.0002, claim.value, high + 0.0002, high + 0.003, 1.05]
 moved = [dataclasses.replace(statement, id=f"{bound:.4f}", at_most=bound) for bound in bounds]
 verdicts = judge(moved, {row.id: samples for row in moved})
-labels = {
-    row.id: f"at most {row.at_most:.4f}: {verdict.verdict}{', thin' * verdict.thin}"
-    for row, verdict in zip(moved, verdicts, strict=True)
-}
+words = [f"{verdict.verdict}{', thin' * verdict.thin}" for verdict in verdicts]
+rows = [
+    dataclasses.replace(row, label=f"at most {row.at_most:.4f}: {verdict}")
+    for row, verdict in zip(moved, words, strict=True)
+]
 picture, (ax,) = style.figure(5.5, 2.6)
-judged_panel.rows(ax, moved, {row.id: samples for row in moved}, labels, (low - 0.008, 1.06))
+judged_panel.rows(ax, rows, {row.id: samples for row in rows}, (low - 0.008, 1.06))
 ax.set(xlabel="risk of a layer over that of one step")
 picture
 
 # %% [markdown]
 # One set of samples, all three verdicts. *Thin* marks a verdict whose interval ends within a tenth
 # of its width from the bound: another seed might have turned it. A bound that is chosen after a
-# look at the samples says what its author wanted. So it stands in `config.py`, which is written
+# look at the samples says what its author wanted. So it stands in `claims.py`, which is written
 # before the run, and which git remembers.
 #
 # ## Choose the runs
@@ -212,9 +215,9 @@ ax.legend()
 picture
 
 # %% [markdown]
-# So the number of runs stands in `config.py` too. If a look has changed anything, the statement
-# says so: `revision` names the change, `redrawn` the fresh runs that judge it since, and the ledger
-# counts both.
+# So the number of runs stands in `config.py`, written before as well. If a look has changed
+# anything, the statement says so: `revision` names the change, `redrawn` the fresh runs that judge
+# it since, and the ledger counts both.
 #
 # ## Change the question
 #
@@ -238,11 +241,11 @@ change(
     "estimators.ridge(prompt, config.noise_std**2 / config.n)",
 )
 change(new, "config", '"laptop": Config()', LAPTOP)
-change(new, "config", "the best step of descent at n", "ridge regression at n")
-change(new, "config", "over that of the step", "over that of ridge")
+change(new, "claims", "the best step of descent at n", "ridge regression at n")
+change(new, "claims", "over that of the step", "over that of ridge")
+change(new, "claims", "over step's", "over ridge's")
 change(new, "figure", "the best step of descent", "ridge regression")
 change(new, "figure", "one step of descent", "ridge regression")
-change(new, "figure", "over step's", "over ridge's")
 change(new, "figure", "(0.98, 1.08)", "(0, 12)")
 lsa_lab("run against_ridge --package my_lab")
 

@@ -103,7 +103,7 @@ srun -n 2 "$python" -m experiments run "${names[0]}" --tier smoke --out "$here/t
 "$python" - "$here" <<'CODE'
 import sys
 from pathlib import Path
-from lsa_lab import results
+from lsa_lab.store import results
 here = Path(sys.argv[1])
 digests = {p: results.load(p).attrs["contents_sha256"] for p in here.glob("*/*/result.nc")}
 for path, digest in sorted(digests.items()):

@@ -1,12 +1,12 @@
-"""What several processes compute together in ``test_hosts``."""
+"""What several processes compute together in ``test_processes``."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from lsa_lab import checkpoints
-from lsa_lab.grids import grid
+from lsa_lab.store import checkpoints
+from lsa_lab.store.grids import grid
 from lsa_lab.training import Files, Training, fit
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from experiments.headlines import HEADLINES
-from lsa_lab.harness import folders
-from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.harness.run import folders, records
+from lsa_lab.harness.run.laboratory import experiments_of
+from lsa_lab.judging.statements import cells_of
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs" / "papers"
@@ -33,7 +34,7 @@ NAMED = {paper: re.findall(r"`([^`]+)`", " ".join(page.values())) for paper, pag
 
 def judged_rows() -> dict[str, str]:
     """Committed verdicts, by row; those of a larger tier in the laptop's place."""
-    patterns = ("*/config.json", "*/paper/config.json", "*/gpu/config.json")
+    patterns = ("*/config.json", "*/paper/config.json")
     files = [file for pattern in patterns for file in sorted((ROOT / "figures").glob(pattern))]
     verdicts = [json.loads(path.read_text("utf-8"))["verdicts"] for path in files]
     return {row: verdict for each in verdicts for row, verdict in each.items()}
@@ -46,8 +47,8 @@ def statements() -> dict[str, str]:
         for tier in list(experiment.tiers)[1:]:  # the smoke tier judges nothing
             folder = folders.folder_of(experiment, tier, ROOT / "figures")
             if tier == "laptop" or (folder / "result.nc").exists():
-                of_tier = experiment.door("config").statements(experiment.tiers[tier])
-                rows |= {f"{experiment.name}.{each.id}": each.source for each in of_tier}
+                cells = cells_of(records.statements(experiment, experiment.tiers[tier]))
+                rows |= {f"{experiment.name}.{cell.id}": cell.source for cell in cells}
     return rows
 
 

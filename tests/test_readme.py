@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from experiments.headlines import FIRST
-from lsa_lab.harness import process, scaffold
-from lsa_lab.harness.command_line import main
-from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.harness.cli import scaffold
+from lsa_lab.harness.cli.command_line import main
+from lsa_lab.harness.run import process
+from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.lm import sources
 
 ROOT = Path(__file__).resolve().parents[1]

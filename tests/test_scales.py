@@ -10,8 +10,7 @@ import pytest
 
 from lsa_lab import estimators
 from lsa_lab.analyses import alignment, clipping, common_map, heads, probes
-from lsa_lab.prompts import Prompt
-from lsa_lab.scaling import near_one
+from lsa_lab.prompts import Prompt, near_one
 from lsa_lab.selection import gradient_matching, scores
 from lsa_lab.theory import generalization
 

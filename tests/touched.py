@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.harness.run.laboratory import experiments_of
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("lsa_lab", "experiments", "explorer", "benchmarks", "notebooks", "docs", "tests")

@@ -52,7 +52,7 @@ def _page(module: str, path: Path, inside: dict[str, Path], source: Path) -> str
     parts = [f"# {module}\n\n```{{py:module}} {module}\n```\n", _markdown(tree)]
     if inside:
         handed_on = {
-            node.module: node.names for node in tree.body if isinstance(node, ast.ImportFrom)
+            node.module: node.names for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
         }
         for name, file in inside.items():
             about = _markdown(ast.parse(file.read_text("utf-8"))).split("\n\n")[0].strip()

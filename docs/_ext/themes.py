@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lsa_lab.harness import tables
-from lsa_lab.harness.laboratory import TIERS, experiments_of
+from lsa_lab.harness.report import tables
+from lsa_lab.harness.run.laboratory import TIERS, experiments_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,7 +30,7 @@ def experiments(theme: str) -> str:
 def program(arguments: str) -> str:
     """What the program prints, as a block."""
     terminal = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
-    code = "from lsa_lab.harness.command_line import main; main()"
+    code = "from lsa_lab.harness.cli.command_line import main; main()"
     words = [sys.executable, "-c", code, *arguments.split()]
     done = subprocess.run(
         words, cwd=ROOT, env=os.environ | terminal, capture_output=True, text=True, check=True

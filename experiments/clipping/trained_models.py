@@ -8,30 +8,14 @@ import jax.numpy as jnp
 
 from experiments.models import tasks
 from experiments.models.model import Model
-from experiments.models.regression import dense, of_kernel
-from experiments.models.specs import Spec
-from experiments.models.trained import trained
 from lsa_lab import estimators
 from lsa_lab.analyses import clipping
 from lsa_lab.models import moments
 
 
-def transformer_spec(config) -> Spec:
-    """The models of a ``TransformerConfig``: softmax, a norm and an MLP, after a read-in."""
-    training = {name: getattr(config, name) for name in ("steps", "batch", "learning_rate")}
-    training |= dict(seeds=config.runs, seed=config.training_seed, checkpoints=config.checkpoints)
-    shape = dict(heads=config.heads, key_width=config.width // config.heads, width=config.width)
-    shape |= dict(mlp_width=config.mlp_width, norm=True, init_scale=0.5)
-    sizes = (config.d, config.n, config.depth)
-    return dense("softmax", *sizes, noise_std=config.noise_std, training=training, **shape)
-
-
-def transformers(config, label, progress=None):
-    """-> Spec, params [R', P, ...] on the path of training, its steps [P], statuses [R]; the runs
-    that diverged are left out."""
-    runs = trained(transformer_spec(config), label, progress=progress)
-    path = jax.tree.map(lambda leaf: jnp.asarray(leaf[runs.finished[0]]), runs.path)
-    return runs.spec, path, runs.path_steps, [str(status) for status in runs.status]
+def path_of(runs):  # -> leaves [R', P, ...]
+    """The params on the path of training, of the runs that did not diverge."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf[runs.finished[0]]), runs.path)
 
 
 def final(path):  # [R', P, ...] -> [R', ...]
@@ -88,13 +72,9 @@ def ridge_risks(batch, noise_std):  # Prompt [R, B] -> [R]
     return jax.vmap(jax.vmap(error))(batch).mean(-1)
 
 
-def linear_stacks(config, progress=None):  # -> Spec, params [R', ...], statuses [R]
-    """The models of a ``LinearConfig`` in float64; the runs that diverged are left out."""
-    training = dict(seeds=config.runs, seed=config.training_seed, clip=config.clip)
-    spec = of_kernel("linear", config, noise_std=config.noise_std, **training)
-    runs = trained(spec, "linear stacks", progress=progress)
-    params = runs.models(seeds=runs.finished[0]).in_float64().params
-    return spec, params, [str(status) for status in runs.status]
+def float64_params(runs):  # -> params [R', ...]
+    """The params of the linear stacks that did not diverge."""
+    return runs.models(seeds=runs.finished[0]).in_float64().params
 
 
 def risk_over_ridge(key, spec, params, size=4096):  # params [R, ...] -> [R]

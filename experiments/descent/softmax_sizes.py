@@ -40,7 +40,7 @@ def _power(matrix, exponent):  # [k, k], symmetric, none of whose eigenvalues is
     return (vectors * powers[None]) @ vectors.T
 
 
-def of_head(w_v, w_k, w_q, w_o, rows, form=None):  # |ΔW|², Z² |ΔW|², what is written
+def head_sizes(w_v, w_k, w_q, w_o, rows, form=None):  # |ΔW|², Z² |ΔW|², what is written
     """|Σ_i v_i φ(k_i)ᵀ|_F² / Z² = Σ_ij κ(k_i, k_j) v_i · v_j / Z² in the feature space of the
     kernel κ (A2, A.2), read at the last of the rows [T, D] that a layer reads.
 

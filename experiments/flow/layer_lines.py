@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from lsa_lab.harness import style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import direct_label
 
 RATIOS = (0.2, 0.5, 1, 2, 5, 10, 100)
 

@@ -78,7 +78,7 @@ def _measure(ratios, forward, params, batch):
 
 
 @partial(jax.jit, static_argnums=0)
-def before_and_after(forward, watched, batch):  # Params [R, 2, ...], Prompt [R, B]
+def stage_log_ratios(forward, watched, batch):  # Params [R, 2, ...], Prompt [R, B]
     """``log_ratios`` [R, 2, B, 2, 2, L] for two of the shots of a prompt."""
     many = jax.vmap(jax.vmap(partial(log_ratios, forward), (None, 0)), (0, None))
     return jax.lax.map(lambda row: many(*row), (watched, batch))
@@ -113,7 +113,7 @@ def agreement(logs, kappa):  # [R, B, L], [R, B, 2] -> [R]
 
 
 @jax.jit
-def summed_up(logs):  # [..., B, L] -> {name: [..., L] or [...]}
+def summarise(logs):  # [..., B, L] -> {name: [..., L] or [...]}
     """``disparity.summary``, and the spread: the median of |log ratio|, whoever is ahead."""
 
     def summary(rows):

@@ -3,7 +3,7 @@
 AXES = ("run", "model", "layer", "kept")  # along which a case may be shorter than the longest
 
 
-def of_case(array, case: str):
+def select_case(array, case: str):
     """One case, without the runs, models, layers and numbers of heads that only others have."""
     array = array.sel(case=case)
     for axis in (axis for axis in AXES if axis in array.dims):

@@ -3,7 +3,7 @@
 from experiments.models.specs import Spec, restored
 
 
-def by_kind(models) -> tuple[list[tuple[str, Spec]], list[tuple[str, Spec]]]:
+def mixable_and_own(models) -> tuple[list[tuple[str, Spec]], list[tuple[str, Spec]]]:
     """A config's models whose heads can be mixed, and those whose heads are their layers' own."""
     kinds = [], []
     for name, saved in models:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lsa_lab.harness.style import METHOD
+from lsa_lab.harness.draw.style import METHOD
 
 _METHODS = {"narrow keys": "linear, narrow keys", "softmax": "softmax"}
 

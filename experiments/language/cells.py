@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.grids import grid
+from lsa_lab.store.grids import grid
 
 
 def cells(

@@ -3,8 +3,8 @@
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.clipping import Edit, Factors
 from lsa_lab.analyses.clipping.ranks import Rate
-from lsa_lab.cache import cache
 from lsa_lab.lm.decoder import Params
+from lsa_lab.store.cache import cache
 
 
 class Edits:

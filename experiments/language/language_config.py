@@ -1,9 +1,10 @@
 """What experiments on a language model share: the model, its texts and their sizes; no jax."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from experiments.language.text_tasks import TextTask, named
-from lsa_lab.harness import checks
+from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 from lsa_lab.lm.sources import SOURCES
 
 RANDOM = "random"  # in the place of a model: tiny random weights, of the smoke tier
@@ -11,7 +12,7 @@ _SMOLLM2 = next(iter(SOURCES["smollm2"].files.values()))
 
 
 @dataclass(frozen=True)
-class LanguageConfig:
+class LanguageConfig(Bounded):
     """A decoder and texts in classes: every run has demonstrations and fresh sentences of its own.
 
     Another model takes its file or folder, its name, and the sha256 of the file ("" for a folder).
@@ -23,17 +24,10 @@ class LanguageConfig:
     tasks: tuple[tuple[str, TextTask], ...] = named(  # texts in classes, and how they are put
         "rotten_tomatoes", "imdb", "reuters"
     )
-    shots: int = 4  # demonstrations before every sentence
-    fresh: int = 200  # sentences of a run, in none of its demonstrations
-    runs: int = 12  # sets of demonstrations, each with sentences of its own
-    seed: int = 1
-
-    def __post_init__(self):
-        checks.kinds(self)
-        checks.between(self, "shots", 0, None)
-        checks.between(self, "fresh", 2, None)
-        checks.between(self, "runs", 2, None)
-        checks.seed(self, "seed")
+    shots: Annotated[int, at_least(0)] = 4  # demonstrations before every sentence
+    fresh: Annotated[int, at_least(2)] = 200  # sentences of a run, in none of its demonstrations
+    runs: Annotated[int, at_least(2)] = 12  # sets of demonstrations, each with sentences of its own
+    seed: Seed = 1
 
 
 def redrawn(config: LanguageConfig, before: int) -> str:

@@ -7,25 +7,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.models.model import Model
-from experiments.models.trained import trained
+from experiments.models.runs import Runs
 from lsa_lab import estimators
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
 
 
-def models(config, label, progress=None) -> dict[str, Model]:  # leaves [R, ...]
+def models(config, runs: dict[str, Runs]) -> dict[str, Model]:  # leaves [R, ...]
     """The trained models of ``config.models``, a seed for each run."""
-    return {
-        name: trained(spec, f"{label}: {name}", progress=progress).models(seeds=slice(config.runs))
-        for name, spec in config.models
-    }
+    return {name: each.models(seeds=slice(config.runs)) for name, each in runs.items()}
 
 
 def squared_errors(config, by_name, batch):  # of prompts, leaves [R, B, ...] -> [learners, R, B]
     """Those of ``learners.EXACT``, then of the trained models, which compute in float32."""
     exact = np.asarray(_exact(config, batch))
     single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), batch)
-    trained_ones = [np.asarray(_of_model(model, single), float)[None] for model in by_name.values()]
+    trained_ones = [np.asarray(_answers(model, single), float)[None] for model in by_name.values()]
     return (np.concatenate([exact, *trained_ones]) - np.asarray(batch.y_query)) ** 2
 
 
@@ -44,5 +41,5 @@ def _exact(config, batch):  # -> [2, R, B]
 
 
 @moments.compiled
-def _of_model(model, batch):  # -> [R, B]
+def _answers(model, batch):  # -> [R, B]
     return jax.lax.map(lambda row: row[0].predict(row[1]), (model, batch))

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 
 from lsa_lab.selection import prefix
-from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 
 def sample_pools(task, queries, keys):  # -> Pool [R, m, ...], queries [R, K·queries, ...]

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from lsa_lab.harness.style import QUANTILES, mean_ends
+from lsa_lab.harness.draw.style import QUANTILES, mean_ends
 
 _AIR = 5  # points between the edge and a number beside it
 
 
 def means(ax, y, samples, span, **look):  # samples [R, len(y)]
-    """The mean of the runs in each row and Student's 95 % interval."""
+    """The mean of the runs in each row and Student's interval."""
     points(ax, y, samples.mean(0), np.array(mean_ends(samples)), span, **look)
 
 

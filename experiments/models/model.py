@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from experiments.models.specs import Architecture, Spec, Task, Training
+from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments, transformer
 from lsa_lab.models.trace import Trace
@@ -153,7 +153,7 @@ def skeleton(spec: Spec) -> Spec:
     return Spec(
         Task(spec.task.width, (1,)),
         _with(spec, variants=(), init_scale=1.0).architecture,
-        Training(steps=1, batch=1, learning_rate=1.0, seeds=1),
+        Recipe(steps=1, batch=1, learning_rate=1.0, seeds=1),
     )
 
 

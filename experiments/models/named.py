@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from experiments.models.regression import dense
-from experiments.models.specs import Architecture, Classes, Spec, Task, Training
+from experiments.models.specs import Architecture, Classes, Recipe, Spec, Task
 
 # Merged linear attention; softmax attention and nothing else, the same with a causal mask; softmax
 # attention with norms and MLPs.
@@ -60,7 +60,7 @@ def _sparse(
             own_units=True,
             init_scale=scale,
         ),
-        Training(**recipe | {"beta_2": 0.99, "checkpoints": 5} | training),
+        Recipe(**recipe | {"beta_2": 0.99, "checkpoints": 5} | training),
     )
 
 
@@ -92,7 +92,7 @@ def _classes(*, d=4, lengths=(4, 10, 20), width=16, depth=4, **training) -> Spec
     return Spec(
         Classes(d, lengths, noise_std=0.5),
         Architecture(depth, heads=2, norm=True, init_scale=0.5, **shape),
-        Training(**recipe | training),
+        Recipe(**recipe | training),
     )
 
 
@@ -158,24 +158,5 @@ def _paper(laptop: dict[str, Spec]) -> dict[str, Spec]:
     return models | {name: more(name, 12, 0) for name in laptop if name.startswith("size ")}
 
 
-def _gpu() -> dict[str, Spec]:
-    """d = 16, s = 4, tokens of width 256, 1 to 8 heads, 3 to 6 layers."""
-    sizes = dict(d=16, scratch=239, lengths=(16, 32, 64), key_width=32)
-    sizes |= dict(steps=200_000, batch=256, learning_rate=1e-3)
-    models = {}
-    for depth in (3, 4, 5, 6):
-        later = (1,) * (depth - 1), (8,) * (depth - 1)
-        grid = tuple((heads, *rest) for rest in later for heads in (1, 2, 4, 8))
-        models[f"depth {depth}"] = _sparse(grid, sparsity=4, **sizes)
-        models[f"softmax, depth {depth}"] = _sparse(grid, sparsity=4, kernel="softmax", **sizes)
-    all8 = ((1, 1, 1), (8, 8, 8))
-    models["dense"] = _sparse(all8, **_DENSE, **sizes)
-    models["softmax"] = _sparse(all8, sparsity=4, kernel="softmax", **sizes)
-    long = dict(batch=256, learning_rate=0.001)
-    models |= _regression(16, 40, 256, 8, 1024, 6, 9, (100_000, 200_000, 400_000, 200_000), **long)
-    models["classes"] = _classes(d=8, lengths=(5, 10, 40), width=64, steps=100_000, batch=256)
-    return models
-
-
-MODELS = {"smoke": _smoke(), "laptop": _laptop(), "gpu": _gpu()}
+MODELS = {"smoke": _smoke(), "laptop": _laptop()}
 MODELS["paper"] = _paper(MODELS["laptop"])

@@ -1,6 +1,6 @@
 """Specs of models for dense regression, from the numbers of an experiment's own config. No jax."""
 
-from experiments.models.specs import Architecture, Spec, Task, Training
+from experiments.models.specs import Architecture, Recipe, Spec, Task
 
 
 def dense(
@@ -12,14 +12,14 @@ def dense(
     heads: int = 1,
     key_width: int | None = None,
     noise_std: float = 0.0,
-    training: dict,  # fields of Training
+    training: dict,  # fields of Recipe
     **shape,  # fields of Architecture
 ) -> Spec:
     """Trained on prompts of n demonstrations with w ~ N(0, I), read as they are."""
     scale = 0.1 if key_width is None else 1.0
     shape = dict(kernel=kernel, key_width=key_width, init_scale=scale) | shape
     task = Task(d, (n,), noise_std=noise_std)
-    return Spec(task, Architecture(depth, heads, **shape), Training(**training))
+    return Spec(task, Architecture(depth, heads, **shape), Recipe(**training))
 
 
 def of_kernel(kernel: str, config, *, noise_std: float = 0.0, **training) -> Spec:

@@ -18,9 +18,9 @@ import numpy as np
 
 from experiments.models.model import Model, gates_of, init
 from experiments.models.specs import Spec
-from lsa_lab import provenance, results
-from lsa_lab.status import Status
+from lsa_lab.store import provenance, results
 from lsa_lab.training import Run
+from lsa_lab.training.status import Status
 
 _MOST_BESIDE = 1 << 22  # bytes of the Spec and of headers, beside the weights
 _BLOCKS = 60  # of a training: the median loss of each is kept

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Literal, get_args
 
-from lsa_lab.harness import checks
+from lsa_lab.harness.run import checks
 
 KERNELS = ("linear", "softmax")  # that most experiments compare
 Keys = Literal["demonstrations", "all", "causal"]  # what a token reads: models.blocks.Keys
@@ -123,7 +123,7 @@ class Architecture:
 
 
 @dataclass(frozen=True)
-class Training:
+class Recipe:
     """Adam on fresh prompts; the step size rises in a line, then falls as a cosine."""
 
     steps: int
@@ -154,7 +154,7 @@ class Spec:
 
     task: Task
     architecture: Architecture
-    training: Training
+    training: Recipe
 
     @property
     def token_width(self) -> int:
@@ -170,7 +170,7 @@ def restored(saved: SimpleNamespace) -> Spec:
         return tuple(map(frozen, value)) if isinstance(value, list) else value
 
     task = Classes if "labels" in vars(saved.task) else Task
-    groups = {"task": task, "architecture": Architecture, "training": Training}
+    groups = {"task": task, "architecture": Architecture, "training": Recipe}
     fields = {group: vars(getattr(saved, group)).items() for group in groups}
     return Spec(
         **{

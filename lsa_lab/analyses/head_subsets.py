@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab import side_by_side
-from lsa_lab.arguments import check_finite
+from lsa_lab.arguments import check_finite, side_by_side
 
 MAX_SUBSETS = 2**14
 
@@ -80,7 +79,7 @@ def greedy(
     left. One program, ``together`` masks side by side; a removal that ends in NaN or infinity is
     the last to be chosen.
     """
-    width = side_by_side.rows(together, 64)
+    width = side_by_side(together, 64)
     counts = (num_heads,) * num_layers if head_counts is None else head_counts
     if len(counts) != num_layers or max(counts) != num_heads or min(counts) < 1:
         raise ValueError(

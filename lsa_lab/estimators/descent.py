@@ -11,8 +11,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import Real, admit, check_finite, number, schedule
-from lsa_lab.prompts import Prompt
-from lsa_lab.scaling import near_one
+from lsa_lab.prompts import Prompt, near_one
 
 
 def gradient_descent(

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab import results
-from lsa_lab.extras import package
 from lsa_lab.interop.flax_trees import Params, named, with_names
 from lsa_lab.models import linear_attention, transformer
+from lsa_lab.store import results
+from lsa_lab.store.provenance import package
 
 _CONFIG = "lsa_lab.config"  # our key in a file's metadata
 

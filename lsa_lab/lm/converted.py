@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from lsa_lab import results
-from lsa_lab.cache import cache
 from lsa_lab.lm import gguf, leaves
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.weights import Params
+from lsa_lab.store import results
+from lsa_lab.store.cache import cache
 
 _ALIGNMENT = 64
 _DIGEST = hashlib.sha256().digest_size

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.extras import package
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
 from lsa_lab.lm.leaves import Tensors
+from lsa_lab.store.provenance import package
 
 _LONG = {
     "num_layers": "num_hidden_layers",

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.extras import package
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.families import FAMILIES, GGUF, Names
 from lsa_lab.lm.leaves import Tensors
+from lsa_lab.store.provenance import package
 
 # The fields of a Config under the keys of the metadata, after the architecture's name.
 _KEYS = {

@@ -13,8 +13,8 @@ import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from lsa_lab import results
-from lsa_lab.cache import cache
+from lsa_lab.store import results
+from lsa_lab.store.cache import cache
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsa_lab.extras import package
+from lsa_lab.store.provenance import package
 
 if TYPE_CHECKING:
     import tokenizers

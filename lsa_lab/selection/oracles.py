@@ -16,8 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab import side_by_side
-from lsa_lab.arguments import is_concrete
+from lsa_lab.arguments import is_concrete, side_by_side
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
 
@@ -76,7 +75,7 @@ def flow_joining(params: Params, pool: Array, query: Array, chosen: Array) -> Ar
         return -moments.layer_maps(params, second_moment)[1:, -1, :-1] @ query
 
     return jnp.moveaxis(
-        jax.lax.map(jax.jacrev(predictions), pool, batch_size=side_by_side.rows(None, 256)), 0, 1
+        jax.lax.map(jax.jacrev(predictions), pool, batch_size=side_by_side(None, 256)), 0, 1
     )
 
 
@@ -89,7 +88,7 @@ def leave_one_out(
     removal, any other by its addition. error(chosen [m]) -> []; m + 1 of them are computed,
     ``together`` at a time. It is a score for ``pick_greedily`` too: forward selection.
     """
-    width = side_by_side.rows(together, 256)
+    width = side_by_side(together, 256)
     _check_chosen(chosen)
     now = error(chosen)
     chex.assert_shape(now, (), custom_message="error(chosen) is one number")
@@ -115,7 +114,7 @@ def best_subset(
     NaN is an error; under jit, where nothing can be raised, it counts as infinite, and if nothing
     is finite the indices are m.
     """
-    width = side_by_side.rows(together, 256)
+    width = side_by_side(together, 256)
     if not 1 <= size <= m:
         raise ValueError(f"size = {size} of {m} demonstrations: choose 1 to {m}")
     count = math.comb(m, size)

@@ -14,10 +14,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab import side_by_side
-from lsa_lab.arguments import check_at_least, check_finite
+from lsa_lab.arguments import check_at_least, check_finite, side_by_side
 from lsa_lab.models.linear_attention import Params, check_params
-from lsa_lab.scaling import near_one
+from lsa_lab.prompts import near_one
 
 
 def flow_norm(flow: Array) -> Array:  # [m, e] or [m, ..., e] -> [m]
@@ -172,7 +171,7 @@ def encode_flow(params: Params, pool: Array) -> Array:  # [m, e] -> [L, m, e, e]
     chex.assert_shape([params.w_kq, params.w_pv], (None, None, e, e))
     slopes = jax.jacfwd(lambda token: _read_row(params, token))  # [L, e, e], ∂e_i last
     return jnp.moveaxis(
-        jax.lax.map(slopes, pool, batch_size=side_by_side.rows(None, 256)), 0, 1
+        jax.lax.map(slopes, pool, batch_size=side_by_side(None, 256)), 0, 1
     ).swapaxes(-1, -2)
 
 

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab import claims
 from lsa_lab.analyses import clipping
+from lsa_lab.judging import claims
 
 L, SIZE, B = 3, 4, 40
 RATES = clipping.every_rate(SIZE)

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from experiments.models import runs
-from lsa_lab import checkpoints, results
+from lsa_lab.store import checkpoints, results
 from writers import (
     FACTS,
     SPEC,

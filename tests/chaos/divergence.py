@@ -12,8 +12,9 @@ import numpy as np
 import optax
 from lost import Lost
 
-from lsa_lab import checkpoints, training
-from lsa_lab.status import Status
+from lsa_lab import training
+from lsa_lab.store import checkpoints
+from lsa_lab.training.status import Status
 
 PLACES = ("data", "loss", "gradient of a", "gradient of b", "weight a", "weight b")
 LEAVES = ("loss", "loss", "a", "b", "a", "b")  # that the status is to name

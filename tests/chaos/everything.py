@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # experiments, whose weights are read
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from lsa_lab.harness import process
+from lsa_lab.harness.run import process
 
 process.configure()
 
@@ -34,8 +34,8 @@ import repeats
 import soak
 import whole_run
 import writers
-from lsa_lab import provenance
-from lsa_lab.cache import cache
+from lsa_lab.store import provenance
+from lsa_lab.store.cache import cache
 
 
 def killed(options: argparse.Namespace, folder: Path) -> Iterator[str]:

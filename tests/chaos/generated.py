@@ -18,9 +18,11 @@ from unittest import mock
 
 from lost import Lost
 
-from lsa_lab.harness import command_line, options, process
-from lsa_lab.harness.commands import run, submit
-from lsa_lab.harness.laboratory import Experiment, experiments_of
+from lsa_lab.harness.cli import command_line, options
+from lsa_lab.harness.cli.commands import run, submit
+from lsa_lab.harness.run import process, records
+from lsa_lab.harness.run.laboratory import Experiment, experiments_of
+from lsa_lab.judging.statements import cells_of
 from lsa_lab.lm import sources
 
 MOST_SECONDS = 1.0
@@ -48,7 +50,7 @@ WORDS += [
 ]
 ADVICE = ["nearest", "choose", "give", "name a", "change it in", "no number is"]
 COMMANDS = [*options.USAGE, "help", "train"]
-TIERS = ["smoke", "laptop", "paper", "gpu"]
+TIERS = ["smoke", "laptop", "paper"]
 
 
 def configs(count: int, seed: int) -> Counter:
@@ -92,7 +94,7 @@ def _in_python(draw: random.Random, experiment: Experiment) -> str:
     what = f"{experiment.name}, { ({name: fields[name] for name in changed}) }"
     with _judged(what):
         try:
-            experiment.door("config").statements(type(config)(**fields))
+            cells_of(records.statements(experiment, type(config)(**fields)))
         except ValueError as error:
             _check_sentence(str(error), what, [*fields, "statement"])
             return "refused in Python"

@@ -202,7 +202,7 @@ def _logged(place: Path) -> int:
 
 
 def _checkpoint_step(place: Path) -> np.ndarray:  # []
-    from lsa_lab import checkpoints
+    from lsa_lab.store import checkpoints
 
     _, arrays = checkpoints.unpacked((place / "fit.ckpt").read_bytes(), place)
     return arrays[".step"]

@@ -17,9 +17,9 @@ import optax
 from lost import Lost
 
 import sweep
-from lsa_lab import grids
-from lsa_lab.harness import process
+from lsa_lab.harness.run import process
 from lsa_lab.models import linear_attention
+from lsa_lab.store import grids
 from lsa_lab.training import Files, Training, fit
 
 PROGRAMS, FILES, SECONDS = 25, 200, 5.0

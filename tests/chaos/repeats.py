@@ -31,7 +31,7 @@ def digests_of_every_way() -> dict[str, list[str]]:
     import jax
 
     import sweep
-    from lsa_lab import checkpoints
+    from lsa_lab.store import checkpoints
 
     ways: dict[str, list[str]] = {}
     for way, (calls, arguments) in WAYS.items():
@@ -66,7 +66,7 @@ def repeated(processes: int) -> dict[str, int]:
 
 if __name__ == "__main__":
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(sys.argv[1])])
-    from lsa_lab.harness import process
+    from lsa_lab.harness.run import process
 
     process.configure()
     print(json.dumps(digests_of_every_way()))

@@ -24,8 +24,8 @@ import numpy as np
 from lost import Lost, was_killed
 
 import sweep
-from lsa_lab import training
-from lsa_lab.harness import process
+from lsa_lab.harness.run import process
+from lsa_lab.training import loop
 
 STEPS = 200  # of a beat of the training, which is two beats of three; the others are cells
 BEAT = 0.9  # seconds: processes that begin again take the rest
@@ -201,4 +201,4 @@ if __name__ == "__main__":
     process.configure()
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     with sized(int(sys.argv[2]), int(sys.argv[4])):
-        sweep.run(Path(sys.argv[1]), training._SAVE_EVERY, Beat(float(sys.argv[3])))
+        sweep.run(Path(sys.argv[1]), loop._SAVE_EVERY, Beat(float(sys.argv[3])))

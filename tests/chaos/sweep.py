@@ -16,10 +16,12 @@ import numpy as np
 import optax
 import xarray as xr
 
-from lsa_lab import checkpoints, grids, prompts, results, training
-from lsa_lab.harness import process
+from lsa_lab import prompts, training
+from lsa_lab.harness.run import process
 from lsa_lab.models import linear_attention, trace
+from lsa_lab.store import checkpoints, grids, results
 from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.training import loop
 
 RATES = np.array([0.001, 0.002, 0.005, 1e300])  # the last one diverges
 STEPS, CHUNK, SEED = 400, 20, 0
@@ -29,7 +31,7 @@ CELLS = tuple(("shots", count) for count in (2, 4, 8))
 def run(folder: Path, save_every: float = 0.0, bar: Any = None) -> None:
     """A sweep that saves after every chunk, or after so many seconds; ``bar`` has the methods of a
     progress bar."""
-    training._SAVE_EVERY = save_every
+    loop._SAVE_EVERY = save_every
     result = folder / "result.nc"
     if result.exists():
         results.load(result)

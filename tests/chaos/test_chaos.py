@@ -18,8 +18,8 @@ import soak
 import whole_run
 import writers
 from calls import watched
-from experiments.models import training
-from lsa_lab import provenance, safe_files
+from experiments.models import train
+from lsa_lab.store import provenance, safe_files
 
 BY_NAME = {program.name: program for program in writers.PROGRAMS + writers.CONTROLS}
 # How many failpoints are left out between two: a result takes 30 ms to be saved.
@@ -99,7 +99,7 @@ def test_the_folder_of_trained_models_outlasts_a_power_cut(tmp_path, monkeypatch
     monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
     log = disk.Log(tmp_path, disk.tree(tmp_path))
     with watched(tmp_path, log.see):
-        training.cached(writers.SPEC)
+        train.cached(writers.SPEC)
     names = [f"{call.kind} {os.path.relpath(call.path, tmp_path)}" for call in log.calls]
     assert names[-2:] == ["fsync folder .", "fsync folder cache"]
 

@@ -11,7 +11,8 @@ import generated
 import pytest
 from lost import Lost
 
-from lsa_lab.harness import checks, overrides
+from lsa_lab.harness.cli import overrides
+from lsa_lab.harness.run import checks
 
 ROOT = Path(__file__).resolve().parents[2]
 

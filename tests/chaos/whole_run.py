@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lost import Lost, was_killed
 
-from lsa_lab import results
+from lsa_lab.store import results
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ("run", "covariate_shift", "--tier", "smoke", "--config.steps", "2000")

@@ -18,12 +18,12 @@ import numpy as np
 import xarray as xr
 
 from experiments.models import runs
-from experiments.models.specs import Architecture, Spec, Task, Training
-from lsa_lab import cells, checkpoints, grids, results, safe_files
-from lsa_lab.harness import records, runner
+from experiments.models.specs import Architecture, Recipe, Spec, Task
+from lsa_lab.harness.run import records, runner
+from lsa_lab.store import cells, checkpoints, grids, results, safe_files
 
 FACTS = {"identity": "chaos"}
-SPEC = Spec(Task(2, (4,)), Architecture(depth=1, heads=1), Training(4, 2, 0.1, seeds=2))
+SPEC = Spec(Task(2, (4,)), Architecture(depth=1, heads=1), Recipe(4, 2, 0.1, seeds=2))
 
 
 @dataclass(frozen=True)

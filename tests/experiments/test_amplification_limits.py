@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from experiments.flow import pairs
-from experiments.flow.amplification_limits import ascent, by_hand, compute
+from experiments.flow.amplification_limits import ascent, compute, examples
 from lsa_lab.models.linear_attention import Params
 
 log_ratio = jax.jit(ascent.log_ratio, static_argnums=1)
-normalised = jax.jit(ascent.normalised)
+normalise = jax.jit(ascent.normalise)
 STEP = 1e-30  # of a derivative in the complex plane, which is then exact
 
 
@@ -37,7 +37,7 @@ def flows(w_kq, w_pv, demonstration, query):  # -> |∂q/∂d| after every layer
 
 
 def test_ratios_of_examples_are_those_of_layers_in_loops():
-    width_1, descent, coupling = np.asarray(jax.jit(by_hand.ratios, static_argnums=0)(3))[:, 0]
+    width_1, descent, coupling = np.asarray(jax.jit(examples.ratios, static_argnums=0)(3))[:, 0]
     one, query = np.ones((3, 1, 1)), np.array([0.5])
     first, second = (flows(one, -0.01 * one, np.array([d]), query) for d in (1.5, 0.8))
     np.testing.assert_allclose(width_1, first / second, rtol=1e-10)
@@ -58,7 +58,7 @@ def point():
 
 
 def test_the_log_ratio_is_that_of_flows_through_loops(point):
-    small = normalised(point, 0.7)
+    small = normalise(point, 0.7)
     for part, size in zip(small, (0.7**0.5, 0.7**0.5, 2**0.5, 1), strict=True):
         assert abs(np.linalg.norm(part) - size) < 1e-12
     assert all(abs(np.linalg.norm(row) - 1) < 1e-12 for row in small[2])
@@ -70,7 +70,7 @@ def test_the_log_ratio_is_that_of_flows_through_loops(point):
 
 
 def test_copies_without_errors_have_the_ratios_of_the_stack(point):
-    small = normalised(point, 0.7)
+    small = normalise(point, 0.7)
     config = SimpleNamespace(error=0.0, copies=2, search_depth=2)
     rows = ascent.inexact_copies([np.asarray(part)[None] for part in small], config, np.random)
     np.testing.assert_allclose(rows[:, 0], np.tile(log_ratio(small, 2), (2, 1)), rtol=1e-9)

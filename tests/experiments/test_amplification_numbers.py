@@ -19,9 +19,9 @@ def test_medians_and_agreement_of_frozen_stacks_are_those_of_their_closed_form(m
     )
     batch, _ = pairs.draw(rng, 2, 5, 2)
     case = (compute.FROZEN, linear_attention.forward, params, batch)
-    monkeypatch.setattr(compute.cases, "untrained", lambda config: [case])
+    monkeypatch.setattr(compute.cases, "untrained_cases", lambda config: [case])
     config = SimpleNamespace(kinds=("linear",), gain=1.0, gains=(1.0,))
-    summaries, agreed = compute.untrained(config)
+    summaries, agreed = compute.untrained_summaries(config)
     for r in range(2):
         logs, right = [], []
         for b in range(5):

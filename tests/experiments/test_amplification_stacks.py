@@ -20,7 +20,7 @@ def test_a_stack_that_reads_prompts_as_they_are_predicts_as_its_model_does(name)
     spec = MODELS["smoke"][name]
     params = jax.tree.map(lambda leaf: leaf.astype(float), init(spec, jax.random.key(0)))
     batch = tasks.draw(jax.random.key(1), tasks.distribution(spec.task, dtype=float), 5)
-    read = cases.as_read(spec)
+    read = cases.plain_forward(spec)
     predicted = jax.vmap(lambda prompt: predict(read(params, prompts.tokens(prompt))))(batch)
     np.testing.assert_allclose(predicted, Model(spec, params).predict(batch), rtol=1e-9)
 
@@ -28,7 +28,7 @@ def test_a_stack_that_reads_prompts_as_they_are_predicts_as_its_model_does(name)
 def test_runs_are_measured_one_after_the_other_as_they_are_side_by_side(monkeypatch):
     rng = np.random.default_rng(0)
     batch, _ = pairs.draw(rng, 3, 5, 2)
-    params = pair_stacks.linear(rng, 3, 2, 2)
+    params = pair_stacks.random_linear(rng, 3, 2, 2)
     measured = partial(pairs.measure, pairs.log_ratios, pair_stacks.UNMASKED, params, batch)
     together = measured()
     monkeypatch.setattr(pairs, "MOST_PAIRS", 10)  # two runs, then one

@@ -9,16 +9,18 @@ import xarray as xr
 from experiments.clipping.clipping_and_bound import rank_maps
 from experiments.clipping.clipping_and_bound.compute import descent, draw, edits, measure
 from experiments.clipping.clipping_and_bound.config import TIERS, Config
+from experiments.clipping.transformers import spec_of
 from lsa_lab.analyses import clipping
 from lsa_lab.models import linear_attention
 
-D, N, E = 2, 3, 3
-SIZES = dict(d=D, n=N, depth=2, prompts=2, update_noises=(0.1, 2.0), largest_loss=1.5)
+MODELS = TIERS["smoke"].models
+D, N, E = 2, 4, 3
 PARAMS = linear_attention.init(jax.random.key(0), 2, 1, D, scale=0.6)
 
 
 def test_the_measure_of_a_stack_is_that_of_loops():
-    config, rng = Config(**SIZES), np.random.default_rng(0)
+    config = Config(MODELS, prompts=2, update_noises=(0.1, 2.0), largest_loss=1.5)
+    rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, N + 4, D)), rng.normal(size=(2, N + 4))
     sizes, uppers, losses = np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, N + 4))
     w_pv, w_kq = (np.asarray(leaf[:, 0]) for leaf in (PARAMS.w_pv, PARAMS.w_kq))
@@ -43,25 +45,25 @@ def test_the_measure_of_a_stack_is_that_of_loops():
 
 
 def test_an_edit_stands_at_its_matrix_layer_and_rank():
-    masks = edits(PARAMS, Config(**SIZES), (*clipping.every_rate(E), clipping.DROP))
+    masks = edits(PARAMS, (*clipping.every_rate(E), clipping.DROP))
     kept = {name: np.sum(masks[name], -1).reshape(2, 2, E + 1, 2) for name in masks}
     for row, name in enumerate(("w_kq", "w_pv")):
         for t in range(2):
-            kept_there = kept[name][row, t]
-            assert kept_there[:, t].tolist() == [3, 2, 1, 0]
-            assert (kept_there[:, 1 - t] == E).all()
+            ranks = kept[name][row, t]
+            assert ranks[:, t].tolist() == [3, 2, 1, 0]
+            assert (ranks[:, 1 - t] == E).all()
         assert (kept[name][1 - row] == E).all()
 
 
 def test_descent_takes_the_step_that_is_best_on_average():
     """E|w - η(Hw + Xᵀε/n)|²/d = 1 - 2η + η²(1 + (d + 1)/n + σ²/n), d = 2, n = 4, σ = 1/2."""
-    params = descent(TIERS["smoke"])
+    params = descent(spec_of(TIERS["smoke"]))
     np.testing.assert_allclose(params.w_kq[:, 0], [np.diag([16 / 29, 16 / 29, 0])] * 2)
     np.testing.assert_allclose(params.w_pv[:, 0], [np.diag([0, 0, -1.0])] * 2)
 
 
 def test_each_prompt_has_a_task_of_its_own_and_noise_as_large_as_said():
-    config = Config(d=D, n=N, depth=2, prompts=3, population=4000, noise_std=0.5)
+    config = Config(MODELS, prompts=3, population=4000)
     x, y = draw(jax.random.key(1), config)
     assert x.shape == (3, N + 4000, D)
     fits = [np.linalg.lstsq(x[b], y[b], rcond=None) for b in range(3)]
@@ -74,7 +76,7 @@ def test_each_prompt_has_a_task_of_its_own_and_noise_as_large_as_said():
     ("ratio", "text"), [(9.96, "10"), (9.94, "9.9"), (0.25, "0.2"), (-0.5, "\u22120.5")]
 )
 def test_a_cell_has_two_digits(ratio, text):
-    assert rank_maps.written(ratio) == text
+    assert rank_maps.two_digits(ratio) == text
 
 
 def test_a_map_shows_the_share_that_rises_and_the_median_ratio():
@@ -84,7 +86,7 @@ def test_a_map_shows_the_share_that_rises_and_the_median_ratio():
     values = xr.DataArray(table[:, None], dims=("run", "module", "layer", "rank"))
     values = values.assign_coords(module=["w_kq"], layer=[1, 2], rank=[2, 1, 0])
     figure, ax = pyplot.subplots()
-    image = rank_maps.rank_map(ax, values, 1e-9, names=True)
+    image = rank_maps.rank_map(ax, values, names=True)
     np.testing.assert_allclose(image.get_array(), [[2 / 3, 1 / 3], [1, 0]])
     cells = {(int(text.get_position()[1]), int(text.get_position()[0])): text for text in ax.texts}
     assert {place: text.get_text() for place, text in cells.items()} == {

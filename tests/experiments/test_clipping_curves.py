@@ -1,6 +1,7 @@
 """`clipping_curves` and `condition_numbers`: risks and spectra of untrained models, one by one."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -8,18 +9,21 @@ import pytest
 import xarray as xr
 
 from experiments.clipping import trained_models
+from experiments.clipping.clipping_curves import claims, curves
 from experiments.clipping.clipping_curves import compute as clipping_curves
-from experiments.clipping.clipping_curves import curves
 from experiments.clipping.clipping_curves.config import TIERS as CURVES
 from experiments.clipping.condition_numbers import compute as condition_numbers
 from experiments.clipping.condition_numbers.config import MODULES
 from experiments.clipping.condition_numbers.config import TIERS as CONDITIONS
+from experiments.clipping.transformers import spec_of
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
+from lsa_lab.training.status import Status
 
 CONFIG = CURVES["smoke"]
-SPEC = trained_models.transformer_spec(CONFIG)
+SPEC = spec_of(CONFIG)
+N, NOISE = max(SPEC.task.lengths), SPEC.task.noise_std
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +31,13 @@ def path():
     """Params of two untrained models [R, P, ...], others at every checkpoint."""
     keys = jax.random.split(jax.random.key(0), (2, 3))
     return jax.jit(jax.vmap(jax.vmap(partial(init, SPEC))))(keys)
+
+
+def models_of(path):
+    """What the harness hands over."""
+    status = (Status("finished", SPEC.training.steps),) * 2
+    finished = dict(finished=np.ones((1, 2), bool), status=status)
+    return {"transformer": SimpleNamespace(path=path, path_steps=np.arange(3), **finished)}
 
 
 def prompts_of(config, tag, n):
@@ -55,11 +66,8 @@ def ridge_by_loops(batch, run, n, noise_std):
     return np.mean(((weights * query).sum(1) - target) ** 2)
 
 
-def test_curves_are_of_the_last_models_on_the_first_shots_of_their_prompts(path, monkeypatch):
-    monkeypatch.setattr(
-        trained_models, "transformers", lambda *_: (SPEC, path, [0, 1, 2], ["finished"] * 2)
-    )
-    values = clipping_curves.compute(CONFIG)
+def test_curves_are_of_the_last_models_on_the_first_shots_of_their_prompts(path):
+    values = clipping_curves.compute(CONFIG, models_of(path))
     most = int(values.shots.max())
     batch = prompts_of(CONFIG, 1, most)
     for run, n in ((0, most), (1, int(values.shots.min()))):
@@ -67,7 +75,7 @@ def test_curves_are_of_the_last_models_on_the_first_shots_of_their_prompts(path,
         before = risk_after(path, run, few)
         at = values.isel(run=run).sel(shots=n)
         np.testing.assert_allclose(at.unclipped, before, rtol=1e-5)
-        ridge = ridge_by_loops(batch, run, n, CONFIG.noise_std)
+        ridge = ridge_by_loops(batch, run, n, NOISE)
         np.testing.assert_allclose(at.ridge, ridge, rtol=1e-3)
         rate = CONFIG.rates[-1]
         after = risk_after(path, run, few, 1, "mlp", rate)
@@ -78,12 +86,9 @@ def test_curves_are_of_the_last_models_on_the_first_shots_of_their_prompts(path,
         np.testing.assert_allclose(change, after - before, atol=1e-5)
 
 
-def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path, monkeypatch):
+def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path):
     config = CONDITIONS["smoke"]
-    monkeypatch.setattr(
-        trained_models, "transformers", lambda *_: (SPEC, path, [0, 1, 2], ["finished"] * 2)
-    )
-    values = condition_numbers.compute(config)
+    values = condition_numbers.compute(config, models_of(path))
     for run, step, layer in np.ndindex(2, 3, 2):
         at = values.isel(run=run, steps=step, layer=layer)
         for name in ("W_k", "W_o", "MLP in"):
@@ -99,7 +104,7 @@ def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path, m
     ratio = values.ratio.sel(run=1, layer=1, module="W_o")
     np.testing.assert_allclose(ratio, after / before, rtol=1e-4)
     np.testing.assert_allclose(values.unclipped.sel(run=1), before, rtol=1e-5)
-    ridge = ridge_by_loops(batch, 1, config.n, config.noise_std)
+    ridge = ridge_by_loops(batch, 1, N, NOISE)
     np.testing.assert_allclose(values.ridge.sel(run=1), ridge, rtol=1e-3)
 
 
@@ -120,14 +125,14 @@ def changes(change):  # (run, shots, layer, rate) of attention; risks unclipped 
 
 
 def test_a_layers_curve_ends_at_the_mean_relative_change_of_its_drop(axes, monkeypatch):
-    monkeypatch.setattr(curves.results, "config_of", lambda _: CONFIG)  # n = 4
+    monkeypatch.setattr(claims.results, "config_of", lambda _: CONFIG)  # n = 4
     dataset = changes(np.arange(24.0).reshape(2, 2, 2, 3))
     ends = curves.layer_curves(axes, dataset, "attention")
     assert ends == {"layer 1": (8 + 20) / 4, "layer 2": (11 + 23) / 4}
 
 
 def test_ratios_by_shots_are_geometric_means_over_drastic_rates_alone(axes, monkeypatch):
-    monkeypatch.setattr(curves.results, "config_of", lambda _: CONFIG)
+    monkeypatch.setattr(claims.results, "config_of", lambda _: CONFIG)
     change = np.zeros((2, 2, 2, 3))
     change[..., [0, 2]] = 99  # below the drastic rates, and the drop
     change[0, 1, 0, 1] = 2 * 7  # eight times the risk, in one of two runs

@@ -5,34 +5,25 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipping_curves.claims import gains_by_others
-from experiments.clipping.transformer_config import PAPER, SMOKE, TransformerConfig
+from experiments.clipping.transformers import transformer
 from experiments.models.model import init
-from experiments.models.named import named
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 
-CONFIG = TransformerConfig(**SMOKE)
-SPEC = trained_models.transformer_spec(CONFIG)
+((_, SPEC),) = transformer("smoke")
 TASK = distribution(SPEC.task, dtype=jnp.float32)
-
-
-@pytest.mark.parametrize(("tier", "sizes"), [("laptop", {}), ("paper", PAPER)])
-def test_the_models_that_are_clipped_are_named_ones(tier, sizes):
-    spec = trained_models.transformer_spec(TransformerConfig(**sizes))
-    assert spec == dict(named(tier))["transformer"]
 
 
 def test_prompts_of_ones_own_change_nothing_where_all_have_the_same():
     keys = jax.random.split(jax.random.key(0), 2)
     params = jax.vmap(partial(init, SPEC))(keys)
-    one = trained_models.own_prompts(jax.random.key(1), TASK, 1, 3)
-    shared = jax.tree.map(lambda leaf: leaf[0], one)
-    both = jax.tree.map(lambda leaf: jnp.repeat(leaf, 2, axis=0), one)
+    alone = trained_models.own_prompts(jax.random.key(1), TASK, 1, 3)
+    shared = jax.tree.map(lambda leaf: leaf[0], alone)
+    both = jax.tree.map(lambda leaf: jnp.repeat(leaf, 2, axis=0), alone)
     grid = dict(modules=("attention", "mlp"), rates=(0.5, "drop"), shots=(2, 4))
     risk = trained_models.squared_error(SPEC)
     expected = clipping.curve(risk, params, shared, **grid)
@@ -47,13 +38,13 @@ def test_ridge_is_the_posterior_mean():
     x, y, x_query, y_query = (
         np.asarray(leaf[0], float) for leaf in (batch.x, batch.y, batch.x_query, batch.y_query)
     )
-    noise = CONFIG.noise_std**2
+    noise = SPEC.task.noise_std**2
     errors = []
     for i in range(4):
-        precision = x[i].T @ x[i] / noise + np.eye(CONFIG.d)
+        precision = x[i].T @ x[i] / noise + np.eye(SPEC.task.d)
         weights = np.linalg.solve(precision, x[i].T @ y[i] / noise)
         errors.append((weights @ x_query[i] - y_query[i]) ** 2)
-    risk = trained_models.ridge_risks(batch, CONFIG.noise_std)
+    risk = trained_models.ridge_risks(batch, SPEC.task.noise_std)
     np.testing.assert_allclose(risk, [np.mean(errors)], rtol=1e-3)
 
 

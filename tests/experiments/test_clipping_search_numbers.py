@@ -6,21 +6,19 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.clipping import trained_models
-from experiments.clipping.clipping_search.compute import draw, search_runs, searches, shifted
-from experiments.clipping.clipping_search.config import TIERS
-from experiments.clipping.clipping_search.statements import (
+from experiments.clipping.clipping_search import compute
+from experiments.clipping.clipping_search.config import (
     ALGORITHM,
     COMPOSED,
     PATIENT,
     SEARCHES,
+    TIERS,
     WIDE,
 )
 from lsa_lab.models.transformer import Params
 from lsa_lab.prompts import Prompt
 
 CONFIG = TIERS["smoke"]  # d = 2, n = 4, short 2, sparsity 1, noise 0.5 and 1
-SPEC = trained_models.transformer_spec(CONFIG)
 SIZE = 4000
 
 # E x², E |w·x_query|² and the noise that least squares of all pairs leaves.
@@ -37,9 +35,9 @@ EXPECTED = {
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_shifted_task_has_its_moments(name):
-    named = shifted(CONFIG, SPEC)
-    assert list(named) == list(EXPECTED)
-    batch = draw(jax.random.split(jax.random.key(0), 1), named[name], SIZE, CONFIG.n)
+    tasks = compute.shifted_tasks(CONFIG)
+    assert list(tasks) == list(EXPECTED)
+    batch = compute.draw(jax.random.split(jax.random.key(0), 1), tasks[name], SIZE, CONFIG.n)
     x, y, target = (np.asarray(leaf[0], float) for leaf in (batch.x, batch.y, batch.y_query))
     size, answer, noise = EXPECTED[name]
     assert x.shape == (SIZE, 4, 2)
@@ -66,8 +64,8 @@ def test_every_search_gets_the_prompts_of_its_run_and_tests_on_the_last():
 
         return run
 
-    ways = {name: way(name) for name in searches(CONFIG)}
-    outcomes = search_runs(ways, "risk", params, prompts, more, config)
+    ways = {name: way(name) for name in compute.searches(CONFIG)}
+    outcomes = compute.search_runs(ways, "risk", params, prompts, more, config)
     expected = []
     for run in range(2):
         few, test = [5 * run, 5 * run + 1, 5 * run + 2], [5 * run + 3, 5 * run + 4]

@@ -32,9 +32,8 @@ def chosen(pool):
     arrays = Pool(x=pool[None, :, :2], y=pool[None, :, 2], cluster=CLUSTERS[None])
     random = random_subsets()[None]
     arrays, features, random = jax.tree.map(jnp.asarray, (arrays, features, random))
-    indices = rules.choose(
-        TINY, 4, arrays, features, random, jax.random.split(jax.random.key(0), 1)
-    )
+    keys = jax.random.split(jax.random.key(0), 1)
+    indices = rules.choose(TINY, 4, arrays, features, random, keys)
     return np.asarray(indices[0])
 
 
@@ -61,6 +60,4 @@ def test_medoids_take_one_of_every_pair_and_determinants_grow_most(chosen, pool)
 
 
 def test_random_subsets_within_the_clusters_have_the_pools_shares(chosen):
-    np.testing.assert_array_equal(
-        CLUSTERS[chosen[13:]].sum(1), np.ones(6)
-    )  # 4 of 8, 2 in the minority
+    np.testing.assert_array_equal(CLUSTERS[chosen[13:]].sum(1), np.ones(6))  # of 2 in the pool

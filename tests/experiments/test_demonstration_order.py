@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.demonstration_order import causal_stacks, compute, orders
-from experiments.matching.demonstration_order.config import RULES, TIERS, Config, statements
+from experiments.matching.demonstration_order import causal_stacks, claims, compute, orders
+from experiments.matching.demonstration_order.config import RULES, TIERS, Config
 from experiments.models.named import named
-from experiments.models.specs import restored
-from experiments.models.trained import trained
+from experiments.models.trained import resolve
 from lsa_lab import prompts
+from lsa_lab.judging.statements import cells_of
 
 TINY = Config(d=2, n=4, noise_std=0.5, depth=2, heads=1, runs=2, test_prompts=4)
 PLAIN = Config(d=2, n=4, runs=2, test_prompts=4, left_out=0.0)
@@ -105,13 +105,15 @@ def test_prompts_with_the_largest_error_in_any_order_are_left_out_of_all_rules()
 
 def test_a_shared_model_stands_in_the_place_of_a_brief_training():
     config = dataclasses.replace(TIERS["paper"], kernels=("softmax",), runs=3)
-    stacks, status = causal_stacks.by_name(config, None)
+    models = resolve(config.models, "test")
+    stacks, status = causal_stacks.stacks(config, models)
     forward, params = stacks["trained softmax"]
-    weights = trained(restored(config.shared), "test").params
+    weights = models["trained softmax"].params
+    assert models["trained softmax"].spec == config.shared
     np.testing.assert_array_equal(params.w_q, np.asarray(weights.w_q[0, :3], float))
     assert status == {"trained softmax": ["finished"] * 3}
     assert forward.keywords["config"].keys == "causal"
-    says = [row.says for row in statements(TIERS["paper"])]
+    says = [cell.says for cell in cells_of(claims.statements(TIERS["paper"]))]
     assert sum("our trained softmax attention" in each for each in says) == 3
     assert sum("our briefly trained linear attention" in each for each in says) == 3
 

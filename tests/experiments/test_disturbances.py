@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.clipping.disturbances.compute import as_leaf, as_matrix, disturbed, moves_of
+from experiments.clipping.disturbances.compute import disturb, leaf_of, matrix_of, moves_of
 from experiments.clipping.disturbances.config import KINDS
 
 
@@ -13,8 +13,8 @@ from experiments.clipping.disturbances.config import KINDS
 def test_heads_side_by_side_are_one_matrix(name, shape):
     rng = np.random.default_rng(0)
     leaf, read = rng.normal(size=shape), rng.normal(size=5)
-    matrix = as_matrix(name, jnp.asarray(leaf))
-    np.testing.assert_array_equal(as_leaf(name, shape, matrix), leaf)
+    matrix = matrix_of(name, jnp.asarray(leaf))
+    np.testing.assert_array_equal(leaf_of(name, shape, matrix), leaf)
     if name == "w_q":
         expected = np.concatenate([head @ read for head in leaf])
         np.testing.assert_allclose(matrix @ read, expected, rtol=1e-12)
@@ -30,7 +30,7 @@ def test_a_disturbance_moves_the_output_by_its_level(kind):
     rng = np.random.default_rng(1)
     matrix, read, level = jnp.asarray(rng.normal(size=(4, 3))), rng.normal(size=3), 0.2
     keys = jax.random.split(jax.random.key(2), 50_000)
-    noisy = jax.vmap(lambda key: disturbed(kind, key, matrix, level))(keys)
+    noisy = jax.vmap(lambda key: disturb(kind, key, matrix, level))(keys)
     moved = (((noisy - matrix[None]) @ read) ** 2).sum(1).mean()
     expected = level**2 * (matrix**2).sum() * (read @ read) / 3
     np.testing.assert_allclose(moved, expected, rtol=0.02)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import lowering
-from lsa_lab import results
-from lsa_lab.harness import folders, records, runner
-from lsa_lab.harness.laboratory import TIERS, experiments_of
+from lsa_lab.harness.run import folders, records, runner
+from lsa_lab.harness.run.laboratory import TIERS, experiments_of
+from lsa_lab.store import results
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = experiments_of("experiments")
@@ -155,8 +155,8 @@ def test_a_wrong_import_is_refused(file, module):
 
 def test_a_relative_import_is_seen():
     assert "experiments.flow.grads.claims" in imports(ROOT / "experiments/flow/grads/figure.py")
-    template = ROOT / "lsa_lab/harness/templates/experiment/figure.py"
-    assert "lsa_lab.harness.templates.experiment.claims" in imports(template)
+    template = ROOT / "lsa_lab/harness/cli/templates/experiment/figure.py"
+    assert "lsa_lab.harness.cli.templates.experiment.claims" in imports(template)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

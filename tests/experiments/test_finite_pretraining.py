@@ -81,7 +81,7 @@ def test_sizes_follow_the_proportions_and_fits_of_a_run_are_averaged(monkeypatch
     config = SimpleNamespace(
         runs=2, taus=(0.25, 1.5, 4.0), kappas=(0.5, 2.0), sizes=(4, 8), noise_var=0.3
     )
-    measured = compute.simulated(config, jax.random.key(0), 4, 1.5, 0.5)
+    measured = compute.simulate(config, jax.random.key(0), 4, 1.5, 0.5)
     assert set(calls) == {(6.0, 2, 0.3, (4, 24, 64), 8, 4)}
     assert len(calls) == 2 * 4  # a small layer is fitted (8/4)² times in a run
     assert measured.shape == (2, 3, 2)
@@ -92,7 +92,7 @@ def test_closed_forms_stand_at_their_places(monkeypatch):
     config = TIERS["smoke"]
     monkeypatch.setattr(
         compute,
-        "simulated",
+        "simulate",
         lambda c, key, d, alpha, kappa: np.broadcast_to(
             d + 10 * alpha + 100 * kappa, (c.runs, len(c.taus), 2)
         ),

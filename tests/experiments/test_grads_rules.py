@@ -9,8 +9,8 @@ import numpy as np
 from experiments.flow.grads import compute, rules
 from experiments.flow.grads.cases import Case, ineffective, prior_cases
 from experiments.flow.grads.config import Config
-from lsa_lab import results
-from lsa_lab.statistics import spearman
+from lsa_lab.judging.statistics import spearman
+from lsa_lab.store import results
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,7 +43,7 @@ def test_one_demonstration_alone_is_fitted():
     learnt = [
         rules.learn(case, pool, jnp.eye(5)[i], 8) @ x_query - prior @ x_query for i in range(5)
     ]
-    np.testing.assert_allclose(compute.added_alone(case), learnt, rtol=1e-6)
+    np.testing.assert_allclose(compute.answer_alone(case), learnt, rtol=1e-6)
 
 
 def test_irrelevant_or_learned_demonstrations_are_as_frequent_as_stated():

@@ -10,8 +10,8 @@ from experiments.heads.head_importance.compute import effective
 from experiments.heads.head_importance.config import TIERS
 from experiments.models.model import Model, gates_of
 from experiments.models.named import MODELS
-from experiments.models.specs import Architecture, Spec, Task, Training
-from experiments.models.trained import trained
+from experiments.models.specs import Architecture, Recipe, Spec, Task
+from experiments.models.trained import resolve
 from lsa_lab.analyses import heads
 from lsa_lab.models import head_gauge
 from lsa_lab.models.linear_attention import Params
@@ -20,7 +20,7 @@ from lsa_lab.prompts import Prompt
 SPEC = Spec(
     Task(2, (8,)),
     Architecture(2, 2, ((2, 1), (2, 2)), scratch=1, own_units=True),
-    Training(steps=1, batch=1, learning_rate=1.0, seeds=2),
+    Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2),
 )
 RUNS, PROMPTS = 2, 8
 
@@ -70,7 +70,7 @@ def test_mixings_change_the_count_of_heads_and_no_prediction():
 @pytest.mark.parametrize("name", ["narrow keys", "depth 3"])
 def test_layers_determine_trained_heads_of_narrow_keys_and_no_merged_ones(name):
     spec = MODELS["laptop"][name]
-    one = trained(spec, name).models(seeds=slice(1)).in_float64()
+    one = resolve(((name, spec),), "test")[name].models(seeds=slice(1)).in_float64()
     numbers = measures.condition_numbers(one)
     assert numbers.shape == (1, 3)
     assert (numbers < 1e4).all() if name == "narrow keys" else (numbers > 1e8).all()

@@ -10,18 +10,19 @@ import pytest
 from experiments.heads import fewer_heads
 from experiments.heads.each_run import prompts_of, run
 from experiments.heads.head_pruning import compute, masked_models, masks
+from experiments.heads.head_pruning.claims import statements
 from experiments.heads.head_pruning.config import TIERS
 from experiments.heads.head_pruning.masked_models import SEARCH
-from experiments.heads.head_pruning.statements import statements
 from experiments.models.model import Model
-from experiments.models.specs import Architecture, Spec, Task, Training
+from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.analyses import head_subsets
+from lsa_lab.judging.statements import cells_of
 from lsa_lab.models import head_gauge, linear_attention
 
 SPEC = Spec(
     Task(2, (8,), sparsity=1, noise_std=0.5),
     Architecture(3, 2, ((2, 2, 2),), own_units=True),
-    Training(steps=1, batch=1, learning_rate=1.0, seeds=2),
+    Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2),
 )
 CONFIG = dataclasses.replace(TIERS["smoke"], n=4, prompts=8, search=8)
 
@@ -114,10 +115,10 @@ def test_heads_fitted_for_longer_are_better_and_layer_one_stays(case):
 
 
 def test_a_row_says_the_seeds_of_its_own_model():
-    over = {row.id: row.over for row in statements(TIERS["paper"])}
+    over = {row.id: row.over for row in cells_of(statements(TIERS["paper"]))}
     assert over["best_mixed_dense"] == over["best_mixed_long_training"] == "5 seeds"
     assert over["best_mixed_depth_3"] == over["softmax"] == over["greedy_later"] == "20 seeds"
-    assert {row.over for row in statements(TIERS["laptop"])} == {"5 seeds"}
+    assert {row.over for row in cells_of(statements(TIERS["laptop"]))} == {"5 seeds"}
 
 
 def test_numbers_of_masks_stand_where_the_masks_do(case, monkeypatch):
@@ -140,10 +141,10 @@ def test_numbers_of_masks_stand_where_the_masks_do(case, monkeypatch):
     for name, value in rows.items():
         monkeypatch.setattr(masks, name, lambda *_, value=value: value)
     monkeypatch.setattr(compute, "risks", lambda *given: risks_like(risk_of, given[2]))
-    data = compute.of_own(config, case)
+    data = compute.measure_own(config, case)
     pruned = [[[1, 1], [1, 0], [0, 1]], [[1, 1], [0, 1], [1, 0]]]
     first = [[[0, 1], [1, 1], [1, 1]], [[1, 0], [1, 1], [1, 1]]]
-    treated = masks.of_treatments(config, case, scores, best)
+    treated = masks.treatment_masks(config, case, scores, best)
     for r in range(2):
         row = data.risk.sel(run=r)
         exact = {"full": np.ones((3, 2)), "pruned": pruned[r], "best later heads": best[r]}

@@ -9,10 +9,11 @@ import xarray as xr
 from experiments.heads.heads_beyond_d import claims, compute
 from experiments.heads.heads_beyond_d.config import FIRST, FULL, TIERS, counts, kind_of
 from experiments.models.model import Model
-from experiments.models.specs import Architecture, Spec, Task, Training
-from lsa_lab import results
+from experiments.models.specs import Architecture, Recipe, Spec, Task
+from lsa_lab.judging.claims import evidence
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
+from lsa_lab.store import results
 
 
 def risks_like(power, config):
@@ -30,10 +31,14 @@ def risks_like(power, config):
     return xr.Dataset(arrays, coordinates, attributes)
 
 
+def samples(power, config):
+    return evidence(claims, risks_like(power, config))[1]
+
+
 def test_a_kink_at_d_is_seen_and_a_power_has_none():
     config = TIERS["laptop"]
-    kinked = claims.samples(risks_like(lambda heads: 1 / min(heads, 8), config))
-    straight = claims.samples(risks_like(lambda heads: 1 / heads, config))
+    kinked = samples(lambda heads: 1 / min(heads, 8), config)
+    straight = samples(lambda heads: 1 / heads, config)
     for kind in (FIRST, FULL):
         np.testing.assert_allclose(kinked[f"up_to_d_{kind}"], 0.5)
         np.testing.assert_allclose(kinked[f"beyond_d_{kind}"], 1)
@@ -67,7 +72,7 @@ def test_least_squares_and_models_are_judged_with_predictions_cut():
     steps = np.array([0.3, 0.9])
     weights = np.zeros((2, 2, 1, 1, 3, 3))
     weights[0, :, 0, 0, :2, :2], weights[1, :, 0, 0, 2, 2] = np.eye(2), -steps
-    training = Training(steps=1, batch=1, learning_rate=1.0, seeds=2)
+    training = Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2)
     models = Model(Spec(Task(2, (3,)), Architecture(1), training), Params(*weights))
 
     def risk(rule):

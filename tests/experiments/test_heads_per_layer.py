@@ -7,14 +7,14 @@ import numpy as np
 
 from experiments.heads.heads_per_layer import compute
 from experiments.models.model import Model
-from experiments.models.specs import Architecture, Spec, Task, Training
+from experiments.models.specs import Architecture, Recipe, Spec, Task
 from experiments.models.tasks import distribution
 from lsa_lab.models.linear_attention import Params
 
 SPEC = Spec(
     Task(2, (4,), noise_std=0.5),
     Architecture(1),
-    Training(steps=1, batch=1, learning_rate=1.0, seeds=2),
+    Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2),
 )
 
 

@@ -11,10 +11,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from experiments.clipping.label_clipping import readings, rules
-from experiments.clipping.label_clipping.claims import chosen_by_others
+from experiments.clipping.label_clipping.clipped import gains_by_others
 from experiments.clipping.label_clipping.compute import answers, average_accuracy, bayes_accuracy
 from experiments.clipping.label_clipping.config import TIERS
 from experiments.clipping.trained_models import own_prompts
+from experiments.clipping.transformers import spec_of
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
@@ -52,7 +53,7 @@ def test_answers_beyond_the_labels_are_sure():
 def test_readings_are_of_each_run_and_edit():
     batch = Prompt(None, None, None, np.array([[1.0, -1.0, 1.0, -1.0]] * 2))
     right, wrong = batch.y_query, -batch.y_query
-    values = readings.of_runs(np.stack([right, wrong], axis=1), batch)
+    values = readings.read(np.stack([right, wrong], axis=1), batch)
     assert values["accuracy"].tolist() == values["auc"].tolist() == [[1, 0], [1, 0]]
 
 
@@ -61,7 +62,7 @@ def test_no_edit_is_chosen_by_the_run_it_is_judged_on(best):
     table = np.zeros((3, 2))
     table[:, best], table[0, 1 - best] = 1.0, 9.0
     values = xr.DataArray(table, dims=("run", "rate"))
-    assert chosen_by_others(values).tolist() == [1.0, 0.0, 0.0]
+    assert gains_by_others(values).tolist() == [1.0, 0.0, 0.0]
 
 
 def test_one_linear_layer_is_right_where_the_sign_of_its_sum_is():
@@ -88,7 +89,7 @@ def test_the_bayes_rule_is_judged_run_by_run():
 
 
 def test_answers_are_of_the_whole_model_and_then_of_each_edit():
-    spec = CONFIG.model
+    spec = spec_of(CONFIG)
     task = distribution(spec.task, dtype=jnp.float32)
     params = jax.jit(jax.vmap(partial(init, spec)))(jax.random.split(jax.random.key(2), 2))
     batch = own_prompts(jax.random.key(3), task, 2, 4)

@@ -8,7 +8,7 @@ import pytest
 from experiments.language import decoders, label_scores, sentences
 from experiments.language.edits import Edits
 from experiments.language.language_config import SMOKE, LanguageConfig
-from experiments.language.lm_label_bias import claims
+from experiments.language.lm_label_bias import margins
 from lsa_lab.lm import halts, text
 
 CONFIG = LanguageConfig(**SMOKE)
@@ -77,10 +77,10 @@ def test_a_shift_of_margins_is_all_shift_and_a_shuffle_is_not():
     rng = np.random.default_rng(0)
     label = np.arange(200) % 2
     margin = 2 * label - 3 + rng.standard_normal(200)
-    shifted = claims.accuracy(margin + 2, label, None, None)
-    assert claims.moved(margin + 2, label, margin, None) == shifted > 0.8
+    shifted = margins.accuracy(margin + 2, label, None, None)
+    assert margins.moved(margin + 2, label, margin, None) == shifted > 0.8
     shuffled = rng.permutation(margin + 2)
-    rest = claims.accuracy(shuffled, label, None, None) - claims.moved(
+    rest = margins.accuracy(shuffled, label, None, None) - margins.moved(
         shuffled, label, margin, None
     )
     assert rest < -0.2

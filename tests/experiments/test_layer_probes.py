@@ -8,16 +8,17 @@ import pytest
 
 from experiments.heads.each_run import prompts_of
 from experiments.heads.layer_probes import compute, first_layer_descent, probing
+from experiments.heads.layer_probes.claims import statements
 from experiments.heads.layer_probes.config import FEATURES, FORMULA, RAW, TIERS, Config
-from experiments.heads.layer_probes.statements import statements
 from experiments.models.model import Model
-from experiments.models.specs import Architecture, Spec, Task, Training
+from experiments.models.specs import Architecture, Recipe, Spec, Task
+from lsa_lab.judging.statements import cells_of
 from lsa_lab.models import linear_attention
 
 SPEC = Spec(
     Task(2, (8,), sparsity=1, noise_std=0.5),
     Architecture(2, 2, ((1, 1), (2, 2)), scratch=2, own_units=True),
-    Training(steps=1, batch=1, learning_rate=1.0, seeds=1),
+    Recipe(steps=1, batch=1, learning_rate=1.0, seeds=1),
 )
 CONFIG = dataclasses.replace(TIERS["smoke"], n=4, prompts=512, descents=1024)
 
@@ -75,10 +76,10 @@ def test_too_few_prompts_for_a_probe_are_refused_with_the_number_needed():
 
 
 def test_a_row_says_the_seeds_of_the_models_that_it_is_about():
-    over = {row.id: row.over for row in statements(TIERS["paper"])}
+    over = {row.id: row.over for row in cells_of(statements(TIERS["paper"]))}
     assert over["held"] == over["descent_raw"] == "20 seeds"
     assert over["at_last"] == "5 or 20 seeds"
-    assert {row.over for row in statements(TIERS["laptop"])} == {"5 seeds"}
+    assert {row.over for row in cells_of(statements(TIERS["laptop"]))} == {"5 seeds"}
 
 
 def test_readings_and_shares_of_heads_stand_under_their_names(monkeypatch):

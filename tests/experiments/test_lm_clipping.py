@@ -9,18 +9,15 @@ from matplotlib.figure import Figure
 
 from experiments.language import decoders, sentences
 from experiments.language.lm_clipping import claims, compute, panels
-from experiments.language.lm_clipping.config import TIERS
-from experiments.language.lm_clipping.statements import (
-    DROPPED,
-    MATRICES,
-    PARTS,
-    READINGS,
-    statements,
-)
-from lsa_lab import results
+from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, READINGS, TIERS
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
 from lsa_lab.lm import text
+from lsa_lab.store import results
 
 TINY = TIERS["smoke"]
+TASK = TINY.tasks[0][1]
+BOTH = dataclasses.replace(TINY, tasks=(("films", TASK), ("news", TASK)))
 MARGINS, LABELS = np.array([3.0, 2.5, 1.0, 1.5]), np.array([1, 1, 0, 0])
 
 
@@ -39,7 +36,7 @@ def test_the_unclipped_model_has_the_right_order_and_its_rivals_move_the_thresho
 
 def test_an_edit_is_read_as_the_whole_walk_of_the_changed_model(tmp_path, monkeypatch):
     monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path))
-    decoder, task = decoders.decoder(TINY), TINY.tasks[0][1]
+    decoder, task = decoders.decoder(TINY), TASK
     demonstrations, fresh, _ = sentences.sets(sentences.of_task(task), task, TINY, 0, 0)
     queries = sentences.with_content_free(fresh)
     read = compute.Readings(decoder)
@@ -80,25 +77,23 @@ def dataset():
             "matrix": list(MATRICES),
             "shots": [0, 4],
         },
-        {"config": results.json.dumps(results.plain(TINY))},
+        {"config": results.json.dumps(results.plain(BOTH))},
     )
 
 
 def test_each_collection_of_texts_has_rows_of_its_own(dataset):
-    ours = claims.samples(dataset)
+    statements, ours = evidence(claims, dataset)
     change = (dataset.edited - dataset.unclipped).sel(layer=2, reading="auc", part="MLP")
     flat = change.sel(rate=[0.5, 0.75]).mean("rate").transpose("task", "run").values
     np.testing.assert_allclose(ours["films_mlp_deep_is_flat"], flat[0])
     np.testing.assert_allclose(ours["news_mlp_deep_is_flat"], flat[1])
-    (_, task), *_ = TINY.tasks
-    config = dataclasses.replace(TINY, tasks=(("films", task), ("news", task)))
-    assert {row.id for row in statements(config)} == set(ours)
-    assert all(row.revision for row in statements(config))
-    assert not all(row.revision for row in statements(TINY))
+    assert {cell.id.split("_")[0] for cell in cells_of(statements)} == {"films", "news"}
+    assert all(cell.revision for cell in cells_of(statements))
+    assert not all(cell.revision for cell in cells_of(claims.statements(TINY)))
 
 
 def test_a_layer_dropped_is_judged_by_accuracy_beside_the_whole_model(dataset):
-    ours = claims.samples(dataset)
+    _, ours = evidence(claims, dataset)
     edited, plain = dataset.edited.values, dataset.unclipped.values
     for place, part in enumerate(PARTS):
         change = edited[0, :, 1, place, 2, 0] - plain[0, :, 0]  # the deep layer, dropped

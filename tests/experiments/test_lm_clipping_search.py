@@ -5,8 +5,8 @@ import xarray as xr
 
 from experiments.language import decoders
 from experiments.language.lm_clipping_search import claims, compute
-from experiments.language.lm_clipping_search.config import TIERS
-from experiments.language.lm_clipping_search.statements import SEARCHES
+from experiments.language.lm_clipping_search.config import SEARCHES, TIERS
+from lsa_lab.judging.statements import samples_of
 
 TINY = TIERS["smoke"]
 
@@ -43,9 +43,9 @@ def test_a_threshold_is_fitted_on_validation_and_judged_on_test():
     labels = np.array([1, 1, 0, 0])
     validation = scores_of([3.0, 5, 1, -1])  # the threshold between 1 and 3 is 2
     test = scores_of([2.5, 1.5, 0.5, -1, 9.0, 9.0, 9.0])  # and three texts that say nothing
-    accuracy, auc, fitted = compute.of_test(test, labels, validation, labels)
+    accuracy, auc, fitted = compute.tested(test, labels, validation, labels)
     assert (accuracy, auc, fitted) == (0.75, 1.0, 0.75)
-    turned = compute.of_test(test, labels, scores_of([-3.0, -5, -7, -9]), labels)
+    turned = compute.tested(test, labels, scores_of([-3.0, -5, -7, -9]), labels)
     np.testing.assert_allclose(turned, [0.75, 1.0, 0.5])  # the threshold -6: all are above
 
 
@@ -68,7 +68,7 @@ def test_the_wide_search_is_judged_beside_nothing_and_beside_calibration():
         },
         {"search": list(SEARCHES), "reading": ["accuracy", "auc", "fitted"]},
     )
-    ours = claims.samples(dataset)
+    ours = samples_of(claims.statements(TINY), claims.numbers(dataset))
     wide = dataset.clipped.values[:, :, 2, 0]
     np.testing.assert_allclose(
         ours["wider_gains"], (wide - dataset.unclipped.values[..., 0]).mean(0)

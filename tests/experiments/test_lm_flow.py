@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from experiments.language.lm_flow import claims, compute, measures
+from experiments.language.lm_flow import compute, flow_sizes, measures
 from experiments.language.lm_flow.config import TIERS
 from lsa_lab.analyses import disparity
-from lsa_lab.results import in_short
+from lsa_lab.store.results import in_short
 
 TINY = TIERS["smoke"]  # two runs, two demonstrations, two queries, two layers
 
@@ -47,7 +47,7 @@ def test_flows_are_as_unequal_as_the_gini_coefficients_of_the_library(dataset):
         np.testing.assert_allclose(gini[0, 1, 0], gini_by_hand(sign * flows[0, ..., 1, 0]))
         for place, read in enumerate(dataset.read.values):
             expected = gini[:, -1, place] / gini[:, 0, place]
-            np.testing.assert_allclose(claims.inequality(one, mode, read), expected, rtol=1e-5)
+            np.testing.assert_allclose(flow_sizes.inequality(one, mode, read), expected, rtol=1e-5)
 
 
 def gini_by_hand(logs):  # [rotation, demonstration, query]

@@ -5,8 +5,9 @@ import pytest
 import xarray as xr
 
 from experiments.language import decoders, readouts, sentences, singles
-from experiments.language.lm_grads import claims, compute, measures, rules
+from experiments.language.lm_grads import compute, measures, rules
 from experiments.language.lm_grads.config import RULES, TIERS
+from experiments.language.lm_grads.pools import Pools
 
 TINY = TIERS["smoke"]  # a pool of 4, two queries, two shots
 RNG = np.random.default_rng(0)
@@ -110,8 +111,8 @@ def test_prompts_tell_classes_apart_by_the_pairs_of_queries_that_they_put_in_ord
         return np.mean([x > y for x, y in pairs])
 
     expected = [by_hand(row, own) for row, own in zip(odds[0], labels, strict=True)]
-    np.testing.assert_allclose(claims.aucs(dataset, "GradS"), expected)
+    np.testing.assert_allclose(Pools(dataset).aucs("GradS"), expected)
     expected = np.mean([[by_hand(draws[k, r], labels[r]) for r in (0, 1)] for k in range(3)], 0)
-    np.testing.assert_allclose(claims.aucs(dataset, "random"), expected)
+    np.testing.assert_allclose(Pools(dataset).aucs("random"), expected)
     shifted = dataset.assign(prompt=dataset.prompt + 9)  # a constant changes no order
-    np.testing.assert_allclose(claims.aucs(shifted, "GradS"), claims.aucs(dataset, "GradS"))
+    np.testing.assert_allclose(Pools(shifted).aucs("GradS"), Pools(dataset).aucs("GradS"))

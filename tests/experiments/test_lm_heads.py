@@ -12,12 +12,13 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from experiments.language import closings
-from experiments.language.lm_heads import claims, compute, maps, panels
+from experiments.language.lm_heads import answers, compute, maps, panels
 from experiments.language.lm_heads.config import TIERS
-from lsa_lab import lm, results
+from lsa_lab import lm
 from lsa_lab.analyses import heads
 from lsa_lab.lm import decoder, weights
 from lsa_lab.lm.config import Config
+from lsa_lab.store import results
 
 SHAPE = Config(
     num_layers=3,
@@ -103,11 +104,13 @@ def test_slopes_are_those_of_the_library():
 
 def test_effective_heads_and_changes_are_those_of_the_library_without_jax():
     rows = np.array([[1.0, 1, 1, 1], [2, 0, 0, -1], [-1, -1, 0, -2]])
-    np.testing.assert_allclose(claims.effective(rows), heads.effective_heads(jnp.asarray(rows)))
+    np.testing.assert_allclose(
+        answers.effective_heads(rows), heads.effective_heads(jnp.asarray(rows))
+    )
     whole, other = np.random.default_rng(0).normal(size=(2, 5, 2))
-    np.testing.assert_allclose(claims.changes(whole, other), closings.change(whole, other))
-    assert claims.changes(whole, whole) == 0
-    assert claims.changes(whole, other) > 0
+    np.testing.assert_allclose(answers.changes(whole, other), closings.change(whole, other))
+    assert answers.changes(whole, whole) == 0
+    assert answers.changes(whole, other) > 0
 
 
 def test_what_no_function_of_the_word_explains():
@@ -143,11 +146,11 @@ def test_a_linear_map_is_held_out_as_it_is_fitted():
 
 def test_pseudo_values_are_unbiased_where_runs_differ_by_chance():
     rng = np.random.default_rng(0)
-    exact = claims.pseudo_values(np.tile([4.0, 3, 2, 1], (9, 1)))
-    np.testing.assert_allclose(exact, claims.effective(np.array([4.0, 3, 2, 1])))
+    exact = answers.pseudo_values(np.tile([4.0, 3, 2, 1], (9, 1)))
+    np.testing.assert_allclose(exact, answers.effective_heads(np.array([4.0, 3, 2, 1])))
     runs = rng.exponential(size=(400, 9, 4))
-    plain = np.array([claims.effective(each).mean() for each in runs])
-    pseudo = np.array([claims.pseudo_values(each).mean() for each in runs])
+    plain = np.array([answers.effective_heads(each).mean() for each in runs])
+    pseudo = np.array([answers.pseudo_values(each).mean() for each in runs])
     assert abs(pseudo.mean() - 4) < 0.05 < 4 - plain.mean()
 
 

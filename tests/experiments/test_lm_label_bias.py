@@ -7,10 +7,9 @@ from matplotlib.figure import Figure
 
 from experiments.language import label_scores, sentences
 from experiments.language.lm_label_bias import compute, panels
-from experiments.language.lm_label_bias.config import TIERS
-from experiments.language.lm_label_bias.statements import UNCLIPPED, edits
-from lsa_lab import results
+from experiments.language.lm_label_bias.config import TIERS, UNCLIPPED, edits
 from lsa_lab.lm import text
+from lsa_lab.store import results
 
 TINY = TIERS["smoke"]
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.language import decoders, singles
-from experiments.language.lm_flow import claims, measures
+from experiments.language.lm_flow import flow_sizes, measures
 from experiments.language.lm_flow.config import TIERS
 from experiments.language.lm_grads import rules
 from lsa_lab.lm import decoder
@@ -79,11 +79,11 @@ def test_bm25_counts_rare_words_and_holds_long_texts_back():
 
 def test_leads_are_not_turned_by_the_flows_that_they_judge():
     noise = np.random.default_rng(0).standard_normal((400, 3, 2, 2))
-    assert abs(claims.leads(noise)[:, -1].mean()) < 0.1
-    own = np.abs(claims.ratios(noise))  # control: turned by itself, noise alone falls back
-    turned = claims.ratios(noise) * np.sign(claims.ratios(noise)[..., :1])
+    assert abs(flow_sizes.leads(noise)[:, -1].mean()) < 0.1
+    own = np.abs(flow_sizes.ratios(noise))  # control: turned by itself, noise alone falls back
+    turned = flow_sizes.ratios(noise) * np.sign(flow_sizes.ratios(noise)[..., :1])
     assert (turned[..., 1] - turned[..., 0]).mean() < -0.5 * own[..., 0].mean()
     amplified = np.concatenate([noise[:, :, :1].repeat(2, axis=2)[..., :1]] * 2, axis=-1)
     amplified = amplified * np.array([1, 3])
-    assert claims.leads(amplified)[:, -1].mean() > 1
-    np.testing.assert_allclose(claims.disparities(amplified)[:, -1], 3)
+    assert flow_sizes.leads(amplified)[:, -1].mean() > 1
+    np.testing.assert_allclose(flow_sizes.disparities(amplified)[:, -1], 3)

@@ -80,7 +80,7 @@ def test_errors_are_squares_of_what_a_step_misses(step):
 def test_ratios_are_turned_to_be_positive_where_it_is_said():
     logs = np.array([[0.0, 1.0, 3.0], [5.0, 1.0, 0.0]])[None, None]
     # Pairs (0, 1), (0, 2), (1, 2): -1, -3, -2 at the first layer, 4, 5, 1 at the last.
-    turned = flows.turned(logs)
+    turned = flows.turned_ratios(logs)
     assert turned["from_first"].tolist() == [[[2, -4]]]
     assert turned["from_last"].tolist() == [[[-2, 4]]]
     assert turned["spread"].tolist() == [[[2, 4]]]
@@ -94,11 +94,10 @@ def test_medians_are_over_finite_prompts():
 def test_descent_has_the_best_step_of_one_layer_and_a_part_of_it(monkeypatch):
     rng = np.random.default_rng(2)
     path = linear_attention.Params(*rng.normal(size=(2, 3, 2, 2, 1, 3, 3)))  # [R, V, L, H, e, e]
-    monkeypatch.setattr(compute, "trained", lambda *_, **__: SimpleNamespace(path=path))
-    monkeypatch.setattr(compute, "of_kernel", lambda *_, **__: None)
     monkeypatch.setattr(compute, "forward", lambda spec: None)
-    config = SimpleNamespace(runs=3, seed=0, gain=2.0, depth=2, short=0.25, d=2)
-    params = compute.models(config)["linear"][1](6)
+    config = SimpleNamespace(gain=2.0, depth=2, short=0.25, d=2)
+    runs = SimpleNamespace(path=path, spec=None)
+    params = compute.stacks(config, {"linear": runs, "softmax": runs})["linear"][1](6)
     # λ = 1: the best step of one layer is 1 / (1 + (1 + d) / n) = 2/3.
     steps = -(params.w_kq[:2, :, :, 0, 0, 0] * params.w_pv[:2, :, :, 0, 2, 2])
     np.testing.assert_allclose(steps[0], 2 / 3, rtol=1e-12)

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from experiments.matching.many_shots import compute, panels
 from experiments.matching.many_shots.config import TIERS
-from lsa_lab import results
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
+from lsa_lab.store import results
 
 TINY = TIERS["smoke"]
 

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 
 from experiments.matching.matching_is_exact import claims, compute, gaps, panels, twins
 from experiments.matching.matching_is_exact.config import MATCHING, TIERS
-from lsa_lab import results
+from lsa_lab.judging.claims import evidence
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import gradient_matching
+from lsa_lab.store import results
 from lsa_lab.tasks.pools import Pool
 
 TINY = TIERS["smoke"]  # d = 2, a pool of 12, sets of 6, steps of 0.2, noise of 0.5
@@ -232,7 +233,7 @@ def test_whitened_subsets_are_compared_with_plain_scaled_and_random_ones_of_thei
         },
         attrs={"config": results.json.dumps(results.plain(TINY))},
     )
-    ours = claims.samples(dataset)
+    _, ours = evidence(claims, dataset)
     np.testing.assert_allclose(ours["whitened_subset"], [1 / 8, 1 / 2])
     np.testing.assert_allclose(ours["whitened_nearer"], [1 / 2, 1 / 4])
     np.testing.assert_allclose(ours["whitened_softmax"], [1 / 2, 3 / 4])

@@ -7,8 +7,7 @@ import pytest
 
 from experiments.matching.many_shots import long_prompts
 from experiments.matching.matching_transfer import choices
-from experiments.matching.matching_transfer.config import TIERS as TRANSFER
-from experiments.matching.matching_transfer.statements import GRADIENTS
+from experiments.matching.matching_transfer import config as transfer
 from experiments.matching.several_classes import compute as several
 from experiments.matching.several_classes.config import Config, shares
 from experiments.models.model import Model
@@ -59,7 +58,7 @@ def test_shares_decline_and_chance_misses_them_by_k_less_one_over_2n(classes):
 
 
 def test_gaps_of_random_subsets_are_those_that_certify_gives():
-    config = TRANSFER["smoke"]
+    config = transfer.TIERS["smoke"]
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
     keys = jax.random.split(jax.random.key(3), 3)
     pool = jax.vmap(lambda key: pools.sample(key, task))(keys[:1]).replace(population=None)
@@ -69,7 +68,7 @@ def test_gaps_of_random_subsets_are_those_that_certify_gives():
     }
     indices, gaps = choices.choose(config, pool, learners, keys[2:])
     rows = choices.features(config, *jax.tree.map(lambda leaf: leaf[0], (pool, learners)))
-    assert gaps.shape == (1, len(GRADIENTS), config.random_subsets)
-    for subset, gap in zip(indices[0, len(GRADIENTS) + 1 :], gaps[0].T, strict=True):
+    assert gaps.shape == (1, len(transfer.GRADIENTS), config.random_subsets)
+    for subset, gap in zip(indices[0, len(transfer.GRADIENTS) + 1 :], gaps[0].T, strict=True):
         certified = [gradient_matching.certify(row, subset).objective for row in rows]
         np.testing.assert_allclose(gap, certified, rtol=1e-10)

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.models import model, named, runs, tasks, trained, training
+from experiments.models import model, named, runs, tasks, train, trained
 from experiments.models.model import Model
 from experiments.models.regression import dense
-from experiments.models.specs import Architecture, Classes, Spec, Task, Training, restored
-from lsa_lab import prompts, results
+from experiments.models.specs import Architecture, Classes, Recipe, Spec, Task, restored
+from lsa_lab import prompts
 from lsa_lab.models.trace import predict
+from lsa_lab.store import results
 
 TINY = named.MODELS["smoke"]["depth 3"]
 SHORT = dict(steps=4, batch=4, learning_rate=0.01, seeds=2)
@@ -28,10 +29,10 @@ def _own_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     """One small model in place of the committed ones, and a folder of its own."""
-    monkeypatch.setattr(training, "WEIGHTS", tmp_path / "weights")
+    monkeypatch.setattr(train, "WEIGHTS", tmp_path / "weights")
     monkeypatch.setitem(named.MODELS, "laptop", {"tiny one": TINY})
-    monkeypatch.setattr(training, "ON_THE_WAY", {"tiny one": (1, 2)})
-    monkeypatch.setattr(training.process, "configure", lambda: None)
+    monkeypatch.setattr(train, "ON_THE_WAY", {"tiny one": (1, 2)})
+    monkeypatch.setattr(train.process, "configure", lambda: None)
     return tmp_path / "weights"
 
 
@@ -44,8 +45,13 @@ def same(a, b, rtol=1e-6):
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=rtol), a, b)
 
 
+def resolved(spec, **rest):
+    """The runs of one model that an experiment names."""
+    return trained.resolve((("tiny one", spec),), "test", **rest)["tiny one"]
+
+
 def weights(spec: Spec) -> np.ndarray:
-    leaves = jax.tree.leaves(trained.trained(spec, "test").params)
+    leaves = jax.tree.leaves(resolved(spec).params)
     return np.concatenate([np.ravel(leaf) for leaf in leaves])
 
 
@@ -55,16 +61,16 @@ def kept(tmp_path) -> dict:
 
 
 def test_weights_are_written_once_and_read_back(store, monkeypatch, capsys):
-    assert training.main([]) == 0
+    assert train.main([]) == 0
     assert "tiny one" in capsys.readouterr().out
     names = sorted(file.name for file in store.iterdir())
     assert names == ["log.jsonl", "provenance.jsonl", "tiny_one.npz"]
     line = json.loads((store / "provenance.jsonl").read_text())
     assert line["spec"] == results.plain(TINY)
     assert "git_commit" in line
-    fresh = trained.trained(TINY, "test", retrain=True)
-    monkeypatch.setattr(training, "train", None)  # nobody trains from here on
-    read = trained.trained(TINY, "test")
+    fresh = resolved(TINY, retrain=True)
+    monkeypatch.setattr(train, "train", None)  # nobody trains from here on
+    read = resolved(TINY)
     same((read.params, read.checkpoints, read.loss), (fresh.params, fresh.checkpoints, fresh.loss))
     assert read.finished.all()
     assert {end.kind for end in read.status} == {"finished"}
@@ -77,19 +83,19 @@ def test_weights_are_written_once_and_read_back(store, monkeypatch, capsys):
 def test_weights_of_the_paper_lie_in_the_cache_apart_for_each_code(store, monkeypatch, tmp_path):
     more = changed(TINY, "training", seeds=3)
     monkeypatch.setitem(named.MODELS, "paper", {"tiny one": more})
-    assert training.main(["--tier", "paper", "tiny one"]) == 0
+    assert train.main(["--tier", "paper", "tiny one"]) == 0
     assert not store.exists(), "nothing is written beside what is committed"
-    file = training.file_of("tiny one", "paper")
+    file = train.file_of("tiny one", "paper")
     assert tmp_path / "cache" in file.parents
     spoilt(file, taken=np.full((3, 3), TINY.training.steps - 1))
-    assert not trained.trained(more, "test").finished.any(), "it is the file that is read"
-    assert trained.trained(more, "test", retrain=True).finished.all()
-    monkeypatch.setattr(training, "_code", lambda: "edited")
-    assert trained.trained(more, "test").finished.all(), "of other code they are not found"
+    assert not resolved(more).finished.any(), "it is the file that is read"
+    assert resolved(more, retrain=True).finished.all()
+    monkeypatch.setattr(train, "_code", lambda: "edited")
+    assert resolved(more).finished.all(), "of other code they are not found"
 
 
 def test_a_file_with_some_checkpoints_has_the_path_through_these(tmp_path):
-    fresh, steps = trained.trained(TINY, "test"), TINY.training.steps
+    fresh, steps = resolved(TINY), TINY.training.steps
     for parts, places in {(): [0, -1], (1,): [0, 1, -1], (2,): [0, -1]}.items():
         runs.write(tmp_path / "tiny.npz", fresh, parts=parts)
         read = dataclasses.replace(runs.read(tmp_path / "tiny.npz", TINY), initial=fresh.initial)
@@ -98,7 +104,7 @@ def test_a_file_with_some_checkpoints_has_the_path_through_these(tmp_path):
 
 
 def test_a_run_that_diverged_is_read_back_as_one(tmp_path):
-    fresh = trained.trained(MERGED, "test")
+    fresh = resolved(MERGED)
     taken = fresh.taken - [[0, 3]]
     runs.write(tmp_path / "merged.npz", dataclasses.replace(fresh, taken=taken))
     read = runs.read(tmp_path / "merged.npz", MERGED)
@@ -118,22 +124,37 @@ def test_another_number_other_code_or_another_device_has_other_weights(tmp_path,
     assert not np.array_equal(base, weights(changed(MERGED, "training", seed=1)))
     assert not np.array_equal(base, weights(changed(MERGED, "task", noise_std=0.5)))
     count = len(kept(tmp_path))
-    monkeypatch.setattr(training, "_code", lambda: "edited")
+    monkeypatch.setattr(train, "_code", lambda: "edited")
     weights(MERGED)
     assert len(kept(tmp_path)) == count + 1
-    gpu = training.provenance.arithmetic() | {"device": "NVIDIA H100"}
-    monkeypatch.setattr(training.provenance, "arithmetic", lambda: gpu)
+    gpu = train.provenance.arithmetic() | {"device": "NVIDIA H100"}
+    monkeypatch.setattr(train.provenance, "arithmetic", lambda: gpu)
     weights(MERGED)
     assert len(kept(tmp_path)) == count + 2
 
 
 def test_committed_weights_of_another_spec_are_refused_by_the_number(store, monkeypatch):
-    training.main(["tiny one"])
+    train.main(["tiny one"])
     noisier = changed(TINY, "task", noise_std=0.75)
-    assert trained.trained(noisier, "test").status, "a Spec that nobody committed is trained"
+    assert resolved(noisier).status, "a Spec that nobody committed is trained"
     monkeypatch.setitem(named.MODELS, "laptop", {"tiny one": noisier})
     with pytest.raises(ValueError, match=r"task.noise_std = 0.5 in the file.*retrain True"):
-        trained.trained(noisier, "test")
+        resolved(noisier)
+
+
+def test_a_training_says_before_it_begins_which_model_it_is_and_why(store, capsys, monkeypatch):
+    train.main(["tiny one"])
+    capsys.readouterr()
+    resolved(TINY)
+    assert capsys.readouterr().err == "", "committed weights are read without a word"
+    resolved(changed(TINY, "task", noise_std=0.75))
+    said = capsys.readouterr().err
+    assert said.startswith("test: tiny one: trained here, 6 runs of ")
+    assert "task.noise_std = 0.5 in the committed model, task.noise_std = 0.75 here" in said
+    assert "; the committed one took 0:00:0" in said
+    monkeypatch.setattr(train, "_code", lambda: "edited")
+    resolved(TINY, retrain=True)
+    assert "a new training is asked for" in capsys.readouterr().err
 
 
 def spoilt(file, **changes):
@@ -157,19 +178,19 @@ def spoilt(file, **changes):
     ],
 )
 def test_a_damaged_file_is_refused_with_advice(store, change, words):
-    training.main([])
+    train.main([])
     file = store / "tiny_one.npz"
     with np.load(file) as stored:
         changes = change({name: stored[name] for name in stored.files})
     spoilt(file, **changes)
     with pytest.raises(ValueError, match=f"tiny_one.npz is damaged: .*{words}") as caught:
-        trained.trained(TINY, "test")
-    command = "python -m experiments.models.training --tier laptop 'tiny one'"
+        resolved(TINY)
+    command = "python -m experiments.models.train --tier laptop 'tiny one'"
     assert command in str(caught.value)
 
 
 def test_a_file_with_other_bytes_is_refused(store):
-    training.main([])
+    train.main([])
     file = store / "tiny_one.npz"
     good = file.read_bytes()
     entry = good.index(b"PK\1\2")  # of the archive's directory: at 8 its flags, at 10 the packing
@@ -180,25 +201,25 @@ def test_a_file_with_other_bytes_is_refused(store):
     for bad in (cut, spoiled, b"", b"PK", encrypted, packed):
         file.write_bytes(bad)
         with pytest.raises(ValueError, match=r"tiny_one.npz is damaged"):
-            trained.trained(TINY, "test")
+            resolved(TINY)
 
 
 def test_an_unknown_name_is_refused_before_anything_is_trained(store, capsys):
-    assert training.main(["tiny won"]) == 2
+    assert train.main(["tiny won"]) == 2
     assert "nearest 'tiny one'" in capsys.readouterr().err
     assert not store.exists()
 
 
 def test_every_named_model_of_the_laptop_tier_has_its_weights_in_six_megabytes():
     for name, spec in named.MODELS["laptop"].items():
-        read = runs.read(training.file_of(name), spec)
-        assert read.parts == training.ON_THE_WAY.get(name, ())
+        read = runs.read(train.file_of(name), spec)
+        assert read.parts == train.ON_THE_WAY.get(name, ())
         assert read.loss.shape[:2] == (len(spec.architecture.rows), spec.training.seeds)
-    assert sum(file.stat().st_size for file in training.WEIGHTS.iterdir()) < 6 << 20
+    assert sum(file.stat().st_size for file in train.WEIGHTS.iterdir()) < 6 << 20
 
 
 def test_heads_that_a_variant_lacks_are_zero_and_unheard():
-    every = trained.trained(TINY, "test")
+    every = resolved(TINY)
     gates = model.gates_of(TINY.architecture)[0]
     alone = jax.tree.map(lambda leaf: leaf[0], every.models(0).in_float64())
     np.testing.assert_array_equal(alone.gates, gates)
@@ -253,19 +274,19 @@ def test_both_kernels_of_factored_heads_train_with_any_mask():
 
 
 def test_noise_may_differ_from_seed_to_seed():
-    noisy = training.train(MERGED, "test", noise_std=np.array([0.0, 0.5]))
-    alike = training.train(MERGED, "test")
+    noisy = train.train(MERGED, "test", noise_std=np.array([0.0, 0.5]))
+    alike = train.train(MERGED, "test")
     np.testing.assert_array_equal(noisy.params.w_kq[0], alike.params.w_kq[0])
     assert not np.array_equal(noisy.params.w_kq[1], alike.params.w_kq[1])
     with pytest.raises(ValueError, match="no variants"):
-        training.train(TINY, "test", noise_std=0.5)
+        train.train(TINY, "test", noise_std=0.5)
 
 
 def test_a_spec_is_saved_whole_and_restored(tmp_path):
     import xarray as xr
 
     classes = dataclasses.replace(MERGED, task=Classes(2, (4,)))
-    for spec in (*named.MODELS["gpu"].values(), MERGED, classes):
+    for spec in (*named.MODELS["paper"].values(), MERGED, classes):
         file = tmp_path / "result.nc"
         results.save(xr.Dataset({"x": 1.0}), file, config={"model": results.plain(spec)})
         assert restored(results.config_of(results.load(file)).model) == spec == restored(spec)
@@ -282,7 +303,7 @@ def test_a_spec_is_saved_whole_and_restored(tmp_path):
         (lambda: Architecture(2, kernel="softmaks"), "nearest softmax"),
         (lambda: Task(4, (6, 8)), "multiple"),
         (lambda: Task(4, (8,), sparsity=9), "sparsity"),
-        (lambda: Training(10, 4, 0.1, seeds=2, checkpoints=3), "divisor of steps = 10"),
+        (lambda: Recipe(10, 4, 0.1, seeds=2, checkpoints=3), "divisor of steps = 10"),
     ],
 )
 def test_specs_that_make_no_sense_are_refused(change, words):

@@ -10,10 +10,10 @@ from scipy import stats
 
 from experiments.descent.noisy_descent.compute import (
     critical_value,
+    measure_softmax,
+    measure_stacks,
+    measure_task,
     moments_of,
-    of_linear,
-    of_linear_task,
-    of_softmax,
     risks_of,
 )
 from experiments.descent.noisy_descent.config import PATHS, Config
@@ -110,7 +110,7 @@ def test_the_critical_value_tends_to_that_of_chi_squared():
 def test_one_covariate_without_noise_gives_the_kurtosis_of_chi_squared():
     """R·G = x_query w (1/n) Σ x_i²: the excess kurtosis is 12/n, the share of noise 2/(n + 2)."""
     params = constructions.gradient_descent(jnp.array([0.5]), 1)
-    measure = jax.jit(partial(of_linear_task, n=N, config=Config(prompts=20_000), noise_std=0.0))
+    measure = jax.jit(partial(measure_task, n=N, config=Config(prompts=20_000), noise_std=0.0))
     values = measure(jax.random.key(9), params)
     np.testing.assert_allclose(values["closed"][0], 12 / N, rtol=1e-10)
     np.testing.assert_allclose(values["excess"][0, 0], 12 / N, rtol=0.2)
@@ -120,7 +120,7 @@ def test_one_covariate_without_noise_gives_the_kurtosis_of_chi_squared():
 def test_the_kurtosis_of_an_answer_is_that_of_the_angle_between_task_and_query():
     """(w·x_i)(x_i·x_query) is a form with the eigenvalues (w·x_query ± |w||x_query|)/2."""
     params, key = constructions.gradient_descent(jnp.array([0.5]), D), jax.random.key(14)
-    measure = jax.jit(partial(of_linear_task, n=N, config=Config(prompts=2), noise_std=0.0))
+    measure = jax.jit(partial(measure_task, n=N, config=Config(prompts=2), noise_std=0.0))
     w, query = (np.asarray(jax.random.normal(k, (D,))) for k in jax.random.split(key, 4)[:2])
     values = (w @ query + np.array([1, -1]) * np.linalg.norm(w) * np.linalg.norm(query)) / 2
     expected = 12 / N * (values**4).sum() / (values**2).sum() ** 2
@@ -135,7 +135,7 @@ FEW = Config(prompts=6, tasks=2)
 
 def test_trained_and_untrained_stacks_meet_the_same_tasks_and_prompts():
     states = jax.tree.map(lambda leaf: jnp.stack([jnp.stack([leaf, 2 * leaf])] * 2), PARAMS)
-    values = jax.jit(lambda key, states: of_linear(key, states, N, FEW, SPEC))(
+    values = jax.jit(lambda key, states: measure_stacks(key, states, N, FEW, SPEC))(
         jax.random.key(10), states
     )
     assert values["excess"].shape == (2, 2, 2, 2, 2)  # states, runs, tasks, readings, layers
@@ -169,7 +169,7 @@ def test_what_softmax_layers_add_is_the_difference_of_their_answers():
     )
     key = jax.random.key(13)
     softmax = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), params)
-    values = jax.jit(partial(of_softmax, config=FEW, spec=SPEC))(key, softmax)
+    values = jax.jit(partial(measure_softmax, config=FEW, spec=SPEC))(key, softmax)
     key_task, key_query, key_prompts = jax.random.split(jax.random.split(key, (1, 2))[0, 0], 3)
     task = LinearTask(N, D, dtype=jnp.float32)
     same = task.replace(prior_mean=sample_weights(key_task, task), weight_std=0.0)

@@ -8,16 +8,18 @@ import pytest
 import xarray as xr
 
 from experiments.descent.norms_and_updates import claims, compute
-from experiments.descent.norms_and_updates.config import TIERS, Config, normed
+from experiments.descent.norms_and_updates.config import TIERS, Config, pair
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution, draw
+from lsa_lab.judging.statements import samples_of
 
-PLAIN = TIERS["smoke"].plain
 READ = ("w_q", "w_k", "w_v")  # what reads the stream
-SPECS = {"without": PLAIN, "with": normed(PLAIN)}
+(_, PLAIN), (_, NORMED) = TIERS["smoke"].models
+SPECS = {"without": PLAIN, "with": NORMED}
+BATCH = draw(jax.random.key(2), distribution(PLAIN.task), 16)
 
 
-def drawn(norm):
+def random_model(norm):
     """A model with random weights, scales and offsets, and a prompt."""
     spec, rng = SPECS[norm], np.random.default_rng(0)
     params = jax.tree.map(lambda leaf: np.asarray(leaf, float), init(spec, jax.random.key(0)))
@@ -33,7 +35,7 @@ def drawn(norm):
 
 @pytest.mark.parametrize("norm", SPECS)
 def test_what_is_written_is_what_the_stream_gains(norm):
-    model, prompt = drawn(norm)
+    model, prompt = random_model(norm)
     rows = np.asarray(model.forward(prompt).stream)[:, -1]
     gained = ((rows[1:] - rows[:-1]) ** 2).sum(1) / (rows[:-1] ** 2).sum(1)
     _, written = compute.sizes_at_query(model, prompt)
@@ -43,7 +45,7 @@ def test_what_is_written_is_what_the_stream_gains(norm):
 @pytest.mark.parametrize("norm", SPECS)
 def test_with_equal_keys_the_update_is_as_large_as_what_heads_write(norm):
     """κ = 1 for all pairs: |ΔW|² is that of the mean value."""
-    model, prompt = drawn(norm)
+    model, prompt = random_model(norm)
     params = model.params.replace(w_k=0 * model.params.w_k)
     update, _ = compute.sizes_at_query(model.replace(params=params), prompt)
     by_heads, length = 0, (np.asarray(model.forward(prompt).stream)[0, -1] ** 2).sum()
@@ -66,12 +68,11 @@ def in_other_units(model, units):
 
 @pytest.mark.parametrize("norm", SPECS)
 def test_sizes_do_not_change_with_the_units_of_the_stream(norm):
-    model, _ = drawn(norm)
-    batch = draw(jax.random.key(2), distribution(model.spec.task), 16)
+    model, _ = random_model(norm)
     other = in_other_units(model, 16.0)
-    np.testing.assert_allclose(other.predict(batch), model.predict(batch), rtol=1e-3)
+    np.testing.assert_allclose(other.predict(BATCH), model.predict(BATCH), rtol=1e-3)
     for sizes in (own_sizes, balanced_sizes):
-        np.testing.assert_allclose(sizes(other, batch), sizes(model, batch), rtol=1e-3)
+        np.testing.assert_allclose(sizes(other, BATCH), sizes(model, BATCH), rtol=1e-3)
 
 
 def turned(model, key=1.0, *, shift=0.0):
@@ -101,55 +102,52 @@ SAME = [(norm, dict(key=key)) for norm in SPECS for key in (1.0, 100.0)]
 
 @pytest.mark.parametrize(("norm", "change"), [*SAME, ("with", dict(shift=1.0))])
 def test_sizes_do_not_change_with_keys_and_queries_of_the_same_function(norm, change):
-    model, _ = drawn(norm)
-    batch = draw(jax.random.key(2), distribution(model.spec.task), 16)
+    model, _ = random_model(norm)
     other = turned(model, **change)
-    np.testing.assert_allclose(other.predict(batch), model.predict(batch), rtol=1e-7, atol=1e-9)
-    ours, theirs = (balanced_sizes(m, batch) for m in (model, other))
+    np.testing.assert_allclose(other.predict(BATCH), model.predict(BATCH), rtol=1e-7, atol=1e-9)
+    ours, theirs = (balanced_sizes(m, BATCH) for m in (model, other))
     np.testing.assert_allclose(theirs, ours, rtol=1e-6)
 
 
 @pytest.mark.parametrize("norm", SPECS)
 def test_control_sizes_with_keys_as_trained_change_with_them(norm):
-    model, _ = drawn(norm)
-    batch = draw(jax.random.key(2), distribution(model.spec.task), 16)
-    ours, theirs = (own_sizes(m, batch) for m in (model, turned(model, key=3.0)))
+    model, _ = random_model(norm)
+    ours, theirs = (own_sizes(m, BATCH) for m in (model, turned(model, key=3.0)))
     assert np.median(np.abs(np.log(theirs / ours))) > 0.1
 
 
 def test_what_no_token_reads_of_a_key_matrix_leaves_balanced_sizes():
     """Rows of the first layer have d + 1 directions of D: the rest of W_K is never read."""
-    model, _ = drawn("without")
-    batch = draw(jax.random.key(2), distribution(model.spec.task), 16)
+    model, _ = random_model("without")
     params = model.params
     unread = np.linalg.svd(params.read_in)[0][:, 3:]  # [D, D - 3]
     more = np.random.default_rng(0).normal(size=(*params.w_k.shape[1:3], unread.shape[1]))
     w_k = np.array(params.w_k)
     w_k[0] += more @ unread.T
     other = model.replace(params=params.replace(w_k=w_k))
-    ours, theirs = (balanced_sizes(m, batch) for m in (model, other))
+    ours, theirs = (balanced_sizes(m, BATCH) for m in (model, other))
     np.testing.assert_allclose(theirs, ours, rtol=1e-9)
 
 
 def test_shrunk_layers_write_so_much_less():
-    model, prompt = drawn("without")
+    model, prompt = random_model("without")
     less = model.replace(params=compute.shrink(model.params, 0.25))
     rows, fewer = (np.asarray(m.forward(prompt).stream)[:2, -1] for m in (model, less))
     np.testing.assert_allclose(fewer[1] - fewer[0], 0.25 * (rows[1] - rows[0]), rtol=1e-9)
 
 
 def test_writes_and_answers_are_shrunk_on_the_noisier_prompts():
-    model, _ = drawn("without")
+    model, _ = random_model("without")
     config = dataclasses.replace(TIERS["smoke"], shrinkages=(0.5,))
     keys = jax.random.split(jax.random.key(0), 2)
     own, noisy = (draw(key, distribution(PLAIN.task), 16) for key in keys)
     path = jax.tree.map(lambda leaf: np.stack([0 * leaf, leaf]), model.params)
-    found = compute.measured(PLAIN, config, (path, own, noisy))
+    values = compute.measure(PLAIN, config, (path, own, noisy))
     less = model.replace(params=compute.shrink(model.params, 0.5))
-    np.testing.assert_allclose(found["risk"][1], model.errors(own).mean())
-    np.testing.assert_allclose(found["shrunk"], [m.errors(noisy).mean() for m in (model, less)])
+    np.testing.assert_allclose(values["risk"][1], model.errors(own).mean())
+    np.testing.assert_allclose(values["shrunk"], [m.errors(noisy).mean() for m in (model, less)])
     halves = (model.predict(noisy) / 2 - noisy.y_query) ** 2
-    np.testing.assert_allclose(found["answers"], [model.errors(noisy).mean(), halves.mean()])
+    np.testing.assert_allclose(values["answers"], [model.errors(noisy).mean(), halves.mean()])
 
 
 def test_noisier_prompts_differ_by_their_noise_alone():
@@ -184,22 +182,22 @@ def test_every_pair_is_compared_with_itself():
         },
         {"norm": ["without", "with"]},
     )
-    ours = claims.samples(dataset)
+    ours = samples_of(claims.statements(TIERS["laptop"]), dataset)
     np.testing.assert_allclose(ours["helps"], [0.5, 0.75])
     np.testing.assert_allclose(ours["smaller_updates"], [1, 0.5])
     np.testing.assert_allclose(ours["smaller_writes"], [0.5, 2])
     np.testing.assert_allclose(ours["shrinking_helps_noisy"], [1.5, 1.25])
-    np.testing.assert_allclose(claims.shrunk(dataset, what="answers"), np.ones((2, 2)))
+    np.testing.assert_allclose(claims.shrunk_ratios(dataset, what="answers"), np.ones((2, 2)))
     np.testing.assert_allclose(ours["shrinking_beats_answers"], [1.5, 1.25])
     np.testing.assert_allclose(ours["trains_faster"], [0.5, 0.25])
     np.testing.assert_allclose(claims.over_ridge(dataset).sel(norm="with")[0], [18, 4, 2])
 
 
 def test_pairs_differ_by_their_norms_alone():
-    for config in TIERS.values():
-        spec = normed(config.plain)
-        assert spec.architecture.norm
-        assert dataclasses.replace(spec.architecture, norm=False) == config.plain.architecture
-        assert (spec.task, spec.training) == (config.plain.task, config.plain.training)
+    assert NORMED.architecture.norm
+    architecture = dataclasses.replace(NORMED.architecture, norm=False)
+    assert dataclasses.replace(NORMED, architecture=architecture) == PLAIN
     with pytest.raises(ValueError, match="choose softmax attention without norms"):
-        Config(normed(PLAIN))
+        Config(pair(NORMED))
+    with pytest.raises(ValueError, match="alike but for their norms"):
+        Config(TIERS["smoke"].models[:1])

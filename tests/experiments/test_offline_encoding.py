@@ -9,7 +9,7 @@ import pytest
 
 from experiments.flow.offline_encoding import compute, costs, encodings
 from experiments.flow.offline_encoding.config import FLOWS, RULES
-from experiments.models.specs import Architecture, Spec, Task, Training
+from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.selection import scores
 
@@ -34,7 +34,7 @@ def test_the_compiler_counts_what_is_counted_by_hand(way):
     params, pool, query = draw(m=200, e=9)
     program, _, kept = costs.programs(params, pool, query)[way]
     counted = program.cost_analysis()["flops"]
-    assert abs(counted / costs.by_hand(*pool.shape)[way] - 1) < 0.25
+    assert abs(counted / costs.hand_counts(*pool.shape)[way] - 1) < 0.25
     most = {"Eq. 2, encoded": 4 * pool.size, "pool, encoded": pool.size * pool.shape[1]}
     assert kept <= most[way]
 
@@ -47,7 +47,8 @@ def test_the_encoding_of_one_layer_gives_the_square_of_equation_2():
     np.testing.assert_allclose(squares, [(flow**2).sum() for flow in flows], rtol=1e-10)
 
 
-SPEC = Spec(Task(2, (6,)), Architecture(1), Training(steps=1, batch=1, learning_rate=1.0, seeds=1))
+SPEC = Spec(Task(2, (6,)), Architecture(1), Recipe(steps=1, batch=1, learning_rate=1.0, seeds=1))
+MODELS = (("linear attention", SPEC),)
 
 
 def test_the_correlation_of_ranks_knows_order_alone():
@@ -59,7 +60,7 @@ def test_the_correlation_of_ranks_knows_order_alone():
 
 
 def test_queries_have_the_task_of_the_pool():
-    config = SimpleNamespace(model=SPEC, pool=6, queries=5)
+    config = SimpleNamespace(models=MODELS, pool=6, queries=5)
     pool, x, y = compute.draw(jax.random.key(0), config)
     w = np.linalg.lstsq(pool.x, pool.y, rcond=None)[0]
     np.testing.assert_allclose(pool.x @ w, pool.y, atol=1e-10)
@@ -68,11 +69,11 @@ def test_queries_have_the_task_of_the_pool():
 
 
 def test_errors_are_those_of_demonstrations_that_a_rule_picks():
-    config = SimpleNamespace(model=SPEC, pool=6, queries=3, shots=2)
+    config = SimpleNamespace(models=MODELS, pool=6, queries=3, shots=2)
     weights = np.zeros((2, 1, 1, 3, 3))
     weights[0, 0, 0, :2, :2], weights[1, 0, 0, 2, 2] = np.eye(2), -0.5
     params, key = Params(*jnp.asarray(weights)), jax.random.key(1)
-    ranks, errors = jax.jit(lambda key: compute.of_pool(config, params, key))(key)
+    ranks, errors = jax.jit(lambda key: compute.pool_measures(config, params, key))(key)
     pool, queries, targets = (jax.tree.map(np.asarray, part) for part in compute.draw(key, config))
     total = 0
     for query, target in zip(queries, targets, strict=True):

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from lsa_lab import results
-from lsa_lab.harness import legibility, style
-from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.harness.draw import legibility, style
+from lsa_lab.harness.run.laboratory import experiments_of
+from lsa_lab.store import results
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 EXPERIMENTS = experiments_of("experiments")

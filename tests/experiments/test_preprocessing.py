@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.heads.preprocess_then_optimise import claims, compute, descents, learned_features
+from experiments.heads.preprocess_then_optimise import compute, descents, learned_features, ratios
 from experiments.heads.preprocess_then_optimise.config import TUNED, Config
 from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, init
@@ -28,7 +28,7 @@ def test_with_as_many_heads_as_covariates_each_has_one(prompt):
     np.testing.assert_array_equal(sums[0], np.eye(4)[[0, 0, 0, 0]])
     np.testing.assert_array_equal(sums[1], np.eye(4)[[0, 0, 1, 2]])
     np.testing.assert_array_equal(sums[2], np.eye(4))
-    raw, *_, on_heads = descents.by_heads(prompt, sums, 0.5, np.array([1, 4]))
+    raw, *_, on_heads = descents.head_errors(prompt, sums, 0.5, np.array([1, 4]))
     size = 0.5 * estimators.preprocessed_step_limit(prompt)
     path = estimators.preprocessed_gradient_descent(prompt, size, 4)[np.array([1, 4])]
     np.testing.assert_allclose(on_heads, descents.squares(path, prompt), rtol=1e-10)
@@ -86,9 +86,9 @@ def test_sizes_and_models_that_do_not_fit_are_refused():
 
 
 def test_a_run_that_diverged_is_worse_than_all_others_and_no_other_number_changes():
-    ratios = claims.infinite_as_largest(np.array([0.5, np.inf, 0.7, np.nan]))
-    assert ratios[:3].tolist() == [0.5, np.finfo(float).max, 0.7]
-    assert np.isnan(ratios[3]), "what is no number is refused as before"
+    values = ratios.infinite_as_largest(np.array([0.5, np.inf, 0.7, np.nan]))
+    assert values[:3].tolist() == [0.5, np.finfo(float).max, 0.7]
+    assert np.isnan(values[3]), "what is no number is refused as before"
 
 
 def test_risks_with_fitted_steps_are_those_of_loops(monkeypatch):

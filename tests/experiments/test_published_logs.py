@@ -4,10 +4,11 @@ import json
 
 import numpy as np
 
-from experiments.clipping.published_logs.claims import gains, samples
+from experiments.clipping.published_logs import claims
 from experiments.clipping.published_logs.compute import LOGS, compute
 from experiments.clipping.published_logs.config import Config
-from lsa_lab import results
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 
 def recount():
@@ -27,7 +28,7 @@ def test_each_log_chose_the_first_best_rate():
 def test_the_logs_have_as_many_gains_as_losses():
     dataset = recount()
     assert np.isnan(dataset.score).sum() == 1
-    validation, test = gains(dataset)
+    validation, test = claims.numbers(dataset).gains
     assert [int((side > 0).sum()) for side in (test, -test)] == [13, 13]
     assert float(test.max()) == float(test.sel(log="LLAMA2-7B, COPA, attention 1", end="first"))
     np.testing.assert_allclose(validation.mean("log"), [0.0196, 0.0238], atol=1e-4)
@@ -38,4 +39,4 @@ def test_pairs_are_of_one_model_task_and_part():
     log = "LLAMA2-7B, COPA, MLP 1"  # its last layer is the last of the model, 31
     np.testing.assert_allclose(dataset.score.sel(log=log, end="last").isel(rate=-1), 0.45)
     np.testing.assert_allclose(dataset.score.sel(log=log, end="first").isel(rate=-1), 0.485)
-    assert len(samples(dataset)["deep_is_steadier"]) == 16
+    assert len(evidence(claims, dataset)[1]["deep_is_steadier"]) == 16

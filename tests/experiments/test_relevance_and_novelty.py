@@ -5,7 +5,7 @@ import numpy as np
 
 from experiments.flow.relevance_and_novelty import cells, compute, worth
 from experiments.models.model import Model
-from experiments.models.specs import Architecture, Spec, Task, Training
+from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 
@@ -36,7 +36,7 @@ def test_the_share_between_classes_is_that_of_their_means():
 
 def test_models_answer_without_the_last_demonstration_and_with_it():
     spec = Spec(
-        Task(2, (4,)), Architecture(1), Training(steps=1, batch=1, learning_rate=1.0, seeds=2)
+        Task(2, (4,)), Architecture(1), Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2)
     )
     weights = np.zeros((2, 2, 1, 1, 3, 3))
     weights[0, :, 0, 0, :2, :2], weights[1, :, 0, 0, 2, 2] = np.diag([1.0, 3.0]), [-0.5, 0.2]

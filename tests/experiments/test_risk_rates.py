@@ -77,7 +77,7 @@ def test_only_one_number_grows_along_a_panel():
 
 def test_rules_in_closed_form_lose_what_loops_say_in_every_run():
     config = dataclasses.replace(TIERS["smoke"], runs=3, prompts=2, tuning=4, noise_var=NOISE_VAR)
-    risks, chosen = compute.at(config, PLACE, np.random.default_rng(3))
+    risks, chosen = compute.measure(config, PLACE, np.random.default_rng(3))
     batch, truth = losses.draw(np.random.default_rng(3), PLACE, NOISE_VAR, 6)
     exact = np.zeros((3, 3))  # least squares, ridge, least squares on the support
     for b, w in enumerate(truth):

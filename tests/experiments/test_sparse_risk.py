@@ -8,8 +8,8 @@ import xarray as xr
 
 from experiments.heads.sparse_risk import curves
 from experiments.heads.sparse_risk.config import DESCENT, PREPROCESSED, RULES, SIGNALS, TIERS
-from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness.draw import style
+from lsa_lab.store import results
 
 N = [8, 16, 32]
 

@@ -7,23 +7,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.clipping.transformers import spec_of
 from experiments.clipping.truncation_norms import norm_growth
 from experiments.clipping.truncation_norms.compute import measure
-from experiments.clipping.truncation_norms.config import TIERS, Config
+from experiments.clipping.truncation_norms.config import TIERS
 from experiments.clipping.truncation_norms.factored_weights import (
-    as_weights,
     counterexample,
     merge,
     random_stack,
+    stack_merged,
 )
-from experiments.models.regression import of_kernel
+from experiments.models.regression import dense
 from experiments.models.tasks import distribution, draw
 from lsa_lab.models import linear_attention
 
-D, N, E, L = 2, 4, 3, 2
+D, N, E, L, RUNS = 2, 4, 3, 2, 3
 CONFIG = TIERS["smoke"]  # its program is compiled anyway
 RATES = jnp.array([0.3, 0.6])  # of three directions they keep two, and one
-WEIGHTS, PROMPT = jax.jit(random_stack, static_argnums=1)(jax.random.key(0), CONFIG)
+SPEC = spec_of(CONFIG)
+WEIGHTS, PROMPT = jax.jit(random_stack, static_argnums=(1, 2))(jax.random.key(0), SPEC, 0.5)
 
 
 def sizes_by_loops(weights, prompt):  # -> |G_t| [L], UB_t [L]
@@ -64,16 +66,17 @@ def test_merged_scores_leave_all_updates_as_they_are():
     expected = sizes_by_loops(WEIGHTS, PROMPT)[0]
     np.testing.assert_allclose(sizes_by_loops(merged, PROMPT)[0], expected)
     np.testing.assert_allclose(
-        merged, as_weights(WEIGHTS[0], jnp.stack([k.T @ q for k, q in WEIGHTS[1:].swapaxes(0, 1)]))
+        merged,
+        stack_merged(WEIGHTS[0], jnp.stack([k.T @ q for k, q in WEIGHTS[1:].swapaxes(0, 1)])),
     )
 
 
 def test_weights_and_demonstrations_have_the_variances_that_are_said():
-    config = Config(d=D, n=20_000, depth=8, scale=0.5)
-    weights, prompt = random_stack(jax.random.key(1), config)
+    spec = dense("linear", D, 20_000, 8, training=dict(steps=1, batch=1, learning_rate=1, seeds=1))
+    weights, prompt = random_stack(jax.random.key(1), spec, 0.5)
     np.testing.assert_allclose((weights**2).mean(), 0.25 / E, rtol=0.3)
     rows = np.column_stack([prompt.x, prompt.y])
-    np.testing.assert_allclose(rows.T @ rows / config.n, np.eye(E), atol=0.05)
+    np.testing.assert_allclose(rows.T @ rows / 20_000, np.eye(E), atol=0.05)
 
 
 def test_the_counterexample_grows_from_a_tenth_to_one():
@@ -84,7 +87,7 @@ def test_the_counterexample_grows_from_a_tenth_to_one():
 
 def test_updates_after_an_mlp_are_read_in_two_ways():
     key = jax.random.key(2)
-    grown = jax.jit(norm_growth.mlp_growth, static_argnums=4)(key, WEIGHTS, PROMPT, RATES, CONFIG)
+    grown = jax.jit(norm_growth.mlp_growth)(key, WEIGHTS, PROMPT, RATES, CONFIG.scale)
     w_v, w_k, w_q = np.asarray(WEIGHTS)[:, 0]
     rows = np.column_stack([PROMPT.x, PROMPT.y])
     update = sum(np.outer(w_v @ h, w_k @ h) for h in rows) @ w_q / N
@@ -111,12 +114,10 @@ def test_summaries_are_over_the_draws_of_a_run():
 @pytest.fixture(scope="module")
 def measured():
     """What is measured of two stacks, the stacks, and the keys of random stacks and prompts."""
-    key, keys = jax.random.key(3), jax.random.split(jax.random.key(4), CONFIG.runs)
+    key, keys = jax.random.key(3), jax.random.split(jax.random.key(4), RUNS)
     params = jax.vmap(lambda k: linear_attention.init(k, L, 1, D, scale=0.5))(keys)
-    spec = of_kernel("linear", CONFIG, noise_std=CONFIG.noise_std, seeds=CONFIG.runs)
-    task = distribution(spec.task, dtype=jnp.float32)
-    values = jax.jit(partial(measure, config=CONFIG, task=task))(key, params)
-    return values, params, task, jax.random.split(key, 3)
+    values = jax.jit(partial(measure, spec=SPEC, config=CONFIG))(key, params)
+    return values, params, distribution(SPEC.task, dtype=jnp.float32), jax.random.split(key, 3)
 
 
 def prompts_of(batch):
@@ -125,10 +126,12 @@ def prompts_of(batch):
 
 def test_trained_stacks_are_summarised_by_norm_and_matrix(measured):
     (summaries, moved, _, _), params, task, keys = measured
-    for run, key in enumerate(jax.random.split(keys[2], CONFIG.runs)):
-        weights = np.asarray(as_weights(params.w_pv[run, :, 0], params.w_kq[run, :, 0]))
+    for run, key in enumerate(jax.random.split(keys[2], RUNS)):
+        weights = np.asarray(stack_merged(params.w_pv[run, :, 0], params.w_kq[run, :, 0]))
         batch = jax.tree.map(lambda leaf: np.asarray(leaf, float), draw(key, task, CONFIG.draws))
-        grown = np.stack([growth_by_loops(weights, one) for one in prompts_of(batch)])[:, :, ::2]
+        grown = np.stack([growth_by_loops(weights, prompt) for prompt in prompts_of(batch)])[
+            :, :, ::2
+        ]
         compare = partial(np.testing.assert_allclose, rtol=1e-6, atol=1e-8)
         compare(summaries[1]["typical"][run], np.median(grown, axis=0))
         compare(summaries[1]["largest"][run], grown.max(0))
@@ -138,7 +141,7 @@ def test_trained_stacks_are_summarised_by_norm_and_matrix(measured):
 def test_random_stacks_are_truncated_factored_and_merged(measured):
     (summaries, _, _, example), _, _, keys = measured
     of_seed = jax.random.split(keys[0], (CONFIG.seeds, CONFIG.draws))[1]
-    draws = jax.jit(jax.vmap(partial(random_stack, config=CONFIG)))(of_seed)
+    draws = jax.jit(jax.vmap(partial(random_stack, spec=SPEC, scale=CONFIG.scale)))(of_seed)
     stacks = [jax.tree.map(lambda leaf, b=b: leaf[b], draws) for b in range(CONFIG.draws)]
     factored = np.stack([growth_by_loops(*stack) for stack in stacks])
     merged = np.stack([growth_by_loops(merge(stack[0]), stack[1]) for stack in stacks])

@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching.whitened_matching import cases, compute, rules
-from experiments.matching.whitened_matching.config import Config
-from experiments.matching.whitened_matching.statements import CASES, Case
+from experiments.matching.whitened_matching.config import CASES, Case, Config
 from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks.pools import Pool
 

@@ -1,5 +1,6 @@
 """`why_a_rate`: rules on a table by hand, and risks after edits beside models cut one by one."""
 
+import dataclasses
 from functools import partial
 
 import jax
@@ -9,6 +10,7 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from experiments.clipping import trained_models
+from experiments.clipping.transformers import spec_of
 from experiments.clipping.why_a_rate import rate_rules
 from experiments.clipping.why_a_rate.compute import measure, spectra
 from experiments.clipping.why_a_rate.config import TIERS
@@ -17,7 +19,7 @@ from experiments.models.model import Model, init
 from lsa_lab.analyses import clipping
 
 CONFIG = TIERS["smoke"]
-SPEC = trained_models.transformer_spec(CONFIG)
+SPEC = spec_of(CONFIG)
 RATES = (*CONFIG.rates, clipping.DROP)  # of four directions they keep 4, 2, 1 and 0
 
 
@@ -101,9 +103,8 @@ def test_regret_is_of_the_test_risk_at_rates_chosen_by_validation(table):
 
 def test_conditions_differ_in_noise_and_in_the_scale_of_covariates():
     """Least squares of d = 2 weights leaves (n - d)/n = 1/2 of the noise."""
-    config = CONFIG.__class__(
-        **{**vars(CONFIG), "prompts": 1000, "more_prompts": 3000, "noise": 2.0, "shift": 1.5}
-    )
+    sizes = dict(prompts=1000, more_prompts=3000, noise=2.0, shift=1.5)
+    config = dataclasses.replace(CONFIG, **sizes)
     every = batches(jax.random.key(0), SPEC, 2, config)
     variance, left = {}, {}
     for name, prompts in every.items():

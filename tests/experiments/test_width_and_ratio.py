@@ -39,8 +39,8 @@ def test_widths_and_kinds_keep_their_places_and_medians_are_those_of_one_layer(m
         eye = np.tile(np.eye(3), (1, 2, 1, 1, 1))
         params = Params(eye, step * eye)
         cases.append(("", linear_attention.forward, params, batch))
-    monkeypatch.setattr(compute.stacks, "untrained", lambda _: iter(cases))
-    numbers = compute.of_random(config)
+    monkeypatch.setattr(compute.stacks, "untrained_cases", lambda _: iter(cases))
+    numbers = compute.random_summaries(config)
     assert numbers["median"].shape == (3, 2, 1, 2)
     for i, (step, (*_, batch)) in enumerate(zip(steps, cases, strict=True)):
         logs = [np.log(size_of(batch, b, 0) / size_of(batch, b, 1)) for b in range(3)]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness import process
-from lsa_lab.harness.command_line import main
+from lsa_lab.harness.cli.command_line import main
+from lsa_lab.harness.run import process
 
 HERE = Path(__file__).parent
 
@@ -40,6 +40,7 @@ def copies(toy, monkeypatch):
         for name in names:
             shutil.copytree(HERE / "toy_lab" / "theme" / "toy", package.joinpath(*name.split(".")))
             (package / name.split(".")[0] / "__init__.py").touch()
+        shutil.copytree(HERE / "toy_lab" / "models", package / "models")
         (package / "__init__.py").write_text(f"EXPERIMENTS = {names!r}\n", encoding="utf-8")
         return lambda *words: main(words, package="two_lab")
 

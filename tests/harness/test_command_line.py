@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from experiments import EXPERIMENTS
-from lsa_lab import results
-from lsa_lab.harness import checks
-from lsa_lab.harness.command_line import called, main
+from lsa_lab.harness.cli.command_line import called, main
+from lsa_lab.harness.run import checks
+from lsa_lab.store import results
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -49,7 +49,8 @@ REFUSED = {
     "run toy --seeds 3": ("--seeds: toy has no key runs or seeds", "sparsity"),
     "run toy --model here.gguf": ("--model: toy reads no language model",),
     "list --model here.gguf": ("--model is for run",),
-    "run toy --tier gpu": ("toy has no tier 'gpu'", "smoke, laptop, paper"),
+    "run toy --out a\0b": ("a name holds no null character",),
+    "run toy --tier gpu": ("unknown tier 'gpu'", "smoke, laptop, paper"),
     "run toy --seeds x": ("--seeds N: N is a whole number",),
     "run toy --tier": ("--tier TIER: TIER is a word",),
     "draw toy --panel a --width": ("--width INCHES: INCHES is a number",),
@@ -96,7 +97,7 @@ REFUSED = {
 def test_a_wrong_command_is_refused_before_jax_is_imported_and_leaves_nothing(tmp_path):
     program = f"""if True:
         import contextlib, io, json, sys
-        from lsa_lab.harness.command_line import main
+        from lsa_lab.harness.cli.command_line import main
         answers = []
         for line in {list(REFUSED)!r}:
             with contextlib.redirect_stderr(io.StringIO()) as errors:
@@ -235,7 +236,7 @@ def test_the_list_has_a_line_for_every_experiment_and_theme_and_few_more(capsys)
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
-    program = "from lsa_lab.harness.command_line import main; raise SystemExit(main())"
+    program = "from lsa_lab.harness.cli.command_line import main; raise SystemExit(main())"
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -271,12 +272,14 @@ def test_a_package_that_is_not_whole_is_refused(toy, capsys):
 def test_a_statement_or_a_tier_that_cannot_be_is_refused_before_the_run(
     toy, program, capsys, monkeypatch
 ):
-    config = importlib.import_module("toy_lab.theme.toy.config")
+    config, claims = (
+        importlib.import_module(f"toy_lab.theme.toy.{door}") for door in ("config", "claims")
+    )
     monkeypatch.delitem(config.TIERS, "paper")
     assert program("run", "toy", "--tier", "paper") == 2
     assert "toy has no tier 'paper': it has smoke, laptop" in capsys.readouterr().err
-    statement = config.Statement
-    monkeypatch.setattr(config, "statements", lambda _: (statement("mean", "here", "It is", "it"),))
+    statement = claims.Statement
+    monkeypatch.setattr(claims, "statements", lambda _: (statement("mean", "here", "It is", "it"),))
     assert program("run", "toy") == 2
     assert "toy: statement mean: give at_least" in capsys.readouterr().err
     assert not list(toy.iterdir())
@@ -286,8 +289,7 @@ def test_a_statement_or_a_tier_that_cannot_be_is_refused_before_the_run(
 def test_a_value_of_the_wrong_kind_is_refused_in_python_too(toy, value):
     from toy_lab.theme.toy.config import Config
 
-    message = r"n = .*: choose a whole number and at least 1; nearest 1"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"n = .*: choose a whole number; nearest 40"):
         Config(n=value)
     with pytest.raises(ValueError, match="choose a tuple of at least one number"):
         Config(lengths=())

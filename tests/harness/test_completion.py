@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness.commands import completion
-from lsa_lab.harness.options import USAGE
+from lsa_lab.harness.cli.commands import completion
+from lsa_lab.harness.cli.options import USAGE
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -25,7 +25,7 @@ def in_bash(tmp_path):
         f"#!{sys.executable}\nimport atexit, sys\n"
         f"atexit.register(lambda: open({str(tmp_path / 'jax')!r}, 'a').write("
         "'jax\\n' if 'jax' in sys.modules else ''))\n"
-        "from lsa_lab.harness.command_line import main\nsys.exit(main(package='toy_lab'))\n"
+        "from lsa_lab.harness.cli.command_line import main\nsys.exit(main(package='toy_lab'))\n"
     )
     program.chmod(0o755)
 
@@ -57,7 +57,7 @@ def test_bash_completes_what_is_typed(in_bash):
     assert set(commands) == set(USAGE)
     assert one == ["report"]
     assert names == ["toy", "all"]
-    assert tiers == ["smoke", "laptop", "paper", "gpu"]
+    assert tiers == ["smoke", "laptop", "paper"]
     assert keys == ["--config.sparsity", "--config.scale", "--config.seed"]
     assert nothing == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness import environment
+from lsa_lab.harness.run import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 

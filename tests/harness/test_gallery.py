@@ -3,9 +3,9 @@
 import dataclasses
 from types import SimpleNamespace
 
-from lsa_lab.claims import Statement, judge
-from lsa_lab.harness import gallery
-from lsa_lab.harness.laboratory import Experiment
+from lsa_lab.harness.report import gallery
+from lsa_lab.harness.run.laboratory import Experiment
+from lsa_lab.judging.claims import Statement, judge
 
 STATEMENT = Statement(
     id="row", source="A2 (2406.03768), figure 1", says="it is small", measured="it", at_most=1.0
@@ -51,7 +51,7 @@ def test_an_experiment_rests_on_the_statements_that_say_they_are_judged_by_it(tm
 
 
 def test_the_size_of_a_picture_is_read_from_its_header(tmp_path):
-    from lsa_lab.harness import pictures, style
+    from lsa_lab.harness.draw import pictures, style
 
     picture, _ = style.figure(3.25, 2.0)
     pictures.save(picture, tmp_path)

@@ -3,23 +3,24 @@
 import numpy as np
 import pytest
 
-from lsa_lab.claims import Statement
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.statistics import mean_interval
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import Statement
+from lsa_lab.judging.statements import grid
+from lsa_lab.judging.statistics import mean_interval
 
 
 def test_a_row_shows_its_interval_its_verdict_and_where_it_would_hold():
     ax = style.figure(3, 2)[1][0]
     statements = [
-        Statement("near", "ours", "it is near 0", "a number", margin=0.5),
-        Statement("large", "ours", "it is large", "a number", at_least=2.0),
-        Statement("small", "ours", "it is small", "a number", "median", at_most=1.0),
-        Statement("other", "ours", "nobody knows", "a number", at_most=1.0),
+        Statement("near", "ours", "it is near 0", "a number", margin=0.5, label="near 0"),
+        Statement("large", "ours", "it is large", "a number", at_least=2.0, label="large one"),
+        Statement("small", "ours", "it is small", "a number", "median", at_most=1.0, label="low"),
+        Statement("other", "ours", "nobody knows", "a number", at_most=1.0, label="other one"),
     ]
     samples = {"near": [0.1, 0.2, 0.3], "large": [0.1, 0.2, 0.3], "small": [0.5, 0.6]}
-    labels = {"small": "small one", "near": "near 0", "large": "large one", "other": "other one"}
-    judged_panel.rows(ax, statements, {**samples, "other": None}, labels, (-1.0, 3.0))
-    assert [label.get_text() for label in ax.get_yticklabels()] == [*labels.values()][:3]
+    ids = ("small", "near", "large", "other")
+    judged_panel.rows(ax, statements, {**samples, "other": None}, (-1.0, 3.0), ids)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["low", "near 0", "large one"]
     regions = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches]
     np.testing.assert_allclose(regions, [(-1, 1), (-0.5, 0.5), (2, 3)])
     intervals = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2]
@@ -35,8 +36,8 @@ def test_a_row_shows_its_interval_its_verdict_and_where_it_would_hold():
 @pytest.mark.parametrize(("value", "edge", "arrow"), [(-70.0, -1.0, "<"), (0.0007, 0.0005, ">")])
 def test_what_lies_beyond_the_axis_is_written_at_its_edge(value, edge, arrow):
     ax = style.figure(3, 2)[1][0]
-    statement = Statement("x", "ours", "it is small", "a number", "value", at_most=0.0)
-    judged_panel.rows(ax, [statement], {"x": value}, {"x": "x"}, (-1.0, 0.0005))
+    statement = Statement("x", "ours", "it is small", "a number", "value", at_most=0.0, label="x")
+    judged_panel.rows(ax, [statement], {"x": value}, (-1.0, 0.0005))
     (mark,) = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
     assert (mark.get_xdata()[0], mark.get_marker()) == (edge, arrow)
     assert [text.get_text() for text in ax.texts] == [f"{value:g}".replace("-", "\u2212")]
@@ -45,9 +46,26 @@ def test_what_lies_beyond_the_axis_is_written_at_its_edge(value, edge, arrow):
 @pytest.mark.parametrize("beyond", [True, False])
 def test_an_interval_that_leaves_the_axis_ends_in_an_arrow(beyond):
     ax = style.figure(3, 2)[1][0]
-    statement = Statement("x", "ours", "it is small", "a number", at_most=0.0)
+    statement = Statement("x", "ours", "it is small", "a number", at_most=0.0, label="x")
     samples = np.array([0.1, 0.2, 0.3])
     end = mean_interval(samples)[1] + (-0.01 if beyond else 0.01)
-    judged_panel.rows(ax, [statement], {"x": samples}, {"x": "x"}, (-1.0, end))
+    judged_panel.rows(ax, [statement], {"x": samples}, (-1.0, end))
     assert [line.get_marker() for line in ax.lines].count(">") == beyond
     assert not ax.texts
+
+
+def test_rows_are_by_default_the_cells_that_have_a_label_in_their_order():
+    ax = style.figure(3, 2)[1][0]
+    family = Statement(
+        "small",
+        "ours",
+        "{part} is small",
+        "a number",
+        at_most=1.0,
+        label="{part}",
+        cells=grid("left right", part=("left one", "right one")),
+    )
+    silent = Statement("silent", "ours", "it is small", "a number", at_most=1.0)
+    samples = {id: [0.1, 0.2, 0.3] for id in ("silent", "left", "right")}
+    judged_panel.rows(ax, [silent, family], samples, (-1.0, 3.0))
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["left one", "right one"]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness import keys, overrides, terminal
-from lsa_lab.harness.command_line import main
-from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.harness.cli import keys, overrides, terminal
+from lsa_lab.harness.cli.command_line import main
+from lsa_lab.harness.run.laboratory import experiments_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = experiments_of("experiments")
@@ -86,7 +86,7 @@ def test_every_key_has_a_meaning_and_what_is_fixed_is_refused(name):
 def test_the_keys_of_all_experiments_are_readable_without_jax():
     program = """if True:
         import contextlib, io, json, sys
-        from lsa_lab.harness.command_line import main
+        from lsa_lab.harness.cli.command_line import main
         with contextlib.redirect_stdout(io.StringIO()) as text:
             code = main(["run", "all", "-h"])
         print(json.dumps([code, "jax" in sys.modules, text.getvalue()]))
@@ -113,7 +113,7 @@ def test_help_names_each_tiers_value_and_the_way_to_change_it(toy, capsys):
     assert main(["run", "toy", "--help"], package="toy_lab") == 0
     lines = capsys.readouterr().out.splitlines()
     assert "KEY       TYPE    smoke   laptop  paper   MEANING" in lines
-    assert "n         int     4       40      100     demonstrations in a prompt" in lines
+    assert "n         int     4       40      100     demonstrations in a prompt (>= 1)" in lines
     assert any("--config.KEY VALUE" in line for line in lines)
     assert main(["run", "toi", "-h"], package="toy_lab") == 2
 

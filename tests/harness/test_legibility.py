@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from lsa_lab.harness import legibility, marks, style
+from lsa_lab.harness.draw import legibility, marks, style
 
 
 def faults_of(change, width=3.25, panels=(1, 1)):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab import results
-from lsa_lab.harness.commands import completion
+from lsa_lab.harness.cli.commands import completion
 from lsa_lab.lm import sources
+from lsa_lab.store import results
 
 CONTENT = b"a model"
 SOURCE = sources.Source(
@@ -95,13 +95,13 @@ def test_all_of_nothing_is_refused(two, toy, capsys):
 
 def test_all_at_a_tier_are_those_that_have_it(two, toy, capsys, monkeypatch):
     put("letters", "numbers")
-    config = importlib.import_module("two_lab.wing.read.config")
-    monkeypatch.setitem(config.TIERS, "gpu", dataclasses.replace(config.TIERS["paper"], n=7))
-    assert two("run", "all", "--tier", "gpu") == 0
-    assert (toy / "figures" / "read" / "gpu" / "result.nc").exists()
+    config = importlib.import_module("two_lab.theme.toy.config")
+    monkeypatch.delitem(config.TIERS, "paper")
+    assert two("run", "all", "--tier", "paper") == 0
+    assert (toy / "figures" / "read" / "paper" / "result.nc").exists()
     assert not (toy / "figures" / "toy").exists()
-    assert two("run", "toy", "--tier", "gpu") == 2
-    assert two("draw", "read", "--tier", "gpu") == 0
+    assert two("run", "toy", "--tier", "paper") == 2
+    assert two("draw", "read", "--tier", "paper") == 0
 
 
 def test_the_smoke_tier_needs_no_texts_and_a_random_model(two, monkeypatch):
@@ -176,4 +176,4 @@ def test_a_source_that_is_none_is_named(two, capsys, monkeypatch):
 
 def test_the_tab_key_knows_the_model_and_the_tier(two):
     assert "--model" in completion.candidates(["lsa-lab", "run", "read", "--m"], "two_lab")
-    assert completion.candidates(["lsa-lab", "run", "read", "--tier", "g"], "two_lab") == ["gpu"]
+    assert completion.candidates(["lsa-lab", "run", "read", "--tier", "l"], "two_lab") == ["laptop"]

@@ -46,9 +46,9 @@ def test_the_wheel_holds_the_library_alone(folder):
     names = {path.name for path in (folder / "installed").iterdir()}
     assert {name for name in names if not name.endswith(".dist-info")} == {"bin", "lsa_lab"}
     assert (folder / "installed" / "lsa_lab" / "py.typed").exists()
-    templates = folder / "installed" / "lsa_lab" / "harness" / "templates"
-    assert (templates / "index.html").exists()
-    assert (templates / "experiment" / "compute.py").exists()
+    harness = folder / "installed" / "lsa_lab" / "harness"
+    assert (harness / "report" / "templates" / "index.html").exists()
+    assert (harness / "cli" / "templates" / "experiment" / "compute.py").exists()
 
 
 def test_a_package_of_ones_own_is_begun_listed_refused_run_drawn_and_reported(folder, lsa_lab):

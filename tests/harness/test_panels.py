@@ -6,8 +6,8 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from lsa_lab.harness import panels, style
-from lsa_lab.harness.overrides import RefusalError
+from lsa_lab.harness.draw import panels, style
+from lsa_lab.harness.refusal import RefusalError
 
 
 def picture_of_four():

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.harness import precision
-from lsa_lab.harness.overrides import RefusalError
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import precision
 
 
 def kept(bits):

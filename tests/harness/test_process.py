@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from lsa_lab.harness import process
+from lsa_lab.harness.run import process
 
 
 def test_an_entry_point_leaves_the_users_settings_alone(monkeypatch):
@@ -33,7 +33,7 @@ def test_an_entry_point_leaves_the_users_settings_alone(monkeypatch):
 
 def test_a_command_counts_the_threads_of_linear_algebra_before_numpy_does():
     code = (
-        "from lsa_lab.harness.command_line import main; main(['list']);"
+        "from lsa_lab.harness.cli.command_line import main; main(['list']);"
         "import threadpoolctl as t; print([p['num_threads'] for p in t.threadpool_info()])"
     )
     free = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}

@@ -9,8 +9,8 @@ import time
 import pytest
 from rich.console import Console
 
-from lsa_lab.harness import measured, progress
-from lsa_lab.harness.clock import Clock, Left, Part, Past, Running
+from lsa_lab.harness.run import measured, progress
+from lsa_lab.harness.run.clock import Clock, Left, Part, Past, Running
 
 
 @pytest.fixture

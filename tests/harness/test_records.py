@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from lsa_lab import results
-from lsa_lab.harness import records
-from lsa_lab.harness.laboratory import experiments_of
-from lsa_lab.harness.overrides import RefusalError
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import records
+from lsa_lab.harness.run.laboratory import experiments_of
+from lsa_lab.store import results
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_damaged_record_is_named_and_what_is_whole_goes_on(ran, program, capsy
 @pytest.mark.parametrize("door", ["claims", "figure"])
 def test_a_door_that_fails_stops_no_other_figure(ran, program, capsys, monkeypatch, door):
     module = importlib.import_module(f"toy_lab.theme.toy.{door}")
-    name = {"claims": "samples", "figure": "caption"}[door]
+    name = {"claims": "numbers", "figure": "caption"}[door]
     whole = getattr(module, name)
 
     def failing(dataset):
@@ -75,14 +75,14 @@ def test_a_damaged_result_stops_no_other_figure(ran, program, capsys):
 def test_verdicts_of_other_criteria_are_not_shown_until_they_are_judged_again(
     ran, program, capsys, monkeypatch
 ):
-    config = importlib.import_module("toy_lab.theme.toy.config")
-    as_declared = config.statements
+    claims = importlib.import_module("toy_lab.theme.toy.claims")
+    as_declared = claims.statements
 
     def stricter(of):
         first, *others = as_declared(of)
         return (dataclasses.replace(first, at_most=-9), *others)
 
-    monkeypatch.setattr(config, "statements", stricter)
+    monkeypatch.setattr(claims, "statements", stricter)
     capsys.readouterr()
     assert program("list") == 0
     told = capsys.readouterr().out
@@ -101,12 +101,12 @@ def test_verdicts_of_other_criteria_are_not_shown_until_they_are_judged_again(
 
 def test_words_are_no_criteria(toy, monkeypatch):
     (experiment,) = experiments_of("toy_lab").values()
-    config = importlib.import_module("toy_lab.theme.toy.config")
+    claims = importlib.import_module("toy_lab.theme.toy.claims")
     plain = {"n": 40}
-    before, as_declared = records.criteria(experiment, plain), config.statements
+    before, as_declared = records.criteria(experiment, plain), claims.statements
     for change, same in (({"says": "It is"}, True), ({"at_most": 8}, False)):
         monkeypatch.setattr(
-            config,
+            claims,
             "statements",
             lambda of, change=change: (
                 dataclasses.replace(as_declared(of)[0], **change),

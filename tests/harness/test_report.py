@@ -5,10 +5,10 @@ import importlib
 
 import pytest
 
-from lsa_lab import provenance, results
-from lsa_lab.claims import Statement, judge
-from lsa_lab.harness import report
-from lsa_lab.harness.headlines import Headline, HeadlineRow, family_level
+from lsa_lab.harness.report import report
+from lsa_lab.harness.report.headlines import Headline, HeadlineRow, family_level
+from lsa_lab.judging.claims import Statement, judge
+from lsa_lab.store import provenance
 
 
 def test_the_report_is_complete_and_needs_no_network(toy, program):
@@ -142,7 +142,7 @@ def test_claims_that_have_changed_since_are_named_with_what_to_do(
 ):
     program("run", "toy")
     claims = importlib.import_module("toy_lab.theme.toy.claims")
-    monkeypatch.setattr(claims, "samples", lambda dataset: {"mean": dataset["rule"]})
+    monkeypatch.setattr(claims, "numbers", lambda dataset: dataset["rule"])
     assert program("report") == 1
     assert "KeyError: " in (error := capsys.readouterr().err)
     assert "run it again" in error
@@ -163,23 +163,16 @@ def test_headlines_stand_first_with_their_verdicts_alone_and_all_at_once(toy, pr
 
 def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monkeypatch):
     """At the paper tier the mean is large, and nobody asks for the few."""
-    config, claims = (
-        importlib.import_module(f"toy_lab.theme.toy.{door}") for door in ("config", "claims")
-    )
-    usual, samples = config.statements, claims.samples
+    claims = importlib.import_module("toy_lab.theme.toy.claims")
+    usual = claims.statements
 
-    def statements(chosen):
-        mean, wrong, few = usual(chosen)
-        if chosen.n == 40:
+    def statements(config):
+        mean, wrong, few = usual(config)
+        if config.n == 40:
             return mean, wrong, few
         return dataclasses.replace(mean, at_most=None, at_least=9), wrong
 
-    def chosen_samples(dataset):
-        ids = [statement.id for statement in statements(results.config_of(dataset))]
-        return {id: samples(dataset)[id] for id in ids}
-
-    monkeypatch.setattr(config, "statements", statements)
-    monkeypatch.setattr(claims, "samples", chosen_samples)
+    monkeypatch.setattr(claims, "statements", statements)
     paper = toy / "docs" / "papers" / "t1.md"
     paper.parent.mkdir(parents=True)
     paper.write_text("`toy.mean`, `toy.few`\n")
@@ -224,11 +217,13 @@ def test_a_headline_is_decided_by_a_row_or_by_a_theorem(words):
 
 def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeypatch):
     program("run", "toy")
-    config = importlib.import_module("toy_lab.theme.toy.config")
-    first, *others = config.statements(config.Config())
+    config, claims = (
+        importlib.import_module(f"toy_lab.theme.toy.{door}") for door in ("config", "claims")
+    )
+    first, *others = claims.statements(config.Config())
     revised = dataclasses.replace(first, revision="it was the median")
     again = dataclasses.replace(others[0], redrawn="12 fresh runs, 8 before")
-    monkeypatch.setattr(config, "statements", lambda _: (revised, again, *others[1:]))
+    monkeypatch.setattr(claims, "statements", lambda _: (revised, again, *others[1:]))
     program("report")
     for name in ("CLAIMS.md", "index.html", "toy/README.md"):
         text = (toy / "figures" / name).read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """A run leaves whole files, in the folder of its own configuration, and says what moved."""
 
+import dataclasses
 import importlib
 import json
 import shutil
@@ -11,11 +12,11 @@ import optax
 import pytest
 import xarray as xr
 
-from lsa_lab import checkpoints, results
-from lsa_lab.harness import folders
-from lsa_lab.harness.laboratory import experiments_of
-from lsa_lab.status import refuse_divergence
+from lsa_lab.harness.run import folders
+from lsa_lab.harness.run.laboratory import experiments_of
+from lsa_lab.store import checkpoints, results
 from lsa_lab.training import Files, Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 FILES = ["caption.txt", "config.json", "figure.pdf", "figure.png", "result.nc"]
 
@@ -103,7 +104,7 @@ def test_a_result_that_cannot_be_judged_leaves_the_old_one_whole(
     folder = toy / "figures" / "toy"
     before = contents(folder)
     module = importlib.import_module(f"toy_lab.theme.toy.{door}")
-    what = "samples" if door == "claims" else "plot"
+    what = "numbers" if door == "claims" else "plot"
     monkeypatch.setattr(module, what, lambda dataset: {"mean": np.array([np.nan, 1.0])}[door])
     compute = importlib.import_module("toy_lab.theme.toy.compute")
     once = compute.compute
@@ -117,12 +118,34 @@ def test_a_result_that_cannot_be_judged_leaves_the_old_one_whole(
     assert float(results.load(kept)["mean"].max()) > 10
 
 
-def test_samples_and_statements_must_match(toy, program, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda mean, *rest: (dataclasses.replace(mean, sample=None), *rest), "it has no sample"),
+        (lambda mean, *rest: (mean, mean, *rest), "two statements have the same id"),
+    ],
+)
+def test_a_statement_needs_a_sample_and_an_id_of_its_own(
+    toy, program, capsys, monkeypatch, change, words
+):
     claims = importlib.import_module("toy_lab.theme.toy.claims")
-    monkeypatch.setattr(claims, "samples", lambda dataset: {"mean": [1.0], "lost": [2.0]})
+    usual = claims.statements
+    monkeypatch.setattr(claims, "statements", lambda config: change(*usual(config)))
     assert program("run", "toy") == 1
-    told = capsys.readouterr().out
-    assert "no samples of ['wrong', 'few']; samples without a statement: ['lost']" in told
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
+def test_compute_is_handed_the_models_that_its_config_names(toy, program, monkeypatch):
+    module, handed = importlib.import_module("toy_lab.theme.toy.compute"), []
+    usual = module.compute
+
+    def compute(config, models, **rest):
+        handed.append(models)
+        return usual(config, models, **rest)
+
+    monkeypatch.setattr(module, "compute", compute)
+    assert program("run", "toy") == 0
+    assert handed == [{"small": 3}]
 
 
 def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings(toy, program):
@@ -166,7 +189,7 @@ def test_a_result_of_another_configuration_is_not_drawn_under_the_tiers_name(
 def test_a_training_that_diverges_ends_with_status_3_and_keeps_its_checkpoint(
     toy, program, monkeypatch, capsys
 ):
-    def compute(config, *, progress=None, checkpoints=None):
+    def compute(config, models, *, progress=None, checkpoints=None):
         rate = optax.sgd(config.scale)
         training = Training(lambda w, x: ((w - x) ** 2).sum(), jax.random.normal, rate, 2000)
         run = fit(training, jnp.zeros(()), jax.random.key(0), files=Files(checkpoints / "fit"))

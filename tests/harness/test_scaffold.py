@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab import results
-from lsa_lab.harness import listing, scaffold
-from lsa_lab.harness.command_line import main
-from lsa_lab.harness.laboratory import TIERS, experiments_of
+from lsa_lab.harness.cli import listing, scaffold
+from lsa_lab.harness.cli.command_line import main
+from lsa_lab.harness.run.laboratory import TIERS, experiments_of
+from lsa_lab.store import results
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -169,7 +169,7 @@ def test_what_is_written_is_in_the_style_of_the_house(folder):
 
 def test_three_doors_leave_jax_out():
     names = ("config", "claims", "figure")
-    modules = [f"lsa_lab.harness.templates.experiment.{name}" for name in names]
+    modules = [f"lsa_lab.harness.cli.templates.experiment.{name}" for name in names]
     program = f"import importlib, sys\nfor name in {modules}:\n    importlib.import_module(name)\n"
     program += "assert 'jax' not in sys.modules"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

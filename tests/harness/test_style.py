@@ -6,8 +6,8 @@ import matplotlib
 import numpy as np
 import pytest
 
-from lsa_lab.harness import methods, style
-from lsa_lab.statistics import mean_interval, median_interval
+from lsa_lab.harness.draw import methods, style
+from lsa_lab.judging.statistics import mean_interval, median_interval
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab import results, safe_files
-from lsa_lab.harness import engines, process, resources
-from lsa_lab.harness.overrides import RefusalError
+from lsa_lab.harness.cli import engines, resources
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import process
+from lsa_lab.store import results, safe_files
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lsa_lab.harness import terminal
+from lsa_lab.harness.cli import terminal
 
 
 @pytest.fixture

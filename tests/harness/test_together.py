@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab import results
-from lsa_lab.harness.clock import Left, Past
-from lsa_lab.harness.workload import Workload
+from lsa_lab.harness.run.clock import Left, Past
+from lsa_lab.harness.run.workload import Workload
+from lsa_lab.store import results
 
 ROOT = Path(__file__).parents[2]
 WAITING = """
@@ -56,7 +56,7 @@ def test_the_results_are_those_of_a_series_and_every_line_says_whose_it_is(three
 
 
 def test_one_that_diverged_and_one_that_cannot_be_judged_leave_the_others_alone(three, capsys):
-    raised = "from lsa_lab.status import DivergedError\nraise DivergedError('no run left')"
+    raised = "from lsa_lab.training.status import DivergedError\nraise DivergedError('no run left')"
     changed("compute", "theme.first", raised)
     changed("claims", "theme.second", "raise ValueError('no samples')")
     assert three("run", "all", "--out", "a", "--together", "2") == 3

@@ -17,14 +17,15 @@ import optax
 import xarray as xr
 
 from experiments.models import runs
-from experiments.models.specs import Architecture, Spec, Task, Training
-from lsa_lab import cells, grids, results, training
-from lsa_lab.harness import process, records
+from experiments.models.specs import Architecture, Recipe, Spec, Task
+from lsa_lab import training
+from lsa_lab.harness.run import process, records
+from lsa_lab.store import cells, grids, results
 
 CONFIG = {"n": [8, 16, 32], "task": {"d": 4}}
 FACTS = {"weights": "a"}  # of the cells
 SPEC = Spec(
-    Task(2, (4,)), Architecture(depth=1, heads=1), Training(4, 2, 0.1, seeds=2, checkpoints=2)
+    Task(2, (4,)), Architecture(depth=1, heads=1), Recipe(4, 2, 0.1, seeds=2, checkpoints=2)
 )
 
 

@@ -16,9 +16,10 @@ import pytest
 
 import every_kind
 from experiments.models import runs
-from lsa_lab import __version__, checkpoints, grids, results, training
-from lsa_lab.harness import records
-from lsa_lab.harness.overrides import RefusalError
+from lsa_lab import __version__, training
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import records
+from lsa_lab.store import checkpoints, grids, results
 
 HERE = Path(__file__).parent
 VERSIONS = sorted(path.name for path in HERE.iterdir() if (path / "result.nc").exists())

@@ -20,8 +20,9 @@ import numpy as np
 
 from experiments.models import runs
 from experiments.models.named import named
-from lsa_lab import checkpoints, interop, lm, results
-from lsa_lab.harness import records
+from lsa_lab import interop, lm
+from lsa_lab.harness.run import records
+from lsa_lab.store import checkpoints, results
 
 CODE = tuple({sys.prefix, sys.base_prefix, str(Path(__file__).resolve().parents[2]), "/proc/self"})
 FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess", "pickle", "marshal")

@@ -5,7 +5,7 @@ import json
 import socket
 import sys
 
-from lsa_lab.harness.command_line import main
+from lsa_lab.harness.cli.command_line import main
 
 asked: list[str] = []
 ASKING = ("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto")

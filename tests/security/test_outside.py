@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness import folders, process, runner
-from lsa_lab.harness.command_line import main
-from lsa_lab.harness.laboratory import experiments_of
+from lsa_lab.harness.cli.command_line import main
+from lsa_lab.harness.run import folders, process, runner
+from lsa_lab.harness.run.laboratory import experiments_of
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).resolve().parents[2]
 TOY = ROOT / "tests" / "harness"

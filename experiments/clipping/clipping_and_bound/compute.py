@@ -8,6 +8,7 @@ import numpy as np
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipping_and_bound.config import MODULES, Config
+from experiments.clipping.transformers import spec_of
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.implicit_gd import trajectory, upper_bounds
 from lsa_lab.models import constructions
@@ -18,16 +19,18 @@ from lsa_lab.theory.generalization import measured_gap, trajectory_bound
 
 def draw(key, config):  # -> x [B, n + m, d], y [B, n + m]
     """Noisy pairs of a task of its own for each prompt: demonstrations, then the population."""
-    task = LinearTask(config.n + config.population, config.d, noise_std=config.noise_std)
+    task = spec_of(config).task
+    pairs = max(task.lengths) + config.population
+    task = LinearTask(pairs, task.d, noise_std=task.noise_std)
     many = jax.vmap(partial(sample, task=task))(jax.random.split(key, config.prompts))
     return many.x, many.y
 
 
 def measure(params, x, y, config):  # -> {name: []}, the bound [c]
     """Theorem 2's value over the prompts, medians of Σ|G|² and of Σ UB, mean clipped losses."""
-    b, n = config.largest_loss, config.n
+    b, n = config.largest_loss, max(spec_of(config).task.lengths)
     w_v, w_q = params.w_pv[:, 0], params.w_kq[:, 0]
-    w_k = jnp.broadcast_to(jnp.eye(config.d + 1), w_q.shape)
+    w_k = jnp.broadcast_to(jnp.eye(x.shape[-1] + 1), w_q.shape)
 
     def on_prompt(x, y):
         prompt = Prompt(x[:n], y[:n], x[-1], y[-1])
@@ -47,26 +50,26 @@ def measure(params, x, y, config):  # -> {name: []}, the bound [c]
     }
 
 
-def edits(params, config, rates):  # one model -> masks, each [C, ...]
+def edits(params, rates):  # one model -> masks, each [C, ...]
     """Every rate for each layer of each matrix."""
     pieces = clipping.by_singular_value(params, MODULES)
-    grid = [(name, t, rate) for name in MODULES for t in range(config.depth) for rate in rates]
+    layers = range(len(params.w_kq))
+    grid = [(name, t, rate) for name in MODULES for t in layers for rate in rates]
     masks = [
         clipping.keep_masks(params, pieces, clipping.Edit(t, name, rate)) for name, t, rate in grid
     ]
     return jax.tree.map(lambda *each: jnp.asarray(np.stack(each)), *masks)
 
 
-def descent(config):
-    """The stack that descends by the best step of one layer."""
-    step = 1 / (1 + (1 + config.d + config.noise_std**2) / config.n)
-    return constructions.gradient_descent(jnp.full(config.depth, step), config.d)
+def descent(spec):
+    """The stack as large as the Spec's that descends by the best step of one layer."""
+    task = spec.task
+    step = 1 / (1 + (1 + task.d + task.noise_std**2) / max(task.lengths))
+    return constructions.gradient_descent(jnp.full(spec.architecture.depth, step), task.d)
 
 
 @partial(jax.jit, static_argnames="config")
-def measure_edits(
-    key, params, pieces, masks, config
-):  # params [R, ...], masks [C, ...] -> {name: [R, C, ...]}
+def measure_edits(key, params, pieces, masks, config):  # params [R, ...] -> {name: [R, C, ...]}
     def on_run(row):
         params, pieces, key = row
         x, y = draw(key, config)
@@ -76,25 +79,25 @@ def measure_edits(
     return jax.lax.map(on_run, (params, pieces, jax.random.split(key, len(params.w_kq))))
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     """The trained runs come first, then the stack that descends, on several sets of prompts."""
     import xarray as xr
 
-    spec, trained, statuses = trained_models.linear_stacks(config, progress)
-    constructed = descent(config)
+    spec, finished = spec_of(config), models["linear stacks"]
+    trained, constructed = trained_models.float64_params(finished), descent(spec)
 
     def together(runs, leaf):
         copies = jnp.broadcast_to(leaf, (config.constructed, *leaf.shape))
         return jnp.concatenate([jnp.asarray(runs), copies])
 
     params = jax.tree.map(together, trained, constructed)
-    rates = (*clipping.every_rate(config.d + 1), clipping.DROP)
-    masks = edits(constructed, config, rates)
+    rates = (*clipping.every_rate(spec.token_width), clipping.DROP)
+    masks = edits(constructed, rates)
     pieces = clipping.by_singular_value(params, MODULES)
     key_edits, key_ridge = jax.random.split(jax.random.key(config.seed))
     measured = measure_edits(key_edits, params, pieces, masks, config)
-    count, shape = len(trained.w_kq), (len(MODULES), config.depth, len(rates))
-    data = {"status": (("start",), statuses)}
+    count, shape = len(trained.w_kq), (len(MODULES), spec.architecture.depth, len(rates))
+    data = {"status": (("start",), [str(status) for status in finished.status])}
     for name, values in measured.items():
         values = np.asarray(values).reshape(len(values), *shape, *values.shape[2:])
         axes = ("module", "layer", "rank", "update_noise")[: values.ndim - 1]
@@ -106,8 +109,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         data,
         {
             "module": list(MODULES),
-            "layer": np.arange(1, config.depth + 1),
-            "rank": np.arange(config.d + 1, -1, -1),
+            "layer": np.arange(1, spec.architecture.depth + 1),
+            "rank": np.arange(spec.token_width, -1, -1),
             "update_noise": list(config.update_noises),
         },
     )

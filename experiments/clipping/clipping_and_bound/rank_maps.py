@@ -2,18 +2,19 @@
 
 import numpy as np
 
-from lsa_lab.harness import style
+from experiments.clipping.clipping_and_bound.claims import EXACT
+from lsa_lab.harness.draw import style
 
 COLOURS = "RdBu_r"  # red where a number rises
 LEAST = 0.05  # changes of the median below it are not written
 
 
-def rank_map(ax, values, exact, names):  # (run, module, layer, rank) -> image
+def rank_map(ax, values, names):  # (run, module, layer, rank) -> image
     """The share of runs in which a truncation raises the number, coloured; the median run's number
     over that of the matrix whole, written where it differs."""
     values = values.transpose("module", "layer", "rank", "run")
     whole, clipped = values.isel(rank=[0]), values.isel(rank=slice(1, None))
-    rises = (clipped.values - whole.values > exact * abs(whole.values)).mean(-1)
+    rises = (clipped.values - whole.values > EXACT * abs(whole.values)).mean(-1)
     middle = np.median(clipped.values / whole.values, axis=-1)
     rises, middle = (each.reshape(-1, each.shape[-1]) for each in (rises, middle))
     image = ax.imshow(rises, cmap=COLOURS, vmin=0, vmax=1, aspect="auto")
@@ -22,7 +23,7 @@ def rank_map(ax, values, exact, names):  # (run, module, layer, rank) -> image
             continue
         pale = abs(rises[row, column] - 0.5) > 0.3
         ax.text(
-            *(column, row, written(ratio)),
+            *(column, row, two_digits(ratio)),
             **dict(ha="center", va="center", fontsize=7, color="white" if pale else style.BLACK),
         )
     ranks, layers = clipped["rank"].values, len(values.layer)
@@ -36,7 +37,7 @@ def rank_map(ax, values, exact, names):  # (run, module, layer, rank) -> image
     return image
 
 
-def written(ratio) -> str:
+def two_digits(ratio) -> str:
     """Two digits, for a cell."""
     text = f"{ratio:.0f}" if abs(ratio) >= 9.95 else f"{ratio:.1f}"
     return text.replace("-", "\u2212")

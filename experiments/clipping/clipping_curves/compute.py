@@ -1,4 +1,4 @@
-"""Which layers and parts of a trained model tolerate clipping, and at which shots?"""
+"""What clipping one part of one layer does to the risk of trained models."""
 
 import jax
 import jax.numpy as jnp
@@ -6,34 +6,34 @@ import numpy as np
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipping_curves.config import DROPPED, Config
-from experiments.clipping.transformer_config import PARTS
+from experiments.clipping.transformers import PARTS, spec_of
 from experiments.models.tasks import distribution
 from lsa_lab.analyses.clipping import DROP
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec, path, _, statuses = trained_models.transformers(config, "clipping_curves", progress)
-    params = trained_models.final(path)
-    shots = sorted({*config.shots, config.n})
+    runs, spec = models["transformer"], spec_of(config)
+    params = trained_models.final(trained_models.path_of(runs))
+    shots = sorted({*config.shots, *spec.task.lengths})
     task = distribution(spec.task, max(shots), dtype=jnp.float32)
     key = jax.random.fold_in(jax.random.key(config.seed), 1)
     batch = trained_models.own_prompts(key, task, len(params.w_q), config.prompts)
     grid = dict(modules=list(PARTS.values()), rates=(*config.rates, DROP), shots=shots)
     curve = trained_models.own_curve(spec, params, batch, **grid)
     cuts = [batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n]) for n in shots]
-    ridge = [trained_models.ridge_risks(cut, config.noise_std) for cut in cuts]
+    ridge = [trained_models.ridge_risks(cut, spec.task.noise_std) for cut in cuts]
     return xr.Dataset(
         {
             "unclipped": (("run", "shots"), curve.unclipped.mean),
             "ridge": (("run", "shots"), np.stack(ridge, axis=1)),
             "change": (("run", "shots", "layer", "part", "rate"), curve.change.mean),
-            "status": ("trained", statuses),
+            "status": ("trained", [str(status) for status in runs.status]),
         },
         {
             "shots": shots,
-            "layer": np.arange(config.depth) + 1,
+            "layer": np.arange(spec.architecture.depth) + 1,
             "part": list(PARTS),
             "rate": [*config.rates, DROPPED],
         },

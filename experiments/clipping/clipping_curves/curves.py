@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from experiments.clipping.clipping_curves.claims import over_ends, relative
+from experiments.clipping.clipping_curves.claims import numbers
 from experiments.clipping.clipping_curves.config import DROPPED
 from experiments.clipping.layer_ends import shades, shallow_and_deep
-from lsa_lab import results
-from lsa_lab.harness import style
+from lsa_lab.harness.draw import style
 
 
 def layer_curves(ax, dataset, part):  # -> {name: y at the end}
     """One curve a layer, with as many shots as in training."""
-    config = results.config_of(dataset)
-    change = relative(dataset).sel(shots=config.n, part=part)
+    clipped = numbers(dataset)
+    change = clipped.change.sel(shots=clipped.n, part=part)
     places, layers, ends = np.arange(dataset.sizes["rate"]), dataset.layer.values, {}
     colors = shades(len(layers))
     for layer, color, marker in zip(layers, colors, style.MARKERS * 3, strict=False):
@@ -20,7 +19,7 @@ def layer_curves(ax, dataset, part):  # -> {name: y at the end}
         style.mean_band(ax, places, runs, None, color, marker)
         ends[f"layer {layer}"] = float(runs.mean("run")[-1])
     rate_axis(ax, dataset.rate.values, top=1.5 * max(ends.values()))
-    ax.set_title(f"{part}, {config.n} shots")
+    ax.set_title(f"{part}, {clipped.n} shots")
     return ends
 
 
@@ -28,8 +27,8 @@ def shots_curves(ax, dataset, part):  # -> {name: y at the end}
     """The risk after drastic clipping over that before, by the number of shots."""
     from matplotlib.ticker import LogLocator
 
-    config = results.config_of(dataset)
-    logs = over_ends(np.log10(1 + relative(dataset).sel(part=part)), config)
+    clipped = numbers(dataset)
+    logs, config = clipped.ends(clipped.logs, part=part), clipped.config
     words = f"first {config.ends} layers", f"last {config.ends} layers"
     colors, ends = shades(len(words)), {}
     for runs, name, color, marker in zip(logs, words, colors, "os", strict=True):
@@ -48,7 +47,7 @@ def shots_curves(ax, dataset, part):  # -> {name: y at the end}
 
 def end_curves(ax, dataset, part):
     """The first layers and the last ones, one curve for each number of shots."""
-    config, change = results.config_of(dataset), relative(dataset).sel(part=part)
+    config, change = numbers(dataset).config, numbers(dataset).change.sel(part=part)
     places = np.arange(dataset.sizes["rate"])
     for shots, color in zip(dataset.shots.values, style.COLOURS, strict=False):
         shallow, deep = shallow_and_deep(change.sel(shots=shots), config.ends)

@@ -2,28 +2,33 @@
 
 import numpy as np
 
-from experiments.clipping.clipping_curves.claims import over_ends, relative, samples, sides
-from experiments.clipping.clipping_curves.config import DROPPED, statements
+from experiments.clipping.clipping_curves import claims
+from experiments.clipping.clipping_curves.config import DROPPED
 from experiments.clipping.clipping_curves.curves import end_curves, layer_curves, shots_curves
 from experiments.clipping.diverged_runs import left_out
 from experiments.clipping.layer_ends import shades, shallow_and_deep
-from experiments.clipping.transformer_config import PARTS
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import end_labels
-from lsa_lab.statistics import CONFIDENCE, mean_interval
+from experiments.clipping.transformers import PARTS
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import CONFIDENCE, level, mean_interval
 
-FACTORS = {"deep_bears_more": "first / last layers", "few_shots_collapse_less": "few / {n} shots"}
-SHARES = {
-    "deep_is_flat": "rise, last layers",
-    "shallow_collapses": "first clipped / predicting 0",
-    "few_shots_rise_less": "rise, few less {n} shots",
-}
+# The judged rows, from the top: changes as shares of the risk, and ratios.
+SHARES = (
+    *("attention_deep_is_flat", "mlp_deep_is_flat"),
+    *("attention_shallow_collapses", "mlp_shallow_collapses"),
+    *("attention_few_shots_rise_less", "mlp_few_shots_rise_less"),
+    *("helps_few", "helps_trained", "helps_many"),
+)
+RATIOS = (
+    *("attention_deep_bears_more", "mlp_deep_bears_more"),
+    *("attention_few_shots_collapse_less", "mlp_few_shots_collapse_less"),
+)
 
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.4, 2.6, 2.3), ((1, 1), (1, 1), (1, 1)))
-    plot_judged(axes[0], axes[1], dataset, results.config_of(dataset))
+    plot_judged(axes[0], axes[1], dataset)
     for panel, first in ((layer_curves, 2), (shots_curves, 4)):
         pair = axes[first : first + len(PARTS)]
         ends = [panel(ax, dataset, part) for ax, part in zip(pair, PARTS, strict=True)]
@@ -44,37 +49,29 @@ def appendix(dataset):
     return figure
 
 
-def plot_judged(shares_ax, factors_ax, dataset, config):
-    """What is judged: changes of the risk, and factors."""
-    judged, bounds, few = samples(dataset), statements(config), min(config.shots)
-    names = {"few": few, "trained": config.n, "many": max(config.shots)}
-    words = {
-        f"{part.lower()}_{id}": f"{part}: {text.format(n=config.n)}"
-        for id, text in (SHARES | FACTORS).items()
-        for part in PARTS
-    }
-    factors = {id: text for id, text in words.items() if id.endswith(tuple(FACTORS))}
-    shares = {id: text for id, text in words.items() if id not in factors}
-    shares |= {f"helps_{name}": f"best edit, {shots} shots" for name, shots in names.items()}
+def plot_judged(shares_ax, ratios_ax, dataset):
+    """What is judged: changes of the risk, and ratios."""
+    statements, samples = evidence(claims, dataset)
     shares_ax.set_xscale("symlog", linthresh=0.01)
-    judged_panel.rows(shares_ax, bounds, judged, shares, (-0.15, 15))
+    judged_panel.rows(shares_ax, statements, samples, (-0.15, 15), SHARES)
     ticks = (-0.1, 0, 0.1, 1, 10)
     shares_ax.set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
     shares_ax.set(xlabel="change as a share of the risk", title="judged changes")
-    judged_panel.rows(factors_ax, bounds, judged, factors, np.log10((0.15, 60)))
+    judged_panel.rows(ratios_ax, statements, samples, np.log10((0.15, 60)), RATIOS)
     ticks = (0.2, 1, 5, 20)
-    factors_ax.set_xticks(np.log10(ticks), [f"{tick:g}" for tick in ticks])
-    factors_ax.set(xlabel="ratio of risks or of factors", title="judged ratios")
+    ratios_ax.set_xticks(np.log10(ticks), [f"{tick:g}" for tick in ticks])
+    ratios_ax.set(xlabel="ratio of risks or of factors", title="judged ratios")
 
 
 def caption(dataset) -> str:
-    config, judged, change = results.config_of(dataset), samples(dataset), relative(dataset)
-    flat = [judged[f"{part.lower()}_deep_is_flat"].mean() for part in PARTS]
+    clipped, (_, samples) = claims.numbers(dataset), evidence(claims, dataset)
+    config, change = clipped.config, clipped.change
+    flat = [samples[id].mean() for id in ("attention_deep_is_flat", "mlp_deep_is_flat")]
     apart = [
         "{:.2f} [{:.2f}, {:.2f}]".format(*10 ** np.array([logs.mean(), *mean_interval(logs)]))
-        for logs in (judged[f"{part.lower()}_deep_bears_more"] for part in PARTS)
+        for logs in (samples["attention_deep_bears_more"], samples["mlp_deep_bears_more"])
     ]
-    side, tail, edits = sides(change), (1 - CONFIDENCE) / 2, change[0, 0].size
+    side, tail, edits = claims.sides(change), (1 - CONFIDENCE) / 2, change[0, 0].size
     shots = dataset.shots.values
     better = ", ".join(f"{int((side.sel(shots=s) < 0).sum())} at {s}" for s in shots)
     far = np.exp(np.log(dataset.unclipped / dataset.ridge).mean("run"))
@@ -84,23 +81,23 @@ def caption(dataset) -> str:
         f"{flat[0]:.0%} (attention) and {flat[1]:.0%} (MLP); with the first {config.ends} it is "
         f"{apart[0]} and {apart[1]} times as high. "
         f"Drastic: rates >= {config.high:g}, averaged. a, b: {judged_panel.KEY}; few: "
-        f"{min(config.shots)} shots. c, d: means; e, f: geometric means; bands: 95 % intervals. "
-        f"Appendix: g, h: by rate at each number of shots. "
-        f"{by_rate(dataset, config)} {two_readings(dataset, config)} Our models' risk, "
+        f"{min(config.shots)} shots. c, d: means; e, f: geometric means; bands: {level()} "
+        f"intervals. Appendix: g, h: by rate at each number of shots. "
+        f"{by_rate(dataset, clipped)} {two_readings(dataset, clipped)} Our models' risk, "
         f"unclipped, is that of ridge regression times {ratios} shots; they were trained at "
-        f"{config.n} alone. Of {edits} edits the interval of a change lies "
+        f"{clipped.n} alone. Of {edits} edits the interval of a change lies "
         f"below zero for {better} shots; luck alone puts {tail * edits:.0f} there. "
         f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), each with "
-        f"{config.prompts} prompts of its own; d = {config.d}."
+        f"{config.prompts} prompts of its own; d = {clipped.spec.task.d}."
     )
 
 
-def by_rate(dataset, config):
+def by_rate(dataset, clipped):
     """How shallow and deep layers compare at each drastic rate, a layer's part dropped the last."""
-    logs = np.log10(1 + relative(dataset)).sel(shots=config.n, rate=slice(config.high, None))
+    logs = clipped.logs.sel(shots=clipped.n, rate=slice(clipped.config.high, None))
     listed = []
     for part in PARTS:
-        shallow, deep = shallow_and_deep(logs.sel(part=part), config.ends)
+        shallow, deep = shallow_and_deep(logs.sel(part=part), clipped.config.ends)
         ratios = 10 ** (shallow - deep).mean("run")
         names = ["dropped" if rate == DROPPED else f"{rate:g}" for rate in ratios.rate.values]
         by_name = zip(names, ratios.values, strict=True)
@@ -108,13 +105,14 @@ def by_rate(dataset, config):
     return f"Shallow over deep by rate: {'; '.join(listed)}."
 
 
-def two_readings(dataset, config):
+def two_readings(dataset, clipped):
     """What fewer shots do to the collapse, as a factor and as a share of the risk of a guess."""
-    shots = [min(config.shots), config.n]
-    factors, _ = over_ends(np.log10(1 + relative(dataset)), config)
-    rises, _ = over_ends(dataset.change / config.d, config)
-    factors, rises = (each.sel(part="attention").mean("run") for each in (factors, rises))
-    room = config.d / dataset.unclipped.mean("run")
+    shots = [clipped.shots["few"], clipped.n]
+    factors, rises = (
+        clipped.ends(values, part="attention")[0].mean("run")
+        for values in (clipped.logs, clipped.rises)
+    )
+    room = clipped.spec.task.d / dataset.unclipped.mean("run")
     factors, rises, room = (each.sel(shots=shots).values for each in (10**factors, rises, room))
     return (
         f"Few shots, two readings: clipping shallow attention multiplies the risk by "

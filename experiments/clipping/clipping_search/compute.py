@@ -7,15 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipping_search.config import Config
-from experiments.clipping.clipping_search.statements import (
+from experiments.clipping.clipping_search.config import (
     ALGORITHM,
     COMPOSED,
     SEARCHES,
     TRAINED,
     WIDE,
+    Config,
 )
-from experiments.clipping.transformer_config import PARTS
+from experiments.clipping.transformers import PARTS, spec_of
 from experiments.models import tasks
 from lsa_lab.analyses import clipping
 
@@ -33,10 +33,11 @@ def searches(config):  # {name: (risk, params, validation, test) -> Search}, but
     return dict(zip((*ALGORITHM, WIDE, COMPOSED), ways, strict=True))
 
 
-def shifted(config, spec):
+def shifted_tasks(config):
     """The tasks by name; all have prompts as large as w ~ N(0, I) gives but for the scale of x."""
-    task = tasks.distribution(spec.task, dtype=jnp.float32)
-    task = task.replace(covariance=jnp.eye(config.d, dtype=jnp.float32))
+    spec = spec_of(config).task
+    d, task = spec.d, tasks.distribution(spec, dtype=jnp.float32)
+    task = task.replace(covariance=jnp.eye(d, dtype=jnp.float32))
     return {
         TRAINED: task,
         "no noise": task.replace(noise_std=0.0),
@@ -44,8 +45,8 @@ def shifted(config, spec):
         f"{config.short} shots": task.replace(n=config.short),
         f"inputs × {config.small:g}": task.replace(covariance=config.small**2 * task.covariance),
         f"inputs × {config.large:g}": task.replace(covariance=config.large**2 * task.covariance),
-        f"{config.sparsity} of {config.d} weights": task.replace(
-            sparsity=config.sparsity, weight_std=(config.d / config.sparsity) ** 0.5
+        f"{config.sparsity} of {d} weights": task.replace(
+            sparsity=config.sparsity, weight_std=(d / config.sparsity) ** 0.5
         ),
     }
 
@@ -73,13 +74,14 @@ def search_runs(ways, risk, params, prompts, more, config):
     return outcomes
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec, path, _, statuses = trained_models.transformers(config, "clipping_search", progress)
-    params, risk = trained_models.final(path), trained_models.squared_error(spec)
+    finished, spec = models["transformer"], spec_of(config)
+    params = trained_models.final(trained_models.path_of(finished))
+    risk = trained_models.squared_error(spec)
     root, runs = jax.random.fold_in(jax.random.key(config.seed), 3), len(params.w_q)
-    named, ways = shifted(config, spec), searches(config)
+    named, ways = shifted_tasks(config), searches(config)
     in_turn = list(named.values())
     if progress is not None:
         in_turn = progress.track(in_turn, description="clipping_search: tasks")
@@ -108,8 +110,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             # Of the last edit; layer 0, rate 0: none.
             "layer": table(lambda outcome: outcome.edits[-1].layers[0] + 1 if outcome.edits else 0),
             "rate": table(lambda outcome: outcome.edits[-1].rate if outcome.edits else 0.0),
-            "ridge": ("run", trained_models.ridge_risks(tests[0], config.noise_std)),
-            "status": ("trained", statuses),
+            "ridge": ("run", trained_models.ridge_risks(tests[0], spec.task.noise_std)),
+            "status": ("trained", [str(status) for status in finished.status]),
         },
         {"task": list(named), "search": list(SEARCHES)},
     )

@@ -2,34 +2,28 @@
 
 import numpy as np
 
-from experiments.clipping.clipping_search.claims import samples
-from experiments.clipping.clipping_search.statements import (
+from experiments.clipping.clipping_search import claims
+from experiments.clipping.clipping_search.config import (
     ALGORITHM,
     COMPOSED,
     PATIENT,
     SEARCHES,
     TRAINED,
     WIDE,
-    statements,
 )
 from experiments.clipping.diverged_runs import left_out
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.clipping.transformers import spec_of
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
-JUDGED = {
-    "algorithm_gains": "Algorithm 1",
-    "algorithm_wins": "wins less losses",
-    "more_prompts_gain": "Algorithm 1,\nmore prompts",
-    "more_prompts_win": "wins less losses,\nmore prompts",
-    "matched": "all layers,\nas trained",
-    "mismatch": "other tasks less\nas trained",
-    "wider_gains_more": "all layers less\nAlgorithm 1",
-    "composition_gains_more": "composition less\none edit",
-    "selection": "optimism,\nAlgorithm 1",
-    "more_prompts_are_fairer": "optimism,\nfew less more prompts",
-    "wider_is_more_optimistic": "optimism, all layers\nless Algorithm 1",
-}
+JUDGED = (  # from the top
+    *("algorithm_gains", "algorithm_wins", "more_prompts_gain", "more_prompts_win"),
+    *("matched", "mismatch", "wider_gains_more", "composition_gains_more"),
+    *("selection", "more_prompts_are_fairer", "wider_is_more_optimistic"),
+)
 
 
 def plot(dataset):
@@ -43,9 +37,9 @@ def plot(dataset):
     }
     groups = [gains.sel(search=list(each)).mean(("task", "search")) for each in named.values()]
     figure, axes = style.stacked(6.75, (3.9, 2.6), ((1, 1), (1, 1)))
-    plot_gains(axes[0], groups, list(named), config, name=True)
+    plot_gains(axes[0], groups, list(named), name=True)
     axes[0].set_title("mean over tasks")
-    judged_panel.rows(axes[1], statements(config), samples(dataset), JUDGED, (-0.2, 0.3))
+    judged_panel.rows(axes[1], *evidence(claims, dataset), (-0.2, 0.3), JUDGED)
     axes[1].set(xlabel="gain / unclipped risk, or share", title="what is judged")
     for ax, searches, title in (
         (axes[2], ALGORITHM, "Algorithm 1, by task"),
@@ -53,7 +47,7 @@ def plot(dataset):
     ):
         by_task = gains.sel(search=list(searches)).mean("search")
         rows = [by_task.sel(task=task) for task in dataset.task.values]
-        plot_gains(ax, rows, list(dataset.task.values), config)
+        plot_gains(ax, rows, list(dataset.task.values))
         ax.set_title(title)
     return figure
 
@@ -65,13 +59,13 @@ def appendix(dataset):
     costs = dataset.passes.mean(("task", "run")).values
     names = [f"{name}\n({cost:,.0f} prompts)" for name, cost in zip(SEARCHES, costs, strict=True)]
     rows = [gains.sel(search=name) for name in SEARCHES]
-    plot_gains(ax, rows, names, results.config_of(dataset), name=True)
+    plot_gains(ax, rows, names, name=True)
     ax.locator_params(axis="x", nbins=6)
     return figure
 
 
-def plot_gains(ax, rows, names, config, name=False):
-    """A row each: gains on validation and on test, means over runs and their 95 % intervals."""
+def plot_gains(ax, rows, names, name=False):
+    """A row each: gains on validation and on test, means over runs and their intervals."""
     for prompts, marker, color, shift in (
         ("validation", "s", "grey", -0.13),
         ("test", "o", style.COLOURS[0], 0.13),
@@ -84,7 +78,7 @@ def plot_gains(ax, rows, names, config, name=False):
             x, offset = (runs.mean(0), (0, 4)) if shift < 0 else (style.mean_ends(runs)[1], (4, 0))
             direct_label(ax, x[-1], y[-1], f"on {prompts} prompts", color, offset)
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
-    ax.axvline(config.gain, color="grey", lw=0.8, ls=":", zorder=0)
+    ax.axvline(claims.WORTHWHILE, color="grey", lw=0.8, ls=":", zorder=0)
     ax.set_yticks(range(len(names)), names)
     ax.set(ylim=(len(names) - 0.3, -0.5), xlabel="gain / unclipped risk")
 
@@ -97,7 +91,7 @@ def tally(dataset, label, names):
     edited, wins, losses, sure_wins, sure_losses = (int(sign.sum()) for sign in signs)
     return (
         f"{label}: {edited} of {chosen.edits.size} searches clip, {wins} win and {losses} lose "
-        f"({sure_wins} and {sure_losses} by a 95 % interval over test prompts), gain "
+        f"({sure_wins} and {sure_losses} by a {level()} interval over test prompts), gain "
         f"{float(chosen.validation_gain.mean()):+.2%} on validation and {float(test.mean()):+.2%} "
         f"on test"
     )
@@ -105,6 +99,7 @@ def tally(dataset, label, names):
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
+    task = spec_of(config).task
     groups = {
         "Algorithm 1": list(ALGORITHM),
         f"Algorithm 1 with {config.more_validation} prompts": list(PATIENT),
@@ -120,7 +115,7 @@ def caption(dataset) -> str:
         f"A2's Algorithm 1 changes our models' risk on unseen prompts by {few:+.1%} if it searches "
         f"with {config.validation} prompts, by {many:+.1%} with {config.more_validation}. A search "
         f"of {WIDE} by {wide:+.1%}. "
-        f"a, c, d: gains with 95 % intervals over runs; dotted: a gain that counts; b: "
+        f"a, c, d: gains with {level()} intervals over runs; dotted: a gain that counts; b: "
         f"{judged_panel.KEY}. Appendix: e: each search, and how many prompts pass through a model. "
         f"{'; '.join(tally(dataset, *group) for group in groups.items())}. A2's table C.5: +.019 "
         f"of score on test on average, 20 wins, 3 losses, 5 ties; the logs of its public code "
@@ -128,5 +123,5 @@ def caption(dataset) -> str:
         f"training is {far:.2g} times that of ridge regression. "
         f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), "
         f"{config.validation} validation and {config.test} test prompts of its own for each model "
-        f"and task; d = {config.d}, n = {config.n}."
+        f"and task; d = {task.d}, n = {max(task.lengths)}."
     )

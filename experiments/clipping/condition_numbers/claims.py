@@ -1,10 +1,50 @@
-"""How condition numbers lie over the layers, and what they say about clipping."""
+"""What `condition_numbers` judges: where they are large, and what they say about clipping."""
+
+from functools import cached_property
 
 import numpy as np
 
 from experiments.clipping.layer_ends import shallow_and_deep
-from lsa_lab import results
-from lsa_lab.statistics import spearman
+from experiments.clipping.transformers import OWN_PROMPTS, fresh
+from lsa_lab.judging.statements import Statement
+from lsa_lab.judging.statistics import spearman
+from lsa_lab.store import results
+
+
+def numbers(dataset) -> "Conditions":
+    return Conditions(dataset)
+
+
+class Conditions:
+    """Logarithms of condition numbers and of stable ranks, after training and before."""
+
+    def __init__(self, dataset):
+        self.ends = results.config_of(dataset).ends
+        self.final, self.first = dataset.isel(steps=-1), dataset.isel(steps=0)
+        self.after, self.before = (np.log10(each.condition) for each in (self.final, self.first))
+
+    @cached_property
+    def trained_tilt(self):  # (run,)
+        return tilt(self.after, self.ends).mean("module")
+
+    @cached_property
+    def random_tilt(self):  # (run,)
+        return tilt(self.before, self.ends).mean("module")
+
+    def last_less_others(self):  # [R]
+        others = self.after.isel(layer=slice(-1)).mean("layer")
+        return (self.after.isel(layer=-1) - others).mean("module").values
+
+    def rise(self):  # [R]
+        return (self.after - self.before).mean(("layer", "module")).values
+
+    def stable_rank_rise(self):  # [R]
+        shrunk = np.log10(self.final.stable_rank / self.first.stable_rank)
+        return shrunk.mean(("layer", "module")).values
+
+    def correlation(self, measure):  # [R]
+        """That of a measure with the harm by clipping."""
+        return rank_correlation(measure, self.final.ratio)
 
 
 def tilt(logs, ends):  # (run, layer, ...) -> (run, ...)
@@ -20,20 +60,108 @@ def rank_correlation(left, right):  # (run, layer, module) twice -> [R]
     return over_layers(*tables).mean(-1)
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    ends = results.config_of(dataset).ends
-    final, first = dataset.isel(steps=-1), dataset.isel(steps=0)
-    after, before = np.log10(final.condition), np.log10(first.condition)
-    trained, random = (tilt(logs, ends).mean("module") for logs in (after, before))
-    last = after.isel(layer=-1) - after.isel(layer=slice(-1)).mean("layer")
-    shrunk = np.log10(final.stable_rank / first.stable_rank)
-    return {
-        "deep_is_larger": trained.values,
-        "last_is_largest": last.mean("module").values,
-        "random_is_level": random.values,
-        "training_tilts": (trained - random).values,
-        "training_raises": (after - before).mean(("layer", "module")).values,
-        "stable_rank_falls": shrunk.mean(("layer", "module")).values,
-        "condition_tells": rank_correlation(after, final.ratio),
-        "stable_rank_tells": rank_correlation(final.stable_rank, final.ratio),
+def statements(config) -> tuple[Statement, ...]:
+    ends = f"last {config.ends} layers less first {config.ends}, averaged over modules"
+    correlation = "Spearman's correlation over layers, averaged over modules, of the"
+    tolerance = f"the risk after clipping {config.rate:g} over that before"
+    fresh_runs = dict(redrawn=fresh(config))
+    later = {
+        "deep": dict(
+            sentence="Deep layers of our models have larger condition numbers than shallow ones",
+            less=ends,
+            label="deep / shallow",
+        ),
+        "last": dict(
+            sentence="The last layer of our models has a larger condition number than the others",
+            less="last layer less the mean of the others, averaged over modules",
+            label="last / others",
+        ),
     }
+    return (
+        Statement(
+            "later_is_larger",
+            "A2 (2406.03768), figure 3, in our setting",
+            "{sentence}",
+            "log10 of the condition number, {less},",
+            at_least=0.0,
+            label="{label}",
+            sample=lambda c, layers: (
+                c.trained_tilt.values if layers == "deep" else c.last_less_others()
+            ),
+            cells={
+                "deep_is_larger": dict(layers="deep"),
+                "last_is_largest": dict(layers="last"),
+            },
+            words=lambda layers: later[layers],
+            message="Deep layers of our models, and the last one, have larger condition numbers "
+            "than the layers before",
+            **fresh_runs,
+        ),
+        Statement(
+            "random_is_level",
+            "derived here",
+            "Random weights are as well conditioned deep as shallow, within a factor 2",
+            f"log10 of the condition number before training, {ends},",
+            margin=0.3,
+            note="a control: before training layers are alike but for luck",
+            label="deep / shallow,\nbefore training",
+            sample=lambda c: c.random_tilt.values,
+            **fresh_runs,
+        ),
+        Statement(
+            "training_tilts",
+            "derived here",
+            "It is training that makes deep layers worse conditioned",
+            f"log10 of the condition number, {ends}, after training less before",
+            at_least=0.0,
+            note="to be read beside deep_is_larger: what lies before training is luck",
+            label="deep / shallow,\nafter / before training",
+            sample=lambda c: (c.trained_tilt - c.random_tilt).values,
+            **fresh_runs,
+        ),
+        Statement(
+            "training_raises",
+            "derived here",
+            "Training raises condition numbers",
+            "log10 of the condition number, averaged over modules and layers, after training less "
+            "before",
+            at_least=0.0,
+            label="all, after / before training",
+            sample=lambda c: c.rise(),
+            **fresh_runs,
+        ),
+        Statement(
+            "stable_rank_falls",
+            "derived here",
+            "Training lowers stable ranks",
+            "log10 of the stable rank, averaged over modules and layers, after training less "
+            "before",
+            at_most=0.0,
+            label="stable rank,\nafter / before training",
+            sample=lambda c: c.stable_rank_rise(),
+            **fresh_runs,
+        ),
+        Statement(
+            "condition_tells",
+            "A2 (2406.03768), section 3.4, our reading, in our setting",
+            "In our models the layer with the larger condition number tolerates clipping better",
+            f"{correlation} condition number with {tolerance}",
+            at_most=0.0,
+            note="A2: it may serve as a reference for which layer to prune",
+            revision=OWN_PROMPTS,
+            label="with condition number",
+            sample=lambda c: c.correlation(c.after),
+            **fresh_runs,
+        ),
+        Statement(
+            "stable_rank_tells",
+            "derived here",
+            "In our models the layer with the smaller stable rank tolerates clipping better",
+            f"{correlation} stable rank with {tolerance}",
+            at_least=0.0,
+            revision=OWN_PROMPTS,
+            label="with stable rank",
+            sample=lambda c: c.correlation(c.final.stable_rank),
+            **fresh_runs,
+        ),
+    )

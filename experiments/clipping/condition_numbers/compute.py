@@ -6,15 +6,17 @@ import numpy as np
 
 from experiments.clipping import trained_models
 from experiments.clipping.condition_numbers.config import MODULES, Config
+from experiments.clipping.transformers import spec_of
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     """The heads of a projection are one matrix, as they are in A2."""
     import xarray as xr
 
-    spec, path, steps, statuses = trained_models.transformers(config, "condition_numbers", progress)
+    finished, spec = models["transformer"], spec_of(config)
+    path = trained_models.path_of(finished)
     params, modules = trained_models.final(path), list(MODULES.values())
     matrices = clipping.matrices(path, modules)  # each [R', P, L, p, q]
     conditions, ranks = (
@@ -35,12 +37,12 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "stable_rank": (axes, ranks),
             "ratio": (("run", "layer", "module"), ratio),
             "unclipped": (("run",), unclipped),
-            "ridge": (("run",), trained_models.ridge_risks(batch, config.noise_std)),
-            "status": ("trained", statuses),
+            "ridge": (("run",), trained_models.ridge_risks(batch, spec.task.noise_std)),
+            "status": ("trained", [str(status) for status in finished.status]),
         },
         {
-            "steps": steps,
-            "layer": np.arange(config.depth) + 1,
+            "steps": finished.path_steps,
+            "layer": np.arange(spec.architecture.depth) + 1,
             "module": list(MODULES),
         },
     )

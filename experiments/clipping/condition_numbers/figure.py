@@ -2,35 +2,32 @@
 
 import numpy as np
 
-from experiments.clipping.condition_numbers.claims import rank_correlation, samples, tilt
-from experiments.clipping.condition_numbers.config import MODULES, statements
+from experiments.clipping.condition_numbers import claims
+from experiments.clipping.condition_numbers.claims import rank_correlation, tilt
+from experiments.clipping.condition_numbers.config import MODULES
 from experiments.clipping.diverged_runs import left_out
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, end_labels
-from lsa_lab.statistics import mean_interval
+from experiments.clipping.transformers import spec_of
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label, end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level, mean_interval
+from lsa_lab.store import results
 
 MEASURES = {"condition": "condition number", "stable_rank": "stable rank"}
-RATIOS = {
-    "deep_is_larger": "deep / shallow",
-    "random_is_level": "deep / shallow,\nbefore training",
-    "last_is_largest": "last / others",
-    "training_tilts": "deep / shallow,\nafter / before training",
-    "training_raises": "all, after / before training",
-    "stable_rank_falls": "stable rank,\nafter / before training",
-}
-CORRELATIONS = {f"{name}_tells": f"with {label}" for name, label in MEASURES.items()}
+# The judged rows, from the top.
+RATIOS = ("deep_is_larger", "random_is_level", "last_is_largest")
+RATIOS += ("training_tilts", "training_raises", "stable_rank_falls")
+CORRELATIONS = ("condition_tells", "stable_rank_tells")
 FACTORS = (0.5, 0.7, 1, 1.4, 2, 2.8)
 
 
 def plot(dataset):
-    config, judged = results.config_of(dataset), samples(dataset)
+    config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
     figure, axes = style.stacked(6.75, (2.1, 2.6, 2.6), ((1.3, 1), (1, 1), (1, 1)))
-    bounds = statements(config)
-    judged_panel.rows(axes[0], bounds, judged, RATIOS, (np.log10(0.45), np.log10(3)))
+    judged_panel.rows(axes[0], statements, samples, np.log10((0.45, 3)), RATIOS)
     axes[0].set_xticks(np.log10(FACTORS), [f"{factor:g}" for factor in FACTORS])
     axes[0].set(xlabel="ratio of condition numbers or stable ranks", title="mean over matrices")
-    judged_panel.rows(axes[1], bounds, judged, CORRELATIONS, (-0.6, 0.6))
+    judged_panel.rows(axes[1], statements, samples, (-0.6, 0.6), CORRELATIONS)
     axes[1].set(xlabel="rank correlation", title="harm by clipping")
     for ax, (name, label) in zip(axes[2:4], MEASURES.items(), strict=True):
         plot_layers(ax, dataset, name, label)
@@ -57,7 +54,7 @@ def appendix(dataset):
     return figure
 
 
-def looks():
+def module_looks():
     """A colour and a marker for each module."""
     return dict(zip(MODULES, zip(style.COLOURS, style.MARKERS, strict=True), strict=True))
 
@@ -66,7 +63,7 @@ def plot_layers(ax, dataset, name, label):
     """One measure of every matrix by its layer, after training and before."""
     layers, ends = dataset.layer.values, {}
     before = dataset[name].isel(steps=0).median("run")
-    for i, (module, (color, marker)) in enumerate(looks().items()):
+    for i, (module, (color, marker)) in enumerate(module_looks().items()):
         x, values = layers + 0.07 * (i - (len(MODULES) - 1) / 2), dataset[name].sel(module=module)
         runs = values.isel(steps=-1).transpose("run", "layer")
         style.band(ax, x, runs, None, color, marker)
@@ -77,14 +74,14 @@ def plot_layers(ax, dataset, name, label):
         ax.set_ylim(bottom=0.4 * ax.get_ylim()[0])
         direct_label(ax, layers[0], float(before[0].min()), "before training", "dimgrey", (1, -4))
     ax.set(xlabel="layer", xticks=layers, title=label)
-    end_labels(ax, ends, [color for color, _ in looks().values()])
+    end_labels(ax, ends, [color for color, _ in module_looks().values()])
 
 
 def plot_tolerance(ax, dataset, name, label, config):
     """The risk ratio of every matrix against a measure of it, medians over runs; the larger the
     marker, the deeper the layer."""
     sizes = np.linspace(3.5, 8, dataset.sizes["layer"])
-    for module, (color, marker) in looks().items():
+    for module, (color, marker) in module_looks().items():
         middle = dataset.isel(steps=-1).sel(module=module).median("run")
         ax.plot(middle[name], middle.ratio, "-", color=color, lw=0.6, alpha=0.5)
         ax.plot([], [], marker, color=color, label=module)  # for a panel by itself
@@ -99,10 +96,10 @@ def plot_tolerance(ax, dataset, name, label, config):
 
 
 def caption(dataset) -> str:
-    config, judged = results.config_of(dataset), samples(dataset)
-    larger = judged["deep_is_larger"]
+    config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
+    spec, larger = spec_of(config), samples["deep_is_larger"]
     factor, low, high = (10**x for x in (larger.mean(), *mean_interval(larger)))
-    condition, stable = (judged[id].mean() for id in CORRELATIONS)
+    condition, stable = (samples[id].mean() for id in CORRELATIONS)
     lost = sum(style.missing(dataset[name].isel(steps=-1)) for name in MEASURES)
     early = rank_correlation(np.log10(dataset.condition.isel(steps=0)), dataset.ratio).mean()
     depth = rank_correlation(dataset.layer.broadcast_like(dataset.ratio), dataset.ratio).mean()
@@ -115,9 +112,9 @@ def caption(dataset) -> str:
         f"b: over the layers of a module and run, averaged; it is {early:.2f} with condition "
         f"numbers before training and {depth:.2f} with depth. c, d: median and middle 80 % of the "
         f"runs. e, f: one matrix clipped, medians over runs, colours as in c; the larger the mark, "
-        f"the deeper the layer. Appendix: g: deep over shallow by matrix, mean and 95 % interval. "
-        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out) with {far:.2g} "
-        f"times the risk of ridge regression. {lost} numbers left out "
-        f"as not finite. d = {config.d}, width {config.width}; the heads of a projection are one "
+        f"the deeper the layer. Appendix: g: deep over shallow by matrix, mean and {level()} "
+        f"interval. {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out) with "
+        f"{far:.2g} times the risk of ridge regression. {lost} numbers left out as not finite. "
+        f"d = {spec.task.d}, width {spec.architecture.width}; the heads of a projection are one "
         f"matrix."
     )

@@ -8,28 +8,29 @@ import numpy as np
 
 from experiments.clipping import trained_models
 from experiments.clipping.disturbances.config import KINDS, MODULES, Config
+from experiments.clipping.transformers import spec_of
 from experiments.models.model import Model
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.models import moments
 
 
-def as_matrix(name, leaf):  # one layer's leaf -> [p, q]
+def matrix_of(name, leaf):  # one layer's leaf -> [p, q]
     """The heads of a projection are one matrix, as they are in A2."""
     if name == "w_o":
         return jnp.moveaxis(leaf, 0, 1).reshape(leaf.shape[1], -1)
     return leaf.reshape(-1, leaf.shape[-1])
 
 
-def as_leaf(name, shape, matrix):
-    """The leaf of one layer, of this shape, that ``as_matrix`` takes to the matrix."""
+def leaf_of(name, shape, matrix):
+    """The leaf of one layer, of this shape, that ``matrix_of`` takes to the matrix."""
     if name == "w_o":
         heads, rows, width = shape
         return jnp.moveaxis(matrix.reshape(rows, heads, width), 1, 0)
     return matrix.reshape(shape)
 
 
-def disturbed(kind, key, matrix, level):
+def disturb(kind, key, matrix, level):
     """W (I + level N/√q), whose output moves as if its input did by ``level``, relative, in all
     directions alike; or W + level |W|_F N/√(pq)."""
     if kind == "input":
@@ -48,7 +49,7 @@ def versions(key, matrix, config):  # [R], [R, p, q] -> [R, K + 1, 1 + draws, p,
     clipped, keys = clipping.truncate(matrix, config.rate), jax.random.split(key, config.draws)
 
     def with_noise(kind, matrix):
-        noisy = jax.vmap(lambda key: disturbed(kind, key, matrix, config.level))(keys)
+        noisy = jax.vmap(lambda key: disturb(kind, key, matrix, config.level))(keys)
         return jnp.concatenate([matrix[None], noisy])
 
     rows = [*((kind, matrix) for kind in KINDS), ("input", clipped)]
@@ -56,10 +57,10 @@ def versions(key, matrix, config):  # [R], [R, p, q] -> [R, K + 1, 1 + draws, p,
     return jnp.stack([with_noise(*row) for row in rows]), share
 
 
-def edited(params, name, layer, matrices):  # [R, ...], [R, V, p, q] -> params [R, V, ...]
+def replace_matrix(params, name, layer, matrices):  # [R, ...], [R, V, p, q] -> params [R, V, ...]
     """One matrix of each run replaced by each of several."""
     shape, count = getattr(params, name).shape[2:], matrices.shape[1]
-    leaves = jax.vmap(jax.vmap(partial(as_leaf, name, shape)))(matrices)
+    leaves = jax.vmap(jax.vmap(partial(leaf_of, name, shape)))(matrices)
     many = jax.tree.map(lambda leaf: jnp.repeat(leaf[:, None], count, axis=1), params)
     return many.replace(**{name: getattr(many, name).at[:, :, layer].set(leaves)})
 
@@ -77,26 +78,26 @@ def moves_of(answers):  # [R, K + 1, 1 + draws, B] -> [R, K + 1]
     return moved / (answers[:, :1, 0] ** 2).mean(-1)
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec, path, _, statuses = trained_models.transformers(config, "disturbances", progress)
-    params, names = trained_models.final(path), list(MODULES.values())
-    runs, layers = len(params.w_q), range(config.depth)
+    finished, spec = models["transformer"], spec_of(config)
+    params = trained_models.final(trained_models.path_of(finished))
+    names, runs, depth = list(MODULES.values()), len(params.w_q), spec.architecture.depth
     key_prompts, key_noise = jax.random.split(jax.random.key(config.seed))
     task = distribution(spec.task, dtype=jnp.float32)
     batch = trained_models.own_prompts(key_prompts, task, runs, config.prompts)
     answers, moves, shares = answers_of(spec), [], []
     for name, key in zip(names, jax.random.split(key_noise, len(names)), strict=True):
-        keys = jax.random.split(key, (config.depth, runs))
-        for layer in layers:
-            whole = jax.vmap(partial(as_matrix, name))(getattr(params, name)[:, layer])
+        keys = jax.random.split(key, (depth, runs))
+        for layer in range(depth):
+            whole = jax.vmap(partial(matrix_of, name))(getattr(params, name)[:, layer])
             matrices, share = versions(keys[layer], whole, config)
             flat = matrices.reshape(runs, -1, *whole.shape[1:])
-            outcome = np.asarray(answers(edited(params, name, layer, flat), batch))
+            outcome = np.asarray(answers(replace_matrix(params, name, layer, flat), batch))
             moves.append(moves_of(outcome.reshape(*matrices.shape[:3], -1)))
             shares.append(np.asarray(share))
-    grid = (len(names), config.depth)
+    grid = (len(names), depth)
     by_kind = np.stack(moves).reshape(*grid, runs, -1).transpose(2, 1, 0, 3)  # [R, L, M, K + 1]
     share = np.stack(shares).reshape(*grid, runs).transpose(2, 1, 0)
     matrices = clipping.matrices(params, names)
@@ -105,7 +106,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     risk = trained_models.own_risks(spec)(params, batch)
     data = {"move": ((*axes, "kind"), by_kind[..., :-1]), "clipped": (axes, by_kind[..., -1])}
     data |= {"share": (axes, share), "condition": (axes, np.stack(conditions, axis=-1))}
-    data |= {"unclipped": (("run",), np.asarray(risk)), "status": (("trained",), statuses)}
-    data["ridge"] = (("run",), trained_models.ridge_risks(batch, config.noise_std))
-    coordinates = {"layer": np.arange(config.depth) + 1, "module": list(MODULES)}
+    data["unclipped"] = (("run",), np.asarray(risk))
+    data["status"] = (("trained",), [str(status) for status in finished.status])
+    data["ridge"] = (("run",), trained_models.ridge_risks(batch, spec.task.noise_std))
+    coordinates = {"layer": np.arange(depth) + 1, "module": list(MODULES)}
     return xr.Dataset(data, coordinates | {"kind": list(KINDS)})

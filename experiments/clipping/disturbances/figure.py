@@ -2,33 +2,28 @@
 
 import numpy as np
 
-from experiments.clipping.disturbances.claims import rank_correlation, samples
-from experiments.clipping.disturbances.config import KINDS, MODULES, statements
+from experiments.clipping.disturbances import claims
+from experiments.clipping.disturbances.config import KINDS, MODULES
 from experiments.clipping.diverged_runs import left_out
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-
-JUDGED = {
-    "input_spreads": "condition, input",
-    "weights_spread": "condition, weights",
-    "clipping_removes": "clipped / whole, log₁₀",
-    "size_explains": "the same, less size",
-}
+from experiments.clipping.transformers import spec_of
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.6, 2.4), ((1, 1), (1, 1)))
     for ax, kind in zip(axes, KINDS, strict=False):
-        against_condition(ax, dataset, kind)
+        plot_moves(ax, dataset, kind)
     axes[0].legend(fontsize=7, ncols=2)
-    after_clipping(axes[2], dataset)
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(axes[3], rows, samples(dataset), JUDGED, (-1, 1))
+    plot_clipped(axes[2], dataset)
+    judged_panel.rows(axes[3], *evidence(claims, dataset), (-1, 1))
     axes[3].set(title="what is judged", xlabel="correlation, or log₁₀ ratio")
     return figure
 
 
-def against_condition(ax, dataset, kind):
+def plot_moves(ax, dataset, kind):
     """Every matrix of every run."""
     looks = zip(MODULES, style.COLOURS, style.MARKERS, strict=True)
     for module, color, marker in looks:
@@ -40,9 +35,9 @@ def against_condition(ax, dataset, kind):
     ax.set_title(f"{kind} disturbed")
 
 
-def after_clipping(ax, dataset):
+def plot_clipped(ax, dataset):
     """Clipped over whole by module, beside the ratio of |W|_F²."""
-    ratio = np.log10(dataset.clipped / dataset.move.sel(kind="input")).mean("layer")
+    ratio = claims.removed_share(dataset).mean("layer")
     share = np.log10(dataset["share"]).mean("layer")
     x = np.arange(len(MODULES))
     for values, words, color, aside in (
@@ -59,18 +54,19 @@ def after_clipping(ax, dataset):
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    mean = {name: float(np.mean(values)) for name, values in samples(dataset).items()}
+    _, samples = evidence(claims, dataset)
     moves = dataset.move.sel(kind="input")
-    depth = rank_correlation(dataset.layer.broadcast_like(moves), moves).mean()
+    depth = claims.rank_correlation(dataset.layer.broadcast_like(moves), moves).mean()
     far = float(np.exp(np.log(dataset.unclipped / dataset.ridge).mean()))
     return (
         f"Over the layers of a trained transformer condition numbers correlate by "
-        f"{mean['input_spreads']:.2f} with what a disturbed input and by "
-        f"{mean['weights_spread']:.2f} with what disturbed weights do to answers. "
+        f"{samples['input_spreads'].mean():.2f} with what a disturbed input and by "
+        f"{samples['weights_spread'].mean():.2f} with what disturbed weights do to answers. "
         f"With a disturbed input depth itself correlates by {depth:.2f}. "
         f"a, b: every matrix of every run, disturbed by {config.level:g} of its "
         f"size, means of {config.draws} draws on {config.prompts} prompts of each run; moves are "
-        f"mean squares over those of answers. c: means of runs with 95 % intervals; rate "
+        f"mean squares over those of answers. c: means of runs with {level()} intervals; rate "
         f"{config.rate:g}. d: {judged_panel.KEY}. {dataset.sizes['run']} runs ({left_out(dataset)} "
-        f"diverged and left out) with {far:.2g} times the risk of ridge regression; d = {config.d}."
+        f"diverged and left out) with {far:.2g} times the risk of ridge regression; "
+        f"d = {spec_of(config).task.d}."
     )

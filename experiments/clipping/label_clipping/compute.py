@@ -10,18 +10,16 @@ import numpy as np
 from experiments.clipping import trained_models
 from experiments.clipping.label_clipping import readings, rules
 from experiments.clipping.label_clipping.config import DROPPED, Config
-from experiments.clipping.transformer_config import PARTS
+from experiments.clipping.transformers import PARTS, spec_of
 from experiments.models.model import Model
 from experiments.models.tasks import distribution
-from experiments.models.trained import trained
 from lsa_lab.analyses import clipping
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec = config.model
-    runs = trained(spec, "classes", progress=progress)
+    spec, (runs,) = spec_of(config), models.values()
     finished = runs.finished[0]
     params = runs.models(seeds=finished).params
     untrained = jax.tree.map(lambda leaf: leaf[finished], runs.initial)
@@ -37,14 +35,14 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         for rate in rates
     ]
     cuts = [batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n]) for n in spec.task.lengths]
-    of_shots = [readings.of_runs(answers(spec, params, edits, cut), cut) for cut in cuts]
+    tables = [readings.read(answers(spec, params, edits, cut), cut) for cut in cuts]
     bayes = [bayes_accuracy(config, keys[1], cut) for cut in cuts]
-    control = readings.of_runs(answers(spec, untrained, edits[:1], batch), batch)["accuracy"]
+    control = readings.read(answers(spec, untrained, edits[:1], batch), batch)["accuracy"]
     axes, grid = ("run", "shots"), (spec.architecture.depth, len(PARTS), len(rates))
     arrays = {"bayes": (axes, np.stack(bayes, axis=1)), "untrained": ("run", control[:, 0])}
     arrays["average"] = axes, np.stack([average_accuracy(cut) for cut in cuts], axis=1)
     for name in readings.NAMES:
-        table = np.stack([values[name] for values in of_shots], axis=1)  # [R, shots, 1 + E]
+        table = np.stack([values[name] for values in tables], axis=1)  # [R, shots, 1 + E]
         arrays[f"unclipped_{name}"] = axes, table[:, :, 0]
         parts = table[:, :, 1:].reshape(*table.shape[:2], *grid)
         arrays[name] = (*axes, "layer", "part", "rate"), parts
@@ -68,12 +66,12 @@ def answers(spec, params, edits, batch):  # params, prompts [R, ...] -> [R, 1 + 
         masks = [clipping.keep_masks(own, pieces, edit) for edit in edits]
         whole = {name: np.ones_like(mask) for name, mask in masks[0].items()}
         table = {name: np.stack([mask[name] for mask in (whole, *masks)]) for name in whole}
-        rows.append(np.asarray(after(spec, own, pieces, table, prompts), float))
+        rows.append(np.asarray(edited_answers(spec, own, pieces, table, prompts), float))
     return np.stack(rows)
 
 
 @partial(jax.jit, static_argnums=0)
-def after(spec, params, pieces, table, batch):  # each mask [E, ...] -> [E, B]
+def edited_answers(spec, params, pieces, table, batch):  # each mask [E, ...] -> [E, B]
     def answer(keep):
         return Model(spec, clipping.rebuild(params, pieces, keep)).predict(batch)
 
@@ -81,7 +79,7 @@ def after(spec, params, pieces, table, batch):  # each mask [E, ...] -> [E, B]
 
 
 def bayes_accuracy(config, key, batch):  # Prompt [R, B] -> [R]
-    task, flat = config.model.task, jax.tree.map(lambda leaf: jnp.concatenate(leaf), batch)
+    task, flat = spec_of(config).task, jax.tree.map(lambda leaf: jnp.concatenate(leaf), batch)
     positive = rules.bayes(key, flat, config.sweeps, task.noise_std, task.weight_std) > 0.5
     right = np.asarray(positive == (flat.y_query > 0))
     return right.reshape(batch.y_query.shape).mean(1)

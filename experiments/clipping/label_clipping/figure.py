@@ -2,60 +2,43 @@
 
 import numpy as np
 
-from experiments.clipping.label_clipping.claims import changes, chosen_by_others, drastic, samples
-from experiments.clipping.label_clipping.config import DROPPED, statements
-from experiments.clipping.label_clipping.statements import PARTS, shots
-from experiments.clipping.layer_ends import shades, shallow_and_deep
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import end_labels
-
-PARTED = {
-    "deep_is_flat": "change, last layers",
-    "deep_tolerates_more": "last less first layers",
-    "shallow_collapses": "first clipped sharply, less .5",
-    "few_shots_fall_less": "fall, few less {n} shots",
-    "few_shots_lose_less": "share lost, few less {n} shots",
-}
-OTHERS = {
-    "helps_few": "best edit, {few} shots",
-    "helps_trained": "best edit, {n} shots",
-    "threshold": "moved threshold less best edit",
-    "near_bayes_few": "Bayes less model, {few} shots",
-    "near_bayes_trained": "Bayes less model, {n} shots",
-    "more_shots_are_better": "accuracy, {n} less {few} shots",
-    "more_shots_narrow": "entropy, {n} less {few} shots",
-    "untrained_guesses": "untrained, less .5",
-}
+from experiments.clipping.label_clipping import claims
+from experiments.clipping.label_clipping.config import DROPPED
+from experiments.clipping.layer_ends import shades
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.judging.statistics import level
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
     figure, axes = style.stacked(6.75, (2.3, 2.1, 2.2), ((1, 1), (1, 1), (1, 1)))
     for ax, part in zip(axes, dataset.part.values, strict=False):
-        by_layer(ax, dataset, part)
+        layer_curves(ax, dataset, part)
     for ax, part in zip(axes[2:], dataset.part.values, strict=False):
-        by_shots(ax, dataset, part)
+        shots_curves(ax, dataset, part)
     low, high = zip(*(ax.get_ylim() for ax in axes[2:4]), strict=True)
     for ax in axes[2:4]:
         ax.set_ylim(min(low), max(high))
-    few, n = shots(config)
-    judged, bounds = samples(dataset), statements(config)
-    parted = {
-        f"{part}_{id}": f"{'MLP' if part == 'mlp' else part}: {text.format(few=few, n=n)}"
-        for id, text in PARTED.items()
-        for part in PARTS
-    }
-    others = {id: text.format(few=few, n=n) for id, text in OTHERS.items()}
-    for ax, rows in ((axes[4], parted), (axes[5], others)):
-        judged_panel.rows(ax, bounds, judged, rows, (-0.1, 0.1))
-        ax.axvline(0, color="grey", lw=0.8)
-        ax.set_xticks((-0.1, 0, 0.1))
-        ax.set(xlabel="accuracy, or a share", title="what is judged")
+    plot_judged(axes[4:], dataset)
     return figure
 
 
-def by_layer(ax, dataset, part):
+def plot_judged(axes, dataset):
+    """What is judged of each part, and the rest."""
+    statements, samples = evidence(claims, dataset)
+    parted, others = [], []
+    for cell in cells_of(statements):
+        (parted if "part" in cell.case else others).append(cell)
+    for ax, cells in zip(axes, (parted, others), strict=True):
+        judged_panel.rows(ax, cells, samples, (-0.1, 0.1))
+        ax.axvline(0, color="grey", lw=0.8)
+        ax.set_xticks((-0.1, 0, 0.1))
+        ax.set(xlabel="accuracy, or a share", title="what is judged")
+
+
+def layer_curves(ax, dataset, part):
     """One curve a layer, with the most shots."""
     rows = dataset.accuracy.isel(shots=-1).sel(part=part)
     base = float(dataset.unclipped_accuracy.isel(shots=-1).mean())
@@ -76,10 +59,10 @@ def by_layer(ax, dataset, part):
     end_labels(ax, ends, colors)
 
 
-def by_shots(ax, dataset, part):
+def shots_curves(ax, dataset, part):
     """The change of accuracy, averaged over drastic rates, in the first layers and in the last."""
-    config = results.config_of(dataset)
-    pair = shallow_and_deep(drastic(changes(dataset).sel(part=part), config), config.ends)
+    clipped = claims.numbers(dataset)
+    config, pair = clipped.config, [end.sel(part=part) for end in clipped.ends]
     x, names = dataset.shots.values, ("first", "last")
     for runs, name, color, marker in zip(pair, names, shades(2), "os", strict=True):
         style.mean_band(ax, x, runs.transpose("run", "shots"), None, color, marker)
@@ -92,19 +75,19 @@ def by_shots(ax, dataset, part):
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
-    few, n = shots(config)
+    clipped = claims.numbers(dataset)
+    config, (few, n) = clipped.config, clipped.shots.values()
     base = dataset.unclipped_accuracy.mean("run")
     bayes = dataset.bayes.mean("run")
-    sharply, deeply = shallow_and_deep(
-        dataset.accuracy.sel(shots=n, rate=max(config.rates)).mean("run"), config.ends
-    )
-    change, average = changes(dataset), float(dataset.average.sel(shots=n).mean())
-    auc = (dataset.auc - dataset.unclipped_auc).sel(shots=n)
-    best = float(chosen_by_others(change.sel(shots=n)).mean())
+    average = float(clipped.n.average.mean())
+    auc = clipped.n.auc - clipped.n.unclipped_auc
+    best = float(clipped.best("trained").mean())
     first, last = (
-        " and ".join(f"{float(each.sel(part=part)):.2f} ({part})" for part in dataset.part.values)
-        for each in (sharply, deeply)
+        " and ".join(
+            f"{float(end.sel(part=part, shots=n).mean('run')):.2f} ({part})"
+            for part in dataset.part.values
+        )
+        for end in clipped.sharp
     )
     return (
         f"Clipped sharply, a shallow layer leaves accuracies of {first}, a deep one of {last}, at "
@@ -115,9 +98,9 @@ def caption(dataset) -> str:
         f"{n}; the Bayes rule, by Gibbs sampling on the same prompts, "
         f"{float(bayes.sel(shots=few)):.3f} and {float(bayes.sel(shots=n)):.3f}. The sign of one "
         f"average, Σ y x·x_query, is right in {average:.3f} at {n} shots, and one layer can form "
-        f"it. Labels are signs of a linear rule with noise, d = {config.model.task.d}. a, b: one "
+        f"it. Labels are signs of a linear rule with noise, d = {clipped.spec.task.d}. a, b: one "
         f"part of one layer clipped; dashes: unclipped; grey: a guess. c, d: averaged over drastic "
-        f"rates. Bands: 95 % intervals of {dataset.sizes['run']} runs, each with {config.prompts} "
-        "prompts of its own. "
+        f"rates. Bands: {level()} intervals of {dataset.sizes['run']} runs, each with "
+        f"{config.prompts} prompts of its own. "
         f"e, f: {judged_panel.KEY}."
     )

@@ -7,14 +7,14 @@ from lsa_lab.lm import readings
 NAMES = ("accuracy", "auc", "fitted", "entropy")
 
 
-def of_runs(answers, batch) -> dict[str, np.ndarray]:  # [R, E, B], Prompt [R, B] -> each [R, E]
+def read(answers, batch) -> dict[str, np.ndarray]:  # [R, E, B], Prompt [R, B] -> each [R, E]
     labels = (np.asarray(batch.y_query) > 0).astype(int)
     pairs = zip(answers, labels, strict=True)
-    rows = [[_of_one(margin, own) for margin in edits] for edits, own in pairs]
+    rows = [[_read_edit(margin, own) for margin in edits] for edits, own in pairs]
     return dict(zip(NAMES, np.moveaxis(np.array(rows), -1, 0), strict=True))
 
 
-def _of_one(margin, labels) -> tuple[float, ...]:
+def _read_edit(margin, labels) -> tuple[float, ...]:
     scores = np.stack([np.zeros_like(margin), margin], axis=1)
     return (
         readings.accuracy(scores, labels),

@@ -21,7 +21,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         ordered = sorted(rows, key=lambda row: int(row["layer"]) > 1)
         return np.array([[float(row[name]) for name in names] for row in ordered])
 
-    def by_end(values):  # [logs, ...] -> [2, logs / 2, ...]
+    def split_ends(values):  # [logs, ...] -> [2, logs / 2, ...]
         return values.reshape(len(ENDS), -1, *values.shape[1:])
 
     scores = numbers(RATES)
@@ -30,8 +30,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     ]
     return xr.Dataset(
         {
-            "score": (("end", "log", "rate"), by_end(np.where(scores > 0, scores, np.nan))),
-            "test": (("end", "log", "edit"), by_end(numbers(("test before", "test after")))),
+            "score": (("end", "log", "rate"), split_ends(np.where(scores > 0, scores, np.nan))),
+            "test": (("end", "log", "edit"), split_ends(numbers(("test before", "test after")))),
         },
         {
             "end": list(ENDS),

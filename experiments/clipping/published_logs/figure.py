@@ -3,38 +3,27 @@
 import numpy as np
 
 from experiments.clipping.layer_ends import shades
-from experiments.clipping.published_logs.claims import changes, gains, samples
-from experiments.clipping.published_logs.config import ENDS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
-
-ROWS = {
-    "deep_is_steadier": "change, last less first layers",
-    "deep_is_flat": "change, last layers",
-    "shallow_degrades": "change, first layers",
-    "shallow_guesses": "first layers clipped, less .5",
-    "search_gains": "gain of a search on test",
-    "search_gains_deep": "the same, last layers",
-    "optimism": "gain on validation less on test",
-}
+from experiments.clipping.published_logs import claims
+from experiments.clipping.published_logs.config import ENDS
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.5, 2.0), ((1, 1), (1,)))
-    by_rate(axes[0], dataset)
-    on_test(axes[1], dataset)
-    judged_panel.rows(
-        axes[2], statements(results.config_of(dataset)), samples(dataset), ROWS, (-0.1, 0.1)
-    )
+    rate_curves(axes[0], dataset)
+    search_points(axes[1], dataset)
+    judged_panel.rows(axes[2], *evidence(claims, dataset), (-0.1, 0.1))
     axes[2].axvline(0, color="grey", lw=0.8)
     axes[2].set(xlabel="score", title="what is judged")
     return figure
 
 
-def by_rate(ax, dataset):
+def rate_curves(ax, dataset):
     """The change of the score, a line for each end of the models."""
-    rows = changes(dataset)
+    rows = claims.numbers(dataset).change
     places = np.arange(rows.sizes["rate"])
     for end, color, marker in zip(ENDS, shades(len(ENDS)), "os", strict=True):
         runs = rows.sel(end=end)
@@ -48,9 +37,9 @@ def by_rate(ax, dataset):
     ax.set_title("validation")
 
 
-def on_test(ax, dataset):
+def search_points(ax, dataset):
     """The gain of the best rate on validation, and what is left of it."""
-    validation, test = gains(dataset)
+    validation, test = claims.numbers(dataset).gains
     for end, color, marker in zip(ENDS, shades(len(ENDS)), "os", strict=True):
         points = validation.sel(end=end), test.sel(end=end)
         ax.plot(*points, marker, ls="none", color=color, alpha=0.8, label=f"{end} layers")
@@ -62,10 +51,9 @@ def on_test(ax, dataset):
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
-    judged = samples(dataset)
-    mean = {id: float(np.mean(values)) for id, values in judged.items()}
-    _, test = gains(dataset)
+    config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
+    mean = {id: float(np.mean(values)) for id, values in samples.items()}
+    _, test = claims.numbers(dataset).gains
     counts = [int((test > 0).sum()), int((test < 0).sum()), int((test == 0).sum())]
     unclipped = dataset.score.sel(rate=0)
     own = {

@@ -1,82 +1,168 @@
-"""How often each norm rises, and what the statements of `truncation_norms` are judged by."""
-
-from typing import NamedTuple
+"""What `truncation_norms` judges."""
 
 import numpy as np
 
-from experiments.clipping.truncation_norms.config import MATRICES, MODULES, READINGS
-from lsa_lab.statistics import worst
+from experiments.clipping.truncation_norms.config import MOVEMENTS, READINGS
+from experiments.clipping.truncation_norms.rises import (
+    factored,
+    layer_means,
+    mlp_rises,
+    norm_rises,
+    rarest_rises,
+    typical_sum,
+)
+from lsa_lab.judging.statements import Statement, grid
+
+RARELY = 0.05  # share of draws up to which "truncation lowers it" may still be said
+A2 = "A2 (2406.03768)"
+SHARE = "the share of draws in which it rises"
+FRESH = "32 fresh seeds, 16 before"
+FRESH_RUNS = "16 fresh runs, 10 before"
+CONTROLS = 'A2 says "controls" of |G_t|, and "decreases" of its upper bound alone, a theorem here'
 
 
-class Rises(NamedTuple):
-    """How often a norm rises when a matrix is truncated."""
-
-    provable: bool  # that it never does
-    random: np.ndarray  # [S]  share of the draws of each seed
-    trained: np.ndarray | None  # [R]  share of the prompts of each trained stack
+def last_less_first(dataset, movement, kind) -> np.ndarray:  # [S] or [R]
+    """How a layer's movement of the sum differs between the last layer and the first."""
+    rows = layer_means(factored(dataset)[f"{kind}_{movement}"])
+    return rows[:, -1] - rows[:, 0]
 
 
-def rises_by_norm(dataset) -> dict[str, Rises]:
-    """The table in docs/theory, "Norms under truncation": averaged over the ranks and, where there
-    are several, the layers."""
-    first, later, last = slice(0, 1), slice(1, None), slice(0, -1)
-
-    def rises(provable, norm, module, layers):
-        shares = dataset.random_rises.sel(norm=norm, module=module).isel(layer=layers)
-        trained = None
-        if module in dataset.trained_module:
-            trained = dataset.trained_rises.sel(norm=norm, trained_module=module)
-            trained = trained.isel(layer=layers).mean(("layer", "rank")).values
-        return Rises(provable, shares.mean(("layer", "rank")).values, trained)
-
-    bounds = [rises(True, "bound", name, slice(None)) for name in MODULES]
-    trained_bounds = [row.trained for row in bounds if row.trained is not None]
-    random_bounds = np.max([row.random for row in bounds], axis=0)
-    table = {"UB_t, any matrix": Rises(True, random_bounds, np.max(trained_bounds, axis=0))}
-    table["|G_t|, W_V, any t"] = rises(True, "own", "W_V", slice(None))
-    table["|G_1|, W_Q"] = rises(True, "own", "W_Q", first)
-    table["|G_1|, merged"] = rises(True, "own", "merged", first)
-    for i, reading in enumerate(READINGS):
-        shares = dataset.mlp_rises.sel(reading=reading).mean("rank").values
-        table[f"|{reading}|"] = Rises(i == 0, shares, None)
-    table["|G_1|, W_K"] = rises(False, "own", "W_K", first)
-    for name in ("W_K", "W_Q", "merged"):
-        table[f"|G_t|, {name}, t > 1"] = rises(False, "own", name, later)
-    for name in MODULES:
-        table[f"a later |G|, {name}"] = rises(False, "later", name, last)
-    for name in MODULES:
-        table[f"Σ|G|², {name}"] = rises(False, "sum", name, last)
-    return table
+def statements(config) -> tuple[Statement, ...]:
+    scale = f"random entries of variance {config.scale:g}²/e; the share depends on it"
+    return (*_about_updates(scale), _about_the_typical_draw(scale), _about_depth())
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [S] or [R]}
-    table = rises_by_norm(dataset)
-    own = [
-        row.random for label, row in table.items() if label.startswith("|G") and not row.provable
-    ]
-    factored = dataset.sel(module=list(MATRICES))
-    overall = factored.random_rises.mean(("module", "layer", "rank"))
-    trained = dataset.trained_rises.sel(norm="sum")
-    typical = dataset.random_typical.sel(norm="sum").mean("rank").transpose("seed", ...)
-    return {
-        "mlp_with_residuals": table[f"|{READINGS[1]}|"].random,
-        "unprovable": worst(np.transpose(own), lambda seeds: -seeds.mean()),
-        "own": overall.sel(norm="own").values,
-        "sum": overall.sel(norm="sum").values,
-        "sum_when_trained": trained.mean(("trained_module", "layer", "rank")).values,
-        "typical": worst(typical, np.mean),
-        "deep_is_steady": _last_less_first(factored.random_moves),
-        "deep_is_steady_when_trained": _last_less_first(dataset.trained_moves),
-        "deep_varies_less": _last_less_first(factored.random_spread),
-        "deep_varies_less_when_trained": _last_less_first(dataset.trained_spread),
+def _about_updates(scale):
+    kinds = {
+        "random": dict(
+            over="seeds",
+            draws="draws",
+            redrawn=FRESH,
+            matrices="W_V, W_K or W_Q",
+            note=f"{CONTROLS}; {scale}",
+        ),
+        "trained": dict(
+            over="runs",
+            draws="prompts",
+            redrawn=FRESH_RUNS,
+            matrices="w_pv or w_kq of a trained stack",
+            note=CONTROLS,
+        ),
+    }
+    norms = {
+        ("own", "random"): dict(
+            where="Remarks 4 and 6", what="the norm of its own G_t", label="|G_t| of that layer"
+        ),
+        ("sum", "random"): dict(
+            where="Remark 6 and Theorem 2",
+            what="Σ|G_t|², which the bound contains",
+            label="Σ|G|²",
+        ),
+        ("sum", "trained"): dict(
+            where="Remark 6 and Theorem 2", what="Σ|G_t|²", label="Σ|G|², trained"
+        ),
+    }
+    return (
+        Statement(
+            "norm_falls",
+            f"{A2}, {{where}}, our reading, in our setting",
+            "Truncating {matrices} lowers {what}",
+            "the share of {draws}, matrices, layers and ranks in which it rises",
+            at_most=RARELY,
+            over="{over}",
+            note="{note}",
+            redrawn="{redrawn}",
+            label="{label}",
+            sample=norm_rises,
+            cells=grid("own - sum sum_when_trained", norm=("own", "sum"), kind=kinds),
+            words=lambda norm, kind: kinds[kind] | norms[norm, kind],
+            message="Truncating a matrix of a random or a trained stack lowers |G_t| of its layer "
+            "and Σ|G_t|²",
+        ),
+        Statement(
+            "mlp_with_residuals",
+            f"modelled on {A2}, Example 4",
+            "|ΔW + W_MLP + W_MLP ΔW|, the update of a block with residuals, falls as W_MLP is cut",
+            SHARE,
+            at_most=RARELY,
+            over="seeds",
+            note="A2 has |W_MLP ΔW|, which never rises: a theorem here",
+            redrawn=FRESH,
+            label="block with MLP",
+            sample=lambda dataset: mlp_rises(dataset, READINGS[1]),
+        ),
+        Statement(
+            "unprovable",
+            "derived here",
+            "|G_t| does rise with W_K anywhere, with W_Q and W_Kᵀ W_Q at later layers",
+            f"{SHARE}, at the one where it is least",
+            at_least=0.05,
+            over="seeds",
+            note=scale,
+            redrawn=FRESH,
+            label="rarest |G_t| that can rise",
+            sample=rarest_rises,
+        ),
+    )
+
+
+def _about_the_typical_draw(scale):
+    return Statement(
+        "typical",
+        "derived here",
+        "In the typical random stack Σ|G_t|² falls all the same, whatever is truncated",
+        "the median log(after / before), averaged over ranks, at the worst matrix and layer",
+        at_most=0.0,
+        over="seeds",
+        note=scale,
+        revision="it was taken at the worst rank, where next to nothing is cut",
+        redrawn=FRESH,
+        label="typical change",
+        sample=typical_sum,
+    )
+
+
+def _about_depth():
+    movements = {
+        "moves": dict(
+            less="less Σ|G_t|² moves",
+            size="the mean |log(after / before)| over draws",
+            verb="moves",
+        ),
+        "spread": dict(
+            less="less the change of Σ|G_t|² varies",
+            size="the deviation of log(after / before)",
+            verb="varies",
+        ),
+    }
+    kinds = {
+        "random": dict(of="", over="seeds", redrawn=FRESH, where="last − first"),
+        "trained": dict(of=" of trained stacks", over="runs", redrawn=FRESH_RUNS, where="trained"),
     }
 
+    def words(movement, kind):
+        first = (movement, kind) == ("moves", "random")
+        revision = "it was |median log ratio|, which cancels" if first else "added"
+        return movements[movement] | kinds[kind] | dict(revision=revision)
 
-def by_layer(values):  # (seed or run, a module, layer, rank) -> [R, L]
-    module = next(axis for axis in values.dims if axis.endswith("module"))
-    return values.mean((module, "rank")).values
-
-
-def _last_less_first(values) -> np.ndarray:  # [R]
-    rows = by_layer(values)
-    return rows[:, -1] - rows[:, 0]
+    return Statement(
+        "deep_changes_less",
+        f"{A2}, Remark 5, our reading, in our setting",
+        "The deeper the layer{of} that is truncated, the {less}",
+        "{size}, last layer - first layer",
+        at_most=0.0,
+        over="{over}",
+        revision="{revision}",
+        redrawn="{redrawn}",
+        label="{verb}, {where}",
+        sample=last_less_first,
+        cells=grid(
+            "deep_is_steady deep_is_steady_when_trained "
+            "deep_varies_less deep_varies_less_when_trained",
+            movement=MOVEMENTS,
+            kind=kinds,
+        ),
+        words=words,
+        message="The deeper the layer that is truncated, the less Σ|G_t|² moves, and the less its "
+        "change varies, in random and in trained stacks",
+    )

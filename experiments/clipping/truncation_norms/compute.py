@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
+from experiments.clipping.transformers import spec_of
 from experiments.clipping.truncation_norms.config import (
     MODULES,
     MOVEMENTS,
@@ -16,7 +17,7 @@ from experiments.clipping.truncation_norms.config import (
     TRAINED_MODULES,
     Config,
 )
-from experiments.clipping.truncation_norms.factored_weights import as_weights, merge, random_stack
+from experiments.clipping.truncation_norms.factored_weights import merge, random_stack, stack_merged
 from experiments.clipping.truncation_norms.norm_growth import (
     counterexample_norms,
     growth,
@@ -28,21 +29,22 @@ from experiments.models.tasks import distribution, draw
 from lsa_lab.analyses import clipping
 
 
-def measure(key, params, config, task):
+def measure(key, params, spec, config):
     """Summaries [S, 4, 4, L, Q] of random stacks and [R, 4, 2, L, Q] of trained ones with the
     movement of their sums, the share in which a norm after an MLP rises [S, 2, Q], and the
     counterexample's norms [2]."""
-    rates = jnp.asarray(clipping.every_rate(config.d + 1)[1:])
+    rates = jnp.asarray(clipping.every_rate(spec.token_width)[1:])
     key_random, key_mlp, key_prompts = jax.random.split(key, 3)
     each = (config.seeds, config.draws)
-    random_stacks = jax.vmap(jax.vmap(lambda key: random_stack(key, config)))
+    random_stacks = jax.vmap(jax.vmap(lambda key: random_stack(key, spec, config.scale)))
     weights, prompts = random_stacks(jax.random.split(key_random, each))
-    after_mlps = jax.vmap(jax.vmap(lambda *row: mlp_growth(*row, rates, config)))
+    after_mlps = jax.vmap(jax.vmap(lambda *row: mlp_growth(*row, rates, config.scale)))
     after_mlps = after_mlps(jax.random.split(key_mlp, each), weights, prompts)
 
+    task = distribution(spec.task, dtype=jnp.float32)
     sample = partial(draw, task=task, size=config.draws)
     trained_prompts = jax.vmap(sample)(jax.random.split(key_prompts, len(params.w_pv)))
-    trained = as_weights(params.w_pv[:, :, 0], params.w_kq[:, :, 0])[:, None]
+    trained = stack_merged(params.w_pv[:, :, 0], params.w_kq[:, :, 0])[:, None]
     trained = jnp.broadcast_to(trained, (len(trained), config.draws, *trained.shape[2:]))
     # Random stacks, the same with merged scores, and trained ones: one program for all.
     rows = (weights, prompts), (merge(weights), prompts), (trained, trained_prompts)
@@ -63,12 +65,12 @@ def measure(key, params, config, task):
     return summaries, moved, rises_after_mlps, counterexample_norms()
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec, params, statuses = trained_models.linear_stacks(config, progress)
-    task = distribution(spec.task, dtype=jnp.float32)
-    measured = jax.jit(partial(measure, config=config, task=task))
+    runs, spec = models["linear stacks"], spec_of(config)
+    params = trained_models.float64_params(runs)
+    measured = jax.jit(partial(measure, spec=spec, config=config))
     key, key_ridge = jax.random.split(jax.random.key(config.seed))
     summaries, moved, mlp_rises, example = measured(key, params)
     over_ridge = trained_models.risk_over_ridge(key_ridge, spec, params)
@@ -76,7 +78,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "over_ridge": (("run",), np.asarray(over_ridge)),
         "mlp_rises": (("seed", "reading", "rank"), np.asarray(mlp_rises)),
         "example": (("weights",), np.asarray(example)),
-        "status": (("start",), statuses),
+        "status": (("start",), [str(status) for status in runs.status]),
     }
     kinds = ("random", ("seed",), "module"), ("trained", ("run",), "trained_module")
     for (kind, first, module), summary, sums in zip(kinds, summaries, moved, strict=True):
@@ -89,8 +91,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "norm": list(NORMS),
         "module": list(MODULES),
         "trained_module": list(TRAINED_MODULES),
-        "layer": np.arange(1, config.depth + 1),
-        "rank": np.arange(config.d, 0, -1),
+        "layer": np.arange(1, spec.architecture.depth + 1),
+        "rank": np.arange(spec.task.d, 0, -1),
         "reading": list(READINGS),
         "weights": ["whole", "truncated"],
     }

@@ -6,21 +6,22 @@ import jax.numpy as jnp
 from lsa_lab.prompts import Prompt
 
 
-def random_stack(key, config):  # -> [3, L, e, e], Prompt
-    """Weights with entries of variance scale²/e, demonstrations with entries of variance 1."""
-    e = config.d + 1
+def random_stack(key, spec, scale):  # -> [3, L, e, e], Prompt
+    """Weights as large as those of the Spec with entries of variance scale²/e, demonstrations with
+    entries of variance 1."""
+    e, n = spec.token_width, max(spec.task.lengths)
     key_weights, key_rows = jax.random.split(key)
-    weights = jax.random.normal(key_weights, (3, config.depth, e, e))
-    return config.scale * e**-0.5 * weights, _prompt(jax.random.normal(key_rows, (config.n, e)))
+    weights = jax.random.normal(key_weights, (3, spec.architecture.depth, e, e))
+    return scale * e**-0.5 * weights, _prompt(jax.random.normal(key_rows, (n, e)))
 
 
 def merge(weights):  # [..., 3, L, e, e]
     """The same layers with W_K = I and W_Kᵀ W_Q in the place of W_Q."""
     w_v, w_k, w_q = (weights[..., i, :, :, :] for i in range(3))
-    return as_weights(w_v, w_k.swapaxes(-1, -2) @ w_q)
+    return stack_merged(w_v, w_k.swapaxes(-1, -2) @ w_q)
 
 
-def as_weights(w_pv, w_kq):  # two of [..., L, e, e] -> [..., 3, L, e, e]
+def stack_merged(w_pv, w_kq):  # two of [..., L, e, e] -> [..., 3, L, e, e]
     """Merged weights as W_V, W_K = I and W_Q."""
     identity = jnp.broadcast_to(jnp.eye(w_pv.shape[-1]), w_pv.shape)
     return jnp.stack([w_pv, identity, w_kq], axis=-4)

@@ -3,48 +3,41 @@
 import numpy as np
 
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.truncation_norms.claims import by_layer, rises_by_norm, samples
-from experiments.clipping.truncation_norms.config import MATRICES, MODULES, MOVEMENTS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, end_labels
+from experiments.clipping.truncation_norms import claims
+from experiments.clipping.truncation_norms.config import MODULES, MOVEMENTS
+from experiments.clipping.truncation_norms.rises import factored, layer_means, table_of_rises
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label, end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
-SHARES = {
-    "sum": "Σ|G|²",
-    "sum_when_trained": "Σ|G|², trained",
-    "own": "|G_t| of that layer",
-    "mlp_with_residuals": "block with MLP",
-    "unprovable": "rarest |G_t| that can rise",
-}
-LOGS = {
-    "typical": "typical change",
-    "deep_is_steady": "moves, last − first",
-    "deep_is_steady_when_trained": "moves, trained",
-    "deep_varies_less": "varies, last − first",
-    "deep_varies_less_when_trained": "varies, trained",
-}
+# The judged rows, from the top.
+SHARES = ("sum", "sum_when_trained", "own", "mlp_with_residuals", "unprovable")
+LOGS = ("typical", "deep_is_steady", "deep_is_steady_when_trained")
+LOGS += ("deep_varies_less", "deep_varies_less_when_trained")
 
 
 def plot(dataset):
-    config, judged = results.config_of(dataset), samples(dataset)
+    statements, samples = evidence(claims, dataset)
     figure, axes = style.stacked(6.75, (3.3, 2.3, 2.1), ((1.15, 1), (1, 1), (1, 1)))
-    plot_table(axes[0], dataset, config)
-    judged_panel.rows(axes[1], statements(config), judged, SHARES, (0, 1))
+    plot_table(axes[0], dataset)
+    judged_panel.rows(axes[1], statements, samples, (0, 1), SHARES)
     axes[1].set(xlabel="share in which it rises", title="judged shares")
     plot_sum(axes[2], dataset)
     plot_movement(axes[3], dataset)
     plot_sizes(axes[4], dataset)
     axes[5].set_xscale("symlog", linthresh=0.01)
-    judged_panel.rows(axes[5], statements(config), judged, LOGS, (-5, 0.01))
+    judged_panel.rows(axes[5], statements, samples, (-5, 0.01), LOGS)
     ticks = (-1, -0.1, -0.01, 0)
     axes[5].set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
     axes[5].set(xlabel="log ratio", title="judged logs of Σ|G|²")
     return figure
 
 
-def plot_table(ax, dataset, config):
+def plot_table(ax, dataset):
     """One row a norm: the share in which it rises, random stacks above trained ones."""
-    table = rises_by_norm(dataset)
+    table = table_of_rises(dataset)
     for i, row in enumerate(table.values()):
         color = style.COLOURS[0 if row.provable else 1]
         kinds = ((row.random, -0.15, "o", color), (row.trained, 0.15, "s", "white"))
@@ -57,19 +50,19 @@ def plot_table(ax, dataset, config):
     for i, words in ((0, "never rises: a theorem"), (1, "can rise")):
         first = [row.provable for row in table.values()].index(not i)
         ax.text(0.35, first, words, color=style.COLOURS[i], fontsize=7, va="center")
-    ax.axvline(config.rarely, color="grey", lw=0.8, ls="--")
+    ax.axvline(claims.RARELY, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="share in which it rises", xlim=(-0.04, 1.04))
     ax.set_title("norm, matrix truncated")
 
 
 def plot_movement(ax, dataset):
     """How far Σ|G|² moves with the layer that is truncated: the mean |log| and its deviation."""
-    layers, factored = dataset.layer.values, dataset.sel(module=list(MATRICES))
-    kinds = (factored, "random", style.COLOURS[0]), (dataset, "trained", style.COLOURS[1])
+    layers = dataset.layer.values
+    kinds = (factored(dataset), "random", style.COLOURS[0]), (dataset, "trained", style.COLOURS[1])
     ends, colors = {}, []
     for part, kind, color in kinds:
         for words, name, look in zip(("moves", "varies"), MOVEMENTS, ("o-", "s:"), strict=True):
-            values = by_layer(part[f"{kind}_{name}"])
+            values = layer_means(part[f"{kind}_{name}"])
             style.mean_band(ax, layers, values, None, color, look[0], look[1])
             ends[f"{words}, {kind}"] = values.mean(0)[-1]
             colors.append(color)
@@ -124,7 +117,8 @@ def plot_sizes(ax, dataset):
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    shares = {id: float(np.mean(values)) for id, values in samples(dataset).items()}
+    _, samples = evidence(claims, dataset)
+    shares = {id: float(np.mean(samples[id])) for id in ("sum", "sum_when_trained")}
     before, after = dataset.example.values
     far = float(np.exp(np.log(dataset.over_ridge).mean()))
     return (
@@ -138,7 +132,7 @@ def caption(dataset) -> str:
         f"of ridge regression; median and the middle 80 %; mean over ranks and layers, without the "
         f"last layer where later |G| count; dashes: what counts as rare. b, f: {judged_panel.KEY}. "
         f"c: median and the middle 80 %. d: |log| (full) and its deviation over draws "
-        f"(dotted), mean and 95 % interval. e: the median (lines) and "
+        f"(dotted), mean and {level()} interval. e: the median (lines) and "
         f"the worst (dotted) of all random stacks; the star is {before:.2g} becoming {after:.2g}, "
         f"written down."
     )

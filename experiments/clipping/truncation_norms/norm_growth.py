@@ -37,12 +37,13 @@ def growth(weights, prompt, rates):  # -> [4 norms, 3, L, Q]
     return jnp.moveaxis(everywhere(jnp.arange(3), layers, cut), 3, 0)
 
 
-def mlp_growth(key, weights, prompt, rates, config):  # -> [2, Q]
+def mlp_growth(key, weights, prompt, rates, scale):  # -> [2, Q]
     """log(after / before) of the first update, read after a random MLP that is truncated; the rows
     are those of READINGS."""
-    e = config.d + 1
-    update = implicit_gd.implicit_update(*weights[:, 0], tokens(prompt)[:-1]) / config.n  # G_1
-    mlp = config.scale * e**-0.5 * jax.random.normal(key, (e, e))
+    e = weights.shape[-1]
+    update = implicit_gd.implicit_update(*weights[:, 0], tokens(prompt)[:-1])
+    update = update / len(prompt.y)  # G_1
+    mlp = scale * e**-0.5 * jax.random.normal(key, (e, e))
     cut = jax.vmap(clipping.truncate, (None, 0))(mlp, rates)
     matrices = jnp.concatenate([mlp[None], cut])
     readings = (implicit_gd.relaxed_mlp_update, implicit_gd.block_mlp_update)

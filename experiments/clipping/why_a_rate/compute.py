@@ -5,7 +5,8 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments.clipping.trained_models import ridge_risks, transformers
+from experiments.clipping.trained_models import path_of, ridge_risks
+from experiments.clipping.transformers import spec_of
 from experiments.clipping.why_a_rate.config import CONDITIONS, RIVALS, Config
 from experiments.clipping.why_a_rate.edited_risks import batches, curves, gains, noise_of
 from experiments.clipping.why_a_rate.rate_rules import (
@@ -53,10 +54,11 @@ def measure(spec, params, prompts, splits, matched, config):
     }, searched["of all"]
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec, path, _, statuses = transformers(config, "models to clip", progress)
+    runs, spec = models["transformer"], spec_of(config)
+    path = path_of(runs)
     key_prompts, key_directions = jax.random.split(jax.random.key(config.seed))
     splits = (clipping.by_magnitude, partial(clipping.by_random_direction, key_directions))
     measured, matched = [], None
@@ -71,13 +73,13 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         name: (axes, np.array([values[name] for values in measured], float))
         for name, axes in AXES.items()
     }
-    kept = [clipping.kept_rank(config.width, rate) for rate in config.rates]
+    kept = [clipping.kept_rank(spec.architecture.width, rate) for rate in config.rates]
     data["kept"] = (("rate",), [*kept, 0])
-    data["status"] = (("trained",), statuses)
+    data["status"] = (("trained",), [str(status) for status in runs.status])
     coordinates = {
         "condition": list(CONDITIONS),
         "prompts": ["validation", "test"],
-        "layer": np.arange(1, config.depth + 1),
+        "layer": np.arange(1, spec.architecture.depth + 1),
         "module": list(MODULES),
         "matrix": list(MATRICES),
         "rate": [*config.rates, 1.0],  # 1: dropped

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
+from experiments.clipping.transformers import spec_of
 from experiments.clipping.why_a_rate.config import CONDITIONS
 from experiments.clipping.why_a_rate.rate_rules import MODULES
 from experiments.models import tasks
@@ -15,7 +16,7 @@ from lsa_lab.analyses import clipping
 
 def noise_of(condition, config):
     """The standard deviation of the labels' noise."""
-    return config.noise if condition == "noisy" else config.noise_std
+    return config.noise if condition == "noisy" else spec_of(config).task.noise_std
 
 
 def batches(key, spec, runs, config):  # -> {condition: three of Prompt [R, B]}
@@ -24,7 +25,7 @@ def batches(key, spec, runs, config):  # -> {condition: three of Prompt [R, B]}
     @jax.jit
     def draw(key, noise, scale):
         task = tasks.distribution(spec.task, noise_std=noise, dtype=jnp.float32)
-        task = task.replace(covariance=scale**2 * jnp.eye(config.d))
+        task = task.replace(covariance=scale**2 * jnp.eye(spec.task.d))
         size = 2 * config.prompts + config.more_prompts
         many = jax.vmap(partial(tasks.draw, task=task, size=size))(jax.random.split(key, runs))
         ends = (config.prompts, 2 * config.prompts)

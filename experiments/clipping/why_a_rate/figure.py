@@ -3,70 +3,47 @@
 import numpy as np
 
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.why_a_rate.claims import samples
-from experiments.clipping.why_a_rate.config import CONDITIONS, statements
+from experiments.clipping.why_a_rate import claims
+from experiments.clipping.why_a_rate.config import CONDITIONS
 from experiments.clipping.why_a_rate.rate_rules import MATRICES, PREDICTORS
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, end_labels
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label, end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
-GAINS = {f"gain_{name.replace('-', '_')}": name for name in CONDITIONS}
-MORE = {"single_module": "W_K alone", "same_rate": "loss by the edit\nof matched"}
-EDITS = {
-    "dropping_is_harmless": "|change| by\nlayer dropped",
-    "clip_or_drop": "log, layer dropped",
-    "clip_or_prune": "log, pruned",
-    "clip_or_project": "log, projected",
-}
-KEYS = {name: name.replace(" ", "_") for name in PREDICTORS}
-REGRETS = {f"{key}_regret": name for name, key in KEYS.items()} | {"no_search_regret": "not cut"}
-AGREEMENT = {f"{key}_ranks": name for name, key in KEYS.items()}
-AGREEMENT |= {"search_repeats": "a second search", "rate_varies": "share of other\nbest ranks"}
+# The judged rows, from the top.
+GAINS = ("gain_matched", "gain_under_trained", "gain_noisy", "gain_shifted")
+GAINS += ("single_module", "same_rate")
+AGREEMENT = ("gap_ranks", "stable_rank_ranks", "participation_ranks", "energy_ranks")
+AGREEMENT += ("search_repeats", "rate_varies")
+EDITS = ("dropping_is_harmless", "clip_or_drop", "clip_or_prune", "clip_or_project")
+REGRETS = ("gap_regret", "stable_rank_regret", "participation_regret", "energy_regret")
+REGRETS += ("no_search_regret",)
 
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.3, 2.5, 1.7), ((1, 1), (1, 1), (1,)))
     plot_matrices(axes[2], dataset)
-    panels = (
-        (axes[0], GAINS | MORE, (-0.06, 0.09), None, "gain / risk", "gain by the best edit"),
-        (
-            axes[1],
-            AGREEMENT,
-            (-0.2, 1),
-            None,
-            "correlation, or share",
-            "agreement on ranks",
-        ),
-        (
-            axes[3],
-            EDITS,
-            (-0.3, 6),
-            0.1,
-            "log(risk / that after clipping), or |change|",
-            "other edits",
-        ),
-        (
-            axes[4],
-            REGRETS,
-            (-0.02, 1),
-            0.01,
-            "(risk − searched) / unclipped risk",
-            "ranks that spectra predict",
-        ),
-    )
-    judged, bounds = samples(dataset), statements(results.config_of(dataset))
-    for ax, labels, span, linear, words, title in panels:
+    statements, samples = evidence(claims, dataset)
+    extra = "(risk − searched) / unclipped risk"
+    risks = "log(risk / that after clipping), or |change|"
+    for ax, ids, span, linear, words, title in (
+        (axes[0], GAINS, (-0.06, 0.09), None, "gain / risk", "gain by the best edit"),
+        (axes[1], AGREEMENT, (-0.2, 1), None, "correlation, or share", "agreement on ranks"),
+        (axes[3], EDITS, (-0.3, 6), 0.1, risks, "other edits"),
+        (axes[4], REGRETS, (-0.02, 1), 0.01, extra, "ranks that spectra predict"),
+    ):
         if linear is not None:
             ax.set_xscale("symlog", linthresh=linear)
-        judged_panel.rows(ax, bounds, judged, labels, span)
+        judged_panel.rows(ax, statements, samples, span, ids)
         ax.set(xlabel=words, title=title)
-    hoped(axes[0], dataset)
+    plot_chosen_gains(axes[0], dataset)
     for i, ticks in ((0, (-0.05, 0, 0.05)), (3, (-0.1, 0, 0.1, 1)), (4, (-0.01, 0, 0.01, 0.1, 1))):
         axes[i].set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
     return figure
 
 
-def hoped(ax, dataset):
+def plot_chosen_gains(ax, dataset):
     """The gain by the best edit on the prompts that chose it, above the row of each condition."""
     change = dataset.change.sel(prompts="validation").isel(rate=slice(None, -1))
     gains = -change.min(("layer", "module", "rate"))
@@ -106,10 +83,11 @@ def plot_matrices(ax, dataset):
 
 
 def caption(dataset) -> str:
-    config, judged = results.config_of(dataset), samples(dataset)
-    gains = {name: judged[id].mean() for id, name in GAINS.items()}
+    config, searched = results.config_of(dataset), claims.numbers(dataset)
+    _, samples = evidence(claims, dataset)
+    gains = {name: float(searched.gain.sel(condition=name).mean()) for name in CONDITIONS}
     least, most = min(gains, key=gains.get), max(gains, key=gains.get)
-    rules = [judged[f"{key}_ranks"].mean() for key in KEYS.values()]
+    rules = [searched.correlations[name].mean() for name in PREDICTORS]
     lost = sum(style.missing(dataset[name]) for name in ("change", "gain", "rival", "predicted"))
     far = np.exp(np.log(dataset.risk.sel(prompts="test") / dataset.ridge).mean("run"))
     ratios = ", ".join(f"{float(far.sel(condition=name)):.3g} {name}" for name in CONDITIONS)
@@ -117,8 +95,8 @@ def caption(dataset) -> str:
         f"On unseen prompts a searched edit gains our models {gains[least]:+.1%} ({least}) to "
         f"{gains[most]:+.1%} ({most}); ranks that spectra predict correlate by {min(rules):.2f} to "
         f"{max(rules):.2f} with searched ones. "
-        f"A second search agrees with the first by {judged['search_repeats'].mean():.2f}, and no "
-        f"cut at all costs {judged['no_search_regret'].mean():+.1%} beside the search. "
+        f"A second search agrees with the first by {samples['search_repeats'].mean():.2f}, and no "
+        f"cut at all costs {samples['no_search_regret'].mean():+.1%} beside the search. "
         f"a, b, d, e: {judged_panel.KEY}; a: layer, module and rate are chosen on {config.prompts} "
         f"prompts (squares: the gain on these) and judged on {config.more_prompts} others. c: "
         f"median over runs and the middle 80 %. d: risks beside that after clipping, with whole "

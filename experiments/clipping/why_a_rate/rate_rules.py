@@ -5,7 +5,7 @@ The Dataset is that of ``why_a_rate``; "rate" ends with the drop, which no searc
 
 import numpy as np
 
-from lsa_lab.statistics import spearman
+from lsa_lab.judging.statistics import spearman
 
 MATRICES = ("w_k", "w_v", "mlp_out")  # one at a time, as in A2's B.3
 MODULES = {**{name: name for name in MATRICES}, "layer": ("attention", "mlp")}

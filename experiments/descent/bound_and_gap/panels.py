@@ -2,25 +2,14 @@
 
 import numpy as np
 
-from experiments.descent.bound_and_gap.claims import least_bounds, samples
-from experiments.descent.bound_and_gap.config import GRID, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, off_scale
+from experiments.descent.bound_and_gap.claims import least_bounds
+from experiments.descent.bound_and_gap.config import GRID
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import direct_label, off_scale
+from lsa_lab.store import results
 
 LEAST, SPREAD, GAP = style.BLACK, "0.55", style.METHOD["descent"]["color"]
 WORDS = {"noise": "noise", "shots": "demonstrations n", "depth": "layers"}
-RANKS = {
-    "ranks": "whole grid",
-    "ranks_at_equal_n": "at equal n",
-    "better_than_counting": "less that of 1/√n",
-}
-MARGINS = {
-    "above": "bound, c = spread, less |gap|",
-    "above_with_noise": "bound less noisy |gap|, worst c",
-    "says_something": "largest loss less least bound",
-    "says_something_by_spread": "largest loss less bound, c = spread",
-}
 
 
 def whole_grid(ax, dataset):
@@ -51,7 +40,7 @@ def whole_grid(ax, dataset):
     ax.set(xlim=(left, None), ylim=(0, None))
 
 
-def along(ax, dataset, axis):
+def axis_curves(ax, dataset, axis):
     """What one axis shows at the middle of the others; marks of bounds beside each other."""
     x, fixed = dataset[axis].values, [name for name in GRID if name != axis]
     at = cut(dataset, axis)
@@ -81,7 +70,7 @@ def cut(values, axis=None):
     return values.isel({name: values.sizes[name] // 2 for name in GRID if name != axis})
 
 
-def over_c(ax, dataset):
+def noise_curves(ax, dataset):
     """What the least bound is the least of, at the middle of the grid."""
     at, c = cut(dataset), dataset.update_noise.values
     total = (at.noisy_bound + at.noise_cost).transpose("group", "update_noise").values
@@ -100,11 +89,6 @@ def over_c(ax, dataset):
     ax.set(xlabel="c, the noise of an update", ylabel="bound, gap", ylim=(1e-5, 300))
     off_scale(ax, c, gap.mean(axis=0), GAP, ".0g")
     ax.set_title("at the middle of the grid")
-
-
-def judged(ax, dataset, labels, span):
-    every = statements(results.config_of(dataset))
-    judged_panel.rows(ax, every, samples(dataset), labels, span)
 
 
 def _losses_end(ax, dataset, x, offset=(2, -2)):

@@ -1,19 +1,48 @@
-"""Residuals at the layer and scale where each statement of `common_map` is hardest to hold."""
+"""What `common_map` judges, at the layer and scale where it is hardest to hold."""
 
-import numpy as np
+from lsa_lab.judging.statements import Statement
+from lsa_lab.judging.statistics import worst
 
-from lsa_lab.statistics import worst
+NONE = "has no map common to the tokens of a prompt"
+# That masked linear attention has a map common to all tokens, that it still has one if the query is
+# a key, and that a causal mask leaves one to all queries, are theorems.
+CELLS = {
+    "softmax": dict(model="softmax", of="tokens"),
+    "causal": dict(model="linear, causal", of="tokens"),
+    "norm": dict(model="linear, norm", of="tokens"),
+    "mlp": dict(model="linear, MLP", of="tokens"),
+    "query_as_key_queries": dict(model="linear, query a key", of="queries"),
+}
+SAYS = {
+    "softmax": f"Softmax attention {NONE}",
+    "linear, causal": f"Causal linear attention {NONE}",
+    "linear, norm": f"Linear attention with pre-norm {NONE}",
+    "linear, MLP": f"Linear attention with an MLP {NONE}",
+    "linear, query a key": "A query that is a key changes the map",
+}
+RESIDUALS = {"tokens": "residual", "queries": "query_residual"}
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    def least(residual, model):
-        runs = residual.sel(model=model).transpose("run", ...)
-        return worst(runs, lambda runs: -runs.mean())
+def least(dataset, model, of):  # [R]
+    runs = dataset[RESIDUALS[of]].sel(model=model).transpose("run", ...)
+    return worst(runs, lambda runs: -runs.mean())
 
-    return {
-        "query_as_key_queries": least(dataset.query_residual, "linear, query a key"),
-        "causal": least(dataset.residual, "linear, causal"),
-        "norm": least(dataset.residual, "linear, norm"),
-        "mlp": least(dataset.residual, "linear, MLP"),
-        "softmax": least(dataset.residual, "softmax"),
-    }
+
+def statements(config) -> tuple[Statement, ...]:
+    return (
+        Statement(
+            "not_common",
+            "modelled on A2 (2406.03768), Theorem 1",
+            "{says}",
+            "|H - H_0 Wᵀ| / |H| at the layer and scale with the least",
+            at_least=1e-3,
+            note="the least is the hardest to hold for",
+            redrawn=f"{config.runs} fresh runs, 8 before",
+            label="{model}, {of}",
+            sample=least,
+            cells=CELLS,
+            words=lambda model, of: dict(says=SAYS[model]),
+            message="Softmax, a causal mask, a norm or an MLP leaves the tokens of a prompt no "
+            "common map, and a query that is a key changes the map",
+        ),
+    )

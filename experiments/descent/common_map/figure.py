@@ -2,46 +2,41 @@
 
 import numpy as np
 
-from experiments.descent.common_map.claims import samples
-from experiments.descent.common_map.config import MODELS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.descent.common_map import claims
+from experiments.descent.common_map.config import MODELS
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 MISSED = "|H - H₀Wᵀ| / |H|"
-JUDGED = {
-    "softmax": "softmax, tokens",
-    "causal": "linear, causal, tokens",
-    "norm": "linear, norm, tokens",
-    "mlp": "linear, MLP, tokens",
-    "query_as_key_queries": "linear, query a key, queries",
-}
+ROUNDING = 1e-10  # a residual up to this is none
 
 
 def plot(dataset):
     config, last = results.config_of(dataset), dataset.isel(layer=-1)
     figure, axes = style.stacked(6.75, (3.4, 1.8), ((1, 1, 1), (1,)))
     tokens, queries, moves, judged_rows = axes
-    rows(tokens, last.residual.transpose("run", "model", "scale"), config.exact)
+    rows(tokens, last.residual.transpose("run", "model", "scale"))
     name_scales(tokens, last.residual.sel(model="linear, causal").median("run"))
-    rows(queries, last.query_residual.transpose("run", "model", "scale"), config.exact)
+    rows(queries, last.query_residual.transpose("run", "model", "scale"))
     middle = middle_scale(dataset)
-    rows(moves, middle.unexplained.transpose("run", "model", "layer"), config.exact)
+    rows(moves, middle.unexplained.transpose("run", "model", "layer"))
     tokens.set_yticks(range(len(MODELS)), list(MODELS), fontsize=7)
     tokens.set(title="missed of tokens", xlabel=f"{MISSED}, last layer")
     queries.set(title="missed of queries", xlabel=f"{MISSED}, last layer")
     moves.set(title="missed of the move", xlabel=f"share of h - h₀, layers 1 to {config.layers}")
-    judged(judged_rows, dataset)
+    plot_judged(judged_rows, dataset)
     return figure
 
 
-def rows(ax, values, exact):  # [run, model, steps]
+def rows(ax, values):  # [run, model, steps]
     """A row for each model, with larger marks for later steps; what is rounding is a number."""
     count = values.shape[2]
     for i, name in enumerate(MODELS):
         low, middle, high = np.nanquantile(values[:, i], (0.1, 0.5, 0.9), axis=0)
         y, look = i + 0.5 * (np.arange(count) / max(count - 1, 1) - 0.5), style.METHOD[name]
-        if middle.max() <= exact:
+        if middle.max() <= ROUNDING:
             ax.plot(0, i, ls="", clip_on=False, ms=4.5, **look)
             direct_label(ax, 0, i, f"{middle.max():.0e}", look["color"], (7, 0))
             continue
@@ -60,10 +55,9 @@ def name_scales(ax, middle):  # [scale]
         direct_label(ax, x, row, text, "dimgrey", (0, 1) if i else (1, 1))
 
 
-def judged(ax, dataset):
+def plot_judged(ax, dataset):
     style.log_axes(ax, x=True, ticks=(0.001, 0.01, 0.1))
-    every = statements(results.config_of(dataset))
-    judged_panel.rows(ax, every, samples(dataset), JUDGED, (4e-4, 0.2))
+    judged_panel.rows(ax, *evidence(claims, dataset), (4e-4, 0.2))
     ax.set(xlabel=f"{MISSED}, at the layer and scale where it is least", title="what is judged")
 
 

@@ -6,35 +6,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.descent.demonstration_place.config import KINDS, Config
+from experiments.descent.demonstration_place.config import CAUSAL, KINDS, Config
+from experiments.descent.specs import SOFTMAX
 from experiments.models import tasks
 from experiments.models.model import Model
-from experiments.models.trained import trained
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import predict
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    spec, free = config.causal, config.free
-    causal, plain = (
-        trained(each, f"demonstration_place: {each.architecture.keys}", progress=progress)
-        for each in (spec, free)
-    )
+    causal, plain = models[CAUSAL], models[SOFTMAX]
+    spec = causal.spec
     seeds = np.flatnonzero(causal.finished[0] & plain.finished[0])
     keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in (0, 1)]
-    models = (
+    weights = (
         (spec, causal.models(seeds=seeds).params),
-        (free, plain.models(seeds=seeds).params),
+        (plain.spec, plain.models(seeds=seeds).params),
         (spec, jax.tree.map(lambda leaf: leaf[seeds], causal.initial)),
     )
-    batch = sample(config, keys[0], len(seeds))
+    batch = sample(spec.task, keys[0], len(seeds), config.prompts)
     normal = jax.random.normal(keys[1], batch.y_query.shape, batch.y.dtype)
     noise = spec.task.noise_std * normal
-    rows = [of_models(*each, batch, noise) for each in models]
-    rows.append(of_descent(config, batch, noise))
+    rows = [ask_models(*each, batch, noise) for each in weights]
+    rows.append(ask_descent(spec, batch, noise))
     error, noisy, ordinary, influence = (np.stack(each) for each in zip(*rows, strict=True))
     kinds = ("kind", "run")
     return xr.Dataset(
@@ -49,13 +46,13 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     )
 
 
-def sample(config, key, runs):  # -> Prompt [R, B]
-    task = tasks.distribution(config.causal.task, dtype=jnp.float32)
-    draw = jax.jit(jax.vmap(partial(tasks.draw, task=task, size=config.prompts)))
+def sample(task, key, runs, prompts):  # -> Prompt [R, B]
+    task = tasks.distribution(task, dtype=jnp.float32)
+    draw = jax.jit(jax.vmap(partial(tasks.draw, task=task, size=prompts)))
     return draw(jax.random.split(key, runs))
 
 
-def placed(prompt, place, noise=0.0):  # Prompt, [], [] -> Prompt
+def move_demonstration(prompt, place, noise=0.0):  # Prompt, [], [] -> Prompt
     """The first demonstration gives way to one with the query and its answer, and with noise if
     there is any, which moves to ``place``; the others keep their order."""
     n = len(prompt.y)
@@ -66,7 +63,7 @@ def placed(prompt, place, noise=0.0):  # Prompt, [], [] -> Prompt
     return prompt.replace(x=x[order], y=y[order])
 
 
-def by_place(answer, row):  # Prompt [B] -> ŷ [B]; Prompt [B], [B] -> errors [n] twice, [], [n]
+def place_errors(answer, row):  # Prompt [B] -> ŷ [B]; Prompt [B], [B] -> errors [n] twice, [], [n]
     """Mean squared errors with the relevant demonstration in each place, its label exact and with
     noise, and without it; and the root mean square of ∂ŷ/∂y_i without it."""
     batch, noise = row
@@ -75,8 +72,8 @@ def by_place(answer, row):  # Prompt [B] -> ŷ [B]; Prompt [B], [B] -> errors [n
         return jnp.mean((answer(batch) - batch.y_query) ** 2)
 
     def moved(place):
-        exact = jax.vmap(placed, (0, None))(batch, place)
-        return error(exact), error(jax.vmap(placed, (0, None, 0))(batch, place, noise))
+        exact = jax.vmap(move_demonstration, (0, None))(batch, place)
+        return error(exact), error(jax.vmap(move_demonstration, (0, None, 0))(batch, place, noise))
 
     exact, noisy = jax.lax.map(moved, jnp.arange(batch.y.shape[-1]))
     slopes = jax.grad(lambda y: answer(batch.replace(y=y)).sum())(batch.y)  # [B, n]
@@ -84,27 +81,27 @@ def by_place(answer, row):  # Prompt [B] -> ŷ [B]; Prompt [B], [B] -> errors [n
 
 
 @partial(jax.jit, static_argnums=0)
-def of_models(spec, params, batch, noise):  # params, prompts [R, ...] -> as by_place, [R, ...]
-    def of_run(row):
+def ask_models(spec, params, batch, noise):  # params, prompts [R, ...] -> as place_errors, [R, ...]
+    def ask_run(row):
         params, *row = row
-        return by_place(Model(spec, params).predict, row)
+        return place_errors(Model(spec, params).predict, row)
 
-    return jax.lax.map(of_run, (params, batch, noise))
+    return jax.lax.map(ask_run, (params, batch, noise))
 
 
 @partial(jax.jit, static_argnums=0)
-def of_descent(config, batch, noise):  # prompts [R, ...] -> as by_place, [R, ...]
+def ask_descent(spec, batch, noise):  # prompts [R, ...] -> as place_errors, [R, ...]
     """Descent with a causal mask: the best single step again and again."""
-    task, n = config.causal.task, batch.y.shape[-1]
+    task, n = spec.task, batch.y.shape[-1]
     step = 1 / (1 + (1 + task.d + task.noise_std**2) / n)
-    steps = jnp.full(config.causal.architecture.depth, step, batch.y.dtype)
+    steps = jnp.full(spec.architecture.depth, step, batch.y.dtype)
     stack = constructions.gradient_descent(steps, task.d)
 
     def answer(batch):
         walk = partial(linear_attention.forward, stack, keys="causal")
         return jax.vmap(lambda prompt: predict(walk(prompts.tokens(prompt))))(batch)
 
-    return jax.lax.map(partial(by_place, answer), (batch, noise))
+    return jax.lax.map(partial(place_errors, answer), (batch, noise))
 
 
 @jax.jit

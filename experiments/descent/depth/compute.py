@@ -20,9 +20,9 @@ from experiments.descent.depth.tuned import (
     tune,
 )
 from lsa_lab.models import linear_attention, moments
-from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks.linear import sample_moments
 from lsa_lab.training import Files, Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 
 def train(config, depth, sigmas, key, progress, checkpoints):

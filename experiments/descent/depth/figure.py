@@ -2,22 +2,21 @@
 
 import numpy as np
 
-from experiments.descent.depth.claims import risk_ratios, samples, settled, shape_distances
-from experiments.descent.depth.config import COVARIANCES, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.descent.depth import claims
+from experiments.descent.depth.claims import DISTANCE, SETTLED, SETTLED_RUNS
+from experiments.descent.depth.config import COVARIANCES
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 TRAINED, TOP = style.METHOD["linear"], 30.0
 LINES = {"gradient descent": "descent", "preconditioned": "preconditioned descent", "GD++": "GD++"}
-JUDGED = {
-    "descent_settled": "risk / descent's, settled",
-    "plus_plus_settled": "risk / GD++'s, settled",
-    "shapes_settled": "distance to shape, settled",
-    "descent": "risk / descent's, all",
-    "plus_plus": "risk / GD++'s, all",
-    "shapes": "distance to shape, all",
-}
+JUDGED = (
+    *("descent_settled", "plus_plus_settled", "shapes_settled"),
+    *("descent", "plus_plus", "shapes"),
+)
 
 
 def plot(dataset):
@@ -27,15 +26,16 @@ def plot(dataset):
         ax.set_title(f"{name} covariance")
     axes[0].legend(loc="lower left")
     shapes(axes[2], dataset)
-    judged(axes[3], dataset)
+    plot_judged(axes[3], dataset)
     return figure
 
 
 def risks(ax, dataset):
     """Every stack beside tuned algorithms, and below each depth how many stacks have settled."""
     depth, descent = dataset.depth.values, dataset.algorithm_risk.sel(algorithm="gradient descent")
-    ratios = risk_ratios(dataset, "gradient descent").transpose("depth", "run").values
-    at_rest = settled(dataset).transpose("depth", "run").values
+    stacks = claims.numbers(dataset)
+    ratios = stacks.descent.transpose("depth", "run").values
+    at_rest = stacks.settled.transpose("depth", "run").values
     style.log_axes(ax, y=True)
     for algorithm, method in LINES.items():
         line = dataset.algorithm_risk.sel(algorithm=algorithm) / descent
@@ -48,7 +48,7 @@ def risks(ax, dataset):
     for x, row, kept in zip(depth, ratios, at_rest, strict=True):
         ax.plot(np.full(kept.sum(), x + 0.06), row[kept], ls="", **TRAINED)
         ax.plot(np.full(sum(~kept), x - 0.06), row[~kept], ls="", mfc="white", **TRAINED)
-        exploded(ax, x - 0.06, row)
+        mark_exploded(ax, x - 0.06, row)
     ax.plot([], [], ls="", label="trained, settled", **TRAINED)
     ax.plot([], [], ls="", mfc="white", label="trained, not settled", **TRAINED)
     names = [f"{x}\n{count} settled" for x, count in zip(depth, at_rest.sum(1), strict=True)]
@@ -57,7 +57,7 @@ def risks(ax, dataset):
     ax.set_xlim(depth[0] - 0.3, depth[-1] + 1.1)
 
 
-def exploded(ax, x, ratios):
+def mark_exploded(ax, x, ratios):
     """How many stacks lie above the axis, and where the farthest does."""
     above = ratios[~(ratios <= TOP)]
     if len(above):
@@ -67,7 +67,7 @@ def exploded(ax, x, ratios):
 
 
 def shapes(ax, dataset):
-    depth, distances = dataset.depth.values, shape_distances(dataset)
+    depth, distances = dataset.depth.values, claims.numbers(dataset).shapes
     ends = distances.isel(depth=-1).median("run")
     for name, color, marker in zip(COVARIANCES, (style.BLACK, "0.5"), "os", strict=True):
         for matrix, aside, face in (("A", -0.06, color), ("B", 0.06, "white")):
@@ -79,18 +79,16 @@ def shapes(ax, dataset):
             end, both = ends.sel(matrix=matrix, covariance=name).item(), ends.sel(covariance=name)
             up = 1 if end == both.max() else -1
             direct_label(ax, depth[-1], end, f"{matrix}, {name}", color, (8, up))
-    criterion = results.config_of(dataset).distance
-    ax.axhline(criterion, color="grey", lw=0.8, ls="--")
-    direct_label(ax, depth[-1] + 1.1, criterion, "bound", "dimgrey", (-2, -2))
+    ax.axhline(DISTANCE, color="grey", lw=0.8, ls="--")
+    direct_label(ax, depth[-1] + 1.1, DISTANCE, "bound", "dimgrey", (-2, -2))
     style.log_axes(ax, y=True)
     ax.set(xlabel="layers", ylabel="distance to the predicted shape", xticks=depth)
     ax.set(title="worst learned matrix", xlim=(depth[0] - 0.3, depth[-1] + 1.1))
 
 
-def judged(ax, dataset):
-    rows = statements(results.config_of(dataset))
+def plot_judged(ax, dataset):
     style.log_axes(ax, x=True, ticks=(0.1, 0.3, 1, 3))
-    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (0.05, 3))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.05, 3), JUDGED)
     ax.set(xlabel="ratio of risks, or distance; worst depth", title="what is judged")
 
 
@@ -114,24 +112,24 @@ def _too_few(ratios, at_rest, enough):
 
 
 def caption(dataset) -> str:
-    config, at_rest = results.config_of(dataset), settled(dataset)
-    ratios = {name: risk_ratios(dataset, name) for name in ("gradient descent", "GD++")}
-    enough = at_rest.sum("run") >= config.settled_runs
-    level = {name: each.where(at_rest).median("run").where(enough) for name, each in ratios.items()}
-    best, worst = level["GD++"], level["gradient descent"].max()
-    overall = ratios["GD++"].median("run")
+    config, stacks = results.config_of(dataset), claims.numbers(dataset)
+    at_rest = stacks.settled
+    enough = at_rest.sum("run") >= SETTLED_RUNS
+    ratios = stacks.descent, stacks.plus_plus
+    descent, best = (each.where(at_rest).median("run").where(enough) for each in ratios)
+    overall = stacks.plus_plus.median("run")
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
-        f"Layers whose training has settled equal steps: at most {worst:.3f} times the risk of "
-        f"tuned descent, and {best.min():.2f} to {best.max():.2f} times that of tuned GD++. "
-        f"That is where {config.settled_runs} stacks or more have: {_named(enough)}."
-        f"{_too_few(ratios['GD++'], at_rest, enough)} "
+        f"Layers whose training has settled equal steps: at most {descent.max():.3f} times the "
+        f"risk of tuned descent, and {best.min():.2f} to {best.max():.2f} times that of tuned "
+        f"GD++. That is where {SETTLED_RUNS} stacks or more have: {_named(enough)}."
+        f"{_too_few(stacks.plus_plus, at_rest, enough)} "
         f"All stacks have {overall.min():.1g} to {overall.max():.1g} times GD++'s risk in the "
         f"median: far from trained, no verdict on depth rests on them. a, b: "
         f"{config.runs} stacks a place; numbers at the top: stacks "
         f"that explode on rare prompts; settled: a "
         f"Gauss-Newton step fitted on half of the prompts changes the risk on the other half by "
-        f"less than {100 * config.settled:g} %. c: medians with 95 % intervals. "
+        f"less than {100 * SETTLED:g} %. c: medians with {level()} intervals. "
         f"d: {judged_panel.KEY}. {style.missing(dataset.trained_risk)} numbers not finite, "
         f"{diverged} stacks diverged and count with their last weights. d = {config.d}, "
         f"n = {config.n}."

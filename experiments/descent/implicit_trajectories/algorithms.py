@@ -8,8 +8,8 @@ import optax
 
 from lsa_lab import estimators
 from lsa_lab.analyses import alignment
-from lsa_lab.status import refuse_divergence
 from lsa_lab.training import Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 PATHS = {  # (prompt, parameters) -> [L+1, d]; the names are those of ALGORITHMS
     "GD": estimators.gradient_descent,
@@ -25,7 +25,7 @@ def tune(config, answers, key, progress):
 
     Only the last layer counts; but ridge, which has no steps, has a penalty for each layer.
     """
-    d, depth = config.linear.task.d, config.linear.architecture.depth
+    depth, d = answers[2].shape[-2] - 1, answers[2].shape[-1]
     steps = jnp.linspace(0.3, 0.9, depth, dtype=jnp.float32)  # equal ones are a saddle
     start = {
         "GD": steps,

@@ -1,30 +1,35 @@
-"""Distances of the layers of trained models from the steps of the algorithms fitted to them."""
+"""What `implicit_trajectories` judges: distances of the layers of trained models from the steps of
+the algorithms fitted to them.
+
+A distance is |∂ŷ/∂x_query - w|, averaged over prompts, over the average length of the former; layer
+t stands beside step t.
+"""
+
+from functools import partial
 
 import numpy as np
 
-from experiments.descent.implicit_trajectories.config import ALGORITHMS
-from lsa_lab.statistics import best_elsewhere
+from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS
+from experiments.descent.specs import spec_of
+from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.judging.statistics import best_elsewhere
 
+DISTANCE = 0.1  # of the last layer to the algorithm that it is said to follow
+COSINE = 0.95  # of the worst layer
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    last = {name: distances(dataset, "linear", name)[:, -1] for name in ALGORITHMS}
-    softmax = {name: distances(dataset, "softmax", name)[:, -1] for name in ALGORITHMS}
-    return {
-        "plus_plus": last["GD++"] / last["GD"],
-        "not_preconditioning": np.minimum(last["preconditioned GD"], last["GD"]) - last["GD++"],
-        "not_ridge": last["ridge"] - last["GD++"],
-        "linear": last["GD++"],
-        "direction": cosines(dataset, "linear", "GD++").min(1),
-        "own_step": own_steps(dataset, "linear", "GD++").mean(1),
-        "softmax": -best_elsewhere(-np.stack([*softmax.values()], axis=1)),
-        "newton": softmax["GD"] - softmax["Newton"],
-    }
+OSWALD = "von Oswald et al. 2212.07677, in our setting"
+WELL_TRAINED = "well-trained models with noise, before models of 1 600 and 1 000 steps without"
+SLOT = "layers before the last are read at the label slot, as von Oswald et al. do"
 
 
 def distances(dataset, model, algorithm) -> np.ndarray:  # [R, L]
     """|∂ŷ_t/∂x_query - w_t| over the mean |∂ŷ_t/∂x_query|: layer t beside step t, from 1 on."""
     size = dataset["size"].sel(model=model).transpose("run", "layer").values
     return _beside(dataset.sensitivity, model, algorithm) / size[:, 1:]
+
+
+def last_distance(dataset, model, algorithm) -> np.ndarray:  # [R]
+    return distances(dataset, model, algorithm)[:, -1]
 
 
 def cosines(dataset, model, algorithm) -> np.ndarray:  # [R, L]
@@ -41,9 +46,136 @@ def own_steps(dataset, model, algorithm) -> np.ndarray:  # [R, L]
 
 def nearest(dataset, model) -> str:
     """The algorithm nearest to the last layer, by the mean over runs."""
-    return min(ALGORITHMS, key=lambda name: distances(dataset, model, name)[:, -1].mean())
+    return min(ALGORITHMS, key=lambda name: last_distance(dataset, model, name).mean())
+
+
+def least_distance(dataset, model) -> np.ndarray:  # [R]
+    """The last layer's distance to the algorithm that is nearest to the other runs."""
+    every = np.stack([last_distance(dataset, model, name) for name in ALGORITHMS], axis=1)
+    return -best_elsewhere(-every)
+
+
+def beyond_plus_plus(dataset, rival) -> np.ndarray:  # [R]
+    """The last linear layer's distance to a rival, the nearer of two kinds of descent or ridge,
+    less that to GD++."""
+    names = {"descent": ("preconditioned GD", "GD"), "ridge": ("ridge",)}[rival]
+    least = np.min([last_distance(dataset, "linear", name) for name in names], axis=0)
+    return least - last_distance(dataset, "linear", "GD++")
 
 
 def _beside(measured, model, algorithm) -> np.ndarray:  # [R, L]
     pairs = measured.sel(model=model, algorithm=algorithm).transpose("run", "layer", "step")
     return np.diagonal(pairs.values, 0, 1, 2)[:, 1:]
+
+
+def statements(config) -> tuple[Statement, ...]:
+    seeds = spec_of(config, MODELS["linear"]).training.seeds
+    row = partial(Statement, redrawn=f"{seeds} runs of the shared models, 12 others before")
+    return (*about_linear_layers(row), *about_softmax_layers(row))
+
+
+def about_linear_layers(row) -> tuple[Statement, ...]:
+    words = {
+        "descent": dict(
+            baseline="descent with or without fixed preconditioners",
+            difference="the smaller distance to GD or preconditioned GD minus that to GD++, last "
+            "layer,",
+            revision="rival strengthened by plain GD, which fits better on new prompts",
+            name="GD",
+        ),
+        "ridge": dict(
+            baseline="ridge regression, which takes no steps",
+            difference="distance to ridge minus distance to GD++, at the last layer,",
+            revision="added",
+            name="ridge",
+        ),
+    }
+    return (
+        row(
+            "linear",
+            OSWALD,
+            "What a trained linear stack computes is a run of GD++",
+            "distance to GD++ at the last layer",
+            at_most=DISTANCE,
+            note="ridge, which takes no steps, is as near: see not_ridge",
+            revision=WELL_TRAINED,
+            label="linear: distance to GD++",
+            sample=lambda d: last_distance(d, "linear", "GD++"),
+        ),
+        row(
+            "plus_plus",
+            OSWALD,
+            "Trained linear layers follow GD++, not plain gradient descent",
+            "distance to GD++ over distance to GD, at the last layer,",
+            at_most=0.5,
+            note="short fits of GD++ stop early in some runs, those of the paper tier in none",
+            revision=WELL_TRAINED,
+            label="linear: GD++'s over GD's",
+            sample=lambda d: last_distance(d, "linear", "GD++") / last_distance(d, "linear", "GD"),
+        ),
+        row(
+            "not_a_rival",
+            "modelled on von Oswald et al. 2212.07677",
+            "GD++ is nearer to linear layers than {baseline}",
+            "{difference}",
+            at_least=0.0,
+            revision=f"{{revision}}; {WELL_TRAINED}",
+            label="linear: {name}'s less GD++'s",
+            sample=beyond_plus_plus,
+            cells=grid("not_preconditioning not_ridge", rival=words),
+            words=lambda rival: words[rival],
+            message="GD++ is nearer to linear layers than descent with or without fixed "
+            "preconditioners, and than ridge regression, which takes no steps",
+        ),
+        row(
+            "direction",
+            OSWALD,
+            "Layer by layer, a trained linear stack points where GD++ does",
+            "cosine with GD++ at the worst layer",
+            at_least=COSINE,
+            note=SLOT,
+            revision=WELL_TRAINED,
+            label="linear: worst cosine with GD++",
+            sample=lambda d: cosines(d, "linear", "GD++").min(1),
+        ),
+        row(
+            "own_step",
+            OSWALD,
+            "One layer is one step: linear layer t is nearest to step t of GD++",
+            "the share of such layers",
+            at_least=0.9,
+            note=f"{SLOT}; with longer fits of GD++ the share is larger",
+            revision=WELL_TRAINED,
+            label="linear: own step nearest, share",
+            sample=lambda d: own_steps(d, "linear", "GD++").mean(1),
+        ),
+    )
+
+
+def about_softmax_layers(row) -> tuple[Statement, ...]:
+    return (
+        row(
+            "softmax",
+            "modelled on A2 (2406.03768), A.2",
+            "A trained softmax transformer, too, computes what one of these algorithms does",
+            "distance, at the last layer, to the algorithm that is nearest to the other runs",
+            at_most=DISTANCE,
+            note="it is ridge, which takes no steps; GD++, fitted for longer, is 6 % away",
+            revision="the algorithm is chosen on other runs; it was on the judged ones; "
+            f"{WELL_TRAINED}",
+            label="softmax: least distance",
+            sample=lambda d: least_distance(d, "softmax"),
+        ),
+        row(
+            "newton",
+            "Fu et al. 2310.17086, in our setting",
+            "Softmax transformers are nearer to Newton's iteration than to gradient descent",
+            "distance to GD minus distance to Newton, step for layer, at the last layer,",
+            at_least=0.0,
+            revision=WELL_TRAINED,
+            label="softmax: GD's less Newton's",
+            sample=lambda d: (
+                last_distance(d, "softmax", "GD") - last_distance(d, "softmax", "Newton")
+            ),
+        ),
+    )

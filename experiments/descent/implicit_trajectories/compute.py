@@ -10,7 +10,6 @@ from experiments.descent.implicit_trajectories.algorithms import compare, tune
 from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS, Config
 from experiments.models.model import as_read, forward
 from experiments.models.tasks import distribution, draw
-from experiments.models.trained import trained
 from lsa_lab.analyses.implicit_gd import implied_weights
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import tokens
@@ -34,25 +33,24 @@ def answers_of(spec, config, params, key):
     return jax.jit(partial(jax.lax.map, run))((params, jax.random.split(key, runs)))
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     root = jax.random.key(config.seed)
-    runs, depth = config.linear.training.seeds, config.linear.architecture.depth
     answers, taken = [], []
-    for i, spec in enumerate((config.linear, config.softmax)):
-        models = trained(spec, f"implicit_trajectories: {MODELS[i]}", progress=progress)
-        params = jax.tree.map(jnp.asarray, models.models().params)
-        answers.append(answers_of(spec, config, params, jax.random.fold_in(root, i)))
-        taken.append(models.taken[-1])
-    answers = jax.tree.map(lambda *models: jnp.concatenate(models), *answers)
+    for i, name in enumerate(MODELS.values()):
+        runs = models[name]
+        params = jax.tree.map(jnp.asarray, runs.models().params)
+        answers.append(answers_of(runs.spec, config, params, jax.random.fold_in(root, i)))
+        taken.append(runs.taken[-1])
+    answers = jax.tree.map(lambda *pair: jnp.concatenate(pair), *answers)
     fitting = jax.tree.map(lambda rows: rows[:, : config.fitting_prompts], answers)
     fresh = jax.tree.map(lambda rows: rows[:, config.fitting_prompts :], answers)
     parameters = tune(config, fitting, jax.random.fold_in(root, len(MODELS)), progress)
     by_run = jax.jit(partial(jax.lax.map, lambda row: compare(*row)))((parameters, fresh))
-    measured = jax.tree.map(lambda x: x.reshape(2, runs, *x.shape[1:]), by_run)
+    measured = jax.tree.map(lambda x: x.reshape(len(MODELS), -1, *x.shape[1:]), by_run)
     apart, size, risk, ridge = measured
-    axes, steps = ("model", "run", "algorithm", "layer", "step"), np.arange(depth + 1)
+    axes, steps = ("model", "run", "algorithm", "layer", "step"), np.arange(size.shape[-1])
     data = {name: (axes, getattr(apart, name)) for name in ("prediction", "sensitivity", "cosine")}
     data |= {"size": (("model", "run", "layer"), size), "risk": (axes[:2], risk)}
     data |= {"ridge": (axes[:2], ridge), "taken": (axes[:2], np.asarray(taken))}

@@ -1,52 +1,200 @@
-"""Shapes and sizes of the noise of updates, and risks of descent with noise over the model's."""
+"""What `noisy_descent` judges: the shape and the size of the noise of updates, and how descent with
+such noise tests beside the model."""
 
-import numpy as np
+from experiments.descent.noisy_descent.noise import Noise
+from lsa_lab.judging.statements import Statement, grid
 
-from lsa_lab import results
+SAME_SHAPE = 0.1  # excess kurtosis up to which noise counts as Gaussian
+ALIKE = 0.1  # relative difference of risks up to which two descents test alike
+
+ASSUMPTION = "A2 (2406.03768), Assumption 1, our reading, in our setting"
+REMARK = "A2 (2406.03768), Remark 3, in our setting"
+NOISE = "A2 (2406.03768), appendix C.4, in our setting"
+ONE_TASK = "over prompts of one task; the mean over layers and tasks"
+RISK = "the mean over prompts of |w_L - w|², each at most |w|², the error of predicting 0"
+SHARE = "E|G - E G|² / E|G|² over prompts of one task, the mean over layers and tasks,"
+
+STACKS = {"linear": "linear stack", "softmax": "softmax transformer"}
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    n, softmax = length(dataset), dataset.sel(state="trained")
-    excess, passed, share = (dataset[name].sel(shots=n) for name in ("excess", "passed", "share"))
-    after, typical, risk = (
-        excess.sel(state="trained"),
-        *(risks(dataset, x) for x in ("typical", "risk")),
+def numbers(dataset) -> Noise:
+    return Noise(dataset)
+
+
+def statements(config) -> tuple[Statement, ...]:
+    excess = f"excess kurtosis of what an update adds to the answer, {ONE_TASK},"
+    return (
+        Statement(
+            "gaussian",
+            ASSUMPTION,
+            "The noise of a trained {model}'s updates is Gaussian",
+            excess,
+            margin=SAME_SHAPE,
+            note="{note}",
+            label="{stack}: excess kurtosis",
+            sample=lambda c, stack: c.shape(stack, "excess"),
+            cells=grid("gaussian_linear gaussian_softmax", stack=STACKS),
+            words=lambda stack: dict(
+                model=STACKS[stack],
+                note={
+                    "linear": "at the first layer between 12/(n e) and 12/n, a theorem",
+                    "softmax": "at one query; softmax has no update that is common to all",
+                }[stack],
+            ),
+            message="The noise of trained updates, of linear stacks and of softmax transformers, "
+            "is Gaussian",
+        ),
+        Statement(
+            "gaussian_whole",
+            ASSUMPTION,
+            "The same, of the whole update in random directions",
+            f"excess kurtosis of R·G, R of independent N(0, 1), {ONE_TASK},",
+            margin=SAME_SHAPE,
+            label="linear, random directions",
+            sample=lambda c: c.shape("linear", "excess", "whole"),
+        ),
+        Statement(
+            "passes",
+            ASSUMPTION,
+            "A test of normality lets the noise of a trained {model} pass",
+            f"the share of layers and tasks whose {config.prompts} updates a test of normality at "
+            "5 % lets pass",
+            at_least=0.9,  # of normal noise .95
+            note="Jarque and Bera's test, of what an update adds to the answer; critical value "
+            "simulated",
+            label="{stack}: pass the test",
+            sample=lambda c, stack: c.shape(stack, "passed"),
+            cells=grid("passes_linear passes_softmax", stack=STACKS),
+            words=lambda stack: dict(model=STACKS[stack]),
+            message="A test of normality lets the noise of trained updates, of linear stacks and "
+            "of softmax transformers, pass",
+        ),
+        Statement(
+            "training_helps",
+            "derived here",
+            "Training makes the noise of a linear stack more Gaussian",
+            f"excess kurtosis of what an update adds to the answer, {ONE_TASK}, after training "
+            "less before",
+            at_most=0.0,
+            label="linear, after − before",
+            sample=lambda c: c.gained("excess", reading="query"),
+        ),
+        *about_the_test(),
+        Statement(
+            "less_with_shots",
+            NOISE,
+            "The more demonstrations, the less noise is in the updates",
+            f"{SHARE} at 2n over that at n",
+            "ratio",
+            at_most=0.75,
+            note="at the first layer it halves but for its own weight in the size: a theorem",
+            label="noise at 2n / at n",
+            sample=lambda c: c.share_by_shots(),
+        ),
+        Statement(
+            "less_with_training",
+            NOISE,
+            "Training takes noise out of the updates",
+            f"{SHARE} after training less before",
+            at_most=0.0,
+            note="16 runs of the laptop tier leave it open, 57 of the paper tier decide",
+            label="noise, after − before",
+            sample=lambda c: c.gained("share"),
+        ),
     )
-    trained_share = dataset["share"].sel(state="trained").mean("layer")
-    return {
-        "gaussian_linear": by_run(after.sel(reading="query")),
-        "gaussian_whole": by_run(after.sel(reading="whole")),
-        "gaussian_softmax": softmax.softmax_excess.mean("softmax_layer").values,
-        "passes_linear": by_run(passed.sel(state="trained", reading="query")),
-        "passes_softmax": softmax.softmax_passed.mean("softmax_layer").values,
-        "training_helps": by_run(gained(excess.sel(reading="query"))),
-        "tests_alike": risk["Eq. 4"] / risk["model"],
-        "typically_alike": typical["Eq. 4"] / typical["model"],
-        "one_draw_alike": risk["Gaussian, same"] / risk["model"],
-        "sgd_alike": risk["Eq. 4"] / risk["fresh demonstrations"],
-        "learns_like_sgd": risk["fresh demonstrations"] / risk["model"],
-        "shape_matters": risk["another shape"] / risk["Eq. 4"],
-        "size_matters": risk["half the noise"] / risk["Eq. 4"],
-        "less_with_shots": (trained_share.sel(shots=2 * n) / trained_share.sel(shots=n)).values,
-        "less_with_training": by_run(gained(share)),
-    }
 
 
-def length(dataset) -> int:
-    """The demonstrations of a prompt in training."""
-    return max(results.config_of(dataset).linear.task.lengths)
-
-
-def risks(dataset, name) -> dict[str, np.ndarray]:  # {path: [R]}
-    """The risks of every path, at the length of training."""
-    values = dataset[name]
-    return {path: values.sel(path=path).values for path in values.path.values.tolist()}
-
-
-def gained(values):
-    """Trained less untrained."""
-    return values.sel(state="trained") - values.sel(state="untrained")
-
-
-def by_run(values) -> np.ndarray:  # (run, layer) -> [R]
-    return values.mean("layer").values
+def about_the_test() -> tuple[Statement, ...]:
+    """Risks of descent with noise over those of the model, and of each other."""
+    alike = dict(statistic="ratio", margin=ALIKE)
+    return (
+        Statement(
+            "tests_like_the_model",
+            "A2 (2406.03768), Remark 3, {reading}in our setting",
+            "Implicit descent with Gaussian noise{which} tests like the model",
+            f"{{whose}} risk over the model's: {RISK},",
+            note="{note}",
+            label="{short} / model",
+            sample=lambda c, path: c.ratio(path),
+            cells=grid("tests_alike one_draw_alike", path=("Eq. 4", "Gaussian, same")),
+            words=lambda path: {
+                "Eq. 4": dict(
+                    reading="",
+                    which=", a draw for each step (Eq. 4),",
+                    whose="Eq. 4's",
+                    short=path,
+                    note="noise of the covariance that fresh demonstrations give G_t, given "
+                    "W_{t-1}",
+                ),
+                "Gaussian, same": dict(
+                    reading="our reading, ",
+                    which=" that is the same at every step",
+                    whose="that descent's",
+                    short="one Gaussian draw",
+                    note="the second reading: one prompt's demonstrations are the same in all "
+                    "layers",
+                ),
+            }[path],
+            message="Implicit descent with Gaussian noise, a draw for each step (Eq. 4) or one for "
+            "all steps, tests like the model",
+            **alike,
+        ),
+        Statement(
+            "typically_alike",
+            REMARK,
+            "The same, on the typical prompt",
+            "Eq. 4's |w_L - w|² over the model's, the median over prompts of each,",
+            label="Eq. 4 / model, medians",
+            sample=lambda c: c.ratio("Eq. 4", name="typical"),
+            **alike,
+        ),
+        Statement(
+            "tests_like_sgd",
+            REMARK,
+            "{subject} tests like stochastic gradient descent",
+            f"{{whose}}: {RISK},",
+            note="{note}",
+            label="{path} / {base}",
+            sample=lambda c, path, base: c.ratio(path, base),
+            cells={
+                "sgd_alike": dict(path="Eq. 4", base="fresh demonstrations"),
+                "learns_like_sgd": dict(path="fresh demonstrations", base="model"),
+            },
+            words=lambda path, base: {
+                "fresh demonstrations": dict(
+                    subject="Descent with Gaussian noise (Eq. 4)",
+                    whose="Eq. 4's risk over that of descent with fresh demonstrations for each "
+                    "step",
+                    note="what the works that Remark 3 cites say",
+                ),
+                "model": dict(
+                    subject="The model",
+                    whose="with fresh demonstrations for each layer, the risk over the model's",
+                    note="both are descent with the weights of the model",
+                ),
+            }[base],
+            message="Descent with Gaussian noise (Eq. 4) and the model test like stochastic "
+            "gradient descent",
+            **alike,
+        ),
+        Statement(
+            "shape_matters",
+            "derived here",
+            "Noise of the same size and another shape tests worse than Eq. 4's",
+            f"its risk, the noise the same in all entries of W, over Eq. 4's: {RISK},",
+            "ratio",
+            at_least=1.1,
+            label="another shape / Eq. 4",
+            sample=lambda c: c.ratio("another shape", "Eq. 4"),
+        ),
+        Statement(
+            "size_matters",
+            "derived here",
+            "Half the noise of Eq. 4 tests better",
+            f"its risk over Eq. 4's: {RISK},",
+            "ratio",
+            at_most=0.9,
+            label="half the noise / Eq. 4",
+            sample=lambda c: c.ratio("half the noise", "Eq. 4"),
+        ),
+    )

@@ -8,9 +8,9 @@ import numpy as np
 
 from experiments.descent.noisy_descent.config import PATHS, READINGS, STATES, Config
 from experiments.descent.noisy_descent.paths import ends, token_root, updates_of
+from experiments.descent.specs import SOFTMAX, STACK
 from experiments.models.model import Model, as_read, init
 from experiments.models.tasks import distribution
-from experiments.models.trained import trained
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.tasks.linear import sample, sample_weights
 from lsa_lab.theory import implicit_updates
@@ -35,7 +35,7 @@ def critical_value(key, config):  # -> []
     return jnp.quantile(statistic, 0.95)
 
 
-def of_linear_task(key, params, n, config, noise_std):
+def measure_task(key, params, n, config, noise_std):
     """What is measured of one stack and one task, {name: [readings, L], [L] or [readings]}."""
     key_task, key_query, key_direction, key_updates = jax.random.split(key, 4)
     e = params.w_pv.shape[-1]
@@ -52,7 +52,7 @@ def of_linear_task(key, params, n, config, noise_std):
     return values | {"closed": closed.excess_kurtosis, "share": share}
 
 
-def of_linear(key, states, n, config, spec):  # params [S, R, ...] -> {name: [S, R, T, ...]}
+def measure_stacks(key, states, n, config, spec):  # params [S, R, ...] -> {name: [S, R, T, ...]}
     """Trained and untrained stacks on the same tasks and prompts."""
     runs = len(jax.tree.leaves(states)[0][0])
     keys = jax.random.split(key, (runs, config.tasks))
@@ -60,7 +60,7 @@ def of_linear(key, states, n, config, spec):  # params [S, R, ...] -> {name: [S,
     def run(row):
         params, keys = row
         return jax.lax.map(
-            lambda key: of_linear_task(key, params, n, config, spec.task.noise_std), keys
+            lambda key: measure_task(key, params, n, config, spec.task.noise_std), keys
         )
 
     return jax.lax.map(lambda params: jax.lax.map(run, (params, keys)), states)
@@ -87,7 +87,7 @@ def risks_of(key, params, n, config, spec):  # params [R, ...] -> [R, paths] twi
     return jax.lax.map(run, (params, jax.random.split(key, (runs, config.tasks))))
 
 
-def of_softmax(key, states, config, spec):  # params [S, R, ...] -> {name: [S, R, T, L]}
+def measure_softmax(key, states, config, spec):  # params [S, R, ...] -> {name: [S, R, T, L]}
     """The same of what each layer adds to the answer to one query."""
     task = distribution(spec.task, dtype=jnp.float32)
 
@@ -111,9 +111,9 @@ def of_softmax(key, states, config, spec):  # params [S, R, ...] -> {name: [S, R
     return jax.lax.map(lambda params: jax.lax.map(run, (params, keys)), states)
 
 
-def states_of(key, spec, label, dtype, progress):  # -> params [S, R', ...], statuses
+def states_of(key, runs, dtype):  # -> params [S, R', ...], statuses
     """The runs that did not diverge, trained and before any training."""
-    runs = trained(spec, label, progress=progress)
+    spec = runs.spec
     after = runs.models(seeds=runs.finished[0]).params
     count = int(runs.finished[0].sum())
     before = jax.jit(jax.vmap(partial(init, spec)))(jax.random.split(key, count))
@@ -121,28 +121,25 @@ def states_of(key, spec, label, dtype, progress):  # -> params [S, R', ...], sta
     return both, [f"{each} of {spec.training.steps}" for each in runs.taken[0]]
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     keys = jax.random.split(jax.random.key(config.seed), 6)
-    linear, taken = states_of(keys[0], config.linear, "noisy_descent: linear", float, progress)
-    softmax, taken_softmax = states_of(
-        keys[1], config.softmax, "noisy_descent: softmax", jnp.float32, progress
-    )
+    linear, taken = states_of(keys[0], models[STACK], float)
+    softmax, taken_softmax = states_of(keys[1], models[SOFTMAX], jnp.float32)
+    spec, softmax_spec = models[STACK].spec, models[SOFTMAX].spec
     critical = float(jax.jit(critical_value, static_argnums=1)(keys[2], config))
 
     @partial(jax.jit, static_argnums=1)
-    def at_length(key, n):
-        return of_linear(key, linear, n, config, config.linear)
+    def measure_length(key, n):
+        return measure_stacks(key, linear, n, config, spec)
 
-    by_length = [at_length(jax.random.fold_in(keys[3], n), n) for n in config.shots]
+    by_length = [measure_length(jax.random.fold_in(keys[3], n), n) for n in config.shots]
     shape = jax.tree.map(lambda *leaves: np.stack(leaves), *by_length)
-    after, n = jax.tree.map(lambda leaf: leaf[0], linear), max(config.linear.task.lengths)
-    risk, typical = jax.jit(partial(risks_of, n=n, config=config, spec=config.linear))(
-        keys[5], after
-    )
-    of_query = jax.jit(partial(of_softmax, config=config, spec=config.softmax))
-    query = jax.tree.map(np.asarray, of_query(keys[4], softmax))
+    after, n = jax.tree.map(lambda leaf: leaf[0], linear), max(spec.task.lengths)
+    risk, typical = jax.jit(partial(risks_of, n=n, config=config, spec=spec))(keys[5], after)
+    measure_query = jax.jit(partial(measure_softmax, config=config, spec=softmax_spec))
+    query = jax.tree.map(np.asarray, measure_query(keys[4], softmax))
 
     axes = ("shots", "state", "run")
     own = ("state", "softmax_run", "softmax_layer")

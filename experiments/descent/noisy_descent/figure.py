@@ -2,53 +2,46 @@
 
 import numpy as np
 
-from experiments.descent.noisy_descent.claims import length, risks, samples
-from experiments.descent.noisy_descent.config import PATHS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import end_labels
+from experiments.descent.noisy_descent import claims
+from experiments.descent.noisy_descent.claims import ALIKE, SAME_SHAPE
+from experiments.descent.noisy_descent.config import PATHS
+from experiments.descent.specs import STACK, spec_of
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 LINEAR, SOFTMAX, GREY = (style.METHOD[name]["color"] for name in ("linear", "softmax", "random"))
-SHAPES = {
-    "gaussian_linear": "linear: excess kurtosis",
-    "gaussian_whole": "linear, random directions",
-    "gaussian_softmax": "softmax: excess kurtosis",
-    "training_helps": "linear, after − before",
-    "passes_linear": "linear: pass the test",
-    "passes_softmax": "softmax: pass the test",
-    "less_with_training": "noise, after − before",
-}
-RISKS = {
-    "tests_alike": "Eq. 4 / model",
-    "typically_alike": "Eq. 4 / model, medians",
-    "one_draw_alike": "one Gaussian draw / model",
-    "sgd_alike": "Eq. 4 / fresh demonstrations",
-    "learns_like_sgd": "fresh demonstrations / model",
-    "shape_matters": "another shape / Eq. 4",
-    "size_matters": "half the noise / Eq. 4",
-    "less_with_shots": "noise at 2n / at n",
-}
+SHAPES = (
+    *("gaussian_linear", "gaussian_whole", "gaussian_softmax", "training_helps"),
+    *("passes_linear", "passes_softmax", "less_with_training"),
+)
+RATIOS = (
+    *("tests_alike", "typically_alike", "one_draw_alike", "sgd_alike", "learns_like_sgd"),
+    *("shape_matters", "size_matters", "less_with_shots"),
+)
 
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.3, 2.3, 2.2), ((1, 1), (1, 1.2), (1, 1)))
-    by_layer(axes[0], dataset)
-    by_shots(axes[1], dataset)
+    layer_points(axes[0], dataset)
+    shots_curves(axes[1], dataset)
     size(axes[2], dataset)
     ends(axes[3], dataset)
-    rows, judged = statements(results.config_of(dataset)), samples(dataset)
-    judged_panel.rows(axes[4], rows, judged, SHAPES, (-1, 3))
+    statements, samples = evidence(claims, dataset)
+    judged_panel.rows(axes[4], statements, samples, (-1, 3), SHAPES)
     axes[4].set(title="judged: shape and size")
     axes[5].set_xscale("log")
-    judged_panel.rows(axes[5], rows, judged, RISKS, (0.2, 20))
+    judged_panel.rows(axes[5], statements, samples, (0.2, 20), RATIOS)
     axes[5].set_xticks((0.2, 1, 5, 20), ("0.2", "1", "5", "20"))
     axes[5].set(title="judged: ratios of risks")
     return figure
 
 
-def by_layer(ax, dataset):
+def layer_points(ax, dataset):
     """Excess kurtosis at the length of training: linear and softmax, trained and not."""
-    linear = dataset.excess.sel(shots=length(dataset), reading="query")
+    linear = dataset.excess.sel(shots=claims.numbers(dataset).n, reading="query")
     ends = {}
     for state, face, aside in (("trained", None, -0.08), ("untrained", "white", 0.08)):
         for name, values, color, marker in (
@@ -60,19 +53,14 @@ def by_layer(ax, dataset):
             look = dict(color=color, marker=marker, mfc=face or color, lw=0.8, capsize=2)
             style.mean_points(ax, x, rows.values, **look)
             ends[f"{name}, {state}"] = rows.values.mean(0)[-1]
-    margin(ax, dataset)
+    ax.axhspan(-SAME_SHAPE, SAME_SHAPE, color="grey", alpha=0.2, lw=0)
     ax.set(xlabel="layer", ylabel="excess kurtosis", xticks=np.arange(1, len(linear.layer) + 1))
     ax.set(title="shape: 0 is Gaussian", xlim=(0.7, len(linear.layer) + 0.3))
     ax.set_yscale("symlog", linthresh=0.1)
     end_labels(ax, ends, [LINEAR, SOFTMAX, LINEAR, SOFTMAX])
 
 
-def margin(ax, dataset):
-    bound = results.config_of(dataset).same_shape
-    ax.axhspan(-bound, bound, color="grey", alpha=0.2, lw=0)
-
-
-def by_shots(ax, dataset):
+def shots_curves(ax, dataset):
     """The first layer beside its closed form, and the last one."""
     shots, trained, ends, colors = dataset.shots.values, dataset.sel(state="trained"), {}, []
     for reading, color in (("query", LINEAR), ("whole", style.METHOD["GD++"]["color"])):
@@ -105,34 +93,34 @@ def size(ax, dataset):
 
 def ends(ax, dataset):
     """The risk of every path over the model's, at the length of training."""
-    risk = risks(dataset, "risk")
+    noise = claims.numbers(dataset)
     for row, path in enumerate(PATHS[1:]):
-        runs = risk[path] / risk["model"]
+        runs = noise.ratio(path)
         color = SOFTMAX if path == "Eq. 4" else LINEAR
         ax.plot(runs, np.full(len(runs), row), "o", color=color, mfc="none", ms=3, mew=0.7)
         ax.plot(np.exp(np.log(runs).mean()), row, "|", color=color, ms=12, mew=1.5)
-    bound = results.config_of(dataset).alike
-    ax.axvspan(1 / (1 + bound), 1 + bound, color="grey", alpha=0.2, lw=0)
+    ax.axvspan(1 / (1 + ALIKE), 1 + ALIKE, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, x=True)
     ax.set(yticks=range(len(PATHS) - 1), yticklabels=PATHS[1:], ylim=(len(PATHS) - 1.4, -0.6))
     ax.set(xlabel="risk / the model's", title="where descent ends")
 
 
 def caption(dataset) -> str:
-    config, judged = results.config_of(dataset), samples(dataset)
-    mean = {name: float(np.mean(values)) for name, values in judged.items()}
-    ratio = {name: float(np.exp(np.log(judged[name]).mean())) for name in RISKS}
+    config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
+    task = spec_of(config, STACK).task
+    kurtosis = [float(np.mean(samples[id])) for id in ("gaussian_linear", "gaussian_softmax")]
+    fresh = float(np.exp(np.log(samples["tests_alike"]).mean()))
     lost = sum(len(set(dataset[name].values)) - 1 for name in ("taken", "softmax_taken"))
     return (
-        f"The noise of trained updates has an excess kurtosis of {mean['gaussian_linear']:.2g} "
-        f"(linear) and {mean['gaussian_softmax']:.2g} (softmax), where Gaussian noise has 0; "
-        f"descent with fresh Gaussian noise has {ratio['tests_alike']:.3g} times the model's risk. "
+        f"The noise of trained updates has an excess kurtosis of {kurtosis[0]:.2g} "
+        f"(linear) and {kurtosis[1]:.2g} (softmax), where Gaussian noise has 0; "
+        f"descent with fresh Gaussian noise has {fresh:.3g} times the model's risk. "
         f"a, b: what an update adds to the answer to one query, over {config.prompts} prompts of "
         f"one task; b: beside the whole update in random directions; lines: closed form of the "
         f'first layer (docs/theory, "The noise of an update is not Gaussian"). a to c: means of '
-        f"runs with 95 % intervals, grey in a: within the margin. d: descent by the weights of the "
-        f"linear stack, runs and geometric means. e, f: {judged_panel.KEY}. {dataset.sizes['run']} "
-        f"linear stacks and {dataset.sizes['softmax_run']} softmax transformers; trainings that "
-        f"diverged, at different steps, and are left out: {lost}. n = {length(dataset)} in "
-        f"training, d = {config.linear.task.d}, noise {config.linear.task.noise_std:g}."
+        f"runs with {level()} intervals, grey in a: within the margin. d: descent by the weights "
+        f"of the linear stack, runs and geometric means. e, f: {judged_panel.KEY}. "
+        f"{dataset.sizes['run']} linear stacks and {dataset.sizes['softmax_run']} softmax "
+        f"transformers; trainings that diverged, at different steps, and are left out: {lost}. "
+        f"n = {max(task.lengths)} in training, d = {task.d}, noise {task.noise_std:g}."
     )

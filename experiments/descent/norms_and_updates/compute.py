@@ -6,15 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.descent.norms_and_updates.config import NORMS, Config, normed
-from experiments.descent.softmax_sizes import balanced, of_head
+from experiments.descent.norms_and_updates.config import NORMS, Config
+from experiments.descent.softmax_sizes import balanced, head_sizes
 from experiments.models.model import Model
-from experiments.models.specs import restored
 from experiments.models.tasks import distribution, draw
-from experiments.models.trained import trained
 from lsa_lab import estimators
 from lsa_lab.models.blocks import layer_norm
-from lsa_lab.status import refuse_divergence
+from lsa_lab.training.status import refuse_divergence
 
 
 def rows_read(model, prompt):  # -> [L, T, D] twice
@@ -43,7 +41,7 @@ def sizes_at_query(model, prompt, form=None):  # -> |ΔW|² / |h|² [L], |ΔW φ
     the function does not. As medians over prompts are taken of them, they are squares still.
     """
     (stream, rows), params = rows_read(model, prompt), model.params
-    of_layer = jax.vmap(of_head, (0, 0, 0, 0, None, 0))  # heads
+    of_layer = jax.vmap(head_sizes, (0, 0, 0, 0, None, 0))  # heads
     weights = params.w_v, params.w_k, params.w_q, params.w_o
     squares, _, written = jax.vmap(of_layer)(*weights, rows, form)
     length = (stream[:, -1] ** 2).sum(-1)
@@ -55,7 +53,7 @@ def shrink(params, factor):
     return params.replace(w_o=factor * params.w_o)
 
 
-def measured(spec, config, row):
+def measure(spec, config, row):
     """One run's params [P, ...], prompts [B] as in training and noisier ones -> {name: array}."""
     path, batch, noisy = row
     last = jax.tree.map(lambda leaf: leaf[-1], path)
@@ -88,26 +86,21 @@ def ridge_risk(spec, batch):
     return (errors**2).mean()
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    plain = restored(config.plain)
-    specs = dict(zip(NORMS, (plain, normed(plain)), strict=True))
-    runs = {
-        norm: trained(spec, f"norms_and_updates: {norm} norms", progress=progress)
-        for norm, spec in specs.items()
-    }
+    runs = {norm: models[name] for norm, name in NORMS.items()}
     for norm, each in runs.items():
         refuse_divergence(each.status, f"norms_and_updates: {norm} norms", needs_all=True)
+    plain = runs["without"].spec
     keys = jax.random.split(jax.random.key(config.seed), (2, plain.training.seeds))
     batches = prompts_of(plain.task, config, keys[0], 1.0)
     noisy = prompts_of(plain.task, config, keys[1], config.noisier)
     values = []
-    for norm, spec in specs.items():
-        path = jax.tree.map(lambda leaf: np.asarray(leaf, float), runs[norm].path)
-        rows = jax.jit(partial(jax.lax.map, partial(measured, spec, config)))(
-            (path, batches, noisy)
-        )
+    for each in runs.values():
+        path = jax.tree.map(lambda leaf: np.asarray(leaf, float), each.path)
+        measure_runs = jax.jit(partial(jax.lax.map, partial(measure, each.spec, config)))
+        rows = measure_runs((path, batches, noisy))
         values.append(jax.tree.map(np.asarray, rows))
     axes = {"risk": "step", "update": "layer", "written": "layer"}
     axes |= {"shrunk": "shrinkage", "answers": "shrinkage"}

@@ -2,44 +2,46 @@
 
 import numpy as np
 
-from experiments.descent.order.claims import samples
-from experiments.descent.order.config import KINDS, MASKS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.descent.order import claims
+from experiments.descent.order.config import KINDS, MASKS
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
-JUDGED = {
-    "share": "spread / that over other demonstrations",
-    "two_causal_layers": "largest change / size of predictions",
-}
+ROUNDING = 1e-10  # a relative change of a prediction up to this is no effect
 
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.9, 1.1), ((1, 1), (1,)))
-    shares(axes[0], dataset)
+    statements, samples = evidence(claims, dataset)
+    shares(axes[0], dataset, statements[0].bounds[0])
     effects(axes[1], dataset)
-    judged(axes[2], dataset)
+    style.log_axes(axes[2], x=True, ticks=(1e-6, 1e-4, 0.01, 1))
+    judged_panel.rows(axes[2], statements, samples, (1e-7, 2))
+    axes[2].set(xlabel="at the kernel where it is least", title="what is judged, two causal layers")
     return figure
 
 
-def shares(ax, dataset):
+def shares(ax, dataset, bound):
     """The spread of causal predictions over orders beside that over other demonstrations."""
-    depth, config = dataset.depth.values, results.config_of(dataset)
+    depth = dataset.depth.values
     for i, kind in enumerate(KINDS):
         runs, look = dataset.share.sel(kind=kind, mask="causal"), style.METHOD[f"{kind}, causal"]
         x = depth + 0.08 * (i - 1)
         style.mean_points(ax, x, runs.transpose("run", "depth"), ls="-", lw=0.6, capsize=2, **look)
         end = runs.isel(depth=-1).mean().item()
         direct_label(ax, x[-1], end, f"{kind}, causal", look["color"], (7, 0))
-    ax.plot([1.7, 2.3], [config.share] * 2, color="grey", lw=1)
-    direct_label(ax, 2, config.share, "bound", "dimgrey", (0, -2))
+    ax.plot([1.7, 2.3], [bound] * 2, color="grey", lw=1)
+    direct_label(ax, 2, bound, "bound", "dimgrey", (0, -2))
     ax.set(title="a new order / other demonstrations", ylabel="spread of predictions, ratio")
     ax.set(xlabel="layers", xticks=depth, xlim=(0.7, depth[-1] + 1.2), ylim=(-0.03, None))
 
 
 def effects(ax, dataset):
     """The largest change by a new order, which is rounding where a theorem says zero."""
-    config, depth = results.config_of(dataset), dataset.depth.values
+    depth = dataset.depth.values
     smallest = np.finfo(float).eps / 100  # an exact zero has no logarithm
     style.log_axes(ax, y=True)
     for i, kind in enumerate(KINDS):
@@ -51,17 +53,10 @@ def effects(ax, dataset):
             end, up = runs.isel(depth=-1).median().item(), {"linear": 3, "descent": -2}.get(kind, 0)
             text = kind if mask == "non-causal" else f"{kind}, causal"
             direct_label(ax, x[-1], end, text, look["color"], (7, up))
-    ax.axhspan(smallest, config.exact, color="grey", alpha=0.12, lw=0)
-    direct_label(ax, 0.7, config.exact, "rounding", "dimgrey", (3, -2))
+    ax.axhspan(smallest, ROUNDING, color="grey", alpha=0.12, lw=0)
+    direct_label(ax, 0.7, ROUNDING, "rounding", "dimgrey", (3, -2))
     ax.set(title="largest change by a new order", ylabel="change / size of predictions")
     ax.set(xlabel="layers", xticks=depth, xlim=(0.7, depth[-1] + 1.2), ylim=(smallest, None))
-
-
-def judged(ax, dataset):
-    style.log_axes(ax, x=True, ticks=(1e-6, 1e-4, 0.01, 1))
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (1e-7, 2))
-    ax.set(xlabel="at the kernel where it is least", title="what is judged, two causal layers")
 
 
 def caption(dataset) -> str:
@@ -78,7 +73,7 @@ def caption(dataset) -> str:
         f"{float(last.max()):.2g} times. That the order has no effect without causal masks, or on "
         f'one causal layer, is a theorem (docs/theory, "The order of demonstrations"); measured, '
         f"the largest changes are {free:.0e} and {single:.0e}. a: the other demonstrations are of "
-        f"the same task; means of {config.runs} runs with 95 % intervals. b: medians and the "
+        f"the same task; means of {config.runs} runs with {level()} intervals. b: medians and the "
         f"middle 80 % of runs; {missing} left out as not finite. c: {judged_panel.KEY}. "
         f"d = {config.d}, n = {config.n}."
     )

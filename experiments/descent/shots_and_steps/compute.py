@@ -10,7 +10,7 @@ from experiments.descent.shots_and_steps.config import MODELS, Config
 from experiments.models.model import Model
 from experiments.models.regression import of_kernel
 from experiments.models.tasks import distribution, draw
-from experiments.models.training import train
+from experiments.models.train import train
 from lsa_lab import estimators
 from lsa_lab.models import moments
 from lsa_lab.training import Files

@@ -1,37 +1,31 @@
 """Errors of trained models against shots and training steps, beside known rules; what counts."""
 
-from experiments.descent.shots_and_steps.claims import left_over, over_bayes, samples
-from experiments.descent.shots_and_steps.config import MODELS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, off_scale
+from experiments.descent.shots_and_steps import claims
+from experiments.descent.shots_and_steps.claims import over_bayes, share_left
+from experiments.descent.shots_and_steps.config import MODELS
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label, off_scale
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 RIDGE, LEAST_SQUARES = style.METHOD["ridge"]["color"], style.METHOD["least squares"]["color"]
 PERCENT = (0.1, 1, 10, 100, 1000)  # of predicting zero
 SPAN = (0.1, 3000.0)  # linear attention at few shots is far above any other
-JUDGED = {
-    "zero_2d": "left at 2d shots",
-    "zero_d": "left at d shots",
-    "bayes": "error / ridge's",
-    "shots": "worst further shot",
-    "fewest": "at n / fewest shots",
-    "steps": "end / tenth of training",
-    "steps_everywhere": "the same, worst shots",
-}
 
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.5, 2.7), ((1, 1), (2, 3)))
     for ax, noise, rule in zip(axes, (0, 1), ("least squares", "Bayes rule"), strict=False):
-        against_shots(ax, dataset.isel(noise=noise), rule)
+        shots_points(ax, dataset.isel(noise=noise), rule)
     axes[0].set_title("no noise: error left")
     axes[1].set_title(f"noise {dataset.noise[1].item():g}: error left")
-    against_steps(axes[2], dataset.isel(noise=1))
-    judged(axes[3], dataset)
+    steps_points(axes[2], dataset.isel(noise=1))
+    plot_judged(axes[3], dataset)
     return figure
 
 
-def against_shots(ax, dataset, rule):
+def shots_points(ax, dataset, rule):
     """Shares of the error of predicting zero, of models and of the best rule."""
     config, shots = results.config_of(dataset), dataset.shots.values
     style.log_axes(ax, x=True, y=True, ticks=shots)
@@ -58,7 +52,7 @@ def against_shots(ax, dataset, rule):
     ax.set(xlabel="shots", ylabel="excess risk, % of predicting 0")
 
 
-def against_steps(ax, dataset):
+def steps_points(ax, dataset):
     config = results.config_of(dataset)
     bayes = dataset.known.sel(rule="Bayes rule", shots=config.n)
     for name in MODELS:
@@ -73,18 +67,16 @@ def against_steps(ax, dataset):
     ax.set_title(f"training at {config.n} shots")
 
 
-def judged(ax, dataset):
-    labels = {f"{name}_{row}": f"{text}, {name}" for row, text in JUDGED.items() for name in MODELS}
+def plot_judged(ax, dataset):
     style.log_axes(ax, x=True, ticks=(1e-3, 0.01, 0.1, 1, 10, 100, 1000))
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (1e-3, 1e3))
+    judged_panel.rows(ax, *evidence(claims, dataset), (1e-3, 1e3))
     ax.set(xlabel="ratio of errors, or share left")
     ax.set_title("what is judged")
 
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    left = [100 * left_over(dataset, name, 2 * config.d).median().item() for name in MODELS]
+    left = [100 * share_left(dataset, name, 2).median().item() for name in MODELS]
     ratios = [over_bayes(dataset, name).median().item() for name in MODELS]
     missing = style.missing(dataset.error) + style.missing(dataset.learning.isel(noise=1))
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
@@ -95,7 +87,7 @@ def caption(dataset) -> str:
         f"at an edge are medians beyond it: linear layers explode on single prompts at lengths "
         f"that they were not trained at; least squares keeps nothing of d shots without noise. "
         f"c: with noise, beside the Bayes rule, ridge. d: {judged_panel.KEY}. "
-        f"{config.depth} layers, d = {config.d}; medians of {config.runs} runs with 95 % "
+        f"{config.depth} layers, d = {config.d}; medians of {config.runs} runs with {level()} "
         f"intervals; {missing} numbers left out as not finite, {diverged} of "
         f"{dataset.status.size} trainings diverged."
     )

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.descent.softmax_sizes import of_head
+from experiments.descent.softmax_sizes import head_sizes
+from experiments.descent.specs import SOFTMAX, STACK
 from experiments.descent.update_sizes.config import SIZES, Config
 from experiments.models.model import Model
 from experiments.models.tasks import distribution, draw
-from experiments.models.trained import trained
 from lsa_lab import estimators
 from lsa_lab.analyses.clipping import truncate
 from lsa_lab.analyses.implicit_gd import trajectory
@@ -22,7 +22,7 @@ def sizes_at_query(model, clipped, prompt):  # -> {name: [L]}, squares
     params = model.params
 
     def layer(w_v, w_k, w_q, w_o, rows):
-        sizes, unnormalised, written = jax.vmap(of_head, (0, 0, 0, 0, None))(
+        sizes, unnormalised, written = jax.vmap(head_sizes, (0, 0, 0, 0, None))(
             w_v, w_k, w_q, w_o, rows
         )
         return sizes.sum(), unnormalised.sum(), written.sum(0)
@@ -51,7 +51,7 @@ def clipped_values(params, rate):  # [R, L, H, k, D] -> the same
     return truncate(stacked, rate).reshape(shape)
 
 
-def of_softmax(key, spec, params, config):
+def measure_softmax(key, spec, params, config):
     """Typical values [R, shots, L] of every size, and at the shots of training the excess risks
     [R, 2] of the model and of ridge regression."""
     n, runs = max(spec.task.lengths), len(params.w_q)
@@ -74,7 +74,7 @@ def of_softmax(key, spec, params, config):
     return jax.jit(partial(jax.lax.map, run))(rows)
 
 
-def of_linear(key, spec, params, config):  # -> [R, shots, L]
+def measure_stacks(key, spec, params, config):  # -> [R, shots, L]
     """The typical |G_t|."""
     shots = [round(max(spec.task.lengths) * factor) for factor in config.factors]
     task = distribution(spec.task, max(shots))
@@ -89,32 +89,30 @@ def of_linear(key, spec, params, config):  # -> [R, shots, L]
     return jax.jit(partial(jax.lax.map, run))((params, keys))
 
 
-def after_training(spec, label, progress):  # -> params [R', ...] in float64, steps [R]
-    """The runs that did not diverge."""
-    runs = trained(spec, f"update_sizes: {label}", progress=progress)
-    return runs.models(seeds=runs.finished[0]).in_float64().params, runs.taken[0]
+def finished_params(runs):  # -> params [R', ...] in float64
+    """Those of the runs that did not diverge."""
+    return runs.models(seeds=runs.finished[0]).in_float64().params
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     keys = jax.random.split(jax.random.key(config.seed), 2)
-    params, taken = after_training(config.softmax, "softmax", progress)
-    sizes, risks = of_softmax(keys[0], config.softmax, params, config)
-    stacks, linear_taken = after_training(config.linear, "linear", progress)
-    linear = of_linear(keys[1], config.linear, stacks, config)
+    softmax, stacks = models[SOFTMAX], models[STACK]
+    sizes, risks = measure_softmax(keys[0], softmax.spec, finished_params(softmax), config)
+    linear = measure_stacks(keys[1], stacks.spec, finished_params(stacks), config)
     data = {
         "size": (("kind", "run", "factor", "layer"), np.stack([*sizes.values()])),
         "risk": (("run", "rule"), np.asarray(risks)),
         "linear": (("linear_run", "factor", "linear_layer"), np.asarray(linear)),
-        "taken": (("started",), taken),
-        "linear_taken": (("linear_started",), linear_taken),
+        "taken": (("started",), softmax.taken[0]),
+        "linear_taken": (("linear_started",), stacks.taken[0]),
     }
     coordinates = {
         "kind": list(sizes),
         "factor": list(config.factors),
-        "layer": np.arange(1, config.softmax.architecture.depth + 1),
-        "linear_layer": np.arange(1, config.linear.architecture.depth + 1),
+        "layer": np.arange(1, softmax.spec.architecture.depth + 1),
+        "linear_layer": np.arange(1, stacks.spec.architecture.depth + 1),
         "rule": ["model", "ridge"],
     }
     return xr.Dataset(data, coordinates)

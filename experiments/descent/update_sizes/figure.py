@@ -2,11 +2,14 @@
 
 import numpy as np
 
-from experiments.descent.update_sizes.claims import over_ridge, samples
-from experiments.descent.update_sizes.config import statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import end_labels
+from experiments.descent.specs import SOFTMAX as ATTENTION
+from experiments.descent.specs import STACK, spec_of
+from experiments.descent.update_sizes import claims
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 LINEAR, SOFTMAX, GREEN, PURPLE = (
     style.METHOD[name]["color"] for name in ("linear", "softmax", "descent", "GD++")
@@ -17,15 +20,11 @@ KINDS = {
     "written": ("|ΔW φ|", GREEN, "^"),
 }
 CHANGES = {"change": ("change", SOFTMAX, "s"), "relative change": ("relative", GREEN, "^")}
-SLOPES = {
-    "linear_grows": "linear: |G|",
-    "linear_grows_as_in_the_paper": "linear: n |G|",
-    "softmax_grows": "softmax: |ΔW|",
-    "softmax_grows_as_in_the_paper": "softmax: Z |ΔW|",
-    "written_grows": "softmax: |ΔW φ|",
-    "more_sensitive": "change by clipping",
-    "relatively_more_sensitive": "the same, relative",
-}
+SLOPES = (
+    *("linear_grows", "linear_grows_as_in_the_paper"),
+    *("softmax_grows", "softmax_grows_as_in_the_paper", "written_grows"),
+    *("more_sensitive", "relatively_more_sensitive"),
+)
 
 
 def plot(dataset):
@@ -33,8 +32,7 @@ def plot(dataset):
     linear(axes[0], dataset)
     softmax(axes[1], dataset, KINDS, "softmax attention", "size over that in training")
     softmax(axes[2], dataset, CHANGES, "W_V clipped, softmax", "change over that in training")
-    rows, judged = statements(results.config_of(dataset)), samples(dataset)
-    judged_panel.rows(axes[3], rows, judged, SLOPES, (-1, 1.5))
+    judged_panel.rows(axes[3], *evidence(claims, dataset), (-1, 1.5), SLOPES)
     axes[3].set(title="what is judged", xlabel="d log size / d log n")
     return figure
 
@@ -81,9 +79,9 @@ def softmax(ax, dataset, kinds, title, ylabel):
 
 
 def caption(dataset) -> str:
-    config, judged = results.config_of(dataset), samples(dataset)
-    mean = {name: float(np.mean(values)) for name, values in judged.items()}
-    task, linear = config.softmax.task, config.linear.task
+    config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
+    mean = {name: float(np.mean(values)) for name, values in samples.items()}
+    task, linear = (spec_of(config, name).task for name in (ATTENTION, STACK))
     lost = dataset.sizes["linear_started"] - dataset.sizes["linear_run"]
     return (
         f"With n demonstrations trained updates change as n^{mean['linear_grows']:.2g} (linear) "
@@ -91,11 +89,11 @@ def caption(dataset) -> str:
         f"as n^{mean['linear_grows_as_in_the_paper']:.2g} and "
         f"n^{mean['softmax_grows_as_in_the_paper']:.2g}. "
         f"a to c: medians over {config.prompts} prompts, over those at the shots of "
-        f"training, means of runs with 95 % intervals; b, c: |ΔW| in the feature space of the "
+        f"training, means of runs with {level()} intervals; b, c: |ΔW| in the feature space of the "
         f"kernel, Z its normaliser, |ΔW φ| what it adds to the query; c: W_V of a layer clipped at "
         f"rate {config.rate:g}. d: {judged_panel.KEY}. {dataset.sizes['run']} models of softmax "
         f"attention (d = {task.d}, n = {max(task.lengths)}), whose excess risk is "
-        f"{over_ridge(dataset):.3g} times that of ridge regression, and "
+        f"{claims.over_ridge(dataset):.3g} times that of ridge regression, and "
         f"{dataset.sizes['linear_run']} linear stacks (d = {linear.d}, n = {max(linear.lengths)}; "
         f"{lost} diverged and left out)."
     )

@@ -14,26 +14,26 @@ from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.prompts import Prompt
 
 
-def untrained(config):
+def untrained_cases(config):
     """Case, forward, Params [R, L, ...] and Prompt [R, B] of all that are not trained."""
     rng = np.random.default_rng(config.seed)
     batch, prior = pairs.draw(rng, config.runs, config.pairs, config.d)
-    base = pair_stacks.linear(rng, config.runs, config.depth, config.d)
+    base = pair_stacks.random_linear(rng, config.runs, config.depth, config.d)
     for name, params in variants(base, config).items():
         yield f"linear: {name}", pair_stacks.UNMASKED, params, batch
-    same = masked(base, prior, config)
+    same = masked_stacks(base, prior, config)
     many, _ = pairs.draw(rng, config.runs, config.many_pairs, config.d, prior)
     for name, params in same.items():
         yield f"masked: {name}", linear_attention.forward, params, many
     for tag, kind in enumerate(config.kinds[1:]):
         key, model = jax.random.fold_in(jax.random.key(config.seed), tag), shape(config, kind)
         forward = partial(transformer.forward, config=model)
-        for name, params in variants(nonlinear(key, config.runs, model), config).items():
+        for name, params in variants(random_transformers(key, config.runs, model), config).items():
             yield f"{kind}: {name}", forward, params, batch
     for d in config.widths:
         batch, _ = pairs.draw(rng, config.runs, config.pairs, d)
-        stack = pair_stacks.linear(rng, config.runs, config.depth, d)
-        params = pair_stacks.amplified(stack, config.gain)
+        stack = pair_stacks.random_linear(rng, config.runs, config.depth, d)
+        params = pair_stacks.amplify(stack, config.gain)
         yield f"linear: d = {d}", pair_stacks.UNMASKED, params, batch
 
 
@@ -45,7 +45,7 @@ def shape(config, kind):
     return transformer.Config(**sizes, keys="all", norm=norm, init_scale=1.0)
 
 
-def nonlinear(key, runs, model):  # -> Params [R, L, ...]
+def random_transformers(key, runs, model):  # -> Params [R, L, ...]
     """Random transformers of about gain 1, whose scores are of about that size, too."""
     many = dataclasses.replace(model, num_layers=runs * model.num_layers)
     deep = jax.jit(partial(transformer.init, config=many))(key)  # layers do not know each other
@@ -55,8 +55,8 @@ def nonlinear(key, runs, model):  # -> Params [R, L, ...]
 def variants(base, config):  # -> {name: Params [R, L, ...]}
     """A random stack of every gain, tied or not, and with weaker residual connections; where it is
     linear also push and pull, w_kq = cI and w_pv = ± cI."""
-    by_name = {f"gain {gain:g}": pair_stacks.amplified(base, gain) for gain in config.gains}
-    by_name |= {f"tied, {name}": pair_stacks.tied(params) for name, params in by_name.items()}
+    by_name = {f"gain {gain:g}": pair_stacks.amplify(base, gain) for gain in config.gains}
+    by_name |= {f"tied, {name}": pair_stacks.tie(params) for name, params in by_name.items()}
     if getattr(base, "attention_norm_scale", None) is None:
         for weight in config.skips:
             skipped = jax.vmap(partial(constructions.skipped, weight=weight))
@@ -69,9 +69,9 @@ def variants(base, config):  # -> {name: Params [R, L, ...]}
     return by_name
 
 
-def masked(base, prior, config):  # -> {name: Params [R, L, ...]}
-    """Where nobody reads the query: constructions with the step of the best single layer for one
-    demonstration; and random weights with which a demonstration that is alone stays."""
+def masked_stacks(base, prior, config):  # -> {name: Params [R, L, ...]}
+    """Stacks in which nobody reads the query: constructions with the step of the best single layer
+    for one demonstration; and random weights with which a demonstration that is alone stays."""
     steps = np.full(config.depth, 1 / (config.d + 2))
     best = constructions.one_step_optimum(jnp.eye(config.d), 1, 0.0)
     descent = jax.tree.map(lambda leaf: np.repeat(leaf, config.depth, axis=0), best)
@@ -81,11 +81,11 @@ def masked(base, prior, config):  # -> {name: Params [R, L, ...]}
         for name, stack in {"descent": descent, "GD++": plus}.items()
     }
     priors = jax.vmap(partial(constructions.prior_attention, steps))(prior)
-    tied = pair_stacks.tied(pair_stacks.amplified(base, config.gain))
-    return same | {"prior": priors, "frozen": pair_stacks.frozen(tied)}
+    tied = pair_stacks.tie(pair_stacks.amplify(base, config.gain))
+    return same | {"prior": priors, "frozen": pair_stacks.freeze(tied)}
 
 
-def as_read(spec):
+def plain_forward(spec):
     """(params, tokens) -> Trace of a trained stack that reads prompts as they are: what it does to
     them before the first layer, it does inside, and the stream is in the prompt's units."""
     inner = forward(spec)
@@ -101,7 +101,7 @@ def as_read(spec):
     return run
 
 
-def before_and_after(spec, runs, seed):  # -> Params [R, 2, ...]
+def stage_params(spec, runs, seed):  # -> Params [R, 2, ...]
     """New weights of the Spec and the trained ones."""
     count = len(jax.tree.leaves(runs)[0])
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**21), count)

@@ -9,34 +9,33 @@ import numpy as np
 from experiments.flow import pairs
 from experiments.flow.amplification import cases
 from experiments.flow.amplification.config import Config
-from experiments.flow.amplification.stacks import shared
+from experiments.flow.amplification.stacks import shared_case
 from experiments.models import tasks
-from experiments.models.trained import trained
 from lsa_lab.models import moments
-from lsa_lab.results import in_short
+from lsa_lab.store.results import in_short
 
 FROZEN = "masked: frozen"  # a lone demonstration stays as it is
 
 
-def untrained(config):
-    """``pairs.summed_up`` of log ratios {case: {name: [R, ...]}}, of masked stacks by the
+def untrained_summaries(config):
+    """``pairs.summarise`` of log ratios {case: {name: [R, ...]}}, of masked stacks by the
     prediction, of others by the token; and agreements with κ {rule: [R]}."""
     summaries, agreed = {}, {}
     usual = [f"{kind}: gain {config.gain:g}" for kind in config.kinds]
-    for case, run, params, batch in cases.untrained(config):
+    for case, run, params, batch in cases.untrained_cases(config):
         logs = np.asarray(pairs.measure(pairs.log_ratios, run, params, batch))
         reading = pairs.READINGS.index("prediction" if case.startswith("masked") else "token")
-        summaries[case] = pairs.summed_up(logs[:, :, 0, reading])
+        summaries[case] = pairs.summarise(logs[:, :, 0, reading])
         if case in usual:
-            summaries[shared(case)] = pairs.summed_up(logs[:, :, 1, reading])
+            summaries[shared_case(case)] = pairs.summarise(logs[:, :, 1, reading])
         if case in (*(f"linear: tied, gain {g:g}" for g in config.gains), FROZEN):
             kappa = np.asarray(pairs.couplings(params, batch))
             agreed[f"flow, {case}"] = pairs.agreement(logs[:, :, 0, 0], kappa)
     return summaries, agreed
 
 
-def by_training(config, progress):
-    """``pairs.summed_up`` {name: [K, R, 2, 2, 2, ...]} and excess risks [K, R] of the trained
+def trained_summaries(config, models):
+    """``pairs.summarise`` {name: [K, R, 2, 2, 2, ...]} and excess risks [K, R] of the trained
     stacks, and those [R] of the Bayes rule."""
     task = config.models[0][1].task
     law = tasks.distribution(task, dtype=jnp.float32)
@@ -51,11 +50,10 @@ def by_training(config, progress):
     exact = jax.tree.map(lambda leaf: leaf.astype(float), batch)
     summaries, risks = [], []
     for kind, spec in config.models:
-        runs = trained(spec, f"amplification: {kind}", progress=progress)
-        model = runs.models(seeds=slice(config.trained_runs))
-        path = cases.before_and_after(spec, model.params, config.seed)
-        logs = pairs.before_and_after(cases.as_read(spec), path, exact)
-        summaries.append(pairs.summed_up(np.moveaxis(np.asarray(logs), 2, -2)))
+        model = models[kind].models(seeds=slice(config.trained_runs))
+        stages = cases.stage_params(spec, model.params, config.seed)
+        logs = pairs.stage_log_ratios(cases.plain_forward(spec), stages, exact)
+        summaries.append(pairs.summarise(np.moveaxis(np.asarray(logs), 2, -2)))
         risk = moments.compiled(partial(jax.lax.map, lambda row: row[0].errors(row[1]).mean()))
         risks.append(np.asarray(risk((jax.tree.map(jnp.asarray, model), fresh))))
     return _stacked(summaries), np.stack(risks), pairs.least_risks(fresh, task.noise_std**2)
@@ -65,11 +63,11 @@ def _stacked(summaries):
     return {name: np.stack([rows[name] for rows in summaries]) for name in summaries[0]}
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    after, risks, least = by_training(config, progress)
-    before, agreed = untrained(config)
+    after, risks, least = trained_summaries(config, models)
+    before, agreed = untrained_summaries(config)
     kept = ("mode", "reading")
     groups = {
         "": (("case", "run"), "layer", _stacked([*before.values()])),

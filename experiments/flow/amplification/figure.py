@@ -3,76 +3,78 @@
 import numpy as np
 
 from experiments.flow import layer_lines
-from experiments.flow.amplification.claims import disparity, risk_ratios, runs_of, samples
-from experiments.flow.amplification.stacks import LABELS, alone, stacks
-from experiments.flow.amplification.statements import statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, end_labels
-from lsa_lab.statistics import median_interval
+from experiments.flow.amplification import claims
+from experiments.flow.amplification.changes import case_runs, disparity, risk_ratios
+from experiments.flow.amplification.claims import FACTOR, GENERIC
+from experiments.flow.amplification.stacks import stacks
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label, end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.judging.statistics import level, median_interval
+from lsa_lab.store import results
 
 METHODS = {"linear": "linear", "softmax": "softmax"}
 METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
-_MODES = ("alone", "together")
-TRAINED = tuple((kind, mode) for kind in ("linear", "softmax", "MLP") for mode in _MODES)
+PARTS = {"linear": "linear", "softmax": "softmax", "norm": "+ norm", "MLP": "+ norm, MLP"}
 READINGS = {  # title, label and limits of the axis
     "disparity": ("more unequal?", "|log ratio|, last layer / first", (0.15, 35.0)),
     "lead": ("lead grows?", "log ratio, last less first", (-2.2, 2.2)),
 }
 SPOKEN_OF = (  # stacks
-    *("large", "small", "linear_shared", "softmax_tied", "softmax_random", "softmax_shared"),
-    *("push", "descent", "linear_trained", "linear_trained_shared", "softmax_trained_shared"),
+    *("linear, largest gain", "linear, smallest gain", "linear, shared", "softmax, tied"),
+    *("softmax", "softmax, shared", "positive feedback", "descent"),
+    *("trained linear, alone", "trained linear, shared", "trained softmax, shared"),
 )
-OF_PAIRS = {
-    "theorem_1": "ratio ends larger",
-    "theorem_1_strict": "grows in\nevery layer",
-    "order": "order turns",
-    "kappa": "as κ says",
-    "kappa_frozen": "as κ says,\nfrozen",
-}
+RANDOM_SOFTMAX = (
+    *("softmax", "softmax, tied", "softmax and norm", "softmax and norm, tied"),
+    *("softmax, norm and MLP", "softmax, norm and MLP, tied"),
+)
+OF_PAIRS = ("theorem_1", "theorem_1_strict", "order", "kappa", "kappa_frozen")
 SHARES = {"larger": "ends larger", "growth": "grows in every layer", "flips": "turns"}
 
 
 def plot(dataset):
-    config, numbers = results.config_of(dataset), samples(dataset)
+    config, judged = results.config_of(dataset), evidence(claims, dataset)
     figure, axes = style.stacked(6.75, (2.7, 2.8), ((1, 1, 1), (1.1, 1, 0.9)))
     _draw_alone(axes[0], dataset, config)
     _draw_shared(axes[1], dataset, config)
     _draw_trained(axes[2], dataset, config)
     axes[0].set_ylabel("|log ratio| of two flows / layer 1")
-    _draw_readings(axes[3:5], config, numbers, SPOKEN_OF)
-    judged_panel.rows(axes[5], statements(config), numbers, OF_PAIRS, (0.0, 1.0))
+    _draw_readings(axes[3:5], *judged, SPOKEN_OF)
+    judged_panel.rows(axes[5], *judged, (0.0, 1.0), OF_PAIRS)
     axes[5].set(title="linear stacks", xlabel="share of the pairs")
     return figure
 
 
 def appendix(dataset):
     """Every stack that is judged."""
-    config = results.config_of(dataset)
+    judged, every = evidence(claims, dataset), stacks(results.config_of(dataset))
     figure, axes = style.stacked(6.75, (5.4,), ((1, 1, 1),), "g")
-    _draw_readings(axes[:2], config, samples(dataset), _cases(config))
-    _draw_shares(axes[2], dataset, config)
+    _draw_readings(axes[:2], *judged, every)
+    _draw_shares(axes[2], dataset, [every[name] for name in every if name in _ids(*judged)])
     return figure
 
 
 def caption(dataset) -> str:
-    config, numbers = results.config_of(dataset), samples(dataset)
-    judged = [s.id for s in stacks(config) if numbers[f"{s.id}_disparity"] is not None]
-    ends = {id: np.median(numbers[f"{id}_disparity"]) for id in judged}
-    softmax = max(ends[id] for id in judged if id.endswith(("_random", "_tied")))
+    config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
+    ids = _ids(statements, samples)
+    ends = {stack: np.median(samples[id]) for stack, id in ids.items()}
+    large = ends["linear, largest gain"]
+    softmax = max(ends[stack] for stack in RANDOM_SOFTMAX if stack in ends)
     shared = " and ".join(
-        f"{ends[f'{kind}_shared']:.2f} ({kind})"
+        f"{ends[f'{kind}, shared']:.2f} ({kind})"
         for kind in ("linear", "softmax")
         if kind in config.kinds
     )
     dropped = int(dataset.dropped.sum())
     return (
-        f"Depth multiplies the log ratio of lone flows by {ends['large']:.0f} in random linear "
+        f"Depth multiplies the log ratio of lone flows by {large:.0f} in random linear "
         f"stacks of large weights, by {softmax:.2g} at most in softmax ones. In a shared prompt "
-        f"it does so by {shared}. a-c: medians over runs, 95 % intervals; grey: no change. "
+        f"it does so by {shared}. a-c: medians over runs, {level()} intervals; grey: no change. "
         f"a: tied, gain {config.gain:g} where none is named; at other gains "
         f"{_softmax_at_other_gains(dataset)} softmax stacks have an interval above "
-        f"{config.factor:g}. b: gain {config.gain:g}. c: shared: two "
+        f"{FACTOR:g}. b: gain {config.gain:g}. c: shared: two "
         f"of {max(config.models[0][1].task.lengths)} in a prompt. "
         f"d-f: {judged_panel.KEY}. e: the larger flow of layer 1 on top; "
         "its lead falls by regression to the mean "
@@ -98,7 +100,7 @@ def _softmax_at_other_gains(dataset):
         if gain != config.gain
     ]
     lows = [median_interval(disparity(dataset, case)[:, -1])[0] for case in cases]
-    return f"{sum(low >= config.factor for low in lows)} of {len(lows)}"
+    return f"{sum(low >= FACTOR for low in lows)} of {len(lows)}"
 
 
 def _training(dataset):
@@ -129,7 +131,7 @@ def _draw_alone(ax, dataset, config):
     text = f"softmax stacks:\n× {min(rest):.2g} to {max(rest):.2g}"
     color = style.METHOD["softmax"]["color"]
     direct_label(ax, depth - 0.5, max(rest), text, color, (0, 6))
-    layer_lines.finish(ax, depth, config.factor)
+    layer_lines.finish(ax, depth, FACTOR)
     ax.set_title("alone")
 
 
@@ -138,23 +140,21 @@ def _draw_shared(ax, dataset, config):
     for i, kind in enumerate(config.kinds):
         change = disparity(dataset, f"{kind}: gain {config.gain:g}", mode="together")
         middle = layer_lines.draw(ax, change, None, METHODS[kind], beside=i - 1.5)
-        ends[f"{LABELS[kind]} × {middle[-1]:.2f}"] = middle[-1], METHODS[kind]
-    layer_lines.finish(ax, config.depth, config.factor)
+        ends[f"{PARTS[kind]} × {middle[-1]:.2f}"] = middle[-1], METHODS[kind]
+    layer_lines.finish(ax, config.depth, FACTOR)
     _name_ends(ax, ends)
     ax.set_title("shared")
 
 
 def _draw_trained(ax, dataset, config):
     """Filled: a demonstration alone; open: two of many in a prompt."""
-    kinds, ends = [kind for kind, _ in config.models], {}
-    cases = {(kind, mode): alone(kind) if mode == "alone" else kind for kind, mode in TRAINED}
-    cases = {key: case for key, case in cases.items() if case in kinds}
-    for i, ((kind, mode), case) in enumerate(cases.items()):
-        change = disparity(dataset, f"trained: {case}", reading="prediction", mode=mode)
+    lines, ends = [("linear", "alone"), *((kind, "together") for kind, _ in config.models)], {}
+    for i, (kind, mode) in enumerate(lines):
+        change = disparity(dataset, f"trained: {kind}", reading="prediction", mode=mode)
         look = {"mfc": "white"} if mode == "together" else {}
         middle = layer_lines.draw(ax, change, None, METHODS[kind], (i - 1) / 2, **look)
         ends[f"{kind}, {'alone' if mode == 'alone' else 'shared'}"] = middle[-1], METHODS[kind]
-    layer_lines.finish(ax, len(dataset.trained_layer), config.factor)
+    layer_lines.finish(ax, len(dataset.trained_layer), FACTOR)
     _name_ends(ax, ends)
     ax.set_title("trained")
 
@@ -165,38 +165,34 @@ def _name_ends(ax, ends):
     end_labels(ax, {name: height for name, (height, _) in ends.items()}, colors)
 
 
-def _cases(config):
-    """{id: (label, case, mode and reading)} of every stack that is judged; of several the first."""
-    kinds = [kind for kind in ("linear", "softmax") if kind in config.kinds]
-    weak = f"{config.skips[0]:g}"
+def _ids(statements, samples, reading="disparity") -> dict[str, str]:
+    """{stack: id} of the rows of a reading that are judged."""
     return {
-        stack.id: (stack.label, stack.cases[0], {"mode": stack.mode, "reading": stack.reading})
-        for stack in stacks(config)
-    } | {
-        f"{kind}_residual": (f"{kind}, residual × {weak}", f"{kind}: skip {weak}", {})
-        for kind in kinds
+        cell.case["stack"]: cell.id
+        for cell in cells_of(statements)
+        if cell.id.endswith(reading) and samples[cell.id] is not None
     }
 
 
-def _draw_readings(axes, config, numbers, ids):
+def _draw_readings(axes, statements, samples, names):
     """The disparity and the lead of these stacks, as they are judged."""
-    names = _cases(config)
     for ax, (reading, (title, label, limits)) in zip(axes, READINGS.items(), strict=True):
         ax.set(title=title, xlabel=label, xscale="log" if reading == "disparity" else "linear")
-        labels = {f"{id}_{reading}": names[id][0] for id in ids if id in names}
-        judged_panel.rows(ax, statements(config), numbers, labels, limits)
+        ids = _ids(statements, samples, reading)
+        kept = [ids[name] for name in names if name in ids]
+        judged_panel.rows(ax, statements, samples, limits, kept)
     layer_lines.decimals(axes[0].xaxis, axes[0].get_xlim())
     axes[1].set_yticklabels([])
 
 
-def _draw_shares(ax, dataset, config):
+def _draw_shares(ax, dataset, stacks):
     """Shares of the pairs in every stack, and what a theorem on generic stacks asks for."""
-    cases = _cases(config).values()
+    cases = [(each.cases[0], {"mode": each.mode, "reading": each.reading}) for each in stacks]
     looks = zip(style.COLOURS[3:], style.MARKERS, strict=True)
     for (name, label), (colour, marker) in zip(SHARES.items(), looks, strict=False):
-        values = [np.median(runs_of(dataset, name, case, **which)) for _, case, which in cases]
+        values = [np.median(case_runs(dataset, name, case, **which)) for case, which in cases]
         ax.plot(values, np.arange(len(cases)), marker, color=colour, label=label)
-    ax.axvline(config.generic, color="grey", lw=0.8, ls="--")
+    ax.axvline(GENERIC, color="grey", lw=0.8, ls="--")
     ax.set_yticks(range(len(cases)), [""] * len(cases))
     ax.set(ylim=(len(cases) - 0.4, -0.6), xlim=(-0.03, 1.03), title="pairs whose ratio ...")
     ax.set(xlabel="share of the pairs")

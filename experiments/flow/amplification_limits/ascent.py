@@ -40,7 +40,7 @@ def ascend(config, point, budget, sign):  # -> point, [L]
     optimizer = optax.adam(config.learning_rate)
 
     def loss(point):
-        path = log_ratio(normalised(point, budget), config.search_depth)
+        path = log_ratio(normalise(point, budget), config.search_depth)
         change = config.cap * jnp.tanh((path[-1] - path[0]) / config.cap)
         return sign * change + 10 * jax.nn.relu(config.lead - path[0])
 
@@ -52,7 +52,7 @@ def ascend(config, point, budget, sign):  # -> point, [L]
         return (optax.apply_updates(point, updates), moments), None
 
     state, _ = jax.lax.scan(step, (point, optimizer.init(point)), length=config.steps)
-    end = normalised(state[0], budget)
+    end = normalise(state[0], budget)
     return end, log_ratio(end, config.search_depth)
 
 
@@ -73,7 +73,7 @@ def log_ratio(point, depth):  # -> [L]
     return pairs.log_ratios(pair_stacks.UNMASKED, params, prompt)[0, 0]
 
 
-def normalised(point, budget):
+def normalise(point, budget):
     """K, P [e, e], the demonstrations [2, e] and the query [d] at their fixed lengths."""
     w_kq, w_pv, pair, query = point
     size = budget**0.5

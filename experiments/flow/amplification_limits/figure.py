@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from experiments.flow.amplification_limits.claims import changes, samples
-from experiments.flow.amplification_limits.config import EXAMPLES, MAPS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, off_scale
+from experiments.flow.amplification_limits import claims
+from experiments.flow.amplification_limits.claims import SMALL, changes
+from experiments.flow.amplification_limits.config import EXAMPLES, MAPS
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label, off_scale
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 PRINTED = (1, 2, 4, 8, 16, 64, 200)
 MARKED = (*PRINTED, 32, 128)
@@ -23,15 +25,6 @@ LOOKS = dict(  # of reversals, and where their names stand: layer, points
     )
 )
 ASCENT = {"least": style.BLACK, "largest": "grey"}
-ROWS = {
-    "theorem_1": "ascent: change of log ratio",
-    "order": "ascent: last log ratio",
-    "small_weights": "small weights: largest change",
-    "robust": "reversals that withstand errors",
-    "push": "grows, feedback 1",
-    "pull": "grows, feedback \u22121",
-    "kappa_moving": "larger κ wins, moving",
-}
 
 
 def plot(dataset):
@@ -43,7 +36,7 @@ def plot(dataset):
     figure.colorbar(growing, ax=axes[:2], label="share of pairs that grow", aspect=25, pad=0.02)
     _draw_reversals(axes[2], dataset)
     _draw_ascent(axes[3], dataset, config)
-    judged_panel.rows(axes[4], statements(config), samples(dataset), ROWS, (-1.0, 1.05))
+    judged_panel.rows(axes[4], *evidence(claims, dataset), (-1.0, 1.05))
     axes[4].set(title="what is judged", xlabel="log ratio (first three) or share of pairs")
     return figure
 
@@ -86,7 +79,7 @@ def caption(dataset) -> str:
         f"({rows('w_kq')}), w_pv = ({rows('w_pv')}), d = ({rows('pair')}), x_query = "
         f"({rows('query')}), after 1, 2, ... layers: "
         f"{numbers(np.exp(dataset.found_log_ratio))}. d: median of {config.restarts} restarts and "
-        f"its interval; grey: at most {config.small:g}; "
+        f"its interval; grey: at most {SMALL:g}; "
         f"{style.missing(changes(dataset))} left out as not finite. "
         f"e: {judged_panel.KEY}. Appendix: f, g, the share that ends larger, of contributions of "
         "frozen demonstrations and of flows without a mask. The larger κ wins for "
@@ -134,7 +127,7 @@ def _draw_ascent(ax, dataset, config):
         middle = np.median(runs[:, -1])
         direct_label(ax, dataset.budget.values[-1], middle, f"{name} change", color, (-2, -10))
     ax.axhline(0, color="grey", lw=0.8)
-    ax.axhspan(-config.small, config.small, color="grey", alpha=0.2, lw=0)
+    ax.axhspan(-SMALL, SMALL, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, x=True, ticks=dataset.budget.values)
     ax.set_yscale("symlog", linthresh=1)
     ax.set(ylim=(-500, 500), title="ascent finds both", xlabel="budget |w_kq| |w_pv|")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.flow.classes import cell_means, classes_of, fits
-from lsa_lab.statistics import spearman
+from lsa_lab.judging.statistics import spearman
 
 
 def summary(effects: dict, count: int) -> dict:

@@ -1,29 +1,170 @@
-"""The errors, shares and correlations that the statements of `flow_factors` are judged by."""
-
-import numpy as np
+"""What `flow_factors` judges."""
 
 from experiments.flow.flow_factors.config import OVER, STEPS
-from lsa_lab.statistics import worst
+from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.judging.statistics import worst
+
+PREDICTS = 0.3  # a rank correlation of at least this is a prediction
+RISES = 0.9  # a rank correlation over classes of at least this is a rise
+A1, OWN = "A1 (2508.00385)", "derived here"
+MEASURE = f"{A1}, flow as a measure of effectiveness, our reading, in our setting"
+ADDED = "added after a look at these runs, as another reading"
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    best = dataset.sel(step=STEPS[0]).transpose("run", ...)
-    ahead = best.r2.sel(form="product") - best.r2.sel(form="sum")  # [R, scale, quantity]
-    flows = best.of_kind.sel(measure="flow", kind=["irrelevant", "learned"])
-    single, classes = (best.correlation.sel(over=over) for over in OVER)
-    flow, contribution = (single.sel(predictor=p) for p in ("flow", "contribution"))
-    factors = classes.sel(predictor=["relevance", "novelty"])
-    return {
-        "either_or_flow": flows.min("kind").values,
-        "either_or_less": flows.max("kind").values,
-        "flow_is_a_sum": ahead.sel(quantity="flow", scale="squares").values,
-        "reduction_is_a_product": worst(
-            ahead.sel(quantity="error reduction"), lambda runs: -runs.mean()
+def numbers(dataset):
+    """The Dataset at the step that is best for the law, a run after the other."""
+    return dataset.sel(step=STEPS[0]).transpose("run", ...)
+
+
+def zero_flows(best):  # -> (run, kind)
+    return best.of_kind.sel(measure="flow", kind=["irrelevant", "learned"])
+
+
+def product_advantage(best, quantity):  # -> (run, scale)
+    """R² of the best product less that of the best sum."""
+    ahead = best.r2.sel(form="product") - best.r2.sel(form="sum")
+    return ahead.sel(quantity=quantity)
+
+
+def correlation(best, predictor, over=OVER[0]):  # -> (run, ...)
+    return best.correlation.sel(over=over, predictor=predictor)
+
+
+def class_correlation(best, factors):  # -> [R]
+    """The rank correlation over classes of the flow, or the lesser of relevance and of novelty."""
+    names = ["relevance", "novelty"] if factors == "relevance and novelty" else [factors]
+    return correlation(best, names, OVER[1]).min("predictor").values
+
+
+def statements(config) -> tuple[Statement, ...]:
+    return (*_form_statements(), *_zero_statements(), *_use_statements(config))
+
+
+def _form_statements():
+    advantage = "R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r), of"
+    return (
+        Statement(
+            "flow_is_a_sum",
+            OWN,
+            "The flow is a sum of relevance and novelty rather than their product",
+            f"{advantage} squared flows",
+            at_most=0,
+            label="flow: R², product less sum",
+            sample=lambda r: product_advantage(r, "flow").sel(scale="squares").values,
         ),
-        "figure_2": factors.min("predictor").values,
-        "flow_predicts": flow.values,
-        "flow_predicts_on_average": classes.sel(predictor="flow").values,
-        "contribution_predicts": contribution.values,
-        "contribution_or_flow": (contribution - flow).values,
-        "helps": best.helps.values,
+        Statement(
+            "reduction_is_a_product",
+            f"{A1}, open question on the conflict of factors",
+            "What a demonstration takes off the error is a product rather than a sum",
+            f"{advantage} error reductions, as they are or as roots, whichever is less,",
+            at_least=0,
+            label="reduction: R², product less sum",
+            sample=lambda r: worst(
+                product_advantage(r, "error reduction"), lambda runs: -runs.mean()
+            ),
+        ),
+    )
+
+
+def _zero_statements():
+    equation = f"{A1}, Eq. 2, our reading, in our setting"
+    medians = "of their two median flows, relative to that of all others,"
+    return (
+        Statement(
+            "either_or_flow",
+            equation,
+            "From a demonstration that is irrelevant or learned no gradient flows",
+            f"the smaller {medians}",
+            at_most=1e-10,
+            note='of gradient times input it is a theorem: docs/theory, "When the flow vanishes"',
+            label="flow if s = 0 or r = 0, smaller",
+            sample=lambda r: zero_flows(r).min("kind").values,
+        ),
+        Statement(
+            "either_or_less",
+            equation,
+            "From a demonstration that is irrelevant or learned less gradient flows",
+            f"the larger {medians}",
+            at_most=1 / 1.1,
+            revision=ADDED,
+            label="flow if s = 0 or r = 0, larger",
+            sample=lambda r: zero_flows(r).max("kind").values,
+        ),
+    )
+
+
+def _use_statements(config):
+    average = {
+        "flow": dict(
+            source=MEASURE,
+            says="The larger the flow, the more do demonstrations take off the error on average",
+            what="the rank correlation of its mean,",
+            of="the flow",
+            note="relevance, novelty and their sum reach 1 too: this tells none from another",
+            label="classes of flow",
+        ),
+        "relevance and novelty": dict(
+            source=f"{A1}, figure 2, our reading, in our setting",
+            says="What demonstrations take off the error rises with relevance and with novelty",
+            what="the lesser rank correlation of its mean,",
+            of="one or the other",
+            note="",
+            label="classes of relevance or novelty",
+        ),
     }
+    single = {
+        "flow": dict(source=MEASURE, whose="a demonstration's"),
+        "contribution": dict(source=OWN, whose="its"),
+    }
+    return (
+        Statement(
+            "helps",
+            f"{A1}, effective demonstrations, our reading, in our setting",
+            "A demonstration that is relevant and new lowers the error",
+            "the share of those with s r ≠ 0 that do",
+            at_least=0.9,
+            note='on average it does, a theorem: docs/theory, "Attention with a prior"',
+            label="share that lowers the error",
+            sample=lambda r: r.helps.values,
+        ),
+        Statement(
+            "predicts",
+            "{source}",
+            "The size of {whose} {predictor} predicts what it takes off the error",
+            "the rank correlation with the error reduction",
+            at_least=PREDICTS,
+            label="prediction by {predictor}",
+            sample=lambda r, predictor: correlation(r, predictor).values,
+            cells=grid("flow_predicts contribution_predicts", predictor=("flow", "contribution")),
+            words=lambda predictor: single[predictor],
+            message="The size of a demonstration's flow, or of its contribution, predicts what it "
+            "takes off the error",
+        ),
+        Statement(
+            "contribution_or_flow",
+            OWN,
+            "The contribution predicts the error reduction better than the flow does",
+            "the rank correlation with the error reduction of the contribution less that of the "
+            "flow",
+            at_least=0,
+            label="the latter, less that by flow",
+            sample=lambda r: (correlation(r, "contribution") - correlation(r, "flow")).values,
+        ),
+        Statement(
+            "rises",
+            "{source}",
+            "{says}",
+            f"{{what}} over {config.classes} classes of {{of}},",
+            at_least=RISES,
+            note="{note}",
+            revision=ADDED,
+            label="{label}",
+            sample=class_correlation,
+            cells=grid(
+                "flow_predicts_on_average figure_2", factors=("flow", "relevance and novelty")
+            ),
+            words=lambda factors: average[factors],
+            message="What demonstrations take off the error on average rises with their flow, and "
+            "with relevance and novelty",
+        ),
+    )

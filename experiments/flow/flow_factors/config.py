@@ -1,9 +1,10 @@
-"""The sizes and the statements of `flow_factors`."""
+"""The sizes of `flow_factors`."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from experiments.flow.flow_factors.statements import statements as statements
-from lsa_lab.harness import checks
+from lsa_lab.harness.run import checks
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_most, between
 
 STEPS = ("best for the law", "1/|x|²", "1")  # the first is the model of the statements
 QUANTITIES = ("contribution", "flow", "error reduction")
@@ -14,43 +15,29 @@ OVER = ("demonstrations", "classes")  # what a rank correlation is over: classes
 # Demonstrations by what is zero: nothing, the relevance s, the novelty r, or both.
 KINDS = {"neither": "", "irrelevant": "s = 0", "learned": "r = 0", "both": "s = r = 0"}
 
+Share = Annotated[float, POSITIVE, at_most(1.0)]
+
 
 @dataclass(frozen=True)
-class Config:
+class Config(Bounded):
     """One demonstration in front of attention that knows some coordinates of the task.
 
     w ~ N(0, I), of which the weights know ``known`` coordinates; covariates are sparse, E|x|² = 1.
     """
 
-    d: int = 8
-    known: int = 4  # coordinates of w that the weights know
-    density: float = 0.3  # of the non-zeros of a demonstration
-    query_density: float = 0.5  # of the non-zeros of a query
-    draws: int = 40_000  # of task, demonstration and query, for each run
-    runs: int = 16
-    classes: int = 10  # of each predictor: deciles of those that are not zero
-    seed: int = 0
-    # Criteria.
-    exact: float = 1e-10  # at most this, relative to the typical size, is rounding
-    predicts: float = 0.3  # a rank correlation of at least this is a prediction
-    rises: float = 0.9  # a rank correlation over classes of at least this is a rise
-    helps: float = 0.9  # share of demonstrations that lower the error, if they do as a rule
-    less: float = 1 / 1.1  # a flow relative to another of at most this is less
+    d: Annotated[int, between(2, 256)] = 8
+    known: Annotated[int, at_least(1)] = 4  # coordinates of w that the weights know, fewer than d
+    density: Share = 0.3  # of the non-zeros of a demonstration
+    query_density: Share = 0.5  # of the non-zeros of a query
+    draws: Annotated[int, at_least(100)] = 40_000  # of task, demonstration and query, for each run
+    runs: Annotated[int, at_least(2)] = 16
+    # Of each predictor: deciles of those that are not zero.
+    classes: Annotated[int, between(2, 50)] = 10
+    seed: Seed = 0
 
     def __post_init__(self):
-        checks.kinds(self)
-        checks.between(self, "d", 2, 256)
+        super().__post_init__()
         checks.between(self, "known", 1, self.d - 1)
-        for name in ("density", "query_density"):
-            checks.positive(self, name)
-            checks.between(self, name, None, 1.0)
-        checks.between(self, "draws", 100, None)
-        checks.between(self, "runs", 2, None)
-        checks.between(self, "classes", 2, 50)
-        for name in ("predicts", "rises", "helps", "less"):
-            checks.between(self, name, 0.0, 1.0)
-        checks.positive(self, "exact")
-        checks.seed(self, "seed")
 
 
 TIERS = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.flow.flow_factors.claims import samples
+from experiments.flow.flow_factors import claims
 from experiments.flow.flow_factors.config import (
     FORMS,
     KINDS,
@@ -11,11 +11,12 @@ from experiments.flow.flow_factors.config import (
     SCALES,
     STEPS,
     best_step,
-    statements,
 )
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 MAPS = {  # quantity: title
     "contribution": "contribution: product",
@@ -23,18 +24,6 @@ MAPS = {  # quantity: title
     "flow": "flow: nearer sum",
 }
 COLOUR = {"product": style.COLOURS[1], "sum": style.BLACK}
-ROWS = {
-    "flow_is_a_sum": "flow: R², product less sum",
-    "reduction_is_a_product": "reduction: R², product less sum",
-    "either_or_flow": "flow if s = 0 or r = 0, smaller",
-    "either_or_less": "flow if s = 0 or r = 0, larger",
-    "helps": "share that lowers the error",
-    "flow_predicts": "prediction by flow",
-    "contribution_predicts": "prediction by contribution",
-    "contribution_or_flow": "the latter, less that by flow",
-    "flow_predicts_on_average": "classes of flow",
-    "figure_2": "classes of relevance or novelty",
-}
 POINTS = {"ls": "none", "capsize": 2, "elinewidth": 0.8}
 
 
@@ -43,7 +32,7 @@ def plot(dataset):
     figure, axes = style.stacked(6.75, (2.6, 2.5), ((1, 1), (1, 1, 1)))
     best = dataset.sel(step=STEPS[0])
     _draw_forms(axes[0], best)
-    judged_panel.rows(axes[1], statements(config), samples(dataset), ROWS, (-0.25, 1.05))
+    judged_panel.rows(axes[1], *evidence(claims, dataset), (-0.25, 1.05))
     axes[1].set(xlabel="share, correlation or difference", title="what is judged")
     _draw_maps(figure, axes[2:], best, config)
     return figure
@@ -51,9 +40,9 @@ def plot(dataset):
 
 def appendix(dataset):
     """What predicts the error reduction, and what is left where a factor is zero."""
-    config, best = results.config_of(dataset), dataset.sel(step=STEPS[0])
+    best = dataset.sel(step=STEPS[0])
     figure, axes = style.figure(6.75, 2.6, (1, 2), "f")
-    _draw_predictors(axes[0], best, config)
+    _draw_predictors(axes[0], best)
     _draw_kinds(axes[1], best)
     return figure
 
@@ -85,7 +74,7 @@ def caption(dataset) -> str:
         f"One step of {step:.2f} takes {gains[0]:.1%} off the error (theory "
         f"{step / config.d:.1%}), of 1/|x|² {gains[1]:.1%}, a unit step {gains[2]:.1%}. "
         f"d = {config.d}, {config.known} coordinates known. Means over {config.runs} runs of "
-        f"{config.draws} draws, 95 % intervals."
+        f"{config.draws} draws, {level()} intervals."
     )
 
 
@@ -113,9 +102,9 @@ def _draw_map(ax, grid, centres, config):
     a, b = 1 + config.known, best_step(config) ** 2  # E|P|² and E|Kq|²
     for share in (0.1, 0.3, 0.6):
         ax.plot(s[1:], share * x[-1] * y[-1] / s[1:], color=COLOUR["product"])
-        level = share * (a * x[-1] ** 2 + b * y[-1] ** 2)
-        inside = s[a * s**2 <= level]
-        ax.plot(inside, np.sqrt((level - a * inside**2) / b), "--", color=COLOUR["sum"])
+        height = share * (a * x[-1] ** 2 + b * y[-1] ** 2)
+        inside = s[a * s**2 <= height]
+        ax.plot(inside, np.sqrt((height - a * inside**2) / b), "--", color=COLOUR["sum"])
     ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
     return filled
 
@@ -136,9 +125,9 @@ def _draw_forms(ax, best):
     ax.set(ylabel="R² over cells of s and r", ylim=(None, 1.03), title="product or sum?")
 
 
-def _draw_predictors(ax, best, config):
+def _draw_predictors(ax, best):
     x = np.arange(len(PREDICTORS))
-    bounds = (config.predicts, config.rises)
+    bounds = (claims.PREDICTS, claims.RISES)
     for i, (over, bound) in enumerate(zip(OVER, bounds, strict=True)):
         correlation = best.correlation.sel(over=over).transpose("run", "predictor")
         look = {"color": style.COLOURS[4 - i], "marker": style.MARKERS[i]}

@@ -22,7 +22,7 @@ from lsa_lab.tasks import tables
 SCORES = ("GradS", "relevance", "residual")  # ranked in the sweep
 
 
-def by_rules(case, key, config):
+def rule_errors(case, key, config):
     """Squared errors of one query, by every rule ("error" [rules, shots]), by the flow of every
     layer ("layer" [prompts, L, shots]), without demonstrations and with the whole pool ("end")."""
     m, depth, most = len(case.pool), config.depth, max(config.shots)
@@ -40,7 +40,7 @@ def by_rules(case, key, config):
     }
 
 
-def by_pool(case, key, config):
+def pool_errors(case, key, config):
     """Squared errors of one query by every rule ("larger" [rules]), without demonstrations
     ("none"), and after the best subset of a small pool ("best")."""
     picks = rules.rankings(case, key, config, config.judged)
@@ -61,10 +61,10 @@ def _error_of_subset(case, config):
     return lambda indices: squared_error(case, case.pool[indices], all_of_them, config.depth)
 
 
-def by_oracle(case, key, config):
+def oracle_errors(case, key, config):
     """Squared errors of one query after the picks of the greedy oracle ("oracle" [shots]), and
     without demonstrations ("zero_shot")."""
-    order = rules.by_oracle(case, config)
+    order = rules.oracle_picks(case, config)
     nothing = jnp.zeros_like(case.pool[:, 0])
     return {
         "oracle": errors_after(case, order[None], config.shots, config.depth)[0],
@@ -73,23 +73,23 @@ def by_oracle(case, key, config):
     }
 
 
-def by_last_layer(case, key, config):
+def last_layer_errors(case, key, config):
     """Squared errors [2] of one query by the last layer's flow, static or joining."""
-    orders = rules.by_last_layer(case, config)
+    orders = rules.last_layer_picks(case, config)
     return {
         "joined": errors_after(case, orders, (config.judged,), config.depth)[:, 0],
         "refused": (orders >= len(case.pool)).any(),
     }
 
 
-def by_cell(case: Case, key: Array, config: Config) -> dict[str, Array]:
+def cell_errors(case: Case, key: Array, config: Config) -> dict[str, Array]:
     """Squared errors of one query by every rule ("error" [rules]), and how SCORES rank what each
     demonstration alone takes off the error ("ranks")."""
     picks = rules.rankings(case, key, config, config.judged)
     orders = jnp.stack([picks[rule].astype(int) for rule in rules.RULES])
     static = rules.static_scores(case, key)
     missing = case.y_query - case.prior @ case.x_query
-    worth = missing**2 - (missing - added_alone(case)) ** 2
+    worth = missing**2 - (missing - answer_alone(case)) ** 2
     return {
         "error": errors_after(case, orders, (config.judged,), config.depth)[:, 0],
         "ranks": jnp.stack([rank_correlation(static[score], worth) for score in SCORES]),
@@ -97,7 +97,7 @@ def by_cell(case: Case, key: Array, config: Config) -> dict[str, Array]:
     }
 
 
-def added_alone(case: Case) -> Array:  # [m]
+def answer_alone(case: Case) -> Array:  # [m]
     """What the learner adds to its answer after each demonstration alone, which it fits:
     (y - w_0·x) x·x_query / |x|²."""
     square = (case.x**2).sum(1)
@@ -117,8 +117,8 @@ def rank_correlation(left: Array, right: Array) -> Array:  # [m] x 2 -> []
     return jnp.where(size > 0, x @ y / jnp.where(size > 0, size, 1), 0)
 
 
-def in_the_sweep(config: Config) -> dict:  # {name: [densities, knowns, noises, runs, ...]}
-    """``by_cell`` of all runs, every cell and run with tasks and pools of its own."""
+def sweep_errors(config: Config) -> dict:  # {name: [densities, knowns, noises, runs, ...]}
+    """``cell_errors`` of all runs, every cell and run with tasks and pools of its own."""
     runs, of_cells = config.runs + config.validation, []
     for i, cell in enumerate(cells(config)):
         # A number that no task of `cases` has: its streams are others than theirs.
@@ -127,7 +127,7 @@ def in_the_sweep(config: Config) -> dict:  # {name: [densities, knowns, noises, 
         cases = jax.tree.map(lambda *leaves: np.stack(leaves), *of_runs)
         key = jax.random.fold_in(jax.random.key(config.seed), 1000 + i)
         keys = jax.random.split(key, (runs, config.queries))
-        of_cells.append(measured(by_cell, config, cases, keys, config.pool))
+        of_cells.append(measured(cell_errors, config, cases, keys, config.pool))
     grid = len(config.densities), len(config.knowns), len(config.noises)
     return jax.tree.map(lambda *rows: np.reshape(rows, (*grid, *rows[0].shape)), *of_cells)
 
@@ -140,18 +140,18 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         cases = draw(config, task, table)
         key = jax.random.fold_in(jax.random.key(config.seed), i)
         keys = jax.random.split(key, (runs + config.validation, config.queries))
-        of_tasks.append(measured(by_rules, config, cases, keys, config.pool))
+        of_tasks.append(measured(rule_errors, config, cases, keys, config.pool))
         judged = jax.tree.map(lambda leaf: leaf[:runs], (cases, keys))
         few = jax.tree.map(lambda leaf: leaf[:, : config.few], judged)
-        of_oracle.append(measured(by_oracle, config, *few, config.pool))
+        of_oracle.append(measured(oracle_errors, config, *few, config.pool))
         if task == "prior":
-            of_pools = {m: measured(by_pool, config, *judged, m) for m in config.pools}
+            of_pools = {m: measured(pool_errors, config, *judged, m) for m in config.pools}
         if task == "duplicates":
-            joined = measured(by_last_layer, config, *few, config.pool)["joined"]
+            joined = measured(last_layer_errors, config, *few, config.pool)["joined"]
     error, layer, end = (np.array([of[n] for of in of_tasks]) for n in ("error", "layer", "end"))
     larger, none = (np.array([of[n] for of in of_pools.values()]) for n in ("larger", "none"))
     oracle, zero_shot = (np.array([of[n] for of in of_oracle]) for n in ("oracle", "zero_shot"))
-    grid = in_the_sweep(config)
+    grid = sweep_errors(config)
     shares = [ineffective(cell) for cell in cells(config)]
     of_rule, of_layer = ("rule", "shots"), ("prompt", "layer", "shots")
     return xr.Dataset(

@@ -1,9 +1,10 @@
 """The sizes of `grads` and the grid of its sweep, fixed before its first run."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from experiments.flow.grads.statements import statements as statements
-from lsa_lab.harness import checks
+from lsa_lab.harness.run import checks
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_most, between
 
 TASKS = ("prior", "duplicates", "table")  # the axis "setting"
 SWEEP = ("density", "known", "noise")  # the axes of the sweep
@@ -19,70 +20,54 @@ RECOMPUTED = ("GradS, recomputed", "contribution, recomputed")
 VARIANTS = ("GradS", "slot's flow", "label's flow", "flow × input", LAST, "GradS, recomputed")
 PRODUCTS = ("contribution", "contribution, recomputed")  # relevance times novelty
 
+Count = Annotated[int, at_least(1)]
+Noise = Annotated[float, at_least(0.0)]
+Share = Annotated[float, POSITIVE, at_most(1.0)]
+
 
 @dataclass(frozen=True)
-class Config:
+class Config(Bounded):
     """Demonstrations selected from a pool, for attention that knows some of the task.
 
     w ~ N(0, I), of which the weights know ``known`` coordinates; covariates have few non-zeros,
     E|x|² = 1, and so E(w·x)² = 1. On the table the weights know half of the covariates.
     """
 
-    d: int = 8
-    known: int = 4  # coordinates of w that the weights know
-    density: float = 0.3  # of the non-zeros of a demonstration
-    noise: float = 0.0  # standard deviation of a demonstration's label; the query's has none
-    densities: tuple[float, ...] = (0.15, 0.3, 0.6, 1.0)  # of the sweep, as the next two
-    knowns: tuple[int, ...] = (2, 4, 6)  # known coordinates in the sweep
-    noises: tuple[float, ...] = (0.0, 0.5)  # of the labels in the sweep
-    query_density: float = 0.5  # of the non-zeros of a query
-    distinct: int = 8  # demonstrations that a pool with duplicates repeats
-    closeness: float = 0.98  # correlation of a duplicate's covariates with those of its original
+    d: Annotated[int, between(2, 10)] = 8  # at most the covariates of the table
+    known: Count = 4  # coordinates of w that the weights know, fewer than d
+    density: Share = 0.3  # of the non-zeros of a demonstration
+    noise: Noise = 0.0  # standard deviation of a demonstration's label; the query's has none
+    # Of the sweep, and the next two.
+    densities: Annotated[tuple[float, ...], POSITIVE, at_most(1.0)] = (0.15, 0.3, 0.6, 1.0)
+    knowns: Annotated[tuple[int, ...], at_least(1)] = (2, 4, 6)  # known coordinates, fewer than d
+    noises: Annotated[tuple[float, ...], at_least(0.0)] = (0.0, 0.5)  # of the labels
+    query_density: Share = 0.5  # of the non-zeros of a query
+    distinct: Count = 8  # demonstrations that a pool with duplicates repeats
+    closeness: Share = 0.98  # correlation of a duplicate's covariates with those of its original
     pool: int = 32  # demonstrations to select from
-    pools: tuple[int, ...] = (8, 32, 128)  # ``pool`` and ``small`` are among them
-    small: int = 8  # a pool of which every subset is tried
-    shots: tuple[int, ...] = (1, 2, 4, 8, 16)  # demonstrations that are selected
+    # ``pool`` and ``small`` are among them; half of the table has 221 rows.
+    pools: Annotated[tuple[int, ...], between(2, 200)] = (8, 32, 128)
+    small: Annotated[int, between(2, 16)] = 8  # a pool of which every subset is tried
+    shots: Annotated[tuple[int, ...], at_least(1)] = (1, 2, 4, 8, 16)  # selected, of ``pool``
     judged: int = 4  # shots at which the claims are made
-    depth: int = 8  # layers: steps of the learner, each 1 / λ_max of its prompt
-    ridge: float = 0.01  # of the determinant, over the mean square of the points
-    runs: int = 16
-    validation: int = 8  # runs more, which choose the strongest rival
-    queries: int = 200  # of each run, each with a task and a pool of its own
-    few: int = 50  # of these, for what is costly: the greedy oracle and the flow of joining
-    seed: int = 1
-    # Criteria.
-    ratio: float = 1.0  # the error of one over that of another, at most this, is a gain
-    predicts: float = 0.3  # a rank correlation of at least this is a prediction
+    depth: Annotated[int, between(2, 16)] = 8  # steps of the learner, each 1 / λ_max of its prompt
+    ridge: Annotated[float, POSITIVE] = 0.01  # of the determinant, over the points' mean square
+    runs: Annotated[int, at_least(2)] = 16
+    validation: Count = 8  # runs more, which choose the strongest rival
+    queries: Count = 200  # of each run, each with a task and a pool of its own
+    # Of these, for what is costly: the greedy oracle and the flow of joining.
+    few: Annotated[int, between(1, "queries")] = 50
+    seed: Seed = 1
 
     def __post_init__(self):
-        checks.kinds(self)
-        checks.between(self, "d", 2, 10)  # the covariates of the table
+        super().__post_init__()
         checks.between(self, "known", 1, self.d - 1)
         checks.each_between(self, "knowns", 1, self.d - 1)
-        for name in ("density", "query_density", "closeness"):
-            checks.positive(self, name)
-            checks.between(self, name, None, 1.0)
-        checks.each_positive(self, "densities")
-        checks.each_between(self, "densities", None, 1.0)
-        checks.between(self, "noise", 0.0, None)
-        checks.each_between(self, "noises", 0.0, None)
-        checks.between(self, "distinct", 1, None)
-        checks.each_between(self, "pools", 2, 200)  # half of the table has 221 rows
         for name in ("pool", "small"):
             checks.one_of(self, name, self.pools)
-        checks.between(self, "small", 2, 16)
         checks.each_between(self, "shots", 1, self.pool)
         checks.one_of(self, "judged", self.shots)
         checks.between(self, "judged", 1, min(self.pools))
-        checks.between(self, "depth", 2, 16)
-        checks.between(self, "runs", 2, None)
-        for name in ("validation", "queries"):
-            checks.between(self, name, 1, None)
-        checks.between(self, "few", 1, self.queries)
-        for name in ("ridge", "ratio"):
-            checks.positive(self, name)
-        checks.between(self, "predicts", 0.0, 1.0)
-        checks.seed(self, "seed")
 
 
 TIERS = {
@@ -104,5 +89,4 @@ TIERS = {
     "laptop": Config(),
     # 40 runs from seed 11 left six rows undecided, as these do.
     "paper": Config(runs=80, seed=12),
-    "gpu": Config(runs=32, validation=16, queries=2000, few=200),
 }

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from experiments.flow.grads import claims
-from experiments.flow.grads.config import LAST, PRODUCTS, SWEEP, VARIANTS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, marks, style
-from lsa_lab.statistics import mean_interval
+from experiments.flow.grads import claims, sweep
+from experiments.flow.grads.config import LAST, SWEEP, VARIANTS
+from lsa_lab.harness.draw import judged_panel, marks, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level, mean_interval
+from lsa_lab.store import results
 
 AGAIN = "contribution, recomputed"
 LOOKS = {  # of rules
@@ -14,24 +15,11 @@ LOOKS = {  # of rules
     AGAIN: style.METHOD["contribution"] | {"mfc": "white", "ls": "--"},
     "GradS": style.METHOD["GradS"],
 }
-ROWS = {  # claim: its name in the figure
-    "strongest": "strongest rival",
-    "usual": "best usual rule",
-    "random": "random",
-    "strongest_last_layer": "last layer: strongest",
-    "usual_last_layer": "last layer: usual",
-    "duplicates": "duplicates: strongest",
-    "table": "table: strongest",
-    "table_random": "table: random",
-    "last_layer": "last layer / earlier",
-    "last_layer_pool": "the same, in the pool",
-}
-MORE_ROWS = {
-    "table_none": "table: none",
-    "times_input": "flow × input / GradS",
-    "recomputed_flow": "last layer again / once",
-    "recomputed_contribution": "contribution again / once",
-}
+ROWS = (  # of the figure, and those that the appendix has beside them
+    *("strongest", "usual", "random", "strongest_last_layer", "usual_last_layer", "duplicates"),
+    *("table", "table_random", "last_layer", "last_layer_pool"),
+)
+MORE_ROWS = ("table_none", "times_input", "recomputed_flow", "recomputed_contribution")
 TICKS = (0.25, 0.5, 0.7, 1, 1.4, 2, 3, 4)
 VERDICTS = {"wins": "holds", "undecided": "undecided", "loses": "fails"}
 SHADES = {"wins": style.COLOURS[0], "undecided": "lightgrey", "loses": style.COLOURS[1]}
@@ -39,10 +27,10 @@ SHADES = {"wins": style.COLOURS[0], "undecided": "lightgrey", "loses": style.COL
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.5, 2.8), ((1, 1), (1, 1)))
-    versus = {"strongest rival": (), "best usual rule": PRODUCTS}
-    for ax, (rival, without) in zip(axes[:2], versus.items(), strict=True):
-        ratios = claims.in_the_sweep(dataset, without)[1]
-        counts = claims.outcomes(ratios)
+    versus = {"strongest rival": sweep.strongest_ratios, "best usual rule": sweep.usual_ratios}
+    for ax, (rival, against) in zip(axes[:2], versus.items(), strict=True):
+        ratios = against(dataset)[1]
+        counts = sweep.outcomes(ratios)
         _draw_sweep(ax, ratios)
         ax.set_title(f"vs. {rival}: wins {counts['wins']}, loses {counts['loses']}")
     axes[0].set(ylabel="error / rival's (below 1: better)")
@@ -54,10 +42,10 @@ def plot(dataset):
 def appendix(dataset):
     """All rows that are judged, errors by demonstrations, and what was to predict the gain."""
     figure, axes = style.stacked(6.75, (2.9, 2.5), ((1, 1), (1, 1)), "e")
-    _draw_rows(axes[0], dataset, ROWS | MORE_ROWS)
+    _draw_rows(axes[0], dataset, (*ROWS, *MORE_ROWS))
     _draw_shots(axes[1], dataset)
-    usual = claims.in_the_sweep(dataset, PRODUCTS)[1]
-    share, better = dataset.ineffective.stack(cell=SWEEP), claims.ranked_better(dataset)
+    usual = sweep.usual_ratios(dataset)[1]
+    share, better = dataset.ineffective.stack(cell=SWEEP), sweep.ranking_advantage(dataset)
     for ax, values in zip(axes[2:], (share.values, better.values), strict=True):
         _draw_cells(ax, values, usual)
     axes[2].set(xlabel="probability of irrelevant or learned")
@@ -70,13 +58,13 @@ def appendix(dataset):
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    (names, strongest), (_, usual) = (claims.in_the_sweep(dataset, w) for w in ((), PRODUCTS))
-    counts, of_usual = claims.outcomes(strongest), claims.outcomes(usual)
+    (names, strongest), (_, usual) = sweep.strongest_ratios(dataset), sweep.usual_ratios(dataset)
+    counts, of_usual = sweep.outcomes(strongest), sweep.outcomes(usual)
     chosen = zip(*np.unique(names, return_counts=True), strict=True)
     rivals = ", ".join(f"{name} in {count}" for name, count in chosen)
-    last = claims.in_the_sweep(dataset, PRODUCTS, LAST)[1]
-    of_last = claims.outcomes(last)
-    layers = " and ".join(str(claims.last_layer(dataset, each)[0]) for each in dataset.prompt)
+    last = sweep.usual_ratios(dataset, LAST)[1]
+    of_last = sweep.outcomes(last)
+    layers = " and ".join(str(sweep.last_layer(dataset, each)[0]) for each in dataset.prompt)
     oracle = (dataset.oracle.sel(shots=config.judged) / dataset.zero_shot).median("run")
     larger = (dataset.larger.sel(rule="GradS") / dataset.larger_none).median("run")
     best = (dataset.best / dataset.larger_none.sel(pool=config.small)).median("run")
@@ -85,12 +73,13 @@ def caption(dataset) -> str:
         f"GradS beats its strongest rival in {counts['wins']} of {total} kinds of tasks and loses "
         f"in {counts['loses']}. Against rules that take no product of relevance and novelty it "
         f"wins {of_usual['wins']} and loses {of_usual['loses']}. a, b: errors with "
-        f"{config.judged} shots of {config.pool}, 95 % intervals for all {total} kinds at once "
-        f"(Bonferroni); three points: {_listed(config.knowns)} coordinates known. The rival is "
-        f"best on other queries of the same tasks (a: {rivals}); usual: without a product. c: so "
-        "for every rival by itself. Seen after the run only: noise decides, for noise in a label "
-        f"is new to the weights; in b the ratio is {_by_noise(usual)}, and of the last layer's "
-        f"flow, which wins {of_last['wins']} and loses {of_last['loses']}, {_by_noise(last)}. "
+        f"{config.judged} shots of {config.pool}, {level()} intervals for all {total} kinds at "
+        f"once (Bonferroni); three points: {_listed(config.knowns)} coordinates known. The rival "
+        f"is best on other queries of the same tasks (a: {rivals}); usual: without a product. c: "
+        "so for every rival by itself. Seen after the run only: noise decides, for noise in a "
+        f"label is new to the weights; in b the ratio is {_noise_means(usual)}, and of the last "
+        f"layer's flow, which wins {of_last['wins']} and loses {of_last['loses']}, "
+        f"{_noise_means(last)}. "
         f"d: {judged_panel.KEY}; the first five are geometric means over the sweep. "
         f"Appendix: e, all rows; f, {config.known} of {config.d} coordinates known, density "
         f"{config.density:g}, no noise, medians of {config.runs} runs, middle 80 % (the earlier "
@@ -98,19 +87,19 @@ def caption(dataset) -> str:
         f"leaves {_shares(oracle)} of the error, with duplicates / on the table; of pools of "
         f"{' / '.join(map(str, config.pools))} GradS leaves {_shares(larger)}, the best subset of "
         f"{config.small} {float(best):.1%}); g, h, rank correlations of the gain over the best "
-        f"usual rule with what was to predict it, judged against {config.predicts:g}. "
+        f"usual rule with what was to predict it, judged against {claims.PREDICTS:g}. "
         f"{config.validation} runs more choose rivals; {config.queries} queries each. Learner: "
         f"{config.depth} steps of 1/λ_max; GradS: the norm of Eq. 2."
     )
 
 
-def _by_noise(ratios):
+def _noise_means(ratios):
     means = {noise: float(np.exp(each.mean())) for noise, each in ratios.groupby("noise")}
     return ", ".join(f"{mean:.2f} (noise {noise:g})" for noise, mean in means.items())
 
 
 def _correlation(dataset, name):  # with the judged interval
-    samples = claims.samples(dataset)[name]
+    samples = evidence(claims, dataset)[1][name]
     low, high = mean_interval(samples)
     return f"{samples.mean():.2f} [{low:.2f}, {high:.2f}]"
 
@@ -147,10 +136,10 @@ def _listed(numbers):
 def _draw_cells(ax, x, ratios):
     """The ratio of errors in every cell, with what it decides of GradS."""
     middle = np.exp(ratios.mean("run").values)
-    ends = np.exp(claims.intervals(ratios))
+    ends = np.exp(sweep.intervals(ratios))
     ends = np.where(np.isfinite(ends), ends, middle[:, None])  # not known from few runs
     for place, value, (low, high), outcome in zip(
-        x, middle, ends, claims.each_outcome(ratios), strict=True
+        x, middle, ends, sweep.each_outcome(ratios), strict=True
     ):
         look = judged_panel.LOOKS[VERDICTS[outcome]]
         ax.plot([place, place], [low, high], color=look["color"], lw=0.8)
@@ -165,7 +154,7 @@ def _draw_cells(ax, x, ratios):
 def _draw_counts(ax, dataset):
     """How many cells GradS wins, cannot tell and loses against every rival."""
     rivals = dataset.rule.drop_sel(rule=list(VARIANTS)).values
-    outcomes = [claims.outcomes(claims.against(dataset, rival)) for rival in rivals]
+    outcomes = [sweep.outcomes(sweep.rule_ratios(dataset, rival)) for rival in rivals]
     order = np.argsort([of["loses"] - of["wins"] for of in outcomes])[::-1]
     start = np.zeros(len(rivals))
     for outcome, shade in SHADES.items():
@@ -181,10 +170,9 @@ def _draw_counts(ax, dataset):
     ax.set_title("against each rival")
 
 
-def _draw_rows(ax, dataset, labels):
-    rows, samples = statements(results.config_of(dataset)), claims.samples(dataset)
+def _draw_rows(ax, dataset, ids):
     style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2, 4))
-    judged_panel.rows(ax, rows, samples, labels, (0.25, 4))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.25, 4), ids)
     ax.set(xlabel="ratio of errors")
     ax.set_title("what is judged")
 

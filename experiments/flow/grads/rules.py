@@ -92,7 +92,7 @@ def flows_alone(case: Case, depth: int) -> Array:  # [L, m]
     return jax.vmap(scores.flow_norm)(flow)
 
 
-def by_last_layer(case: Case, config) -> Array:  # [2, judged]
+def last_layer_picks(case: Case, config) -> Array:  # [2, judged]
     """Picks by the last layer's flow: of every demonstration alone, or as it joins those picked
     before."""
     params = prior_attention(_safe_steps(case, config.depth), case.prior)
@@ -106,7 +106,7 @@ def by_last_layer(case: Case, config) -> Array:  # [2, judged]
     return jnp.stack([static.astype(int), again.astype(int)])
 
 
-def by_oracle(case: Case, config) -> Array:  # [largest of shots]
+def oracle_picks(case: Case, config) -> Array:  # [largest of shots]
     """Picks of the greedy oracle, which sees the answer."""
 
     def error(chosen: Array) -> Array:  # []

@@ -6,29 +6,23 @@ import jax
 import numpy as np
 
 from experiments.flow.many_shot_flow import duplicates, flows
-from experiments.flow.many_shot_flow.config import Config
-from experiments.flow.many_shot_flow.statements import KINDS
+from experiments.flow.many_shot_flow.config import KINDS, Config
 from experiments.models.model import forward
-from experiments.models.regression import of_kernel
-from experiments.models.specs import KERNELS
-from experiments.models.trained import trained
 from lsa_lab.models import constructions
 
 
-def models(config: Config, progress=None) -> dict:  # {model: (forward, count -> Params [V, R])}
+def stacks(config: Config, models) -> dict:  # {model: (forward, count -> Params [V, R])}
     """Together they are KINDS: descent with the step that is best for one layer, or with a part of
     it, and stacks before and after training."""
     by_kernel = {}
-    for kernel in KERNELS:
-        spec = of_kernel(kernel, config, seeds=config.runs, seed=config.seed)
-        path = trained(spec, f"many_shot_flow: {kernel}", progress=progress).path
-        path = jax.tree.map(lambda leaf: np.asarray(leaf, float), path)
-        by_kernel[kernel] = (forward(spec), path)  # [R, V, ...]
+    for kernel, runs in models.items():
+        path = jax.tree.map(lambda leaf: np.asarray(leaf, float), runs.path)
+        by_kernel[kernel] = (forward(runs.spec), path)  # [R, V, ...]
     run_linear, linear = by_kernel["linear"]
     gains = np.array([config.gain, 1])  # before and after training
     descent = jax.jit(partial(constructions.gradient_descent, d=config.d))
 
-    def with_descent(count):
+    def linear_stacks(count):
         best = np.full(config.depth, 1 / (1 + (1 + config.d) / count))
 
         def together(leaf, *others):  # [R, V, L, ...] and [L, ...] of the others -> [V, R, L, ...]
@@ -40,22 +34,22 @@ def models(config: Config, progress=None) -> dict:  # {model: (forward, count ->
     run_softmax, softmax = by_kernel["softmax"]
     softmax = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), softmax)
     return {
-        "linear": (run_linear, with_descent),
+        "linear": (run_linear, linear_stacks),
         "softmax": (run_softmax, lambda count: softmax),
     }
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    normals, many = duplicates.draw(config), models(config, progress)
+    normals, many = duplicates.draw(config), stacks(config, models)
 
-    def measured(what, count, pairs):  # -> {name: [K, C, R, B, ...]}
+    def measure(what, count, pairs):  # -> {name: [K, C, R, B, ...]}
         batch = duplicates.prompts_of(config, normals, count, pairs)
         parts = [flows.measure(what, run, params(count), batch) for run, params in many.values()]
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
-    everything = [measured(flows.sizes, count, count // 2) for count in config.counts]
+    everything = [measure(flows.sizes, count, count // 2) for count in config.counts]
     everything = [values | _ratios(values.pop("logs")) for values in everything]
     lost = sum(int((~np.isfinite(values["spread"])).sum()) for values in everything)
     axes = ("kind", "correlation", "run")
@@ -64,12 +58,12 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         values = np.stack([_medians(values[name]) for values in everything])
         data[name] = (("count", *axes, "layer"), values)
     paired = everything[config.counts.index(config.count)]["size"]
-    single = measured(flows.sizes, config.count, 1)["logs"][..., 0]
+    single = measure(flows.sizes, config.count, 1)["logs"][..., 0]
     for name, values in (("redundancy", paired), ("away", single)):  # each prompt less itself
         data[name] = ((*axes, "layer"), _medians(values - values[:, :1]))
-    for name, values in measured(flows.joint, config.count, config.count // 2).items():
+    for name, values in measure(flows.joint, config.count, config.count // 2).items():
         data[name] = (axes, _medians(values))
-    errors = measured(flows.squares, config.n, 0)  # without duplicates, equal for all c
+    errors = measure(flows.squares, config.n, 0)  # without duplicates, equal for all c
     risk = errors["error"][:, 0].mean(-1) / errors["label"][:, 0].mean(-1)
     data["risk"] = (("kind", "run"), risk)
     data["lost"] = ((), lost)
@@ -85,7 +79,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
 
 def _ratios(logs):  # [K, C, R, B, L, n] -> {name: [K, C, R, B, L]}
-    rows = [[flows.turned(of_c) for of_c in of_kind] for of_kind in logs]
+    rows = [[flows.turned_ratios(of_c) for of_c in of_kind] for of_kind in logs]
     return {name: np.array([[of_c[name] for of_c in row] for row in rows]) for name in rows[0][0]}
 
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from experiments.flow.many_shot_flow.claims import grown, samples
-from experiments.flow.many_shot_flow.statements import KINDS, LEARNERS, name_of, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, marks, style
+from experiments.flow.many_shot_flow import claims
+from experiments.flow.many_shot_flow.config import KINDS, LEARNERS
+from lsa_lab.harness.draw import judged_panel, marks, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 OPEN = {"mfc": "white", "ls": "--"}
 LOOKS = {
@@ -17,27 +18,22 @@ LOOKS = {
     "softmax": style.METHOD["softmax"],
 }
 SIZE = "|log ratio| of two flows"
-RATIOS = {name_of("depth", kind): f"depth: {kind}" for kind in KINDS} | {
-    "turned": "turned by first / last layer",
-    "top_share": "largest share / among fewer",
-    **{name_of("same_ratio", kind): f"many / few: {kind}" for kind in LEARNERS[2:]},
-}
-WORDS = {"explained_away": "beside one", "redundancy": "all double", "interactions": "together"}
-CHANGES = {
-    name_of(id, kind): f"{words}: {kind}" for id, words in WORDS.items() for kind in LEARNERS
-} | {"interactions_below_others": "together, less other pairs"}
+RATIOS = (
+    *("depth_descent", "depth_short_steps", "depth_linear_untrained", "depth_linear"),
+    *("depth_softmax_untrained", "depth_softmax", "turned", "top_share"),
+    *("same_ratio_linear", "same_ratio_softmax"),
+)
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
+    config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
     figure, axes = style.stacked(6.75, (2.6, 3.0), ((1, 1), (1, 1)))
     _draw_depth(axes[0], dataset.sel(correlation=0).isel(count=-1), config)
     _draw_duplicates(axes[1], dataset, "away")
     axes[1].set(title="flow beside a duplicate", ylabel="change of its logarithm")
-    for ax, labels, span in zip(
-        axes[2:], (RATIOS, CHANGES), ((0.2, 1.6), (-0.4, 0.3)), strict=True
-    ):
-        judged_panel.rows(ax, statements(config), samples(dataset), labels, span)
+    changes = [id for id in samples if id not in RATIOS]
+    judged_panel.rows(axes[2], statements, samples, (0.2, 1.6), RATIOS)
+    judged_panel.rows(axes[3], statements, samples, (-0.4, 0.3), changes)
     axes[2].set(title="judged: ratios", xlabel="ratio of log ratios, or of shares")
     axes[3].set(title="judged: near-duplicates", xlabel="change of log flow, or interaction")
     return figure
@@ -62,7 +58,7 @@ def appendix(dataset):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     most = dataset.sel(correlation=0).isel(count=-1)
-    growth = {kind: float(grown(most.spread).sel(kind=kind).median()) for kind in KINDS}
+    growth = {kind: float(claims.growth(most.spread).sel(kind=kind).median()) for kind in KINDS}
     away = dataset.away.isel(layer=-1, correlation=-1).sel(kind=list(LEARNERS)).median("run")
     least, largest = (_percent(np.exp(float(end))) for end in (away.max(), away.min()))
     left = dataset.risk.median("run")
@@ -94,7 +90,7 @@ def _draw_depth(ax, most, config):
         x = change.layer.values + 0.05 * (i - 2.5) * (change.layer.values > 1)
         _draw(ax, x, change.sel(kind=kind), LOOKS[kind])
     ax.axhline(1, color="grey", lw=0.8)
-    ax.axhline(config.growth, color="grey", lw=0.8, ls="--")
+    ax.axhline(claims.GROWTH, color="grey", lw=0.8, ls="--")
     ax.set(title=f"depth, {config.counts[-1]} demonstrations", ylabel=f"{SIZE} / layer 1")
     ax.set(xlabel="layers", xticks=change.layer.values)
     _name(ax, change.isel(layer=-1), KINDS)

@@ -49,15 +49,15 @@ def measure(what, forward, params, batch):  # Params [V, R], Prompt [C, R, B] ->
     c and sixteen runs at a time."""
     of_run = jax.vmap(partial(what, forward), (None, 0))
 
-    def of_runs(weights, prompts):
+    def run_values(weights, prompts):
         return jax.lax.map(lambda run: of_run(*run), (weights, prompts), batch_size=16)
 
     return jax.lax.map(
-        lambda weights: jax.lax.map(lambda prompts: of_runs(weights, prompts), batch), params
+        lambda weights: jax.lax.map(lambda prompts: run_values(weights, prompts), batch), params
     )
 
 
-def turned(logs):  # [R, B, L, n] -> {name: [R, B, L]}
+def turned_ratios(logs):  # [R, B, L, n] -> {name: [R, B, L]}
     """The median over pairs of their log ratios: without a sign, or with the sign that makes every
     pair positive at the first layer, or at the last."""
     i, j = np.triu_indices(logs.shape[-1], 1)

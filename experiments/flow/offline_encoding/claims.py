@@ -1,30 +1,154 @@
-"""The ratios and rank correlations that `offline_encoding` is judged by."""
+"""What `offline_encoding` judges."""
 
-import numpy as np
+from lsa_lab.judging.statements import Statement, grid
+
+A1 = "A1 (2508.00385), demonstrations are encoded offline, our reading, in our setting"
+ABLATION = "A1 (2508.00385), ablation of layers, our reading, in our setting"
+LARGER = "in a pool of 256, where it was counted first, the call took longer than its operations"
+WAYS = {  # encoded: the way in the Dataset, the subject of a sentence, a note, a label
+    "Eq. 2": (
+        "Eq. 2, encoded",
+        "Eq. 2 on an encoded pool",
+        "of one layer, each demonstration alone",
+        "Eq. 2",
+    ),
+    "all layers": (
+        "pool, encoded",
+        "The flow of all layers on an encoded pool",
+        "masked linear attention: the flow is linear in the query, nothing is lost",
+        "all layers, encoded",
+    ),
+}
+RANKS = {  # encoded: the same in the Dataset, the source, the sentence, a label
+    "Eq. 2": (
+        "Eq. 2",
+        A1,
+        "Eq. 2, of one layer and each demonstration alone, ranks a pool as its flows online do",
+        "ranks as flows together: Eq. 2",
+    ),
+    "all layers": (
+        "alone",
+        "derived here",
+        "All layers, each demonstration alone, rank a pool as its flows together do",
+        "all layers, alone",
+    ),
+}
+WORSE = {  # rule: a sentence
+    "random": "What Eq. 2 selects is better than a random choice",
+    "similarity": "and better than the most similar demonstrations",
+}
 
 
-def over(dataset, rule, other) -> np.ndarray:  # [R]
+def risk_ratio(dataset, rule, other):  # -> [R]
     """The excess risk of what one rule selects over that of what another does."""
     return (dataset.error.sel(rule=rule) / dataset.error.sel(rule=other)).values
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R], [repeats] or []}
-    cost = {
-        end: dataset.sel(way=way)
-        for end, way in (("", "Eq. 2, encoded"), ("_all", "pool, encoded"))
-    }
-    online = dataset.sel(way="pool, online")
-    first, depth = (dataset.ranks.sel(encoded=name).values for name in dataset.encoded.values)
-    return {
-        **{
-            f"operations{end}": float(of_way.operations / online.operations)
-            for end, of_way in cost.items()
-        },
-        **{f"time{end}": (of_way.seconds / online.seconds).values for end, of_way in cost.items()},
-        "ranks_one_layer": first,
-        "ranks_depth": depth,
-        "risk": over(dataset, "Eq. 2", "together"),
-        "risk_depth": over(dataset, "alone", "Eq. 2"),
-        "random": over(dataset, "Eq. 2", "random"),
-        "similarity": over(dataset, "Eq. 2", "similarity"),
-    }
+def cost_ratio(costs, encoded):  # (way, ...) -> (...)
+    """What a query costs on an encoded pool over what it costs online."""
+    return costs.sel(way=WAYS[encoded][0]) / costs.sel(way="pool, online")
+
+
+def statements(config) -> tuple[Statement, ...]:
+    return (*_cost_statements(), _rank_statement(), *_risk_statements(config))
+
+
+def _way_words(encoded, cost) -> dict[str, str]:
+    _, what, note, label = WAYS[encoded]
+    label = f"{cost}: {label}" if encoded == "Eq. 2" else label
+    return dict(what=what, note=note, label=label)
+
+
+def _rank_words(encoded) -> dict[str, str]:
+    return dict(zip(("source", "says", "label"), RANKS[encoded][1:], strict=True))
+
+
+def _cost_statements():
+    less = "of the last layer's flows made online"
+    of_way = dict(source=A1, at_most=0.1, note="{note}", revision=LARGER, label="{label} / online")
+    return (
+        Statement(
+            "few_operations",
+            says=f"{{what}} takes a query few of the operations {less}",
+            measured="the compiler's count for one query, encoded over online,",
+            statistic="value",
+            sample=lambda r, encoded: float(cost_ratio(r.operations, encoded)),
+            cells=grid("operations operations_all", encoded=WAYS),
+            words=lambda encoded: _way_words(encoded, "operations"),
+            message=f"On an encoded pool a query takes few of the operations {less}",
+            **of_way,
+        ),
+        Statement(
+            "little_time",
+            says=f"{{what}} takes a query few of the seconds of processor time {less}",
+            measured="the processor time of one query, encoded over online,",
+            statistic="ratio",
+            over="repeats",
+            sample=lambda r, encoded: cost_ratio(r.seconds, encoded).values,
+            cells=grid("time time_all", encoded=WAYS),
+            words=lambda encoded: _way_words(encoded, "time"),
+            message=f"On an encoded pool a query takes few of the seconds of processor time {less}",
+            **of_way,
+        ),
+    )
+
+
+def _rank_statement():
+    return Statement(
+        "ranks",
+        "{source}",
+        "{says}",
+        "the rank correlation with the flow of the last layer with the whole pool in the prompt, "
+        "mean over queries,",
+        at_least=0.9,
+        label="{label}",
+        sample=lambda r, encoded: r.ranks.sel(encoded=RANKS[encoded][0]).values,
+        cells=grid("ranks_one_layer ranks_depth", encoded=RANKS),
+        words=_rank_words,
+        message="Flows of each demonstration alone, by Eq. 2 or by all layers, rank a pool as its "
+        "flows together do",
+    )
+
+
+def _risk_statements(config):
+    measured = (
+        f"the excess risk of {config.shots} of {config.pool} by the one over that by the other"
+    )
+    return (
+        Statement(
+            "risk",
+            A1,
+            "What Eq. 2 selects is as good as what the last layer's flows select, with the whole "
+            "pool in the prompt",
+            measured,
+            "ratio",
+            margin=0.05,
+            label="risk: Eq. 2 / flows together",
+            sample=lambda r: risk_ratio(r, "Eq. 2", "together"),
+        ),
+        Statement(
+            "risk_depth",
+            ABLATION,
+            "What the last layer's flow of each demonstration alone selects is better than what "
+            "Eq. 2 selects",
+            measured,
+            "ratio",
+            at_most=1.0,
+            label="all layers, alone / Eq. 2",
+            sample=lambda r: risk_ratio(r, "alone", "Eq. 2"),
+        ),
+        Statement(
+            "better",
+            A1,
+            "{says}",
+            measured,
+            "ratio",
+            at_most=1.0,
+            label="Eq. 2 / {other}",
+            sample=lambda r, other: risk_ratio(r, "Eq. 2", other),
+            cells=grid("random similarity", other=WORSE),
+            words=lambda other: dict(says=WORSE[other]),
+            message="What Eq. 2 selects is better than a random choice and than the most similar "
+            "demonstrations",
+        ),
+    )

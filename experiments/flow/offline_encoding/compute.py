@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flow.offline_encoding import costs, encodings
-from experiments.flow.offline_encoding.config import FLOWS, RULES, Config
+from experiments.flow.offline_encoding.config import FLOWS, RULES, Config, spec_of
 from experiments.models.model import Model
-from experiments.models.trained import trained
 from lsa_lab import prompts
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
@@ -19,7 +18,8 @@ from lsa_lab.selection import scores
 def draw(key, config):  # -> Prompt of the pool, x [Q, d] and y [Q] of the queries of one task
     """The queries have the pool's task, and no noise."""
     key_task, key_pool, key_queries, key_noise = jax.random.split(key, 4)
-    task, size = config.model.task, (config.pool, config.model.task.d)
+    task = spec_of(config).task
+    size = (config.pool, task.d)
     weights = jax.random.normal(key_task, (task.d,))
     x, x_queries = jax.random.normal(key_pool, size), _queries(key_queries, config)
     noise = task.noise_std * jax.random.normal(key_noise, (config.pool,))
@@ -28,10 +28,10 @@ def draw(key, config):  # -> Prompt of the pool, x [Q, d] and y [Q] of the queri
 
 
 def _queries(key, config):
-    return jax.random.normal(key, (config.queries, config.model.task.d))
+    return jax.random.normal(key, (config.queries, spec_of(config).task.d))
 
 
-def of_pool(config, params, key):  # -> rank correlations [2], squared errors [rules]
+def pool_measures(config, params, key):  # -> rank correlations [2], squared errors [rules]
     """Means over the queries of one pool."""
     raw, x_queries, targets = draw(key, config)
     own, _ = prompts.normalised(raw)
@@ -42,7 +42,7 @@ def of_pool(config, params, key):  # -> rank correlations [2], squared errors [r
         for encode in (encodings.one_layer, encodings.alone, encodings.together)
     )
 
-    def of_query(x_query, target, key):
+    def query_measures(x_query, target, key):
         token = jnp.pad(x_query / size, (0, 1))
         by_rule = {
             "Eq. 2": scores.grads(encoded, token),
@@ -53,13 +53,13 @@ def of_pool(config, params, key):  # -> rank correlations [2], squared errors [r
         }
         picks = [scores.select(by_rule[rule], config.shots) for rule in RULES]
         chosen = jnp.stack(picks).astype(int)
-        model = Model(config.model, params)
+        model = Model(spec_of(config), params)
         batch = Prompt(raw.x[chosen], raw.y[chosen], *_same(x_query, target, len(RULES)))
         ranks = [rank_correlation(by_rule[rule], by_rule["together"]) for rule in FLOWS[:2]]
         return jnp.stack(ranks), (model.predict(batch) - target) ** 2
 
     keys = jax.random.split(jax.random.fold_in(key, 1), config.queries)
-    each = jax.lax.map(lambda row: of_query(*row), (x_queries, targets, keys))
+    each = jax.lax.map(lambda row: query_measures(*row), (x_queries, targets, keys))
     return jax.tree.map(lambda values: values.mean(0), each)
 
 
@@ -73,23 +73,24 @@ def rank_correlation(left, right):  # [m] x 2 -> []
     return first @ second / (jnp.linalg.norm(first) * jnp.linalg.norm(second))
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    runs = trained(config.model, "offline_encoding", progress=progress)
-    models = runs.models(seeds=slice(config.runs))
-    params = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), models.params)
+    (runs,), width = models.values(), spec_of(config).token_width
+    judged = runs.models(seeds=slice(config.runs))
+    params = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), judged.params)
     keys = jax.random.split(jax.random.key(config.seed), (config.runs, config.pools))
-    follow = moments.compiled(
-        partial(jax.lax.map, lambda row: jax.lax.map(partial(of_pool, config, row[0]), row[1]))
-    )
+
+    def run_measures(row):
+        own, keys = row
+        return jax.lax.map(partial(pool_measures, config, own), keys)
+
+    follow = moments.compiled(partial(jax.lax.map, run_measures))
     ranks, errors = (np.asarray(values).mean(1) for values in follow((params, keys)))
     first = jax.tree.map(lambda leaf: leaf[0], params)
-    large = jax.random.normal(
-        jax.random.key(config.seed), (config.large + 1, config.model.token_width)
-    )
+    large = jax.random.normal(jax.random.key(config.seed), (config.large + 1, width))
     flops, seconds, kept = costs.measure(first, large[:-1], large[-1].at[-1].set(0), config.repeats)
-    hand = costs.by_hand(config.large, config.model.token_width)
+    hand = costs.hand_counts(config.large, width)
     return xr.Dataset(
         {
             "ranks": (("run", "encoded"), ranks),

@@ -1,54 +1,54 @@
-"""The sizes and the statements of `offline_encoding`."""
+"""The sizes of `offline_encoding`."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from experiments.flow.offline_encoding.statements import statements as statements
-from experiments.models.named import MODELS
-from experiments.models.specs import Spec
-from lsa_lab.harness import checks
+from experiments.models.named import Named, named
+from experiments.models.specs import Spec, restored
+from lsa_lab.harness.run import checks
+from lsa_lab.harness.run.bounds import Bounded, Seed, at_least, between
 
 # By Eq. 2 of one layer, by all layers of each demonstration alone, or of the whole pool together.
 FLOWS = ("Eq. 2", "alone", "together")
 RULES = (*FLOWS, "similarity", "random")
 
+NAMES = ("linear attention",)
+MODELS = named("laptop", NAMES)
+Several = Annotated[int, at_least(2)]
+
 
 @dataclass(frozen=True)
-class Config:
+class Config(Bounded):
     """Demonstrations chosen from a pool for one query after another, by flows in a trained model.
 
     The pool is in units of its own, in which the model reads it.
     """
 
-    model: Spec  # trained linear attention
-    pool: int = 64  # demonstrations to select from
-    queries: int = 32  # for one pool, of one task
-    pools: int = 32  # of each run
-    shots: int = 20  # demonstrations that are selected: as many as in training
-    runs: int = 9  # each with a seed of the training of its own
-    large: int = 4096  # demonstrations of the pool in which costs are counted
-    repeats: int = 15  # of a measurement of time
-    seed: int = 0
-    # Criteria.
-    saved: float = 0.1  # operations, or processor time, of one over the other, at most
-    ranks: float = 0.9  # a rank correlation of at least this is the same ranking
-    same: float = 0.05  # errors within this factor are the same
+    models: Named = MODELS  # trained linear attention
+    pool: Several = 64  # demonstrations to select from
+    queries: Several = 32  # for one pool, of one task
+    pools: Several = 32  # of each run
+    # Demonstrations that are selected: as many as in training.
+    shots: Annotated[int, between(1, "pool")] = 20
+    runs: Several = 9  # each with a seed of the training of its own
+    large: Several = 4096  # demonstrations of the pool in which costs are counted
+    repeats: Several = 15  # of a measurement of time
+    seed: Seed = 0
 
     def __post_init__(self):
-        checks.kinds(self)
-        checks.between(self, "pool", 2, None)
-        checks.between(self, "shots", 1, self.pool)
-        checks.between(self, "runs", 2, self.model.training.seeds)
-        for name in ("queries", "pools", "large", "repeats"):
-            checks.between(self, name, 2, None)
-        for name in ("saved", "same"):
-            checks.positive(self, name)
-        checks.between(self, "ranks", 0.0, 1.0)
-        checks.seed(self, "seed")
+        super().__post_init__()
+        checks.between(self, "runs", 2, spec_of(self).training.seeds)
+
+
+def spec_of(config) -> Spec:
+    """The trained linear attention of a config, of this code or out of a result."""
+    ((_, spec),) = config.models
+    return restored(spec)
 
 
 TIERS = {
     "smoke": Config(
-        MODELS["smoke"]["linear attention"],
+        named("smoke", NAMES),
         pool=8,
         queries=4,
         pools=2,
@@ -57,6 +57,6 @@ TIERS = {
         large=16,
         repeats=2,
     ),
-    "laptop": Config(MODELS["laptop"]["linear attention"]),
-    "paper": Config(MODELS["laptop"]["linear attention"], pool=256, queries=64, pools=64),
+    "laptop": Config(),
+    "paper": Config(pool=256, queries=64, pools=64),
 }

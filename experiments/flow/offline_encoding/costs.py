@@ -12,7 +12,7 @@ WAYS = ("Eq. 2, encoded", "pool, encoded", "pool, online")
 _CALLS = 200  # in one measurement
 
 
-def by_hand(pool_size: int, width: int) -> dict[str, float]:
+def hand_counts(pool_size: int, width: int) -> dict[str, float]:
     """Multiplications and additions of a query: 4me + 2e² of Eq. 2, 2me² + 2me of a linear map."""
     m, e = pool_size, width
     return {"Eq. 2, encoded": 4 * m * e + 2 * e**2, "pool, encoded": 2 * m * e**2 + 2 * m * e}

@@ -2,39 +2,27 @@
 
 import numpy as np
 
-from experiments.flow.offline_encoding.claims import samples
-from experiments.flow.offline_encoding.statements import statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-
-ROWS = {
-    "operations": "operations: Eq. 2 / online",
-    "operations_all": "all layers, encoded / online",
-    "time": "time: Eq. 2 / online",
-    "time_all": "all layers, encoded / online",
-    "ranks_one_layer": "ranks as flows together: Eq. 2",
-    "ranks_depth": "all layers, alone",
-    "risk": "risk: Eq. 2 / flows together",
-    "risk_depth": "all layers, alone / Eq. 2",
-    "random": "Eq. 2 / random",
-    "similarity": "Eq. 2 / similarity",
-}
+from experiments.flow.offline_encoding import claims
+from experiments.flow.offline_encoding.config import spec_of
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
     figure, axes = style.stacked(6.75, (2.6,), ((0.8, 0.8, 1.2),))
     _draw_costs(axes[0], dataset)
     _draw_risks(axes[1], dataset)
-    judged_panel.rows(axes[2], statements(config), samples(dataset), ROWS, (0.0, 1.6))
+    judged_panel.rows(axes[2], *evidence(claims, dataset), (0.0, 1.6))
     axes[2].set(xlabel="ratio or rank correlation", title="what is judged")
     return figure
 
 
 def caption(dataset) -> str:
-    config, numbers = results.config_of(dataset), samples(dataset)
+    config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
     ways = dataset.way.values.tolist()
-    times = [np.exp(np.log(numbers[f"time{end}"]).mean()) for end in ("", "_all")]
+    times = [np.exp(np.log(samples[id]).mean()) for id in ("time", "time_all")]
     kept = ", ".join(
         f"{int(size)} ({way})" for way, size in zip(ways, dataset.kept.values, strict=True)
     )
@@ -43,13 +31,13 @@ def caption(dataset) -> str:
         for way, of_way in ((way, dataset.sel(way=way)) for way in ways[:2])
     )
     return (
-        f"A1's formula on an encoded pool takes {numbers['operations']:.0%} of the operations of "
-        f"the last layer's flows made online, those encoded {numbers['operations_all']:.0%}; in "
+        f"A1's formula on an encoded pool takes {samples['operations']:.0%} of the operations of "
+        f"the last layer's flows made online, those encoded {samples['operations_all']:.0%}; in "
         f"time {times[0]:.0%} and {times[1]:.0%}. "
         "a: operations of one query by the compiler; crosses: by hand "
-        f"({hand}). b: excess risk of what is selected, means over runs, 95 % intervals. "
+        f"({hand}). b: excess risk of what is selected, means over runs, {level()} intervals. "
         f"c: {judged_panel.KEY}. Numbers kept: {kept}. Trained linear attention, d = "
-        f"{config.model.task.d}; {config.shots} of {config.pool} demonstrations are selected; "
+        f"{spec_of(config).task.d}; {config.shots} of {config.pool} demonstrations are selected; "
         f"costs of {config.large}; {config.runs} runs of {config.pools} pools, {config.queries} "
         "queries each."
     )

@@ -5,7 +5,7 @@ from scipy.stats import rankdata
 
 from experiments.flow.classes import cell_means, classes_of, fits
 from experiments.flow.relevance_and_novelty.config import SINGLES
-from lsa_lab.statistics import spearman
+from lsa_lab.judging.statistics import spearman
 
 PAIRS = (("similarity", "surprise"), ("flow", "surprise"), ("correlation", "variance"))
 

@@ -1,11 +1,33 @@
-"""The rank correlations and differences that `relevance_and_novelty` is judged by."""
+"""What `relevance_and_novelty` judges."""
 
 import numpy as np
 
 from experiments.flow.relevance_and_novelty.config import BAYES, READINGS, UNTRAINED
-from experiments.flow.relevance_and_novelty.statements import slug
-from lsa_lab import results
-from lsa_lab.statistics import worst
+from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.judging.statistics import worst
+
+FAR = 1.5  # the excess risk over that of the Bayes rule of a learner that is far from trained
+PREDICTS = 0.3  # a rank correlation over single demonstrations of at least this, a prediction
+A1, OWN = "A1 (2508.00385)", "derived here"
+EXPECTED = "factors by the Bayes rule; gains are expected ones, given all that the prompt shows"
+SHORTER = "; a trained model reads one demonstration fewer without it than ever in training"
+WITH = {  # reading: in words, in a picture
+    "similarity": (
+        "with its similarity to the query and with its surprise",
+        "similarity, surprise",
+    ),
+    "flow": ("with the flow from its label and with its surprise", "flow, surprise"),
+    "no label": (
+        "with its posterior correlation and variance, before its label is known",
+        "before the label",
+    ),
+}
+TRAINED = ("linear attention", "softmax attention", "transformer")
+LATER = {"transformer": "added as its weights came, after a look at the other learners"}
+
+
+def names(dataset) -> list[str]:
+    return [name for name in dataset.learner.values.tolist() if name != UNTRAINED]
 
 
 def risk_ratios(dataset):  # {learner: []}
@@ -16,33 +38,162 @@ def risk_ratios(dataset):  # {learner: []}
     }
 
 
-def names(dataset) -> list[str]:
-    return [name for name in dataset.learner.values.tolist() if name != UNTRAINED]
+def numbers(dataset) -> "Learners":
+    return Learners(dataset)
 
 
-def alike(dataset, learner):  # -> [R]
-    maps = [dataset["map"].sel(learner=name, reading="flow") for name in (learner, BAYES)]
-    rows = [grid.transpose("run", ...).values.reshape(grid.sizes["run"], -1) for grid in maps]
-    return np.array([np.corrcoef(*pair)[0, 1] for pair in zip(*rows, strict=True)])
+class Learners:
+    """What a demonstration is worth to each learner; one that is absent, or far from trained,
+    judges nobody."""
+
+    def __init__(self, dataset):
+        ratios, self.dataset = risk_ratios(dataset), dataset.transpose("run", ...)
+        self.judged = [name for name, ratio in ratios.items() if ratio <= FAR]
+
+    def rise(self, learner, reading):  # -> [R]
+        if learner in (*self.judged, UNTRAINED):
+            return self.dataset.rise.sel(learner=learner, reading=reading).values
+
+    def product(self, learner):  # -> [R]
+        if learner in self.judged:
+            r2 = self.dataset.r2.sel(learner=learner, reading="flow")
+            ahead = r2.sel(form="product") - r2.sel(form="sum")
+            return worst(ahead, lambda runs: -runs.mean())
+
+    def beyond(self, learner):  # -> [R]
+        if learner in self.judged:
+            between = self.dataset.between.sel(learner=learner)
+            single = [name for name in between.predictor.values if name.startswith("single")]
+            ahead = between.sel(predictor="similarity") - between.sel(predictor=single)
+            return worst(ahead, lambda runs: -runs.mean())
+
+    def single(self, learner):  # -> [R]
+        return self.dataset.single.sel(learner=learner).values if learner in self.judged else None
+
+    def alike(self, learner):  # -> [R]
+        if learner in self.judged:
+            maps = self.dataset["map"].sel(reading="flow")
+            rows = [maps.sel(learner=name).values for name in (learner, BAYES)]
+            pairs = zip(*(grid.reshape(len(grid), -1) for grid in rows), strict=True)
+            return np.array([np.corrcoef(*pair)[0, 1] for pair in pairs])
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    most, ratios = results.config_of(dataset).trained, risk_ratios(dataset)
-    numbers = {"untrained": dataset.rise.sel(learner=UNTRAINED, reading="flow").values}
-    for learner in names(dataset):
-        of, name = dataset.sel(learner=learner).transpose("run", ...), slug(learner)
-        for reading in READINGS:
-            if (learner, reading) == (BAYES, "flow"):
-                continue
-            numbers[f"{name}_{reading.replace(' ', '_')}"] = of.rise.sel(reading=reading).values
-        single = [name for name in of.predictor.values if name.startswith("single")]
-        ahead = of.between.sel(predictor="similarity") - of.between.sel(predictor=single)
-        numbers[f"{name}_beyond"] = worst(ahead, lambda runs: -runs.mean())
-        numbers[f"{name}_single"] = of.single.values
-        if learner != BAYES:
-            ahead = (of.r2.sel(form="product") - of.r2.sel(form="sum")).sel(reading="flow")
-            numbers[f"{name}_product"] = worst(ahead, lambda runs: -runs.mean())
-            numbers[f"{name}_alike"] = alike(dataset, learner)
-        if ratios[learner] > most:  # what is far from trained judges nobody
-            numbers |= {id: None for id in numbers if id.startswith(f"{name}_")}
-    return numbers
+def _words(learner, reading=None) -> dict[str, str]:
+    trained = learner != BAYES
+    rises, label = WITH.get(reading, ("", ""))
+    return dict(
+        who=f"trained {learner}" if trained else f"the {learner}",
+        rises=rises,
+        label=label,
+        later=LATER.get(learner, ""),
+        note=EXPECTED + SHORTER * trained,
+    )
+
+
+def statements(config) -> tuple[Statement, ...]:
+    who = "To the Bayes rule and to trained models,"
+    of_learner = dict(revision="{later}", words=_words)
+    return (
+        Statement(
+            "rises",
+            f"{A1}, figure 2, our reading, in our setting",
+            "To {who}, what a demonstration gives beside others rises {rises}",
+            "the lesser rank correlation of the mean gain with the one factor, within classes of "
+            "the other,",
+            at_least=0.9,
+            note="{note}",
+            label="{label}",
+            sample=Learners.rise,
+            cells=grid(
+                # To the Bayes rule the flow's is a theorem: docs/theory, "What a demonstration is
+                # worth to the Bayes rule".
+                "bayes_similarity - bayes_no_label "
+                "linear_similarity linear_flow linear_no_label "
+                "softmax_similarity softmax_flow softmax_no_label "
+                "transformer_similarity transformer_flow transformer_no_label",
+                learner=(BAYES, *TRAINED),
+                reading=READINGS,
+            ),
+            message=f"{who} what a demonstration gives beside others rises with relevance and with "
+            "novelty, in three readings of both",
+            **of_learner,
+        ),
+        Statement(
+            "product",
+            f"{A1}, open question 1 on the conflict of factors, in our setting",
+            "To {who}, it is a product of flow and surprise rather than a sum",
+            "R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r), of gains as "
+            "they are or as roots, whichever is less,",
+            at_least=0,
+            label="R², product less sum",
+            sample=Learners.product,
+            cells=grid(
+                "linear_product softmax_product transformer_product",
+                learner=TRAINED,
+            ),
+            message="To trained models, what a demonstration gives is a product of flow and "
+            "surprise rather than a sum",
+            **of_learner,
+        ),
+        Statement(
+            "beyond",
+            f"modelled on {A1}, figure 2",
+            "To {who}, similarity and surprise together tell more than the distance to the query, "
+            "or than any single factor",
+            "the share of the variance of the gains' ranks between the classes of both, less that "
+            "between as many classes of the best single predictor,",
+            at_least=0,
+            note="single: distance, similarity, flow, surprise, posterior variance",
+            label="both, less the best single",
+            sample=Learners.beyond,
+            cells=grid(
+                "bayes_beyond linear_beyond softmax_beyond transformer_beyond",
+                learner=(BAYES, *TRAINED),
+            ),
+            message=f"{who} similarity and surprise together tell more than the distance to the "
+            "query, or than any single factor",
+            **of_learner,
+        ),
+        Statement(
+            "single",
+            f"{A1}, flow as a measure of effectiveness, our reading, in our setting",
+            "Flow times surprise predicts what a single demonstration takes off the error of {who}",
+            "the rank correlation with the actual gain",
+            at_least=PREDICTS,
+            label="single gains",
+            sample=Learners.single,
+            cells=grid(
+                "bayes_single linear_single softmax_single transformer_single",
+                learner=(BAYES, *TRAINED),
+            ),
+            message="Flow times surprise predicts what a single demonstration takes off the error "
+            "of the Bayes rule and of trained models",
+            **of_learner,
+        ),
+        Statement(
+            "alike",
+            OWN,
+            "To {who}, a demonstration of a flow and a surprise is worth what it is to the Bayes "
+            "rule",
+            "the correlation of both maps of mean gains over the cells",
+            at_least=0.9,
+            label="as to the Bayes rule",
+            sample=Learners.alike,
+            cells=grid("linear_alike softmax_alike transformer_alike", learner=TRAINED),
+            message="To trained models, a demonstration of a flow and a surprise is worth what it "
+            "is to the Bayes rule",
+            **of_learner,
+        ),
+        Statement(
+            "untrained",
+            OWN,
+            "Before training, what a demonstration takes off the error rises with none of them",
+            "the lesser rank correlation of the mean gain with flow, or with surprise, within the "
+            "classes of the other,",
+            at_most=PREDICTS,
+            note="the control",
+            revision="of the transformer, it was of softmax attention alone",
+            label="untrained: flow, surprise",
+            sample=lambda r: r.rise(UNTRAINED, "flow"),
+        ),
+    )

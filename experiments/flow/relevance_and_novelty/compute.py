@@ -16,7 +16,6 @@ from experiments.flow.relevance_and_novelty.config import (
 )
 from experiments.models import tasks
 from experiments.models.model import Model, init
-from experiments.models.trained import trained
 from lsa_lab.models import moments
 
 AXES = {
@@ -37,19 +36,14 @@ def answers(models, batches):  # Model [R], Prompt [R, B] -> without, with the l
     return moments.compiled(partial(jax.lax.map, both))((models, batches))
 
 
-def learners(config, progress):  # -> {name: Model [R]}
-    models = {
-        name: trained(spec, f"relevance_and_novelty: {name}", progress=progress).models(
-            seeds=slice(config.runs)
-        )
-        for name, spec in config.models
-    }
+def learners(config, models):  # -> {name: Model [R]}
+    trained = {name: runs.models(seeds=slice(config.runs)) for name, runs in models.items()}
     _, last = config.models[-1]
     keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 2**20), config.runs)
-    return models | {UNTRAINED: Model(last, jax.vmap(partial(init, last))(keys))}
+    return trained | {UNTRAINED: Model(last, jax.vmap(partial(init, last))(keys))}
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     task = config.models[0][1].task
@@ -61,8 +55,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     factors = {name: np.asarray(values) for name, values in jax.jit(of_prompt)(exact).items()}
     before, best = factors.pop("without"), factors.pop("with")
     both = {BAYES: (before, best)}
-    for name, models in learners(config, progress).items():
-        both[name] = tuple(np.asarray(part, float) for part in answers(models, batches))
+    for name, model in learners(config, models).items():
+        both[name] = tuple(np.asarray(part, float) for part in answers(model, batches))
     targets, summaries, risks = np.asarray(exact.y_query), [], []
     for without, with_it in both.values():
         expected, actual = (worth.gains(without, with_it, t) for t in (best, targets))

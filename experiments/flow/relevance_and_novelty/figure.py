@@ -2,49 +2,36 @@
 
 import numpy as np
 
-from experiments.flow.relevance_and_novelty.claims import names, risk_ratios, samples
+from experiments.flow.relevance_and_novelty import claims
+from experiments.flow.relevance_and_novelty.claims import names, risk_ratios
 from experiments.flow.relevance_and_novelty.config import BAYES, READINGS, UNTRAINED
-from experiments.flow.relevance_and_novelty.statements import slug, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.store import results
 
 THEOREM = 'docs/theory, "What a demonstration is worth to the Bayes rule"'
-ROWS = {
-    "similarity": "similarity, surprise",
-    "flow": "flow, surprise",
-    "no_label": "before the label",
-    "product": "R², product less sum",
-    "beyond": "both, less the best single",
-    "single": "single gains",
-    "alike": "as to the Bayes rule",
-}
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
     figure, axes = style.stacked(6.75, (2.2, 2.9), ((1, 1, 1), (1, 1)))
     last = names(dataset)[-1]
     panels = ((BAYES, "flow"), (last, "flow"), (last, "similarity"))
     for ax, (learner, reading) in zip(axes, panels, strict=False):
         _draw_map(ax, dataset, learner, reading)
     _draw_shares(axes[3], dataset)
-    rows = {f"{slug(last)}_{row}": label for row, label in ROWS.items()}
-    rows |= {"untrained": "untrained: flow, surprise"}
-    judged_panel.rows(axes[4], statements(config), samples(dataset), rows, (-0.25, 1.05))
+    _draw_rows(axes[4], dataset, last, "untrained")
     axes[4].set(xlabel="rank correlation or difference", title=f"judged: {last}")
     return figure
 
 
 def appendix(dataset):
     """What is judged of the other learners."""
-    config = results.config_of(dataset)
     others = names(dataset)[:-1]
     figure, axes = style.figure(6.75, 2.4 * len(others), (len(others), 1), "f")
     for ax, learner in zip(axes, others, strict=True):
-        rows = {f"{slug(learner)}_{row}": label for row, label in ROWS.items()}
-        kept = {id: label for id, label in rows.items() if id in samples(dataset)}
-        judged_panel.rows(ax, statements(config), samples(dataset), kept, (-0.25, 1.05))
+        _draw_rows(ax, dataset, learner)
         ax.set(title=learner)
     axes[-1].set(xlabel="rank correlation or difference")
     return figure
@@ -74,6 +61,13 @@ def caption(dataset) -> str:
         f"{ratios}. d = {task.d}, the last of {max(task.lengths)} demonstrations, noise "
         f"{task.noise_std:g}; {config.runs} runs of {config.prompts} prompts."
     )
+
+
+def _draw_rows(ax, dataset, learner, *more):
+    """What is judged of one learner, and rows more."""
+    statements, samples = evidence(claims, dataset)
+    ids = [cell.id for cell in cells_of(statements) if cell.case.get("learner") == learner]
+    judged_panel.rows(ax, statements, samples, (-0.25, 1.05), (*ids, *more))
 
 
 def _draw_map(ax, dataset, learner, reading):

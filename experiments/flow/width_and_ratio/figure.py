@@ -2,37 +2,33 @@
 
 import numpy as np
 
-from experiments.flow.width_and_ratio.claims import growths, risk_ratios, samples, widths
-from experiments.flow.width_and_ratio.statements import KINDS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import end_labels
+from experiments.flow.width_and_ratio import claims
+from experiments.flow.width_and_ratio.claims import growths, risk_ratios, widths
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
-LABELS = {
-    "linear": "random linear, slots",
-    "covariates": "random linear, covariates",
-    "softmax": "random softmax, stream",
-    "trained": "trained linear, slots",
-}
-SHORT = {
+SHORT = {  # kind: its name
     "linear": "linear, slots",
-    "covariates": "linear, cov.",
+    "linear, covariates": "linear, cov.",
     "softmax": "softmax",
-    "trained": "trained linear",
+    "trained linear": "trained linear",
 }
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
+    statements, samples = evidence(claims, dataset)
     figure, axes = style.stacked(6.75, (2.3, 1.7), ((1, 1), (1, 1)))
     for ax, which in zip(axes, (0, 1), strict=False):
         _draw(ax, dataset, which)
     axes[0].set(ylabel="change of the log ratio", title="the lead")
     axes[1].set(ylabel="log growth of |log ratio|", title="the disparity")
-    judged, numbers = statements(config), samples(dataset)
-    for ax, what in zip(axes[2:], ("lead", "same"), strict=True):
-        rows = {f"{name}_{what}": label for name, label in LABELS.items()}
-        judged_panel.rows(ax, judged, numbers, rows, (-0.3, 0.3))
+    for ax, family in zip(axes[2:], ("wider_lead", "equal_disparity"), strict=True):
+        ids = [cell.id for cell in cells_of(statements) if cell.family == family]
+        judged_panel.rows(ax, statements, samples, (-0.3, 0.3), ids)
         ax.set(xlabel="slope for a doubling of the width")
     axes[2].set(title="wider lead?")
     axes[3].set(title="same disparity?")
@@ -42,9 +38,9 @@ def plot(dataset):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     changes = {}
-    for name, (kind, _) in KINDS.items():
+    for kind in SHORT:
         growth = np.exp(np.median(growths(dataset, kind)[1], axis=0))
-        changes[name] = f"{growth[0]:.2f} to {growth[-1]:.2f}"
+        changes[kind] = f"{growth[0]:.2f} to {growth[-1]:.2f}"
     ratios = ", ".join(
         f"{ratio:.2f} (width {width})"
         for width, ratio in zip(dataset.trained_width.values, risk_ratios(dataset), strict=True)
@@ -53,8 +49,8 @@ def caption(dataset) -> str:
     return (
         "From the narrowest stack to the widest the growth of the disparity goes from "
         f"{changes['linear']} (random linear), {changes['softmax']} (random softmax), "
-        f"{changes['trained']} (trained). "
-        "a, b: medians over runs, 95 % intervals; the larger flow of layer 1 on top in a, no "
+        f"{changes['trained linear']} (trained). "
+        f"a, b: medians over runs, {level()} intervals; the larger flow of layer 1 on top in a, no "
         f"orientation in b. c, d: {judged_panel.KEY}; c: in random linear "
         f"stacks of the lead's logarithm. Random stacks: gain {config.gain:g}, "
         f"{config.depth} layers, each demonstration alone, flows to the query's token; trained: "
@@ -67,11 +63,11 @@ def caption(dataset) -> str:
 
 def _draw(ax, dataset, which):
     heights, colors = {}, []
-    for i, (name, (kind, _)) in enumerate(KINDS.items()):
+    for i, (kind, name) in enumerate(SHORT.items()):
         look = {"color": style.COLOURS[i], "marker": style.MARKERS[i]}
         x, runs = widths(dataset, kind), growths(dataset, kind)[which]
         style.median_points(ax, x, runs, capsize=2, elinewidth=0.8, ms=4, lw=0.8, **look)
-        heights[SHORT[name]] = float(np.median(runs[:, -1]))
+        heights[name] = float(np.median(runs[:, -1]))
         colors.append(look["color"])
     ax.axhline(0, color="grey", lw=0.8)
     ticks = sorted({*dataset.width.values, *dataset.trained_width.values})

@@ -21,7 +21,7 @@ def slotted(params, tokens, keys="demonstrations"):
 UNMASKED = partial(slotted, keys="all")  # as in A1: the query is a key
 
 
-def untrained(config: Config):
+def untrained_cases(config: Config):
     """kind, forward, Params [R, L, ...] and Prompt [R, B] of every random stack."""
     rng = np.random.default_rng(config.seed)
     batch, _ = pairs.draw(rng, config.runs, config.pairs, config.d)
@@ -40,10 +40,10 @@ def untrained(config: Config):
             jax.random.split(key, config.runs)
         )
         forward = partial(transformer.forward, config=shape)
-        yield "softmax", forward, pair_stacks.amplified(params, config.gain), batch
+        yield "softmax", forward, pair_stacks.amplify(params, config.gain), batch
 
 
 def linear(rng, config: Config, width: int, d: int):  # -> Params [R, L, ...]
-    """As wide as ``width``, of the gain of `amplification` for tokens of d covariates."""
-    wide = pair_stacks.linear(rng, config.runs, config.depth, width - 1)
-    return pair_stacks.amplified(wide, config.gain * (width - 1) / d)
+    """Stacks as wide as ``width``, of the gain of `amplification` for tokens of d covariates."""
+    wide = pair_stacks.random_linear(rng, config.runs, config.depth, width - 1)
+    return pair_stacks.amplify(wide, config.gain * (width - 1) / d)

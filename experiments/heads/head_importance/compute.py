@@ -6,35 +6,30 @@ import numpy as np
 from experiments.heads.head_importance import measures
 from experiments.heads.head_importance.config import ABLATIONS, ENDS, Config
 from experiments.heads.head_importance.mixings import ranges
-from experiments.heads.kinds import by_kind
+from experiments.heads.kinds import mixable_and_own
 from experiments.models.runs import Runs
-from experiments.models.trained import trained
 from lsa_lab.analyses import heads
 
 _SEARCHED = 1  # tag of a key
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    runs = {
-        name: trained(spec, f"sparse models: {name}", retrain=config.retrain, progress=progress)
-        for name, spec in config.models
-    }
-    merged, own = ([name for name, _ in models] for models in by_kind(config.models))
-    arrays = of_own_heads(config, [runs[name] for name in own])
+    merged, own = ([name for name, _ in kind] for kind in mixable_and_own(config.models))
+    arrays = own_heads(config, [models[name] for name in own])
     if merged:
-        over = [over_mixings(config, runs[name]) for name in merged]
+        over = [over_mixings(config, models[name]) for name in merged]
         arrays["over_mixings"] = padded(("merged", "mixed_run", "mixed_layer", "end"), over)
     coords = {"model": own, "merged": merged, "ablation": list(ABLATIONS), "end": list(ENDS)}
-    coords["finished"] = "model", [int(runs[name].finished[-1].sum()) for name in own]
+    coords["finished"] = "model", [int(models[name].finished[-1].sum()) for name in own]
     return xr.Dataset(arrays, coords)
 
 
-def of_own_heads(config: Config, runs: list[Runs]) -> dict:  # {name: (dimensions, values)}
+def own_heads(config: Config, runs: list[Runs]) -> dict:  # {name: (dimensions, values)}
     """Rises of the risk and effective heads of each model with all heads in every layer."""
-    ends = [measures.at_the_end(config, each, -1) for each in runs]
-    ablated = [np.moveaxis(measures.by_ablation(config, each), 0, 1) for each in runs]
+    ends = [measures.final_rises(config, each, -1) for each in runs]
+    ablated = [np.moveaxis(measures.ablated_rises(config, each), 0, 1) for each in runs]
     by_head = ("model", "run", "layer", "head")
     rises = {
         "rise": (by_head, [end["rise"] for end in ends]),

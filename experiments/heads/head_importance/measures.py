@@ -17,7 +17,7 @@ from lsa_lab.prompts import Prompt
 _OVER_PROMPTS = {"zero, median prompt": np.median}  # what is made of all errors, if not the mean
 
 
-def at_the_end(config: Config, runs: Runs, variant: int) -> dict:
+def final_rises(config: Config, runs: Runs, variant: int) -> dict:
     """Rises of the risk and of the median error [R, L, H], all NaN for a run that diverged; its
     risk [R], and ridge's."""
     batch, task = prompts_of(config, runs.spec)
@@ -32,7 +32,7 @@ def at_the_end(config: Config, runs: Runs, variant: int) -> dict:
     }
 
 
-def by_ablation(config: Config, runs: Runs) -> np.ndarray:  # [ablation, R, L, H]
+def ablated_rises(config: Config, runs: Runs) -> np.ndarray:  # [ablation, R, L, H]
     """The full model's rises of the risk by every way to take a head away."""
     batch = first(config.ablation_prompts, prompts_of(config, runs.spec)[0])
     ways = [(name.split(",")[0], _OVER_PROMPTS.get(name, np.mean)) for name in ABLATIONS]

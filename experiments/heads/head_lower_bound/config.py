@@ -1,51 +1,40 @@
-"""The sizes and the statements of `head_lower_bound`, their bounds fixed before the first run.
+"""The sizes of `head_lower_bound`.
 
 That d heads are needed, and what fewer miss, was searched for here until it was proved.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from lsa_lab.claims import Statement
-from lsa_lab.harness import checks
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_most, between
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Bounded):
     """Prompts, and descent on what first layers of one to d heads make of their covariates."""
 
-    d: int = 8  # d - s coordinates of w are zero, the others ± 1/√s
-    sparsity: int = 2  # non-zeros of w
-    n: int = 40
-    noise_std: float = 0.5
-    heads: tuple[int, ...] = (1, 2, 4, 8)  # in the first layer, coordinates shared out among them
-    shares: tuple[float, ...] = (0.25, 0.5, 0.75)  # of raw covariates beside the features
-    step_sizes: tuple[float, ...] = (0.25, 0.5, 1.0, 1.5)  # times 1/λ_max of each prompt
-    steps: int = 64  # of descent, at most
-    prompts: int = 512  # to choose what is free; as many to judge it
-    runs: int = 12
-    seed: int = 1
-    dearer: float = 1.1  # criterion: risk with fewer than d heads over that with d
+    d: Annotated[int, between(2, 64)] = 8  # d - s coordinates of w are zero, the others ± 1/√s
+    sparsity: Annotated[int, between(1, "d")] = 2  # non-zeros of w
+    n: Annotated[int, at_least(1)] = 40
+    noise_std: Annotated[float, POSITIVE] = 0.5
+    # Heads in the first layer, coordinates shared out among them.
+    heads: Annotated[tuple[int, ...], between(1, "d")] = (1, 2, 4, 8)
+    # Shares of raw covariates beside the features.
+    shares: Annotated[tuple[float, ...], POSITIVE, at_most(0.999)] = (0.25, 0.5, 0.75)
+    # Step sizes times 1/λ_max of each prompt.
+    step_sizes: Annotated[tuple[float, ...], POSITIVE, at_most(1.999)] = (0.25, 0.5, 1.0, 1.5)
+    steps: Annotated[int, at_least(1)] = 64  # of descent, at most
+    prompts: Annotated[int, at_least(1)] = 512  # to choose what is free; as many to judge it
+    runs: Annotated[int, at_least(2)] = 12
+    seed: Seed = 1
 
     def __post_init__(self):
-        checks.kinds(self)
-        for name in ("n", "steps", "prompts"):
-            checks.between(self, name, 1, None)
-        checks.between(self, "d", 2, 64)
-        checks.between(self, "sparsity", 1, self.d)
-        checks.each_between(self, "heads", 1, self.d)
+        super().__post_init__()
         if max(self.heads) != self.d or len(self.heads) < 2 or len({*self.heads}) < len(self.heads):
             raise ValueError(
                 f"heads = {self.heads}: choose different numbers, among them d = {self.d} "
                 f"and a smaller one"
             )
-        checks.each_positive(self, "shares")
-        checks.each_between(self, "shares", None, 0.999)
-        checks.each_positive(self, "step_sizes")
-        checks.each_between(self, "step_sizes", None, 1.999)
-        checks.between(self, "runs", 2, None)
-        for name in ("noise_std", "dearer"):
-            checks.positive(self, name)
-        checks.seed(self, "seed")
 
 
 TIERS = {
@@ -70,31 +59,3 @@ TIERS = {
         runs=32,
     ),
 }
-
-
-def statements(config) -> tuple[Statement, ...]:
-    source = "modelled on A4 (2408.04532), abstract"
-    over = "the risk over that with d heads, where it is least,"
-    fresh = f"{config.runs} fresh runs, 8 before"
-    return (
-        Statement(
-            "cost",
-            source,
-            "Descent on features of fewer than d heads, which neighbours share, costs risk",
-            over,
-            "median",
-            at_least=config.dearer,
-            revision="a step size for each prompt; the same for all exploded on rare ones",
-            redrawn=fresh,
-        ),
-        Statement(
-            "cost_beside_raw",
-            source,
-            "It costs risk even if the raw covariates stay beside the features",
-            over,
-            "median",
-            at_least=config.dearer,
-            revision="added",
-            redrawn=fresh,
-        ),
-    )

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from experiments.heads.head_lower_bound.claims import over_all_heads, samples
-from lsa_lab import results
-from lsa_lab.harness import style
-from lsa_lab.harness.marks import direct_label
+from experiments.heads.head_lower_bound import claims
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 from lsa_lab.theory.wishart import rotation_invariant_bound
 
 PREPROCESSED, RIDGE = style.METHOD["preprocessed descent"], style.METHOD["ridge"]
@@ -25,12 +27,13 @@ def plot(dataset):
 
 def plot_ratio(ax, dataset, config):
     """The risk over that with d heads, as it is judged where it is least."""
-    ratio = over_all_heads(dataset)
+    ratio, (judged,) = claims.numbers(dataset), claims.statements(config)
     curves(ax, ratio)
     ax.axhline(1, color="grey", lw=0.8)
     ax.set_ylim(0, None)
     top = ax.get_ylim()[1]
-    ax.axhspan(config.dearer, max(top, config.dearer), color="grey", alpha=0.2, lw=0)
+    dearer = judged.bounds[0]
+    ax.axhspan(dearer, max(top, dearer), color="grey", alpha=0.2, lw=0)
     ax.set(xlabel=f"heads H < d = {config.d}", ylabel=f"risk / that with {config.d} heads")
     ax.set(title="fewer heads cost risk", ylim=(0, top))
 
@@ -57,14 +60,15 @@ def curves(ax, values):  # [features, run, used]
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    judged = samples(dataset)
-    alone, beside = (np.median(judged[name]) for name in ("cost", "cost_beside_raw"))
+    _, samples = evidence(claims, dataset)
+    alone, beside = (np.median(samples[name]) for name in ("cost", "cost_beside_raw"))
     return (
         f"Descent on features of fewer than d = {config.d} heads has at least {alone:.2g} times "
         f"the risk of d heads, {beside:.2g} times beside raw covariates. (That H < d heads of one "
         'layer miss d - H of the covariates is a theorem: docs/theory, "The head lower bound".) '
         f"a: grey: where a row would hold. b: ridge, the best rule that ignores directions. "
         f"{config.sparsity} of w's coordinates not 0, n = {config.n}, noise {config.noise_std:g}; "
-        "neighbouring coordinates share a head; step size, number of steps and the raw covariates' "
-        f"share chosen on other prompts. Medians of {config.runs} runs and their 95 % intervals."
+        "neighbouring coordinates share a head; step size, number of steps and the raw "
+        f"covariates' share chosen on other prompts. Medians of {config.runs} runs and their "
+        f"{level()} intervals."
     )

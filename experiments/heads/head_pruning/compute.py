@@ -5,9 +5,7 @@ import numpy as np
 
 from experiments.heads import fewer_heads
 from experiments.heads.head_pruning import masked_models, masks
-from experiments.heads.head_pruning.config import Config
-from experiments.heads.head_pruning.masked_models import FIT, SEARCH, judging_batch, risks
-from experiments.heads.head_pruning.statements import (
+from experiments.heads.head_pruning.config import (
     BEST,
     CHOSEN,
     FULL,
@@ -15,23 +13,26 @@ from experiments.heads.head_pruning.statements import (
     RANDOM,
     TRAINED,
     TREATMENTS,
+    Config,
 )
+from experiments.heads.head_pruning.masked_models import FIT, SEARCH, judging_batch, risks
 from experiments.heads.kinds import can_be_mixed
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     names, parts = [name for name, _ in config.models], []
-    for name, spec in config.models:
-        case = masked_models.load(config, name, spec, progress)
-        part = of_mixed_heads(config, case, name) if can_be_mixed(spec) else of_own(config, case)
+    for name in names:
+        case = masked_models.finished_case(models[name])
+        mixed = can_be_mixed(case.spec)
+        part = measure_mixed(config, case, name) if mixed else measure_own(config, case)
         parts.append(part.expand_dims(case=[name]))
     whole = xr.merge(parts, join="outer", compat="no_conflicts")
     return whole.sel(case=names, treatment=list(TREATMENTS))
 
 
-def of_mixed_heads(config, case, name: str):
+def measure_mixed(config, case, name: str):
     """The Dataset of a model whose heads can be mixed: with one head over all mixings and, for some
     models, with few heads fitted anew."""
     models = jax.vmap(lambda model: model.plain())(case.models)
@@ -62,12 +63,12 @@ def fresh_batches(config, case):  # -> Prompt [R, steps, B]
     return jax.tree.map(lambda leaf: leaf.reshape(case.runs, steps, -1, *leaf.shape[2:]), batch)
 
 
-def of_own(config, case):
+def measure_own(config, case):
     """The Dataset of a model whose heads cannot be mixed: under masks, and head by head."""
     searched = masked_models.batch_of(config, case, SEARCH, config.search)
     scores = masked_models.importances(config, case)
     best = masks.best_choices(config, case, searched)
-    treated = masks.of_treatments(config, case, scores, best)
+    treated = masks.treatment_masks(config, case, scores, best)
     order, (subsets, worth) = masks.greedy(case, searched), masks.best_subsets(case, searched)
     flat = subsets.reshape(case.runs, -1, *case.gates.shape)
     every = np.concatenate([treated, order, flat], axis=1)

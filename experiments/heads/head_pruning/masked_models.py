@@ -8,8 +8,8 @@ import numpy as np
 from experiments.heads import importance
 from experiments.heads.each_run import over_runs, prompts_of
 from experiments.models.model import Model
+from experiments.models.runs import Runs
 from experiments.models.specs import Spec
-from experiments.models.trained import trained
 from lsa_lab.prompts import Prompt
 
 IMPORTANCE, SEARCH, MASKS, JUDGE, FIT = range(5)  # tags of keys
@@ -40,9 +40,8 @@ class Case:
         return len(self.models.gates)
 
 
-def load(config, name: str, spec: Spec, progress=None) -> Case:
-    runs = trained(spec, f"sparse models: {name}", retrain=config.retrain, progress=progress)
-    seeds, first = runs.finished[-1], spec.architecture.places.get("first")
+def finished_case(runs: Runs) -> Case:
+    seeds, first = runs.finished[-1], runs.spec.architecture.places.get("first")
     fewer, lost = None, (~seeds).sum()
     if first is not None:
         fewer = runs.models(first, seeds).in_float64(), runs.finished[first, seeds]

@@ -6,15 +6,15 @@ import jax
 import numpy as np
 
 from experiments.heads.each_run import over_runs
+from experiments.heads.head_pruning.config import all_are_tried
 from experiments.heads.head_pruning.masked_models import MASKS, Case, risks
-from experiments.heads.head_pruning.statements import all_are_tried
 from experiments.models.model import Model
 from lsa_lab.analyses import head_subsets, heads
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
 
 
-def of_treatments(config, case: Case, scores: np.ndarray, best: np.ndarray | None) -> np.ndarray:
+def treatment_masks(config, case: Case, scores: np.ndarray, best: np.ndarray | None) -> np.ndarray:
     """Masks [R, len(CHOSEN) + 2 draws, L, H]: CHOSEN, then the draws of each of RANDOM."""
     counts = case.counts
     key = jax.random.fold_in(jax.random.key(config.seed), MASKS)
@@ -53,7 +53,7 @@ def best_choices(config, case: Case, searched: Prompt) -> np.ndarray | None:  # 
     return every[losses.argmin(1)]
 
 
-def subsets_of_layers(case: Case) -> list[np.ndarray]:  # L of [2^H, L, H]
+def layer_subsets(case: Case) -> list[np.ndarray]:  # L of [2^H, L, H]
     """Every subset of the heads of one layer, the others whole, layer by layer."""
     by_layer = []
     for layer, count in enumerate(case.counts):
@@ -67,7 +67,7 @@ def subsets_of_layers(case: Case) -> list[np.ndarray]:  # L of [2^H, L, H]
 def best_subsets(case: Case, searched: Prompt) -> tuple[np.ndarray, np.ndarray]:
     """Masks [R, L, H+1, L, H] of the best subset of each size of each layer, and what each head
     is worth among its layer's (Shapley) [R, L, H]."""
-    masks, most = subsets_of_layers(case), case.gates.shape[1]
+    masks, most = layer_subsets(case), case.gates.shape[1]
     ends = np.cumsum([len(rows) for rows in masks])[:-1]
     every = np.tile(np.concatenate(masks), (case.runs, 1, 1, 1))
     by_layer = np.split(risks(case.models, searched, every), ends, axis=1)

@@ -11,12 +11,11 @@ from experiments.heads.heads_beyond_d.config import Config
 from experiments.heads.rule_names import RULES
 from experiments.models import tasks
 from experiments.models.model import Model, cut
-from experiments.models.trained import trained
 from lsa_lab import estimators
 from lsa_lab.models import moments
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     task = config.models[0][1].task
@@ -26,10 +25,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         tasks.draw(jax.random.fold_in(key, own.n), own, config.test_prompts) for own in of_length
     ]
     arrays = {}
-    for name, spec in config.models:
-        runs = trained(spec, f"sparse models: {name}", retrain=config.retrain, progress=progress)
-        models = jax.tree.map(lambda leaf: leaf[0], runs.every.in_float64())
-        risks = np.stack([risks_of(models, batch) for batch in batches], axis=-1)
+    for name, runs in models.items():
+        row = jax.tree.map(lambda leaf: leaf[0], runs.every.in_float64())
+        risks = np.stack([risks_of(row, batch) for batch in batches], axis=-1)
         risks[~runs.finished[0]] = np.nan
         arrays[f"risk, {name}"] = ((f"seed, {name}", "shots"), risks)
         arrays[f"loss, {name}"] = ((f"seed, {name}", f"block, {name}"), runs.loss[0])

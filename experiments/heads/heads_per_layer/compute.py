@@ -6,26 +6,22 @@ import jax
 import numpy as np
 
 from experiments.heads import sparse_rules, tuned_descent
-from experiments.heads.heads_per_layer.config import Config
-from experiments.heads.heads_per_layer.statements import depths
+from experiments.heads.heads_per_layer.config import Config, depths
 from experiments.heads.rule_names import RULES
 from experiments.models import tasks
 from experiments.models.model import Model
-from experiments.models.trained import trained
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
 from lsa_lab.theory.wishart import rotation_invariant_bound
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     task, arrays = depths(config)[0][1].task, {}
     of_length = [tasks.distribution(task, n) for n in config.shots]
     batches = [prompts_of(config, distribution) for distribution in of_length]
-    for name, spec in config.models:
-        label = f"sparse models: {name}"
-        runs = trained(spec, label, retrain=config.retrain, progress=progress)
+    for name, runs in models.items():
         every, axes = runs.every.in_float64(), (f"heads, {name}", "seed")
         risks = np.stack([risks_of(every, batch) for batch in batches], axis=-1)
         arrays[f"risk, {name}"] = ((*axes, "shots"), risks)

@@ -2,29 +2,20 @@
 
 import numpy as np
 
-from experiments.heads.heads_per_layer.claims import against_every_n, risks_of, samples
-from experiments.heads.heads_per_layer.statements import LONG, depths, statements
+from experiments.heads.heads_per_layer import claims
+from experiments.heads.heads_per_layer.config import LONG, depths
+from experiments.heads.heads_per_layer.ratios import most_over, risks_of
 from experiments.heads.rule_names import RIDGE, RULES, SPARSE_BAYES
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
-SHOWN = {"single": ":", "first": "--", "full": "-"}  # variants against n, and in training
+VARIANTS = {"single": ":", "first": "--", "full": "-"}  # variants against n, and in training
 LINEAR, DESCENT = style.METHOD["linear"], style.METHOD["descent"]
 TRAINED = (LINEAR["color"], style.BLACK, style.METHOD["least squares"]["color"])  # in training
-
-JUDGED = {  # id without its depth
-    "beats_ridge": "(H, 1, …) / ridge, every n",
-    "beats_descent": "(H, 1, …) / descent, every n",
-    "beats_bound": "full / equivariant Bayes",
-    "single_beats_bound": "single / equivariant Bayes",
-    "near_bayes": "full / sparse Bayes",
-    "more_heads": "full / single",
-    "first_layer_helps": "(H, 1, …) / single",
-    "first_layer_suffices": "(H, 1, …) / full",
-    "first_before_later": "(H, 1, …) / (1, H, …)",
-    "stopped_falling": "loss, last sixth / before",
-}
 
 
 def plot(dataset):
@@ -33,7 +24,7 @@ def plot(dataset):
     figure, axes = style.stacked(6.75, (2.6, 2.1, 2.6), ((1, 1),) * 3)
     for ax, under, (name, spec) in zip(axes[:2], axes[4:], models, strict=False):
         beside_rules(ax, dataset, name, spec)
-        of_depth(under, dataset, spec.architecture.depth)
+        plot_judged(under, dataset, name, spec)
     for ax in (axes[1], axes[5])[: 2 * (2 - len(models))]:
         ax.set_visible(False)
     name, spec = models[0]
@@ -78,26 +69,21 @@ def over_ridge(dataset, name: str):
     return kinds / dataset.rule_risk.sel(rule=RIDGE)
 
 
-def of_depth(ax, dataset, depth: int):
-    """What is judged of the models of one depth."""
-    rows, names = statements(results.config_of(dataset)), JUDGED.items()
-    ids = {row.id for row in rows}  # without some variants there is less to judge
-    labels = {f"{id}_{depth}": name for id, name in names if f"{id}_{depth}" in ids}
-    if (
-        depth == depths(results.config_of(dataset))[0][1].architecture.depth
-        and "long_enough" in ids
-    ):
-        labels["long_enough"] = "trained longer / full"
+def plot_judged(ax, dataset, name: str, spec):
+    """What is judged of one model; of the first one, its longer training too."""
+    first, *_ = dict(depths(results.config_of(dataset)))
+    statements, samples = evidence(claims, dataset)
+    cells = [cell for cell in cells_of(statements) if cell.case.get("model", first) == name]
     style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (0.25, 2))
+    judged_panel.rows(ax, cells, samples, (0.25, 2))
     ax.set(xlabel="risk / the risk that is named")
-    ax.set_title(f"judged, {depth} layers")
+    ax.set_title(f"judged, {spec.architecture.depth} layers")
 
 
 def against_n(ax, dataset, name: str, spec):
     """Models of one head a layer, of many in the first and of many in all, among the rules."""
     shots, variants = rules_against_n(ax, dataset, name, spec), dataset[f"heads, {name}"].values
-    for kind, dashes in SHOWN.items():
+    for kind, dashes in VARIANTS.items():
         if (place := spec.architecture.places.get(kind)) is not None:
             runs = variant_over_ridge(dataset, name, place)
             style.mean_points(ax, shots, runs, **LINEAR, ls=dashes, capsize=2)
@@ -162,7 +148,7 @@ def training(ax, dataset, config):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     models = depths(config)
-    risks = [risks_of(dataset, name, spec) for name, spec in models]
+    risks = [risks_of(dataset, name) for name, _ in models]
     over_bayes = [row["full"].mean() / row[SPARSE_BAYES].mean() for row in risks]
     beaten = [rule for rule in RULES if all(row["full"].mean() < row[rule].mean() for row in risks)]
     later = all(row["first"].mean() > row["later"].mean() for row in risks if "later" in row)
@@ -171,9 +157,9 @@ def caption(dataset) -> str:
         int((dataset[f"taken, {name}"] < spec.training.steps).sum()) for name, spec in models
     )
     task, seeds = models[0][1].task, models[0][1].training.seeds
-    rows = [against_every_n(dataset, name, spec) for name, spec in models]
     longer = "; grey, trained longer" if LONG in dict(config.models) else ""
-    over = [runs.mean() for row in rows for id, runs in row.items() if id.startswith("beats_ridge")]
+    having_first = [name for name, spec in models if "first" in spec.architecture.places]
+    over = [most_over(dataset, "ridge", name).mean() for name in having_first]
     return (
         f"In {order}: many in layer 1 and one later reach {max(over, default=np.nan):.2f} of "
         f"ridge's risk or less at every n, many everywhere {min(over_bayes):.2f} to "
@@ -184,7 +170,7 @@ def caption(dataset) -> str:
         "has layers. c: models of one head a layer (dotted), of many in the first (dashed), in all "
         f"(full). d: dotted, one head a layer{longer}. "
         f"e, f: {judged_panel.KEY}; n = {config.judged} if not said. Means of {seeds} seeds and "
-        f"their 95 % intervals. Linear attention, d = {task.d}, s = {task.sparsity}, "
+        f"their {level()} intervals. Linear attention, d = {task.d}, s = {task.sparsity}, "
         f"σ = {task.noise_std:g}, prompts in units of their own, trained on "
         f"n = {', '.join(map(str, task.lengths))}; {config.test_prompts} prompts; predictions cut "
         f"at twice the largest label. {lost} of the trainings diverged and stand at their last "

@@ -1,40 +1,31 @@
-"""Ratios of readers' and of descents' risks, and what layer 1 holds, as `layer_probes` judges."""
+"""What `layer_probes` judges: ratios of readers' and of descents' risks, and what layer 1 holds.
+
+It was fixed before the first run on trained models. After that the number of prompts was lowered,
+for time, and the control of R² was restricted to variants of which every training has finished.
+Then it was seen that pruning depends on how heads are mixed, and descent on tokens on the basis of
+the stream: the first went, the second is on white tokens.
+"""
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from experiments.heads.cases import of_case
+from experiments.heads.cases import select_case
 from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW, SHUFFLED
 from experiments.heads.rule_names import RIDGE
-from lsa_lab import results
+from experiments.models.specs import restored
+from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.store import results
 
-
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    config = results.config_of(dataset)
-    steps = (ratio for case in config.panels for ratio in layer_by_layer(dataset, case))
-
-    def readers(ratio, *rest):  # of each model
-        return (ratio(dataset, case, *rest) for case in config.panels)
-
-    def descents(over, under):
-        return (descent_ratio(dataset, case, over, under) for case in config.dissected)
-
-    held = [held_by_the_first(dataset, case) for case in config.dissected]
-    controls = (row for case in config.dissected for row in controls_of(dataset, case))
-    return {
-        "steady": largest(steps),
-        "not_yet": smallest(readers(over_ridge, 1)),
-        "at_last": largest(readers(over_ridge, -1)),
-        "single": smallest(readers(over_full, "single head")),
-        "descent_raw": largest(descents(OF_FULL, RAW)),
-        "descent_single": largest(descents(OF_FULL, OF_SINGLE)),
-        "descent_formula": largest(descents(OF_FULL, FORMULA)),
-        "descent_control": smallest(descents(SHUFFLED, RAW)),
-        "held": min((full for full, _ in held), key=np.mean),
-        "held_by_more": min((full - single for full, single in held), key=np.mean),
-        "control": max(controls, key=np.mean),
-    }
+A4 = "modelled on A4 (2408.04532), its probing"
+HERE = "derived here"
+WHITE = "white tokens, since a look at these runs with raw ones, whose basis is free"
+WORST, LEAST = "at the worst model,", "at the model where it is least,"
+READER = "the risk of the best linear reader"
+DESCENT = "the risk of descent on layer 1's white tokens at its best step"
+SHARE = "R² of r_j x_j, read linearly from the query's token after layer 1"
+HELD = 0.75  # R² of r_j x_j, at least, where the first layer has preprocessed
+NOTHING = 0.05  # R² of a control task, at most
 
 
 def largest(ratios: Iterable[np.ndarray]) -> np.ndarray:  # rows of [R] -> [R]
@@ -47,37 +38,199 @@ def smallest(ratios: Iterable[np.ndarray]) -> np.ndarray:  # rows of [R] -> [R]
 
 def layer_by_layer(dataset, case: str) -> np.ndarray:  # [L, R]
     """A reader's risk after each layer of the full model over that before it."""
-    risks = of_case(dataset.reader.sel(model="full"), case).transpose("layer", "run").values
+    risks = select_case(dataset.reader.sel(model="full"), case).transpose("layer", "run").values
     return risks[1:] / risks[:-1]
 
 
 def over_ridge(dataset, case: str, layer: int) -> np.ndarray:  # [R]
     """A reader's risk after a layer of the full model over that of ridge."""
-    risks = of_case(dataset.reader.sel(model="full"), case).isel(layer=layer)
+    risks = select_case(dataset.reader.sel(model="full"), case).isel(layer=layer)
     return risks.values / float(dataset.known.sel(case=case, rule=RIDGE))
 
 
 def over_full(dataset, case: str, model: str) -> np.ndarray:  # [R]
     """A reader's risk after the last layer of a model over that of the full one."""
-    last = of_case(dataset.reader, case).isel(layer=-1)
+    last = select_case(dataset.reader, case).isel(layer=-1)
     return (last.sel(model=model) / last.sel(model="full")).values
 
 
 def descent_ratio(dataset, case: str, over: str, under: str) -> np.ndarray:  # [R]
     """Risks of descent on two features, at the steps that are best on the first half of the
     prompts, on the second half."""
-    risks = of_case(dataset.descent, case)
+    risks = select_case(dataset.descent, case)
     best = risks.isel(half=1).isel(step=risks.isel(half=0).argmin("step"))
     return (best.sel(feature=over) / best.sel(feature=under)).values
 
 
 def held_by_the_first(dataset, case: str) -> tuple[np.ndarray, np.ndarray]:  # [R] twice
     """R² of r_j x_j after layer 1 of the full and of the single-head model."""
-    shares = of_case(dataset.held.sel(layer=1), case)
+    shares = select_case(dataset.held.sel(layer=1), case)
     return shares.sel(model="full").values, shares.sel(model="single head").values
 
 
 def controls_of(dataset, case: str) -> list[np.ndarray]:  # rows of [R]
     """R² of other prompts' r_j x_j, for the models of which every training has finished."""
-    shares = of_case(dataset.control.sel(layer=1), case).transpose("model", "run").values
+    shares = select_case(dataset.control.sel(layer=1), case).transpose("model", "run").values
     return [row for row in shares if np.isfinite(row).all()]
+
+
+def panels(dataset) -> list[str]:
+    return results.config_of(dataset).panels
+
+
+def dissected(dataset) -> list[str]:
+    return results.config_of(dataset).dissected
+
+
+def statements(config) -> tuple[Statement, ...]:
+    over = {name: restored(spec).training.seeds for name, spec in config.models}
+    judged, looked_into = (
+        f"{' or '.join(map(str, sorted({over[name] for name in names})))} seeds"
+        for names in (config.panels, config.dissected)
+    )
+    return (
+        *_about_readers(judged),
+        *_about_descent(looked_into),
+        *_about_the_first_layer(looked_into),
+    )
+
+
+def _about_readers(seeds: str):
+    row = dict(statistic="ratio", over=seeds)
+    return (
+        Statement(
+            "steady",
+            A4,
+            "Every layer of the full model makes the answer more readable",
+            f"{READER} after a layer over that before it, at the worst layer of any model,",
+            at_most=1.0,
+            label="reader, a layer / before",
+            sample=lambda d: largest(r for case in panels(d) for r in layer_by_layer(d, case)),
+            **row,
+        ),
+        Statement(
+            "not_yet",
+            A4,
+            "The first layer prepares and does not answer: after it ridge is better",
+            f"{READER} after layer 1 of the full model over that of ridge, {LEAST}",
+            at_least=1.0,
+            label="layer 1 / ridge",
+            sample=lambda d: smallest(over_ridge(d, case, 1) for case in panels(d)),
+            **row,
+        ),
+        Statement(
+            "at_last",
+            A4,
+            "After the last layer more of the answer is readable than ridge knows, at any noise",
+            f"{READER} after the last layer of the full model over that of ridge, {WORST}",
+            at_most=1.0,
+            label="last layer / ridge",
+            sample=lambda d: largest(over_ridge(d, case, -1) for case in panels(d)),
+            **row,
+        ),
+        Statement(
+            "single",
+            A4,
+            "In a model with a single head in every layer the answer is less readable",
+            f"{READER} after its last layer over that of the full model, {LEAST}",
+            at_least=1.1,
+            label="single head / full",
+            sample=lambda d: smallest(over_full(d, case, "single head") for case in panels(d)),
+            **row,
+        ),
+    )
+
+
+def _about_descent(seeds: str):
+    row = dict(statistic="ratio", over=seeds, revision=WHITE)
+    rivals = {
+        RAW: dict(than="on raw covariates", other="raw covariates", short="raw"),
+        OF_SINGLE: dict(
+            than="on those of the single-head model",
+            other="the single-head model's",
+            short="single head's",
+        ),
+    }
+
+    def over(d, rival, features=OF_FULL):
+        return [descent_ratio(d, case, features, rival) for case in dissected(d)]
+
+    return (
+        Statement(
+            "descent_over",
+            A4,
+            "Descent on the full model's first-layer tokens learns more than {than}",
+            f"{DESCENT} over that on {{other}}, {WORST}",
+            at_most=0.9,
+            label="descent, layer 1 / {short}",
+            sample=lambda d, rival: largest(over(d, rival)),
+            cells=grid("descent_raw descent_single", rival=rivals),
+            words=lambda rival: rivals[rival],
+            message="Descent on the full model's first-layer tokens learns more than on raw "
+            "covariates, and more than on the tokens of the single-head model",
+            **row,
+        ),
+        Statement(
+            "descent_formula",
+            A4,
+            "Descent on the full model's first-layer tokens does as well as on r_j x_j themselves",
+            f"{DESCENT} over that on r_j x_j, {WORST}",
+            at_most=1.1,
+            label="descent, layer 1 / r_j x_j",
+            sample=lambda d: largest(over(d, FORMULA)),
+            **row,
+        ),
+        Statement(
+            "descent_control",
+            HERE,
+            "Control: where layer 1 has read shuffled labels, nothing is gained over raw "
+            "covariates",
+            f"{DESCENT} over that on raw covariates, layer 1 having read shuffled labels, {LEAST}",
+            at_least=0.95,
+            note="a twentieth of the risk counts as nothing",
+            label="descent, labels shuffled / raw",
+            sample=lambda d: smallest(over(d, RAW, SHUFFLED)),
+            **row | {"revision": f"a margin; it was 0; {WHITE}"},
+        ),
+    )
+
+
+def _about_the_first_layer(seeds: str):
+    def held(d, take):
+        return min((take(*held_by_the_first(d, case)) for case in dissected(d)), key=np.mean)
+
+    def controls(d):
+        return (row for case in dissected(d) for row in controls_of(d, case))
+
+    return (
+        Statement(
+            "held",
+            A4,
+            "The full model's first layer holds the preprocessed covariates",
+            f"{SHARE}, {WORST}",
+            at_least=HELD,
+            over=seeds,
+            label="R² of r_j x_j",
+            sample=lambda d: held(d, lambda full, single: full),
+        ),
+        Statement(
+            "held_by_more",
+            A4,
+            "The full model's first layer holds more of them than the single-head one's",
+            f"{SHARE}, full minus single head, {WORST}",
+            at_least=0.25,
+            over=seeds,
+            label="R² minus single head's",
+            sample=lambda d: held(d, lambda full, single: full - single),
+        ),
+        Statement(
+            "control",
+            HERE,
+            "Control: of other prompts' preprocessed covariates the first layer holds nothing",
+            "R² of r_j x_j of other prompts, at the model and variant where it is most,",
+            at_most=NOTHING,
+            over=seeds,
+            revision="variants whose every training has finished, since a look at these runs",
+            sample=lambda d: max(controls(d), key=np.mean),
+        ),
+    )

@@ -7,13 +7,13 @@ from experiments.heads.layer_probes.config import FEATURES, RULES, Config
 from experiments.heads.layer_probes.first_layer_descent import descents
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    models, parts = dict(config.models), []
+    parts = []
     names = list(dict.fromkeys([*config.panels, *config.dissected]))
     for name in names:
-        case = probing.load(config, name, models[name], progress)
+        case = probing.finished_case(config, models[name])
         parts.append(measure(config, case, name in config.dissected).expand_dims(case=[name]))
     whole = xr.merge(parts, join="outer", compat="no_conflicts").sel(case=names)
     kinds = list(dict.fromkeys(kind for part in parts for kind in part.model.values))

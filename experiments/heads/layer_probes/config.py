@@ -1,17 +1,11 @@
-"""The sizes and the statements of `layer_probes`, fixed before its first run on trained models.
-
-After it the number of prompts was lowered, for time, and the control of R² was restricted to
-variants of which every training has finished. Then it was seen that pruning depends on how heads
-are mixed, and descent on tokens on the basis of the stream: the first went, the second is on white
-tokens.
-"""
+"""The sizes of `layer_probes`, and what its readers and descents are on."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from experiments.heads.layer_probes.statements import statements as statements
 from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
 from experiments.models.named import Named, more_seeds, named
-from lsa_lab.harness import checks
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_most, between
 
 RULES = (RIDGE, SPARSE_BAYES)  # whose risks are beside those of readers
 FEATURES = OF_FULL, OF_SINGLE, SHUFFLED, RAW, FORMULA = (  # that descent is on
@@ -29,7 +23,7 @@ _MODELS = named("laptop", _PANELS)
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Bounded):
     """Linear readers of the query's token after each layer, and descent on layer 1's tokens.
 
     A reader sees c h, the token in the units of the labels (``prompts.normalised``), and is fitted
@@ -42,34 +36,19 @@ class Config:
     retrain: bool = False  # train again instead of reading committed weights
     panels: tuple[str, ...] = _PANELS  # models that are judged and have a panel
     dissected: tuple[str, ...] = _DISSECTED  # whose first layer is looked at
-    n: int = 16
+    n: Annotated[int, at_least(2)] = 16
     prompts: int = 1536  # to learn from, and as many others to judge on, for each run
-    left_out: float = 0.02  # of the prompts to learn from; for R², of those to judge on too
-    descents: int = 1024  # prompts to descend on: half to choose the step, half to judge it
-    steps: int = 256  # of descent, at most
-    share: float = 0.5  # of the largest step size that converges, in each prompt
-    seed: int = 0
-    # Criteria: ratios of risks, geometric means over runs, and R², means over runs.
-    readable: float = 1.0  # risk after a layer over that before it, and over that of ridge
-    unchanged: float = 1.1  # at most this ratio is none to speak of
-    worse: float = 1.1  # risk of the single-head model's reader over the full model's: more
-    faster: float = 0.9  # risk of descent on the full model's layer 1 over that on others: less
-    held: float = 0.75  # R² of r_j x_j, at least, where the first layer has preprocessed
-    more: float = 0.25  # R² of the full model minus that of the single-head one, at least
-    nothing: float = 0.05  # R² of a control task, at most
-    no_help: float = 0.95  # risk of descent on features without information over raw ones: more
+    # Of the prompts to learn from; for R², of those to judge on too.
+    left_out: Annotated[float, between(0.0, 0.5)] = 0.02
+    # Prompts to descend on: half to choose the step, half to judge it.
+    descents: Annotated[int, at_least(2)] = 1024
+    steps: Annotated[int, at_least(2)] = 256  # of descent, at most
+    # Of the largest step size that converges, in each prompt.
+    share: Annotated[float, POSITIVE, at_most(0.99)] = 0.5
+    seed: Seed = 0
 
     def __post_init__(self):
-        checks.kinds(self)
-        for name in ("n", "descents", "steps"):
-            checks.between(self, name, 2, None)
-        checks.between(self, "left_out", 0.0, 0.5)
-        checks.between(self, "share", 0.0, 0.99)
-        for name in ("share", "readable", "unchanged", "worse", "faster", "held", "more"):
-            checks.positive(self, name)
-        for name in ("nothing", "no_help"):
-            checks.positive(self, name)
-        checks.seed(self, "seed")
+        super().__post_init__()
         models = dict(self.models)
         for name in ("panels", "dissected"):
             chosen = getattr(self, name)
@@ -90,7 +69,6 @@ class Config:
         return self.prompts - int(self.left_out * self.prompts)
 
 
-_DEPTHS = ("depth 3", "depth 4", "depth 5", "depth 6")
 TIERS = {
     "smoke": Config(
         models=named("smoke", ("depth 3",)),
@@ -103,13 +81,4 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(models=more_seeds(_MODELS)),
-    "gpu": Config(
-        models=named("gpu", _DEPTHS),
-        panels=_DEPTHS,
-        dissected=("depth 3", "depth 5"),
-        n=32,
-        prompts=8192,
-        descents=2048,
-        steps=1024,
-    ),
 }

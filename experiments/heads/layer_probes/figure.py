@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from experiments.heads.cases import of_case
-from experiments.heads.layer_probes.claims import held_by_the_first, over_ridge, samples
+from experiments.heads.cases import select_case
+from experiments.heads.layer_probes import claims
+from experiments.heads.layer_probes.claims import HELD, NOTHING, held_by_the_first, over_ridge
 from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW, RULES, SHUFFLED
-from experiments.heads.layer_probes.statements import statements
 from experiments.heads.looks import levels
 from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 LINEAR, GREY = style.METHOD["linear"], style.METHOD["least squares"]["color"]
 LOOKS = {"full": LINEAR, "single head": LINEAR | {"linestyle": ":", "mfc": "white"}}  # models
@@ -21,18 +22,6 @@ CURVES = {  # of features that descent is on: colour, line, words, points above 
     RAW: (style.METHOD["descent"]["color"], "-", "raw", 0),
     FORMULA: (style.METHOD["preprocessed descent"]["color"], "-", "r_j x_j", -1),
 }
-JUDGED = {
-    "steady": "reader, a layer / before",
-    "not_yet": "layer 1 / ridge",
-    "at_last": "last layer / ridge",
-    "single": "single head / full",
-    "descent_raw": "descent, layer 1 / raw",
-    "descent_single": "descent, layer 1 / single head's",
-    "descent_formula": "descent, layer 1 / r_j x_j",
-    "descent_control": "descent, labels shuffled / raw",
-    "held": "R² of r_j x_j",
-    "held_by_more": "R² minus single head's",
-}
 
 
 def plot(dataset):
@@ -42,7 +31,7 @@ def plot(dataset):
     for ax, case in zip(axes[:2], ends, strict=True):
         readers(ax, dataset, case)
     first_layers(axes[2], dataset, config)
-    judged(axes[3], dataset, config)
+    judged(axes[3], dataset)
     for ax, case in zip(axes[4:], ends, strict=True):
         descent(ax, dataset, case)
     return figure
@@ -52,8 +41,8 @@ def readers(ax, dataset, case: str):
     """Risks of readers after each layer, and of the model's own read-out, over ridge's."""
     ridge, bayes = (float(dataset.known.sel(case=case, rule=rule)) for rule in RULES)
     for i, (model, look) in enumerate(LOOKS.items()):
-        reader = of_case(dataset.reader.sel(model=model), case) / ridge
-        own = of_case(dataset.own.sel(model=model), case).median("run")[1:] / ridge
+        reader = select_case(dataset.reader.sel(model=model), case) / ridge
+        own = select_case(dataset.own.sel(model=model), case).median("run")[1:] / ridge
         x, runs = reader.layer.values + 0.08 * (i - 0.5), reader.transpose("run", "layer")
         ax.plot(x, reader.median("run"), ls=look.get("linestyle", "-"), color=look["color"], lw=0.8)
         style.band(ax, x, runs, None, look["color"], look["marker"])
@@ -69,7 +58,7 @@ def readers(ax, dataset, case: str):
 def descent(ax, dataset, case: str):
     """Descent on features over ridge, named where they start."""
     ridge, bayes = (float(dataset.known.sel(case=case, rule=rule)) for rule in RULES)
-    risks = of_case(dataset.descent, case).mean("half") / ridge
+    risks = select_case(dataset.descent, case).mean("half") / ridge
     steps = np.arange(1, risks.sizes["step"])
     for feature, (color, dashes, words, above) in CURVES.items():
         runs = risks.sel(feature=feature).isel(step=steps).transpose("run", "step")
@@ -97,11 +86,11 @@ def first_layers(ax, dataset, config):
     measured = first.held.sel(case=cases).notnull().any(["case", "run"])
     order = [str(name) for name in dataset.model.values if measured.sel(model=name)]
     order = ["full", *(name for name in order if name not in ("full", "random")), "random"]
-    ax.barh(0, 1 - config.held, 0.8, config.held, color="grey", alpha=0.2, lw=0)
-    ax.axvline(config.nothing, color="grey", lw=0.8, ls=":", zorder=0)
+    ax.barh(0, 1 - HELD, 0.8, HELD, color="grey", alpha=0.2, lw=0)
+    ax.axvline(NOTHING, color="grey", lw=0.8, ls=":", zorder=0)
     for i, case in enumerate(cases):
         rows = np.arange(len(order)) + 0.3 * (i - (len(cases) - 1) / 2)
-        runs = of_case(first.held, case).reindex(model=order)
+        runs = select_case(first.held, case).reindex(model=order)
         low, middle, high = runs.quantile((0.1, 0.5, 0.9), "run").values
         color, fill = LINEAR["color"], "white" if i else LINEAR["color"]
         ax.hlines(rows, low, high, color=color, lw=1)
@@ -114,9 +103,9 @@ def first_layers(ax, dataset, config):
     ax.set_title("what layer 1 holds")
 
 
-def judged(ax, dataset, config):
+def judged(ax, dataset):
     style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
-    judged_panel.rows(ax, statements(config), samples(dataset), JUDGED, (0.2, 3))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.2, 3))
     ax.set(xlabel="ratio of risks, or R²", title="judged, at the worst model")
 
 

@@ -11,9 +11,9 @@ from experiments.heads import sparse_rules
 from experiments.heads.each_run import over_runs, prompts_of
 from experiments.heads.layer_probes.config import RULES
 from experiments.models.model import Model, cut, skeleton
+from experiments.models.runs import Runs
 from experiments.models.specs import Spec
 from experiments.models.tasks import distribution
-from experiments.models.trained import trained
 from lsa_lab import prompts
 from lsa_lab.analyses import probes
 from lsa_lab.prompts import Prompt
@@ -57,8 +57,8 @@ def short(variant: tuple[int, ...], full: tuple[int, ...]) -> str:
     return " ".join(map(str, variant[: end + 1])) + "…"
 
 
-def load(config, name: str, spec: Spec, progress=None) -> Case:
-    runs = trained(spec, f"sparse models: {name}", retrain=config.retrain, progress=progress)
+def finished_case(config, runs: Runs) -> Case:
+    spec = runs.spec
     places, rows = spec.architecture.places, spec.architecture.variants
     seeds, variants = runs.finished[[places["single"], places["full"]]].all(0), {}
     for i, row in enumerate(rows):

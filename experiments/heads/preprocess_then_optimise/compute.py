@@ -17,16 +17,16 @@ from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in range(3)]
     counts = 2 ** np.arange(int(np.log2(config.steps)) + 1)
     return xr.Dataset(
         {
-            **of_first_task(config, counts, keys[0]),
-            **of_wide_task(config, counts, keys[1]),
-            **learned_features.variables(config, keys[2], progress),
+            **first_task(config, counts, keys[0]),
+            **wide_task(config, counts, keys[1]),
+            **learned_features.variables(config, models, keys[2]),
         },
         {
             "heads": list(config.heads),
@@ -44,16 +44,16 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     )
 
 
-def of_first_task(config: Config, counts, key) -> dict:
+def first_task(config: Config, counts, key) -> dict:
     """Variables of the Dataset."""
     s, d, sizes = config.sparsity, config.d, np.array(config.step_sizes)
     task = LinearTask(config.n, d, s, config.noise_var**0.5, weight_std=s**-0.5)
     key_runs, key_tuning = (jax.random.fold_in(key, tag) for tag in range(2))
     runs = list(descents.draw(task, key_runs, config.runs, config.prompts))
     tuning = descents.draw_flat(task, key_tuning, config.tuning_prompts, config.prompts)
-    by_step, best = descents.chosen([descents.of_rules(run, sizes, counts) for run in runs])
+    by_step, best = descents.chosen([descents.rule_risks(run, sizes, counts) for run in runs])
     parameters = descents.sums(d, config.heads), config.share, counts
-    by_heads, of_heads = descents.chosen([descents.of_heads(run, *parameters) for run in runs])
+    by_heads, of_heads = descents.chosen([descents.head_risks(run, *parameters) for run in runs])
     batch = descents.judged_on(runs)
     return {
         "by_step": (("run", "rule", "t"), by_step),
@@ -65,13 +65,14 @@ def of_first_task(config: Config, counts, key) -> dict:
     }
 
 
-def of_wide_task(config: Config, counts, key) -> dict:
+def wide_task(config: Config, counts, key) -> dict:
     """Variables of the Dataset; with many demonstrations only one run is kept at a time."""
     s, sizes = config.wide_sparsity, np.array(config.step_sizes)
     task = LinearTask(config.wide_n, config.wide_d, s, config.wide_noise_var**0.5)
     task = task.replace(weight_std=s**-0.5, signal="flat")
     runs = descents.draw(task, key, config.wide_runs, config.wide_prompts)
-    by_step, best = descents.chosen([np.asarray(descents.of_rules(r, sizes, counts)) for r in runs])
+    risks = [np.asarray(descents.rule_risks(run, sizes, counts)) for run in runs]
+    by_step, best = descents.chosen(risks)
     return {
         "wide_by_step": (("wide_run", "rule", "t"), by_step),
         "wide_best": (("wide_run", "rule"), best),

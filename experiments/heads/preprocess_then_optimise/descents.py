@@ -68,13 +68,13 @@ def chosen(risks) -> tuple[np.ndarray, np.ndarray]:  # [R, 2, ..., E, T] -> [R, 
 
 
 @jax.jit
-def of_rules(run: Prompt, step_sizes, counts):  # [2 B] -> [2, rules, E, T]
+def rule_risks(run: Prompt, step_sizes, counts):  # [2 B] -> [2, rules, E, T]
     """The risks of config.RULES on both halves of a run."""
-    errors = partial(by_rule, step_sizes=step_sizes, counts=counts)
+    errors = partial(rule_errors, step_sizes=step_sizes, counts=counts)
     return halves(jax.lax.map(errors, run, batch_size=16))
 
 
-def by_rule(prompt: Prompt, step_sizes, counts):  # -> [rules, E, T]
+def rule_errors(prompt: Prompt, step_sizes, counts):  # -> [rules, E, T]
     """The squared errors of config.RULES. Shares of the largest step are step sizes, up to 0.95."""
     r = prompt.x.T @ prompt.y / len(prompt.y)
     weighed = prompt.replace(x=prompt.x * r[None], x_query=prompt.x_query * r)
@@ -87,13 +87,13 @@ def by_rule(prompt: Prompt, step_sizes, counts):  # -> [rules, E, T]
 
 
 @jax.jit
-def of_heads(run: Prompt, groups, share, counts):  # [2 B], [H, d, d] -> [2, H+1, 1, T]
+def head_risks(run: Prompt, groups, share, counts):  # [2 B], [H, d, d] -> [2, H+1, 1, T]
     """The risks of raw covariates and every number of heads, with one share of the step."""
-    errors = jax.vmap(by_heads, (0, None, None, None))(run, groups, share, counts)
+    errors = jax.vmap(head_errors, (0, None, None, None))(run, groups, share, counts)
     return halves(errors)[:, :, None]
 
 
-def by_heads(prompt: Prompt, groups, share, counts):  # [H, d, d] -> [H+1, T]
+def head_errors(prompt: Prompt, groups, share, counts):  # [H, d, d] -> [H+1, T]
     """The squared errors on raw covariates and on sums of preprocessed ones, each prompt with its
     own step."""
     r = prompt.x.T @ prompt.y / len(prompt.y)

@@ -3,17 +3,14 @@
 import numpy as np
 
 from experiments.heads.looks import levels
-from experiments.heads.preprocess_then_optimise.claims import (
-    in_units_of_noise,
-    samples,
-    steps_to_win,
-)
+from experiments.heads.preprocess_then_optimise import claims
 from experiments.heads.preprocess_then_optimise.config import SHUFFLED
-from experiments.heads.preprocess_then_optimise.statements import statements
+from experiments.heads.preprocess_then_optimise.ratios import in_units_of_noise, steps_to_win
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 DESCENT, MIXED, PREPROCESSED = (
     style.METHOD[name] for name in ("descent", "preconditioned descent", "preprocessed descent")
@@ -27,26 +24,12 @@ LOOKS = {  # of a rule, in every panel: dashed or open where it is normalised
     "normalised": (PREPROCESSED, "--", "R / |R|"),
     "mixed, normalised": (MIXED, "--", "α I + β R² / |R|²"),
 }
-JUDGED = {
-    "slow": "few steps: x̃, one size / raw",
-    "mixed": "α I + β R² / raw, worst step",
-    "mixed_gain": "α I + β R² / raw, last step",
-    "layer_for_layer": "α I + β R², a step less / raw",
-    "mixed_normalised": "α I + β R²/|R|² / raw",
-    "normalised_layer_for_layer": "α I + β R²/|R|², a step less / raw",
-    "best_step": "x̃, best step / ridge",
-    "best_step_for_all": "x̃, one size, best / ridge",
-    "heads": "x̃, d heads / fewer",
-    "learned_white": "tokens of all heads / raw",
-    "pattern": "tokens of (h, 1, 1) / raw",
-    "single": "tokens of one head / raw",
-    "shuffled": "tokens, labels shuffled / raw",
-    "more_heads": "tokens of all heads / of one head",
-    "later_layers": "model / descent on tokens",
-    "model": "model / equivariant Bayes",
-    "plateau": "wide: x̃, n · excess / (σ² s)",
-    "dense": "wide: raw, n · excess / (σ² d)",
-}
+JUDGED = (  # all rows, from the top
+    *("slow", "mixed", "mixed_gain", "layer_for_layer"),
+    *("mixed_normalised", "normalised_layer_for_layer", "best_step", "best_step_for_all", "heads"),
+    *("learned_white", "pattern", "single", "shuffled", "more_heads", "later_layers", "model"),
+    *("plateau", "dense"),
+)
 SPOKEN_OF = ("slow", "mixed_gain", "mixed_normalised", "best_step", "best_step_for_all", "heads")
 SPOKEN_OF += ("learned_white", "single", "later_layers", "model")
 
@@ -115,7 +98,7 @@ def plot_many_steps(ax, risks):  # [run, rule, t]
         look, dashes, name = LOOKS[rule]
         offset = {"raw": (-4, 1), "normalised": (-4, -1), "own step": (-4, -1)}.get(rule, (-4, 0))
         curve(ax, risks.t, risks.sel(rule=rule), look["color"], dashes, name, offset)
-    of_steps(ax, risks.t.values)
+    steps_axis(ax, risks.t.values)
 
 
 def plot_a_few_steps(ax, dataset):
@@ -145,7 +128,7 @@ def plot_heads(ax, dataset):
         below = -1 if used == every else 0  # of ridge's line
         curve(ax, dataset.t, dataset.by_heads.sel(used=used), color, "-", name, (4, below), -1)
     levels(ax, medians(dataset.of_rule, RIDGE), left=True)
-    of_steps(ax, dataset.t.values, 0.4)
+    steps_axis(ax, dataset.t.values, 0.4)
     ax.set(ylabel="excess risk", title="fewer heads than covariates")
 
 
@@ -167,16 +150,14 @@ def plot_learned(ax, dataset):
     for features, look in looks.items():
         curve(ax, steps, dataset.learned.sel(features=features, step=steps), *look)
     levels(ax, medians(dataset.of_reference, RIDGE, LASSO, SPARSE_BAYES), left=True)
-    of_steps(ax, steps.values, 0.12)
+    steps_axis(ax, steps.values, 0.12)
     ax.set(ylabel="excess risk", title="tokens of trained first layers")
 
 
-def plot_judged(ax, dataset, rows):
+def plot_judged(ax, dataset, ids):
     """Ratios of risks as they are judged."""
     style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
-    labels = {id: JUDGED[id] for id in rows}
-    every = statements(results.config_of(dataset))
-    judged_panel.rows(ax, every, samples(dataset), labels, (0.25, 3))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.25, 3), ids)
     ax.set(xlabel="risk / the risk that is named", title="what is judged")
 
 
@@ -186,7 +167,7 @@ def curve(ax, t, risks, color, dashes, name, offset, end=0):  # [run, t]
     direct_label(ax, t.values[end], float(risks[:, end].median()), name, color, offset)
 
 
-def of_steps(ax, t, left=0.1):
+def steps_axis(ax, t, left=0.1):
     style.log_axes(ax, x=True, y=True, ticks=[steps for steps in t if steps in 4 ** np.arange(9)])
     ax.set(xlabel="steps", xlim=(left, None))
 

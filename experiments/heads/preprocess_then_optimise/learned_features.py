@@ -13,7 +13,6 @@ from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, forward
 from experiments.models.specs import Spec
 from experiments.models.tasks import distribution
-from experiments.models.trained import trained
 from lsa_lab import prompts
 from lsa_lab.analyses import probes
 from lsa_lab.models import moments
@@ -54,10 +53,10 @@ def measure(config, models: Model, batch: Prompt, key):
     return jnp.concatenate([untrained, of_models]).swapaxes(0, 1)[:, :, None]
 
 
-def variables(config, key, progress=None) -> dict:
+def variables(config, trained: dict, key) -> dict:
     """Variables of the Dataset: descent on features, the models themselves, and known rules."""
-    ((name, spec),) = config.models
-    runs = trained(spec, f"sparse models: {name}", retrain=config.retrain, progress=progress)
+    ((name, runs),) = trained.items()
+    spec = runs.spec
     used = [spec.architecture.places[place] for place in ("single", "first", "full")]
     seeds = np.flatnonzero(runs.finished[used].all(0))
     if not len(seeds):

@@ -14,7 +14,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     task = progress and progress.add_task("risk_rates", total=len(everywhere))
     rows = {}
     for i, place in enumerate(everywhere):
-        rows[place] = at(config, place, np.random.default_rng([config.seed, i]))
+        rows[place] = measure(config, place, np.random.default_rng([config.seed, i]))
         if progress:
             progress.update(task, completed=i + 1)
     variables = {}
@@ -42,7 +42,7 @@ def places(config: Config) -> dict[str, list[Place]]:
     }
 
 
-def at(config: Config, place: Place, rng) -> tuple[np.ndarray, np.ndarray]:
+def measure(config: Config, place: Place, rng) -> tuple[np.ndarray, np.ndarray]:
     """Mean losses [RULES, R]; the numbers of steps and the penalty's place on its grid [3]."""
     counts = (config.runs * config.prompts, config.tuning)
     batches = [draw(rng, place, config.noise_var, count) for count in counts]

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from experiments.heads.risk_rates.claims import left_over, samples, slopes
+from experiments.heads.risk_rates import claims
+from experiments.heads.risk_rates.claims import left_over, slopes
 from experiments.heads.risk_rates.config import (
     DESCENT,
     LASSO,
@@ -10,21 +11,21 @@ from experiments.heads.risk_rates.config import (
     PREPROCESSED,
     RIDGE,
     SQUARES,
-    statements,
 )
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 LINES = {SQUARES: ":", ORACLE: ":", RIDGE: "-", DESCENT: "--", PREPROCESSED: "-", LASSO: "-"}
 AXES = {"n": "demonstrations n", "s": "non-zeros s", "d": "covariates d"}
 LEFT = {"by_n": ("n", "o"), "short_by_s": ("s", "s"), "short_by_d": ("d", "^")}
-JUDGED = {
-    "preprocessed": "preprocessed descent",
-    "directionless": "squares, descent, ridge",
-    "lasso": "Lasso",
-    "left": "left over",
-}
+JUDGED = (  # the rows, from the top
+    *("preprocessed_n", "preprocessed_s", "preprocessed_d"),
+    *("directionless_n", "directionless_s", "directionless_d"),
+    *("lasso_n", "lasso_s", "lasso_d", "left_n", "left_s", "left_d"),
+)
 
 
 def plot(dataset):
@@ -89,17 +90,13 @@ def plot_left(ax, dataset, config):
 
 
 def plot_judged(ax, dataset):
-    labels = {
-        f"{whose}_{axis}": f"{name}, {axis}" for whose, name in JUDGED.items() for axis in AXES
-    }
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (-3, 3.2))
+    judged_panel.rows(ax, *evidence(claims, dataset), (-3, 3.2), JUDGED)
     ax.set(xlabel="slope of log risk", title="what is judged")
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
-    rates = {id: round(float(np.mean(runs)), 2) + 0.0 for id, runs in samples(dataset).items()}
+    config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
+    rates = {id: round(float(np.mean(runs)), 2) + 0.0 for id, runs in samples.items()}
     mine = "n^{preprocessed_n:.2f} s^{preprocessed_s:.2f} d^{preprocessed_d:.2f}".format(**rates)
     descent = "n^{directionless_n:.2f} s^{directionless_s:.2f} d^{directionless_d:.2f}"
     left = "n^{left_n:.1f} s^{left_s:.1f} d^{left_d:.1f}".format(**rates)
@@ -113,5 +110,5 @@ def caption(dataset) -> str:
         "where they do not grow; numbers of steps, of size 1/λ_max of each prompt, and penalties "
         "are the best on other prompts. Dotted: least squares, on all covariates and on the "
         f"support. Means over {config.runs * config.prompts} prompts in "
-        f"{config.runs} runs, 95 % intervals; slopes by the jackknife. e: {judged_panel.KEY}."
+        f"{config.runs} runs, {level()} intervals; slopes by the jackknife. e: {judged_panel.KEY}."
     )

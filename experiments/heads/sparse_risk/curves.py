@@ -3,14 +3,15 @@
 import numpy as np
 
 from experiments.heads.rule_names import EQUIVARIANT, LASSO, SPARSE_BAYES
-from experiments.heads.sparse_risk.claims import over_bound, samples
+from experiments.heads.sparse_risk import claims
+from experiments.heads.sparse_risk.claims import BOUND
 from experiments.heads.sparse_risk.config import DESCENT, PREPROCESSED, SIGNALS, SQUARES, WEIGHTS
-from experiments.heads.sparse_risk.statements import statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, off_scale
+from experiments.heads.sparse_risk.differences import over_bound
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label, off_scale
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
-BOUND = r"$R_\mathrm{rot}$"
 OVER = f"excess risk / {BOUND}"
 LINES = {  # of the rules beside ridge, from the worst to the best
     SQUARES: ":",
@@ -20,25 +21,10 @@ LINES = {  # of the rules beside ridge, from the worst to the best
     LASSO: "-",
     SPARSE_BAYES: "-",
 }
-ORDERS = {  # whose risk is to be less
-    "ridge": "ridge < descent, every n",
-    "preprocessed": "preprocessed < ridge, every n",
-    "noise": "preprocessed < ridge, every σ²",
-    "less_sparse": "preprocessed < ridge, every s",
-    "lasso": "Lasso < ridge, every n",
-    "bayes": "sparse Bayes < both, every n",
-    "dense": "ridge < both, dense weights",
-    "gaussian": "Lasso < preprocessed, Gaussian",
-    "flat": "preprocessed < Lasso, flat",
-}
-RATIOS = {
-    "exact": f"ridge / {BOUND}",
-    "bound": f"least squares, descent / {BOUND}",
-    "nonlinear": "gain of equivariant Bayes",
-    "gain": f"preprocessed / {BOUND}",
-    "plateau": "preprocessed, n · risk / (σ² s)",
-    "stays": "descent, n · risk / (σ² d)",
-}
+# The judged rows, from the top: whose risk is to be less, and ratios.
+ORDERS = ("ridge", "preprocessed", "noise", "less_sparse", "lasso", "bayes")
+ORDERS += ("dense", "gaussian", "flat")
+RATIOS = ("exact", "bound", "nonlinear", "gain", "plateau", "stays")
 
 
 def look(rule: str) -> dict:
@@ -66,9 +52,8 @@ def against(ax, dataset, panel, axis, label, names=()):
             direct_label(ax, x[-1], risks[-1], rule, look(rule)["color"], (-2, 5))
 
 
-def judged(ax, dataset, labels, span):
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, span)
+def judged(ax, dataset, ids, span):
+    judged_panel.rows(ax, *evidence(claims, dataset), span, ids)
 
 
 def plateaus(ax, dataset):

@@ -2,10 +2,12 @@
 
 from experiments.heads.rule_names import EQUIVARIANT, LASSO, SPARSE_BAYES
 from experiments.heads.sparse_risk import curves
-from experiments.heads.sparse_risk.claims import over_bound
+from experiments.heads.sparse_risk.claims import BOUND, ERRORS
 from experiments.heads.sparse_risk.config import PREPROCESSED, RULES
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from experiments.heads.sparse_risk.differences import over_bound
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 
 def plot(dataset):
@@ -24,7 +26,7 @@ def plot(dataset):
     curves.duel(duel, dataset)
     duel.set_title(f"who is ahead, d = {config.d}")
     curves.judged(judged, dataset, curves.ORDERS, (-0.15, 0.6))
-    judged.set(xlabel=f"difference of risks / {curves.BOUND}", title="judged: whose risk is less")
+    judged.set(xlabel=f"difference of risks / {BOUND}", title="judged: whose risk is less")
     return figure
 
 
@@ -49,15 +51,15 @@ def caption(dataset) -> str:
         f"lose {gain[PREPROCESSED]}, {gain[LASSO]} and {gain[SPARSE_BAYES]} less than ridge. "
         f"σ² = {config.loud:g} but in b, n = {config.n} in a and c, d = {config.d} and "
         f"s = {config.s} if not said. "
-        f"{curves.BOUND}: the least risk of rules that ignore directions and are linear in the "
+        f"{BOUND}: the least risk of rules that ignore directions and are linear in the "
         "labels, attained by ridge (black). a: filled, Gaussian non-zeros; open, flat ones; pale, "
         "dense weights, a control. b, c: Gaussian, colours as in a; the exact Bayes rule where it "
         f"can be enumerated; the best rule that commutes with rotations is {gain[EQUIVARIANT]} "
         f"below the bound, for s = {few} {100 * float(1 - scarce.mean()):.0f} %. d: flat, "
         f"d = {config.wide_d}; e: below 1, preprocessed descent is ahead. f: "
-        f"{judged_panel.KEY} (here ± {config.errors:g} standard errors). Penalty and number of "
+        f"{judged_panel.KEY} (here ± {ERRORS:g} standard errors). Penalty and number of "
         "steps: the best on other prompts. Means over "
         f"{config.runs * config.prompts} common prompts in {config.runs} runs (d: "
-        f"{config.runs * config.wide_prompts}) and their 95 % intervals. Appendix (g, h): "
+        f"{config.runs * config.wide_prompts}) and their {level()} intervals. Appendix (g, h): "
         "against noise, and ratios that are judged."
     )

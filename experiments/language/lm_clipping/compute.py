@@ -7,8 +7,7 @@ import numpy as np
 from experiments.language import decoders, label_scores, sentences
 from experiments.language.cells import cells
 from experiments.language.edits import Edits
-from experiments.language.lm_clipping.config import Config
-from experiments.language.lm_clipping.statements import DROPPED, MATRICES, PARTS, READINGS
+from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, READINGS, Config
 from lsa_lab.analyses.clipping import DROP
 from lsa_lab.lm import readings
 from lsa_lab.lm.text import CONTENT_FREE

@@ -1,6 +1,8 @@
 """What clipping a layer of a language model does to AUC and accuracy, and what is judged."""
 
-from experiments.language.lm_clipping.claims import samples
+from experiments.language.data_sets import cell_ids
+from experiments.language.lm_clipping import claims
+from experiments.language.lm_clipping.config import PARTS
 from experiments.language.lm_clipping.panels import (
     LINES,
     layer_curves,
@@ -8,28 +10,14 @@ from experiments.language.lm_clipping.panels import (
     plot_matrices,
     plot_shots,
 )
-from experiments.language.lm_clipping.statements import PARTS, of_text, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
-AUCS = {
-    "deep_is_flat": "change, last layer",
-    "drop": "dropped less clipped",
-    "dropped": "accuracy, dropped",
-    "entropy": "cross-entropy, last layer",
-    "deep_tolerates_more": "last less first layer",
-}
-OTHERS = {
-    "helps": "one edit, accuracy",
-    "helps_auc": "one edit, AUC",
-    "calibration": "calibrated less one edit",
-    "threshold": "threshold less one edit",
-    "deep_accuracy": "accuracy, last layer",
-    "few_shots": "lost, most less fewest shots",
-    "more_shots": "AUC, most less fewest shots",
-    "keys_alone": "W_K alone",
-    "single_matrices": "worst single matrix",
-}
+AUCS = ("deep_is_flat", "drop", "dropped", "entropy", "deep_tolerates_more")
+OTHERS = ("helps", "as_good_as_an_edit", "deep_accuracy", "few_shots", "more_shots", "keys_alone")
+OTHERS += ("single_matrices",)
 
 
 def plot(dataset):
@@ -66,24 +54,22 @@ def appendix(dataset):
 
 def _judge(pair, dataset, place):
     """The rows of one collection of texts: AUCs by part, and the others."""
-    config, judged = results.config_of(dataset), samples(dataset)
-    name, task = config.tasks[place]
-    by_part = {f"{p.lower()}_{id}": f"{p}: {text}" for id, text in AUCS.items() for p in PARTS}
+    name, task = results.config_of(dataset).tasks[place]
+    statements, samples = evidence(claims, dataset)
     spans, labels = ((-0.15, 0.3), (-0.2, 0.3)), ("change of AUC or of nats", "accuracy or AUC")
-    for ax, rows, span, label in zip(pair, (by_part, OTHERS), spans, labels, strict=True):
-        rows = {of_text(name, id): text for id, text in rows.items()}
-        judged_panel.rows(ax, statements(config), judged, rows, span)
+    for ax, families, span, label in zip(pair, (AUCS, OTHERS), spans, labels, strict=True):
+        ids = cell_ids(statements, name, families)
+        judged_panel.rows(ax, statements, samples, span, ids)
         ax.set(xlabel=label, title=task.title)
 
 
 def caption(dataset) -> str:
-    config, judged = results.config_of(dataset), samples(dataset)
+    config = results.config_of(dataset)
     shallow, deep, high = min(config.layers), max(config.layers), max(config.rates)
     (name, task), *others = config.tasks
-    flat, left = (
-        [judged[of_text(name, f"{part.lower()}_{id}")].mean() for part in PARTS]
-        for id in ("deep_is_flat", "shallow_collapses")
-    )
+    first = claims.numbers(dataset)[name]
+    flat = [first.flatness(part).mean() for part in PARTS]
+    left = [first.collapse(part).mean() for part in PARTS]
     rest = ", ".join(each.title for _, each in others)
     of_rest = f", and what is judged on {rest}" if others else ""
     return (
@@ -91,7 +77,7 @@ def caption(dataset) -> str:
         f"{flat[0]:+.3f} (attention) and {flat[1]:+.3f} (MLP). At {high:g} layer {shallow} leaves "
         f"an AUC of {left[0]:.2f} and {left[1]:.2f}. "
         f"a, b: change by the layer that is clipped, and the rate; solid: attention, dashed: MLP; "
-        f"bands: 95 % over sets. c: gains of the edit that is best for the other sets, beside "
+        f"bands: {level()} over sets. c: gains of the edit that is best for the other sets, beside "
         f"contextual calibration and a threshold fitted on other sentences, of the unclipped "
         f"model. d: by demonstrations. e, f: {judged_panel.KEY}. Appendix: cross-entropy after "
         f"the best constant shift; single matrices clipped at {config.matrix_rate:g}{of_rest}. "

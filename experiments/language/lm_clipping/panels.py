@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import xarray as xr
 
-from experiments.language.lm_clipping.claims import changes, flat
-from experiments.language.lm_clipping.statements import DROPPED, PARTS
-from lsa_lab import results
-from lsa_lab.harness import style
-from lsa_lab.harness.marks import end_labels
-from lsa_lab.statistics import best_elsewhere
+from experiments.language.lm_clipping.changes import changes, flat
+from experiments.language.lm_clipping.config import DROPPED, PARTS
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.judging.statistics import best_elsewhere
+from lsa_lab.store import results
 
 TITLES = {"accuracy": "accuracy", "auc": "AUC", "entropy": "cross-entropy after best shift"}
 LINES = {"attention": "-", "MLP": "--"}

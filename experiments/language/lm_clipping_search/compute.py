@@ -7,8 +7,7 @@ import numpy as np
 from experiments.language import decoders, label_scores, sentences
 from experiments.language.cells import cells
 from experiments.language.edits import Edits
-from experiments.language.lm_clipping_search.config import Config
-from experiments.language.lm_clipping_search.statements import PARTS, SEARCHES, WIDE
+from experiments.language.lm_clipping_search.config import PARTS, SEARCHES, WIDE, Config
 from lsa_lab.analyses.clipping.ranks import condition
 from lsa_lab.lm import readings
 from lsa_lab.lm.text import CONTENT_FREE
@@ -61,7 +60,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         models = [None, *chosen.values()]
         fits = [(tried[edit], others.labels) for edit in models]
         rows = [
-            of_test(test(edit), fresh.labels, *fit) for edit, fit in zip(models, fits, strict=True)
+            tested(test(edit), fresh.labels, *fit) for edit, fit in zip(models, fits, strict=True)
         ]
         return {
             "validation_gain": [gains.get(edit, 0.0) for edit in chosen.values()],
@@ -119,7 +118,7 @@ def best(edits, gains):
     return chosen if gains[chosen] > 0 else None
 
 
-def of_test(scores, labels, validation, validation_labels) -> list[float]:
+def tested(scores, labels, validation, validation_labels) -> list[float]:
     """Accuracy, AUC, and the accuracy at the threshold fitted on validation."""
     own = scores[: len(labels)]
     shift = readings.best_threshold_shift(validation, validation_labels)

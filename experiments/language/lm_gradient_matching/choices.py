@@ -11,8 +11,8 @@ from lsa_lab.lm import prefix
 from lsa_lab.lm.prefix import Example
 from lsa_lab.selection import diversity, gradient_matching, rivals
 from lsa_lab.selection.prefix import Recipe, example_gradients, mean_loss
-from lsa_lab.status import refuse_divergence
 from lsa_lab.training import Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 _TOGETHER = 8  # examples differentiated at a time
 

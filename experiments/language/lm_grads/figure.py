@@ -2,12 +2,16 @@
 
 import numpy as np
 
+from experiments.language.data_sets import cell_ids
 from experiments.language.lm_grads import claims
-from experiments.language.lm_grads.config import READS, RULES, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.language.lm_grads.config import READS, RULES
+from experiments.language.lm_grads.pools import rule_of
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
 from lsa_lab.lm.readings import auc
+from lsa_lab.store import results
 
 GRADS = style.METHOD["GradS"]
 LOOKS = {
@@ -19,57 +23,39 @@ LOOKS |= {rule: style.METHOD[rule] for rule in RULES if rule not in LOOKS}
 LOOKS |= {rule: style.METHOD[rule] for rule in ("random", "no demonstrations")}
 SINGLE = tuple(RULES)
 PROMPTS = (*RULES, "no demonstrations")  # beside random choices
-PREDICTS = {
-    "predicts_margin": "GradS",
-    "predicts_row": "GradS, row",
-    "predicts_offline": "GradS, Eq. 2",
-    "predicts_contribution": "contribution",
-    "predicts_similarity": "similarity",
-    "predicts_bm25": "BM25",
-    "measures_margin": "size of it: GradS",
-    "measures_row": "size of it: GradS, row",
-}
-OTHERS = {
-    "share_margin": "GradS: a quarter\nof the oracle's, nats",
-    "share_row": "GradS, row: the same",
-    "last_layer": "last layer: correlation\nless an earlier one's",
-    "discriminates": "last layer: spread\nover an earlier one's",
-    "readings": "margin and row",
-    "offline": "Eq. 2 and row",
-    "length": "margin and length",
-}
+PREDICTS = ("predicts", "measures")
+OTHERS = ("share", "last", "discriminates", "like_the_row", "length")
 ACCURACY, AUC = style.COLOURS[0], style.BLACK
 
 
 def plot(dataset):
-    config, numbers = results.config_of(dataset), claims.samples(dataset)
-    name, rows = config.tasks[0][0], statements(config)
-    first = dataset.sel(task=name)
+    config = results.config_of(dataset)
+    name = config.tasks[0][0]
+    first, judged = claims.numbers(dataset)[name], evidence(claims, dataset)
     figure, axes = style.stacked(6.75, (2.4, 2.5, 2.5), ((1, 1), (1.2, 1), (1, 1.2)))
-    _draw_rows(axes[0], rows, numbers, name, PREDICTS, (-0.4, 0.8))
+    _draw_rows(axes[0], judged, name, PREDICTS, (-0.4, 0.8))
     axes[0].set(title="what predicts worth", xlabel="rank correlation")
-    values = {rule: claims.gains(first, rule, config.shots) for rule in SINGLE}
-    _draw_rules(axes[1], values)
+    _draw_rules(axes[1], {rule: first.gains(rule) for rule in SINGLE})
     axes[1].set(title=f"each of the {config.shots} alone", xlabel="nats more than a random choice")
-    random = claims.log_probabilities(first, "random")
-    values = {rule: (claims.log_probabilities(first, rule) - random).mean(-1) for rule in PROMPTS}
+    random = first.log_probabilities("random")
+    values = {rule: (first.log_probabilities(rule) - random).mean(-1) for rule in PROMPTS}
     _draw_rules(axes[2], values)
     axes[2].set(title=f"all {config.shots} in a prompt", xlabel="nats more than a random choice")
     _draw_readings(axes[3], first)
     _draw_layers(axes[4], first)
-    _draw_rows(axes[5], rows, numbers, name, OTHERS, (-0.6, 1.4))
+    _draw_rows(axes[5], judged, name, OTHERS, (-0.6, 1.4))
     axes[5].set(title="what else is judged", xlabel="correlation, or as named")
     return figure
 
 
 def caption(dataset) -> str:
-    config, numbers = results.config_of(dataset), claims.samples(dataset)
+    config = results.config_of(dataset)
     name, task = config.tasks[0]
-    first = dataset.sel(task=name)
-    margin, row = (numbers[f"{name}_predicts_{id}"].mean() for id in ("margin", "row"))
-    sizes = [numbers[f"{name}_measures_{id}"].mean() for id in ("margin", "row")]
-    best = claims.gains(first, "oracle", config.shots).mean()
-    gain = claims.log_probabilities(first, "GradS") - claims.log_probabilities(first, "random")
+    first = claims.numbers(dataset)[name]
+    margin, row = (first.predicts(rule_of(read)).mean() for read in READS)
+    sizes = [first.measures(rule_of(read)).mean() for read in READS]
+    best = first.gains("oracle").mean()
+    gain = first.log_probabilities("GradS") - first.log_probabilities("random")
     queries = config.runs * config.fresh
     text = (
         f"GradS in {config.model_name} has rank correlation {margin:.2f} (by the row {row:.2f}) "
@@ -83,14 +69,14 @@ def caption(dataset) -> str:
         f"d: accuracy, and AUC of all {queries} queries. e: by the layer after which the flow is "
         f"taken. Contribution: how far the margin moves; what moves an answer far can lose more "
         f"nats than it can gain. Means over {config.runs} pools of {config.pool} demonstrations, "
-        f"{config.fresh} queries each, 95 % intervals."
+        f"{config.fresh} queries each, {level()} intervals."
     )
     return text.replace(" -0", " \u22120")
 
 
-def _draw_rows(ax, rows, numbers, name, labels, span):
-    labels = {f"{name}_{id}": text for id, text in labels.items()}
-    judged_panel.rows(ax, rows, numbers, labels, span)
+def _draw_rows(ax, judged, name, places, span):
+    statements, samples = judged
+    judged_panel.rows(ax, statements, samples, span, cell_ids(statements, name, places))
 
 
 def _draw_rules(ax, values):  # {rule: [R]}
@@ -105,11 +91,11 @@ def _draw_rules(ax, values):  # {rule: [R]}
     ax.set_ylim(len(values) - 0.4, -0.6)
 
 
-def _draw_readings(ax, dataset):
+def _draw_readings(ax, pools):
     """Accuracy and AUC of the prompts that each rule selects, in the order of the panel before."""
-    labels = dataset.label.transpose("run", "query").values
+    labels = pools.dataset.label.transpose("run", "query").values
     for row, rule in enumerate(("random", *PROMPTS)):
-        margins = claims.margins(dataset, rule)
+        margins = pools.margins(rule)
         hits = ((margins > 0) == labels).mean((0, 2))
         low, high = (end[0] for end in style.mean_ends(hits[:, None]))
         if np.isfinite(low):
@@ -126,10 +112,10 @@ def _draw_readings(ax, dataset):
     ax.set_title("answers after them")
 
 
-def _draw_layers(ax, dataset):
-    layers = dataset.layer.values
+def _draw_layers(ax, pools):
+    layers = pools.dataset.layer.values
     for i, read in enumerate(READS):
-        predicts, _ = claims.by_layer(dataset, read)
+        predicts, _ = pools.layer_curves(read)
         look = LOOKS[("GradS", "GradS, row")[i]] | {"ms": 4.5, "lw": 0.8}
         x = layers + 0.3 * i
         style.mean_points(ax, x, predicts, capsize=1.5, elinewidth=0.8, **look)

@@ -1,151 +1,223 @@
-"""Effective heads, changes of answers, and what common maps miss."""
+"""What `lm_heads` judges: effective heads, changes of answers, and what common maps miss."""
 
 import numpy as np
 
-from experiments.language.lm_heads.config import FIRST, MASKS, PRUNED, TOP, statements
-from lsa_lab import results
-from lsa_lab.lm import readings
-from lsa_lab.statistics import spearman
+from experiments.language.data_sets import data_grid, families
+from experiments.language.lm_heads.answers import Heads, agreement
+from experiments.language.lm_heads.config import FIRST, PRUNED, RANDOM, TOP
+from lsa_lab.judging.statements import Statement
+
+A4 = "A4 (2408.04532), abstract, in our setting"
+READING = "A4 (2408.04532), abstract, our reading, in our setting"
+MODELLED = "modelled on A4 (2408.04532), abstract"
+A2 = "A2 (2406.03768), Theorem 1, our reading, in our setting"
+JACKKNIFE = "averaged over sets (pseudo-values of the jackknife)"
+# How much a head matters: what is measured with it closed.
+IMPORTANCES = {
+    "change": "the change of the labels' probabilities, KL(whole, closed),",
+    "mean": "that change with the head at its mean write",
+    "rise": "the rise of the label cross-entropy with the head closed",
+}
+NAMES = {"change": "change of answers", "mean": "mean ablation", "rise": "rise of the loss"}
+NOISE = "rises of either sign count where they are positive: noise makes heads seem alike"
+AVERAGED = "N was that of each set by itself, which few sentences make uneven by chance"
+MORE = "on 10 sentences of a set, too few"
+WORDS = (
+    "it was the best linear map of all tokens, which missed .25: with fewer words in a prompt than "
+    "dimensions it is any function of the word, and exact where a word stands once"
+)
+RECUR = "of words that recur, without the first token, unbiased for their number"
+MAPS = {
+    "rows": dict(
+        says="the tokens of a prompt have no common map, for a word's rows differ by context",
+        missed="|H_L - mean of the word| / |H_L - H_0| after the last layer",
+        note="A2's layers are linear attention; which map the others lack is its open question",
+        label="missed by any function of the word",
+    ),
+    "directions": dict(
+        says="nor have the directions of their rows",
+        missed="|U_L - mean of the word| / |U_L| of rows over their lengths",
+        note="",
+        label="missed of directions",
+    ),
+}
 
 
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    config = results.config_of(dataset)
-    numbers = {
-        f"{name}_{id}": runs
-        for name in dataset.task.values
-        for of in (_of_readings, _of_layers, _of_parts, _of_maps)
-        for id, runs in of(dataset.sel(task=name), config.searched).items()
-    }
-    ids = {statement.id for statement in statements(config)}
-    return {id: runs for id, runs in numbers.items() if id in ids}
+def numbers(dataset) -> "dict[str, Heads]":
+    return {name: Heads(dataset.sel(task=name)) for name in dataset.task.values}
 
 
-def importances(dataset, few) -> dict[str, np.ndarray]:  # {reading: [R, layer, H]}
-    """How much each head matters to the fresh sentences, by every reading."""
-    whole, zero, mean = (judged(dataset, name, few) for name in ("whole", "zero", "mean"))
-    right = dataset.right.transpose("run", "sentence").values[:, few:]
-    before = losses(whole, right)
-    return {
-        "rise": losses(zero, right[:, None, None]) - before[:, None, None],
-        "change": changes(whole[:, None, None], zero),
-        "mean": changes(whole[:, None, None], mean),
-    }
-
-
-def effective(importance) -> np.ndarray:  # [..., H] -> [...]
-    """exp(entropy) of the shares of a layer's heads, 0 where none matters."""
-    positive = np.maximum(importance, 0)
-    total = positive.sum(-1, keepdims=True)
-    shares = positive / np.where(total > 0, total, 1)
-    entropy = -(shares * np.log(np.where(shares > 0, shares, 1))).sum(-1)
-    return np.where(total[..., 0] > 0, np.exp(entropy), 0)
-
-
-def pseudo_values(importance) -> np.ndarray:  # [R, ..., H] -> [R, ...]
-    """R N(mean) - (R-1) N(mean without a run): their mean is N of the importance averaged over
-    runs, less its bias (Quenouille 1956), and their spread that of N."""
-    runs = len(importance)
-    without = np.stack([np.delete(importance, r, 0).mean(0) for r in range(runs)])
-    return runs * effective(importance.mean(0)) - (runs - 1) * effective(without)
-
-
-def judged(dataset, name, few=0) -> np.ndarray:  # [R, ..., B, C]
-    """Scores of the sentences after the first few, on which heads were chosen."""
-    return _scores(dataset[name], "sentence")[..., few:, :]
-
-
-def losses(scores, right) -> np.ndarray:  # [..., B, C], [..., B] -> [...]
-    rows = readings.log_probabilities(scores)
-    labels = np.broadcast_to(right, rows.shape[:-1])
-    return -np.take_along_axis(rows, labels[..., None], -1)[..., 0].mean(-1)
-
-
-def changes(whole, other) -> np.ndarray:  # [..., B, C] x 2 -> [...]
-    """KL(whole, other) of the labels' probabilities, averaged over sentences."""
-    p, q = readings.log_probabilities(whole), readings.log_probabilities(other)
-    return (np.exp(p) * (p - q)).sum(-1).mean(-1)
-
-
-def margins_kept(dataset) -> dict[str, np.ndarray]:  # {mask: [R]}
-    """Rank correlations of margins with the whole model's, of each mask; of draws their means."""
-    whole, masked, draws = (
-        _margins(_scores(dataset[name], "masked_sentence")) for name in ("open", "masked", "drawn")
+def statements(config) -> tuple[Statement, ...]:
+    before = "12, and 18" if config.runs > 12 else "18"
+    family = families(
+        config,
+        over="sets of demonstrations",
+        redrawn=f"{config.runs} fresh runs, {before} before",
     )
-    kept = {
-        name: np.array([spearman(*pair) for pair in zip(whole, masked[:, i], strict=True)])
-        for i, name in enumerate(MASKS[:3])
-    }
-    of_draws = [
-        np.mean([spearman(own, row) for row in rows])
-        for own, rows in zip(whole, draws, strict=True)
-    ]
-    return kept | {MASKS[3]: np.array(of_draws)}
+    grid = data_grid("rotten_tomatoes")
+    left = "KL(whole, top head kept) over KL(whole, all closed)"
+    top = "the top head is the one that changes answers to other sentences most"
+    order = "rank correlation of the label margins with the whole model's"
 
+    def of_reading(reading):
+        return dict(
+            source=A4 if reading == "rise" else READING,
+            name=NAMES[reading],
+            importance=IMPORTANCES[reading],
+            noise=NOISE if reading == "rise" else "",
+            short={"change": "change"}.get(reading, NAMES[reading]),
+            later="later layer: N" if reading == "change" else "the same",
+        )
 
-def left_with_top(dataset, few) -> np.ndarray:  # [R, layer]
-    """The change with the top head kept, over that with all heads of the layer closed."""
-    whole = judged(dataset, "whole", few)[:, None]
-    kept, none = (changes(whole, judged(dataset, name, few)) for name in ("top_kept", "none"))
-    return kept / none
-
-
-def _of_readings(dataset, few):
-    numbers, heads = {}, dataset.sizes["head"]
-    for reading, importance in importances(dataset, few).items():
-        count = pseudo_values(importance)
-        numbers[f"first_{reading}"] = count[:, 0] / heads
-        numbers[f"later_{reading}"] = count[:, 1:].mean(1)
-    return numbers
-
-
-def _of_layers(dataset, few):
-    left = np.log(left_with_top(dataset, few))
-    whole = judged(dataset, "whole", few)[:, None]
-    together = np.log(changes(whole, judged(dataset, "none", few)))
-    # Slopes are those of the sentences on which heads are chosen, and so are these rises.
-    own, right = judged(dataset, "whole")[:, :few], dataset.right.transpose("run", "sentence")
-    right = right.values[:, :few]
-    zero = judged(dataset, "zero")[..., :few, :]
-    rises = losses(zero, right[:, None, None]) - losses(own, right)[:, None, None]
-    slopes = -dataset.slope.isel(depth=dataset.layer.values)
-    readings_of = importances(dataset, few)
-    return {
-        "one_is_enough": np.exp(left[:, 1:].mean(1)),
-        "one_is_too_few": np.exp(left[:, 0]),
-        "first_layer": np.exp(together[:, 0] - together[:, 1:].mean(1)),
-        "slopes": _agreement(slopes.transpose("run", "depth", "head").values, rises),
-        "ablations": _agreement(readings_of["change"], readings_of["mean"]),
-    }
-
-
-def _of_parts(dataset, few):
-    kept = margins_kept(dataset)
-    return {
-        "pruned": kept[PRUNED],
-        "first_pruned": kept[PRUNED] - kept[FIRST],
-        "top_heads": kept[TOP] - kept[MASKS[3]],
-    }
-
-
-def _of_maps(dataset, few):
-    last = dataset.isel(after=-1)
-    return {
-        "map": last.by_word.values,
-        "map_relative": last.direction_by_word.values,
-    }
-
-
-def _agreement(left, right) -> np.ndarray:  # [R, layer, H] x 2 -> [R]
-    rows = zip(left, right, strict=True)
-    return np.array(
-        [np.mean([spearman(x, y) for x, y in zip(*pair, strict=True)]) for pair in rows]
+    return (
+        family(
+            "first",
+            "{source}",
+            "all heads of the first layer matter, by {name}",
+            f"N_1 / H, importance being {{importance}} {JACKKNIFE},",
+            at_least=0.75,
+            note="{noise}",
+            revision=AVERAGED,
+            label="first layer: N / H, by {short}",
+            sample=lambda h, data, reading: h[data].first(reading),
+            cells=grid(
+                "rotten_tomatoes_first_change rotten_tomatoes_first_mean "
+                "rotten_tomatoes_first_rise",
+                reading=IMPORTANCES,
+            ),
+            words=of_reading,
+            message="it is asked of three measures of importance whether all heads of the first "
+            "layer matter",
+        ),
+        family(
+            "later",
+            "{source}",
+            "one head of a later layer is what matters in it, by {name}",
+            f"N_l, mean over later layers, importance being {{importance}} {JACKKNIFE},",
+            at_most=1.5,
+            note="{noise}",
+            revision=AVERAGED,
+            label="{later}, by {short}",
+            sample=lambda h, data, reading: h[data].later(reading),
+            cells=grid(
+                "rotten_tomatoes_later_change rotten_tomatoes_later_mean "
+                "rotten_tomatoes_later_rise",
+                reading=IMPORTANCES,
+            ),
+            words=of_reading,
+            message="one head of a later layer is what matters in it, by each of three measures of "
+            "importance",
+        ),
+        family(
+            "one_is_enough",
+            READING,
+            "in a later layer its top head does nearly all that its heads do",
+            f"{left}, geometric mean over later layers,",
+            "ratio",
+            at_most=0.2,
+            note=top,
+            label="later layer: left with its top head",
+            sample=lambda h, data: np.exp(h[data].left[:, 1:].mean(1)),
+            cells=grid("rotten_tomatoes_one_is_enough"),
+        ),
+        family(
+            "one_is_too_few",
+            READING,
+            "in the first layer its top head alone does not",
+            f"{left},",
+            "ratio",
+            at_least=0.2,
+            note=top,
+            label="first layer: left with its top head",
+            sample=lambda h, data: np.exp(h[data].left[:, 0]),
+            cells=grid("rotten_tomatoes_one_is_too_few"),
+        ),
+        family(
+            "first_layer",
+            MODELLED,
+            "the heads of the first layer together change answers more than a later's",
+            "KL(whole, all closed) of the first layer over that of later ones, geometric mean over "
+            "these,",
+            "ratio",
+            at_least=2.0,
+            label="closed whole: first / later layer",
+            sample=lambda h, data: h[data].first_over_later(),
+            cells=grid("rotten_tomatoes_first_layer"),
+        ),
+        family(
+            "slopes",
+            "Michel et al. (1905.10650), our reading",
+            "first-order estimates rank a layer's heads as closing them does",
+            "rank correlation of slope and rise over the heads of a layer, mean over layers,",
+            at_least=0.5,
+            label="slopes and rises, ranks",
+            sample=lambda h, data: h[data].slopes(),
+            cells=grid("rotten_tomatoes_slopes"),
+        ),
+        family(
+            "ablations",
+            "derived here",
+            "zero and mean ablation rank a layer's heads alike",
+            "rank correlation of the two changes, mean over layers,",
+            at_least=0.7,
+            note="a constant that a head writes and a bias takes back moves the first alone",
+            label="zero and mean ablation, ranks",
+            sample=lambda h, data: agreement(
+                h[data].importances["change"], h[data].importances["mean"]
+            ),
+            cells=grid("rotten_tomatoes_ablations"),
+        ),
+        family(
+            "pruned",
+            READING,
+            "all heads but the top one of each later layer can be removed",
+            f"{order},",
+            at_least=0.9,
+            note="by the mean absolute slope; the cross-entropy of an empty answer is near the "
+            "whole's",
+            revision=MORE,
+            label="order kept: later heads pruned",
+            sample=lambda h, data: h[data].kept[PRUNED],
+            cells=grid("rotten_tomatoes_pruned"),
+        ),
+        family(
+            "first_pruned",
+            MODELLED,
+            "to keep only the top head of the first layer costs more than that",
+            f"{order}, later heads pruned less first layer pruned,",
+            at_least=0.0,
+            revision=MORE,
+            label="order kept: later less first pruned",
+            sample=lambda h, data: h[data].kept[PRUNED] - h[data].kept[FIRST],
+            cells=grid("rotten_tomatoes_first_pruned"),
+        ),
+        family(
+            "top_heads",
+            MODELLED,
+            f"the {config.kept} top heads of each layer keep answers better than as many random "
+            "ones",
+            f"{order}, top less random,",
+            at_least=0.0,
+            revision=MORE,
+            label="order kept: top less random heads",
+            sample=lambda h, data: h[data].kept[TOP] - h[data].kept[RANDOM],
+            cells=grid("rotten_tomatoes_top_heads"),
+        ),
+        family(
+            "common_map",
+            A2,
+            "{says}",
+            f"{{missed}} {RECUR},",
+            at_least=0.3,
+            note="{note}",
+            revision=WORDS,
+            label="{label}",
+            sample=lambda h, data, rows: h[data].missed(rows),
+            cells=grid(
+                "rotten_tomatoes_map rotten_tomatoes_map_relative", rows=("rows", "directions")
+            ),
+            words=lambda rows: MAPS[rows],
+            message="the tokens of a prompt have no common map, nor have the directions of their "
+            "rows",
+        ),
     )
-
-
-def _scores(values, sentence) -> np.ndarray:  # [R, ..., B, C]
-    front = [axis for axis in values.dims if axis not in ("run", sentence, "label")]
-    return values.transpose("run", *front, sentence, "label").values
-
-
-def _margins(scores) -> np.ndarray:  # [..., 2] -> [...]
-    return scores[..., 1] - scores[..., 0]

@@ -13,7 +13,7 @@ from experiments.language.written import Writer
 from lsa_lab.analyses import heads
 from lsa_lab.lm import weights
 from lsa_lab.lm.text import Sentences
-from lsa_lab.results import in_short
+from lsa_lab.store.results import in_short
 
 
 class Run:

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from experiments.language.lm_heads.claims import (
+from experiments.language.lm_heads.answers import (
     changes,
     importances,
-    judged,
     margins_kept,
     pseudo_values,
+    scores,
 )
-from lsa_lab import results
-from lsa_lab.harness import style
-from lsa_lab.harness.marks import end_labels
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.store import results
 
 BLUE, GREY = style.COLOURS[0], "grey"
 
@@ -37,14 +37,14 @@ def effective_heads(ax, dataset):
 def layers(ax, dataset):
     """What closing heads changes, layer by layer: single ones, all, and all but the top one."""
     few, places = results.config_of(dataset).searched, np.arange(dataset.sizes["layer"])
-    whole = judged(dataset, "whole", few)[:, None]
+    whole = scores(dataset, "whole", few)[:, None]
     single = importances(dataset, few)["change"]
     style.log_axes(ax, y=True)
     means = np.exp(np.log(single).mean(0))  # [layer, H]
     for place, rows in zip(places, means, strict=True):
         ax.plot([place - 0.15] * len(rows), rows, ".", color=GREY, ms=3)
     for name, color, step in (("none", style.BLACK, 0.15), ("top_kept", BLUE, 0.3)):
-        runs = changes(whole, judged(dataset, name, few))
+        runs = changes(whole, scores(dataset, name, few))
         style.ratio_points(ax, places + step, runs, fmt="o", color=color, ms=4)
     ax.set_xticks(places, dataset.layer.values)
     ax.set(xlabel="layer", ylabel="change of answers, KL", xlim=(-0.5, len(places) - 0.3))

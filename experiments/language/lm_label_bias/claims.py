@@ -1,128 +1,219 @@
-"""Accuracy, AUC and their parts from label margins, as `lm_label_bias` judges them."""
+"""What `lm_label_bias` judges: changes of accuracy and AUC beside what a moved threshold does."""
 
-import numpy as np
-
-from experiments.language.lm_label_bias.statements import (
-    DROPPED,
-    UNCLIPPED,
-    strongest,
-    word,
+from experiments.language.language_config import redrawn
+from experiments.language.lm_label_bias.config import mildest, strongest
+from experiments.language.lm_label_bias.margins import (
+    EVERYWHERE,
+    Readings,
+    accuracy,
+    auc,
+    averaged,
+    calibrated,
+    fitted,
+    order,
 )
-from lsa_lab import results
-from lsa_lab.lm import readings
-from lsa_lab.statistics import spearman
+from lsa_lab.judging.statements import Statement, grid
+
+DATA = ("rotten_tomatoes", "imdb", "reuters")
+WORDINGS = ("other words", "another template", "classes as they come")
+# Committed ids; those of a config's own data sets, wordings and rates follow from their names.
+AUCS = grid(
+    "auc_rotten_tomatoes_mlp_0.9 auc_rotten_tomatoes_mlp_0.99 auc_rotten_tomatoes_attention_0.99 "
+    "auc_imdb_mlp_0.9 auc_imdb_mlp_0.99 auc_imdb_attention_0.99 "
+    "auc_reuters_mlp_0.9 auc_reuters_mlp_0.99 auc_reuters_attention_0.99 "
+    "- auc_other_words_mlp_0.99 - - auc_another_template_mlp_0.99 - "
+    "- auc_classes_as_they_come_mlp_0.99 -",
+    data=(*DATA, *WORDINGS),
+    edit=("MLP 0.9", "MLP 0.99", "attention 0.99"),
+)
+SHIFTS = grid(
+    "shift_rotten_tomatoes shift_imdb shift_reuters "
+    "shift_other_words shift_another_template shift_classes_as_they_come",
+    data=(*DATA, *WORDINGS),
+)
+SAME_AUC = 0.01  # a change of AUC within this is none
+LOOKED = "fixed after a look at eight other sets, with 48 sentences each"
+RIVALS = {
+    "calibrated": dict(
+        statistic=calibrated,
+        rival="calibration",
+        measured="calibrated",
+        note=LOOKED,
+    ),
+    "threshold": dict(
+        statistic=fitted,
+        rival="a threshold fitted on other sentences",
+        measured="unclipped with that threshold",
+        note="fitted on one half of a set's sentences and judged on the other, both ways",
+    ),
+}
 
 
-def scores(margin) -> np.ndarray:  # [..., B] -> [..., B, 2]
-    """Scores of two labels whose log-odds are the margin."""
-    margin = np.asarray(margin, float)
-    return np.stack([np.zeros_like(margin), margin], axis=-1)
+def numbers(dataset) -> Readings:
+    return Readings(dataset)
 
 
-def table(dataset, kind, statistic):
-    """A statistic of (margin [B], label [B], unclipped [B], content_free [K]) of each cell, with
-    the axes kind, run, edit."""
-    margin, label = dataset[f"{kind}_margin"], dataset[f"{kind}_label"].values
-    free, values = dataset[f"{kind}_content_free"].values, margin.values.astype(float)
-    base = values[:, :, 0]
-    numbers = np.empty(values.shape[:3])
-    for i, run, edit in np.ndindex(numbers.shape):
-        cell = (values[i, run, edit], label[i, run], base[i, run], free[i, run])
-        numbers[i, run, edit] = statistic(*cell)
-    return margin.isel({f"{kind}_sentence": 0}, drop=True).copy(data=numbers)
-
-
-def accuracy(margin, label, base, free):
-    return readings.accuracy(scores(margin), label)
-
-
-def auc(margin, label, base, free):
-    return readings.auc(scores(margin), label)
-
-
-def order(margin, label, base, free):
-    """The rank correlation with the unclipped margins."""
-    return spearman(margin, base)
-
-
-def moved(margin, label, base, free):
-    """The accuracy of the unclipped margins at the threshold above which are as many of them as
-    are above 0 of ``margin``: what a shift makes of the model that answers so often alike."""
-    answers = np.zeros(len(base), int)
-    answers[np.argsort(-base, kind="stable")[: int((margin > 0).sum())]] = 1
-    return float((answers == label).mean())
-
-
-def calibrated(margin, label, base, free):
-    """The accuracy after contextual calibration, of the unclipped model's content-free texts."""
-    return readings.accuracy(readings.contextual_calibration(scores(margin), scores(free)), label)
-
-
-def fitted(margin, label, base, free):
-    """The accuracy at the threshold that is best for the other half of the sentences."""
-    return readings.accuracy_after_best_shift(scores(margin), label)
-
-
-def parts(dataset, kind="task"):
-    """The change of accuracy by each edit: (all of it, what a shift does, what else it does)."""
-    accuracies = table(dataset, kind, accuracy)
-    unclipped, at_moved = accuracies.sel(edit=UNCLIPPED), table(dataset, kind, moved)
-    return accuracies - unclipped, at_moved - unclipped, accuracies - at_moved
-
-
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    config = results.config_of(dataset)
-    edit, mildest = strongest(config), f"MLP {min(config.rates):g}"
-    judged = [*(f"MLP {rate:g}" for rate in config.rates), strongest(config, "attention")]
-    changes, _, others = parts(dataset)
-    aucs, accuracies = table(dataset, "task", auc), table(dataset, "task", accuracy)
-    base = accuracies.sel(edit=UNCLIPPED)
-    calibration = table(dataset, "task", calibrated).sel(edit=UNCLIPPED)
-    threshold = table(dataset, "task", fitted).sel(edit=UNCLIPPED)
-    clipped = accuracies.sel(edit=edit)
-    values = {
-        "shift_mild": others.sel(edit=mildest),
-        "most_is_bias": (np.abs(others) - np.abs(changes) / 2).sel(edit=edit),
-        "order": table(dataset, "task", order).sel(edit=edit),
-        **{word("a2_gain", f"{r:g}"): changes.sel(edit=f"MLP {r:g}") for r in config.rates},
-        "calibration_gains": calibration - base,
-        "calibration": calibration - clipped,
-        "threshold": threshold - clipped,
-        "drop_auc": aucs.sel(edit=DROPPED) - aucs.sel(edit=edit),
-        "drop_accuracy": accuracies.sel(edit=DROPPED) - clipped,
-    }
-    values = {id: cells.mean("task") for id, cells in values.items()}
-    for name in dataset.task.values:
-        values |= of_wording(name, aucs.sel(task=name), others.sel(task=name), judged, edit)
-    if "attack" in dataset.dims:
-        aucs, (_, _, others) = table(dataset, "attack", auc), parts(dataset, "attack")
-        for name in dataset.attack.values:
-            chosen = aucs.sel(attack=name), others.sel(attack=name)
-            values |= of_wording(name, *chosen, [edit], edit)
-    return {id: np.asarray(runs) for id, runs in values.items()} | {"control": control(dataset)}
-
-
-def of_wording(name, aucs, others, judged, edit):
-    """What is judged for one task or attack."""
-    changes = aucs - aucs.sel(edit=UNCLIPPED)
-    rows = {word("auc", name, each): changes.sel(edit=each) for each in judged}
-    return rows | {word("shift", name): others.sel(edit=edit)}
-
-
-def control(dataset) -> np.ndarray:  # [R]
-    """The change of AUC by the shallow layer's edit, on the first task's first sentences."""
-    return _in_control(dataset, auc) @ (-1, 1)
-
-
-def control_parts(dataset) -> tuple[np.ndarray, np.ndarray]:  # [R] x 2
-    """The change of accuracy by that edit, and the part of it that is no shift."""
-    accuracies = _in_control(dataset, accuracy)
-    return accuracies @ (-1, 1), accuracies[:, 1] - _in_control(dataset, moved)[:, 1]
-
-
-def _in_control(dataset, statistic) -> np.ndarray:  # [R, 2]
-    margin = dataset.control_margin.values.astype(float)
-    label = dataset.task_label.isel(task=0).values[:, : margin.shape[-1]]
-    return np.array(
-        [[statistic(m, y, run[0], None) for m in run] for run, y in zip(margin, label, strict=True)]
+def statements(config) -> tuple[Statement, ...]:
+    ours, paper = "derived here", "A2 (2406.03768), figures 1 and 4, in our setting"
+    where = {name: f"{config.model_name}, on {task.title}" for name, task in config.tasks}
+    first, everywhere = (
+        next(iter(where.values())),
+        f"{config.model_name}, on {len(where)} data sets",
     )
+    where |= {name: f"{config.model_name}, with {name}" for name, _ in config.attacks}
+    where[EVERYWHERE] = everywhere
+    titles = {name: task.title for name, task in config.tasks}
+    edit, attention = strongest(config), strongest(config, "attention")
+    clipped = f"{edit} in layer {config.deep}"
+    sets = dict(over="sets of demonstrations", redrawn=redrawn(config, 12))
+    fresh = "accuracy on fresh sentences"
+    moved = (
+        f"{fresh}, clipped less unclipped with the threshold moved until it gives each label as "
+        "often as the clipped model"
+    )
+    judged = [*(f"MLP {rate:g}" for rate in config.rates), attention]
+    alone = [(name, edit) for name, _ in (*config.tasks, *config.attacks)]
+    aucs = [(name, each) for name, _ in config.tasks for each in judged]
+    aucs += alone[len(config.tasks) :]
+
+    def words(data, edit):
+        title = titles.get(data, data)
+        mild = f"rest, {edit}" if data == EVERYWHERE else f"rest, {title}, {edit}"
+        return dict(where=where[data], title=title, rest=mild)
+
+    return (
+        Statement(
+            "auc",
+            ours,
+            f"{{where}}: {{edit}} in layer {config.deep} clips nothing that tells the classes "
+            "apart",
+            "AUC of the label margin, clipped less unclipped,",
+            margin=SAME_AUC,
+            note=LOOKED,
+            label="AUC, {title}, {edit}",
+            sample=lambda r, data, edit: r.change_of_auc(data, edit),
+            cells={
+                id_of(AUCS, "auc", data=name, edit=each): dict(data=name, edit=each)
+                for name, each in aucs
+            },
+            words=words,
+            message=f"{config.model_name}: clipping an MLP or attention in layer {config.deep} "
+            "clips nothing that tells the classes apart",
+            **sets,
+        ),
+        Statement(
+            "shift",
+            ours,
+            f"{{where}}: what {{edit}} in layer {config.deep} does to accuracy a moved threshold "
+            "does",
+            f"{moved},",
+            margin=0.02,
+            note="the threshold needs no label",
+            label="{rest}",
+            sample=lambda r, data, edit: r.rest(data, edit),
+            cells={
+                id_of(SHIFTS, "shift", data=name): dict(data=name, edit=edit) for name, _ in alone
+            }
+            | {"shift_mild": dict(data=EVERYWHERE, edit=mildest(config))},
+            words=words,
+            message=f"{config.model_name}: what clipping an MLP in layer {config.deep} does to "
+            "accuracy a moved threshold does",
+            **sets,
+        ),
+        Statement(
+            "most_is_bias",
+            ours,
+            f"{everywhere}: most of what {clipped} does to accuracy is a shift",
+            f"|{moved}| less half of |{fresh}, clipped less unclipped|, averaged over data sets,",
+            at_most=0.0,
+            label="|rest| less half of\n|change|",
+            sample=lambda r: r.rest_beyond_half(edit),
+            **sets,
+        ),
+        Statement(
+            "order",
+            ours,
+            f"{everywhere}: {clipped} keeps the order of the sentences' margins",
+            "rank correlation of clipped and unclipped margins, averaged over data sets,",
+            at_least=0.95,
+            sample=lambda r: averaged(r.table(order).sel(edit=edit)),
+            **sets,
+        ),
+        Statement(
+            "a2_gain",
+            paper,
+            f"{everywhere}: MLP {{rate:g}} in layer {config.deep} improves accuracy",
+            f"{fresh}, clipped less unclipped, averaged over data sets,",
+            at_least=0.0,
+            note="A2 reports the best of many layers and rates; here both are fixed before",
+            label="MLP {rate:g} less unclipped",
+            sample=lambda r, rate: averaged(r.gain(f"MLP {rate:g}")),
+            cells={f"a2_gain_{rate:g}": dict(rate=rate) for rate in config.rates},
+            message=f"{everywhere}: clipping the MLP in layer {config.deep} improves accuracy",
+            **sets,
+        ),
+        Statement(
+            "calibration_gains",
+            "Zhao et al. (2102.09690)",
+            f"{everywhere}: contextual calibration of the unclipped model improves accuracy",
+            f"{fresh}, calibrated less unclipped, averaged over data sets,",
+            at_least=0.0,
+            label="calibrated less unclipped",
+            sample=lambda r: averaged(r.rival(calibrated) - r.base),
+            **sets,
+        ),
+        Statement(
+            "rivals",
+            ours,
+            f"{everywhere}: {{rival}} gains as much as {clipped}",
+            f"{fresh}, {{measured}} less clipped, averaged over data sets,",
+            at_least=-0.02,
+            note="{note}",
+            label="{name} less clipped",
+            sample=lambda r, name: averaged(
+                r.rival(RIVALS[name]["statistic"]) - r.table(accuracy).sel(edit=edit)
+            ),
+            cells=grid("calibration threshold", name=RIVALS),
+            words=lambda name: RIVALS[name],
+            message=f"{everywhere}: calibration and a fitted threshold gain as much as {clipped}",
+            **sets,
+        ),
+        Statement(
+            "drop_auc",
+            ours,
+            f"{everywhere}: without the MLP the classes are told apart as with {clipped}",
+            f"AUC of the label margin, dropped less {edit}, averaged over data sets,",
+            margin=SAME_AUC,
+            label="AUC, dropped less clipped",
+            sample=lambda r: r.dropped(auc, edit),
+            **sets,
+        ),
+        Statement(
+            "drop_accuracy",
+            ours,
+            f"{everywhere}: dropping the MLP does nearly the same as {clipped}",
+            f"{fresh}, dropped less {edit}, averaged over data sets,",
+            margin=0.05,
+            note=LOOKED,
+            label="dropped less clipped",
+            sample=lambda r: r.dropped(accuracy, edit),
+            **sets,
+        ),
+        Statement(
+            "control",
+            ours,
+            f"{first}: {edit} in layer {config.shallow} does change AUC",
+            "AUC of the label margin, clipped less unclipped,",
+            at_most=-0.05,
+            note="the control: the statistic can move",
+            label=f"AUC, {edit}, layer {config.shallow}",
+            sample=lambda r: r.control(),
+            **sets,
+        ),
+    )
+
+
+def id_of(committed, stem: str, **case: str) -> str:
+    """The committed id of a case, else its names as an id holds them, "auc_news_mlp_0.5"."""
+    ids = [id for id, place in committed.items() if place == case]
+    return ids[0] if ids else "_".join([stem, *case.values()]).lower().replace(" ", "_")

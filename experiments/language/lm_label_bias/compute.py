@@ -8,8 +8,7 @@ import numpy as np
 from experiments.language import decoders, label_scores, sentences
 from experiments.language.cells import cells
 from experiments.language.edits import Edits
-from experiments.language.lm_label_bias.config import Config
-from experiments.language.lm_label_bias.statements import UNCLIPPED, edits
+from experiments.language.lm_label_bias.config import UNCLIPPED, Config, edits
 
 
 class Margins:

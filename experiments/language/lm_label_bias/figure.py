@@ -1,15 +1,16 @@
 """What clipping does to accuracy beside what a moved threshold does, and what is judged."""
 
-from experiments.language.lm_label_bias.claims import control_parts, samples
-from experiments.language.lm_label_bias.panels import (
-    plot_accuracies,
-    plot_aucs,
-    plot_parts,
-    titles,
-)
-from experiments.language.lm_label_bias.statements import statements, strongest, word
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+import dataclasses
+
+from experiments.language.lm_label_bias import claims
+from experiments.language.lm_label_bias.config import mildest, strongest
+from experiments.language.lm_label_bias.margins import averaged, calibrated
+from experiments.language.lm_label_bias.panels import plot_accuracies, plot_aucs, plot_parts
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 
 def plot(dataset):
@@ -19,66 +20,54 @@ def plot(dataset):
     axes[0].set_title(f"{strongest(config)}, layer {config.deep}")
     plot_aucs(axes[1], dataset)
     plot_accuracies(axes[2], dataset)
-    rows = {
-        **{word("a2_gain", f"{r:g}"): f"MLP {r:g} less unclipped" for r in config.rates},
-        "calibration_gains": "calibrated less unclipped",
-        "calibration": "calibrated less clipped",
-        "threshold": "threshold less clipped",
-        "drop_accuracy": "dropped less clipped",
-        "most_is_bias": "|rest| less half of\n|change|",
-        "shift_mild": f"rest, MLP {min(config.rates):g}",
-    }
-    judged_panel.rows(axes[3], statements(config), samples(dataset), rows, (-0.2, 0.3))
+    statements, samples = evidence(claims, dataset)
+    rows = [cell.id for cell in cells_of(statements) if cell.family == "a2_gain"]
+    rows += ["calibration_gains", "calibration", "threshold", "drop_accuracy", "most_is_bias"]
+    judged_panel.rows(axes[3], statements, samples, (-0.2, 0.3), [*rows, "shift_mild"])
     axes[3].set(xlabel="accuracy, mean over data sets", title="what is judged")
     return figure
 
 
 def appendix(dataset):
     """AUC and what no threshold does, for every wording."""
-    config, judged = results.config_of(dataset), samples(dataset)
+    config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
     columns = (1, 1) if "attack" in dataset.dims else (1,)
-    rows = {
-        statement.id: row_label(statement.id, dataset)
-        for statement in statements(config)
-        if statement.id.startswith(("auc_", "shift_", "drop_auc", "control"))
-    }
+    rows = wording_rows(statements, config)
     figure, axes = style.stacked(6.75, (0.4 + 0.17 * len(rows), 2.8), ((1,), columns), first="e")
-    judged_panel.rows(axes[0], statements(config), judged, rows, (-0.06, 0.06))
+    ids = [cell.id for cell in rows]
+    judged_panel.rows(axes[0], rows, samples, (-0.06, 0.06), ids)
     axes[0].set(xlabel="change of AUC or accuracy", title="what is judged")
-    plot_parts(axes[1], dataset, "task", edit=f"MLP {min(config.rates):g}")
-    axes[1].set_title(f"MLP {min(config.rates):g}")
+    plot_parts(axes[1], dataset, "task", edit=mildest(config))
+    axes[1].set_title(mildest(config))
     if "attack" in dataset.dims:
         plot_parts(axes[2], dataset, "attack")
         axes[2].set_title(f"{strongest(config)}, other wordings")
     return figure
 
 
-def row_label(id, dataset):
-    """A statement's name in the panel: the reading, the data set or wording, the edit."""
-    config = results.config_of(dataset)
-    fixed = {
-        "shift_mild": f"rest, MLP {min(config.rates):g}, all data sets",
-        "drop_auc": "AUC, dropped less clipped",
-        "control": f"AUC, {strongest(config)}, layer {config.shallow}",
-    }
-    kinds = ["task"] + ["attack"] * ("attack" in dataset.dims)
-    for kind in kinds:
-        for name, title in titles(dataset, kind).items():
-            for edit in dataset.edit.values:
-                fixed[word("auc", name, edit)] = f"AUC, {title}, {edit}"
-            fixed[word("shift", name)] = f"rest, {title}, {strongest(config)}"
-    return fixed[id]
+def wording_rows(statements, config):
+    """Cells on single data sets, their like on all of them and the control, then other wordings."""
+    attacks = dict(config.attacks)
+    cells = [cell for cell in cells_of(statements) if cell.family in ("auc", "shift")]
+    others = [cell for cell in cells if cell.case["data"] in attacks]
+    whole = [cell for cell in cells_of(statements) if cell.id in ("drop_auc", "control")]
+    return [
+        dataclasses.replace(cell, label=f"{cell.label}, {claims.EVERYWHERE}")
+        if cell.id == "shift_mild"
+        else cell
+        for cell in [*(cell for cell in cells if cell not in others), *whole, *others]
+    ]
 
 
 def caption(dataset) -> str:
-    config, judged = results.config_of(dataset), samples(dataset)
+    config, readings = results.config_of(dataset), claims.numbers(dataset)
     edit = strongest(config)
     names = [name for name, _ in config.tasks]
-    changes = [judged[word("auc", name, edit)].mean() for name in names]
-    rest = max((judged[word("shift", name)].mean() for name in names), key=abs)
-    gain = judged[word("a2_gain", f"{max(config.rates):g}")].mean()
-    calibration = judged["calibration_gains"].mean()
-    shallow, shallow_rest = (part.mean() for part in control_parts(dataset))
+    changes = [readings.change_of_auc(name, edit).mean() for name in names]
+    rest = max((readings.rest(name, edit).mean() for name in names), key=abs)
+    gain = averaged(readings.gain(edit)).mean()
+    calibration = averaged(readings.rival(calibrated) - readings.base).mean()
+    shallow, shallow_rest = (part.mean() for part in readings.control_parts())
     return (
         f"{config.model_name}: {edit} in layer {config.deep} changes accuracy by {gain:+.3f}, AUC "
         f"by {min(changes):+.3f} to {max(changes):+.3f}. A moved threshold does the same to "
@@ -87,8 +76,9 @@ def caption(dataset) -> str:
         f"is moved until it gives each label as often as the clipped one; no label is used. "
         f"b: change of AUC, grey: none to speak of; last row: the control, whose accuracy changes "
         f"by {shallow:+.3f}, {shallow_rest:+.3f} of it no shift. c: accuracy; calibrated "
-        f"by content-free texts, threshold fitted on other sentences. b, c: colours as in a, 95 % "
-        f"intervals over sets. d: {judged_panel.KEY}; rest: what the threshold does not do. "
+        f"by content-free texts, threshold fitted on other sentences. b, c: colours as in a, "
+        f"{level()} intervals over sets. d: {judged_panel.KEY}; rest: what the threshold does not "
+        f"do. "
         f"Appendix: e: all rows on single data sets and wordings; f, g: as a. {config.runs} sets "
         f"of {config.shots} demonstrations, {config.fresh} fresh sentences each, classes equally "
         f"often, texts of at most {config.tasks[0][1].most_words} words."

@@ -2,18 +2,11 @@
 
 import numpy as np
 
-from experiments.language.lm_label_bias.claims import (
-    accuracy,
-    auc,
-    calibrated,
-    control,
-    fitted,
-    parts,
-    table,
-)
-from experiments.language.lm_label_bias.statements import UNCLIPPED, strongest
-from lsa_lab import results
-from lsa_lab.harness import style
+from experiments.language.lm_label_bias.claims import SAME_AUC
+from experiments.language.lm_label_bias.config import UNCLIPPED, strongest
+from experiments.language.lm_label_bias.margins import Readings, accuracy, calibrated, fitted
+from lsa_lab.harness.draw import style
+from lsa_lab.store import results
 
 
 def titles(dataset, kind="task") -> dict[str, str]:
@@ -28,7 +21,7 @@ def plot_parts(ax, dataset, kind="task", edit=None):
     """A point for each set of demonstrations: the change of accuracy by clipping over what the
     threshold, moved to give each label as often, does to the unclipped model."""
     edit = edit or strongest(results.config_of(dataset))
-    changes, shifts, _ = (part.sel(edit=edit) for part in parts(dataset, kind))
+    changes, shifts, _ = (part.sel(edit=edit) for part in Readings(dataset).parts(kind))
     limit = 1.1 * max(0.05, float(np.abs(changes).max()), float(np.abs(shifts).max()))
     ax.plot([-limit, limit], [-limit, limit], color=style.BLACK, lw=0.8, ls="--", zorder=0)
     for (name, title), look in zip(titles(dataset, kind).items(), looks(), strict=False):
@@ -42,13 +35,12 @@ def plot_parts(ax, dataset, kind="task", edit=None):
 def plot_aucs(ax, dataset):
     """The change of AUC by every edit, and by the control's."""
     config = results.config_of(dataset)
-    aucs = table(dataset, "task", auc)
-    changes = (aucs - aucs.sel(edit=UNCLIPPED)).drop_sel(edit=UNCLIPPED)
+    readings = Readings(dataset)
+    changes = readings.changes_of_auc().drop_sel(edit=UNCLIPPED)
     names = list(changes.edit.values)
-    margin = config.auc_margin
-    ax.axvspan(-margin, margin, color="grey", alpha=0.2, lw=0)
+    ax.axvspan(-SAME_AUC, SAME_AUC, color="grey", alpha=0.2, lw=0)
     plot_rows(ax, {name: changes.sel(task=name).values for name in titles(dataset)})
-    row, runs = len(names), control(dataset)[:, None]
+    row, runs = len(names), readings.control()[:, None]
     look = next(looks())
     ax.plot(style.mean_ends(runs), [row, row], color=look["color"], lw=0.8)
     ax.plot(runs.mean(0), [row], ls="none", **look)
@@ -59,14 +51,14 @@ def plot_aucs(ax, dataset):
 
 def plot_accuracies(ax, dataset):
     """The accuracy of the unclipped model, of clipped ones, and of the unclipped one's rivals."""
-    accuracies = table(dataset, "task", accuracy)
+    readings = Readings(dataset)
+    accuracies = readings.table(accuracy)
     rivals = {"calibrated": calibrated, "threshold fitted": fitted}
     rows = {}
     for name in titles(dataset):
         columns = [accuracies.sel(task=name).values]
         for rival in rivals.values():
-            values = table(dataset, "task", rival).sel(task=name, edit=UNCLIPPED).values
-            columns.append(values[:, None])
+            columns.append(readings.rival(rival).sel(task=name).values[:, None])
         rows[name] = np.concatenate(columns, axis=1)
     plot_rows(ax, rows)
     words = [*accuracies.edit.values, *rivals]
@@ -77,7 +69,7 @@ def plot_accuracies(ax, dataset):
 
 
 def plot_rows(ax, rows):
-    """A row for each column of the runs [R, C] of each task: means and their 95 % intervals."""
+    """A row for each column of the runs [R, C] of each task: means and their intervals."""
     shifts = np.linspace(-0.22, 0.22, len(rows))
     for runs, shift, look in zip(rows.values(), shifts, looks(), strict=False):
         y = np.arange(runs.shape[1]) + shift

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 
 from experiments.matching.coverage.config import CLASSES, KINDS
 from lsa_lab.selection import prefix, rivals
-from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 
 def features(config, pool, keys, progress):  # of K·R pools -> [K·R, 4, m, p]

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from experiments.matching.demonstration_order import causal_stacks
-from experiments.matching.demonstration_order.config import RULES, Config, models
+from experiments.matching.demonstration_order.config import RULES, Config, stack_names
 from experiments.matching.demonstration_order.orders import (
     bayes_errors,
     predictions,
@@ -12,15 +12,15 @@ from experiments.matching.demonstration_order.orders import (
 )
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    stacks, status = causal_stacks.by_name(config, progress)
+    stacks, status = causal_stacks.stacks(config, models)
     key = jax.random.fold_in(jax.random.key(config.seed), 0)
     batch, orders = sample_orders(config, key)
     answers = np.asarray(batch.y_query)[:, :, None]
     measured, level = [], []
-    for name in models(config):
+    for name in stack_names(config):
         forward, params = stacks[name]
         predicted = np.asarray(predictions(forward, params, batch, orders))
         error = (predicted - answers) ** 2
@@ -36,7 +36,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "bayes": ("run", np.median(bayes_errors(config, batch), axis=1)),
             "status": (("trained", "run"), np.array(list(status.values()))),
         },
-        {"model": models(config), "rule": list(RULES), "trained": list(status)},
+        {"model": stack_names(config), "rule": list(RULES), "trained": list(status)},
     )
 
 

@@ -3,11 +3,12 @@
 import numpy as np
 
 from experiments.matching import rows
-from experiments.matching.demonstration_order.claims import samples
-from experiments.matching.demonstration_order.config import RULES, models, statements, useful
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.matching.demonstration_order import claims
+from experiments.matching.demonstration_order.config import RULES, stack_names, useful_stacks
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 HEADLINE = "large to small step"
 ORDER = (HEADLINE, *(rule for rule in RULES[::-1] if rule != HEADLINE))
@@ -16,10 +17,10 @@ CHANGE = "change against random orders, %"
 
 def plot(dataset):
     config = results.config_of(dataset)
-    random = [name for name in models(config) if name not in useful(config)]
+    random = [name for name in stack_names(config) if name not in useful_stacks(config)]
     figure, axes = style.stacked(6.75, (2.8, 2.3), ((1, 1), (1, 1)))
-    changes(axes[0], dataset, useful(config), (-60.0, 80.0))
-    name_points(axes[0], dataset, useful(config), HEADLINE)
+    changes(axes[0], dataset, useful_stacks(config), (-60.0, 80.0))
+    name_points(axes[0], dataset, useful_stacks(config), HEADLINE)
     axes[0].set_title("constructed and trained")
     judged(axes[1], dataset)
     changes(axes[2], dataset, random, (-110.0, 160.0))
@@ -37,11 +38,11 @@ def look_of(model: str) -> dict:
 
 def changes(ax, dataset, names, span):
     """A row for each rule, in it a point for each model."""
-    config, places = results.config_of(dataset), np.arange(len(ORDER))
+    places = np.arange(len(ORDER))
     for i, model in enumerate(names):
         runs = 100 * dataset.change.sel(model=model, rule=list(ORDER)).transpose("run", "rule")
         rows.medians(ax, places + offset(names, i), runs.values, span, **look_of(model))
-    ax.axvspan(span[0], -100 * config.gain, color="grey", alpha=0.15, lw=0)
+    ax.axvspan(span[0], -100 * claims.HELPS, color="grey", alpha=0.15, lw=0)
     ax.axvline(0, color="grey", lw=0.8)
     ax.set_yticks(places, ORDER)
     ax.set(xlim=span, ylim=(len(ORDER) - 0.5, -0.5), xlabel=CHANGE)
@@ -63,25 +64,14 @@ def offset(names, i: int) -> float:
 
 
 def judged(ax, dataset):
-    rules = {
-        "large_steps_first": "large steps",
-        "best": "chosen rule",
-        "easy_to_hard": "easy first",
-    }
-    config = results.config_of(dataset)
-    labels = {
-        f"{model.replace(' ', '_')}_{rule}": f"{name}, {model}"
-        for rule, name in rules.items()
-        for model in useful(config)
-    }
-    judged_panel.rows(ax, statements(config), samples(dataset), labels, (-0.4, 0.4))
+    judged_panel.rows(ax, *evidence(claims, dataset), (-0.4, 0.4))
     ax.axvline(0, color="grey", lw=0.8)
     ax.set(xlabel="change, as a share", title="what is judged")
 
 
 def lucky(ax, dataset):
     """The best of the random orders, known in hindsight."""
-    names = models(results.config_of(dataset))
+    names = stack_names(results.config_of(dataset))
     for i, model in enumerate(names):
         runs = 100 * dataset.luck.sel(model=[model]).transpose("run", "model").values
         rows.medians(ax, [i], runs, (-100.0, 5.0), **look_of(model))
@@ -95,14 +85,14 @@ def caption(dataset) -> str:
     config = results.config_of(dataset)
     change = 100 * dataset.change.median("run")
     steps = change.sel(rule="large to small step")
-    by_model = ", ".join(f"{float(steps.sel(model=m)):+.2g} % ({m})" for m in useful(config))
+    by_model = ", ".join(f"{float(steps.sel(model=m)):+.2g} % ({m})" for m in useful_stacks(config))
     best = "; ".join(
         f"{m}: {RULES[int(change.sel(model=m).argmin('rule'))]}, "
         f"{float(change.sel(model=m).min()):.2g} %"
-        for m in useful(config)
+        for m in useful_stacks(config)
     )
-    luck = 100 * dataset.luck.sel(model=useful(config)).median("run").values
-    far = (dataset.level / dataset.bayes).sel(model=useful(config)).median("run").values
+    luck = 100 * dataset.luck.sel(model=useful_stacks(config)).median("run").values
+    far = (dataset.level / dataset.bayes).sel(model=useful_stacks(config)).median("run").values
     finished = int((dataset.status != "diverged").sum())
     return (
         f"Which order helps depends on the model: large gradient steps first change the error by "

@@ -84,10 +84,10 @@ def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, f
     return np.stack(by_size, axis=-2)
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    models = answers.models(config, "fixed_and_per_query", progress)
+    models = answers.models(config, models)
     root = jax.random.key(config.seed)
     keys = [jax.random.fold_in(root, tag) for tag in range(3)]
     pool, queries, *common = sample(config, keys[0])

@@ -2,11 +2,14 @@
 
 import numpy as np
 
-from experiments.matching.fixed_and_per_query.claims import best_share, logs, samples
-from experiments.matching.fixed_and_per_query.config import KINDS, statements
-from experiments.matching.learners import learners, tag
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from experiments.matching.fixed_and_per_query import claims
+from experiments.matching.fixed_and_per_query.claims import best_share, logs
+from experiments.matching.fixed_and_per_query.config import KINDS
+from experiments.matching.learners import learners
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.store import results
 
 LOOKS = ("descent", "ridge", "softmax", "softmax, norm, MLP")  # of learners, in their order
 MARKERS = ("^", "v", "s", "P")
@@ -18,11 +21,11 @@ def plot(dataset):
     figure, axes = style.stacked(6.75, (2.3, 1.4 + 0.4 * count), ((1, 1, 1), (1, 1)))
     relative = by_kind(dataset)
     for ax, kind in zip(axes, KINDS, strict=False):
-        of_learners(ax, dataset, relative.sel(kind=kind))
+        learner_lines(ax, dataset, relative.sel(kind=kind))
         ax.set_title(kind)
     axes[0].set_ylabel("error relative to random")
     axes[0].legend(loc="best")
-    of_rules(axes[3], dataset, relative)
+    rule_lines(axes[3], dataset, relative)
     judged(axes[4], dataset)
     return figure
 
@@ -33,7 +36,7 @@ def by_kind(dataset):  # [run, learner, kind, fixed, rule]
     return np.exp(every - every.sel(rule="random", fixed=max(every.fixed.values)))
 
 
-def of_learners(ax, dataset, relative):  # [run, learner, fixed, rule]
+def learner_lines(ax, dataset, relative):  # [run, learner, fixed, rule]
     config = results.config_of(dataset)
     for i, learner in enumerate(learners(config)):
         runs = relative.sel(learner=learner, rule="matching").values
@@ -42,7 +45,7 @@ def of_learners(ax, dataset, relative):  # [run, learner, fixed, rule]
     axes_of(ax, config)
 
 
-def of_rules(ax, dataset, relative):
+def rule_lines(ax, dataset, relative):
     """Descent, in the median kind, by what chooses the fixed ones."""
     config = results.config_of(dataset)
     descent = np.exp(np.log(relative.sel(learner="descent")).mean("kind"))
@@ -66,16 +69,13 @@ def axes_of(ax, config):
 
 
 def judged(ax, dataset):
-    config = results.config_of(dataset)
-    words = {"tasks": "both / either, several tasks", "one_task": "both / either, one task"}
-    words |= {"random": "both / random", "part": "matched / random part"}
-    labels = {
-        f"{tag(learner)}_{row}": f"{learner}: {name}"
-        for learner in learners(config)
-        for row, name in words.items()
-    }
+    """The rows of one learner after the other."""
+    names = learners(results.config_of(dataset))
+    statements, samples = evidence(claims, dataset)
+    kept = [cell for cell in cells_of(statements) if cell.label]
+    kept.sort(key=lambda cell: names.index(cell.case["learner"]))
     style.log_axes(ax, x=True, ticks=(0.2, 0.5, 1, 2))
-    judged_panel.rows(ax, statements(config), samples(dataset), labels, (0.2, 2.0))
+    judged_panel.rows(ax, statements, samples, (0.2, 2.0), [cell.id for cell in kept])
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlabel="ratio of errors", title="what is judged")
 
@@ -84,9 +84,9 @@ def caption(dataset) -> str:
     config, every = results.config_of(dataset), logs(dataset).sel(rule="matching")
     shares = best_share(every, config.n).median("run")
     spans = [f"{_span(shares.sel(kind=kind))} ({kind})" for kind in KINDS]
+    prompts = claims.numbers(dataset)
     moved = [
-        f"{learner} {float(samples(dataset)[f'{tag(learner)}_share'].mean()):+.2f}"
-        for learner in learners(config)
+        f"{learner} {float(prompts.moved(learner).mean()):+.2f}" for learner in learners(config)
     ]
     return (
         f"The best share of demonstrations of each query's own is {', '.join(spans)}. "

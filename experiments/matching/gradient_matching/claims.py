@@ -1,54 +1,211 @@
-"""Errors and objectives of subsets, over those that `gradient_matching` compares them with."""
+"""What `gradient_matching` judges: errors and objectives of subsets, over those of others."""
+
+from functools import cached_property, partial
 
 import numpy as np
 
-from experiments.matching.gradient_matching.config import RIVALS, WHITE, directions
-from experiments.matching.learners import tag
-from lsa_lab import results
-from lsa_lab.statistics import worst, worst_elsewhere
+from experiments.matching.gradient_matching.config import WHITE, directions
+from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.judging.statistics import worst, worst_elsewhere
+from lsa_lab.store import results
+
+A3 = "A3 (2506.04579)"
+# Random has rows of its own; the first two are A3's own baselines.
+RIVALS = ("best of 5", "k-means", "similarity", "determinantal", "leverage", "stratified")
+PUBLISHED = RIVALS[:2]
+ELSEWHERE = "at the size that is worst for the other runs"
+WITH_THE_RULE = "added, with the rule, to runs that others had judged"
 
 
-def relative(dataset):  # [run, n, rule]
-    """Errors over that of the median random subset."""
-    return (dataset.error / dataset.error.sel(rule="random")).transpose("run", "n", "rule")
+def numbers(dataset) -> "Subsets":
+    return Subsets(dataset)
 
 
-def over_rival(dataset, rival):  # [run, n]
-    """Errors of matching over those of a rival."""
-    error = dataset.error.transpose("run", "n", "rule")
-    return error.sel(rule="matching") / error.sel(rule=rival)
+class Subsets:
+    """The errors of a result by rule and size, beside those of other rules."""
+
+    def __init__(self, dataset):
+        self.config, self.dataset = results.config_of(dataset), dataset.transpose("run", ...)
+        self.error = dataset.error.transpose("run", "n", "rule")
+
+    @cached_property
+    def relative(self):  # [run, n, rule]
+        """Errors over that of the median random subset."""
+        return self.error / self.error.sel(rule="random")
+
+    @cached_property
+    def matched(self):  # [run]
+        """The error of matching at the ablation's size."""
+        return self.error.sel(rule="matching", n=self.config.ablation_size)
+
+    def over(self, rival, rule="matching"):  # [run, n]
+        """Errors of a rule over those of a rival."""
+        return self.error.sel(rule=rule) / self.error.sel(rule=rival)
+
+    def least(self, rule):  # [R]
+        """The relative error at the size where its median is least."""
+        return worst(self.relative.sel(rule=rule), lambda runs: -np.median(runs))
+
+    def rivals_on_average(self):  # [R]
+        ratios = [np.exp(np.log(self.over(rival)).mean("n")) for rival in RIVALS]
+        return worst(np.stack(ratios, axis=1))
+
+    def whitened_over_plain(self, large):  # [R], None without sizes
+        most = directions(self.config)
+        sizes = [n for n in self.config.sizes if (n > most) == large]
+        return worst_elsewhere(self.over("matching", WHITE).sel(n=sizes)) if sizes else None
+
+    def swaps(self):  # [R]
+        gap = self.dataset.gap_by_swaps
+        return (gap / gap.isel(swaps=0)).isel(swaps=-1).values
+
+    def near_exact(self):  # [R]
+        return worst(self.dataset.small.sel(how="swaps") / self.dataset.small.sel(how="exact"))
+
+    def checkpoints(self):  # [R]
+        return (self.dataset.by_used.isel(used=0) / self.dataset.by_used.isel(used=-1)).values
 
 
-def whitened_over(dataset, rival, sizes):  # -> [R]
-    """Errors of whitened matching over those of a rival, at the size that is worst elsewhere."""
-    error = dataset.error.transpose("run", "n", "rule").sel(n=sizes)
-    return worst_elsewhere(error.sel(rule=WHITE) / error.sel(rule=rival)) if sizes else None
-
-
-def samples(dataset) -> dict[str, np.ndarray]:  # {id: [R]}
-    config = results.config_of(dataset)
-    size, most = config.ablation_size, max(config.sizes)
-    dataset = dataset.transpose("run", ...)
-    ratio = relative(dataset)
-    matched = dataset.error.sel(rule="matching", n=size)
-    swapped = dataset.gap_by_swaps / dataset.gap_by_swaps.isel(swaps=0)
-    rivals = [np.exp(np.log(over_rival(dataset, rival)).mean("n")) for rival in RIVALS]
-    return {
-        "random": worst(ratio.sel(rule="matching")),
-        "mismatched_at_most": ratio.sel(rule="mismatching", n=most).values,
-        "mismatched": worst(ratio.sel(rule="mismatching"), lambda runs: -np.median(runs)),
-        **{f"over_{tag(rival)}": worst_elsewhere(over_rival(dataset, rival)) for rival in RIVALS},
-        "rivals_on_average": worst(np.stack(rivals, axis=1)),
-        "whitened_many": whitened_over(
-            dataset, "matching", [n for n in config.sizes if n > directions(config)]
+def statements(config) -> tuple[Statement, ...]:
+    size, most, count = config.ablation_size, max(config.sizes), directions(config)
+    before = "144, and 16" if config.runs > 144 else "16"
+    added = partial(Statement, statistic="median")
+    median = partial(added, redrawn=f"{config.runs} fresh runs, {before} before")
+    over_random = "the error over that of the median random subset"
+    return (
+        median(
+            "random",
+            f"{A3}, abstract, in our setting",
+            "Matched demonstrations teach better than random ones at every size",
+            f"{over_random}, at the worst size",
+            at_most=0.8,
+            label="matching / random, worst n",
+            sample=lambda s: worst(s.relative.sel(rule="matching")),
         ),
-        "whitened_few": whitened_over(
-            dataset, "matching", [n for n in config.sizes if n <= directions(config)]
+        median(
+            "over_rival",
+            "{source}",
+            "Matching teaches better than {rival} at every size",
+            f"the error over that of {{rival}}, {ELSEWHERE}",
+            at_most=1.0,
+            revision="a row for each rival, it was the best on average; the worst size was that of "
+            "the judged runs",
+            label="matching / {rival}, worst n",
+            sample=lambda s, rival: worst_elsewhere(s.over(rival)),
+            cells=grid(
+                "over_best_of_5 over_k_means over_similarity over_determinantal over_leverage "
+                "over_stratified",
+                rival=RIVALS,
+            ),
+            words=lambda rival: dict(
+                source=f"{A3}, baselines, in our setting"
+                if rival in PUBLISHED
+                else f"modelled on {A3}, baselines"
+            ),
+            message="Matching teaches better than each rival at every size",
         ),
-        "whitened_determinantal": whitened_over(dataset, "determinantal", list(config.sizes)),
-        "pool": (matched / dataset.pool_error).values,
-        "prefix": worst(dataset.by_length / matched),
-        "exact": worst(dataset.small.sel(how="swaps") / dataset.small.sel(how="exact")),
-        "swaps": swapped.isel(swaps=-1).values,
-        "checkpoints": (dataset.by_used.isel(used=0) / dataset.by_used.isel(used=-1)).values,
-    }
+        added(
+            "rivals_on_average",
+            f"modelled on {A3}, baselines",
+            "Matching teaches better than any of these rivals, on average over sizes",
+            "the error over that of the rival, geometric mean of sizes, at the worst rival",
+            at_most=1.0,
+            revision="added after a look at these runs",
+            label="matching / worst rival, all n",
+            sample=lambda s: s.rivals_on_average(),
+        ),
+        added(
+            "whitened_over_plain",
+            f"modelled on {A3}, its method",
+            "Whitened gradients choose better than plain ones, with {counted} demonstrations than "
+            "directions",
+            f"the error over that of plain matching, {ELSEWHERE} of those {{place}} {count},",
+            at_most=1.0,
+            revision=WITH_THE_RULE,
+            label="whitened / plain matching, {sizes} n",
+            sample=lambda s, sizes: s.whitened_over_plain(sizes == "large"),
+            cells=grid("whitened_many whitened_few", sizes=("large", "small")),
+            words=lambda sizes: (
+                dict(counted="more", place="above")
+                if sizes == "large"
+                else dict(counted="no more", place="up to")
+            ),
+            message="Whitened gradients choose better than plain ones, with more demonstrations "
+            "than directions and with fewer",
+        ),
+        added(
+            "whitened_determinantal",
+            f"modelled on {A3}, its method",
+            "Whitened matching teaches better than determinantal at every size",
+            f"the error over that of determinantal, {ELSEWHERE}",
+            at_most=1.0,
+            revision=WITH_THE_RULE,
+            label="whitened / determinantal, worst n",
+            sample=lambda s: worst_elsewhere(s.over("determinantal", WHITE)),
+        ),
+        median(
+            "pool",
+            f"modelled on {A3}, its method",
+            f"{size} matched demonstrations teach nearly as well as the whole pool does",
+            f"the error over that of all {config.m}",
+            at_most=1.5,
+            label=f"matching / the whole pool, n = {size}",
+            sample=lambda s: (s.matched / s.dataset.pool_error).values,
+        ),
+        median(
+            "mismatched_at_most",
+            f"{A3}, figure 4, in our setting",
+            f"{most} mismatched demonstrations teach worse than {most} random ones",
+            over_random,
+            at_least=1.0,
+            revision="added",
+            label=f"mismatching / random, n = {most}",
+            sample=lambda s: s.relative.sel(rule="mismatching", n=most).values,
+        ),
+        median(
+            "mismatched",
+            f"{A3}, figure 4, in our setting",
+            "Mismatched demonstrations teach worse than random ones at every size",
+            f"{over_random}, at the size where it is least",
+            at_least=1.0,
+            revision="the random subsets were others, and it failed",
+            label="mismatching / random, least n",
+            sample=lambda s: s.least("mismatching"),
+        ),
+        median(
+            "prefix",
+            f"modelled on {A3}, prefix length",
+            "A prefix of any length is as good a learner as the linear proxy",
+            f"the error over that of the proxy's choice, n = {size}, at the worst length",
+            at_most=1.25,
+            label="prefix / linear proxy, worst length",
+            sample=lambda s: worst(s.dataset.by_length / s.matched),
+        ),
+        median(
+            "exact",
+            f"modelled on {A3}, greedy search",
+            "Greedy choice with swaps comes near to the best subset of a small pool",
+            "the objective over the least possible, at the worst pool",
+            at_most=1.5,
+            label="objective, swaps / best subset",
+            sample=lambda s: s.near_exact(),
+        ),
+        median(
+            "swaps",
+            f"{A3}, local optimisation, in our setting",
+            "Swaps improve what greedy choice has reached",
+            f"the objective over that of greedy choice alone, n = {size}",
+            at_most=0.8,
+            label="objective, swaps / greedy",
+            sample=lambda s: s.swaps(),
+        ),
+        median(
+            "checkpoints",
+            f"{A3}, curriculum of gradients, in our setting",
+            "Gradients along the whole training choose better than the first alone",
+            f"the error with one checkpoint over that with all, n = {size}",
+            at_least=1.5,
+            label="one / all checkpoints",
+            sample=lambda s: s.checkpoints(),
+        ),
+    )

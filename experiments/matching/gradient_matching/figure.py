@@ -3,8 +3,8 @@
 import numpy as np
 
 from experiments.matching import rows
-from experiments.matching.gradient_matching.claims import over_rival, relative, samples
-from experiments.matching.gradient_matching.config import RIVALS, WHITE, statements
+from experiments.matching.gradient_matching import claims
+from experiments.matching.gradient_matching.config import WHITE
 from experiments.matching.gradient_matching.panels import (
     by_size,
     learners,
@@ -12,10 +12,10 @@ from experiments.matching.gradient_matching.panels import (
     medians,
     small_pools,
 )
-from experiments.matching.learners import tag
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import end_labels
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 COMPARED = ("best of 5", "determinantal", "matching", WHITE)
 SPAN = (0.03, 10.0)  # of errors relative to random subsets
@@ -25,10 +25,7 @@ def plot(dataset):
     figure, axes = style.stacked(6.75, (3.5, 2.8), ((1, 1), (1,)))
     relative_by_size(axes[0], dataset)
     all_rules(axes[1], dataset)
-    labels = names_of_rows(results.config_of(dataset))
-    headline = ("random", *(f"over_{tag(rival)}" for rival in RIVALS), "rivals_on_average")
-    headline += ("whitened_many", "whitened_few", "whitened_determinantal", "pool")
-    judged(axes[2], dataset, {id: labels[id] for id in headline}, 2.5)
+    judged(axes[2], dataset, 2.5, last="pool")
     return figure
 
 
@@ -38,13 +35,13 @@ def appendix(dataset):
     by_size(axes[:2], dataset)
     small_pools(axes[2], dataset)
     learners(axes[3], dataset)
-    judged(axes[4], dataset, names_of_rows(results.config_of(dataset)), 8.0)
+    judged(axes[4], dataset, 8.0)
     return figure
 
 
 def relative_by_size(ax, dataset):
     """The headline's two rules and a cheap search, against n."""
-    ratio, sizes = relative(dataset), dataset.n.values
+    ratio, sizes = claims.numbers(dataset).relative, dataset.n.values
     style.log_axes(ax, x=True, y=True, ticks=sizes)
     ax.set(ylim=(0.03, 3), xlim=(sizes[0] / 1.3, sizes[-1] * 1.3))
     ends = {"random": 1.0}
@@ -64,7 +61,7 @@ def relative_by_size(ax, dataset):
 
 def all_rules(ax, dataset):
     """All rules at three sizes, the best on average at the top."""
-    ratio, sizes = relative(dataset), dataset.n.values
+    ratio, sizes = claims.numbers(dataset).relative, dataset.n.values
     average = np.log(ratio.median("run")).mean("n")
     order = list(average.sortby(average).rule.values)
     kept = sizes[len(sizes) > 1 :: max(1, len(sizes) // 3)][:3]
@@ -79,37 +76,21 @@ def all_rules(ax, dataset):
     ax.set_title(f"n = {', '.join(map(str, kept))}, downwards")
 
 
-def names_of_rows(config) -> dict[str, str]:
-    most, size = max(config.sizes), config.ablation_size
-    return {
-        "random": "matching / random, worst n",
-        **{f"over_{tag(rival)}": f"matching / {rival}, worst n" for rival in RIVALS},
-        "rivals_on_average": "matching / worst rival, all n",
-        "whitened_many": "whitened / plain matching, large n",
-        "whitened_few": "whitened / plain matching, small n",
-        "whitened_determinantal": "whitened / determinantal, worst n",
-        "pool": f"matching / the whole pool, n = {size}",
-        "mismatched_at_most": f"mismatching / random, n = {most}",
-        "mismatched": "mismatching / random, least n",
-        "prefix": "prefix / linear proxy, worst length",
-        "exact": "objective, swaps / best subset",
-        "swaps": "objective, swaps / greedy",
-        "checkpoints": "one / all checkpoints",
-    }
-
-
-def judged(ax, dataset, labels, most):
+def judged(ax, dataset, most, last=None):
+    """The rows from the top to the ``last``, or all."""
     style.log_axes(ax, x=True, ticks=(0.5, 1, 2, 5))
-    judged_rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, judged_rows, samples(dataset), labels, (0.4, most))
+    statements, samples = evidence(claims, dataset)
+    ids = list(samples)
+    kept = ids[: ids.index(last) + 1] if last else ids
+    judged_panel.rows(ax, statements, samples, (0.4, most), kept)
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlabel="ratio of errors", title="what is judged")
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
-    matched = relative(dataset).sel(rule="matching").median("run")
-    diverse = over_rival(dataset, "determinantal").median("run")
+    config, subsets = results.config_of(dataset), claims.numbers(dataset)
+    matched = subsets.relative.sel(rule="matching").median("run")
+    diverse = subsets.over("determinantal").median("run")
     names = ("error", "gap", "small", "by_used", "by_length", "gap_by_swaps")
     return (
         f"Matched demonstrations leave {_span(matched)} of the error of random subsets, and "

@@ -12,9 +12,9 @@ from experiments.matching import checkpoints
 from experiments.matching.gradient_matching.config import LENGTH
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix, rivals
-from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 
 def gradients(config, pool, keys_linear, key_prefix, progress):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from experiments.matching.rows import upright
-from lsa_lab import results
-from lsa_lab.harness import style
-from lsa_lab.harness.marks import direct_label, off_scale
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import direct_label, off_scale
+from lsa_lab.store import results
 
 COMPARED = ("mismatching", "random", "best of 5", "moments", "matching, prefix", "matching")
 

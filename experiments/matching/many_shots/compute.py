@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.matching.many_shots.config import LINEAR, SCALINGS, Config
+from experiments.matching.many_shots.config import LINEAR, SCALINGS, TRAINED, Config
 from experiments.matching.many_shots.long_prompts import (
     linear_errors,
     linear_wrong,
@@ -12,7 +12,6 @@ from experiments.matching.many_shots.long_prompts import (
     softmax_answers,
     step_size,
 )
-from experiments.models.trained import trained
 from lsa_lab.models import constructions
 
 
@@ -22,13 +21,10 @@ def descent(config):  # -> Params [R, ...], the same for all runs
     return jax.tree.map(lambda leaf: jnp.repeat(leaf[None], config.runs, 0), stack)
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    linear, softmax = (
-        trained(spec, f"many_shots: {name}", progress=progress).models(seeds=slice(config.runs))
-        for name, spec in config.models
-    )
+    linear, softmax = (models[name].models(seeds=slice(config.runs)) for name in TRAINED)
     # Powers of long prompts outgrow float32, in which the training runs.
     stacks = descent(config), linear.in_float64().params
     own_units = False, linear.spec.architecture.own_units

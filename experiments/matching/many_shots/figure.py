@@ -1,7 +1,7 @@
 """Errors against the number of demonstrations, divided by it and not, and what is judged."""
 
-from experiments.matching.many_shots.claims import growth, over_bayes, samples, softmax_growth
-from experiments.matching.many_shots.config import ALL, LINEAR, statements
+from experiments.matching.many_shots import claims
+from experiments.matching.many_shots.config import ALL, task_of
 from experiments.matching.many_shots.panels import (
     classes,
     fixed,
@@ -9,8 +9,17 @@ from experiments.matching.many_shots.panels import (
     name_normalised,
     normalised,
 )
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
+
+# The judged rows, from the top.
+ROWS = (
+    *("descent_normalised", "descent_fixed", "descent_bayes"),
+    *("linear_normalised", "linear_fixed", "linear_bayes"),
+    *("softmax", "threshold"),
+)
 
 
 def plot(dataset):
@@ -20,7 +29,7 @@ def plot(dataset):
     axes[0].set_title("divided by their number (1/n)")
     name_normalised(axes[0], dataset.sel(noise=config.noise_std), config)
     fixed(axes[1], dataset, config.noise_std)
-    axes[1].set_title(f"divided by {config.n} always (fixed)")
+    axes[1].set_title(f"divided by {claims.trained_length(config)} always (fixed)")
     name_fixed(axes[1], dataset.sel(noise=config.noise_std), config)
     normalised(axes[2], dataset, 0.0)
     axes[2].set_title("1/n, noise 0")
@@ -50,39 +59,32 @@ def other_noises(config) -> list[float]:
 
 
 def judged(ax, dataset):
-    labels = {
-        f"{model}_{row}": f"{model}, {name}"
-        for model in LINEAR
-        for row, name in (("normalised", "1/n"), ("fixed", "fixed"), ("bayes", "1/n, over Bayes"))
-    }
-    labels |= {"softmax": "softmax", "threshold": "unsafe number / predicted"}
     style.log_axes(ax, x=True)
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (1e-3, 1e5))
+    judged_panel.rows(ax, *evidence(claims, dataset), (1e-3, 1e5), ROWS)
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlabel="ratio of errors, or of numbers", title="what is judged")
 
 
 def caption(dataset) -> str:
-    config, claimed = results.config_of(dataset), samples(dataset)
-    by_n = growth(dataset).sel(scaling="by n").median("run")
-    left = [float(by_n.sel(model=model)) for model in LINEAR]
-    left.append(float(softmax_growth(dataset).median("run")))
+    config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
+    n = claims.trained_length(config)
+    left = [float(claims.growth(dataset, model).median("run")) for model in ALL]
     missing = style.missing(dataset.error) + style.missing(dataset.softmax)
-    far = [f"{ratio:.2g}" for ratio in over_bayes(dataset)]
+    far = [f"{ratio:.2g}" for ratio in claims.trained_bayes_ratios(dataset)]
     few, many = config.class_shots
-    lost = [f"{100 * float(claimed[f'{model}_classes'].mean()):+.2g}" for model in ALL]
+    rows = ("descent_classes", "linear_classes", "softmax_classes")
+    lost = [f"{100 * float(samples[id].mean()):+.2g}" for id in rows]
     return (
         f"They leave {min(left):.2g} to {max(left):.2g} of the "
         "error if attention divides by their number; with a fixed divisor linear attention "
-        f"overshoots. a: demonstrations beyond the {config.n} of training, noise "
-        f"{config.noise_std:g}; b: the same weights divide by {config.n} always; dots: the error "
+        f"overshoots. a: demonstrations beyond the {n} of training, noise "
+        f"{config.noise_std:g}; b: the same weights divide by {n} always; dots: the error "
         "of predicting 0. c: as a; trained stacks gain until their bias is left; without noise "
         f"the Bayes rule does not err. d: two classes, noise {config.noise_std:g}; from {few} to "
         f"{many} demonstrations descent, linear and softmax change by {', '.join(lost)} points of "
         f"per cent (judged). e: {judged_panel.KEY}. Median of {config.runs} runs and the middle "
-        f"80 % of them; d: means, 95 % intervals. At {config.n} descent of {config.depth} steps, "
+        f"80 % of them; d: means, {level()} intervals. At {n} descent of {config.depth} steps, "
         f"trained linear and softmax attention have {', '.join(far)} times the Bayes rule's "
         f"median error. Softmax only up to {config.softmax_most}: its cost is quadratic. {missing} "
-        f"errors left out as not finite. d = {config.d}. Appendix: f: as a; g, h: as b."
+        f"errors left out as not finite. d = {task_of(config).d}. Appendix: f: as a; g, h: as b."
     )

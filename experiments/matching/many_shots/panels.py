@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from experiments.matching.many_shots.claims import error_of_zero, predicted, wrong
-from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS
-from lsa_lab import results
-from lsa_lab.harness import style
-from lsa_lab.harness.marks import direct_label
+from experiments.matching.many_shots.claims import error_of_zero, predicted, trained_length, wrong
+from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS, task_of
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.store import results
 
 BY_N, FIXED = SCALINGS
 
@@ -40,18 +40,19 @@ def name_normalised(ax, at_noise, config):
         direct_label(ax, x, y, name, style.METHOD[name]["color"], offset)
     bayes = float(at_noise.bayes.sel(shots=middle).median("run"))
     direct_label(ax, middle, bayes, "Bayes rule", style.BLACK, (-3, -3))
-    direct_label(ax, config.n, 0.5, f"trained on {config.n}", "dimgrey")
+    n = trained_length(config)
+    direct_label(ax, n, 0.5, f"trained on {n}", "dimgrey")
 
 
 def name_fixed(ax, at_noise, config):
     """The models, from where on a fixed divisor is unsafe, and what predicting 0 costs."""
     end, error = config.shots[-2], at_noise.error.sel(scaling=FIXED).median("run")
-    unsafe = rf"$\eta\,\lambda_{{\max}}(X^T X)/{config.n}$ passes 2"
+    unsafe = rf"$\eta\,\lambda_{{\max}}(X^T X)/{trained_length(config)}$ passes 2"
     for name, offset in (("linear", (-6, 0)), ("descent", (0, -5))):
         y = min(float(error.sel(model=name, shots=end)), 1e48)  # the top of the panel
         direct_label(ax, end, y, name, style.METHOD[name]["color"], offset)
     direct_label(ax, float(np.median(predicted(at_noise))), 1e27, unsafe, "dimgrey")
-    zero = error_of_zero(config.d)
+    zero = error_of_zero(task_of(config).d)
     direct_label(ax, max(config.shots), zero, "no demonstrations", "dimgrey", (-3, -0.1))
 
 
@@ -62,7 +63,7 @@ def fixed(ax, dataset, noise):
     axes_of(ax, dataset)
     ax.set(ylim=(1e-4, 1e50), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
     ax.axvline(float(np.median(predicted(dataset))), color="grey", lw=0.8, ls="-.")
-    ax.axhline(error_of_zero(config.d), color="grey", lw=0.8, ls=":")
+    ax.axhline(error_of_zero(task_of(config).d), color="grey", lw=0.8, ls=":")
 
 
 def classes(ax, dataset):
@@ -86,7 +87,6 @@ def points(ax, at_noise, scaling):
 
 def axes_of(ax, dataset):
     shots = dataset.shots.values
-    n = results.config_of(dataset).n
-    ax.axvline(n, color="grey", lw=0.8, ls="--")
+    ax.axvline(trained_length(results.config_of(dataset)), color="grey", lw=0.8, ls="--")
     style.log_axes(ax, x=True, y=True, ticks=shots[::3])
     ax.set(xlabel="demonstrations", ylabel="squared error, median")

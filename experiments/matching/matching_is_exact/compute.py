@@ -17,8 +17,6 @@ from experiments.matching.matching_is_exact.twins import (
     whitened_subset,
 )
 from experiments.models.model import forward
-from experiments.models.regression import of_kernel
-from experiments.models.trained import trained
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix
@@ -46,13 +44,11 @@ def linear_stacks(config, key):  # -> Params [R, L, 1, e, e] by name
     return by_name | {f"random, {depth}": cut(random, depth) for depth in config.random_depths}
 
 
-def softmax_stacks(config, progress):  # -> forward, Params [R, ...] twice
+def softmax_stacks(runs):  # -> forward, Params [R, ...] twice
     """Weights before and after training, of the runs that have them."""
-    spec = of_kernel("softmax", config, seeds=config.trained, seed=config.seed)
-    runs = trained(spec, "matching_is_exact: softmax", progress=progress)
     path = jax.tree.map(lambda leaf: np.asarray(leaf, float), runs.path)
     ends = [jax.tree.map(operator.itemgetter((slice(None), end)), path) for end in (0, -1)]
-    return forward(spec), ends
+    return forward(runs.spec), ends
 
 
 @partial(jax.jit, static_argnums=0)
@@ -70,7 +66,7 @@ def twins_of_pools(config, both, pool, proxy, keys):  # -> [R, P, C+1, 2, n, e],
     return jax.vmap(of_run)(both, pool, proxy, keys)
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     root = jax.random.key(config.seed)
@@ -102,8 +98,10 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     matched = jnp.concatenate([picked[:, config.d][:, None], others], axis=1)
     dims = ("run", "pick")
     data = {
-        "linear": of_linear(config, linear, sets, rows, queries.x),
-        **of_softmax(config, sets, rows, picked[:, config.most :], matched, queries, progress),
+        "linear": linear_gaps(config, linear, sets, rows, queries.x),
+        **softmax_gaps(
+            config, models["brief softmax"], sets, rows, picked[:, config.most :], matched, queries
+        ),
         "subset": (dims, np.asarray(subset)),
         "whitened": (("run",), whitened),
         "scaled": (("run",), scaled),
@@ -115,7 +113,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     return xr.Dataset(data, coordinates)
 
 
-def of_linear(config, linear, sets, rows, x_queries):
+def linear_gaps(config, linear, sets, rows, x_queries):
     flat = sets.reshape(config.runs, -1, *sets.shape[-2:])
     run = linear_attention.forward
     values = [gaps(run, params, flat, rows, x_queries) for params in linear.values()]
@@ -123,10 +121,10 @@ def of_linear(config, linear, sets, rows, x_queries):
     return ("model", "run", "path", "matched", "square"), np.stack(values).reshape(shape)
 
 
-def of_softmax(config, sets, rows, random, matched, queries, progress):
+def softmax_gaps(config, runs, sets, rows, random, matched, queries):
     """Gaps along the proxy's path, with y² matched, after subsets that plain, whitened and scaled
     gradients choose, and after random ones; errors after the first of these, and the best."""
-    run, ends = softmax_stacks(config, progress)
+    run, ends = softmax_stacks(runs)
     few = jax.tree.map(lambda leaf: leaf[: config.trained], (sets[:, 0, :, 1], rows, queries.x))
     values = [gaps(run, params, *few) for params in ends]
     chosen, by_chance = (

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from experiments.matching.matching_is_exact.claims import over_random, samples
-from experiments.matching.matching_is_exact.config import PATHS, statements
+from experiments.matching.matching_is_exact import claims
+from experiments.matching.matching_is_exact.config import PATHS
 from experiments.matching.matching_is_exact.panels import (
     chosen_subsets,
     descents,
@@ -12,8 +12,14 @@ from experiments.matching.matching_is_exact.panels import (
     softmax,
     twins,
 )
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
+
+# The judged rows, from the top.
+ROWS = ("softmax_random", "softmax_random_nearer", "softmax_trained", "softmax_trained_nearer")
+ROWS += ("subset", "whitened_subset", "whitened_nearer", "whitened_softmax")
+ROWS += ("whitened_over_scaled", "whitened_over_scaled_softmax")
 
 
 def plot(dataset):
@@ -51,7 +57,7 @@ def caption(dataset) -> str:
     config = results.config_of(dataset)
     softmax = dataset.softmax.sel(matched=config.d + 1).median("pair")
     far = (dataset.error / dataset.bayes).median("pair").sel(weights="trained")
-    left = {name: left_of_random(part) for name, part in over_random(dataset).items()}
+    left = {name: left_of_random(part) for name, part in claims.over_random(dataset).items()}
     names = ("linear", "softmax", "subset", "whitened", "scaled", "one_layer", "bound")
     missing = sum(style.missing(dataset[name]) for name in names)
     return (
@@ -77,18 +83,6 @@ def left_of_random(ratios) -> str:  # [run or pair, 3]
 
 
 def judged(ax, dataset):
-    config, labels = results.config_of(dataset), {}
-    for weights in dataset.weights.values:
-        labels[f"softmax_{weights}"] = f"gap, {weights} softmax"
-        labels[f"softmax_{weights}_nearer"] = "the same / unmatched"
-    labels |= {
-        "subset": "subset / random one",
-        "whitened_subset": "whitened / random",
-        "whitened_nearer": "whitened / plain",
-        "whitened_softmax": "the same, softmax",
-        "whitened_over_scaled": "whitened / scaled",
-        "whitened_over_scaled_softmax": "the same, softmax",
-    }
     style.log_axes(ax, x=True, ticks=(0.02, 0.1, 0.5, 2))
-    judged_panel.rows(ax, statements(config), samples(dataset), labels, (0.01, 2.0))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.01, 2.0), ROWS)
     ax.set(xlabel="gap, or ratio of gaps", title="what is judged")

@@ -4,9 +4,9 @@ import numpy as np
 
 from experiments.matching.matching_is_exact.claims import random_subsets
 from experiments.matching.rows import upright
-from lsa_lab import results
-from lsa_lab.harness import style
-from lsa_lab.harness.marks import direct_label
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.store import results
 
 ROUNDING, LEAST = 1e-10, 1e-17
 GAP = "gap / size of predictions"

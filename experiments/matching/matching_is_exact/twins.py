@@ -61,7 +61,7 @@ def fixed_part(h, v):
     return h @ v @ jnp.linalg.solve(v.T @ h @ v, v.T @ h)
 
 
-def of_first_checkpoints(config, pool, path):  # -> [most, m, p], zero for later ones
+def first_checkpoints(config, pool, path):  # -> [most, m, p], zero for later ones
     gradients = prefix.linear_gradients(path, pool)
     keep = jnp.arange(gradients.shape[1])[None] < config.d * jnp.arange(1, config.most + 1)[:, None]
     return jnp.where(keep[:, None], gradients[None], 0)
@@ -70,21 +70,21 @@ def of_first_checkpoints(config, pool, path):  # -> [most, m, p], zero for later
 @partial(jax.jit, static_argnums=0)
 def whitened_subset(config, pool, path):  # -> indices [n]
     """Matched by whitened gradients, at d + 1 checkpoints."""
-    gradients = of_first_checkpoints(config, pool, path)[config.d]
+    gradients = first_checkpoints(config, pool, path)[config.d]
     return gradient_matching.match(gradients, config.n, whiten=True).indices
 
 
 @partial(jax.jit, static_argnums=0)
 def scaled_subset(config, pool, path):  # -> indices [n]
     """The same of gradients merely scaled: whitened entry by entry, without a rotation."""
-    gradients = of_first_checkpoints(config, pool, path)[config.d]
+    gradients = first_checkpoints(config, pool, path)[config.d]
     return gradient_matching.match(scaled(gradients), config.n).indices
 
 
 @partial(jax.jit, static_argnums=0)
 def subsets(config, pool, path, key):  # -> indices [most + draws, n]
     """Matched to the first 1, 2, ... checkpoints, then random ones."""
-    fewer = of_first_checkpoints(config, pool, path)
+    fewer = first_checkpoints(config, pool, path)
     chosen = jax.vmap(lambda part: gradient_matching.match(part, config.n).indices)(fewer)
     random = rivals.random_subsets(key, config.m, config.n, config.random_draws)
     return jnp.concatenate([chosen, random])

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from experiments.matching.matching_transfer.statements import GRADIENTS
+from experiments.matching.matching_transfer.config import GRADIENTS
 from experiments.matching.matching_transfer.targets import descent, one_layer
 from lsa_lab import estimators, prompts
 from lsa_lab.models import linear_attention
 from lsa_lab.selection import gradient_matching, prefix, rivals
-from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 
 def stacks(config) -> dict:  # {rule: Params}
@@ -81,7 +81,7 @@ def choose(config, pool, learners, keys):  # -> indices [G, S, n], gaps [G, F, r
     mean gradients of these are."""
     match = partial(gradient_matching.match, size=config.n)
 
-    def of_pool(pool, learners, key):
+    def choice(pool, learners, key):
         parts = features(config, pool, learners)
         chosen = jax.lax.map(lambda part: match(part).indices, parts)
         mismatched = match(parts[0], reverse=True).indices
@@ -90,4 +90,4 @@ def choose(config, pool, learners, keys):  # -> indices [G, S, n], gaps [G, F, r
         indices = jnp.concatenate([chosen, mismatched[None], others])
         return indices, jnp.linalg.norm(gaps, axis=-1)
 
-    return jax.vmap(of_pool)(pool, learners, keys)
+    return jax.vmap(choice)(pool, learners, keys)

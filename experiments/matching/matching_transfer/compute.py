@@ -6,18 +6,22 @@ import numpy as np
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_transfer.choices import choose, prefixes, stacks
-from experiments.matching.matching_transfer.config import Config
-from experiments.matching.matching_transfer.statements import GRADIENTS, RULES, SUBSETS, targets
+from experiments.matching.matching_transfer.config import (
+    GRADIENTS,
+    RULES,
+    SUBSETS,
+    Config,
+    targets,
+)
 from experiments.matching.matching_transfer.targets import (
     bayes_errors,
     constructed_errors,
     errors,
 )
-from experiments.models.trained import trained
 from lsa_lab.tasks import pools
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     root = jax.random.key(config.seed)
@@ -26,10 +30,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     random = bayes_errors(config, x[:, :, len(RULES) :], y[:, :, len(RULES) :], *queries)
     by_target = [*np.asarray(constructed_errors(config, x, y, queries))]
     x, y, *queries = (jnp.asarray(part, jnp.float32) for part in (x, y, *queries))
-    for name, spec in config.models:
-        runs = trained(spec, f"matching_transfer: {name}", progress=progress)
-        models = runs.models(seeds=slice(config.runs))
-        by_target.append(np.asarray(errors(models, x, y, queries), float))
+    for runs in models.values():
+        own = runs.models(seeds=slice(config.runs))
+        by_target.append(np.asarray(errors(own, x, y, queries), float))
     error = np.stack(by_target)  # [targets, R, P, S]
     correlation = [rank_correlation(error), rank_correlation(error[..., len(RULES) :])]
     both = rank_correlation(np.concatenate([error[..., len(RULES) :], gaps]))

@@ -3,11 +3,11 @@
 import numpy as np
 
 from experiments.matching import rows
-from experiments.matching.matching_transfer.claims import larger, over_bayes, ratios, samples
-from experiments.matching.matching_transfer.config import statements
-from experiments.matching.matching_transfer.statements import RULES
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from experiments.matching.matching_transfer import claims
+from experiments.matching.matching_transfer.config import RULES, task_of
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 LOOKS = {
     "prefix": style.METHOD["matching, prefix"],
@@ -19,6 +19,10 @@ LOOKS = {
     "mismatched": style.METHOD["mismatching"],
 }
 SPAN = (0.02, 100.0)  # of the errors that lie in the panel
+# The judged rows, from the top: ratios of errors, and rank correlations.
+RATIOS = ("prefix", "proxy", "prefix_on_average", "proxy_on_average", "mismatching", "literal")
+RATIOS += ("half_on_average", "half_loss", "deep", "deep_loss")
+RANKS = ("rank_all", "rank_random", "rank_gap", "rank_gap_deep")
 
 
 def plot(dataset):
@@ -37,23 +41,24 @@ def appendix(dataset):
 
 
 def caption(dataset) -> str:
-    config, ratio = results.config_of(dataset), ratios(dataset)
-    medians = ratio.sel(target=larger(dataset)).median("run")
+    config, transfer = results.config_of(dataset), claims.numbers(dataset)
+    task, ratio = task_of(config), transfer.ratios
+    medians = ratio.sel(target=transfer.larger).median("run")
     spans = [
         f"{float(medians.sel(rule=rule).min()):.2g} to {float(medians.sel(rule=rule).max()):.2g}"
         for rule in ("prefix", "linear proxy")
     ]
-    far = over_bayes(dataset).sel(target=larger(dataset)).values
+    far = transfer.bayes_ratios().sel(target=transfer.larger).values
     return (
         f"Subsets that match gradients of a one-layer prefix leave larger models {spans[0]} of a "
         f"random subset's error. Those of a linear proxy leave {spans[1]}. "
-        f"a: {config.n} of {config.m} demonstrations; median of {config.runs} runs and the middle "
-        f"80 % of them. b, c: {judged_panel.KEY}; c: do subsets rank alike on one layer and on the "
-        "larger models? After random subsets the larger models, from the top, have "
+        f"a: {max(task.lengths)} of {config.m} demonstrations; median of {config.runs} runs and "
+        f"the middle 80 % of them. b, c: {judged_panel.KEY}; c: do subsets rank alike on one layer "
+        "and on the larger models? After random subsets the larger models, from the top, have "
         + ", ".join(f"{ratio:.2g}" for ratio in far)
         + " times the Bayes rule's error. The deep prefix has "
         f"{min(config.descents)} layers, the half proxy sees half of the covariates. "
-        f"d = {config.d}, noise {config.noise_std:g}; {style.missing(ratio)} ratios left out as "
+        f"d = {task.d}, noise {config.noise_std:g}; {style.missing(ratio)} ratios left out as "
         f"not finite. Appendix: d: "
         "Spearman's correlation of all pairs, in the median run."
     )
@@ -61,7 +66,7 @@ def caption(dataset) -> str:
 
 def errors(ax, dataset):
     """A row for each model that is taught, in it a point for each way to choose."""
-    ratio = ratios(dataset)
+    ratio = claims.numbers(dataset).ratios
     places = np.arange(ratio.sizes["target"])
     for i, (rule, look) in enumerate(LOOKS.items()):
         y = places + 0.12 * (i - (len(RULES) - 1) / 2)
@@ -91,27 +96,11 @@ def rank_correlations(ax, dataset):
 
 
 def judged_ratios(ax, dataset):
-    labels = {
-        "prefix": "prefix, worst model",
-        "proxy": "linear proxy, worst model",
-        "prefix_on_average": "prefix, on average",
-        "proxy_on_average": "linear proxy, on average",
-        "mismatching": "mismatched, least harm",
-        "literal": "prefix / linear proxy, worst",
-        "half_on_average": "half proxy, on average",
-        "half_loss": "half / linear proxy, on average",
-        "deep": "deep prefix, one layer",
-        "deep_loss": "deep / own prefix, one layer",
-    }
     style.log_axes(ax, x=True, ticks=(0.1, 0.2, 0.5, 1, 2, 5))
-    judged_rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, judged_rows, samples(dataset), labels, (0.1, 6.0))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.1, 6.0), RATIOS)
     ax.set(xlabel="ratio of errors", title="judged: errors")
 
 
 def judged_correlations(ax, dataset):
-    labels = {"rank_all": "all subsets", "rank_random": "random ones"}
-    labels |= {"rank_gap": "gap and error", "rank_gap_deep": "deep gap, one layer"}
-    judged_rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, judged_rows, samples(dataset), labels, (0.0, 1.0))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.0, 1.0), RANKS)
     ax.set(xlabel="with one layer, worst model", title="judged: ranks")

@@ -95,10 +95,10 @@ def over_pools(errors, axis):
     return np.exp(np.log(errors).mean(axis))
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    models = answers.models(config, "noisy_pools", progress)
+    models = answers.models(config, models)
     root = jax.random.key(config.seed)
     keys = [
         jax.random.split(jax.random.fold_in(root, tag), config.runs * config.pools)

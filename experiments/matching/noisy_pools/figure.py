@@ -3,13 +3,18 @@
 import numpy as np
 
 from experiments.matching import rows
-from experiments.matching.learners import EXACT, learners, tag
-from experiments.matching.noisy_pools.claims import logs, over_random, picked, samples
-from experiments.matching.noisy_pools.config import KINDS, OUTLIERS, RULES, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from experiments.matching.learners import EXACT, learners
+from experiments.matching.noisy_pools import claims
+from experiments.matching.noisy_pools.claims import logs, over_random, picked
+from experiments.matching.noisy_pools.config import KINDS, OUTLIERS, RULES
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 SPAN = (0.004, 20.0)  # of errors relative to random subsets
+REST = ("gain_kept", "whole_pool", "outliers")  # families that are judged beside the gain
 SHARES = (0.0, 6.0)  # of outliers among the chosen over their share in the pool
 
 
@@ -17,18 +22,20 @@ def plot(dataset):
     config = results.config_of(dataset)
     count = len(learners(config))
     figure, axes = style.stacked(6.75, (2.5, 2.0 + 0.7 * count), ((3, 3, 3), (1, 1)))
-    for ax, learner in zip(axes, shown_learners(config), strict=False):
+    for ax, learner in zip(axes, first_and_last_learner(config), strict=False):
         errors(ax, dataset, learner)
     outliers(axes[2], dataset)
     name_kinds(axes[0])
-    judged_errors(axes[3], dataset)
-    judged_rest(axes[4], dataset)
+    judged(axes[3], dataset, ("gain",), (0.1, 2.0), (0.1, 0.2, 0.5, 1, 2))
+    axes[3].set(xlabel="error, matching / random", title="judged: gain")
+    judged(axes[4], dataset, REST, (0.2, 10.0), (0.2, 0.5, 1, 2, 5))
+    axes[4].set(xlabel="ratio", title="judged: the rest")
     handles, names = axes[2].get_legend_handles_labels()
     figure.legend(handles, names, ncols=len(names), loc="outside upper center")
     return figure
 
 
-def shown_learners(config) -> list[str]:
+def first_and_last_learner(config) -> list[str]:
     """Descent, and the last of the trained models or ridge."""
     return [EXACT[0], learners(config)[-1]]
 
@@ -67,34 +74,11 @@ def name_kinds(ax):
     ax.set_yticks(range(len(KINDS)), KINDS)
 
 
-def judged_errors(ax, dataset):
-    config = results.config_of(dataset)
-    labels = {
-        f"{tag(learner)}_{tag(kind)}": f"{learner}, {kind}"
-        for learner in learners(config)
-        for kind in KINDS
-    }
-    judged(ax, dataset, labels, (0.1, 2.0), (0.1, 0.2, 0.5, 1, 2))
-    ax.set(xlabel="error, matching / random", title="judged: gain")
-
-
-def judged_rest(ax, dataset):
-    config = results.config_of(dataset)
-    labels = {
-        f"{tag(learner)}_{tag(kind)}_kept": f"{learner}, {kind} / clean"
-        for learner in learners(config)
-        for kind in OUTLIERS
-    }
-    labels |= {f"{tag(kind)}_pool": f"matching / pool, {kind}" for kind in KINDS}
-    labels |= {f"{tag(kind)}_outliers": f"outliers, {kind}" for kind in OUTLIERS}
-    judged(ax, dataset, labels, (0.2, 10.0), (0.2, 0.5, 1, 2, 5))
-    ax.set(xlabel="ratio", title="judged: the rest")
-
-
-def judged(ax, dataset, labels, span, ticks):
+def judged(ax, dataset, families, span, ticks):
     style.log_axes(ax, x=True, ticks=ticks)
-    judged_rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, judged_rows, samples(dataset), labels, span)
+    statements, samples = evidence(claims, dataset)
+    ids = [cell.id for cell in cells_of(statements) if cell.family in families]
+    judged_panel.rows(ax, statements, samples, span, ids)
     ax.axvline(1, color="grey", lw=0.8)
 
 
@@ -109,10 +93,10 @@ def caption(dataset) -> str:
     return (
         f"Matching leaves descent of a random subset's error {left}. Of the outliers' share it "
         f"picks {taken} times. a, b: geometric mean of {config.runs} runs, {config.pools} pools "
-        f"each, n = {', '.join(map(str, config.sizes))} of {config.m}, 95 % intervals; c: flipped "
-        f"labels, or the {100 * config.outliers:g} % with the longest covariates or largest noise. "
-        f"Flipped: {100 * few:g} % and {100 * many:g} %; heavy tails: Student's t, {config.tail:g} "
-        f"degrees of freedom; noise {config.noise_std:g}, d = {config.d}. "
+        f"each, n = {', '.join(map(str, config.sizes))} of {config.m}, {level()} intervals; c: "
+        f"flipped labels, or the {100 * config.outliers:g} % with the longest covariates or "
+        f"largest noise. Flipped: {100 * few:g} % and {100 * many:g} %; heavy tails: Student's t, "
+        f"{config.tail:g} degrees of freedom; noise {config.noise_std:g}, d = {config.d}. "
         f"Trained attention (n = {config.model_size}) has seen Gaussian covariates alone. "
         f"d, e: {judged_panel.KEY}. {missing} numbers left out as not finite."
     )

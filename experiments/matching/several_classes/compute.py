@@ -9,9 +9,9 @@ import numpy as np
 from experiments.matching import checkpoints as matching
 from experiments.matching.several_classes.config import RULES, Config, shares
 from lsa_lab.selection import gradient_matching, prefix, rivals
-from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import pools
 from lsa_lab.training import Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 
 def sample(config, classes, keys):  # -> Pool [R, m, ...], queries [R, K·Q, ...]
@@ -69,17 +69,17 @@ def gradients(weights, x, labels):  # [C, K, e], [m, e], [m] -> [m, C·K·e]
 def choose(config, path, x, labels, keys):  # [2 R, ...] x 3, [R] -> [R, 2 + draws, n]
     """One run after the other: the gradients of all at once would take gigabytes."""
 
-    def of_run(row):
+    def subsets(row):
         own, key = row
         features = jax.vmap(gradients)(*own)  # [2, m, p]
         matched = [gradient_matching.match(part, config.n).indices for part in features]
         random = rivals.random_subsets(key, config.m, config.n, config.random_draws)
         return jnp.concatenate([jnp.stack(matched), random])
 
-    def by_run(a):  # [2 R, ...] -> [R, 2, ...]
+    def run_pairs(a):  # [2 R, ...] -> [R, 2, ...]
         return jnp.moveaxis(a.reshape(2, len(keys), *a.shape[1:]), 1, 0)
 
-    return jax.lax.map(of_run, (jax.tree.map(by_run, (path, x, labels)), keys))
+    return jax.lax.map(subsets, (jax.tree.map(run_pairs, (path, x, labels)), keys))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -87,7 +87,7 @@ def wrong(config, classes, pool, queries, chosen):  # of one run, [S, n] -> [S, 
     """The share of wrong answers on each class's queries: of several outputs the largest, each of
     them descent on whether a label is its class, with an intercept."""
 
-    def of_subset(indices):
+    def shares_wrong(indices):
         ones = jnp.ones((config.n, 1), pool.x.dtype)
         x = jnp.concatenate([pool.x[indices], ones], axis=1)
         y = jax.nn.one_hot(pool.cluster[indices], classes, dtype=x.dtype)
@@ -100,7 +100,7 @@ def wrong(config, classes, pool, queries, chosen):  # of one run, [S, n] -> [S, 
         answers = (queries.x @ weights[:-1] + weights[-1][None]).argmax(1)
         return (answers != queries.cluster).reshape(classes, -1).mean(1)
 
-    return jax.lax.map(of_subset, chosen)
+    return jax.lax.map(shares_wrong, chosen)
 
 
 def divergence(counts, pool):  # [..., K] x 2 -> [...]
@@ -112,7 +112,7 @@ def divergence(counts, pool):  # [..., K] x 2 -> [...]
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    parts = [of_classes(config, classes, progress) for classes in config.classes]
+    parts = [measures(config, classes, progress) for classes in config.classes]
     divergences, errors = (np.stack(values) for values in zip(*parts, strict=True))
     axes = ("classes", "run", "rule")
     return xr.Dataset(
@@ -121,7 +121,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     )
 
 
-def of_classes(config, classes, progress):  # -> [R, rule], [R, rule]
+def measures(config, classes, progress):  # -> [R, rule], [R, rule]
     """KL and share of wrong answers by rule; of random subsets the means."""
     root = jax.random.fold_in(jax.random.key(config.seed), classes)
     keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(3)]
@@ -133,8 +133,10 @@ def of_classes(config, classes, progress):  # -> [R, rule], [R, rule]
     counts = (labels[..., None] == np.arange(classes)).sum(2)
     whole = (np.asarray(pool.cluster)[..., None] == np.arange(classes)).mean(1, keepdims=True)
     missed = np.asarray(jax.jit(jax.vmap(partial(wrong, config, classes)))(pool, queries, chosen))
-    return by_rule(divergence(counts, whole)), by_rule(missed @ np.array(shares(config, classes)))
+    return rule_means(divergence(counts, whole)), rule_means(
+        missed @ np.array(shares(config, classes))
+    )
 
 
-def by_rule(values):  # [R, 2 + draws] -> [R, rule]
+def rule_means(values):  # [R, 2 + draws] -> [R, rule]
     return np.concatenate([values[:, :2], values[:, 2:].mean(1, keepdims=True)], axis=1)

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching.whitened_matching import cases, rules
-from experiments.matching.whitened_matching.config import Config
-from experiments.matching.whitened_matching.statements import CASES, FEW, MATCHING, RULES
+from experiments.matching.whitened_matching.config import CASES, FEW, MATCHING, RULES, Config
 from lsa_lab.theory import matching
 
 ONCE = len(MATCHING)
@@ -86,8 +85,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
     root, runs = jax.random.key(config.seed), config.runs
-    unusual, by_size = of_cases(config, root, progress)
-    by_d = of_dimensions(config, jax.random.fold_in(root, 1), progress)
+    unusual, by_size = case_values(config, root, progress)
+    by_d = dimension_gaps(config, jax.random.fold_in(root, 1), progress)
     axes, few = ("run", "rule", "depth"), ("run", "few_rule", "depth")
     by_case = {
         name: unusual[name].reshape(len(CASES), runs, *unusual[name].shape[1:])
@@ -118,7 +117,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     )
 
 
-def of_cases(config, root, progress):
+def case_values(config, root, progress):
     """``compare`` for every case [K·R, ...] with the usual pools' bounds and their gaps by
     checkpoints, and the usual pools' gaps by size [N, R, ...]."""
     runs, d = config.runs, config.d
@@ -138,7 +137,7 @@ def of_cases(config, root, progress):
     return values, np.stack([compare(config, size, *usual)["gap"] for size in config.sizes])
 
 
-def of_dimensions(config, root, progress):  # -> gaps [dims, R, rule, D]
+def dimension_gaps(config, root, progress):  # -> gaps [dims, R, rule, D]
     """Usual pools of fewer covariates are padded to the most: one computation."""
     runs, width = config.runs, max(config.dims)
     keys = [

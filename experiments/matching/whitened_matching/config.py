@@ -1,13 +1,47 @@
-"""The sizes and the criteria of `whitened_matching`; what it judges stands in its statements."""
+"""The rules, the pools and the sizes of `whitened_matching`."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from experiments.matching.whitened_matching.statements import statements as statements
-from lsa_lab.harness import checks
+from lsa_lab.harness.run import checks
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
+
+MATCHING = ("matching, whitened", "matching", "matching, scaled")
+RIVALS = ("k-means", "determinantal", "random", "stratified")  # of the last two several subsets
+RULES = (*MATCHING, *RIVALS)
+FEW = (*MATCHING, "random")  # where the other rivals are left out
 
 
 @dataclass(frozen=True)
-class Config:
+class Case:
+    """A pool that is unlike the usual one in some respect: words of ``PoolTask``."""
+
+    spectrum: tuple[float, float] = (0.4, 2.0)  # ends of the covariates' variances
+    queried: tuple[float, float] | None = None  # of the queries', where they are others
+    noise_std: float = 0.5  # of the labels
+    words: tuple[tuple[str, object], ...] = ()
+
+
+CLUSTERS = (("shares", (0.75, 0.25)), ("separation", 2.0))
+CASES = {
+    "usual": Case(),
+    "noisy labels": Case(noise_std=2.0),
+    "wrong labels": Case(words=(("flips", 0.2),)),
+    "heavy tails": Case(words=(("tail", 3.0),)),
+    "nearly singular": Case(spectrum=(1e-4, 2.0)),
+    "shifted queries": Case(spectrum=(0.1, 2.0), queried=(2.0, 0.1)),
+    "two tasks": Case(words=(("num_weights", 2),)),
+    "a task each": Case(words=(*CLUSTERS, ("num_weights", "cluster"))),
+    "two classes": Case(noise_std=0.0, words=(*CLUSTERS, ("labels", "cluster"))),
+    "signs": Case(noise_std=0.0, words=(("labels", "sign"),)),
+}
+
+Count = Annotated[int, at_least(1)]
+Several = Annotated[int, at_least(2)]
+
+
+@dataclass(frozen=True)
+class Config(Bounded):
     """Subsets by plain and by whitened matching, of the same pools, before descent in context.
 
     Gradients are those of the linear proxy along its training (A3's recipe, with a learning rate of
@@ -16,45 +50,32 @@ class Config:
     noise.
     """
 
-    d: int = 5
-    m: int = 1024  # the pool
-    n: int = 96  # demonstrations that are chosen
-    dims: tuple[int, ...] = (2, 4, 8, 12, 16)  # covariates of the usual pool
-    sizes: tuple[int, ...] = (8, 16)  # the same, of the usual pool alone
+    d: Annotated[int, between(1, 32)] = 5
+    m: Several = 1024  # the pool
+    n: Several = 96  # demonstrations that are chosen
+    # Covariates of the usual pool.
+    dims: Annotated[tuple[int, ...], between(1, 32)] = (2, 4, 8, 12, 16)
+    # Demonstrations, of the usual pool alone.
+    sizes: Annotated[tuple[int, ...], at_least(2)] = (8, 16)
     most: int = 9  # checkpoints at d covariates
-    depths: tuple[int, ...] = (1, 8, 64)  # layers of the descent that learns from the subsets
+    # Layers of the descent that learns from the subsets.
+    depths: Annotated[tuple[int, ...], at_least(1)] = (1, 8, 64)
     depth: int = 8  # the one that is judged where nothing else is said
-    step: float = 0.2  # size of a step of that descent
-    batch: int = 64  # of the proxy, trained for 10 epochs
-    rate: float = 0.1  # learning rate of the proxy
-    queries: int = 128  # after each prompt
-    strata: int = 4  # of the labels' ranks
-    random_draws: int = 40  # random subsets, and stratified ones
-    runs: int = 40
-    seed: int = 2
-    # Criteria. Ratios of gaps or of errors, whitened over its rival; medians over runs.
-    knee: float = 0.5  # the gap at d + 1 checkpoints over that at d
-    nearer: float = 0.5  # over plain matching, with no more directions than demonstrations
-    not_farther: float = 1.0  # over plain matching, with more
-    no_worse: float = 1.05  # error in an unusual pool
-    bound: float = 10.0  # the bound over what it bounds
+    step: Annotated[float, POSITIVE] = 0.2  # size of a step of that descent
+    batch: Count = 64  # of the proxy, trained for 10 epochs
+    rate: Annotated[float, POSITIVE] = 0.1  # learning rate of the proxy
+    queries: Count = 128  # after each prompt
+    strata: Count = 4  # of the labels' ranks
+    random_draws: Several = 40  # random subsets, and stratified ones
+    runs: Several = 40
+    seed: Seed = 2
 
     def __post_init__(self):
-        checks.kinds(self)
-        checks.between(self, "d", 1, 32)
-        checks.between(self, "m", 2, None)
+        super().__post_init__()
         checks.between(self, "n", 2, self.m - 1)
-        checks.each_between(self, "dims", 1, 32)
         checks.each_between(self, "sizes", 2, self.m - 1)
         checks.between(self, "most", self.d + 1, 32)
         checks.one_of(self, "depth", self.depths)
-        for name in ("batch", "queries", "strata"):
-            checks.between(self, name, 1, None)
-        for name in ("random_draws", "runs"):
-            checks.between(self, name, 2, None)
-        for name in ("knee", "nearer", "not_farther", "no_worse", "bound", "step", "rate"):
-            checks.positive(self, name)
-        checks.seed(self, "seed")
 
 
 TIERS = {
@@ -74,7 +95,6 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(runs=144, seed=12),
-    "gpu": Config(m=8192, n=192, dims=(2, 4, 8, 12, 16, 20), queries=512, runs=48),
 }
 
 
@@ -86,7 +106,3 @@ def directions(d: int) -> int:
 def served(config) -> list[int]:
     """The dims of which n demonstrations can serve all directions."""
     return [d for d in config.dims if directions(d) < config.n]
-
-
-def beyond(config) -> list[int]:
-    return [d for d in config.dims if d not in served(config)]

@@ -3,17 +3,17 @@
 import numpy as np
 
 from experiments.matching import rows
-from experiments.matching.learners import tag
 from experiments.matching.rows import upright
-from experiments.matching.whitened_matching.claims import PLAIN, WHITE, over, samples
-from experiments.matching.whitened_matching.config import directions, statements
-from experiments.matching.whitened_matching.statements import CASES, RIVALS
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.matching.whitened_matching import claims
+from experiments.matching.whitened_matching.claims import PLAIN, SCALED, WHITE, over
+from experiments.matching.whitened_matching.config import CASES, RIVALS, directions
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 GAP = "gap / size of predictions"
-SCALED = style.METHOD["matching"] | {"mfc": "white"}
+HOLLOW = style.METHOD["matching"] | {"mfc": "white"}
 
 
 def plot(dataset):
@@ -35,9 +35,9 @@ def by_checkpoints(ax, dataset):
         upright(ax, used + 0.1 * (2 * i - 1), runs, 1e-9, ls="-", lw=0.8, **style.METHOD[rule])
         text, at = ("whitened", -2) if i else ("plain", 2)
         direct_label(ax, used[-1], np.median(runs[:, -1]), text, style.COLOURS[0], (6, at))
-    level = float(random.median("run"))
-    ax.axhline(level, color=style.METHOD["random"]["color"], lw=1.2)
-    direct_label(ax, used[-1], level, "random", style.METHOD["random"]["color"], (6, 2))
+    middle = float(random.median("run"))
+    ax.axhline(middle, color=style.METHOD["random"]["color"], lw=1.2)
+    direct_label(ax, used[-1], middle, "random", style.METHOD["random"]["color"], (6, 2))
     ax.axvline(config.d + 1, color="grey", lw=0.8, ls="--")
     ax.set_xticks(used)
     ax.set(xlabel="checkpoints (dashes: d + 1)", ylabel=GAP, xlim=(0.5, used[-1] + 1.8))
@@ -48,10 +48,10 @@ def by_covariates(ax, dataset):
     config, dims = results.config_of(dataset), dataset.d.values
     gap = dataset.d_gap.sel(depth=config.depth)
     style.log_axes(ax, x=True, y=True, ticks=dims)
-    for i, rule in enumerate((WHITE, PLAIN, "matching, scaled", *RIVALS)):
-        look = SCALED if rule == "matching, scaled" else style.METHOD[rule]
+    for i, rule in enumerate((WHITE, PLAIN, SCALED, *RIVALS)):
+        look = HOLLOW if rule == SCALED else style.METHOD[rule]
         runs = gap.sel(rule=rule).transpose("run", "d").values
-        label = {PLAIN: "plain", WHITE: "whitened", "matching, scaled": "scaled"}.get(rule, rule)
+        label = {PLAIN: "plain", WHITE: "whitened", SCALED: "scaled"}.get(rule, rule)
         upright(ax, dims * 1.04 ** (i - 3), runs, 1e-9, ls="-", lw=0.8, label=label, **look)
     edge = np.interp(config.n, [directions(d) for d in range(40)], range(40))
     if edge < dims[-1]:
@@ -79,27 +79,8 @@ def unusual_pools(ax, dataset):
 
 
 def judged(ax, dataset):
-    config = results.config_of(dataset)
-    deepest = max(config.depths)
-    labels = {
-        "knee_whitened": "whitened, d + 1 / d checkpoints",
-        "knee_plain": "plain, d + 1 / d checkpoints",
-        "nearer": f"whitened / plain, {config.depth} layers",
-        "nearer_on_average": f"whitened / plain, {config.depth} layers, mean d",
-        "nearer_deep": f"whitened / plain, {deepest} layers",
-        "nearer_shallow": "whitened / plain, 1 layer",
-        "beyond": f"whitened / plain, d = {max(config.dims)}",
-        "few": "whitened / plain, few",
-        "scaled": f"whitened / scaled, {config.depth} layers",
-        "scaled_deep": f"whitened / scaled, {deepest} layers",
-        **{f"over_{tag(rival)}": f"whitened / {rival}" for rival in RIVALS},
-        **{f"case_{tag(case)}": f"error: {case}" for case in CASES},
-        "bound": "bound / distance",
-        "ranks": "rank correlation, more",
-    }
     style.log_axes(ax, x=True, ticks=(0.05, 0.2, 1, 5))
-    kept = {id: label for id, label in labels.items() if id != "ranks"}
-    judged_panel.rows(ax, statements(config), samples(dataset), kept, (0.04, 12.0))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.04, 12.0))
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlabel="ratio", title="what is judged")
 

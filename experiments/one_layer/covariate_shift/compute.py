@@ -11,11 +11,11 @@ import optax
 from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS, Config, cases
 from experiments.one_layer.covariate_shift.risks import errors, shifted_risks, table_errors
 from lsa_lab.models import linear_attention, moments
-from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks import tables
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.theory import optimum
 from lsa_lab.training import Files, Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 
 def train(config, d, key, progress, checkpoint):
@@ -45,23 +45,23 @@ def theory(config, scales, lengths):
     identity = jnp.eye(config.d)
     best = optimum.one_layer(identity, identity, config.n, 0.0)
 
-    def at(c, m):
+    def risk(c, m):
         shifted = (c * identity, c * identity, identity)
         return optimum.shifted_risk(best, *shifted, m, 0.0) / (c * config.d)
 
-    return jax.vmap(at)(*jnp.broadcast_arrays(jnp.asarray(scales), jnp.asarray(lengths, float)))
+    return jax.vmap(risk)(*jnp.broadcast_arrays(jnp.asarray(scales), jnp.asarray(lengths, float)))
 
 
-def over_runs(layers, key, config):  # -> [R, cases], [R], [R, scales]
+def run_risks(layers, key, config):  # -> [R, cases], [R], [R, scales]
     """``shifted_risks`` of every run, each on prompts of its own."""
-    by_run = [
+    risks = [
         shifted_risks(jax.tree.map(lambda leaf, r=r: leaf[r], layers), key, config)
         for r, key in enumerate(jax.random.split(key, config.runs))
     ]
-    return tuple(np.stack(risks) for risks in zip(*by_run, strict=True))
+    return tuple(np.stack(values) for values in zip(*risks, strict=True))
 
 
-def on_the_table(layers, table, key, config):  # -> lengths, [learners, lengths, G]
+def table_risks(layers, table, key, config):  # -> lengths, [learners, lengths, G]
     """Squared errors on a real table, averaged over prompts from the rows of each group.
 
     Prompts of one group share rows; the groups, disjoint samples of patients, are independent.
@@ -96,8 +96,8 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
         layers.append(jax.tree.map(lambda leaf: leaf.astype(float), run.params))
         refuse_divergence(run.status, f"the {name} layer", checkpoint)
         status.append([str(end) for end in run.status])
-    risk, zero, descent = over_runs(layers[0], keys[2], config)
-    lengths, table_error = on_the_table(layers[1], table, keys[3], config)
+    risk, zero, descent = run_risks(layers[0], keys[2], config)
+    lengths, table_error = table_risks(layers[1], table, keys[3], config)
     scales = np.geomspace(min(config.scales), max(config.scales), 60)
     m = np.geomspace(min(config.lengths), max(config.lengths), 60)
     return xr.Dataset(

@@ -1,24 +1,20 @@
 """Risks at other lengths and other scales beside theory, and errors on a real table."""
 
-from experiments.one_layer.covariate_shift.claims import samples
-from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label, end_labels
+from experiments.one_layer.covariate_shift import claims
+from experiments.one_layer.covariate_shift.config import LEARNERS, SHIFTS
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label, end_labels
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 TRAINED, DESCENT, RIDGE = (style.METHOD[name] for name in ("linear", "descent", "ridge"))
 RISK = "risk / that of predicting zero"
-JUDGED = {
-    "theory": "risk / theory's, worst place",
-    "floor": "scale 3: risk less zero's",
-    "table": "table: error less the mean's",
-    "table_descent": "table: error less descent's",
-}
 
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.7, 2.5), ((1, 1), (1, 1)))
-    for ax, panel in zip(axes, (lengths, table, scales, judged), strict=True):
+    for ax, panel in zip(axes, (lengths, table, scales, plot_judged), strict=True):
         panel(ax, dataset)
     return figure
 
@@ -36,7 +32,7 @@ def lengths(ax, dataset):
         name = f"scale {c:g}: {loss(dataset):.2f}" if c == SHIFTS[-1] else f"scale {c:g}"
         ends[name] = risk[:, -1].mean().item()
         start += count
-    predicting(ax, "zero", config.lengths[-1], (-2, -2))
+    guess_line(ax, "zero", config.lengths[-1], (-2, -2))
     ax.set(xlabel="demonstrations m at the test", ylabel=RISK, title="more demonstrations")
     end_labels(ax, ends, [TRAINED["color"]] * len(ends))
 
@@ -51,7 +47,7 @@ def table(ax, dataset):
         ends[learner] = runs[:, -1].mean().item()
     here = errors.sel(learner=LEARNERS[0], table_length=config.n).mean().item()
     direct_label(ax, config.n, here, f"{here:.2g}", TRAINED["color"], (4, 4))
-    predicting(ax, "the mean", errors.table_length[0].item())
+    guess_line(ax, "the mean", errors.table_length[0].item())
     style.log_axes(ax, x=True, ticks=dataset.table_length.values)
     ax.set(xlabel="demonstrations m at the test", ylabel="squared error / variance")
     ax.set(title="a real table", ylim=(0, None))
@@ -70,13 +66,13 @@ def scales(ax, dataset):
         ends[f"{name}, m = {config.n}"] = runs[:, -1].mean().item()
     ends["theory, m = ∞"] = dataset.scale_floor[-1].item()
     style.log_axes(ax, x=True, y=True, ticks=config.scales)
-    predicting(ax, "zero", config.scales[0])
+    guess_line(ax, "zero", config.scales[0])
     ax.set(xlabel="scale of the covariates", ylabel=RISK, title="another scale")
     ax.set_ylim(bottom=float(dataset.descent.min()) / 2)  # the floor has a zero
     end_labels(ax, ends, [TRAINED["color"], DESCENT["color"], style.BLACK])
 
 
-def predicting(ax, what, x, place=(1, 2)):
+def guess_line(ax, what, x, place=(1, 2)):
     ax.axhline(1.0, color="grey", lw=0.8, ls=":")
     direct_label(ax, x, 1.0, f"predicting {what}", "dimgrey", place)
 
@@ -86,16 +82,15 @@ def loss(dataset) -> float:
     return float(dataset.risk.isel(case=-1).mean() / dataset.zero.mean())
 
 
-def judged(ax, dataset):
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (-0.2, 1.2))
+def plot_judged(ax, dataset):
+    judged_panel.rows(ax, *evidence(claims, dataset), (-0.2, 1.2))
     ax.set(xlabel="ratio, or difference", title="what is judged")
 
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     missing = style.missing(dataset.risk) + style.missing(dataset.descent)
-    table = dataset.table_error.astype(float).mean("group").sel(table_length=config.n)
+    table = claims.numbers(dataset).table.mean("group")
     trained, descent = (table.sel(learner=name).item() for name in LEARNERS[:2])
     return (
         f"It keeps its training's step: at scale {SHIFTS[-1]:g} its risk is {loss(dataset):.2f} "
@@ -104,10 +99,11 @@ def caption(dataset) -> str:
         f"the table descent with each prompt's own step has {descent:.2g}. One layer trained on "
         f"N(0, I) covariates with n = {config.n}. a, c: lines are theory, dashes its floor with "
         f"unlimited demonstrations ({dataset.length_floor[-1].item():.2g} at scale "
-        f"{SHIFTS[-1]:g}); points "
-        f"are means of {config.runs} runs with 95 % intervals; {missing} left out as not finite. "
-        f"b: diabetes table, means with 95 % intervals over {config.table_groups} disjoint groups "
-        f"of patients. That descent ({config.descent_steps} steps of each prompt's own 1/λ_max) "
-        f'is unmoved by the scale is a theorem (docs/theory, "Symmetries of predictions"). '
+        f"{SHIFTS[-1]:g}); points are means of {config.runs} runs with {level()} intervals; "
+        f"{missing} left out as not finite. "
+        f"b: diabetes table, means with {level()} intervals over {config.table_groups} disjoint "
+        f"groups of patients. That descent ({config.descent_steps} steps of each prompt's own "
+        "1/λ_max) is unmoved by the scale is a theorem "
+        '(docs/theory, "Symmetries of predictions"). '
         f"d: {judged_panel.KEY}. d = {config.d}."
     )

@@ -67,7 +67,7 @@ def shifted_risks(params, key, config):  # -> [cases], [], [scales]
 def table_errors(layers, prompts, lengths, steps):  # -> [learners, lengths, B]
     """Squared errors on the table; of the trained layers, their mean over the runs."""
 
-    def at(m):
+    def learners(m):
         short = shorten(prompts, m)
         layer = jax.lax.map(
             lambda params: errors(moments.predictions(params, short), short), layers
@@ -81,4 +81,4 @@ def table_errors(layers, prompts, lengths, steps):  # -> [learners, lengths, B]
         )
         return jnp.stack([layer.mean(0), *(errors(guess, short) for guess in others)])
 
-    return jnp.stack([at(m) for m in lengths], axis=1)
+    return jnp.stack([learners(m) for m in lengths], axis=1)

@@ -21,7 +21,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     task = progress and progress.add_task("finite_pretraining", total=len(places))
     for i, place in enumerate(places):
         key = jax.random.fold_in(jax.random.key(config.seed), i)
-        measured.append(simulated(config, key, *place))
+        measured.append(simulate(config, key, *place))
         if progress:
             progress.update(task, completed=i + 1)
     shape = [len(getattr(config, name)) for name in ("sizes", "alphas", "kappas")]
@@ -52,7 +52,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     )
 
 
-def simulated(config, key, d, alpha, kappa):  # -> [R, taus, 2]
+def simulate(config, key, d, alpha, kappa):  # -> [R, taus, 2]
     """Both risks of every run after each number of prompts.
 
     One fit after the other, for one at d = 64 takes a gigabyte.

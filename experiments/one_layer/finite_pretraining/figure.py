@@ -2,15 +2,11 @@
 
 import numpy as np
 
-from experiments.one_layer.finite_pretraining.claims import (
-    extrapolated,
-    judged_taus,
-    over_closed_form,
-    samples,
-)
-from experiments.one_layer.finite_pretraining.config import statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
+from experiments.one_layer.finite_pretraining import claims
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 COLOURS = style.COLOURS[3:]  # of risks: no method has them with a ring
 KAPPAS = ("0.6", style.BLACK)  # of few tasks and of many
@@ -18,14 +14,14 @@ KAPPAS = ("0.6", style.BLACK)  # of few tasks and of many
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.5, 2.5), ((1, 1), (1, 1)))
-    over_prompts(axes[0], dataset)
-    over_tasks(axes[1], dataset)
-    over_sizes(axes[2], dataset)
-    judged(axes[3], dataset)
+    plot_prompts(axes[0], dataset)
+    plot_tasks(axes[1], dataset)
+    plot_sizes(axes[2], dataset)
+    plot_judged(axes[3], dataset)
     return figure
 
 
-def over_prompts(ax, dataset):
+def plot_prompts(ax, dataset):
     first = dataset.isel(alpha=-1, d=-1).sel(risk="new tasks")
     for kappa, color, marker in zip(dataset.kappa.values[[0, -1]], KAPPAS, "^D", strict=False):
         own = first.sel(kappa=kappa)
@@ -38,7 +34,7 @@ def over_prompts(ax, dataset):
     ax.legend()
 
 
-def over_tasks(ax, dataset):
+def plot_tasks(ax, dataset):
     last = dataset.isel(alpha=-1, d=-1)
     at_last = last.isel(tau=-1)
     for name, color, marker in zip(dataset.risk.values, COLOURS, "os", strict=False):
@@ -53,11 +49,11 @@ def over_tasks(ax, dataset):
     ax.legend()
 
 
-def over_sizes(ax, dataset):
+def plot_sizes(ax, dataset):
     """Each judged place's geometric mean over runs at 1/d, and where the line through two ends."""
-    judged = dict(tau=judged_taus(dataset))
-    ratios = np.log(over_closed_form(dataset).isel(judged)).mean("run")
-    ends = np.log(extrapolated(dataset).isel(judged)).mean("run")
+    fits = claims.numbers(dataset)
+    ratios = np.log(fits.ratios.isel(tau=fits.far)).mean("run")
+    ends = np.log(fits.limits.isel(tau=fits.far)).mean("run")
     inverse = np.append(1 / dataset.d.values, 0)
     for name, color, marker, aside in zip(
         dataset.risk.values, COLOURS, "os", (1, -1), strict=False
@@ -77,23 +73,15 @@ def over_sizes(ax, dataset):
     ax.legend()
 
 
-def judged(ax, dataset):
-    labels = {
-        "closed_form_new": "simulation / closed form,\nnew tasks",
-        "closed_form_pretraining": "simulation / closed form,\npretraining tasks",
-        "peak": "peak at N = d² / its sides",
-        "memorised": f"new / own, k = {dataset.kappa.values[0]:g} d",
-        "learned": f"new / own, k = {dataset.kappa.values[-1]:g} d",
-    }
+def plot_judged(ax, dataset):
     style.log_axes(ax, x=True, ticks=(1, 2, 5))
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (0.8, 8))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.8, 8))
     ax.axvline(1, color="grey", lw=0.8)
     ax.set(xlabel="ratio of risks", title="what is judged")
 
 
 def caption(dataset) -> str:
-    config, values = results.config_of(dataset), samples(dataset)
+    config, (_, values) = results.config_of(dataset), evidence(claims, dataset)
     peak, few, many = (
         float(np.exp(np.log(values[id]).mean())) for id in ("peak", "memorised", "learned")
     )
@@ -102,7 +90,7 @@ def caption(dataset) -> str:
         f"tasks is {peak:.2g} times that beside it, and {few:.2g} times that on its own if these "
         f"are {config.kappas[0]:g} d ({config.kappas[-1]:g} d: {many:.2g}). Lines: "
         "closed form for d to infinity (Lu et al. 2405.11751); "
-        f"points: mean of {config.runs} fits at d = {config.sizes[-1]}, exact risks, 95 % "
+        f"points: mean of {config.runs} fits at d = {config.sizes[-1]}, exact risks, {level()} "
         "intervals. b, dotted: prompts without end and n = 1000 d. c: geometric means over runs, "
         f"prolonged to 1/d = 0. d: {judged_panel.KEY}. Noise variance {config.noise_var:g}."
     )

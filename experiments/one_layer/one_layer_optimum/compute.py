@@ -12,8 +12,8 @@ from experiments.one_layer.one_layer_optimum.config import TASKS, Config
 from experiments.one_layer.one_layer_optimum.tasks import best_layer, draw, tasks
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.prompts import second_moment
-from lsa_lab.status import refuse_divergence
 from lsa_lab.training import Files, Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 
 def train(config, n, key_init, key_data, progress, checkpoint):

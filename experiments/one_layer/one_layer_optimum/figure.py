@@ -2,11 +2,13 @@
 
 import itertools
 
-from experiments.one_layer.one_layer_optimum.claims import samples
-from experiments.one_layer.one_layer_optimum.config import TASKS, statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.one_layer.one_layer_optimum import claims
+from experiments.one_layer.one_layer_optimum.config import TASKS
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results
 
 COLOURS = style.COLOURS[3:]  # of tasks: with these markers no method has them
 
@@ -32,9 +34,10 @@ def plot(dataset):
     for heads, marker in zip(config.heads, style.MARKERS, strict=False):
         label = f"{heads} head" + "s" * (heads > 1)
         axes[2].plot([], [], marker, color="grey", label=label)
-    for ax, level in ((axes[1], 100 * config.excess), (axes[2], 1 - config.cosine)):
-        ax.axhline(level, color="grey", lw=0.8, ls="--")
-        direct_label(ax, config.lengths[-1], level, "bound", "dimgrey", (-2, -2))
+    bounds = {statement.id: statement.bounds for statement in claims.statements(config)}
+    for ax, bound in ((axes[1], 100 * bounds["risk"][1]), (axes[2], 1 - bounds["matrix"][0])):
+        ax.axhline(bound, color="grey", lw=0.8, ls="--")
+        direct_label(ax, config.lengths[-1], bound, "bound", "dimgrey", (-2, -2))
     axes[1].set_ylim(bottom=min(0, *axes[1].get_ylim()))
     names = ("risk", "excess over the optimum, %", "1 - cosine with A*")
     titles = ("theory and trained layers", "trained layers, paired", "the learned matrix")
@@ -46,26 +49,25 @@ def plot(dataset):
     axes[0].yaxis.set_major_formatter("{x:g}")
     axes[0].legend()
     axes[2].legend(loc="lower left")
-    judged(axes[3], dataset)
+    plot_judged(axes[3], dataset)
     return figure
 
 
-def judged(ax, dataset):
-    labels = {"risk": "excess over\nthe optimum", "heads": "change with\nmore heads"}
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), labels, (-0.025, 0.025))
+def plot_judged(ax, dataset):
+    judged_panel.rows(ax, *evidence(claims, dataset), (-0.025, 0.025))
     ax.axvline(0, color="grey", lw=0.8)
     ax.set(xlabel="share of the risk")
     ax.set_title("what is judged, at the worst place")
 
 
 def caption(dataset) -> str:
-    config, worst = results.config_of(dataset), samples(dataset)
+    config, (_, worst) = results.config_of(dataset), evidence(claims, dataset)
     missing = sum(style.missing(dataset[name]) for name in ("risk", "excess", "cosine"))
     return (
         f"A trained layer's risk is at most {100 * worst['risk'].mean():.2g} % above theory's "
         f"optimum, and its matrix has cosine {worst['matrix'].mean():.4f} with the optimal one. "
         f"Means, at the worst task and length. Lines: the optimum in closed "
-        f"form; colours are tasks. Points: mean of {config.runs} trained layers with its 95 % "
-        f"interval; {missing} left out as not finite. d: {judged_panel.KEY}. d = {config.d}."
+        f"form; colours are tasks. Points: mean of {config.runs} trained layers with its "
+        f"{level()} interval; {missing} left out as not finite. d: {judged_panel.KEY}. "
+        f"d = {config.d}."
     )

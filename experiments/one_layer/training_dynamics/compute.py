@@ -24,7 +24,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     data, coordinates = {"half_time": half_time, "limit": limit}, {}
     keys = jax.random.split(jax.random.key(config.seed))
     for case, key in zip(cases(config, half_time), keys, strict=True):
-        paths, times = followed(config, case, key, progress, checkpoints)
+        paths, times = follow(config, case, key, progress, checkpoints)
         data, coordinates = data | paths, coordinates | times
     times, loss = head_loss(config)
     eigenvalues = jnp.asarray(config.eigenvalues)
@@ -45,7 +45,7 @@ def cases(config, half_time) -> tuple[Case, Case]:
     )
 
 
-def followed(config, case, key, progress, checkpoints):  # -> variables, coordinates
+def follow(config, case, key, progress, checkpoints):  # -> variables, coordinates
     """The paths of one case beside the law at the same times, at the two learning rates."""
     data, coordinates = {}, {}
     rates = {"population": config.population_rate, "stochastic": config.stochastic_rate}

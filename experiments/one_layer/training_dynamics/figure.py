@@ -4,28 +4,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from experiments.one_layer.training_dynamics.claims import (
-    crossings,
-    delays,
-    distance_from_law,
-    samples,
-)
-from experiments.one_layer.training_dynamics.config import statements
-from lsa_lab import results
-from lsa_lab.harness import judged_panel, style
-from lsa_lab.harness.marks import direct_label
+from experiments.one_layer.training_dynamics import claims
+from experiments.one_layer.training_dynamics.claims import crossings, delays, distance_from_law
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
 
 TRAINED = style.METHOD["linear"]["color"]
-JUDGED = {
-    "samples": "distance from the law / limit",
-    "half_time": "half-time, relative error",
-    "order": "half-time / that of the mode before",
-}
 
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.6, 2.3), ((1, 1), (1, 1)))
-    for ax, panel in zip(axes, (isotropic, modes, heads, judged), strict=True):
+    for ax, panel in zip(axes, (isotropic, modes, heads, plot_judged), strict=True):
         panel(ax, dataset)
     return figure
 
@@ -42,7 +33,7 @@ def isotropic(ax, dataset):
     ax.plot(dataset.step_population_time[few], population[few], "o", color="grey", mfc="white")
     half = dataset.half_time.item()
     ax.axvline(half, color="grey", lw=0.8, ls="--")
-    off = 100 * samples(dataset)["samples"].mean()
+    off = 100 * evidence(claims, dataset)[1]["samples"].mean()
     direct_label(ax, half, 2, "half-time, formula", "dimgrey", (3, 2))
     for place, text, color in (
         (0.62, "logistic law", style.BLACK),
@@ -91,15 +82,14 @@ def heads(ax, dataset):
     ax.set_title("loss, separate rank-1 heads")
 
 
-def judged(ax, dataset):
+def plot_judged(ax, dataset):
     style.log_axes(ax, x=True, ticks=(0.01, 0.1, 1))
-    rows = statements(results.config_of(dataset))
-    judged_panel.rows(ax, rows, samples(dataset), JUDGED, (4e-3, 5))
+    judged_panel.rows(ax, *evidence(claims, dataset), (4e-3, 5))
     ax.set(xlabel="share, error or ratio", title="what is judged")
 
 
 def caption(dataset) -> str:
-    config, measured = results.config_of(dataset), samples(dataset)
+    config, (_, measured) = results.config_of(dataset), evidence(claims, dataset)
     missing = style.missing(dataset.step_stochastic) + style.missing(dataset.mode_stochastic)
     eigenvalues = ", ".join(f"{value:g}" for value in config.eigenvalues)
     population = 100 * float(distance_from_law(dataset, "population").max())

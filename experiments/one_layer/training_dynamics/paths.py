@@ -10,11 +10,11 @@ import optax
 
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
-from lsa_lab.status import refuse_divergence
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.theory import training_dynamics
 from lsa_lab.theory.training_dynamics import Weights
 from lsa_lab.training import Training, fit
+from lsa_lab.training.status import refuse_divergence
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab import prompts, side_by_side
-from lsa_lab.arguments import check_at_least
+from lsa_lab import prompts
+from lsa_lab.arguments import check_at_least, side_by_side
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.models.blocks import gated, head_gates
 from lsa_lab.models.trace import Trace, check_stream, layer_predictions, predict
@@ -125,7 +125,7 @@ def interactions(
     def read(gates: Array) -> Array:  # [n] -> []
         return predict(_run(forward, params, prompt, gates[:, None] * demonstrations), sign)
 
-    width = side_by_side.rows(together, 32)
+    width = side_by_side(together, 32)
     ones = jnp.ones(num, demonstrations.dtype)
     _, product = jax.linearize(jax.grad(read), ones)
     return jax.lax.map(product, jnp.diag(ones), batch_size=min(num, width))

@@ -13,9 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from lsa_lab import checkpoints
 from lsa_lab.analyses.clipping.splits import Terms
 from lsa_lab.models import leaves
+from lsa_lab.store import checkpoints
 
 
 class Factors(Mapping[str, "LazyTerms"]):

@@ -6,10 +6,10 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from lsa_lab import claims
 from lsa_lab.analyses.clipping.cells import errors_after
 from lsa_lab.analyses.clipping.edits import Edit, Risk, distinct, keep_masks
 from lsa_lab.analyses.clipping.splits import Masks, Pieces
+from lsa_lab.judging import claims
 
 Average = Literal["mean", "median"]
 Errors = Callable[[Pieces, Masks, Any], Any]  # (pieces, places kept, prompts [B]) -> errors [B]
@@ -23,7 +23,7 @@ class Search:
     tried: tuple[tuple[Edit, float], ...]  # each candidate and the validation gain with it
     validation_gain: float
     test_gain: float
-    test_interval: claims.Interval  # 95 % over the test prompts
+    test_interval: claims.Interval  # over the test prompts
     test_risk: float  # of the unclipped model
     forward_passes: int  # prompts pushed through a model, validation and test
 

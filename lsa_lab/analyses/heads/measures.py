@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab import side_by_side
-from lsa_lab.arguments import check_finite, is_concrete
+from lsa_lab.arguments import check_finite, is_concrete, side_by_side
 from lsa_lab.models import moments
 
 Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
@@ -28,7 +27,7 @@ def losses(
     More than 64 toys, the default on a CPU, would not fit into its caches; of a large model 1 is
     enough. A mask that keeps no head at all is refused.
     """
-    width = side_by_side.rows(together, 64)
+    width = side_by_side(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
     options = None
     if is_concrete(head_masks):

@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab import side_by_side
-from lsa_lab.arguments import check_at_least
+from lsa_lab.arguments import check_at_least, side_by_side
 from lsa_lab.models.trace import Trace, check_label_slot, predict
 from lsa_lab.tasks.pools import Pool
 
@@ -77,7 +76,7 @@ def example_gradients(
 
     ``together`` examples, 256 on a CPU, are differentiated at a time: memory.
     """
-    width = side_by_side.rows(together, 256)
+    width = side_by_side(together, 256)
     checkpoints = jnp.asarray(checkpoints)
     chex.assert_rank(checkpoints, 3, custom_message="checkpoints are [C, k, e]")
 

@@ -1,6 +1,6 @@
 """The toy's headlines: one judged, one proved."""
 
-from lsa_lab.harness.headlines import Headline
+from lsa_lab.harness.report.headlines import Headline
 
 HEADLINES = (
     Headline("T1, section 2", "The mean is small", "toy", "toy.mean"),

@@ -1,9 +1,9 @@
-"""The sizes and the statements of `toy`."""
+"""The sizes of `toy`."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from lsa_lab.claims import Statement
-from lsa_lab.harness import checks
+from lsa_lab.harness.run.bounds import Bounded, Seed, at_least, between, divides, one_of
 
 
 @dataclass(frozen=True)
@@ -12,37 +12,19 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Config:
-    n: int = 40
-    d: int = 5
-    sparsity: int = 2
-    heads: int = 1
-    lengths: tuple[int, ...] = (4, 8)
-    scale: float = 1.0
-    kind: str = "normal"
-    bold: bool = False
-    seed: int = 0
-    models: tuple[tuple[str, Model], ...] = (("small", Model()),)
+class Config(Bounded):
+    """The means of n numbers, nine at a time."""
 
-    def __post_init__(self):
-        checks.between(self, "n", 1)
-        checks.between(self, "sparsity", 1, self.d)
-        checks.divides(self, "heads", "n")
-        checks.each_between(self, "lengths", 1, None)
-        checks.between(self, "scale", -1, 2)
-        checks.one_of(self, "kind", ("normal", "uniform"))
-        checks.seed(self)
+    n: Annotated[int, at_least(1)] = 40
+    d: int = 5
+    sparsity: Annotated[int, between(1, "d")] = 2
+    heads: Annotated[int, divides("n")] = 1
+    lengths: Annotated[tuple[int, ...], at_least(1)] = (4, 8)
+    scale: Annotated[float, between(-1, 2)] = 1.0
+    kind: Annotated[str, one_of("normal", "uniform")] = "normal"
+    bold: bool = False
+    seed: Seed = 0
+    models: tuple[tuple[str, Model], ...] = (("small", Model()),)
 
 
 TIERS = {"smoke": Config(n=4), "laptop": Config(), "paper": Config(n=100)}
-
-
-def statements(config) -> tuple[Statement, ...]:
-    source = "derived here"
-    text = "The mean is small, whether a < b or a | b"
-    few = "Nobody knows"
-    return (
-        Statement("mean", source, text, "the mean", at_most=9),
-        Statement("wrong", source, "It is large", "the mean", at_least=9),
-        Statement("few", source, few, "one mean", "median", at_most=9, note=f"n = {config.n}"),
-    )

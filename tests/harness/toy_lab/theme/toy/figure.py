@@ -1,6 +1,6 @@
 """The means, and zero."""
 
-from lsa_lab.harness import style
+from lsa_lab.harness.draw import style
 
 
 def plot(dataset):

@@ -1,0 +1,69 @@
+"""Families over the data sets of a config: their words, their cells, and the ids of these."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from lsa_lab.judging.statements import Statement, cells_of, grid
+
+Cells = Mapping[str, Mapping[str, Any]]
+
+
+def families(config, answers: str = "", **shared) -> Callable[..., Statement]:
+    """``Statement`` for families with an axis ``data``, and the fields that these share.
+
+    The sentence and the message of one come after the model and its data sets: "{where}: ...".
+    """
+    where = {name: f"{config.model_name}, on {task.title}{answers}" for name, task in config.tasks}
+    *titles, last = (task.title for _, task in config.tasks)
+    titles = f"{', '.join(titles)} and {last}" if titles else last
+    everywhere = f"{config.model_name}, on {titles}{answers}"
+
+    def family(id, source, says, measured, *statistic, cells, words=None, message="", **fields):
+        def named(data, **axes):
+            return {"where": where[data]} | dict(words(**axes) if words else {})
+
+        return Statement(
+            id,
+            source,
+            f"{{where}}: {says}",
+            measured,
+            *statistic,
+            cells=_cells_of_config(config, cells),
+            words=named,
+            message=f"{everywhere}: {message or says}",
+            **shared | fields,
+        )
+
+    return family
+
+
+def data_grid(*data: str) -> Callable[..., Cells]:
+    """``grid`` with the axis ``data`` before the others."""
+    return lambda ids, **axes: grid(ids, data=data, **axes)
+
+
+def cell_ids(statements: Iterable[Statement], data: str, places: Iterable[str]) -> list[str]:
+    """The ids of cells on one data set; a place is a family, "first", or some of its cells, those
+    that have these values on its axes: "first change"."""
+    cells = [cell for cell in cells_of(statements) if cell.case.get("data") == data]
+    return [
+        cell.id
+        for family, *values in map(str.split, places)
+        for cell in cells
+        if cell.family == family and set(values) <= {*cell.case.values()}
+    ]
+
+
+def _cells_of_config(config, cells: Cells) -> Cells:
+    """Those of the data sets that a config has. A data set without cells has those of the first,
+    its own name in the place of that one's in their ids."""
+    first = next(iter(cells.values()))["data"]
+    kept: dict[str, Mapping[str, Any]] = {}
+    for name, _ in config.tasks:
+        own = {id: case for id, case in cells.items() if case["data"] == name}
+        kept |= own or {
+            id.replace(first, name): {**case, "data": name}
+            for id, case in cells.items()
+            if case["data"] == first
+        }
+    return kept

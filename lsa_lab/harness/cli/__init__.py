@@ -1,0 +1,1 @@
+"""The command line: its words, its commands, and the tasks that are handed to a cluster."""

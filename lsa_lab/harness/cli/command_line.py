@@ -1,0 +1,65 @@
+"""The program: ``lsa-lab``, and ``python -m experiments`` in this repository.
+
+A command line is judged before jax is imported: a wrong one costs no time and leaves no file.
+"""
+
+import importlib
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lsa_lab.harness.cli import options as command_options
+from lsa_lab.harness.cli.help import explain
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import process
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    package: str = "experiments",
+    program: str | None = None,
+) -> int:
+    """The exit status: 0, 1 if a result could not be judged, 2 if refused, 3 if a training
+    diverged, 130 after Ctrl-C."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    program = program or called(sys.argv[0])
+    try:
+        status = _obey(words, package, program)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader, ``head`` for one, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except RefusalError as refusal:
+        print(f"error: {refusal}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as interrupt:
+        command = f"{program} {shlex.join(getattr(interrupt, 'words', words))}"
+        what = str(interrupt) or "interrupted"
+        print(f"\n{what}; to go on from the last checkpoint: {command}", file=sys.stderr)
+        return 130
+
+
+def called(path: str) -> str:
+    """The program as a person has to type it: ``.venv/bin/lsa-lab`` where no shell finds it."""
+    if Path(path).name != "lsa-lab":
+        return "lsa-lab"
+    first = shutil.which("lsa-lab")
+    return "lsa-lab" if first and Path(first).samefile(path) else shlex.quote(path)
+
+
+def _obey(words: list[str], package: str, program: str) -> int:
+    options = command_options.parse(words)
+    options.program, options.home = program, package
+    if not options.help:
+        command_options.check(options)
+    options.package = options.package or package
+    if options.help:
+        return explain(options)
+    process.set_environment()  # before a command imports numpy, whose threads are counted once
+    command = importlib.import_module(f"lsa_lab.harness.cli.commands.{options.command or 'list'}")
+    return command.obey(options)

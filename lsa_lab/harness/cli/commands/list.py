@@ -1,0 +1,173 @@
+"""``list``: what there is, and how it ended."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from lsa_lab.harness.cli import options as command_options
+from lsa_lab.harness.cli import terminal
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import measured, needs, records
+from lsa_lab.harness.run.clock import short_clock_word
+from lsa_lab.harness.run.folders import changed_folders, folder_of, identity
+from lsa_lab.harness.run.laboratory import TIERS, Experiment
+from lsa_lab.harness.run.outcomes import VERDICTS, counts
+from lsa_lab.lm import sources
+
+_WIDEST = 150  # columns that a line may take, where there are so many
+_HEAD = ("EXPERIMENT", "TIER", "TIME", "MEMORY", "H/F/U", "QUESTION")
+
+
+class Row(NamedTuple):
+    """One result: its tier or what was changed, what it took, and its verdicts; none where they
+    were given by other criteria than today's."""
+
+    tier: str
+    folder: Path
+    seconds: float | None
+    start: str | None
+    memory: int | None
+    verdicts: dict[str, str] | None
+
+    @property
+    def in_short(self) -> str:
+        """As "3/1/0": hold, fail, undecided; "?" where that has to be judged again."""
+        if self.verdicts is None:
+            return "?"
+        verdicts = list(self.verdicts.values())
+        return "/".join(str(verdicts.count(verdict)) for verdict in VERDICTS)
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        time = "" if self.seconds is None else short_clock_word(self.seconds)
+        memory = "" if self.memory is None else f"{self.memory / 1e9:.1f} GB"
+        return time, memory, self.in_short
+
+
+def obey(options: argparse.Namespace) -> int:
+    """The experiments by theme, one a line, each with its largest tier that has run: the time and
+    the memory of the last run (in a series with what earlier experiments left in the process), and
+    how many statements hold, fail and are undecided. With a NAME all there is to know of that
+    experiment."""
+    experiments = command_options.chosen(options)
+    errors: list[str] = []
+    rows = {each.name: _rows(each, options.out, errors) for each in experiments}
+    if options.names:
+        print("\n\n".join(_whole(each, rows[each.name], options.program) for each in experiments))
+    else:
+        print("\n".join(_overview(experiments, rows, options)))
+        program, package = options.program, command_options.package_words(options)
+        print(f"{program} list NAME{package} tells more of one, {program} -h what else to type")
+    for error in errors:
+        print(f"error: {error}", file=sys.stderr)
+    return 1 if errors else 0
+
+
+def _overview(
+    experiments: list[Experiment], rows_of: dict[str, list[Row]], options: argparse.Namespace
+) -> list[str]:
+    lines: list[tuple[str, ...]] = [_HEAD]
+    themes: dict[str, list[tuple[str, ...]]] = {}
+    lacking: dict[str, list[str]] = {}  # what each theme reads and is not there
+    verdicts: list[str] = []
+    stale: list[str] = []
+    for experiment in experiments:
+        rows = rows_of[experiment.name]
+        cells: tuple[str, ...] = ("not run", "", "", "")
+        of_tiers = [row for row in rows if row.tier in TIERS]
+        if of_tiers:
+            cells = (of_tiers[-1].tier, *of_tiers[-1].cells)
+            verdicts += (of_tiers[-1].verdicts or {}).values()
+            stale += [experiment.name] * (of_tiers[-1].verdicts is None)
+        changed = len(rows) - len(of_tiers)
+        name = experiment.name + f" +{changed}" * (changed > 0)
+        lines.append((name, *cells, experiment.question))
+        themes.setdefault(experiment.theme, []).append(lines[-1])
+        lacking.setdefault(experiment.theme, []).extend(needs.needs_of(experiment))
+    widths = [max(len(cells[i]) for cells in lines) for i in range(5)]
+    text = [terminal.faint(_line(_HEAD, widths))]
+    for theme, of_theme in themes.items():
+        names = needs.not_fetched(lacking[theme])
+        fetching = f"first {needs.fetching(names, options.program)}" if names else ""
+        if theme or fetching:
+            text.append(" ".join(filter(None, (terminal.bold(theme), terminal.faint(fetching)))))
+        text += [_line(cells, widths) for cells in of_theme]
+    text.append(f"{len(experiments)} experiments; of their statements {counts(verdicts)}")
+    if stale:
+        text.append(
+            f"?: {', '.join(stale)}: criteria have changed; {options.program} report judges"
+        )
+    return text
+
+
+def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+    name, tier, time, memory, verdicts, question = cells
+    head = f"  {name:{widths[0]}}  {tier:{widths[1]}}  {time:>{widths[2]}}  {memory:>{widths[3]}}"
+    head += f"  {verdicts:>{widths[4]}}  "
+    return (head + terminal.shortened(question, terminal.width(_WIDEST) - len(head))).rstrip()
+
+
+def _rows(experiment: Experiment, out: Path | None, errors: list[str]) -> list[Row]:
+    """The results there are, those of the tiers first, from the smallest to the largest; of records
+    that cannot be read, why, in ``errors``."""
+    tiers = {folder_of(experiment, tier, out): tier for tier in experiment.tiers}
+    rows = []
+    for folder in [*tiers, *changed_folders(experiment, out)]:
+        try:
+            facts = records.last_run(folder)
+        except RefusalError as error:
+            errors.append(str(error))
+            continue
+        if facts is None:
+            continue
+        tier = facts["tier"]  # in ``out`` two tiers share a folder
+        label = tier if folder in tiers else f"{tier}, {folder.name}"
+        past, memory = measured.last(identity(experiment, facts["config"]), facts, facts["config"])
+        verdicts = facts["verdicts"] if records.is_current(experiment, facts) else None
+        rows.append(Row(label, folder, past.seconds, past.start, memory, verdicts))
+    return rows
+
+
+def _whole(experiment: Experiment, of_experiment: list[Row], program: str) -> str:
+    """Every tier of an experiment and every changed configuration, and the verdicts by name; what
+    it reads that is fetched."""
+    rows = {row.tier: row for row in of_experiment}
+    head = ("TIER", "TIME", "START", "MEMORY", "H/F/U", "FOLDER")
+    table = [head]
+    for tier in dict.fromkeys([*experiment.tiers, *rows]):
+        row = rows.get(tier)
+        if row is None:
+            table.append((tier, "", "", "", "", "not run yet"))
+        else:
+            time, memory, verdicts = row.cells
+            table.append((tier, time, row.start or "", memory, verdicts, str(row.folder)))
+    lines = [terminal.bold(f"{experiment.name}: {experiment.question}")]
+    lines += ["", *(line for row in terminal.columns(table) for line in row)]
+    lines += _sources(experiment, program)
+    for tier, row in rows.items():
+        if row.verdicts is None:
+            lines += ["", f"{tier}: criteria have changed; {program} report judges again"]
+        elif tier in TIERS:
+            lines += ["", f"{tier}:", *_by_verdict(row.verdicts)]
+    return "\n".join(lines)
+
+
+def _sources(experiment: Experiment, program: str) -> list[str]:
+    """What it reads, a line each: what that is, and whether it is there."""
+    names = needs.needs_of(experiment)
+    absent = {name: f": {needs.fetching([name], program)}" for name in needs.not_fetched(names)}
+    rows = [
+        (f"  {name}", f"{sources.SOURCES[name].about}{absent.get(name, ', which is there')}")
+        for name in names
+    ]
+    lines = [line for row in terminal.columns(rows) for line in row]
+    return ["", "reads what is fetched once:", *lines] if names else []
+
+
+def _by_verdict(verdicts: dict[str, str]) -> list[str]:
+    rows = []
+    for verdict in VERDICTS:
+        ids = [key.partition(".")[2] for key, own in verdicts.items() if own == verdict]
+        rows.append((f"  {verdict}", ", ".join(ids) or "none"))
+    return [line for row in terminal.columns(rows) for line in row]

@@ -1,0 +1,126 @@
+"""What a command line asks for: experiments, each at a configuration that can be run."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lsa_lab.harness.cli import options as command_options
+from lsa_lab.harness.cli import overrides
+from lsa_lab.harness.cli.overrides import PREFIX
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import needs
+from lsa_lab.harness.run.folders import folder_of
+from lsa_lab.harness.run.laboratory import Experiment
+from lsa_lab.store import safe_files
+
+if TYPE_CHECKING:
+    from lsa_lab.harness.run.runner import Job
+
+
+def jobs_of(options: argparse.Namespace) -> list["Job"]:
+    """A job for each experiment named, or a refusal before anything is computed; of all of them
+    those whose model and texts have been fetched."""
+    from lsa_lab.harness.run import runner
+
+    experiments, tier = command_options.chosen(options), tier_of(options)
+    if not options.names:
+        listed = ", ".join([*(experiment.name for experiment in experiments), "all"])
+        raise RefusalError(f"{options.command} needs a NAME: {listed}")
+    if options.changes and len(experiments) > 1:
+        names = " ".join(options.names)
+        words = f"{options.command} {names}"
+        raise RefusalError(f"{options.changes[0]} is for one experiment: {words} without it")
+    if "all" in options.names:
+        experiments = _ready(experiments, tier, options)
+    jobs = []
+    for experiment in experiments:
+        if tier not in experiment.tiers:
+            listed = ", ".join(experiment.tiers)
+            raise RefusalError(f"{experiment.name} has no tier {tier!r}: it has {listed}")
+        config = _config(experiment, tier, options)
+        runner.check_statements(experiment, config)
+        needs.check(experiment, tier, config, options.program)
+        folder = folder_of(experiment, tier, options.out, config)
+        jobs.append(runner.Job(experiment, tier, config, folder))
+    for job in jobs:
+        _check_writable(job)
+    return jobs
+
+
+def tier_of(options: argparse.Namespace) -> str:
+    return options.tier or "laptop"
+
+
+def words_of(options: argparse.Namespace, jobs: Sequence["Job"]) -> list[str]:
+    """The command line that runs these jobs alone."""
+    words = ["run", *(job.experiment.name for job in jobs), "--tier", tier_of(options)]
+    words += ["--seeds", str(options.seeds)] if options.seeds is not None else []
+    words += ["--model", options.model] if options.model is not None else []
+    words += ["--out", str(options.out)] if options.out else []
+    words += [] if options.together is None else ["--together", str(options.together)]
+    words += [] if options.hours is None else ["--hours", f"{options.hours:g}"]
+    words += ["--package", options.package] if options.package != "experiments" else []
+    return [*words, *options.changes]
+
+
+def _check_writable(job: "Job") -> None:
+    """Refuse a folder that could not take the result, before anything is computed for it; a link
+    in the place of one that we name would lead out of the folder that was asked for."""
+    for folder in (job.folder, *job.folder.parents):
+        if folder.is_symlink():
+            raise RefusalError(f"{folder} is a link: remove it, or name what it leads to by --out")
+        if folder.name == job.experiment.name:
+            break
+    try:
+        safe_files.check_writable(job.folder.parent)
+    except OSError as error:
+        raise RefusalError(
+            f"{job.folder.parent} cannot be written ({error.strerror}): choose another with --out"
+        ) from None
+
+
+def _ready(
+    experiments: list[Experiment], tier: str, options: argparse.Namespace
+) -> list[Experiment]:
+    """Those of all experiments that have the tier and can be run; a sentence tells of the rest."""
+    having = [experiment for experiment in experiments if tier in experiment.tiers] or experiments
+    lacking = {each: needs.not_fetched(needs.needs_of(each, tier)) for each in having}
+    ready = [experiment for experiment in having if not lacking[experiment]]
+    waiting = [experiment for experiment in having if lacking[experiment]]
+    if not ready:
+        return waiting  # each is refused in its own words
+    if waiting:
+        sources = list(dict.fromkeys(name for each in waiting for name in lacking[each]))
+        names = ", ".join(experiment.name for experiment in waiting)
+        print(f"left out until {needs.fetching(sources, options.program)} has been run: {names}")
+    return ready
+
+
+def _config(experiment: Experiment, tier: str, options: argparse.Namespace) -> Any:
+    """The tier's configuration, or what the command line makes of it."""
+    config, changes = experiment.tiers[tier], list(options.changes)
+    if options.seeds is not None:
+        changes += _seeds(experiment.name, config, options.seeds)
+    if options.model is not None:
+        changes = [*_model(experiment.name, config, options.model), *changes]
+    return overrides.apply(config, changes) if changes else config
+
+
+def _seeds(name: str, config: Any, number: int) -> list[str]:
+    """``--seeds`` as a change of the one key that holds the number of runs."""
+    keys = [key for key in ("runs", "seeds") if hasattr(config, key)]
+    if not keys:
+        listed = ", ".join(vars(config))
+        raise RefusalError(f"--seeds: {name} has no key runs or seeds: its keys are {listed}")
+    if len(keys) > 1:
+        words = " or ".join(f"{PREFIX}{key} {number}" for key in keys)
+        raise RefusalError(f"--seeds: {name} has {' and '.join(keys)}: say {words}")
+    return [f"{PREFIX}{keys[0]}", str(number)]
+
+
+def _model(name: str, config: Any, path: str) -> list[str]:
+    """``--model`` as a change of the keys that say which decoder it is, as far as there are any."""
+    if not hasattr(config, "model"):
+        raise RefusalError(f"--model: {name} reads no language model, so it has no key model")
+    facts = needs.of_ones_own(path)
+    return [f"{PREFIX}{key}={value}" for key, value in facts.items() if hasattr(config, key)]

@@ -1,0 +1,120 @@
+"""What the keys of a Config mean: the comments beside its fields, read from the source."""
+
+import ast
+import dataclasses
+import inspect
+import io
+import shlex
+import tokenize
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from lsa_lab.harness.run.bounds import bounds_of
+
+# Keys that mean the same in every experiment, where a field has no comment of its own.
+HOUSE_WORDS = {
+    "n": "demonstrations in a prompt",
+    "d": "covariates of a demonstration",
+    "m": "demonstrations in the pool",
+    "depth": "layers",
+    "heads": "heads of a layer",
+    "runs": "runs, each with a seed of its own",
+    "steps": "training steps",
+    "batch": "prompts in a training step",
+    "learning_rate": "learning rate of the training",
+    "init_scale": "size of the weights at the start of training",
+    "noise_std": "standard deviation of the labels' noise",
+    "test_prompts": "fresh prompts on which risks are measured",
+    "seed": "one number is one stream of random numbers",
+    "model": "the decoder: a source that has been fetched, or the path of another",
+}
+
+
+class Key(NamedTuple):
+    """One field of a Config; ``heading`` is what stands above it and those that follow."""
+
+    name: str
+    meaning: str  # with its bounds, "prompts of each run (>= 2)"
+    heading: str
+
+
+def keys_of(kind: type) -> list[Key]:
+    """The fields of a Config in their order, those that it inherits among them."""
+    notes: dict[str, tuple[str, str]] = {}
+    for parent in reversed(kind.__mro__):
+        if dataclasses.is_dataclass(parent):
+            notes |= _notes(parent)
+    keys = []
+    for field in dataclasses.fields(kind):
+        meaning, heading = notes.get(field.name, ("", ""))
+        meaning = meaning or HOUSE_WORDS.get(field.name, "")
+        limits = ", ".join(bound.words for bound in bounds_of(kind, field.name))
+        meaning = f"{meaning} ({limits})".strip() if limits else meaning
+        keys.append(Key(field.name, meaning, heading))
+    return keys
+
+
+def type_word(kind: type, name: str) -> str:
+    """The type as a command line has it: "int", "float...", or "fixed" for what it cannot say."""
+    hint = get_type_hints(kind)[name]
+    several = get_origin(hint) is tuple
+    inner = get_args(hint)[0] if several else hint
+    words = {bool: "bool", int: "int", float: "float", str: "word"}
+    parts = (
+        set(get_args(inner)) - {NoneType} if get_origin(inner) in (Union, UnionType) else {inner}
+    )
+    word = words.get(parts.pop(), "fixed") if len(parts) == 1 else "fixed"
+    return word + "..." * (several and word != "fixed")
+
+
+def value_word(value: Any) -> str:
+    """A value as a command line has it; of named groups of fields their names."""
+    if isinstance(value, tuple):
+        if value and all(isinstance(entry, tuple) for entry in value):
+            return ", ".join(str(name) for name, *_ in value)
+        return " ".join(shlex.quote(value_word(entry)) for entry in value) or "none"
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else str(value)
+    return str(value)
+
+
+def _notes(kind: type) -> dict[str, tuple[str, str]]:
+    """{field: (meaning, heading)} of the fields that a class itself declares.
+
+    The meaning is the comment on the field's own lines or the docstring under it; a comment above
+    it is a heading if there is one of these, the meaning if not.
+    """
+    try:
+        source = inspect.cleandoc("\n" + inspect.getsource(kind))
+    except (OSError, TypeError):  # declared at a prompt
+        return {}
+    (body,) = ast.parse(source).body
+    comments = _comments(source)
+    lines, notes = source.splitlines(), {}
+    fields = body.body if isinstance(body, ast.ClassDef) else []
+    for i, node in enumerate(fields):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        end = node.end_lineno or node.lineno
+        beside = [comments[j] for j in range(node.lineno, end + 1) if j in comments]
+        following = fields[i + 1] if i + 1 < len(fields) else None
+        if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+            beside.append(inspect.cleandoc(str(following.value.value)))
+        above: list[str] = []
+        for j in range(node.lineno - 1, 0, -1):
+            if j not in comments or lines[j - 1].strip()[0] != "#":
+                break
+            above.insert(0, comments[j])
+        texts = [" ".join(" ".join(part).split()) for part in (beside, above)]
+        notes[node.target.id] = (texts[0] or texts[1], texts[1] if texts[0] else "")
+    return notes
+
+
+def _comments(source: str) -> dict[int, str]:
+    """{line: the comment on it}."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokens
+        if token.type == tokenize.COMMENT
+    }

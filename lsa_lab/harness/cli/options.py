@@ -1,0 +1,255 @@
+"""The words of a command line: what each command is for, the options it takes, and its help."""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lsa_lab.harness.cli import overrides
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run.checks import nearest
+from lsa_lab.harness.run.laboratory import TIERS, Experiment, experiments_of
+
+_LONGEST_NAME, _LONGEST_PATH = 255, 3500  # bytes that file systems take; room for what is inside
+
+
+class Option(NamedTuple):
+    """One option: its word, what follows it, what that means, and the commands that take it."""
+
+    word: str
+    value: str
+    meaning: str
+    commands: tuple[str, ...]
+    kind: type = str
+
+
+# The words after a command, and what it does.
+USAGE = {
+    "list": ("[NAME...]", "what there is, and how it ended; with a NAME all of it"),
+    "run": ("NAME...", "compute, judge, save and draw; NAME may be all"),
+    "submit": ("NAME...", "run as tasks of a cluster, or of this machine; --status, --again"),
+    "draw": ("[NAME...]", "draw again from the files"),
+    "report": ("", "the tables of claims and index.html"),
+    "fetch": ("[SOURCE...]", "download a language model and texts, once; all if none is named"),
+    "completion": ("bash|zsh", "a script that completes words at the tab key"),
+    "new": ("PACKAGE/THEME/NAME", "write a small experiment that works, to be changed"),
+}
+
+OPTIONS = (
+    Option(
+        "--tier",
+        "TIER",
+        "smoke (seconds), laptop (minutes), where there is one paper (hours, a night at most)",
+        ("run", "submit", "draw"),
+    ),
+    Option(
+        "--seeds", "N", "so many runs: short for the config's runs or seeds", ("run", "submit"), int
+    ),
+    Option(
+        "--model",
+        "PATH",
+        "a decoder of your own, GGUF file or folder: short for the config's model",
+        ("run", "submit"),
+    ),
+    Option(
+        "--config.KEY",
+        "VALUE...",
+        "another value, for one NAME: a folder of its own; run NAME -h lists the keys",
+        ("run", "submit"),
+    ),
+    Option(
+        "--out",
+        "DIR",
+        "the folder of the results; else figures, for smoke .cache/smoke",
+        ("list", "run", "submit", "draw", "report"),
+        Path,
+    ),
+    Option(
+        "--together",
+        "N",
+        "so many experiments at a time, each in a process of its own; else one after the other",
+        ("run",),
+        int,
+    ),
+    Option(
+        "--hours",
+        "H",
+        "stop after so many, at a checkpoint, and say what is left; the same words go on",
+        ("run",),
+        float,
+    ),
+    Option(
+        "--engine", "ENGINE", "slurm, which is the default, or local: this machine", ("submit",)
+    ),
+    Option(
+        "--shares",
+        "K",
+        "K tasks for each experiment, its runs split among them: all K have to run at once",
+        ("submit",),
+        int,
+    ),
+    Option("--partition", "NAME", "SLURM's, of the tasks", ("submit",)),
+    Option(
+        "--time", "TIME", "the limit of a task, as SLURM writes it; else 1-00:00:00", ("submit",)
+    ),
+    Option("--gpus", "N", "GPUs of a task; else none", ("submit",), int),
+    Option("--mem", "SIZE", "memory of a task, as 16G", ("submit",)),
+    Option("--cpus", "N", "cores of a task, on which its runs are spread", ("submit",), int),
+    Option(
+        "--slurm",
+        "KEY=VALUE",
+        "any other flag of sbatch, as --slurm qos=long; as often as there are flags",
+        ("submit",),
+        list,
+    ),
+    Option("--status", "", "where the tasks stand; with a NAME, its tasks", ("submit",), bool),
+    Option("--again", "", "submit those anew that failed or died, alone", ("submit",), bool),
+    Option(
+        "--panel", "LETTER", "one panel of one NAME as a pdf, svg and png of its own", ("draw",)
+    ),
+    Option(
+        "--with-caption",
+        "",
+        "the figure with its caption below it, for a slide, as files of their own",
+        ("draw",),
+        bool,
+    ),
+    Option("--width", "INCHES", "of that panel, 3.25 if nothing is said", ("draw",), float),
+    Option(
+        "--package",
+        "PACKAGE",
+        "the package of experiments, else {home}",
+        ("list", "run", "submit", "draw", "report"),
+    ),
+    Option("--list", "", "what can be fetched, and whether it is in the cache", ("fetch",), bool),
+)
+
+STATUS = (
+    ("exit status 0", "done"),
+    (
+        "exit status 1",
+        "a result could not be judged or drawn, or a source fetched; the others are in place",
+    ),
+    ("exit status 2", "refused before anything was computed; the sentence says what would do"),
+    ("exit status 3", "a training diverged in every run; the last finite checkpoint is kept"),
+    (
+        "exit status 130",
+        "interrupted, or its hours are over; the same words go on from the last checkpoint",
+    ),
+)
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Command, names and options of a command line; ``changes`` are its ``--config.KEY VALUE``."""
+    rest, changes = overrides.split(words)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("command", nargs="?")
+    parser.add_argument("names", nargs="*")
+    for option in OPTIONS:
+        if option.kind is bool:
+            parser.add_argument(option.word, action="store_true", default=None)
+        elif option.kind is list:
+            parser.add_argument(option.word, action="append")
+        elif "." not in option.word:
+            parser.add_argument(option.word, type=option.kind)
+    parser.add_argument("-h", "--help", action="store_true")
+    try:
+        options, unknown = parser.parse_known_intermixed_args(rest)
+    except argparse.ArgumentError as error:
+        raise RefusalError(_not_a_value(error)) from None
+    return argparse.Namespace(**vars(options), unknown=unknown, changes=changes)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse an unknown command, and an option or a value that the command does not take."""
+    if options.command not in (None, *USAGE):
+        best = nearest(options.command, list(USAGE))
+        listed = ", ".join(USAGE)
+        raise RefusalError(
+            f"unknown command {options.command!r}: nearest {best!r}; there are {listed}; "
+            f"{options.program} -h says what they do"
+        )
+    command = options.command or "list"
+    given = [option for option in OPTIONS if _value(options, option) not in (None, [])]
+    for option in given:
+        if command not in option.commands:
+            word = options.changes[0] if option.word == "--config.KEY" else option.word
+            raise RefusalError(
+                f"{word} is for {' and '.join(option.commands)}: leave it out of {command}"
+            )
+    if options.tier not in (None, *TIERS):
+        best, listed = nearest(options.tier, TIERS), ", ".join(TIERS)
+        raise RefusalError(f"unknown tier {options.tier!r}: nearest {best!r}; there are {listed}")
+    _check_folder(options.out)
+
+
+def named(options: argparse.Namespace) -> dict[str, Experiment]:
+    """The experiments of the package; refuses unknown options and names, with the nearest."""
+    experiments = experiments_of(options.package)
+    if options.unknown:
+        keys = [
+            key
+            for name in options.names
+            if name in experiments
+            for key in vars(next(iter(experiments[name].tiers.values())))
+        ]
+        command = options.command or "list"
+        words = [option.word for option in OPTIONS if command in option.commands]
+        best = nearest(options.unknown[0], [*words, *(f"{overrides.PREFIX}{key}" for key in keys)])
+        raise RefusalError(f"unknown option {' '.join(options.unknown)}: nearest {best}")
+    names = [*experiments, "all"]
+    for name in options.names:
+        if name not in names:
+            best, listed = nearest(name, names), ", ".join(names)
+            raise RefusalError(
+                f"unknown experiment {name!r} in the package {options.package}: nearest {best!r}; "
+                f"there are {listed}"
+            )
+    return experiments
+
+
+def package_words(options: argparse.Namespace) -> str:
+    """What a command needs at its end for the same package."""
+    return "" if options.package == options.home else f" --package {options.package}"
+
+
+def chosen(options: argparse.Namespace) -> list[Experiment]:
+    """The experiments meant, each once, in the order given; all of them if none is named."""
+    experiments = named(options)
+    names = experiments if "all" in options.names or not options.names else options.names
+    return [experiments[name] for name in dict.fromkeys(names)]
+
+
+def _not_a_value(error: argparse.ArgumentError) -> str:
+    kinds = {int: "a whole number", float: "a number"}
+    for option in OPTIONS:
+        if option.word == error.argument_name:
+            kind = kinds.get(option.kind, "a word")
+            return f"write {option.word} {option.value}: {option.value} is {kind}"
+    return str(error)
+
+
+def _value(options: argparse.Namespace, option: Option) -> Any:
+    if option.word == "--config.KEY":
+        return options.changes
+    return getattr(options, option.word.removeprefix("--").replace("-", "_"))
+
+
+def _check_folder(out: Path | None) -> None:
+    """Refuse a folder that cannot be written to before anything is computed for it."""
+    if out is None:
+        return
+    if "\0" in str(out):
+        raise RefusalError(f"--out {str(out)!r}: a name holds no null character: leave it out")
+    longest = max(out.parts, key=len, default="")
+    if len(longest.encode()) > _LONGEST_NAME or len(str(out.absolute())) > _LONGEST_PATH:
+        raise RefusalError(f"--out {longest[:40]}...: the name is too long: name another folder")
+    if out.exists() and not out.is_dir():
+        raise RefusalError(f"--out {out} is a file: name a folder")
+    above = next(path for path in (out, *out.absolute().parents) if path.exists())
+    try:  # what the rights allow, the disk may still refuse
+        tempfile.TemporaryFile(dir=above).close()
+    except OSError:
+        refusal = f"--out {out}: {above} cannot be written to: name another folder"
+        raise RefusalError(refusal) from None

@@ -1,0 +1,126 @@
+"""``--config.KEY VALUE``: a tier's Config with numbers and words replaced, or a clear refusal."""
+
+import contextlib
+import dataclasses
+import io
+import math
+from collections.abc import Sequence
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run.checks import declared, nearest
+
+PREFIX = "--config."
+_PLAIN = {bool, int, float, str}
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(the rest, the overrides): a key's values are the words up to the next option."""
+    rest: list[str] = []
+    overrides: list[str] = []
+    target = rest
+    for word in arguments:
+        if word.startswith("--"):
+            target = overrides if word.startswith(PREFIX) else rest
+        target.append(word)
+    return rest, overrides
+
+
+def apply(default: Any, arguments: Sequence[str]) -> Any:
+    """``default``, a Config, with the values of ``--config.KEY VALUE ...`` in their place."""
+    import tyro
+
+    words = [part for word in arguments for part in _parts(word)]
+    _check(words, default)
+    # tyro parses by the declared types; the Config itself then judges the values, outside of
+    # tyro, whose error box would break a sentence into lines.
+    kind = type(default)
+    types, plain = (
+        get_type_hints(kind),
+        {k: v for k, v in vars(default).items() if _is_plain(default, k)},
+    )
+    fields = [(name, types[name], value) for name, value in plain.items()]
+    unjudged: type = dataclasses.make_dataclass(kind.__name__, fields, frozen=True)
+    command_line = dataclasses.make_dataclass("command_line", [("config", unjudged, unjudged())])
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):  # its box tells of types, not of values
+            parsed: Any = tyro.cli(
+                command_line,
+                args=words,
+                add_help=False,
+                config=(tyro.conf.FlagConversionOff,),
+            )
+    except SystemExit:
+        keys = [word.removeprefix(PREFIX) for word in words if word.startswith(PREFIX)]
+        values = "; ".join(f"{k} is {_words(getattr(default, k.replace('-', '_')))}" for k in keys)
+        raise RefusalError(f"{' '.join(words)} cannot be read: nearest is what {values}") from None
+    try:
+        return kind(**vars(default) | vars(parsed.config))
+    except ValueError as error:
+        raise RefusalError(f"{PREFIX}{error}") from None
+
+
+def _parts(word: str) -> list[str]:
+    return word.split("=", 1) if word.startswith(PREFIX) else [word]
+
+
+def _check(words: list[str], default: Any) -> None:
+    """Refuse unknown keys and words that are no numbers, each with the nearest valid one."""
+    keys = [field.name for field in dataclasses.fields(default)]
+    key = ""
+    for word, following in zip(words, [*words[1:], PREFIX], strict=True):
+        if word.startswith(PREFIX):
+            key = word.removeprefix(PREFIX).replace("-", "_")
+            value = "" if following.startswith(PREFIX) else f" {following}"
+            field = key.partition(".")[0]
+            if field in keys and not _is_plain(default, field):
+                raise RefusalError(
+                    f"{PREFIX}{key} is more than a number, a word or a tuple of them: change it in "
+                    f"{type(default).__module__}, or where that takes it from"
+                )
+            if key not in keys:
+                best, listed = nearest(key, keys), ", ".join(keys)
+                raise RefusalError(
+                    f"unknown key {word}{value}: nearest {PREFIX}{best}; the keys are {listed}"
+                )
+            if not value:
+                raise RefusalError(f"{word} lacks a value; nearest {_words(getattr(default, key))}")
+        elif declared(default, key) in (int, float):
+            _check_number(key, word, declared(default, key), getattr(default, key))
+
+
+def _is_plain(config: Any, name: str) -> bool:
+    value = getattr(config, name)
+    if value in ((), None):  # tells nothing of what it would hold
+        kind = declared(config, name)
+        return {*get_args(kind)} - {NoneType} <= _PLAIN if get_args(kind) else kind in _PLAIN
+    entries = value if isinstance(value, tuple) else (value,)
+    return all(entry is None or isinstance(entry, bool | int | float | str) for entry in entries)
+
+
+def _check_number(key: str, word: str, kind: type, default: Any) -> None:
+    try:
+        number = float(word)
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number) and (kind is float or _is_integer(word)):
+        return
+    best = round(number) if math.isfinite(number) else _words(default)
+    wanted = "a whole number" if kind is int else "a finite number"
+    if isinstance(default, tuple):
+        wanted += ", and a space before the next"
+    raise RefusalError(f"{PREFIX}{key} {word}: choose {wanted}; nearest {best}")
+
+
+def _words(default: Any) -> str:
+    """A value as a command line has it."""
+    return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
+def _is_integer(word: str) -> bool:
+    try:
+        int(word)
+    except ValueError:
+        return False
+    return True

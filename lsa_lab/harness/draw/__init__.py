@@ -1,0 +1,1 @@
+"""The look of every figure, and the files that a figure becomes."""

@@ -1,0 +1,1 @@
+"""Pages on what is judged: the ledger, the gallery, a README for each result."""

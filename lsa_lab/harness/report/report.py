@@ -1,0 +1,141 @@
+"""What the results say: a page and a ledger for all, a README for each, the front page's table."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.report import gallery, pages
+from lsa_lab.harness.report.gallery import pixels
+from lsa_lab.harness.report.headlines import Headline, family_confidence, headline_rows
+from lsa_lab.harness.report.result import Result
+from lsa_lab.harness.run import records
+from lsa_lab.harness.run.folders import folder_of
+from lsa_lab.harness.run.laboratory import TIERS, Experiment
+from lsa_lab.harness.run.runner import load
+from lsa_lab.judging.claims import evidence, judge
+from lsa_lab.store import results
+
+BEGIN = "<!-- findings: begin -->"
+END = "<!-- findings: end -->"
+
+
+def collect(
+    experiments: Iterable[Experiment], root: Path, headlines: Sequence[Headline] = ()
+) -> tuple[list[Result], dict[str, str]]:
+    """Every result of a tier under ``root``, and {name: why} of those that cannot be read.
+
+    Results of a changed configuration have folders of their own and are not looked at.
+    """
+    whole, broken = [], {}
+    confidence = family_confidence(headlines)
+    for experiment in experiments:
+        for tier in TIERS[1:]:
+            folder = folder_of(experiment, tier, root)
+            if not (folder / "result.nc").exists():
+                continue
+            try:
+                whole.append(_read(root, folder, experiment, tier, confidence))
+            except Exception as error:  # one broken folder does not stop the others
+                why = f"{error}"
+                if not isinstance(error, RefusalError):
+                    why = (
+                        f"{type(error).__name__}: {error}; if its doors have changed, run it again"
+                    )
+                broken[folder.relative_to(root).as_posix()] = why
+    return whole, broken
+
+
+def largest(whole: Iterable[Result]) -> list[Result]:
+    """One result an experiment, that of its largest tier; it knows the smaller ones."""
+    tiers: dict[str, list[Result]] = {}
+    for result in whole:
+        tiers.setdefault(result.name, []).append(result)
+    return [replace(last, smaller=tuple(before)) for *before, last in tiers.values()]
+
+
+def write(
+    experiments: Iterable[Experiment],
+    root: Path,
+    front: pages.Front | None = None,
+    headlines: Sequence[Headline] = (),
+    papers: Iterable[Path] = (),
+    theory: Iterable[Path] = (),
+) -> dict[str, str]:
+    """CLAIMS.md, index.html and a README.md in each folder under ``root``, the table of the front
+    page, and the verdicts of the rows that the pages ``papers`` name; what could not be read, by
+    folder. The pages ``theory`` say which theorems an experiment rests on."""
+    whole, broken = collect(experiments, root, headlines)
+    for result in whole:
+        experiment, folder = result.experiment, root / result.folder
+        config = results.plain(experiment.tiers[result.tier])
+        new = records.judgement(experiment, config, result.claims)
+        if headlines:
+            new["family_confidence"] = family_confidence(headlines)
+        if records.judge_again(folder, new):
+            print(folder / "config.json")
+    texts = {root / result.folder / "README.md": pages.page(result) for result in whole}
+    whole = largest(whole)
+    rows = headline_rows(headlines, whole)
+    texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, rows)
+    rule, summary = pages.RULE, pages.summary(whole)
+    theorems = gallery.theorems(theory)
+    texts[root / "index.html"] = gallery.html(root, whole, broken, rows, theorems, rule, summary)
+    if front is not None and front.readme.exists():
+        old = front.readme.read_text(encoding="utf-8")
+        texts[front.readme] = between_markers(old, pages.findings(front, whole, root))
+    for paper in papers:
+        texts[paper] = pages.with_verdicts(paper.read_text(encoding="utf-8"), whole)
+    for path, text in texts.items():
+        if not path.exists() or path.read_bytes() != text.encode():
+            results.write(path, text.encode())
+            print(path)
+    return broken
+
+
+def between_markers(text: str, new: str) -> str:
+    """``text`` with ``new`` between the two markers; unchanged if it has none."""
+    if BEGIN not in text or END not in text:
+        return text
+    before, rest = text.split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    return f"{before}{BEGIN}\n\n{new}\n{END}{after}"
+
+
+def _device(facts: Mapping[str, Any]) -> str:
+    """What has computed. Several processes may share a device, and a result does not say whether
+    they did: devices are counted for one process only."""
+    kind, processes = facts["device"], facts.get("process_count", 1)
+    own = facts["device_count"] // processes
+    if processes == 1:
+        return f"{own} x {kind}"
+    return f"{kind}, in {processes} processes" + (f" with {own} each" if own > 1 else "")
+
+
+def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidence: float) -> Result:
+    dataset = load(experiment, tier, folder)
+    facts = dataset.attrs
+    commit = facts.get("git_commit", "unknown")
+    seconds = facts.get("wall_time")
+    versions = json.loads(facts["versions"]).items()
+    provenance = {
+        "tier": tier,
+        "commit": commit + (", with uncommitted changes" if facts.get("git_dirty") else ""),
+        "device": _device(facts),
+        "precision": str(facts["precision"]),
+        "versions": ", ".join(f"{package} {version}" for package, version in versions),
+        "wall time": "unknown, for it was resumed" if seconds is None else f"{seconds:.1f} s",
+        "date": str(facts["date"]),
+        "contents": f"sha256 {facts['contents_sha256']}",
+    }
+    door = experiment.door("figure")
+    caption = " ".join(door.caption(dataset).split())
+    relative = folder.relative_to(root).as_posix()
+    statements, samples = evidence(experiment.door("claims"), dataset)
+    family = {claim.id: claim for claim in judge(statements, samples, confidence)}
+    claims = judge(statements, samples)
+    more = folder / "appendix.png"
+    sizes = pixels(folder / "figure.png"), pixels(more) if more.exists() else None
+    return Result(experiment, tier, relative, caption, claims, family, provenance, *sizes)

@@ -1,0 +1,83 @@
+"""What the pages show of a result: its question, its answer, its claims, its provenance."""
+
+from dataclasses import dataclass
+
+from lsa_lab.harness.report.tables import Message, messages
+from lsa_lab.harness.run.laboratory import Experiment
+from lsa_lab.harness.run.outcomes import counts
+from lsa_lab.judging.claims import Claim
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result.nc, judged."""
+
+    experiment: Experiment
+    tier: str
+    folder: str  # relative to the report
+    caption: str
+    claims: list[Claim]
+    family: dict[str, Claim]  # the same by id, at the confidence that all headlines share
+    provenance: dict[str, str]
+    pixels: tuple[int, int]  # of the picture
+    appendix: tuple[int, int] | None  # pixels of the second picture, if there is one
+    smaller: tuple["Result", ...] = ()  # of the same experiment, whose place this one takes
+
+    @property
+    def name(self) -> str:
+        return self.experiment.name
+
+    @property
+    def question(self) -> str:
+        return self.experiment.question
+
+    @property
+    def title(self) -> str:
+        return self.name if self.tier == "laptop" else f"{self.name} ({self.tier})"
+
+    @property
+    def answer(self) -> str:
+        """The first sentence of the caption."""
+        first, stop, _ = self.caption.partition(". ")
+        return f"{first}{stop}".strip()
+
+    @property
+    def rest(self) -> str:
+        """The caption after its first sentence."""
+        return self.caption.removeprefix(self.answer).strip()
+
+    @property
+    def anchor(self) -> str:
+        return f"{self.name}-{self.tier}"
+
+    @property
+    def command(self) -> str:
+        """What computes it again."""
+        words = ["lsa-lab", "run", self.name]
+        words += [] if self.tier == "laptop" else ["--tier", self.tier]
+        package = self.experiment.package
+        return " ".join([*words, *([] if package == "experiments" else ["--package", package])])
+
+    @property
+    def counts(self) -> str:
+        return counts([claim.verdict for claim in self.claims])
+
+    @property
+    def messages(self) -> list[Message]:
+        return messages(self.claims)
+
+    @property
+    def claim_of(self) -> dict[str, tuple["Result", Claim]]:
+        """The claim by its id, and the result that it stands in: a smaller tier's where this one
+        has none of that name."""
+        return {claim.id: (each, claim) for each in (*self.smaller, self) for claim in each.claims}
+
+    @property
+    def beside(self) -> list[tuple["Result", str]]:
+        """The smaller tiers, each with the verdicts that differ there: "steps holds"."""
+        here, pairs = self.claim_of, []
+        for each in self.smaller:
+            other = [claim for claim in each.claims if claim.verdict != here[claim.id][1].verdict]
+            words = ", ".join(f"{claim.id} {claim.verdict}" for claim in other)
+            pairs.append((each, words or "none"))
+        return pairs

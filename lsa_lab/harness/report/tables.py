@@ -1,0 +1,117 @@
+"""The cells of tables of claims: numbers, intervals, verdicts and what is to be said of them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lsa_lab.judging.claims import Claim
+
+_MOST_NAMED = 4  # cells that a remark lists one by one
+
+
+@dataclass(frozen=True)
+class Message:
+    """One sentence that a reader can repeat, and its judged numbers: the cells of a family, or one
+    claim that belongs to none."""
+
+    cells: tuple[Claim, ...]
+
+    @property
+    def is_family(self) -> bool:
+        return len(self.cells) > 1
+
+    @property
+    def says(self) -> str:
+        family = self.cells[0].family
+        return family.says if self.is_family and family else self.cells[0].statement
+
+    @property
+    def source(self) -> str:
+        return ", ".join(dict.fromkeys(claim.source for claim in self.cells))
+
+    @property
+    def criterion(self) -> str:
+        """What is measured and its bounds, with the notes of the cells."""
+        family = self.cells[0].family
+        if not self.is_family or family is None:
+            return self.cells[0].criterion
+        notes = self.remarks("note")
+        return family.criterion + (f" ({notes})" if notes else "")
+
+    def remarks(self, name: str) -> str:
+        """A text of the cells, "note", "revision" or "redrawn": once where all have the same."""
+        texts: dict[str, list[Claim]] = {}
+        for claim in self.cells:
+            texts.setdefault(getattr(claim, name), []).append(claim)
+        listed = {text: cells for text, cells in texts.items() if text}
+        if len(texts) == 1:
+            return "".join(listed)
+        return "; ".join(f"{_which(of, self.cells)}: {text}" for text, of in listed.items())
+
+
+def _which(chosen: Sequence[Claim], cells: Sequence[Claim]) -> str:
+    """These of the cells in words: by the values that set them apart where they are all that have
+    them, "margin or row, alone"; else one by one."""
+
+    def values(claims: Sequence[Claim], axis: str) -> list[str]:
+        return list(dict.fromkeys(_word(claim.case[axis]) for claim in claims))
+
+    own = {axis: values(chosen, axis) for axis in cells[0].case}
+    apart = {axis: own[axis] for axis in own if own[axis] != values(cells, axis)}
+    having = [c for c in cells if all(_word(c.case[axis]) in apart[axis] for axis in apart)]
+    if len(having) == len(chosen):
+        return ", ".join(" or ".join(words) for words in apart.values())
+    names = [case(claim) for claim in chosen]
+    return "; ".join(names[:_MOST_NAMED] + ["and others"] * (len(names) > _MOST_NAMED))
+
+
+def messages(claims: Sequence[Claim]) -> list[Message]:
+    """The claims by the family that they are cells of, in the order of their first ones."""
+    groups: dict[str, list[Claim]] = {}
+    for claim in claims:
+        key = f"family {claim.family.id}" if claim.family else f"claim {claim.id}"
+        groups.setdefault(key, []).append(claim)
+    return [Message(tuple(cells)) for cells in groups.values()]
+
+
+def case(claim: Claim) -> str:
+    """The place of a cell on the axes of its family, "MLP, 4"; empty of any other claim."""
+    return ", ".join(map(_word, claim.case.values()))
+
+
+def _word(value: object) -> str:
+    return str(value).replace("_", " ")
+
+
+def doubt(claim: Claim) -> str:
+    """What is to be said of a verdict: "thin", or what would decide an undecided one."""
+    if claim.verdict != "undecided":
+        return "thin" if claim.thin else ""
+    if claim.interval == (-math.inf, math.inf):
+        return "too few samples for an interval"
+    if not claim.runs_factor <= 100:
+        return "its value lies at the bound"
+    return f"about {max(1.1, claim.runs_factor):.2g} times the samples would decide"
+
+
+def number(value: float) -> str:
+    """Three digits."""
+    return f"{value:.3g}"
+
+
+def interval(ends: tuple[float, float]) -> str:
+    """As "[0.1, 0.2]"; "unknown" without an end."""
+    if ends == (-math.inf, math.inf):
+        return "unknown"
+    return f"[{number(ends[0])}, {number(ends[1])}]"
+
+
+def verdict_cell(word: str, doubt: str) -> str:
+    """As "**holds**, thin"."""
+    return f"**{word}**{', ' if doubt else ''}{doubt}"
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A table, its first two rows the head and the rule."""
+    escaped = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in escaped)

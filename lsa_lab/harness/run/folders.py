@@ -1,0 +1,63 @@
+"""Where results lie: a folder an experiment, in it one for each larger tier and each change."""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from lsa_lab.harness.run import process
+from lsa_lab.harness.run.laboratory import TIERS, Experiment
+from lsa_lab.store import results
+
+FIGURES = Path("figures")  # in the working folder
+_LONGEST_NAME = 80  # of the folder of a changed configuration
+
+
+def folder_of(
+    experiment: Experiment, tier: str, out: Path | None = None, config: Any = None
+) -> Path:
+    """figures/NAME, in it paper; smoke goes to the cache unless ``out`` is given.
+
+    A ``config`` that is not the tier's has a folder of its own in there, named for what differs.
+    """
+    root = out or (process.cache() / "smoke" if tier == "smoke" else FIGURES)
+    folder = root / experiment.name
+    folder = folder / tier if tier in TIERS[2:] else folder
+    if config is None or config == experiment.tiers[tier]:
+        return folder
+    here, declared = results.plain(config), results.plain(experiment.tiers[tier])
+    changes = [f"{key}={_word(here[key])}" for key in here if here[key] != declared[key]]
+    name = ",".join(changes)
+    if len(name) > _LONGEST_NAME:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+        name = f"{name[: _LONGEST_NAME - 9]}-{digest}"
+    return folder / name
+
+
+def identity(experiment: Experiment, config: Any) -> str:
+    """A word for one configuration of one experiment, such as "depth-1f0c92a7b3d4"."""
+    text = json.dumps(results.plain(config), sort_keys=True)
+    return f"{experiment.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def changed_folders(experiment: Experiment, root: Path | None = None) -> list[Path]:
+    """The folders of results whose configuration is no tier's, in ``folder_of``'s places."""
+    tops = [folder_of(experiment, tier, root) for tier in TIERS]
+    inside = {path.parent for top in tops for path in top.glob("*/config.json")}
+    return sorted(inside - set(tops))
+
+
+def reported_of_others(root: Path, names: Collection[str]) -> list[str]:
+    """The experiments of other packages that the ledger under ``root`` tells of."""
+    ledger = root / "CLAIMS.md"
+    text = ledger.read_text(encoding="utf-8") if ledger.exists() else ""
+    told_of = dict.fromkeys(re.findall(r"^## \[(\w+)", text, re.MULTILINE))
+    return [name for name in told_of if name not in names and (root / name).exists()]
+
+
+def _word(value: Any) -> str:
+    """A value as part of a folder's name, [1, 2] as "1_2"."""
+    text = json.dumps(value).strip('[]"').replace(", ", "_")
+    return re.sub(r"[^\w.+-]+", "-", text)

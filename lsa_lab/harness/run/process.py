@@ -1,0 +1,101 @@
+"""The settings of a process that computes: called once, at an entry point, before jax is imported.
+
+The library reads no environment and sets nothing; tests choose stricter settings of their own.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from lsa_lab.store.cache import cache
+from lsa_lab.store.provenance import HOUSE_FLAGS, cores
+
+MOST_DEVICES = 8
+HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
+
+# What launchers tell each process of the number that they have started together.
+_STARTED = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+_ADDRESS, _COUNT, _INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
+
+
+def set_environment() -> None:
+    """What XLA and the linear algebra libraries read once, when they are loaded.
+
+    JAX_PLATFORMS is left alone: where there is a GPU, it is used.
+    """
+    # Small batched products use one core of one host device. With one device a core, the runs are
+    # spread over the cores; most experiments have eight runs.
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_force_host_platform_device_count" not in flags:
+        count = min(cores(), MOST_DEVICES)
+        flags = f"{flags} --xla_force_host_platform_device_count={count}"
+    # Two batched factorisations at the same time can wait for each other for ever on two cores
+    # (seen with jaxlib 0.10): one operation after the other costs small arrays nothing.
+    # On a GPU sums by atomic operations and kernels chosen by a stopwatch change the last bits from
+    # run to run; deterministic operations are neither. With them, kernels that Triton generates for
+    # float32 products find no configuration (seen with jaxlib 0.11 on an H100): the products are
+    # left to cuBLAS.
+    for flag in HOUSE_FLAGS:
+        if flag.partition("=")[0].lstrip("-") not in flags:
+            flags = f"{flags} {flag}"
+    os.environ["XLA_FLAGS"] = flags.strip()
+    # The devices are the parallelism: a pool of threads in each of them only gets in the way, and
+    # the last bits of a sum would depend on the number of threads.
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
+
+
+def configure() -> None:
+    """The environment, then jax in float64, with exact products and a cache of compiled programs.
+
+    Experiments that train in float32 say so in the dtype of their arrays.
+    """
+    set_environment()
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    # GPUs and TPUs otherwise round the factors of a float32 product to 10 or even 7 bits.
+    jax.config.update("jax_default_matmul_precision", "highest")
+    # The second run of an experiment starts at once: compiling is a good part of a short one.
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+@contextlib.contextmanager
+def joined() -> Iterator[None]:
+    """Beside the other processes that a launcher has started together with this one, if any has.
+
+    They share the work by ``store.processes``. SLURM's srun and Open MPI's mpirun tell jax who they
+    are; for other launchers JAX_COORDINATOR_ADDRESS (a machine and a port), JAX_NUM_PROCESSES and
+    JAX_PROCESS_ID do.
+    """
+    arguments = _launched()
+    if arguments is None:
+        yield
+        return
+    import jax
+
+    from lsa_lab.store import processes
+
+    # A process that outlives another one ends its share and then says so: it is not aborted.
+    jax.config.update("jax_enable_recoverability", True)
+    jax.distributed.initialize(**arguments, heartbeat_timeout_seconds=HEARTBEAT)
+    with processes.use(processes.Distributed()):
+        yield
+        if not processes.leads():  # the first process serves the others: it is the last to leave
+            jax.distributed.shutdown()
+        processes.wait("the end")
+
+
+def is_launched() -> bool:
+    """Whether a launcher has started others together with this process."""
+    return _launched() is not None
+
+
+def _launched() -> dict | None:
+    """Arguments of jax.distributed.initialize, which finds out the rest; None for one process."""
+    if {_ADDRESS, _COUNT, _INDEX} <= os.environ.keys():
+        count, index = int(os.environ[_COUNT]), int(os.environ[_INDEX])
+        return {"num_processes": count, "process_id": index} if count > 1 else None
+    return {} if any(int(os.environ.get(name, "1")) > 1 for name in _STARTED) else None

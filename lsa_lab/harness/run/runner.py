@@ -1,0 +1,207 @@
+"""Compute, save, judge and draw. Nothing heavy is imported before it is needed.
+
+A run is judged and drawn in a folder beside its own; only then do its files take their places, and
+those whose contents are the same are left alone.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsa_lab.harness.draw import panels, pictures, style
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import measured, precision, process, records
+from lsa_lab.harness.run.clock import Past
+from lsa_lab.harness.run.folders import identity
+from lsa_lab.harness.run.laboratory import Experiment
+from lsa_lab.harness.run.outcomes import Outcome, compare
+from lsa_lab.judging.claims import Claim, evidence, judge
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.store import results, safe_files
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from lsa_lab.harness.run.progress import Bars
+
+
+@dataclass(frozen=True)
+class Job:
+    """One experiment at one configuration, and the folder that receives its files."""
+
+    experiment: Experiment
+    tier: str
+    config: Any
+    folder: Path
+
+    @property
+    def identity(self) -> str:
+        """A word for this configuration of this experiment."""
+        return identity(self.experiment, self.config)
+
+    @property
+    def checkpoints(self) -> Path:
+        """A folder for this configuration alone: another one cannot be resumed by mistake. Each of
+        several processes that share the computation has one of its own."""
+        from lsa_lab.store import processes
+
+        several = f"-{processes.index()}-of-{processes.count()}" if processes.count() > 1 else ""
+        return process.cache() / "checkpoints" / f"{self.identity}{several}"
+
+    @property
+    def staging(self) -> Path:
+        """Where the files lie until all of them are there."""
+        return self.folder.with_name(f".{self.folder.name}.new")
+
+
+class NotJudgedError(Exception):
+    """A new result that cannot be judged or drawn; the message says where it lies."""
+
+
+def run_one(job: Job, progress: "Bars | None" = None) -> Outcome:
+    """Compute, save, read back, judge and draw; then put the files in their places.
+
+    Raises OwnedError where another process is computing the same, before anything is computed.
+    """
+    with safe_files.owned(job.checkpoints), safe_files.owned(job.folder):
+        return _run_owned(job, progress)
+
+
+def run_share(job: Job) -> None:
+    """The share of a process that does not lead: the one that does has all of it in the end."""
+    with safe_files.owned(job.checkpoints):
+        _compute(job, None)
+        shutil.rmtree(job.checkpoints)
+
+
+def _compute(job: Job, progress: "Bars | None") -> "xr.Dataset":
+    precision.check()
+    safe_files.make(job.checkpoints)
+    compute = job.experiment.door("compute").compute
+    handed = {"progress": progress, "checkpoints": job.checkpoints}
+    if not hasattr(job.config, "models"):
+        return compute(job.config, **handed)
+    return compute(job.config, job.experiment.trained(job.config, progress), **handed)
+
+
+def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
+    experiment, staging = job.experiment, job.staging
+    spent = measured.Spent(job.checkpoints)
+    with measured.metered() as meter, spent.kept():
+        dataset = _compute(job, progress)
+        wall_time = spent.seconds
+        if staging.is_symlink():
+            staging.unlink()
+        shutil.rmtree(staging, ignore_errors=True)
+        results.save(dataset, staging / "result.nc", config=job.config, wall_time=wall_time)
+        judgements = _judge_and_draw(job)
+    config, memory = results.plain(job.config), spent.most(meter.memory)
+    start = None if spent.resumed else meter.start
+    facts = {
+        "experiment": experiment.name,
+        "tier": job.tier,
+        "config": config,
+        "wall_time": wall_time,
+        "start": start,
+        "memory": memory,
+        **records.judgement(experiment, config, judgements),
+    }
+    outcome = compare(facts, job.staging, job.folder)
+    records.write(staging, facts)
+    _put(staging, job.folder, leave={"result.nc", "config.json"} if outcome.unmoved else set())
+    shutil.rmtree(job.checkpoints)
+    if spent.seconds is not None:
+        parts = () if progress is None or spent.resumed else tuple(progress.take_away())
+        measured.keep(job.identity, Past(spent.seconds, parts, start), memory)
+    return outcome
+
+
+def _judge_and_draw(job: Job) -> list[Claim]:
+    """Only the file counts: what is judged and drawn can be judged and drawn again."""
+    experiment, staging = job.experiment, job.staging
+    try:
+        judgements = judged(experiment, results.load(staging / "result.nc", config=job.config))
+        draw(experiment, staging)
+        return judgements
+    except Exception as error:
+        raise NotJudgedError(
+            f"{experiment.name} was computed but not judged: {error}; the new result is "
+            f"{staging / 'result.nc'}, what lay in {job.folder} is untouched"
+        ) from error
+
+
+def judged(experiment: Experiment, dataset: "xr.Dataset") -> list[Claim]:
+    """Every statement of the configuration that was run, judged by the samples of the Dataset."""
+    return judge(*evidence(experiment.door("claims"), dataset))
+
+
+def check_statements(experiment: Experiment, config: Any) -> None:
+    """Refuse statements that cannot be judged before anything is computed for them."""
+    try:
+        cells_of(records.statements(experiment, config))
+    except ValueError as error:
+        raise RefusalError(f"{experiment.name}: {error}") from None
+
+
+def draw(experiment: Experiment, folder: Path) -> None:
+    """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf and appendix.png
+    beside them where the figure's door has an ``appendix``."""
+    dataset = results.load(folder / "result.nc")
+    door = experiment.door("figure")
+    caption = " ".join(door.caption(dataset).split())
+    with style.context():
+        pictures.save(door.plot(dataset), folder)
+        if hasattr(door, "appendix"):
+            pictures.save(door.appendix(dataset), folder, "appendix")
+    results.write(folder / "caption.txt", f"{caption}\n".encode())
+
+
+def draw_captioned(experiment: Experiment, folder: Path) -> Path:
+    """captioned.pdf and captioned.png beside the figure: the same with its caption below it."""
+    dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
+    caption = " ".join(door.caption(dataset).split())
+    with style.context():
+        pictures.save(pictures.with_caption(door.plot(dataset), caption), folder, "captioned")
+    return folder / "captioned.pdf"
+
+
+def draw_panel(experiment: Experiment, folder: Path, letter: str, width: float) -> list[Path]:
+    """One panel of the figure or of its appendix, as files of its own beside it."""
+    dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
+    with style.context():
+        pictures = [door.plot(dataset)]
+        if hasattr(door, "appendix"):
+            pictures.append(door.appendix(dataset))
+        return panels.save(pictures, letter, width, folder)
+
+
+def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":
+    """The Dataset of a tier's result; refused if it is damaged or another configuration's, key by
+    key. The tier is None of a changed configuration."""
+    other = (records.last_run(folder) or {}).get("tier", tier)
+    if tier is not None and other != tier:
+        raise RefusalError(f"{folder} holds the {other} tier: run {experiment.name} --tier {tier}")
+    try:
+        config = None if tier is None else experiment.tiers[tier]
+        return results.load(folder / "result.nc", config=config)
+    except ValueError as error:
+        raise RefusalError(f"{experiment.name}: {error}; run it again") from None
+
+
+def _put(staging: Path, folder: Path, leave: set[str]) -> None:
+    """Every file in its place, one atomic step each; the same bytes are not written again.
+
+    The old config.json goes first and the new one comes last: whatever happens in between, verdicts
+    never stand beside the numbers of another run.
+    """
+    if "config.json" not in leave:
+        safe_files.remove(folder / "config.json")
+    for new in sorted(staging.iterdir(), key=lambda path: (path.name == "config.json", path.name)):
+        old = folder / new.name
+        if new.name in leave and old.exists():
+            continue
+        content = new.read_bytes()
+        if not old.exists() or old.read_bytes() != content:
+            results.write(old, content)
+    shutil.rmtree(staging)

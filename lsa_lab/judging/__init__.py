@@ -1,0 +1,1 @@
+"""Claims about samples: statements, intervals, verdicts."""

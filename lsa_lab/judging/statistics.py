@@ -1,0 +1,119 @@
+"""Statistics of independent runs: intervals, ranks, and the place where runs are worst."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Interval = tuple[float, float]
+
+CONFIDENCE = 0.95
+UNKNOWN: Interval = (-math.inf, math.inf)  # too few runs to know a spread
+
+
+def confidence_or(confidence: float | None) -> float:
+    """The confidence of an interval: the one that is asked for, or ``CONFIDENCE``."""
+    return CONFIDENCE if confidence is None else confidence
+
+
+def level(confidence: float | None = None) -> str:
+    """A confidence in words, as pages and captions have it: "90 %"."""
+    return f"{100 * confidence_or(confidence):.10g} %"
+
+
+def mean_interval(samples: Any, confidence: float | None = None, overlap: float = 0.0) -> Interval:
+    """Student's interval for the mean of R runs: x̄ ± t_{R-1}((1 + confidence) / 2) s √(1/R + o).
+
+    The overlap o is 0 for independent runs; for runs that split one table at random it is the
+    number of rows for testing over that for training (Nadeau and Bengio 2003).
+    """
+    x = finite(samples)
+    if x.ndim != 1:
+        raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
+    if len(x) < 2:
+        return UNKNOWN
+    from scipy.special import stdtrit
+
+    mean = float(x.mean())
+    half = float(
+        stdtrit(len(x) - 1, (1 + confidence_or(confidence)) / 2)
+        * x.std(ddof=1)
+        / math.sqrt(len(x) / (1 + overlap * len(x)))
+    )
+    return mean - half, mean + half
+
+
+def median_interval(samples: Any, confidence: float | None = None) -> Interval:
+    """An interval for the median of R runs, whatever their distribution: [x_(k), x_(R+1-k)].
+
+    k is the largest rank with 2 P(Binomial(R, 1/2) < k) <= 1 - confidence; for .95 and fewer than
+    six runs there is none.
+    """
+    x = np.sort(finite(samples))
+    if x.ndim != 1:
+        raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
+    tails = np.cumsum([math.comb(len(x), k) / 2 ** len(x) for k in range(len(x) + 1)])
+    rank = int(np.sum(2 * tails <= 1 - confidence_or(confidence)))
+    return UNKNOWN if rank == 0 else (float(x[rank - 1]), float(x[-rank]))
+
+
+def worst(samples: Any, badness: Callable = np.median) -> np.ndarray:  # [R, ...] -> [R]
+    """The runs at the place where ``badness`` of them is largest, the first of equals.
+
+    For the smallest pass ``lambda runs: -np.median(runs)``. Raises if a badness is NaN.
+    """
+    x = np.asarray(samples)
+    columns = list(x.reshape(len(x), -1).T)
+    values = np.array([float(badness(column)) for column in columns])
+    if np.isnan(values).any():
+        raise ValueError("badness is NaN at some place: say what counts there")
+    return columns[int(np.argmax(values))]
+
+
+def worst_elsewhere(samples: Any, badness: Callable = np.median) -> np.ndarray:  # -> [R]
+    """Each run of ``samples`` [R, ...] at the place that is worst for the other runs.
+
+    Chosen without the run that is judged, the place does not help a statement to fail.
+    """
+    x = np.asarray(samples).reshape(len(samples), -1)
+    others = (np.delete(x, run, axis=0) for run in range(len(x)))
+    places = [np.argmax([float(badness(column)) for column in rest.T]) for rest in others]
+    return x[np.arange(len(x)), places]
+
+
+def best_elsewhere(samples: Any) -> np.ndarray:  # [R, ..., C] -> [R, ...]
+    """Each run at the choice whose mean over the other runs is largest: made without the run.
+
+    For the smallest pass ``-samples``, and turn the sign of the result. Raises if a mean is NaN.
+    """
+    x = np.asarray(samples, float)
+    if len(x) < 2:
+        raise ValueError(f"samples of shape {x.shape}: expected two runs or more, [R, ..., C]")
+    elsewhere = np.stack([np.delete(x, r, axis=0).mean(0) for r in range(len(x))])
+    if np.isnan(elsewhere).any():
+        raise ValueError("the mean of the other runs is NaN at some choice: say what counts there")
+    return np.take_along_axis(x, elsewhere.argmax(-1)[..., None], -1)[..., 0]
+
+
+def spearman(left: Any, right: Any) -> float:
+    """Spearman's rank correlation of two rows of numbers, 0 where either does not change."""
+    from scipy.stats import spearmanr
+
+    if np.ptp(left) == 0 or np.ptp(right) == 0:
+        return 0.0
+    return float(spearmanr(left, right).statistic)
+
+
+def finite(samples: Any) -> np.ndarray:  # [R, ...]
+    """Samples as numbers; raises if there are none, or if one is NaN or infinite."""
+    x = np.asarray(samples, float)
+    if x.ndim == 0 or len(x) == 0:
+        raise ValueError(f"samples of shape {x.shape}: expected at least one run, [R, ...]")
+    bad = int(np.sum(~np.isfinite(x)))
+    if bad:
+        raise ValueError(
+            f"{bad} of {x.size} samples are NaN or infinite: count the runs that diverged, and say "
+            f"so in the claim, before taking an interval over the others"
+        )
+    return x

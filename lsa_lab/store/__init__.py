@@ -1,0 +1,1 @@
+"""What outlasts a process: results, checkpoints, cells, and what several processes exchange."""

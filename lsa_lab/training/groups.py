@@ -1,0 +1,116 @@
+"""Many runs on the devices, in groups that know nothing of each other, and so neither do the bits.
+
+One program trains one group of ``width`` runs, whatever the number of groups and of devices; a
+single program for all of them would change a run's last bits with that number.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab.models import moments
+from lsa_lab.training import runs
+from lsa_lab.training.plan import Plan
+from lsa_lab.training.shards import Shards, places, settled
+
+
+class RunGroups:
+    """R runs in groups of ``width``, the last filled with its last run, that advance by chunks.
+
+    A chunk is a Future of a state and its records for each group, so that the next one is under
+    way while the caller reads the last. Accelerators have a group each in turn, and compile at the
+    same time. Host devices are one machine's cores, which threads keep as busy from a single
+    device: there one program is compiled, and it serves all groups.
+    """
+
+    def __init__(self, plan: Plan):
+        self._plan = plan
+        starts = range(0, plan.num_runs, plan.width)
+        self.members: Sequence[int | np.ndarray] = starts
+        if plan.width > 1:
+            last = plan.num_runs - 1
+            self.members = [np.minimum(np.arange(i, i + plan.width), last) for i in starts]
+        self._places, lanes = places()
+        self._places = self._places[: len(self.members) if plan.shards == 1 else 1]
+        # Of a group in shards, these keep all lanes busy.
+        self._pool = ThreadPoolExecutor(min(lanes, len(self.members)) if plan.shards == 1 else 1)
+        self._helpers = ThreadPoolExecutor(min(lanes, plan.shards))
+
+    def __enter__(self) -> "RunGroups":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pool in (self._pool, self._helpers):
+            pool.shutdown(wait=False, cancel_futures=True)  # nobody will read what is under way
+
+    def start(self, state: runs.State) -> list[Future]:
+        """The chunk before the first one, that has ended; compiles what the others need."""
+        states, self._inputs = self._spread(state), self._spread(self._plan.inputs[1:])
+        if self._plan.shards > 1:
+            self._programs: list = [Shards(self._plan, self._helpers, states[0], self._inputs[0])]
+        else:
+            advance = _program(self._plan)
+            arguments = zip(states, self._inputs, self._places, strict=False)
+            lowered = [advance.lower(s, *inputs, np.int32(0)) for s, inputs, _ in arguments]
+            self._programs = list(self._pool.map(lambda program: program.compile(), lowered))
+        return [_ended((state, {})) for state in states]
+
+    def advance(self, before: list[Future], first: int, alive: np.ndarray) -> list[Future]:
+        """The chunk of steps from ``first`` on; a group with no run alive rests, without records.
+
+        The call returns at once.
+        """
+
+        def train(g: int) -> tuple[runs.State, Any]:
+            program, (state, _) = self._programs[g % len(self._programs)], before[g].result()
+            return settled(program(state, *self._inputs[g], np.int32(first)))
+
+        def rest(g: int) -> tuple[runs.State, Any]:
+            return before[g].result()[0], {}
+
+        lives = [alive[members].any() for members in self.members]
+        return [self._pool.submit(train if lives[g] else rest, g) for g in range(len(lives))]
+
+    def rows(self, chunk: list[Future]) -> runs.State:
+        """The states after a chunk as one of NumPy rows [R, ...]."""
+        join = np.stack if self._plan.width == 1 else np.concatenate
+        states = [group.result()[0] for group in chunk]
+        return jax.tree.map(
+            lambda *x: join([np.asarray(part) for part in x])[: self._plan.num_runs], *states
+        )
+
+    def _spread(self, rows: Any) -> list[Any]:
+        """Rows [R, ...] as one tree a group, in their places."""
+        return [
+            jax.device_put(
+                jax.tree.map(lambda x, m=members: np.asarray(x)[m], rows),
+                self._places[g % len(self._places)],
+            )
+            for g, members in enumerate(self.members)
+        ]
+
+
+def _program(plan: Plan) -> jax.stages.Wrapped:
+    """(state, keys, own, first) of a group -> its state and its records [.., chunk]."""
+    step = partial(runs.step, plan.training, plan.impl)
+    if plan.width > 1:
+        step = jax.vmap(step, in_axes=(0, 0, 0, None))
+
+    def advance(state: runs.State, key: Array, own: Any, first: Array) -> tuple[runs.State, dict]:
+        times = first + jnp.arange(plan.chunk, dtype=jnp.int32)
+        state, record = jax.lax.scan(lambda s, t: step(s, key, own, t), state, times)
+        return state, jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), record)
+
+    return jax.jit(advance, compiler_options=moments.compiler_options())
+
+
+def _ended(result: Any) -> Future:
+    future: Future = Future()
+    future.set_result(result)
+    return future

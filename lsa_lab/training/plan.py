@@ -1,0 +1,74 @@
+"""What ``fit`` has to do, as its loop takes it: functions of ``per_run``, arrays [R, ...]."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from lsa_lab.store import processes
+from lsa_lab.training import runs
+from lsa_lab.training.recipe import Training
+
+
+@dataclass(frozen=True)
+class Plan:
+    """R runs, of which ``width`` are trained side by side, in chunks of equal numbers of steps."""
+
+    training: Training
+    impl: str | None  # the kind of key that sample is given
+    inputs: tuple  # params, keys and per_run in NumPy, keys untyped
+    watch: Callable | None  # jitted, params of all runs -> arrays [R, ...]
+    width: int
+    chunk: int
+    shards: int
+
+    @property
+    def num_runs(self) -> int:
+        return len(self.inputs[1])
+
+    def part(self, rows: range) -> "Plan":
+        """The plan of these runs alone."""
+        inputs = jax.tree.map(lambda x: x[rows.start : rows.stop], self.inputs)
+        return replace(self, inputs=inputs)
+
+
+def plan_of(
+    training: Training,
+    inputs: tuple,  # params, key and per_run
+    watch: Callable | None,
+    width: int | None,
+    chunk: int,
+    shards: int,
+) -> Plan:
+    params, key, per_run = inputs
+    many = runs.count(params, key, per_run)
+    if per_run is None:
+        loss, sample, optimizer = training.loss, training.sample, training.optimizer
+        training = replace(
+            training,
+            loss=lambda params, batch, _: loss(params, batch),
+            sample=lambda *arguments: sample(*arguments[:-1]),
+            optimizer=lambda _: optimizer,
+        )
+        per_run = ()
+    inputs = optax.tree.unwrap_random_key_data((params, key, per_run))
+    return Plan(
+        training=training,
+        impl=runs.impl(key),
+        inputs=jax.tree.map(lambda x: np.asarray(x if many else jnp.asarray(x)[None]), inputs),
+        watch=None if watch is None else jax.jit(lambda params: jax.lax.map(watch, params)),
+        width=width or _width(many or 1, shards),
+        chunk=-(-training.steps // -(-training.steps // chunk)),  # nearly equal: no step is wasted
+        shards=shards,
+    )
+
+
+def _width(count: int, shards: int) -> int:
+    """One run on CPU, where that is fastest; elsewhere all that fall to one device."""
+    local = jax.local_devices()
+    if local[0].platform == "cpu":
+        return 1
+    return -(-count // (processes.count() * (len(local) if shards == 1 else 1)))

@@ -1,0 +1,105 @@
+"""A step's batch in S shards, which devices or cores share: the same bits whatever their number.
+
+Each shard's gradient is a call of one program, their mean and the update one of another, whatever
+runs beside them: a single program for all devices (``shard_map``) has other last bits on one.
+"""
+
+from concurrent.futures import Executor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab.models import moments
+from lsa_lab.store.provenance import cores
+from lsa_lab.training import runs
+from lsa_lab.training.plan import Plan
+
+
+class Shards:
+    """The program of a group of runs, (state, keys, own, first) -> its state and its records."""
+
+    def __init__(self, plan: Plan, pool: Executor, state: runs.State, inputs: tuple):
+        self._plan, self._pool = plan, pool
+        self._places = places()[0][: plan.shards]
+        numbers = np.int32(0), np.int32(0)
+        lowered = [
+            _descent(plan).lower(*jax.device_put((state.params, *inputs), place), *numbers)
+            for place in self._places
+        ]
+        self._descents = list(pool.map(lambda program: program.compile(), lowered))
+        part = jax.eval_shape(_descent(plan), state.params, *inputs, *numbers)
+        parts = jax.device_put(
+            jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), [part] * plan.shards),
+            self._places[0],
+        )
+        self._update = _update(plan).lower(state, parts, *inputs, numbers[0]).compile()
+
+    def __call__(
+        self, state: runs.State, keys: Array, own: Any, first: np.int32
+    ) -> tuple[runs.State, dict]:
+        inputs = [jax.device_put((keys, own), place) for place in self._places]
+        records = []
+        for t in range(int(first), min(int(first) + self._plan.chunk, self._plan.training.steps)):
+            time, params = np.int32(t), state.params
+
+            def part(s: int, params: Any = params, time: np.int32 = time) -> Any:
+                d = s % len(self._places)
+                params = jax.device_put(params, self._places[d])
+                return settled(self._descents[d](params, *inputs[d], time, np.int32(s)))
+
+            parts = list(self._pool.map(part, range(self._plan.shards)))
+            parts = jax.device_put(parts, self._places[0])
+            state, record = self._update(state, parts, keys, own, time)
+            records.append(record)
+        return state, jax.tree.map(lambda *x: np.stack(jax.device_get(x), -1), *records)
+
+
+def _descent(plan: Plan) -> jax.stages.Wrapped:
+    """(params, keys, own, t, s) of a group -> the losses and gradients of shard s."""
+
+    def descent(params: Any, key: Array, own: Any, t: Array, s: Array) -> tuple[Array, Any]:
+        batch_loss = runs.loss_at(plan.training, plan.impl, key, own, t, s)
+        return jax.value_and_grad(batch_loss)(params)
+
+    if plan.width > 1:
+        descent = jax.vmap(descent, in_axes=(0, 0, 0, None, None))
+    return jax.jit(descent, compiler_options=moments.compiler_options())
+
+
+def _update(plan: Plan) -> jax.stages.Wrapped:
+    """(state, parts, keys, own, t) of a group -> the state after the step, and its record."""
+
+    def update(
+        state: runs.State, parts: list, key: Array, own: Any, t: Array
+    ) -> tuple[runs.State, dict]:
+        def batch_loss(params: Any) -> Array:
+            def part(s: Array) -> Array:
+                return runs.loss_at(plan.training, plan.impl, key, own, t, s)(params)
+
+            return jax.lax.map(part, jnp.arange(plan.shards, dtype=jnp.int32)).mean()
+
+        loss, grads = jax.tree.map(lambda *x: jnp.stack(x).mean(0), *parts)
+        return runs.update(plan.training, state, loss, grads, batch_loss, own, t)
+
+    if plan.width > 1:
+        update = jax.vmap(update, in_axes=(0, 0, 0, 0, None))
+    return jax.jit(update, compiler_options=moments.compiler_options())
+
+
+def places() -> tuple[list[jax.Device], int]:
+    """The devices that programs are put on, and how many of them run at the same time.
+
+    Of a host one device is enough, for threads run as many programs on it as there are cores.
+    """
+    local = jax.local_devices()
+    if local[0].platform != "cpu":
+        return local, len(local)
+    return local[:1], cores()
+
+
+def settled(results: Any) -> Any:
+    """Results of a program: those of a host are waited for, those of a device may come later."""
+    return jax.block_until_ready(results) if jax.default_backend() == "cpu" else results

@@ -1,0 +1,1 @@
+"""The models of this package, and how they are trained."""

@@ -1,0 +1,52 @@
+"""Statistics of independent runs that choose among several numbers of each run."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lsa_lab.judging.statistics import best_elsewhere, mean_interval, worst, worst_elsewhere
+
+
+def test_a_choice_is_made_without_the_run_that_it_is_judged_by():
+    samples = np.array([[9.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
+    np.testing.assert_array_equal(best_elsewhere(samples), [1.0, 0.0, 0.0])
+    places = np.stack([samples, -samples], axis=1)  # each place chooses by itself
+    np.testing.assert_array_equal(best_elsewhere(places)[:, 0], best_elsewhere(samples))
+
+
+def test_control_noise_gains_nothing_where_the_best_of_each_run_gains():
+    noise = np.random.default_rng(0).normal(size=(1000, 20))
+    assert noise.max(1).mean() > 1
+    assert abs(best_elsewhere(noise).mean()) < 0.2
+
+
+@pytest.mark.parametrize("samples", [[[1.0, 2.0]], [[np.nan, 1.0], [1.0, 1.0], [1.0, 2.0]]])
+def test_one_run_and_unknown_means_are_refused(samples):
+    with pytest.raises(ValueError, match=r"two runs|NaN"):
+        best_elsewhere(samples)
+
+
+def test_a_place_that_is_worst_elsewhere_is_chosen_without_the_run():
+    samples = np.array([[9.0, 1.0], [0.0, 2.0], [0.0, 2.0]])
+    np.testing.assert_array_equal(worst_elsewhere(samples, np.mean), [1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(worst(samples, np.mean), [9.0, 0.0, 0.0])  # Control: with it
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(2000, 12, 8))  # the mean is 0 at every place
+    fair = [worst_elsewhere(runs, np.mean).mean() for runs in noise]
+    assert abs(np.mean(fair)) < 4 * np.std(fair) / math.sqrt(2000)
+    assert np.mean([worst(runs, np.mean).mean() for runs in noise]) > 0.2
+
+
+def test_splits_of_one_table_have_a_wider_interval():
+    rng = np.random.default_rng(0)
+    hits = {0.0: 0, 1.0: 0}
+    for _ in range(1000):
+        rows = rng.normal(size=60)
+        # Each run: the mean over a random half of the rows, for testing.
+        means = [rows[rng.permutation(60)[:30]].mean() for _ in range(12)]
+        for overlap in hits:
+            low, high = mean_interval(means, overlap=overlap)
+            hits[overlap] += low <= 0 <= high
+    assert hits[1.0] / 1000 > 0.95 - 4 * math.sqrt(0.05 * 0.95 / 1000)
+    assert hits[0.0] / 1000 < 0.9  # Control: as if the runs were independent

@@ -1,0 +1,256 @@
+"""A result comes back as it was saved, or not at all."""
+
+import errno
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from lsa_lab.store import results, safe_files
+
+
+@dataclass(frozen=True)
+class Config:
+    n: int = 3
+    lengths: tuple[int, ...] = (1, 2)
+
+
+def dataset(seed=0):
+    rng = np.random.default_rng(seed)
+    risk = rng.normal(size=(4, 3))
+    risk[0, 0] = np.nan
+    return xr.Dataset(
+        {
+            "risk": (("run", "n"), risk, {"units": "seconds"}),
+            "ok": ("run", np.arange(4) % 2 == 0),
+            "status": ("run", np.array(["level", "diverged at step 3", "", "λ"], object)),
+            "from_jax": ("n", jnp.arange(3.0)),
+            "small": ("n", np.float32([1, 2, 3])),
+            "count": ((), 7),
+            "none": ("nothing", np.array([], "U3")),
+        },
+        {"n": [4, 8, 16], "method": ["ols", "gradient descent"]},
+        {"text": "é", "number": 2.5, "list": [3]},
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "toy" / "result.nc"
+    results.save(dataset(), file, config=Config(), wall_time=1.5)
+    return file
+
+
+def test_every_kind_of_variable_survives_the_round_trip(path):
+    loaded = results.load(path, config=Config())
+    original = dataset()
+    assert list(loaded.variables) == list(original.variables)
+    for name in original.variables:
+        before, after = original[name].values, loaded[name].values
+        assert after.dtype.kind == ("U" if before.dtype.kind == "O" else before.dtype.kind)
+        np.testing.assert_array_equal(before, after)
+        assert original[name].dims == loaded[name].dims
+    assert loaded["small"].dtype == np.float32
+    assert loaded["risk"].attrs == {"units": "seconds"}
+    assert loaded.attrs["text"] == "é"
+
+
+def test_a_result_tells_where_it_comes_from(path):
+    facts = results.load(path).attrs
+    assert json.loads(facts["config"]) == {"n": 3, "lengths": [1, 2]}
+    assert set(json.loads(facts["versions"])) >= {"jax", "jaxlib", "flax", "numpy", "python"}
+    assert facts["precision"] == "float64, matmul highest"
+    assert facts["wall_time"] == 1.5
+    assert facts["device_count"] >= 1
+    assert facts["date"].endswith("+00:00")
+    assert results.config_of(results.load(path)).lengths == [1, 2]
+
+
+def test_numbers_in_short_have_four_bytes_and_their_kind():
+    assert results.in_short([1.5, np.nan]).dtype == np.float32
+    assert results.in_short(np.array([3, 2**20])).tolist() == [3, 2**20]
+    kinds = {"float64": "float32", "int64": "int32", "float16": "float16", "bool": "bool"}
+    for kind, short in kinds.items():
+        assert results.in_short(np.ones(2, kind)).dtype == short
+    assert results.in_short(np.array(["a"])).dtype.kind == "U"
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**40, 1e39, -1e300, 1e-300, -1e-46])
+def test_a_number_that_has_no_place_in_four_bytes_is_refused(value):
+    kind = "int32" if isinstance(value, int) else "float32"
+    with pytest.raises(ValueError, match=f"^a value = {re.escape(str(value))} .* in {kind}: keep"):
+        results.in_short(value)
+    rows = xr.Dataset({"risk": ("n", np.array([1, value]))})
+    with pytest.raises(ValueError, match=f"^risk = {re.escape(str(value))} has no place"):
+        rows.map(results.in_short)
+
+
+def test_control_numbers_that_have_a_place_in_four_bytes_pass():
+    whole = [2**31 - 1, -(2**31), 0]
+    assert results.in_short(whole).tolist() == whole
+    floats = [3e38, -3e38, 1e-38, 1e-44, 0.0, -0.0, np.nan, np.inf, -np.inf]
+    np.testing.assert_array_equal(results.in_short(floats), np.float32(floats))
+    rows = xr.Dataset({"risk": ("n", np.array(floats)), "name": ("n", ["a"] * len(floats))})
+    np.testing.assert_array_equal(rows.map(results.in_short).risk, np.float32(floats))
+
+
+def test_one_flipped_bit_anywhere_is_refused(path):
+    good = path.read_bytes()
+    places = [*range(0, len(good), 211), len(good) - 1]
+    for place in places:
+        bad = bytearray(good)
+        bad[place] ^= 1 << place % 8
+        path.write_bytes(bad)
+        with pytest.raises(ValueError, match="its checksum does not match"):
+            results.load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89HDF", pickle.dumps({"a": 1})])
+def test_what_save_did_not_write_is_not_read(path, content):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="damaged, cut short or not written by"):
+        results.load(path)
+
+
+def test_a_result_that_is_cut_short_is_refused(path):
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="damaged, cut short"):
+        results.load(path)
+
+
+def test_a_missing_result_says_what_to_do(tmp_path):
+    with pytest.raises(FileNotFoundError, match="run the experiment first"):
+        results.load(tmp_path / "result.nc")
+
+
+def test_the_result_of_another_config_is_refused_with_the_keys_that_differ(path):
+    with pytest.raises(ValueError, match="n = 3 in the file, n = 4 here") as caught:
+        results.load(path, config=Config(n=4))
+    assert "lengths" not in str(caught.value)
+    with pytest.raises(ValueError, match="no seed in the file, seed = 0 here"):
+        results.load(path, config={"n": 3, "lengths": (1, 2), "seed": 0})
+    with pytest.raises(ValueError, match=r"no a0 in the file.*; and 4 values more$"):
+        results.load(path, config={f"a{i}": i for i in range(10)})
+
+
+def test_a_number_inside_a_group_of_fields_is_named_with_its_group(tmp_path):
+    config = {"models": [["deep", {"task": {"d": 4, "lengths": [8, 16]}, "steps": 10}]], "n": 3}
+    file = tmp_path / "result.nc"
+    results.save(dataset(), file, config=config)
+    results.load(file, config=config)
+    wider = {"models": [("deep", {"task": {"d": 5, "lengths": (8, 16)}, "steps": 10})], "n": 3}
+    with pytest.raises(ValueError, match=r"models\[deep\].task.d = 4 in the file") as caught:
+        results.load(file, config=wider)
+    assert str(caught.value).endswith("models[deep].task.d = 5 here")
+    other = {"models": [("wide", config["models"][0][1])], "n": 3}
+    with pytest.raises(ValueError, match=r"no models\[wide\].steps in the file"):
+        results.load(file, config=other)
+    with pytest.raises(ValueError, match=r"models\[deep\].steps = 10 in the file, no"):
+        results.load(file, config={"models": [], "n": 3})
+
+
+def test_other_netcdf_readers_open_it(path):
+    with xr.open_dataset(path, engine="h5netcdf", decode_timedelta=False) as opened:
+        np.testing.assert_array_equal(opened["risk"], dataset()["risk"])
+
+
+def test_the_same_contents_have_the_same_checksum_and_others_another(path, tmp_path):
+    first = results.load(path).attrs["contents_sha256"]
+    results.save(results.load(path), tmp_path / "again.nc", config=Config(n=9))
+    assert results.load(tmp_path / "again.nc").attrs["contents_sha256"] == first
+    results.save(dataset(seed=1), tmp_path / "other.nc", config=Config())
+    assert results.load(tmp_path / "other.nc").attrs["contents_sha256"] != first
+
+
+def test_names_axes_types_and_attributes_are_contents_too():
+    whole = xr.Dataset({"risk": (("run", "layer"), np.zeros((2, 2)), {"units": "nats"})})
+    others = [
+        whole.rename(risk="loss"),
+        whole.rename(layer="head"),
+        whole.transpose(),
+        whole.astype("float32"),
+        whole.assign(risk=whole.risk.assign_attrs(units="bits")),
+        whole.set_coords("risk"),
+        whole.assign_attrs(seed=1),
+    ]
+    sums = {results.contents_sha256(each) for each in [whole, whole.copy(deep=True), *others]}
+    assert len(sums) == 1 + len(others)
+
+
+@pytest.mark.parametrize("moment", ["fsync", "replace"])
+def test_a_save_that_is_stopped_leaves_the_old_result(path, monkeypatch, moment):
+    before = path.read_bytes()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, moment, stop)
+    with pytest.raises(KeyboardInterrupt):
+        results.save(dataset(seed=1), path, config=Config())
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["result.nc"]
+
+
+@pytest.mark.parametrize("wrong", ["mkdir", "fsync", "replace"])
+def test_a_result_that_cannot_be_written_is_kept_elsewhere(path, monkeypatch, wrong, tmp_path):
+    before, rescues = path.read_bytes(), tmp_path / "rescues"
+    rescues.mkdir()
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(tempfile, "tempdir", str(rescues))
+        disk.setattr(Path if wrong == "mkdir" else os, wrong, full)
+        with pytest.raises(OSError, match=r"No space left on device.*the result lies in") as raised:
+            results.save(dataset(seed=1), path, config=Config())
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["result.nc"]
+    (rescue,) = rescues.iterdir()
+    assert str(rescue) in str(raised.value)
+    assert results.load(rescue, config=Config()).sizes == results.load(path).sizes
+
+
+def test_what_a_killed_process_has_left_is_removed_and_what_another_writes_is_not(path):
+    names = [path.with_name(f".result.nc.{safe_files._owner(pid)}.tmp") for pid in (2**22 - 7, 1)]
+    for name in names:
+        name.write_bytes(b"half")
+    results.save(dataset(seed=1), path, config=Config())
+    assert not names[0].exists()
+    assert names[1].exists()
+
+
+def test_two_processes_that_write_one_file_leave_it_whole(tmp_path):
+    program = (
+        "import sys; from lsa_lab.store import results\n"
+        "for i in range(200): results.write(sys.argv[1], sys.argv[2].encode() * 10_000)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "shared")]
+    writers = [subprocess.Popen([*command, letter]) for letter in "ab"]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert set((tmp_path / "shared").read_text()) in ({"a"}, {"b"})
+    assert os.listdir(tmp_path) == ["shared"]
+
+
+@pytest.mark.parametrize(
+    "values", [np.array([1j]), np.array([{}], object), jnp.zeros(1, "bfloat16")]
+)
+def test_what_netcdf_cannot_hold_is_refused_by_name(tmp_path, values):
+    with pytest.raises(ValueError, match="variable 'odd' has dtype"):
+        results.save(xr.Dataset({"odd": ("x", values)}), tmp_path / "odd.nc", config={})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_configuration_of_nan_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        results.save(dataset(), tmp_path / "result.nc", config={"rate": float("nan")})

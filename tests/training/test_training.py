@@ -1,0 +1,732 @@
+"""fit: descent on fresh batches whose bits depend on the run alone, and its ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+from lsa_lab.harness.run import process
+from lsa_lab.models import linear_attention
+from lsa_lab.models.trace import predict
+from lsa_lab.prompts import tokens
+from lsa_lab.store import checkpoints, provenance
+from lsa_lab.tasks import linear
+from lsa_lab.tasks.curricula import staircase
+from lsa_lab.training import Files, Training, console, fit, groups, loop, plan, runs
+from lsa_lab.training.status import DivergedError, Status, refuse_divergence, status_of
+
+TASK = linear.LinearTask(n=6, d=2)
+KEYS = jax.random.split(jax.random.key(1), 5)
+STARTS = {"w": jax.random.normal(jax.random.key(2), (5, 3))}
+START = {"w": STARTS["w"][0]}
+FIELDS = {kind: {field.name for field in fields(kind)} for kind in (Training, Files)}
+
+
+def noise(key):
+    return jax.random.normal(key, (3,))
+
+
+def quartic(params, batch):
+    return jnp.sum((params["w"] - 0.1 * batch) ** 2) + jnp.sum(params["w"] ** 4) / 4
+
+
+def descend(steps=37, **changes):
+    """fit of ``quartic``; a change is a field of Training or of Files, or an argument of fit."""
+    recipe = {"loss": quartic, "sample": noise, "optimizer": optax.adam(0.02), "steps": steps}
+    recipe |= {name: changes.pop(name) for name in FIELDS[Training] & changes.keys()}
+    files = Files(**{name: changes.pop(name) for name in FIELDS[Files] & changes.keys()})
+    arguments = {"params": START, "key": KEYS[0], "files": files}
+    return fit(Training(**recipe), **arguments | changes)
+
+
+def prompts(key):
+    return jax.vmap(partial(linear.sample, task=TASK))(jax.random.split(key, 4))
+
+
+def attention_loss(params, batch):
+    predictions = jax.vmap(lambda p: predict(linear_attention.forward(params, tokens(p))))(batch)
+    return jnp.mean((predictions - batch.y_query) ** 2)
+
+
+def attend(runs, width):
+    """Two layers of linear attention; the runs are among five."""
+    start = jax.vmap(lambda key: linear_attention.init(key, 2, 1, 2, scale=0.3))(KEYS)
+    start = jax.tree.map(lambda leaf: leaf[np.array(runs)], start)
+    keys = KEYS[np.array(runs)]
+    training = Training(attention_loss, prompts, optax.adam(0.02), 25)
+    return fit(training, start, keys, chunk=9, width=width)
+
+
+attend_once = cache(attend)
+
+
+def bits(run, row=...):
+    return checkpoints.digest(jax.tree.map(lambda leaf: leaf[row], (run.params, run.history)))
+
+
+def test_fit_is_the_plain_loop():
+    optimizer, params = optax.adam(0.02), START
+    state, losses = optimizer.init(params), []
+    data_key = jax.random.fold_in(KEYS[0], 0x64617461)
+    with jax.numpy_dtype_promotion("standard"):
+        for t in range(5):
+            loss, grads = jax.value_and_grad(quartic)(
+                params, noise(jax.random.fold_in(data_key, t))
+            )
+            updates, state = optimizer.update(grads, state)
+            params, losses = optax.apply_updates(params, updates), [*losses, loss]
+    run = descend(5)
+    np.testing.assert_allclose(run.params["w"], params["w"], rtol=1e-12)
+    np.testing.assert_allclose(run.history["loss"], losses, rtol=1e-12)
+    np.testing.assert_allclose(run.history["grad_norm"][-1], optax.tree.norm(grads), rtol=1e-12)
+    # Control: with another key the batches, and so the losses, are others.
+    assert np.abs(descend(5, key=KEYS[1]).history["loss"] - losses).min() > 1e-6
+
+
+def test_the_chunk_does_not_change_a_bit():
+    assert len({bits(descend(chunk=chunk)) for chunk in (1, 7, 100)}) == 1
+
+
+def test_a_legacy_key_draws_the_same():
+    assert bits(descend(key=jax.random.key_data(KEYS[0]))) == bits(descend())
+    many = descend(params=STARTS, key=jax.random.key_data(KEYS))
+    assert bits(many, 0) == bits(descend())
+
+
+def test_the_loss_is_traced_once_whatever_the_number_of_chunks():
+    def traced(chunk):
+        calls = []
+
+        def loss(params, batch):
+            calls.append(None)
+            return quartic(params, batch)
+
+        descend(loss=loss, chunk=chunk)
+        return len(calls)
+
+    assert traced(1) == traced(10) == traced(37)
+
+
+def test_the_callers_params_survive():
+    before = np.array(STARTS["w"])
+    descend(params=STARTS, key=KEYS)
+    np.testing.assert_array_equal(STARTS["w"], before)
+
+
+def test_a_run_does_not_know_its_company():
+    alone = attend_once((3,), 1)
+    assert bits(attend_once((0, 1, 2, 3, 4), 1), 3) == bits(alone, 0)
+    assert bits(attend((4, 3), 3), 1) == bits(attend((0, 1, 2, 3, 4), 3), 3)
+
+
+def test_linear_attention_learns():
+    loss = attend_once((0, 1, 2, 3, 4), 1).history["loss"]
+    assert loss.shape == (5, 25)
+    assert np.isfinite(loss).all()
+    assert np.median(loss[:, -8:]) < np.median(loss[:, :8])
+
+
+SUBPROCESS = """
+import sys
+sys.path[:0] = {paths!r}
+import conftest, test_training
+"""
+
+
+def in_another_process(code, devices=1, cores=None):
+    here = Path(__file__).resolve().parent
+    few = f"import os; os.sched_setaffinity(0, [*os.sched_getaffinity(0)][:{cores}])\n"
+    code = (
+        few * bool(cores) + SUBPROCESS.format(paths=[str(here), *map(str, here.parents[:2])]) + code
+    )
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=os.environ | {"XLA_FLAGS": flags},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def of_runs_and_of_shards():
+    in_shards = with_leaves_of_its_own(slice(None), shards=3, width=2, steps=4)
+    return bits(attend_once((0, 1, 2, 3, 4), 1)) + " " + bits(in_shards)
+
+
+def test_the_number_of_devices_and_of_cores_does_not_change_a_bit():
+    devices = 1 if jax.local_device_count() > 1 else 2
+    code = "print(test_training.of_runs_and_of_shards())"
+    cores = 1 if len(os.sched_getaffinity(0)) > 1 else None
+    other, _ = in_another_process(code, devices, cores).communicate(timeout=300)
+    assert other.strip() == of_runs_and_of_shards()
+
+
+def with_leaves_of_its_own(runs, steps=20, **arguments):
+    per_run = {
+        "rate": jnp.array([0.01, 0.02, 0.3])[runs],
+        "scale": jnp.array([1.0, 2.0, 0.5])[runs],
+    }
+    training = Training(
+        loss=lambda params, batch, own: own["scale"] * quartic(params, batch),
+        sample=lambda key, own: own["scale"] * noise(key),
+        optimizer=lambda own: optax.adam(own["rate"]),
+        steps=steps,
+    )
+    starts = {"w": STARTS["w"][:3][runs]}
+    return fit(training, starts, KEYS[:3][runs], per_run=per_run, **arguments)
+
+
+def test_each_run_has_leaves_of_its_own():
+    many, alone = with_leaves_of_its_own(slice(None)), with_leaves_of_its_own(1)
+    assert bits(many, 1) == bits(alone)
+    assert len({bits(many, run) for run in range(3)}) == 3
+
+
+def test_a_step_in_shards_takes_the_mean_over_their_batches(tmp_path):
+    curriculum = staircase(1, 3, interval=2)
+
+    def staged(key, stage):
+        return jnp.asarray(stage, float) * noise(key)
+
+    def whole(key, stage):
+        return jnp.stack([staged(jax.random.fold_in(key, s), stage) for s in range(4)])
+
+    def mean(params, batches):
+        return jax.vmap(quartic, (None, 0))(params, batches).mean()
+
+    checkpoint = tmp_path / "fit.ckpt"
+    changes = {"sample": staged, "curriculum": curriculum, "shards": 4, "checkpoint": checkpoint}
+    run = descend(5, chunk=2, **changes)
+    expected = descend(5, loss=mean, sample=whole, curriculum=curriculum)
+    np.testing.assert_allclose(run.params["w"], expected.params["w"], rtol=1e-12)
+    np.testing.assert_allclose(run.history["loss"], expected.history["loss"], rtol=1e-12)
+    assert bits(descend(5, **changes | {"checkpoint": None})) == bits(run)  # any chunk
+    with pytest.raises(ValueError, match="has shards = 4, and this call has 2"):
+        descend(5, **changes | {"shards": 2})
+    # Control: batches of the same key are no four batches.
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(
+            run.params["w"], descend(5, **changes | {"shards": 1, "checkpoint": None}).params["w"]
+        )
+
+
+def test_a_line_search_sees_the_loss_of_all_shards():
+    optimizer = optax.chain(optax.sgd(1.0), optax.scale_by_backtracking_linesearch(10))
+    losses = [
+        descend(6, optimizer=optimizer, shards=shards, sample=lambda _: jnp.ones(3)).history["loss"]
+        for shards in (1, 2)
+    ]
+    np.testing.assert_allclose(*losses, rtol=1e-12)
+
+
+def diverging(steps, **changes):
+    return descend(steps, optimizer=optax.sgd(0.1), **changes)
+
+
+def test_a_curriculum_tells_the_sampler_where_the_training_is(tmp_path):
+    curriculum = staircase(1, 3, interval=5)
+
+    def first(key, stage):
+        return jnp.where(jnp.arange(3) < jnp.asarray(stage, int), noise(key), 0)
+
+    def by_hand(params):
+        optimizer, data = optax.adam(0.02), jax.random.fold_in(KEYS[0], runs._DATA)
+        opt_state = optimizer.init(params)
+        for t in range(12):
+            batch = first(jax.random.fold_in(data, t), min(1 + t // 5, 3))
+            updates, opt_state = optimizer.update(jax.grad(quartic)(params, batch), opt_state)
+            params = optax.apply_updates(params, updates)
+        return params
+
+    run = descend(12, sample=first, curriculum=curriculum, chunk=4)
+    with jax.numpy_dtype_promotion("standard"):
+        np.testing.assert_allclose(run.params["w"], by_hand(START)["w"], rtol=1e-13)
+    several = descend(
+        12,
+        loss=lambda params, batch, _: quartic(params, batch),
+        params=STARTS,
+        optimizer=lambda _: optax.adam(0.02),
+        sample=lambda key, stage, most: first(key, jnp.minimum(stage, most.astype(stage.dtype))),
+        key=KEYS,
+        per_run=jnp.array([3, 3, 1, 1, 1]),
+        curriculum=curriculum,
+    )
+    np.testing.assert_array_equal(several.params["w"][0], run.params["w"])
+    checkpoint = tmp_path / "run.ckpt"
+    descend(12, sample=first, curriculum=curriculum, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match="curriculum"):
+        descend(12, sample=first, curriculum=staircase(1, 3, 4), checkpoint=checkpoint)
+
+
+def test_a_diverged_run_keeps_its_last_finite_params():
+    start = {"w": STARTS["w"].at[1].multiply(20)}
+    many = diverging(60, params=start, key=KEYS)
+    step = many.status[1].step
+    assert many.status[1] == Status("diverged", step, many.status[1].leaf)
+    assert 1 < step < 20
+    assert np.isfinite(many.history["loss"][1, :step]).all()
+    assert np.isnan(many.history["loss"][1, step:]).all()
+    assert np.isnan(many.history["grad_norm"][1, step:]).all()
+    assert np.isfinite(np.asarray(many.params["w"])).all()
+    until = diverging(step, params={"w": start["w"][1]}, key=KEYS[1])
+    assert until.status.kind == "finished"
+    assert checkpoints.digest(until.params) == checkpoints.digest(
+        jax.tree.map(lambda leaf: leaf[1], many.params)
+    )
+    # A neighbour that diverges changes nothing for the others, beside one another or not.
+    calm = diverging(60, params=STARTS, key=KEYS)
+    assert [bits(many, run) for run in (0, 2)] == [bits(calm, run) for run in (0, 2)]
+    beside = diverging(60, params=start, key=KEYS, width=5)
+    assert beside.status[1].step == step
+    assert np.isnan(beside.history["loss"]).sum(1).tolist() == [0, 60 - step, 0, 0, 0]
+
+
+def test_a_diverged_run_does_not_come_alive_again():
+    def loss(params, batch):  # not finite on one batch in six or so
+        return quartic(params, batch) * jnp.where(batch[0] > 1, jnp.inf, 1.0)
+
+    run = descend(60, loss=loss, chunk=20)
+    assert run.status == Status("diverged", run.status.step, "loss")
+    assert np.isnan(run.history["loss"][run.status.step :]).all()
+    assert bits(descend(60, loss=loss, chunk=60)) == bits(run)
+
+
+def test_training_stops_when_every_run_has_diverged(tmp_path):
+    log = tmp_path / "log.jsonl"
+    start = {"w": 20 * STARTS["w"][:2]}
+    run = diverging(10**6, params=start, key=KEYS[:2], chunk=50, log=log)
+    assert [status.kind for status in run.status] == ["diverged"] * 2
+    (line,) = map(json.loads, log.read_text().splitlines())
+    assert (line["step"], line["loss"], line["diverged"]) == (50, None, 2)
+
+
+def test_a_training_that_needs_all_its_runs_is_refused_by_the_run_that_diverged():
+    ends = (Status("finished", 90), Status("diverged", 7, "w"))
+    refuse_divergence(ends, "the proxy")
+    refuse_divergence(ends[:1], "the proxy", needs_all=True)
+    with pytest.raises(DivergedError, match=r"proxy needs all its runs: run 1 of its 2 diverged"):
+        refuse_divergence(ends, "the proxy", needs_all=True)
+    with pytest.raises(DivergedError, match="no run left: run 0 of its 2 diverged"):
+        refuse_divergence(ends[1:] * 2, "the proxy")
+
+
+def two_leaves(params, _):
+    return jnp.sum(params["a"] ** 2) + jnp.sum(jnp.sqrt(params["b"]))
+
+
+@pytest.mark.parametrize(
+    ("start", "optimizer", "leaf"),
+    [
+        ({"a": 1e200, "b": 1.0}, optax.sgd(0.1), "loss"),
+        ({"a": 1.0, "b": 0.0}, optax.sgd(0.1), "b"),
+        ({"a": 1.0, "b": 1.0}, optax.stateless(lambda g, _: g | {"b": g["b"] / 0}), "b"),
+    ],
+    ids=["loss", "gradient", "new params"],
+)
+def test_the_status_names_what_was_not_finite(start, optimizer, leaf):
+    training = Training(two_leaves, noise, optimizer, 3)
+    run = fit(training, jax.tree.map(jnp.asarray, start), KEYS[0])
+    assert run.status == Status("diverged", 0, leaf)
+    assert str(run.status) == f"diverged at step 0 in {leaf}"
+    assert jax.tree.map(float, run.params) == start
+
+
+def test_a_leaf_of_a_model_is_named_as_in_the_code():
+    start = linear_attention.init(KEYS[0], 1, 1, 2)
+
+    def loss(params, _):
+        return jnp.sum(params.w_kq) + jnp.sum(jnp.sqrt(0 * params.w_pv))
+
+    run = fit(Training(loss, noise, optax.sgd(0.1), 2), start, KEYS[0])
+    assert run.status.leaf == "w_pv"
+
+
+def status_from(losses):
+    return status_of(np.ones(3, bool), np.int32(len(losses)), losses, ["w"]).kind
+
+
+def test_level_means_that_the_loss_has_stopped_falling():
+    rng, t = np.random.default_rng(0), np.arange(500.0)
+    early = np.exp(-t / 20)
+    kinds = [status_from(early + 1 + 0.1 * rng.normal(size=500)) for _ in range(300)]
+    assert 0.9 < np.mean([kind == "level" for kind in kinds]) < 1  # two standard errors
+    # Controls: still falling, falling under noise, rising, too short to tell.
+    assert status_from(np.exp(-t / 100)) == "finished"
+    assert status_from(2 - t / 250 + 0.1 * rng.normal(size=500)) == "finished"
+    assert status_from(t) == "finished"
+    assert status_from(early[:49]) == "finished"
+    assert descend(400).status.kind == "level"
+    assert str(Status("finished", 7)) == "finished after 7 steps"
+    assert str(Status("level", 7)) == "level after 7 steps"
+
+
+def test_a_run_whose_loss_never_fell_is_not_called_trained():
+    rng = np.random.default_rng(1)
+    assert status_from(np.ones(500)) == "not trained"
+    kinds = [status_from(1 + rng.normal(size=500)) for _ in range(300)]
+    assert np.mean([kind == "level" for kind in kinds]) < 0.05
+    assert np.mean([kind == "not trained" for kind in kinds]) > 0.85
+    many = jax.tree.map(lambda leaf: jnp.repeat(leaf[None], 30, 0), START)
+    still = descend(400, optimizer=optax.sgd(0.0), params=many, key=jax.random.split(KEYS[0], 30))
+    kinds = [str(status) for status in still.status]
+    assert np.mean([kind == "not trained after 400 steps" for kind in kinds]) > 0.85
+    # Controls: a fall within the first two steps, and one that starts far below the noise.
+    assert status_from(np.r_[9.0, 4, 1 + 0.1 * rng.normal(size=498)]) == "level"
+
+
+def test_what_is_watched_is_kept_of_every_chunk():
+    run = descend(36, chunk=12, params=STARTS, key=KEYS, watch=lambda params: 2 * params["w"])
+    watched = run.history["watch"]
+    assert watched.shape == (5, 4, 3)
+    np.testing.assert_array_equal(watched[:, 0], 2 * STARTS["w"])
+    np.testing.assert_array_equal(watched[:, -1], 2 * run.params["w"])
+    half = descend(12, params=STARTS, key=KEYS)
+    np.testing.assert_array_equal(watched[:, 1], 2 * half.params["w"])
+    assert descend(36, chunk=12, watch=lambda params: params["w"]).history["watch"].shape == (4, 3)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(0.02)),
+        optax.chain(optax.add_noise(0.1, 0.5, 0), optax.sgd(0.02)),
+        optax.chain(optax.sgd(0.02), optax.contrib.reduce_on_plateau(patience=2)),
+        optax.polyak_sgd(),
+    ],
+    ids=["adamw", "a key in the state", "reads the loss", "polyak"],
+)
+def test_optimizers_go_through_a_checkpoint(tmp_path, optimizer, monkeypatch):
+    monkeypatch.setattr(loop, "_SAVE_EVERY", 0.0)
+    path = tmp_path / "fit.ckpt"
+    stop_at_step(20, optimizer=optimizer, checkpoint=path)
+    assert bits(descend(optimizer=optimizer, checkpoint=path)) == bits(descend(optimizer=optimizer))
+
+
+class Bar:
+    """Stands for a progress bar, and presses Ctrl-C, or sends another signal, at a step."""
+
+    def __init__(self, step, presses=1, number=signal.SIGINT):
+        self.step, self.presses, self.number, self.told = step, presses, number, []
+
+    def add_task(self, *_, **__):
+        return 0
+
+    def update(self, _, completed, **__):
+        self.told.append(completed)
+        for _ in range(self.presses if completed == self.step else 0):
+            os.kill(os.getpid(), self.number)
+
+
+def stop_at_step(step, **changes):
+    handler, bar = signal.getsignal(signal.SIGINT), Bar(step)
+    with pytest.raises(KeyboardInterrupt):
+        descend(chunk=10, progress=bar, **changes)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert bar.told[-1] == step
+
+
+def test_ctrl_c_waits_for_the_chunk_and_saves(tmp_path):
+    arguments = {"checkpoint": tmp_path / "fit.ckpt", "log": tmp_path / "log.jsonl"}
+    stop_at_step(20, **arguments)
+    bar = Bar(0)
+    run = descend(chunk=10, progress=bar, **arguments)
+    assert bar.told == [30, 37]
+    assert bits(run) == bits(descend())
+    lines = [json.loads(line) for line in arguments["log"].read_text().splitlines()]
+    assert [line["step"] for line in lines] == [10, 20, 30, 37]
+    assert lines[0]["loss"] == pytest.approx(run.history["loss"][:10].mean())
+
+
+def test_a_second_ctrl_c_acts_at_once(tmp_path):
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        descend(chunk=10, progress=Bar(20, presses=2), checkpoint=tmp_path / "fit.ckpt")
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert not (tmp_path / "fit.ckpt").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_waits_for_the_chunk_and_saves(tmp_path, number):
+    checkpoint = tmp_path / "fit.ckpt"
+    before = signal.signal(number, signal.default_int_handler)  # whoever runs us may ignore it
+    try:
+        with pytest.raises(SystemExit) as ended:
+            descend(chunk=10, progress=Bar(20, number=number), checkpoint=checkpoint)
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
+    assert ended.value.code == 128 + number
+    assert bits(descend(checkpoint=checkpoint, chunk=10)) == bits(descend())
+
+
+def test_a_request_to_stop_waits_for_a_slow_chunk_no_longer_than_it_has_patience(
+    tmp_path, monkeypatch
+):
+    """The steps of that chunk are lost, and taken again to the same bits."""
+    released, advance = threading.Event(), groups.RunGroups.advance
+
+    def slow(self, before, first, alive):
+        if first != 20:
+            return advance(self, before, first, alive)
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return [self._pool.submit(released.wait, 20)]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "_PATIENCE", 0.1)
+        patched.setattr(groups.RunGroups, "advance", slow)
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            descend(chunk=10, checkpoint=tmp_path / "fit.ckpt")
+        assert time.monotonic() - began < 15
+        released.set()
+    _, saved = checkpoints.unpacked((tmp_path / "fit.ckpt").read_bytes(), tmp_path)
+    assert saved[".step"] == 20
+    assert bits(descend(chunk=10, checkpoint=tmp_path / "fit.ckpt")) == bits(descend())
+
+
+def test_fit_runs_in_a_thread():
+    handler, runs = signal.getsignal(signal.SIGINT), []
+    thread = threading.Thread(target=lambda: runs.append(descend()))
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert bits(runs[0]) == bits(descend())
+
+
+def test_an_error_restores_the_handler():
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(RuntimeError, match="broken"), console.interrupts_wait():
+        raise RuntimeError("broken")
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_the_next_chunk_is_under_way_while_the_last_is_read(monkeypatch):
+    events, advance = [], groups.RunGroups.advance
+
+    def launched(self, before, first, alive):
+        events.append(f"{first} on")
+        return advance(self, before, first, alive)
+
+    monkeypatch.setattr(groups.RunGroups, "advance", launched)
+    bar = Bar(0)
+    bar.update = lambda _, completed, **__: events.append(f"read to {completed}")
+    descend(30, chunk=10, progress=bar)
+    assert events == ["0 on", "10 on", "read to 10", "20 on", "read to 20", "read to 30"]
+
+
+def test_one_program_serves_all_groups_of_a_host(monkeypatch):
+    compiled, compile_ = [], jax.stages.Lowered.compile
+    monkeypatch.setattr(
+        jax.stages.Lowered, "compile", lambda *a, **k: compiled.append(a) or compile_(*a, **k)
+    )
+    descend(3, params=STARTS, key=KEYS)
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize(
+    ("platform", "devices", "shards", "width"),
+    [("cpu", 2, 1, 1), ("gpu", 1, 1, 9), ("gpu", 2, 1, 5), ("gpu", 2, 4, 9)],
+)
+def test_an_accelerator_trains_all_its_runs_side_by_side(
+    monkeypatch, platform, devices, shards, width
+):
+    monkeypatch.setattr(
+        jax, "local_devices", lambda: [SimpleNamespace(platform=platform)] * devices
+    )
+    assert plan._width(9, shards) == width
+
+
+@pytest.mark.parametrize("tail", [b'{"label": "training", "st', b"\0\0\0", b"12", b"\xff\xfe"])
+def test_a_log_that_was_cut_short_goes_on_line_by_line(tmp_path, tail):
+    arguments = {"checkpoint": tmp_path / "fit.ckpt", "log": tmp_path / "log.jsonl"}
+    stop_at_step(20, **arguments)
+    with arguments["log"].open("ab") as log:
+        log.write(b"12\n" + tail)
+    descend(chunk=10, **arguments)
+    lines = arguments["log"].read_text().splitlines()
+    assert lines.pop(2) == "12"
+    assert [json.loads(line)["step"] for line in lines] == [10, 20, 30, 37]
+
+
+LONG = {"steps": 20_000, "chunk": 50}
+
+
+def descend_slowly(folder):
+    loop._SAVE_EVERY = 0.0
+    path = Path(folder)
+    descend(**LONG, checkpoint=path / "fit.ckpt", log=path / "log.jsonl")
+
+
+def test_a_killed_fit_ends_with_the_same_bits(tmp_path):
+    checkpoint, log = tmp_path / "fit.ckpt", tmp_path / "log.jsonl"
+    process = in_another_process(f"test_training.descend_slowly({str(tmp_path)!r})")
+    deadline = time.monotonic() + 120
+    while not log.exists() or log.read_text().count("\n") < 20:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+    process.kill()
+    process.communicate()
+    steps = [json.loads(line)["step"] for line in log.read_text().splitlines()]
+    assert checkpoint.exists()
+    assert steps[-1] < LONG["steps"]
+    assert bits(descend(**LONG, checkpoint=checkpoint, log=log)) == bits(descend(**LONG))
+    steps = [json.loads(line)["step"] for line in log.read_text().splitlines()]
+    assert steps == list(range(50, LONG["steps"] + 1, 50))
+
+
+def test_a_fit_that_had_ended_returns_at_once(tmp_path, monkeypatch):
+    checkpoint = tmp_path / "fit.ckpt"
+    run = descend(checkpoint=checkpoint)
+
+    def never(*_):
+        raise AssertionError("nothing is left to do")
+
+    monkeypatch.setattr(loop, "_train", never)
+    again = descend(checkpoint=checkpoint)
+    assert bits(again) == bits(run)
+    assert again.status == run.status
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"identity": "other"}, "has identity = , and this call has other"),
+        ({"steps": 38}, "has steps = 37, and this call has 38"),
+        ({"key": KEYS[1]}, "has keys = "),
+        ({"params": {"w": STARTS["w"][1]}}, "has initial params = "),
+        ({"optimizer": optax.sgd(0.02)}, "has optimizer = "),
+    ],
+    ids=["identity", "steps", "key", "params", "optimizer"],
+)
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message):
+    descend(checkpoint=tmp_path / "fit.ckpt")
+    with pytest.raises(ValueError, match=message):
+        descend(checkpoint=tmp_path / "fit.ckpt", **change)
+
+
+@contextmanager
+def other_arithmetic(monkeypatch, name, value):
+    """A process with other versions, flags, or values of jax.config than this one."""
+    versions = {"jax": version("jax"), "jaxlib": version("jaxlib")}
+    if name in versions:
+        monkeypatch.setattr(provenance, "version", (versions | {name: value}).get)
+    elif name == "XLA_FLAGS":
+        monkeypatch.setenv(name, f"{os.environ[name]} {value}")
+    elif name == "device":
+        monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(device_kind=value)])
+    else:
+        before = jax.config.values[name]
+        jax.config.update(name, value)
+    yield
+    monkeypatch.undo()
+    if name.startswith("jax_"):
+        jax.config.update(name, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("jax", "0.99", "jax = "),
+        ("jaxlib", "0.99", "jaxlib = "),
+        ("device", "NVIDIA H100", "device = cpu, and this call has NVIDIA H100"),
+        ("XLA_FLAGS", "--xla_cpu_enable_fast_math=true", "XLA_FLAGS = .*fast_math=true"),
+        ("jax_default_matmul_precision", "bfloat16", "matmul precision = highest, and this call"),
+        ("jax_enable_x64", False, "jax_enable_x64 = nothing, and this call has False"),
+        ("jax_threefry_partitionable", False, "jax_threefry_partitionable = nothing, and this"),
+        ("jax_default_prng_impl", "rbg", "jax_default_prng_impl = nothing, and this call has rbg"),
+        ("jax_random_seed_offset", 1, "jax_random_seed_offset = nothing, and this call has 1"),
+        ("jax_disable_most_optimizations", True, "jax_disable_most_optimizations = nothing"),
+    ],
+)
+def test_a_checkpoint_of_other_arithmetic_is_refused_by_name(
+    tmp_path, monkeypatch, name, value, said
+):
+    checkpoint = tmp_path / "fit.ckpt"
+    descend(2, checkpoint=checkpoint)
+    with (
+        other_arithmetic(monkeypatch, name, value),
+        pytest.raises(ValueError, match=said),
+    ):
+        descend(2, checkpoint=checkpoint)
+    # Control: the number of host devices changes no bit, and the checkpoint is read.
+    with other_arithmetic(monkeypatch, "XLA_FLAGS", "--xla_force_host_platform_device_count=7"):
+        descend(2, checkpoint=checkpoint)
+
+
+def test_a_checkpoint_of_another_width_is_refused_by_name(tmp_path):
+    many = {"params": STARTS, "key": KEYS, "checkpoint": tmp_path / "fit.ckpt"}
+    descend(2, **many)
+    with pytest.raises(ValueError, match="has width = 1, and this call has 5"):
+        descend(2, **many, width=5)
+
+
+def test_what_the_house_sets_is_not_named_in_the_key(monkeypatch):
+    """So that the key of what was kept before flags were part of it is still the same."""
+    monkeypatch.setenv("XLA_FLAGS", "")
+    process.set_environment()
+    usual = {"jax", "jaxlib", "device", "matmul precision"}
+    assert provenance.arithmetic().keys() == usual
+    monkeypatch.setenv("XLA_FLAGS", "")
+    assert provenance.arithmetic().keys() - usual == {"XLA_FLAGS"}
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    (tmp_path / "fit.ckpt").write_bytes(b"not one")
+    with pytest.raises(ValueError, match="damaged or cut short"):
+        descend(checkpoint=tmp_path / "fit.ckpt")
+
+
+def test_the_progress_bar_tells_the_loss():
+    with open(os.devnull, "w") as nowhere, Progress(console=Console(file=nowhere)) as progress:
+        descend(params=STARTS, key=KEYS, progress=progress, label="five runs")
+        (task,) = progress.tasks
+    assert (task.completed, task.total) == (5 * 37, 5 * 37)
+    assert task.description.startswith("five runs: loss ")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps = 0"),
+        ({"chunk": 0}, "chunk = 0"),
+        ({"width": 0}, "width = 0"),
+        ({"shards": 0}, "shards = 0"),
+        ({"key": KEYS[:0], "params": {"w": STARTS["w"][:0]}}, "key has shape"),
+        ({"key": KEYS[None]}, "key has shape"),
+        ({"key": KEYS[:4], "params": STARTS}, r"params.w has shape \(5, 3\): with 4 keys"),
+        ({"key": KEYS, "params": STARTS, "per_run": jnp.ones(3)}, "per_run has shape"),
+        ({"params": {"w": jnp.array([1.0, jnp.nan, 0.0])}}, "w is not finite"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        descend(**change)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+def test_the_dtype_follows_the_params(dtype, tmp_path):
+    start = {"w": START["w"].astype(dtype)}
+    sample = lambda key: noise(key).astype(dtype)  # noqa: E731
+    run = descend(3, params=start, sample=sample, checkpoint=tmp_path / "fit.ckpt")
+    assert run.params["w"].dtype == dtype
+    assert run.history["loss"].dtype == np.float64
+    assert bits(run) == bits(
+        descend(3, params=start, sample=sample, checkpoint=tmp_path / "fit.ckpt")
+    )
