@@ -26,7 +26,6 @@ EXPERIMENTS = (
     "flow.offline_encoding",
     "clipping.clipping_curves",
     "clipping.condition_numbers",
-    "clipping.disturbances",
     "clipping.clipping_search",
     "clipping.truncation_norms",
     "clipping.clipping_and_bound",

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lsa_lab.harness.draw import pictures as drawings
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.judging import claims
@@ -50,11 +51,10 @@ def pictures(dataset, door) -> dict[str, str]:
 
     digests = {"caption": " ".join(door.caption(dataset).split())}
     with style.context():
-        for name in ("plot", "appendix"):
-            if hasattr(door, name):
-                canvas = FigureCanvasAgg(getattr(door, name)(dataset))
-                canvas.draw()
-                digests[name] = hashlib.sha256(canvas.buffer_rgba()).hexdigest()
+        for name, picture in drawings.of_door(door, dataset):
+            canvas = FigureCanvasAgg(picture)
+            canvas.draw()
+            digests[name] = hashlib.sha256(canvas.buffer_rgba()).hexdigest()
     return digests
 
 
@@ -121,7 +121,7 @@ def migrate(names: list[str]) -> list[str]:
                 gone, more = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
                 print(f"{file.relative_to(ROOT)}: without {gone}, with {more}")
                 attrs = dataset.attrs | {"config": json.dumps(new)}
-                results.write(file, _content(dataset.assign_attrs(attrs)))
+                results.write(file, content(dataset.assign_attrs(attrs)))
                 again = results.load(file)
                 assert again.attrs["contents_sha256"] == dataset.attrs["contents_sha256"]
                 text = json.dumps(facts | {"config": new}, indent=2, ensure_ascii=False)
@@ -129,7 +129,7 @@ def migrate(names: list[str]) -> list[str]:
     return faults
 
 
-def _content(dataset) -> bytes:
+def content(dataset) -> bytes:
     buffer = io.BytesIO()
     dataset.to_netcdf(buffer, engine="h5netcdf")
     content = buffer.getvalue()

@@ -19,6 +19,7 @@ from lsa_lab import __version__
 # Attributes of a result that are no part of its contents.
 NAMES = {"config", "versions", "device", "device_count", "precision", "git_commit"}
 NAMES |= {"process_count", "git_dirty", "wall_time", "date", "contents_sha256"}
+NAMES |= {"parts"}  # {part: its own facts}, as JSON, where parts were computed at other times
 # How the files that are written here are laid out. A file that says no ``schema`` has the first
 # one, which therefore is not written; the next one will be.
 SCHEMA = 1

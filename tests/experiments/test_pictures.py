@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from lsa_lab.harness.draw import legibility, style
+from lsa_lab.harness.draw import legibility, pictures, style
 from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.store import results
 
@@ -18,7 +18,6 @@ def test_pictures_are_legible_on_a_page(name):
     dataset = results.load(FIGURES / name / "result.nc")
     door = EXPERIMENTS[name].door("figure")
     with style.context():
-        for plot in filter(None, (door.plot, getattr(door, "appendix", None))):
-            picture = plot(dataset)
+        for _, picture in pictures.of_door(door, dataset):
             FigureCanvasAgg(picture)
             assert legibility.faults(picture) == []

@@ -1,1 +1,2 @@
-"""Are deep layers worse conditioned, and do they tolerate more clipping?"""
+"""Are deep layers worse conditioned, do they tolerate more clipping, and do they spread small
+disturbances?"""

@@ -6,9 +6,11 @@ import numpy as np
 
 from experiments.clipping import trained_models
 from experiments.clipping.condition_numbers.config import MODULES, Config
+from experiments.clipping.condition_numbers.disturbed import disturb_all
 from experiments.clipping.transformers import spec_of
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
+from lsa_lab.store import parts
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -31,7 +33,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     unclipped = clipped_alone.unclipped.mean[:, 0]
     ratio = 1 + clipped_alone.change.mean[:, 0, :, :, 0] / unclipped[:, None, None]
     axes = ("run", "steps", "layer", "module")
-    return xr.Dataset(
+    conditioned = xr.Dataset(
         {
             "condition": (axes, conditions),
             "stable_rank": (axes, ranks),
@@ -46,3 +48,4 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
             "module": list(MODULES),
         },
     )
+    return parts.join(conditioned, disturbed=disturb_all(config.disturbed, finished, spec))

@@ -1,23 +1,23 @@
-"""Condition numbers and stable ranks by layer, and beside what clipping does."""
+"""Condition numbers and stable ranks by layer, what clipping does, and what disturbances do."""
 
 import numpy as np
 
 from experiments.clipping.condition_numbers import claims
 from experiments.clipping.condition_numbers.claims import rank_correlation, tilt
-from experiments.clipping.condition_numbers.config import MODULES
+from experiments.clipping.condition_numbers.config import KINDS, MODULES
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.transformers import spec_of
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level, mean_interval
-from lsa_lab.store import results
+from lsa_lab.judging.statistics import mean_interval
+from lsa_lab.store import parts, results
 
 MEASURES = {"condition": "condition number", "stable_rank": "stable rank"}
 # The judged rows, from the top.
 RATIOS = ("deep_is_larger", "random_is_level", "last_is_largest")
 RATIOS += ("training_tilts", "training_raises", "stable_rank_falls")
 CORRELATIONS = ("condition_tells", "stable_rank_tells")
+DISTURBED = ("input_spreads", "weights_spread", "clipping_removes", "size_explains")
 FACTORS = (0.5, 0.7, 1, 1.4, 2, 2.8)
 
 
@@ -37,6 +37,10 @@ def plot(dataset):
 
 
 def appendix(dataset):
+    return by_module(dataset), disturbances(dataset)
+
+
+def by_module(dataset):
     """Deep over shallow, by module."""
     config = results.config_of(dataset)
     figure, (ax,) = style.figure(3.25, 2.4, first="g")
@@ -52,6 +56,48 @@ def appendix(dataset):
     ax.set(yticks=range(len(MODULES)), yticklabels=list(MODULES))
     ax.set(ylim=(len(MODULES) - 0.5, -0.8), xlabel="log₁₀ condition number, deep less shallow")
     return figure
+
+
+def disturbances(dataset):
+    """What disturbed inputs and weights do to answers, and what clipping changes of it."""
+    figure, axes = style.stacked(6.75, (2.6, 2.4), ((1, 1), (1, 1)), first="h")
+    disturbed = parts.part(dataset, "disturbed")
+    for ax, kind in zip(axes, KINDS, strict=False):
+        plot_moves(ax, disturbed, kind)
+    axes[0].legend(fontsize=7, ncols=2)
+    plot_clipped(axes[2], disturbed)
+    judged_panel.rows(axes[3], *evidence(claims, dataset), (-1, 1), DISTURBED)
+    axes[3].set(title="what is judged", xlabel="correlation, or log₁₀ ratio")
+    return figure
+
+
+def plot_moves(ax, dataset, kind):
+    """Every matrix of every run."""
+    looks = zip(MODULES, style.COLOURS, style.MARKERS, strict=True)
+    for module, color, marker in looks:
+        own = dataset.sel(module=module)
+        x, y = own.condition.values.ravel(), own.move.sel(kind=kind).values.ravel()
+        ax.plot(x, y, marker, color=color, ms=2.5, mfc="none", mew=0.6, label=module)
+    style.log_axes(ax, x=True, y=True)
+    ax.set(xlabel="condition number", ylabel="move of answers, relative")
+    ax.set_title(f"{kind} disturbed")
+
+
+def plot_clipped(ax, dataset):
+    """Clipped over whole by module, beside the ratio of |W|_F²."""
+    ratio = claims.removed_share(dataset).mean("layer")
+    share = np.log10(dataset["share"]).mean("layer")
+    x = np.arange(len(MODULES))
+    for values, words, color, aside in (
+        (ratio, "disturbance", style.COLOURS[0], -0.1),
+        (share, "|W|²", style.COLOURS[1], 0.1),
+    ):
+        rows = values.transpose("run", "module").values
+        style.mean_points(ax, x + aside, rows, words, fmt="o", color=color, capsize=2)
+    ax.axhline(0, color="grey", lw=0.8, ls="--")
+    ax.set_xticks(x, list(MODULES), fontsize=7)
+    ax.set(ylabel="log₁₀ clipped / whole", title="W clipped, input disturbed")
+    ax.legend()
 
 
 def module_looks():
@@ -97,24 +143,19 @@ def plot_tolerance(ax, dataset, name, label, config):
 
 def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
-    spec, larger = spec_of(config), samples["deep_is_larger"]
-    factor, low, high = (10**x for x in (larger.mean(), *mean_interval(larger)))
-    condition, stable = (samples[id].mean() for id in CORRELATIONS)
-    lost = sum(style.missing(dataset[name].isel(steps=-1)) for name in MEASURES)
-    early = rank_correlation(np.log10(dataset.condition.isel(steps=0)), dataset.ratio).mean()
+    larger, factor = samples["deep_is_larger"], 10 ** samples["deep_is_larger"].mean()
+    low, high = (10**end for end in mean_interval(larger))
+    harm = samples["condition_tells"].mean()
     depth = rank_correlation(dataset.layer.broadcast_like(dataset.ratio), dataset.ratio).mean()
+    spread = samples["input_spreads"].mean()
     far = float(np.exp(np.log(dataset.unclipped / dataset.ridge).mean()))
     return (
-        f"Our models' deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition "
-        f"number of shallow ones; with the harm by clipping it correlates by {condition:.2f}, the "
-        f"stable rank by {stable:.2f}. "
-        f"a, b: {judged_panel.KEY}; deep and shallow: the last {config.ends} layers and the first; "
-        f"b: over the layers of a module and run, averaged; it is {early:.2f} with condition "
-        f"numbers before training and {depth:.2f} with depth. c, d: median and middle 80 % of the "
-        f"runs. e, f: one matrix clipped, medians over runs, colours as in c; the larger the mark, "
-        f"the deeper the layer. Appendix: g: deep over shallow by matrix, mean and {level()} "
-        f"interval. {dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out) with "
-        f"{far:.2g} times the risk of ridge regression. {lost} numbers left out as not finite. "
-        f"d = {spec.task.d}, width {spec.architecture.width}; the heads of a projection are one "
-        f"matrix."
+        f"Deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition number of "
+        f"shallow layers. Condition number and harm by clipping have a rank correlation of "
+        f"{harm:.2f}; depth alone has {depth:.2f}. Deep means the last {config.ends} layers. "
+        "In e and f one matrix is clipped, and larger marks are deeper layers. "
+        f"Appendix: g compares layers by matrix; in h to k one matrix, or what it reads, is "
+        f"disturbed by {config.disturbed.level:g} of its size, and moves of answers correlate with "
+        f"condition numbers by {spread:.2f}. {dataset.sizes['run']} runs ({left_out(dataset)} "
+        f"diverged) have {far:.2g} times ridge's risk. {judged_panel.KEY}."
     )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lsa_lab.harness.cli import overrides
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run.checks import nearest
-from lsa_lab.harness.run.laboratory import TIERS, Experiment, experiments_of
+from lsa_lab.harness.run.laboratory import TIERS, Experiment, experiments_of, moved_of
 
 _LONGEST_NAME, _LONGEST_PATH = 255, 3500  # bytes that file systems take; room for what is inside
 
@@ -198,8 +198,13 @@ def named(options: argparse.Namespace) -> dict[str, Experiment]:
         words = [option.word for option in OPTIONS if command in option.commands]
         best = nearest(options.unknown[0], [*words, *(f"{overrides.PREFIX}{key}" for key in keys)])
         raise RefusalError(f"unknown option {' '.join(options.unknown)}: nearest {best}")
-    names = [*experiments, "all"]
+    names, moved = [*experiments, "all"], moved_of(options.package)
     for name in options.names:
+        if name in moved:
+            now = moved[name]
+            again = f"{options.program} {options.command} {now}"
+            words = f"is part of {now} now: {again}" if now in experiments else now
+            raise RefusalError(f"{name} {words}")
         if name not in names:
             best, listed = nearest(name, names), ", ".join(names)
             raise RefusalError(

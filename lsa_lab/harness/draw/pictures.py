@@ -2,8 +2,9 @@
 
 import io
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsa_lab.harness.draw import style
 from lsa_lab.store.results import write
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
 # What a file says of its date is left out.
 KINDS = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 _LETTERS, _LINE = 18, 0.14  # letters to an inch, and inches to a line, at 7 points
+
+
+def of_door(door: Any, dataset: Any) -> Iterator[tuple[str, "Figure"]]:
+    """(file name, picture) of what a figure's door draws: "figure", then "appendix", "appendix_2"
+    and so on, for its ``appendix`` gives a picture or several."""
+    yield "figure", door.plot(dataset)
+    if hasattr(door, "appendix"):
+        more = door.appendix(dataset)
+        for i, picture in enumerate(more if isinstance(more, tuple | list) else (more,), 1):
+            yield "appendix" if i == 1 else f"appendix_{i}", picture
 
 
 def with_caption(picture: "Figure", text: str) -> "Figure":

@@ -79,7 +79,7 @@ def ledger(
 def page(result: Result) -> str:
     """README.md of one result: question, answer, figure, claims, and where the numbers are from."""
     facts = "".join(f"- {key}: {value}\n" for key, value in result.provenance.items())
-    appendix = "![Appendix](appendix.png)\n\n" if result.appendix else ""
+    appendix = "".join(f"![Appendix]({name})\n\n" for name in result.appendix)
     return (
         f"# {result.title}\n\n**{result.question}**\n\n![{result.question}](figure.png)\n\n"
         f"{result.caption}\n\n{appendix}[Vector figure](figure.pdf), [data](result.nc), "

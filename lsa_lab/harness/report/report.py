@@ -130,12 +130,15 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidenc
         "date": str(facts["date"]),
         "contents": f"sha256 {facts['contents_sha256']}",
     }
+    for name, own in json.loads(facts.get("parts", "{}")).items():
+        words = f"computed by itself, {own['date']}, commit {own.get('git_commit', 'unknown')}"
+        provenance[f"part {name}"] = f"{words}, contents sha256 {own['contents_sha256']}"
     door = experiment.door("figure")
     caption = " ".join(door.caption(dataset).split())
     relative = folder.relative_to(root).as_posix()
     statements, samples = evidence(experiment.door("claims"), dataset)
     family = {claim.id: claim for claim in judge(statements, samples, confidence)}
     claims = judge(statements, samples)
-    more = folder / "appendix.png"
-    sizes = pixels(folder / "figure.png"), pixels(more) if more.exists() else None
+    more = sorted(folder.glob("appendix*.png"))
+    sizes = pixels(folder / "figure.png"), {path.name: pixels(path) for path in more}
     return Result(experiment, tier, relative, caption, claims, family, provenance, *sizes)

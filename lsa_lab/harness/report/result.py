@@ -20,7 +20,7 @@ class Result:
     family: dict[str, Claim]  # the same by id, at the confidence that all headlines share
     provenance: dict[str, str]
     pixels: tuple[int, int]  # of the picture
-    appendix: tuple[int, int] | None  # pixels of the second picture, if there is one
+    appendix: dict[str, tuple[int, int]]  # pixels of further pictures, by the names of their files
     smaller: tuple["Result", ...] = ()  # of the same experiment, whose place this one takes
 
     @property

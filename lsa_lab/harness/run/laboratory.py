@@ -6,6 +6,7 @@ its ``__init__.py``.
 """
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -63,6 +64,15 @@ class Experiment:
 
     def door(self, name: str) -> ModuleType:
         return importlib.import_module(f"{self.module}.{name}")
+
+
+def moved_of(package: str) -> dict[str, str]:
+    """Where names of earlier versions are now, ``MOVED`` of the package's ``moved.py``: the name of
+    an experiment, or a sentence about one that is gone."""
+    name = f"{package}.moved"
+    if importlib.util.find_spec(name) is None:
+        return {}
+    return dict(importlib.import_module(name).MOVED)
 
 
 def experiments_of(package: str) -> dict[str, Experiment]:

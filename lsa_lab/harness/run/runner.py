@@ -145,15 +145,14 @@ def check_statements(experiment: Experiment, config: Any) -> None:
 
 
 def draw(experiment: Experiment, folder: Path) -> None:
-    """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf and appendix.png
-    beside them where the figure's door has an ``appendix``."""
+    """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf, appendix.png and
+    more of them beside these where the figure's door has an ``appendix``."""
     dataset = results.load(folder / "result.nc")
     door = experiment.door("figure")
     caption = " ".join(door.caption(dataset).split())
     with style.context():
-        pictures.save(door.plot(dataset), folder)
-        if hasattr(door, "appendix"):
-            pictures.save(door.appendix(dataset), folder, "appendix")
+        for name, picture in pictures.of_door(door, dataset):
+            pictures.save(picture, folder, name)
     results.write(folder / "caption.txt", f"{caption}\n".encode())
 
 
@@ -170,10 +169,8 @@ def draw_panel(experiment: Experiment, folder: Path, letter: str, width: float) 
     """One panel of the figure or of its appendix, as files of its own beside it."""
     dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
     with style.context():
-        pictures = [door.plot(dataset)]
-        if hasattr(door, "appendix"):
-            pictures.append(door.appendix(dataset))
-        return panels.save(pictures, letter, width, folder)
+        drawings = [picture for _, picture in pictures.of_door(door, dataset)]
+        return panels.save(drawings, letter, width, folder)
 
 
 def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
-from experiments.clipping.disturbances.config import KINDS, MODULES, Config
-from experiments.clipping.transformers import spec_of
+from experiments.clipping.condition_numbers.config import KINDS, MODULES, Disturbed
 from experiments.models.model import Model
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
@@ -78,10 +77,10 @@ def moves_of(answers):  # [R, K + 1, 1 + draws, B] -> [R, K + 1]
     return moved / (answers[:, :1, 0] ** 2).mean(-1)
 
 
-def compute(config: Config, models, *, progress=None, checkpoints=None):
+def disturb_all(config: Disturbed, finished, spec):
+    """The Dataset of every matrix disturbed, one at a time."""
     import xarray as xr
 
-    finished, spec = models["transformer"], spec_of(config)
     params = trained_models.final(trained_models.path_of(finished))
     names, runs, depth = list(MODULES.values()), len(params.w_q), spec.architecture.depth
     key_prompts, key_noise = jax.random.split(jax.random.key(config.seed))

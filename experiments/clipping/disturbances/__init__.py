@@ -1,1 +1,0 @@
-"""Do ill-conditioned layers spread small disturbances, and does clipping remove them?"""
