@@ -203,8 +203,8 @@ def named(options: argparse.Namespace) -> dict[str, Experiment]:
         if name in moved:
             now = moved[name]
             again = f"{options.program} {options.command} {now}"
-            words = f"is part of {now} now: {again}" if now in experiments else now
-            raise RefusalError(f"{name} {words}")
+            whereabouts = f"is part of {now} now: {again}" if now in experiments else now
+            raise RefusalError(f"{name} {whereabouts}")
         if name not in names:
             best, listed = nearest(name, names), ", ".join(names)
             raise RefusalError(
