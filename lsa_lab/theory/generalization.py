@@ -40,8 +40,9 @@ def trajectory_bound(
         if is_concrete(value) and not value > 0:
             raise ValueError(f"{name} = {value}: it is positive")
     total = summands(updates, noise_cov, centred=centred).sum()
-    share = jnp.where(total > 0, total, 1) / n  # the root has no slope at 0: that of 0 is taken
-    return jnp.asarray(subgaussian, total.dtype) * jnp.where(total > 0, jnp.sqrt(share), 0)
+    # The root has no slope at 0: that of 0 is taken. NaN, of a run that diverged, stays NaN.
+    share = jnp.where(total <= 0, 1, total) / n
+    return jnp.asarray(subgaussian, total.dtype) * jnp.where(total <= 0, 0, jnp.sqrt(share))
 
 
 def summands(

@@ -14,6 +14,7 @@ def digest(function: Callable, *arguments: Any) -> str:
     """sha256 of the jaxpr that the arguments trace, and of every array it closes over.
 
     Renaming and comments in the source leave it; another operation, order or constant does not.
+    Raises ValueError for a callback, whose host function no digest sees.
     """
     closed = jax.make_jaxpr(function)(*arguments)
     total = hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", str(closed)).encode())  # no addresses
@@ -33,6 +34,11 @@ def _constants(closed: ClosedJaxpr) -> Iterator[Any]:
 
 def _inside(jaxpr: Jaxpr) -> Iterator[Any]:
     for equation in jaxpr.eqns:
+        if equation.primitive.name in ("pure_callback", "io_callback"):
+            raise ValueError(
+                f"{equation.primitive.name} calls a function of the host, which a checkpoint cannot "
+                "know: compute it in jax, or train without a checkpoint"
+            )
         for value in jax.tree.leaves(
             list(equation.params.values()), is_leaf=lambda x: isinstance(x, ClosedJaxpr | Jaxpr)
         ):

@@ -37,6 +37,7 @@ def facts(plan: Plan, identity: str) -> checkpoints.Facts:
     facts = checkpoints.Facts(identity=identity, steps=steps, width=plan.width, runs=plan.num_runs)
     if plan.watch is not None:
         facts["chunk"] = plan.chunk
+        facts["watch"] = programs.digest(plan.watch, plan.inputs[0])
     if plan.shards > 1:
         facts["shards"] = plan.shards
     trees = dict(zip(("initial params", "keys", "per_run"), plan.inputs, strict=True))

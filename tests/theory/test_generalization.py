@@ -55,6 +55,13 @@ def test_centring_helps_where_updates_have_a_mean_and_is_unbiased():
         generalization.summands(updates()[0], 0.1, centred=True)
 
 
+def test_a_run_that_diverged_has_no_bound():
+    broken = updates()[0].at[0, 0, 0].set(jnp.nan)
+    assert jnp.isnan(generalization.trajectory_bound(broken, 0.1, 1.0, 20))
+    still = jnp.zeros_like(broken)
+    assert generalization.trajectory_bound(still, 0.1, 1.0, 20) == 0
+
+
 def test_the_bound_can_be_traced_and_differentiated():
     slope = jax.jit(jax.grad(generalization.trajectory_bound))(updates(), covariance(), 1.0, 20)
     assert jnp.isfinite(slope).all()

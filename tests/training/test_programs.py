@@ -86,3 +86,15 @@ def test_the_digest_is_that_of_another_process():
         for _ in range(2)
     }
     assert len(digests) == 1
+
+
+def test_a_function_of_the_host_has_no_digest():
+    def called(x):
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    def scanned(x):
+        return jax.lax.scan(lambda c, t: (c + called(t), None), x, x[None])[0]
+
+    for function in (called, jax.jit(called), scanned):
+        with pytest.raises(ValueError, match="pure_callback calls a function of the host"):
+            programs.digest(function, jnp.ones(3))

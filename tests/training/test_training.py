@@ -621,6 +621,15 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message):
         descend(checkpoint=tmp_path / "fit.ckpt", **change)
 
 
+def test_a_history_does_not_go_on_with_what_another_function_watches(tmp_path):
+    watched = dict(chunk=12, checkpoint=tmp_path / "fit.ckpt")
+    first = descend(36, watch=lambda params: params["w"], **watched)
+    with pytest.raises(ValueError, match="has watch = "):
+        descend(36, watch=lambda params: 2 * params["w"], **watched)
+    again = descend(36, watch=lambda weights: weights["w"], **watched)
+    np.testing.assert_array_equal(again.history["watch"], first.history["watch"])
+
+
 @contextmanager
 def other_arithmetic(monkeypatch, name, value):
     """A process with other versions, flags, or values of jax.config than this one."""
