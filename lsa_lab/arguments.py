@@ -37,7 +37,7 @@ def check_at_least(value: int, name: str, least: int = 1) -> int:
     return count
 
 
-def check_spread(value: Real, name: str, what: str = "a standard deviation") -> None:
+def check_spread(value: ArrayLike, name: str, what: str = "a standard deviation") -> None:
     """Raise if a number, or any of an array, is no standard deviation."""
     if not _is_readable(value):
         return
@@ -46,7 +46,7 @@ def check_spread(value: Real, name: str, what: str = "a standard deviation") -> 
         raise ValueError(f"{name} = {value}: {what} is finite and not negative")
 
 
-def check_variance(value: Real, name: str) -> None:
+def check_variance(value: ArrayLike, name: str) -> None:
     """Raise if a number, or any of an array, is no variance."""
     check_spread(value, name, "a variance")
 

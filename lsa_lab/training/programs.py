@@ -36,8 +36,8 @@ def _inside(jaxpr: Jaxpr) -> Iterator[Any]:
     for equation in jaxpr.eqns:
         if equation.primitive.name in ("pure_callback", "io_callback"):
             raise ValueError(
-                f"{equation.primitive.name} calls a function of the host, which a checkpoint cannot "
-                "know: compute it in jax, or train without a checkpoint"
+                f"{equation.primitive.name} calls a function of the host, which a checkpoint "
+                "cannot know: compute it in jax, or train without a checkpoint"
             )
         for value in jax.tree.leaves(
             list(equation.params.values()), is_leaf=lambda x: isinstance(x, ClosedJaxpr | Jaxpr)

@@ -1,0 +1,246 @@
+"""The layers of today as one recurrence: tokens write and read a state S [k, v] of each head.
+
+Token t, with u_t its row of the (normed) stream, writes rank-one changes and then reads,
+
+    S ← diag(g) S - a (rᵀS) + b vᵀ,  read Sᵀq,  q = W_q u, k = W_k u, v = W_v u,
+
+and W_o of the read is added to the stream, then an MLP if there is one. Each kind is a choice of
+the gate g, of what is erased (a, r) and written, b; k̂ = k/|k|, and β is the token's step:
+
+    additive       g 1               a 0            b k        linear attention, 2006.16236
+    retention      a constant a head a 0            b k        RetNet, 2307.08621
+    gla            g of the token    a 0            b k        2312.06635
+    ssd            g = exp(-cβ)      a 0            b βk       Mamba-2, 2405.21060
+    lms            g 1               a βk, r k      b βk       Widrow and Hoff 1960
+    longhorn       lms with β/(1 + β|k|²), the implicit step    2407.14207
+    delta          lms with k̂        β in (0, 2)               DeltaNet, 2406.06484
+    gated_delta    g of the token    a βk̂, r g k̂    b βk̂      2412.06464; diagonal: 2510.26692
+    delta_product  delta, ``inner`` keys and values a token     2502.10297
+    ttt            lms, ``inner`` steps on one key, β of any sign       TTT-linear, 2407.04620
+    rwkv7          diagonal g        a α⊙k̂, r k̂     b α⊙k̂     2503.14456, α a step a channel
+    mesa           S = (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ, sums with gates  2309.05858, MesaNet 2506.05233
+
+(docs/theory, "The state as a regression"). In the merged layout the query is read for and writes
+nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read (``prompts.bound_tokens``).
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab.arguments import is_concrete
+from lsa_lab.models import recurrent_state
+from lsa_lab.models import trace as traces
+from lsa_lab.models.blocks import head_gates, layer_norm, mlp, run_layers
+from lsa_lab.models.recurrent_state import Writes
+from lsa_lab.models.recurrent_weights import Config, Params, init
+from lsa_lab.models.trace import Trace
+from lsa_lab.models.transformer_layers import given
+
+__all__ = ["Config", "Params", "init"]
+
+
+def forward(
+    params: Params,
+    tokens: Array,  # [T, e]
+    config: Config,
+    head_mask: Array | None = None,  # [L, H]
+) -> Trace:
+    """Read in, run every layer, and return the stream and the heads' writes."""
+    _check(params, tokens, config)
+    gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
+    stream = tokens if params.read_in is None else tokens @ params.read_in.T
+
+    def layer(stream: Array, weights: tuple[Params, Array]) -> tuple[Array, tuple]:
+        own, gate = weights
+        read = jax.vmap(lambda head: _read(head, _normed(own, stream), config))(_heads(own))
+        heads = jnp.einsum("hdv,htv->htd", gate[:, None, None] * own.w_o, read)
+        stream = stream + heads.sum(0)
+        if config.mlp_width is not None:
+            norm = given(own.mlp_norm_scale, own.mlp_norm_offset)
+            rows = layer_norm(stream, *norm) if norm else stream
+            weights_and_biases = given(own.mlp_in, own.mlp_in_bias, own.mlp_out, own.mlp_out_bias)
+            stream = stream + mlp(rows, *weights_and_biases)
+        return stream, (stream, heads)
+
+    layers = params.replace(read_in=None, read_out=None)
+    later, heads = run_layers(layer, stream, (layers, gates), heavy=True)
+    return traces.collect(stream, later, heads, params.read_out)
+
+
+def predict(
+    params: Params, tokens: Array, config: Config, head_mask: Array | None = None
+) -> Array:  # []
+    """ŷ = minus the query's label slot after the last layer."""
+    return traces.predict(forward(params, tokens, config, head_mask))
+
+
+def predict_prefixes(
+    params: Params, tokens: Array, config: Config, head_mask: Array | None = None
+) -> Array:  # [n+1]
+    """ŷ at x_1, ..., x_n and the query, each from the pairs before it, of bound tokens."""
+    if config.layout != "bound":
+        raise ValueError(f"layout is {config.layout!r}, where only the query has a prediction")
+    return -traces.label_slots(forward(params, tokens, config, head_mask))[-1]
+
+
+def states(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T, k, v]
+    """The state of every head after every token.
+
+    Raises ValueError, where states can be read, for one that is not finite.
+    """
+    every = _of_layers(lambda head, rows: _states(head, rows, config), params, tokens, config)
+    if is_concrete(every):
+        broken = np.argwhere(~np.isfinite(np.asarray(every)).all((-1, -2)))
+        if len(broken):
+            layer, head, token = broken[np.argmin(broken[:, 2])]
+            raise ValueError(
+                f"the state of layer {layer}, head {head}, counted from 0, is not finite after "
+                f"token {token}: smaller steps, normalised keys or a penalty keep it bounded"
+            )
+    return every
+
+
+def condition_numbers(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T]
+    """λ_max/λ_min of Σ βkkᵀ + λI, which a mesa layer inverts, after every token."""
+    if config.kind != "mesa":
+        raise ValueError(f"kind is {config.kind!r}: only a mesa layer inverts a matrix")
+
+    def numbers(head: Params, rows: Array) -> Array:  # [T]
+        moments, _ = recurrent_state.regression_sums(*_weighted(head, rows, config))
+        values = jnp.linalg.eigvalsh(moments) + _penalty(head)
+        return values[:, -1] / values[:, 0]
+
+    return _of_layers(numbers, params, tokens, config)
+
+
+def _of_layers(look: Callable, params: Params, tokens: Array, config: Config) -> Array:
+    """``look(head, rows)`` of every layer and head, from the stream of ``forward``."""
+    stream = forward(params, tokens, config).stream[:-1]
+
+    def layer(own: Params, stream: Array) -> Array:
+        return jax.vmap(lambda head: look(head, _normed(own, stream)))(_heads(own))
+
+    return jax.vmap(layer)(params.replace(read_in=None, read_out=None), stream)
+
+
+def _heads(own: Params) -> Params:
+    """One layer's leaves that its heads own, [H, ...]; the others are None."""
+    owned = ("w_q", "w_k", "w_v", "w_step", "b_step", "w_gate", "b_gate", "log_penalty")
+    others = {field.name for field in dataclasses.fields(own)} - set(owned)
+    return own.replace(**dict.fromkeys(others))
+
+
+def _normed(own: Params, stream: Array) -> Array:  # [T, D]
+    norm = given(own.attention_norm_scale, own.attention_norm_offset)
+    return layer_norm(stream, *norm) if norm else stream
+
+
+def _read(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, v]
+    """Sᵀq after every token."""
+    queries = rows @ head.w_q.T
+    if config.kind == "mesa":
+        return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config), queries)
+    writes = _writes(head, rows, config)
+    every = jnp.repeat(queries, config.inner, 0)
+    read = recurrent_state.reads(writes, every)[config.inner - 1 :: config.inner]
+    if config.normalise:
+        read = read / jnp.maximum(jnp.cumsum(_does_write(rows, config)), 1)[:, None]
+    return read
+
+
+def _states(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, k, v]
+    if config.kind == "mesa":
+        return _regressions(head, rows, config)
+    every = recurrent_state.every_state(_writes(head, rows, config))
+    return every[config.inner - 1 :: config.inner]
+
+
+def _regressions(head: Params, rows: Array, config: Config) -> Array:  # [T, k, v]
+    recursive = config.solve == "recursive"
+    solve = recurrent_state.updated_regressions if recursive else recurrent_state.solved_regressions
+    return solve(*_weighted(head, rows, config), _penalty(head))
+
+
+def _does_write(rows: Array, config: Config) -> Array:  # [T]
+    """1 for each token that writes: in the merged layout not for the query."""
+    ones = jnp.ones(len(rows), rows.dtype)
+    return ones if config.layout == "bound" else ones.at[-1].set(0)
+
+
+def _step_and_gate(head: Params, rows: Array, config: Config) -> tuple[Array, Array]:
+    """β [T, j] and g [T, 1 or k] of every token."""
+    step, gate = jnp.ones((len(rows), 1), rows.dtype), jnp.ones((len(rows), 1), rows.dtype)
+    if head.w_step is not None and head.b_step is not None:
+        raw = rows @ head.w_step.T + head.b_step[None]
+        rate = config.largest_step * jax.nn.sigmoid(raw)
+        positive = config.kind in ("ssd", "lms", "longhorn")
+        step = jax.nn.softplus(raw) if positive else raw if config.kind == "ttt" else rate
+    if head.b_gate is not None and config.kind == "ssd":
+        gate = jnp.exp(-jnp.exp(head.b_gate)[None] * step)
+    elif head.b_gate is not None:
+        raw = head.b_gate[None]
+        if head.w_gate is not None:
+            raw = raw + rows @ head.w_gate.T
+        gate = jnp.broadcast_to(jax.nn.sigmoid(raw), (len(rows), config.gate_width))
+    return step, gate
+
+
+def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J, ...]
+    """What every token changes, by the kind."""
+    kind, writing = config.kind, _does_write(rows, config)[:, None]
+    step, gate = _step_and_gate(head, rows, config)
+    step, gate = writing * step, 1 - writing * (1 - gate)
+    keys = (rows @ head.w_k.T).reshape(-1, config.key_width)  # [T J, k]
+    value = (rows @ head.w_v.T).reshape(-1, config.values)
+    if kind in ("delta", "gated_delta", "delta_product", "rwkv7"):
+        keys = _unit(keys)
+    if kind == "longhorn":
+        step = step / (1 + step * (keys**2).sum(-1, keepdims=True))
+    if kind in ("additive", "retention", "gla", "ssd"):
+        nothing, by = jnp.zeros_like(keys), step if kind == "ssd" else writing
+        return Writes(gate, nothing, nothing, by * keys, value)
+    if kind == "delta_product":
+        step, gate = step.reshape(-1, 1), jnp.ones((len(keys), 1), rows.dtype)
+    if kind == "ttt":
+        again = (jnp.repeat(leaf, config.inner, 0) for leaf in (step, gate, keys, value))
+        step, gate, keys, value = again
+    removed = keys if kind == "rwkv7" else gate * keys
+    return Writes(gate, step * keys, removed, step * keys, value)
+
+
+def _unit(keys: Array) -> Array:  # [m, k]
+    """k/|k|, and 0 for 0."""
+    square = (keys**2).sum(-1, keepdims=True)
+    return jnp.where(square > 0, keys / jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
+
+
+def _weighted(head: Params, rows: Array, config: Config) -> tuple[Array, Array, Array, Array]:
+    writing = _does_write(rows, config)
+    step, gate = _step_and_gate(head, rows, config)
+    step, gate = writing * step[:, 0], 1 - writing * (1 - gate[:, 0])
+    return step, gate, rows @ head.w_k.T, rows @ head.w_v.T
+
+
+def _penalty(head: Params) -> Array:  # []
+    assert head.log_penalty is not None  # every mesa layer has one
+    return jnp.exp(head.log_penalty)
+
+
+def _check(params: Params, tokens: Array, config: Config) -> None:
+    chex.assert_rank(
+        tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
+    )
+    if not jnp.issubdtype(tokens.dtype, jnp.floating):
+        raise TypeError(f"tokens are {tokens.dtype}: give floats, say tokens.astype(float)")
+    if tokens.shape[1] != config.token_width:
+        raise ValueError(
+            f"tokens have width {tokens.shape[1]}, and the config token_width {config.token_width}"
+        )
+    shape = (config.num_layers, config.num_heads, config.key_width, config.stream_width)
+    chex.assert_shape(params.w_q, shape, custom_message="w_q is [L, H, k, D], as the config says")

@@ -1,0 +1,79 @@
+"""What depth buys: the least risk of L steps of descent that all prompts share.
+
+A stack of L layers of linear attention computes ŵ = g(H) Xᵀy/n with H = XᵀX/n and deg g < L (A2's
+and von Oswald's layers are its steps). X is [n, d] with independent N(0, 1) entries, y = Xw + ε,
+|w|² = 1 on average, ε of variance σ², and the risk is E |ŵ - w|², the label's noise left out.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab.arguments import Real, check_at_least, check_variance, is_concrete
+from lsa_lab.theory.wishart import sizes, wishart_quadrature
+
+_FEWEST_NODES = 4  # of the density, for each degree of the polynomial
+
+
+def best_descent(alpha: Real, noise_var: Real, depth: int) -> Array:  # [depth+1]
+    """R_0 to R_L at d → ∞, n/d → α: the state evolution
+
+        R_l = (σ² + R_{l-1}) / (α + σ² + R_{l-1}),  R_0 = 1.
+
+    Its fixed point is the risk of ridge regression, the Bayes rule's (derived here; docs/theory,
+    "Depth is state evolution"; average-case optimal methods: Pedregosa and Scieur 2002.04756). Each
+    entry is a bound for stacks of that depth; real steps reach it only where g has real factors.
+    """
+    check_at_least(depth, "depth", 0)
+    check_variance(noise_var, "noise_var")
+    if is_concrete(alpha) and not alpha > 0:
+        raise ValueError(f"alpha = {alpha}: the demonstrations for a covariate are positive")
+    dtype = jnp.result_type(float(0) if is_concrete(alpha) else alpha)
+    alpha, noise_var = jnp.asarray(alpha, dtype), jnp.asarray(noise_var, dtype)
+
+    def layer(risk: Array, _: None) -> tuple[Array, Array]:
+        risk = (noise_var + risk) / (alpha + noise_var + risk)
+        return risk, risk
+
+    first = jnp.ones((), dtype)
+    return jnp.concatenate([first[None], jax.lax.scan(layer, first, None, length=depth)[1]])
+
+
+def ridge_limit(alpha: Real, noise_var: Real) -> Array:  # []
+    """The fixed point: R = (σ² + R)/(α + σ² + R), ridge's risk with the penalty σ²d/n beside H.
+
+    R = (√((α + σ² - 1)² + 4σ²) - (α + σ² - 1)) / 2; at σ = 0 max(1 - α, 0).
+    """
+    check_variance(noise_var, "noise_var")
+    middle = jnp.asarray(alpha + noise_var - 1.0)
+    root = jnp.sqrt(middle**2 + 4 * noise_var)
+    # of two forms the one that subtracts nothing
+    return jnp.where(middle > 0, 2 * noise_var / (root + jnp.abs(middle)), (root - middle) / 2)
+
+
+def best_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:  # [depth+1]
+    """R_0 to R_L at finite n and d, exactly: the least E |ŵ - w|² of any g of degree below l.
+
+    The risk is the integral of 1 - 2hg + h(h + s)g², s = σ²d/n, over the expected density of
+    eigenvalues of H; with polynomials p_k orthonormal in the weight h(h + s) it is
+    R_l = 1 - Σ_{k<l} (∫ h p_k)² (derived here; docs/theory, "Depth is state evolution").
+    Computed on the host in float64 by quadrature, without sampling; not for use under jit.
+    """
+    n, d = sizes(n, d, noise_var)
+    check_at_least(depth, "depth", 0)
+    nodes, counts = wishart_quadrature(n, d)
+    if depth * _FEWEST_NODES > len(nodes):
+        most = len(nodes) // _FEWEST_NODES
+        raise ValueError(f"depth = {depth}: at most {most} at n = {n}, d = {d}")
+    h, mass = nodes / n, counts / d
+    weight = mass * h * (h + float(noise_var) * d / n)
+    risks, before, now = [1.0], np.zeros_like(h), np.full_like(h, 1 / np.sqrt(weight.sum()))
+    for _ in range(depth):
+        risks.append(risks[-1] - float((mass * h) @ now) ** 2)
+        # The three-term recursion of orthonormal polynomials (Lanczos on the nodes).
+        after = (h - weight @ (h * now**2)) * now
+        after -= (weight @ (after * before)) * before + (weight @ (after * now)) * now
+        size = np.sqrt(weight @ after**2)
+        before, now = now, after / size if size > 0 else np.zeros_like(h)
+    return np.array(risks)

@@ -1,0 +1,223 @@
+"""Closed learning curves of layers that read one demonstration after the other.
+
+Everywhere x is N(0, I_d), y = w·x + ε, E |w|² = 1, ε has variance σ² (``noise_var``), and a curve
+holds the excess risk r_t = E |ŵ_t - w|² after t = 0, 1, ..., n demonstrations; without sampling.
+The layers are those of ``models.recurrent`` (docs/theory, "The state as a regression").
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from lsa_lab.arguments import Real, check_variance, is_concrete
+from lsa_lab.theory.wishart import sizes, wishart_quadrature
+
+_NODES = 200  # of the quadrature over |x|², enough for 1e-12
+
+
+def additive(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
+    """Linear attention, ŵ_t = c_t Σ_i y_i x_i with the best c_t:
+
+        1/r_t = 1 + t/(d + 1 + dσ²)
+
+    Every demonstration adds precision, and pays for the interference of all of w (derived here;
+    the one-layer optimum of Zhang et al. 2306.09927 at every length).
+    """
+    n, d = sizes(n, d, noise_var)
+    return 1 / (1 + jnp.arange(n + 1) / (d + 1 + d * jnp.asarray(noise_var, float)))
+
+
+def delta_rule(n: int, d: int, noise_var: ArrayLike) -> Array:  # [n+1]
+    """The delta rule with its best steps β_t = r/((d + 2)r + dσ²), ŵ ← ŵ + β_t (y - ŵ·x)x:
+
+        1/r_t = 1/r_{t-1} + 1/((d + 1) r_{t-1} + dσ_t²)
+
+    ``noise_var`` may be an array [n], of labels whose noise differs: then the noisiest first is the
+    best order (derived here; least mean squares, Widrow and Hoff 1960).
+    """
+    n, d, noise = _noise_of_each(n, d, noise_var)
+
+    def rule(r: Array, noise_var: Array) -> Array:
+        # r/(1 + r/(...)), which stays 0 at 0
+        return r - r**2 / ((d + 2) * r + d * noise_var + (r == 0))
+
+    return _curve(rule, jnp.ones(()), noise)
+
+
+def delta_rule_limit(alpha: Real, noise_var: Real) -> Array:  # []
+    """The same at d → ∞, n/d → α: r = σ²/W(σ² e^{σ² + α}), W of Lambert; e^{-α} without noise.
+
+    v = σ²/r solves v + log v = log σ² + σ² + α, found by Newton's steps from above log's bend.
+    """
+    check_variance(noise_var, "noise_var")
+    noise = jnp.asarray(noise_var, float)
+    positive = jnp.where(noise > 0, noise, 1.0)
+    target = jnp.log(positive) + positive + alpha
+
+    def newton(_: Any, log_v: Array) -> Array:
+        return log_v - (jnp.exp(log_v) + log_v - target) / (jnp.exp(log_v) + 1)
+
+    start = jnp.where(target > 1, jnp.log(jnp.maximum(target, 1.0)), target)
+    log_v = jax.lax.fori_loop(0, 40, newton, start)
+    return jnp.where(noise > 0, positive / jnp.exp(log_v), jnp.exp(-jnp.asarray(alpha, float)))
+
+
+def implicit(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
+    """The delta rule whose step sees |x|², β = r/(|x|²r + dσ²), the best of all such steps:
+
+        r_t = r_{t-1} - E[(r/d)² l/(lr/d + σ²)],  l ~ χ²_d, r = r_{t-1}
+
+    After one demonstration it is the Bayes rule (derived here; the implicit step of Longhorn,
+    2407.14207, has this form). The expectation is a Gauss-Laguerre sum.
+    """
+    n, d = sizes(n, d, noise_var)
+    nodes, masses = _chi_square(d)
+    noise = jnp.asarray(noise_var, float)
+
+    def rule(r: Array, _: Array) -> Array:
+        share = r / d
+        return r - (masses * share**2 * nodes / (nodes * share + noise + (r == 0))).sum()
+
+    return _curve(rule, jnp.ones(()), jnp.zeros(n))
+
+
+def delta(n: int, d: int, noise_var: Real, step: Real | None = None) -> Array:  # [n+1]
+    """DeltaNet: keys and labels divided by |x|, ŵ ← ŵ + β (y/|x| - ŵ·u)u with u = x/|x|:
+
+        r' = (1 - β(2 - β)/d) r + β² σ²/(d - 2)
+
+    Its floor is βσ²d/((2 - β)(d - 2)). Without ``step`` the best schedule, β = r/(r + dσ²/(d - 2)):
+    r' = r - r²/(d(r + dσ²/(d - 2))), which tends to (d/(d - 2)) σ²d/t (derived here; DeltaNet:
+    Yang et al. 2406.06484). With noise d > 2: below, 1/|x|² has no mean.
+    """
+    n, d = sizes(n, d, noise_var)
+    extra = _normalised_noise(d, noise_var)
+    if step is not None:
+        _check_step(step)
+        return gated_delta(n, d, noise_var, step, 1.0)
+
+    def rule(r: Array, _: Array) -> Array:
+        return r - r**2 / (d * (r + d * extra) + (r == 0))
+
+    return _curve(rule, jnp.ones(()), jnp.zeros(n))
+
+
+def gated_delta(n: int, d: int, noise_var: Real, step: Real, gate: Real) -> Array:  # [n+1]
+    """Gated DeltaNet, ŵ ← gŵ + β (y/|x| - gŵ·u)u, by two scalars m = E ŵ·w and q = E |ŵ|²:
+
+        m' = (1 - β/d) g m + β/d
+        q' = (1 - β(2 - β)/d) g² q + 2β(1 - β) g m/d + β²/d + β²σ²/(d - 2)
+        r = q - 2m + 1
+
+    At g = 1 it is ``delta`` (derived here; Gated DeltaNet: Yang et al. 2412.06464). A gate below 1
+    forgets: with noise the best constant gate and step depend on the length.
+    """
+    n, d = sizes(n, d, noise_var)
+    extra = _normalised_noise(d, noise_var)
+    _check_step(step)
+    if is_concrete(gate) and not np.all((np.asarray(gate) >= 0) & (np.asarray(gate) <= 1)):
+        raise ValueError(f"gate = {gate}: a gate lies in [0, 1]")
+    beta, g = jnp.asarray(step, float), jnp.asarray(gate, float)
+
+    def rule(moments: Array, _: Array) -> Array:
+        m, q = moments
+        kept = (1 - beta * (2 - beta) / d) * g**2 * q + 2 * beta * (1 - beta) * g * m / d
+        return jnp.stack([(1 - beta / d) * g * m + beta / d, kept + beta**2 * (1 / d + extra)])
+
+    m, q = _curve(rule, jnp.zeros(2), jnp.zeros(n)).T
+    return q - 2 * m + 1
+
+
+def inner_steps(step: Real, count: int) -> Array:  # []
+    """The step of one pass that does what ``count`` inner steps on the same token do:
+    1 - (1 - β)^count, for normalised keys (TTT-linear: Sun et al. 2407.04620; derived here)."""
+    return 1 - (1 - jnp.asarray(step, float)) ** count
+
+
+def ridge(n: int, d: int, noise_var: float, penalty: float | None = None) -> np.ndarray:  # [n+1]
+    """Ridge with ``penalty`` λ beside XᵀX; without one λ = dσ², the Bayes rule for w ~ N(0, I/d):
+
+        r_t = E (1/d) Σ_k (λ² + dσ² x_k)/(x_k + λ)²,  x_k the eigenvalues of XᵀX
+
+    This is what a mesa layer computes (von Oswald et al. 2309.05858, MesaNet 2506.05233). Exact, by
+    quadrature over the expected density of eigenvalues, on the host in float64.
+    """
+    n, d = sizes(n, d, noise_var)
+    penalty = float(d * noise_var) if penalty is None else float(penalty)
+    if not 0 <= penalty < np.inf:
+        raise ValueError(f"penalty = {penalty}: it is finite and not negative")
+    if penalty == 0 and noise_var > 0:
+        raise ValueError("penalty = 0 with noise: near t = d its risk is infinite; see risk.ols")
+    curve = [1.0]
+    for t in range(1, n + 1):
+        nodes, counts = wishart_quadrature(t, d)
+        unseen = max(d - t, 0) / d  # eigenvalues that are zero keep all of w
+        filtered = (penalty**2 + d * noise_var * nodes) / (nodes + penalty) ** 2
+        curve.append(unseen + float(counts @ filtered) / d)
+    return np.array(curve)
+
+
+def best_weights(
+    task_covariance: ArrayLike,  # [n+1, n+1]  E w_i·w_j, the query's task last
+    d: int,
+    noise_var: Real,
+) -> tuple[Array, Array]:  # [n], []
+    """The best weights of linear attention where tasks drift, ŵ = Σ_i ω_i y_i x_i, and its risk:
+
+        ω = (C + (d + 1) diag C + dσ²I)⁻¹c,  r = E |w_q|² - c·ω,  C_ij = E w_i·w_j,  c_i = E w_i·w_q
+
+    Gates are such weights: constant ones are a geometric ω (derived here; weighting by gates:
+    Li et al. 2504.04308).
+    """
+    covariance = jnp.asarray(task_covariance, float)
+    if covariance.ndim != 2 or covariance.shape[0] != covariance.shape[1]:
+        raise ValueError(f"task_covariance has shape {covariance.shape}: expected [n+1, n+1]")
+    check_variance(noise_var, "noise_var")
+    among, towards = covariance[:-1, :-1], covariance[:-1, -1]
+    own = jnp.diag((d + 1) * jnp.diag(among) + d * jnp.asarray(noise_var, float))
+    weights = jnp.linalg.solve(among + own, towards)
+    return weights, covariance[-1, -1] - towards @ weights
+
+
+def _curve(rule: Any, first: Array, along: Array) -> Array:  # [n+1, ...]
+    """The first value and those after each step of the rule."""
+
+    def step(value: Array, entry: Array) -> tuple[Array, Array]:
+        value = rule(value, entry)
+        return value, value
+
+    return jnp.concatenate([first[None], jax.lax.scan(step, first, along)[1]])
+
+
+def _noise_of_each(n: int, d: int, noise_var: ArrayLike) -> tuple[int, int, Array]:
+    n, d = sizes(n, d, 0.0)
+    check_variance(noise_var, "noise_var")
+    if jnp.shape(noise_var) not in ((), (n,)):
+        raise ValueError(f"noise_var has shape {jnp.shape(noise_var)}: expected [] or [n] = [{n}]")
+    return n, d, jnp.broadcast_to(jnp.asarray(noise_var, float), (n,))
+
+
+def _normalised_noise(d: int, noise_var: Real) -> Real:
+    """E ε²/|x|² = σ²/(d - 2)."""
+    if d > 2:
+        return noise_var / (d - 2)
+    if is_concrete(noise_var) and not noise_var > 0:
+        return 0.0
+    raise ValueError(f"d = {d} with noise: labels divided by |x| have no variance; take d > 2")
+
+
+def _check_step(step: Real) -> None:
+    if is_concrete(step) and not np.all((np.asarray(step) > 0) & (np.asarray(step) < 2)):
+        raise ValueError(f"step = {step}: beyond (0, 2) the error of normalised keys does not fall")
+
+
+def _chi_square(d: int) -> tuple[np.ndarray, np.ndarray]:  # [q], [q]
+    """Nodes and masses of χ²_d: Gauss-Laguerre's of weight x^{d/2 - 1} e^{-x}, at 2x."""
+    from scipy.special import roots_genlaguerre
+
+    nodes, weights = roots_genlaguerre(_NODES, d / 2 - 1)
+    return 2 * nodes, weights / weights.sum()
