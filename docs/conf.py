@@ -58,6 +58,7 @@ TREES = {  # the pages below a page that a forge shows as it is
             "matching",
             "heads",
             "papers",
+            "recurrent",
         )
     ],
     "docs/papers/README": ["docs/papers/a*.md"],

@@ -62,6 +62,18 @@ def interleaved_tokens(prompt: Prompt) -> Array:  # [2n+1, e]
     return jnp.concatenate([pairs, jnp.pad(prompt.x_query, (0, 1))[None]])
 
 
+def bound_tokens(prompt: Prompt) -> Array:  # [n+1, 2d+1]
+    """The tokens [x_t, x_{t-1}, y_{t-1}]: zeros before the first pair, and the query's x last.
+
+    Each holds the pair that is to be written and the covariates that are to be answered: a layer
+    that writes before it reads predicts at every x from the pairs before it.
+    """
+    check(prompt)
+    queries = jnp.concatenate([prompt.x, prompt.x_query[None]])
+    pairs = jnp.concatenate([prompt.x, prompt.y[:, None]], axis=1)
+    return jnp.concatenate([queries, jnp.pad(pairs, ((1, 0), (0, 0)))], axis=1)
+
+
 def second_moment(prompt: Prompt) -> Array:  # [e, e]
     """S_0 = (1/n) Σ_i e_i e_iᵀ over the demonstrations (docs/theory, "Prompts and tokens")."""
     demonstrations = tokens(prompt)[:-1]

@@ -5,7 +5,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs" / "theory"
-FILES = ("models", "one_layer", "descent", "flow", "clipping", "matching", "heads", "papers")
+FILES = (
+    "models",
+    "one_layer",
+    "descent",
+    "flow",
+    "clipping",
+    "matching",
+    "heads",
+    "papers",
+    "recurrent",
+)
 CODE = sorted(
     path
     for folder in ("lsa_lab", "experiments", "explorer", "tests", "benchmarks", "notebooks")
@@ -48,7 +58,7 @@ def anchor(heading: str) -> str:
 def test_names_are_unique_and_numbers_count_up():
     assert len(set(NAMES)) == len(NAMES)
     numbers = [heading.split()[0] for heading in STATEMENTS]
-    counts = [sum(number.startswith(f"{k}.") for number in numbers) for k in range(1, 9)]
+    counts = [sum(number.startswith(f"{k}.") for number in numbers) for k in range(1, 10)]
     expected = [f"{k}.{i}" for k, count in enumerate(counts, 1) for i in range(1, count + 1)]
     assert numbers == expected
 

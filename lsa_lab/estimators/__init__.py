@@ -38,6 +38,7 @@ from lsa_lab.estimators.equivariant import (
 )
 from lsa_lab.estimators.lasso import lasso, lasso_duality_gap
 from lsa_lab.estimators.least_squares import ols, ridge
+from lsa_lab.estimators.prefixes import prefixes, recursive_ridge
 
 __all__ = [
     "MAX_SUPPORTS",
@@ -53,8 +54,10 @@ __all__ = [
     "lasso_duality_gap",
     "mixed_gradient_descent",
     "ols",
+    "prefixes",
     "preprocessed_gradient_descent",
     "preprocessed_step_limit",
+    "recursive_ridge",
     "ridge",
     "rotation_equivariant_posterior_mean",
     "rotation_equivariant_ridge",

@@ -30,7 +30,9 @@ from lsa_lab.models.trace import Trace, Walk
 _ARRAYS = (Array, np.ndarray, np.generic, float, int)
 
 
-def as_forward(function: Callable[..., Any]) -> Callable[[Any, Array], Trace]:
+def as_forward(
+    function: Callable[..., Any], *, causal: bool = False
+) -> Callable[[Any, Array], Trace]:
     """``forward(params, tokens [T, e]) -> Trace`` of ``function(params, tokens)`` or of
     ``function(tokens)``, whose params are None.
 
@@ -43,7 +45,9 @@ def as_forward(function: Callable[..., Any]) -> Callable[[Any, Array], Trace]:
 
     or a Walk in place of stream and heads. A single prediction is that of one layer, whatever the
     stream has: for predictions of the layers read each state of the query as the last is read. The
-    prediction is itself, without a sign; the label slot of the Trace is minus it.
+    prediction is itself, without a sign; the label slot of the Trace is minus it. With ``causal``
+    the function returns a prediction for every token [T], each from the tokens up to it, and
+    nothing else: what ``models.prefixes`` reads.
 
         >>> from lsa_lab import estimators
         >>> from lsa_lab.analyses import amplification
@@ -56,19 +60,31 @@ def as_forward(function: Callable[..., Any]) -> Callable[[Any, Array], Trace]:
         [[[1.5 2.  1.5]
           [3.  4.  2. ]]]
     """
-    takes_params = _takes_params(function)
+    takes_params, read = _takes_params(function), _causal_trace if causal else _trace
 
     def forward(params: Any, tokens: Array) -> Trace:
         if takes_params:
-            return _trace(function(params, tokens), tokens.shape[0])
+            return read(function(params, tokens), tokens.shape[0])
         if jax.tree.leaves(params):
             raise ValueError(
                 "the function takes tokens alone and would ignore the params: pass None, or wrap "
                 "function(params, tokens)"
             )
-        return _trace(function(tokens), tokens.shape[0])
+        return read(function(tokens), tokens.shape[0])
 
     return forward
+
+
+def _causal_trace(returned: Any, num_tokens: int) -> Trace:
+    prediction = jnp.asarray(returned)
+    if prediction.shape != (num_tokens,):
+        raise ValueError(
+            f"the function returned a prediction of shape {prediction.shape} for {num_tokens} "
+            f"tokens: with causal=True it is one for each token, [{num_tokens}]"
+        )
+    nothing = jnp.zeros((2, num_tokens, 0), prediction.dtype)
+    slots = jnp.stack([jnp.zeros_like(prediction), -prediction])
+    return Trace(nothing, nothing[:1, None][:, :0], slots=slots)
 
 
 def _takes_params(function: Callable[..., Any]) -> bool:

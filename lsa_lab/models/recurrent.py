@@ -149,7 +149,7 @@ def _read(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, 
     writes = _writes(head, rows, config)
     every = jnp.repeat(queries, config.inner, 0)
     read = recurrent_state.reads(writes, every)[config.inner - 1 :: config.inner]
-    if config.normalise:
+    if config.kind == "additive" and config.normalise:
         read = read / jnp.maximum(jnp.cumsum(_does_write(rows, config)), 1)[:, None]
     return read
 

@@ -81,12 +81,15 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
         return jnp.einsum("cik,cjk->cij", left, right) * gates
 
     system = pair(rows.remove, rows.erase, before) + jnp.eye(_CHUNK, dtype=gate.dtype)[None]
-    known = pair(rows.remove, rows.write, before) @ rows.value
+    inside = pair(rows.remove, rows.write, before) @ rows.value
     from_state = start_before[..., None] * rows.remove
     solved = jax.scipy.linalg.solve_triangular(
-        system, jnp.concatenate([known, from_state], -1), lower=True, unit_diagonal=True
+        system, jnp.concatenate([inside, from_state], -1), lower=True, unit_diagonal=True
     )
-    own, slope = solved[..., : known.shape[-1]], solved[..., known.shape[-1] :]  # c = own + slope S
+    own, slope = (
+        solved[..., : inside.shape[-1]],
+        solved[..., inside.shape[-1] :],
+    )  # c = own + slope S
     to_end = decay[:, -1][..., None]
 
     def step(state: Array, row: tuple) -> tuple[Array, tuple]:

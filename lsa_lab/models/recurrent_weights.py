@@ -42,7 +42,7 @@ class Config:
     inner: int = 1
     diagonal: bool = False
     largest_step: float = 1.0
-    normalise: bool = False
+    normalise: bool = True
     solve: Literal["recursive", "cholesky"] = "recursive"
     init_scale: float = 0.5
 

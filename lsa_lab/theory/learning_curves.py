@@ -13,10 +13,8 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import Real, check_variance, is_concrete
+from lsa_lab.arguments import Real, check_at_least, check_variance, is_concrete
 from lsa_lab.theory.wishart import sizes, wishart_quadrature
-
-_NODES = 200  # of the quadrature over |x|², enough for 1e-12
 
 
 def additive(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
@@ -27,8 +25,8 @@ def additive(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
     Every demonstration adds precision, and pays for the interference of all of w (derived here;
     the one-layer optimum of Zhang et al. 2306.09927 at every length).
     """
-    n, d = sizes(n, d, noise_var)
-    return 1 / (1 + jnp.arange(n + 1) / (d + 1 + d * jnp.asarray(noise_var, float)))
+    n, d = _sizes(n, d, noise_var)
+    return 1 / (1 + jnp.arange(n + 1.0) / (d + 1 + d * jnp.asarray(noise_var, float)))
 
 
 def delta_rule(n: int, d: int, noise_var: ArrayLike) -> Array:  # [n+1]
@@ -42,8 +40,7 @@ def delta_rule(n: int, d: int, noise_var: ArrayLike) -> Array:  # [n+1]
     n, d, noise = _noise_of_each(n, d, noise_var)
 
     def rule(r: Array, noise_var: Array) -> Array:
-        # r/(1 + r/(...)), which stays 0 at 0
-        return r - r**2 / ((d + 2) * r + d * noise_var + (r == 0))
+        return r - r**2 / _or_one((d + 2) * r + d * noise_var)
 
     return _curve(rule, jnp.ones(()), noise)
 
@@ -72,15 +69,15 @@ def implicit(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
         r_t = r_{t-1} - E[(r/d)² l/(lr/d + σ²)],  l ~ χ²_d, r = r_{t-1}
 
     After one demonstration it is the Bayes rule (derived here; the implicit step of Longhorn,
-    2407.14207, has this form). The expectation is a Gauss-Laguerre sum.
+    2407.14207, has this form). The expectation is a sum over nodes, to about 1e-13.
     """
-    n, d = sizes(n, d, noise_var)
-    nodes, masses = _chi_square(d)
+    n, d = _sizes(n, d, noise_var)
+    nodes, masses = map(jnp.asarray, wishart_quadrature(1, d))  # of |x|², a χ²_d variable
     noise = jnp.asarray(noise_var, float)
 
     def rule(r: Array, _: Array) -> Array:
         share = r / d
-        return r - (masses * share**2 * nodes / (nodes * share + noise + (r == 0))).sum()
+        return r - (masses * share**2 * nodes / _or_one(nodes * share + noise)).sum()
 
     return _curve(rule, jnp.ones(()), jnp.zeros(n))
 
@@ -94,14 +91,14 @@ def delta(n: int, d: int, noise_var: Real, step: Real | None = None) -> Array:  
     r' = r - r²/(d(r + dσ²/(d - 2))), which tends to (d/(d - 2)) σ²d/t (derived here; DeltaNet:
     Yang et al. 2406.06484). With noise d > 2: below, 1/|x|² has no mean.
     """
-    n, d = sizes(n, d, noise_var)
+    n, d = _sizes(n, d, noise_var)
     extra = _normalised_noise(d, noise_var)
     if step is not None:
         _check_step(step)
         return gated_delta(n, d, noise_var, step, 1.0)
 
     def rule(r: Array, _: Array) -> Array:
-        return r - r**2 / (d * (r + d * extra) + (r == 0))
+        return r - r**2 / _or_one(d * (r + d * extra))
 
     return _curve(rule, jnp.ones(()), jnp.zeros(n))
 
@@ -116,7 +113,7 @@ def gated_delta(n: int, d: int, noise_var: Real, step: Real, gate: Real) -> Arra
     At g = 1 it is ``delta`` (derived here; Gated DeltaNet: Yang et al. 2412.06464). A gate below 1
     forgets: with noise the best constant gate and step depend on the length.
     """
-    n, d = sizes(n, d, noise_var)
+    n, d = _sizes(n, d, noise_var)
     extra = _normalised_noise(d, noise_var)
     _check_step(step)
     if is_concrete(gate) and not np.all((np.asarray(gate) >= 0) & (np.asarray(gate) <= 1)):
@@ -146,7 +143,7 @@ def ridge(n: int, d: int, noise_var: float, penalty: float | None = None) -> np.
     This is what a mesa layer computes (von Oswald et al. 2309.05858, MesaNet 2506.05233). Exact, by
     quadrature over the expected density of eigenvalues, on the host in float64.
     """
-    n, d = sizes(n, d, noise_var)
+    n, d = _sizes(n, d, noise_var)
     penalty = float(d * noise_var) if penalty is None else float(penalty)
     if not 0 <= penalty < np.inf:
         raise ValueError(f"penalty = {penalty}: it is finite and not negative")
@@ -183,6 +180,17 @@ def best_weights(
     return weights, covariance[-1, -1] - towards @ weights
 
 
+def _sizes(n: int, d: int, noise_var: Any) -> tuple[int, int]:
+    """n and d, where n may be 0."""
+    check_at_least(n, "n", 0)
+    return n, sizes(max(n, 1), d, noise_var)[1]
+
+
+def _or_one(denominator: Array) -> Array:
+    """1 in the place of 0, which stands below a risk of 0."""
+    return jnp.where(denominator > 0, denominator, 1.0)
+
+
 def _curve(rule: Any, first: Array, along: Array) -> Array:  # [n+1, ...]
     """The first value and those after each step of the rule."""
 
@@ -194,7 +202,7 @@ def _curve(rule: Any, first: Array, along: Array) -> Array:  # [n+1, ...]
 
 
 def _noise_of_each(n: int, d: int, noise_var: ArrayLike) -> tuple[int, int, Array]:
-    n, d = sizes(n, d, 0.0)
+    n, d = _sizes(n, d, 0.0)
     check_variance(noise_var, "noise_var")
     if jnp.shape(noise_var) not in ((), (n,)):
         raise ValueError(f"noise_var has shape {jnp.shape(noise_var)}: expected [] or [n] = [{n}]")
@@ -213,11 +221,3 @@ def _normalised_noise(d: int, noise_var: Real) -> Real:
 def _check_step(step: Real) -> None:
     if is_concrete(step) and not np.all((np.asarray(step) > 0) & (np.asarray(step) < 2)):
         raise ValueError(f"step = {step}: beyond (0, 2) the error of normalised keys does not fall")
-
-
-def _chi_square(d: int) -> tuple[np.ndarray, np.ndarray]:  # [q], [q]
-    """Nodes and masses of χ²_d: Gauss-Laguerre's of weight x^{d/2 - 1} e^{-x}, at 2x."""
-    from scipy.special import roots_genlaguerre
-
-    nodes, weights = roots_genlaguerre(_NODES, d / 2 - 1)
-    return 2 * nodes, weights / weights.sum()

@@ -18,7 +18,9 @@ T, E, K, V = 7, 5, 3, 2
 
 def config_of(kind, **changes):
     more = {"delta_product": dict(inner=2, largest_step=2.0), "ttt": dict(inner=3)}
-    rest = dict(num_layers=2, num_heads=2, key_width=K, value_width=V, layout="bound")
+    rest = dict(
+        num_layers=2, num_heads=2, key_width=K, value_width=V, layout="bound", normalise=False
+    )
     return Config(kind, E, **rest | more.get(kind, {}) | changes)
 
 
@@ -173,6 +175,16 @@ def test_open_gates_give_the_layer_without_gates():
         found = recurrent.forward(recurrent.Params(**leaves), tokens, config).stream
         expected = recurrent.forward(bare, tokens, dataclasses.replace(config, kind=plain)).stream
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_normalised_read_is_divided_by_the_tokens_that_wrote():
+    config, params, tokens = drawn("additive", layout="merged")
+    one = dataclasses.replace(config, num_layers=1)
+    first = jax.tree.map(lambda leaf: leaf[:1], params)
+    plain = recurrent.forward(first, tokens, one).heads
+    mean = recurrent.forward(first, tokens, dataclasses.replace(one, normalise=True)).heads
+    written = np.array([*range(1, T), T - 1])
+    np.testing.assert_allclose(mean * written[None, None, :, None], plain, atol=1e-12)
 
 
 def test_a_shut_gate_leaves_the_last_token_alone():

@@ -1,0 +1,59 @@
+"""Predictions after every demonstration: a model's answer at each x from the pairs before it."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab import prompts
+from lsa_lab.models import trace as traces
+from lsa_lab.models.trace import Trace
+from lsa_lab.prompts import Prompt
+
+Layout = Literal["bound", "interleaved", "merged"]
+
+
+def predictions(
+    forward: Callable[[Any, Array], Trace],
+    params: Any,
+    prompt: Prompt,
+    layout: Layout = "bound",
+    sign: float = -1.0,
+) -> Array:  # [n+1]
+    """ŷ at x_1, ..., x_n and the query, each from the pairs before it.
+
+    Bound tokens [x_t, x_{t-1}, y_{t-1}] and interleaved ones x_1, y_1, x_2, ... are read in one
+    pass, which is the prefixes' own answer if the model is causal (Garg et al. 2208.01066); merged
+    tokens in n passes, whose first answer, from no pair, is 0.
+    """
+    if layout == "merged":
+        n = prompt.x.shape[0]
+        answers = [jnp.zeros_like(prompt.y_query)]
+        for t in range(1, n + 1):
+            x_query = prompt.x[t] if t < n else prompt.x_query
+            prefix = prompt.replace(x=prompt.x[:t], y=prompt.y[:t], x_query=x_query)
+            answers.append(traces.predict(forward(params, prompts.tokens(prefix)), sign))
+        return jnp.stack(answers)
+    if layout not in ("bound", "interleaved"):
+        raise ValueError(f"layout is {layout!r}; choose 'bound', 'interleaved' or 'merged'")
+    bound = layout == "bound"
+    rows = prompts.bound_tokens(prompt) if bound else prompts.interleaved_tokens(prompt)
+    slots = traces.label_slots(forward(params, rows))[-1]
+    if slots.shape[0] != rows.shape[0]:
+        raise ValueError(
+            "the model answers the query alone: give its label slots of every token, "
+            "interop.as_forward(function, causal=True), or take layout='merged'"
+        )
+    return sign * (slots if bound else slots[::2])
+
+
+def loss(
+    forward: Callable[[Any, Array], Trace],
+    params: Any,
+    prompt: Prompt,
+    layout: Layout = "bound",
+) -> Array:  # []
+    """The mean squared error over all n + 1 prefixes of one prompt."""
+    labels = jnp.append(prompt.y, prompt.y_query)
+    return jnp.mean((predictions(forward, params, prompt, layout) - labels) ** 2)
