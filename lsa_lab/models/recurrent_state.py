@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-_CHUNK = 32  # changes that are solved for at once
+_CHUNK = 32  # the most changes that are solved for at once
 _SHORT = 64  # changes: fewer are scanned one by one
 
 
@@ -59,19 +59,19 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     c_i = r_iᵀS_{i-1} = γ_i0 r_iᵀS + Σ_{j<i} γ_ij (r_i·b_j v_j - r_i·a_j c_j): a triangular system
     (the UT transform of 2406.06484, with gates as in 2412.06464).
     """
-    count, padding = -(-len(queries) // _CHUNK), -len(queries) % _CHUNK
+    count = -(-len(queries) // _CHUNK)
+    size = -(-len(queries) // count)  # chunks of nearly one size: little is padded
+    padding = count * size - len(queries)
 
-    def chunks(leaf: Array, fill: float = 0.0) -> Array:  # [c, _CHUNK, ...]
-        return jnp.pad(leaf, ((0, padding), (0, 0)), constant_values=fill).reshape(
-            count, _CHUNK, -1
-        )
+    def chunks(leaf: Array, fill: float = 0.0) -> Array:  # [c, size, ...]
+        return jnp.pad(leaf, ((0, padding), (0, 0)), constant_values=fill).reshape(count, size, -1)
 
     rows = jax.tree.map(chunks, writes).replace(gate=chunks(writes.gate, 1.0))
     queries_of = chunks(queries)
     gate = rows.gate[..., 0]
-    lower = jnp.tril(jnp.ones((_CHUNK, _CHUNK), bool))
+    lower = jnp.tril(jnp.ones((size, size), bool))
     # decay[i, j] = g_{j+1} ... g_i, a product and no quotient: gates may be 0
-    factors = jnp.where((lower & ~jnp.eye(_CHUNK, dtype=bool))[None], gate[:, :, None], 1.0)
+    factors = jnp.where((lower & ~jnp.eye(size, dtype=bool))[None], gate[:, :, None], 1.0)
     decay = jnp.where(lower[None], jnp.cumprod(factors, axis=1), 0.0)
     since_start = jnp.cumprod(gate, axis=1)  # [c, i]
     before = jnp.pad(decay[:, :-1], ((0, 0), (1, 0), (0, 0)))  # up to the change before i
@@ -80,7 +80,7 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     def pair(left: Array, right: Array, gates: Array) -> Array:  # [c, i, j]
         return jnp.einsum("cik,cjk->cij", left, right) * gates
 
-    system = pair(rows.remove, rows.erase, before) + jnp.eye(_CHUNK, dtype=gate.dtype)[None]
+    system = pair(rows.remove, rows.erase, before) + jnp.eye(size, dtype=gate.dtype)[None]
     inside = pair(rows.remove, rows.write, before) @ rows.value
     from_state = start_before[..., None] * rows.remove
     solved = jax.scipy.linalg.solve_triangular(
@@ -104,7 +104,7 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     read = since_start[..., None] * (queries_of @ starts)
     read = read - pair(queries_of, rows.erase, decay) @ removed
     read = read + pair(queries_of, rows.write, decay) @ rows.value
-    return read.reshape(count * _CHUNK, -1)[: len(queries)]
+    return read.reshape(count * size, -1)[: len(queries)]
 
 
 def regression_sums(
