@@ -6,11 +6,15 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.matching.many_shots import compute, panels
+from experiments.matching.many_shots import compute, long_prompts, panels
 from experiments.matching.many_shots.config import TIERS
+from experiments.models.model import Model
+from experiments.models.named import named
+from lsa_lab import prompts
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.store import results
+from lsa_lab.tasks import linear
 
 TINY = TIERS["smoke"]
 
@@ -101,3 +105,17 @@ def test_shares_of_wrong_classes_are_means_over_runs(dataset):
     np.testing.assert_allclose(descent, dataset.wrong.values[:, :, 0].mean(0))
     np.testing.assert_allclose(linear, dataset.wrong.values[:, :, 1].mean(0))
     np.testing.assert_allclose(softmax, dataset.softmax_wrong.values.mean(1))
+
+
+@pytest.mark.parametrize("own_units", [False, True])
+def test_predictions_from_moments_are_those_of_the_model(own_units):
+    ((_, spec),) = named("smoke", ["linear attention"])
+    assert spec.architecture.own_units
+    params = linear_attention.init(jax.random.key(0), spec.architecture.depth, 1, 2, scale=0.5)
+    task = linear.LinearTask(6, 2, noise_std=0.5)
+    batch = linear.sample_batch(jax.random.key(1), task, 5)
+    batch = batch.replace(x=3 * batch.x, x_query=3 * batch.x_query)
+    moments = prompts.second_moments(batch)
+    ours = long_prompts.predictions(params, own_units, moments, batch.x_query.T, 1.0)
+    in_own_units = Model(spec, params).predict(batch)
+    np.testing.assert_equal(np.allclose(ours, in_own_units, rtol=1e-10), own_units)
