@@ -53,7 +53,7 @@ def test_the_gap_is_that_of_descent_by_hand():
 def test_scaled_rows_have_one_size_and_objectives_are_the_librarys():
     rng = np.random.default_rng(0)
     gradients = jnp.asarray(rng.normal(size=(24, 3)) * np.array([1.0, 0.0, 50.0]))
-    np.testing.assert_allclose(rules.scaled(gradients).std(0), [1, 0, 1])
+    np.testing.assert_allclose(rules.scale(gradients).std(0), [1, 0, 1])
     indices = rng.permutation(24)[:8]
     gap = compute.objective(gradients, compute.members(jnp.asarray(indices)[None], 24))[0]
     expected = gradient_matching.certify(gradients, indices).objective

@@ -5,20 +5,16 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from experiments.matching.coverage.config import CLASSES, ORDER, PROXIES, WHITE, shares
+from experiments.matching.coverage.config import CLASSES, ORDER, PROXIES, shares
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst, worst_elsewhere
 from lsa_lab.store import parts, results
 
 A3 = "A3 (2506.04579)"
 KEPT = 0.5  # KL of matching over that expected of random subsets
-ROWS = dict(zip(PROXIES, ("no intercept", "intercept", "intercept, start left out"), strict=True))
 BEFORE_TRAINING = "before training its gradient is the share"
 WORST = "at the size that is worst for the other runs"
-OVER_EXPECTED = "the KL over its expectation for random subsets"
-WEIGHED = "the error, groups weighed as in pools, over that of matching, at the worst size"
 TAGS = {"plain": PROXIES[0], "intercept": PROXIES[1]}  # of several classes: rules, as ids have them
-WITH_THE_RULE = "added, with the rule, to runs that others had judged"
 
 
 def relative(dataset):  # [kind, run, n, rule, group]
@@ -31,11 +27,11 @@ def relative_divergence(dataset):  # [kind, run, n, rule]
     return dataset.divergence / dataset.expected
 
 
-def ratio_to_matching(dataset, rule):  # [kind, run, n]
-    """The error of a rule over that of matching, groups weighed by their shares."""
+def strata_ratio(dataset):  # [kind, run, n]
+    """The error of stratified subsets over that of matching, groups weighed by their shares."""
     weights = np.array(shares(results.config_of(dataset)))
     error = (dataset.error * weights).sum("group")
-    return error.sel(rule=rule) / error.sel(rule="matching")
+    return error.sel(rule="stratified") / error.sel(rule="matching")
 
 
 def pools(dataset, kind):
@@ -76,30 +72,24 @@ def statements(config) -> tuple[Statement, ...]:
 def group_statements(config) -> tuple[Statement, ...]:
     fresh = f"{config.runs} fresh runs, 16 before"
 
-    def place(kind):
-        return f"n = {max(config.sizes)}" if kind == CLASSES else WORST
-
     def change(kind):
         loss = "; the logistic loss; it was the squared one" if kind == CLASSES else ""
         return dict(changed=f"pools and sizes were others{loss}")
 
     def proxy_words(kind, proxy):
-        with_intercept = ", with intercept"
-        more = ("", with_intercept, f"{with_intercept}, its start left out")[PROXIES.index(proxy)]
-        moved = "" if kind == CLASSES else "; the worst size was that of the judged runs"
+        classes, place = kind == CLASSES, PROXIES.index(proxy)
+        moved = "" if classes else "; the worst size was that of the judged runs"
         mean = f"a mean; it was a median of few values; {change(kind)['changed']}{moved}"
         revisions = (mean, f"added{moved}", "added after a look at these runs")
-        caveat = kind == CLASSES and proxy == PROXIES[1]
+        more = ("", ", with intercept", ", with intercept, its start left out")
         return dict(
-            source=f"{A3}, table 6, in our setting"
-            if kind == CLASSES
-            else f"modelled on {A3}, table 6",
-            place=place(kind),
-            more=more,
-            row=ROWS[proxy],
-            caveat=BEFORE_TRAINING if caveat else "",
-            revision=revisions[PROXIES.index(proxy)],
-            redrawn="" if proxy == PROXIES[2] else fresh,
+            source=f"{A3}, table 6, in our setting" if classes else f"modelled on {A3}, table 6",
+            place=f"n = {max(config.sizes)}" if classes else WORST,
+            more=more[place],
+            row=("no intercept", "intercept", "intercept, start left out")[place],
+            caveat=BEFORE_TRAINING if classes and place == 1 else "",
+            revision=revisions[place],
+            redrawn="" if place == 2 else fresh,
         )
 
     return (
@@ -107,7 +97,7 @@ def group_statements(config) -> tuple[Statement, ...]:
             "shares",
             "{source}",
             "Matching keeps the clusters' shares twice as well as random subsets ({kind}{more})",
-            f"{OVER_EXPECTED}, {{place}}",
+            "the KL over its expectation for random subsets, {place}",
             at_most=KEPT,
             note="{caveat}",
             revision="{revision}",
@@ -157,27 +147,15 @@ def group_statements(config) -> tuple[Statement, ...]:
             "strata",
             f"modelled on {A3}, section 4.10",
             "Stratified random subsets teach as well as matched ones ({kind})",
-            WEIGHED,
+            "the error, groups weighed as in pools, over that of matching, at the worst size",
             "median",
             at_most=1.1,
             revision="{changed}",
             redrawn=fresh,
             label="stratified / matching, {kind}",
-            sample=lambda d, kind: worst(ratio_to_matching(pools(d.groups, kind), "stratified")),
+            sample=lambda d, kind: worst(strata_ratio(pools(d.groups, kind))),
             cells=grid("classes_strata one_task_strata own_tasks_strata", kind=ORDER),
             words=change,
-        ),
-        Statement(
-            "whitened",
-            f"modelled on {A3}, its method",
-            "Whitened gradients choose no worse than plain ones ({kind})",
-            WEIGHED,
-            "median",
-            at_most=1.0,
-            revision=WITH_THE_RULE,
-            label="whitened / matching, {kind}",
-            sample=lambda d, kind: worst_elsewhere(ratio_to_matching(pools(d.groups, kind), WHITE)),
-            cells=grid("classes_whitened one_task_whitened own_tasks_whitened", kind=ORDER),
         ),
     )
 

@@ -9,13 +9,12 @@ from experiments.matching.fixed_and_per_query.config import (
     EXACT,
     HEAVY,
     KINDS,
+    LEARNERS,
     MIXED,
     NOISY_KINDS,
     OUTLIERS,
-    TRAINED,
-    learners,
 )
-from lsa_lab.judging.statements import Statement, grid, having
+from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import best_elsewhere
 from lsa_lab.store import parts, results
 
@@ -110,7 +109,7 @@ def mixed_statements(config) -> tuple[Statement, ...]:
         )
 
     def family(id, source, sentence, measured, *ratio, ids, **more):
-        cells = having(grid(ids, learner=MIXED), learner=learners(config))
+        cells = grid(ids, learner=MIXED)
         drawn = dict(words=words, redrawn="{fresh}")
         return Statement(id, source, sentence, measured, *ratio, cells=cells, **drawn, **more)
 
@@ -182,7 +181,6 @@ def mixed_statements(config) -> tuple[Statement, ...]:
 def noisy_statements(config) -> tuple[Statement, ...]:
     noisy = config.noisy
     fresh = f"{config.runs} fresh runs of {noisy.pools} pools each, 9 of 16 before"
-    present = dict(learner=learners(config))
 
     def words(learner, kind):
         exact = learner in EXACT
@@ -194,7 +192,6 @@ def noisy_statements(config) -> tuple[Statement, ...]:
             fresh=fresh if exact else "",
         )
 
-    every = dict(learner=(*EXACT, *TRAINED))
     drawn = dict(note="{caveat}", redrawn="{fresh}", words=words)
     return (
         Statement(
@@ -205,20 +202,17 @@ def noisy_statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=1.0,
             sample=lambda p, learner, kind: np.exp(p.noisy_gain(learner).sel(kind=kind).values),
-            cells=having(
-                grid(
-                    "descent_clean descent_few_flipped descent_many_flipped "
-                    "descent_heavy_covariates descent_heavy_noise ridge_clean ridge_few_flipped "
-                    "ridge_many_flipped ridge_heavy_covariates ridge_heavy_noise "
-                    "linear_attention_clean linear_attention_few_flipped "
-                    "linear_attention_many_flipped linear_attention_heavy_covariates "
-                    "linear_attention_heavy_noise softmax_attention_clean "
-                    "softmax_attention_few_flipped softmax_attention_many_flipped "
-                    "softmax_attention_heavy_covariates softmax_attention_heavy_noise",
-                    **every,
-                    kind=NOISY_KINDS,
-                ),
-                **present,
+            cells=grid(
+                "descent_clean descent_few_flipped descent_many_flipped "
+                "descent_heavy_covariates descent_heavy_noise ridge_clean ridge_few_flipped "
+                "ridge_many_flipped ridge_heavy_covariates ridge_heavy_noise "
+                "linear_attention_clean linear_attention_few_flipped "
+                "linear_attention_many_flipped linear_attention_heavy_covariates "
+                "linear_attention_heavy_noise softmax_attention_clean "
+                "softmax_attention_few_flipped softmax_attention_many_flipped "
+                "softmax_attention_heavy_covariates softmax_attention_heavy_noise",
+                learner=LEARNERS,
+                kind=NOISY_KINDS,
             ),
             message="Matched demonstrations teach each learner better than random ones, in clean "
             "pools and in spoilt ones",
@@ -233,19 +227,16 @@ def noisy_statements(config) -> tuple[Statement, ...]:
             at_most=1.25,
             label="{learner}, {kind} / clean",
             sample=lambda p, learner, kind: p.gain_kept(learner, kind),
-            cells=having(
-                grid(
-                    "descent_few_flipped_kept descent_many_flipped_kept "
-                    "descent_heavy_covariates_kept descent_heavy_noise_kept ridge_few_flipped_kept "
-                    "ridge_many_flipped_kept ridge_heavy_covariates_kept ridge_heavy_noise_kept "
-                    "linear_attention_few_flipped_kept linear_attention_many_flipped_kept "
-                    "linear_attention_heavy_covariates_kept linear_attention_heavy_noise_kept "
-                    "softmax_attention_few_flipped_kept softmax_attention_many_flipped_kept "
-                    "softmax_attention_heavy_covariates_kept softmax_attention_heavy_noise_kept",
-                    **every,
-                    kind=OUTLIERS,
-                ),
-                **present,
+            cells=grid(
+                "descent_few_flipped_kept descent_many_flipped_kept "
+                "descent_heavy_covariates_kept descent_heavy_noise_kept ridge_few_flipped_kept "
+                "ridge_many_flipped_kept ridge_heavy_covariates_kept ridge_heavy_noise_kept "
+                "linear_attention_few_flipped_kept linear_attention_many_flipped_kept "
+                "linear_attention_heavy_covariates_kept linear_attention_heavy_noise_kept "
+                "softmax_attention_few_flipped_kept softmax_attention_many_flipped_kept "
+                "softmax_attention_heavy_covariates_kept softmax_attention_heavy_noise_kept",
+                learner=LEARNERS,
+                kind=OUTLIERS,
             ),
             message="Each learner gains as much from matching in spoilt pools as in clean ones",
             **drawn,

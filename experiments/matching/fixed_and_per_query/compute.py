@@ -13,8 +13,8 @@ from experiments.matching.fixed_and_per_query.config import (
     MATCHED,
     MIXED,
     RULES,
+    TRAINED,
     Config,
-    learners,
 )
 from lsa_lab.selection import gradient_matching, rivals, scores
 from lsa_lab.store import parts
@@ -83,10 +83,9 @@ def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, f
 def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    # The trained ones, a seed for each run: leaves [R, ...].
-    trained = {name: each.models(seeds=slice(config.runs)) for name, each in models.items()}
-    names = [name for name in learners(config) if name in MIXED]
-    mixed = {name: trained[name] for name in names if name in trained}
+    # A seed for each run: leaves [R, ...].
+    trained = {name: models[name].models(seeds=slice(config.runs)) for name in TRAINED}
+    mixed = {name: trained[name] for name in MIXED if name in trained}
     root = jax.random.key(config.seed)
     keys = [jax.random.fold_in(root, tag) for tag in range(3)]
     pool, queries, *common = sample(config, keys[0])
@@ -96,7 +95,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         here, queried = blend(share, pool, common[0]), blend(share, queries, common[1])
         gradients = answers.proxy_gradients(config, here, keys[0], progress)
         by_kind.append(risks(config, mixed, here, queried, gradients, keys[1]))
-    places = {"learner": names, "kind": list(KINDS), "fixed": list(config.fixed)}
+    places = {"learner": list(MIXED), "kind": list(KINDS), "fixed": list(config.fixed)}
     error = {"error": (("learner", "run", "kind", "fixed", "rule"), np.stack(by_kind, axis=2))}
     main = xr.Dataset(error, places | {"rule": list(RULES)})
     return parts.join(main, noisy=noisy.measure(config, trained, progress))

@@ -8,6 +8,7 @@ from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
 
 EXACT, TRAINED = ("descent", "ridge"), ("linear attention", "softmax attention")
+LEARNERS = (*EXACT, *TRAINED)  # who answers after the chosen demonstrations
 MIXED = (*EXACT, TRAINED[1])  # linear attention explodes on prompts chosen for a query
 MATCHED = ("matching", "matching, whitened")
 RULES = (*MATCHED, "random")  # by which the fixed ones are chosen
@@ -22,6 +23,7 @@ OUTLIERS = {
 }
 NOISY_KINDS, NOISY_RULES = (CLEAN, *OUTLIERS), (*MATCHED, "mismatching", "random")
 
+MODELS = named("laptop", TRAINED)
 Count = Annotated[int, at_least(1)]
 Positive = Annotated[float, POSITIVE]
 
@@ -80,7 +82,7 @@ class Config(Bounded):
     random_draws: Count = 2  # random fixed parts, to compare with
     queries: Count = 6  # of each cluster
     pools: Count = 32  # of each run and kind
-    models: Named = ()  # trained attention that answers too
+    models: Named = MODELS  # trained attention that answers too
     runs: Annotated[int, at_least(2)] = 9  # as many as the seeds of the models
     seed: Seed = 4
     noisy: Noisy = Noisy()
@@ -94,6 +96,8 @@ class Config(Bounded):
         if self.n // 2 not in self.fixed:
             raise ValueError(f"fixed = {self.fixed!r}: n // 2 = {self.n // 2} is among them")
         checks.between(self, "separation", 0, self.d**0.5)
+        if [name for name, _ in self.models] != [*TRAINED]:
+            raise ValueError(f"models: {' and '.join(TRAINED)}, in this order")
 
 
 TIERS = {
@@ -113,13 +117,8 @@ TIERS = {
         runs=2,
         noisy=Noisy(m=40, sizes=(4, 8), model_size=4, random_draws=2, queries=2, pools=4),
     ),
-    "laptop": Config(models=named("laptop", TRAINED)),
+    "laptop": Config(),
     "paper": Config(
         models=named("paper", TRAINED), pools=48, runs=36, seed=14, noisy=Noisy(pools=32, seed=12)
     ),
 }
-
-
-def learners(config) -> list[str]:
-    """Who answers after the chosen demonstrations: the exact ones, then the trained models."""
-    return [*EXACT, *(name for name, _ in config.models)]

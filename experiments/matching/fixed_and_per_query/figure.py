@@ -6,12 +6,12 @@ from experiments.matching import rows
 from experiments.matching.fixed_and_per_query import claims
 from experiments.matching.fixed_and_per_query.claims import best_share
 from experiments.matching.fixed_and_per_query.config import (
-    EXACT,
     KINDS,
+    LEARNERS,
+    MIXED,
     NOISY_KINDS,
     NOISY_RULES,
     OUTLIERS,
-    learners,
 )
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.judging.claims import evidence
@@ -20,32 +20,31 @@ from lsa_lab.judging.statistics import level
 
 LOOKS = (("descent", "^"), ("ridge", "v"), ("softmax", "s"))  # of learners, in their order
 # Families that are judged: of prompts with both parts, and of noisy pools.
-MIXED = ("several_tasks", "one_task", "random", "part")
+SHARES = ("several_tasks", "one_task", "random", "part")
 NOISY = ("gain_kept", "outliers")
 SPAN = (0.004, 20.0)  # of errors relative to random subsets
-SHARES = (0.0, 6.0)  # of outliers among the chosen over their share in the pool
+PICKED = (0.0, 6.0)  # of outliers among the chosen over their share in the pool
 
 
 def plot(dataset):
-    prompts, names = claims.numbers(dataset), list(dataset.learner.values)
-    figure, axes = style.stacked(6.75, (2.3, 1.4 + 0.4 * len(names)), ((1, 1, 1), (1,)))
+    prompts = claims.numbers(dataset)
+    figure, axes = style.stacked(6.75, (2.3, 2.4), ((1, 1, 1), (1,)))
     random = prompts.logs.sel(rule="random", fixed=prompts.n)
     relative = np.exp(prompts.logs.sel(rule="matching") - random)
     for ax, kind in zip(axes, KINDS, strict=False):
-        learner_lines(ax, relative.sel(kind=kind), names)
+        learner_lines(ax, relative.sel(kind=kind))
         ax.set(title=kind, xlabel=f"fixed for all queries, of {prompts.n}")
     axes[0].set_ylabel("error relative to random")
     axes[0].legend(loc="best")
-    plot_judged(axes[3], dataset, MIXED, (0.2, 2.0), (0.2, 0.5, 1, 2), "ratio of errors")
+    plot_judged(axes[3], dataset, SHARES, (0.2, 2.0), (0.2, 0.5, 1, 2), "ratio of errors")
     return figure
 
 
 def appendix(dataset):
     """Noisy pools: what matching leaves of a random subset's error, and which outliers it picks."""
     prompts = claims.numbers(dataset)
-    count = len(learners(prompts.config))
-    figure, axes = style.stacked(6.75, (2.5, 1.2 + 0.5 * count), ((3, 3, 3), (1,)), first="e")
-    for ax, learner in zip(axes, (EXACT[0], learners(prompts.config)[-1]), strict=False):
+    figure, axes = style.stacked(6.75, (2.5, 3.2), ((3, 3, 3), (1,)), first="e")
+    for ax, learner in zip(axes, (LEARNERS[0], LEARNERS[-1]), strict=False):
         gained = {rule: prompts.noisy_gain(learner, rule) for rule in NOISY_RULES[:-1]}
         for i, (rule, runs) in enumerate(gained.items()):
             middle, ends = np.exp(runs.values.mean(0)), np.exp(style.mean_ends(runs.values))
@@ -56,8 +55,8 @@ def appendix(dataset):
     for i, rule in enumerate(NOISY_RULES[:-1]):
         runs = prompts.outlier_ratio(rule).sel(kind=list(OUTLIERS)).values
         y = 1 + np.arange(len(OUTLIERS)) + 0.2 * (i - 1)
-        rows.means(axes[2], y, runs, SHARES, label=rule, **style.METHOD[rule])
-    axes[2].set(xlim=SHARES, xlabel="their share / the pool's", title="outliers chosen")
+        rows.means(axes[2], y, runs, PICKED, label=rule, **style.METHOD[rule])
+    axes[2].set(xlim=PICKED, xlabel="their share / the pool's", title="outliers chosen")
     for ax in axes[:3]:
         for place in range(0, len(NOISY_KINDS), 2):
             ax.axhspan(place - 0.5, place + 0.5, color="grey", alpha=0.08, lw=0)
@@ -70,9 +69,9 @@ def appendix(dataset):
     return figure
 
 
-def learner_lines(ax, relative, names):  # [run, learner, fixed]
+def learner_lines(ax, relative):  # [run, learner, fixed]
     fixed = relative.fixed.values
-    for i, (learner, (method, marker)) in enumerate(zip(names, LOOKS, strict=False)):
+    for i, (learner, (method, marker)) in enumerate(zip(MIXED, LOOKS, strict=True)):
         runs, look = relative.sel(learner=learner).values, style.METHOD[method] | {"marker": marker}
         style.band(ax, fixed + 0.4 * (i - 1), runs, learner, **look)
     ax.axhline(1, color="grey", lw=0.8)
@@ -95,7 +94,7 @@ def caption(dataset) -> str:
     config = prompts.config
     shares = best_share(prompts.logs.sel(rule="matching"), config.n).median("run")
     one, own = (shares.sel(kind=kind) for kind in ("one task", "own tasks"))
-    gained = np.exp(prompts.noisy_gain(EXACT[0]).mean("run"))
+    gained = np.exp(prompts.noisy_gain(LEARNERS[0]).mean("run"))
     picked = prompts.outlier_ratio().mean("run")
     missing = sum(map(style.missing, (dataset.error, prompts.noisy.outliers)))
     return (

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching.fixed_and_per_query.answers import proxy_gradients, subset_errors
-from experiments.matching.fixed_and_per_query.config import NOISY_KINDS, NOISY_RULES, learners
+from experiments.matching.fixed_and_per_query.config import LEARNERS, NOISY_KINDS, NOISY_RULES
 from lsa_lab.selection import gradient_matching, rivals
 from lsa_lab.tasks import pools
 
@@ -82,7 +82,7 @@ def measure(config, models, progress):
     and over pools their geometric mean, for descent explodes on rare ones; and who is chosen."""
     import xarray as xr
 
-    noisy, root, names = config.noisy, jax.random.key(config.noisy.seed), learners(config)
+    noisy, root = config.noisy, jax.random.key(config.noisy.seed)
     keys = [
         jax.random.split(jax.random.fold_in(root, tag), config.runs * noisy.pools)
         for tag in range(3)
@@ -99,7 +99,7 @@ def measure(config, models, progress):
                 answering = models
             means = subset_errors(config, answering, batch, chosen.shape[1])
             values = geometric_mean(rule_values(means, geometric_mean), -2)
-            lacking = ((0, len(names) - len(values)), *[(0, 0)] * 2)
+            lacking = ((0, len(LEARNERS) - len(values)), *[(0, 0)] * 2)
             errors.append(np.pad(values, lacking, constant_values=np.nan))
             marked = np.take_along_axis(np.asarray(outliers)[:, None], np.asarray(chosen), 2)
             share = rule_values(marked.mean(2), np.mean)
@@ -110,7 +110,7 @@ def measure(config, models, progress):
         return np.moveaxis(values, (0, 1), (-4, -2))
 
     axes = ("kind", "run", "n", "rule")
-    places = {"learner": names, "kind": list(NOISY_KINDS), "n": list(noisy.sizes)}
+    places = {"learner": list(LEARNERS), "kind": list(NOISY_KINDS), "n": list(noisy.sizes)}
     data = {
         "error": (("learner", *axes), table(errors)),
         "outliers": (axes, table(shares)),
