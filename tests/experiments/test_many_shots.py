@@ -74,7 +74,7 @@ def points_of(ax):
 
 def test_normalised_errors_are_medians_over_runs_beside_the_bayes_rules(dataset):
     ax = Figure().subplots()
-    panels.normalised(ax, dataset, 0.5)
+    panels.plot_normalised(ax, dataset, 0.5)
     error, softmax = dataset.error.values[1], dataset.softmax.values
     descent, linear, few = points_of(ax)
     np.testing.assert_allclose(descent, np.median(error[:, :, 0, 0], axis=1))
@@ -86,7 +86,7 @@ def test_normalised_errors_are_medians_over_runs_beside_the_bayes_rules(dataset)
 
 def test_a_fixed_divisor_is_unsafe_where_the_median_run_passes_2(dataset):
     ax = Figure().subplots()
-    panels.fixed(ax, dataset, 0.0)
+    panels.plot_fixed(ax, dataset, 0.0)
     np.testing.assert_allclose(
         points_of(ax), np.median(dataset.error.values[0, :, :, :, 1], axis=1).T
     )
@@ -100,7 +100,7 @@ def test_a_fixed_divisor_is_unsafe_where_the_median_run_passes_2(dataset):
 
 def test_shares_of_wrong_classes_are_means_over_runs(dataset):
     ax = Figure().subplots()
-    panels.classes(ax, dataset)
+    panels.plot_classes(ax, dataset)
     descent, linear, softmax = (line.get_ydata() for line in ax.lines[:3])
     np.testing.assert_allclose(descent, dataset.wrong.values[:, :, 0].mean(0))
     np.testing.assert_allclose(linear, dataset.wrong.values[:, :, 1].mean(0))

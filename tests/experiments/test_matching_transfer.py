@@ -94,7 +94,7 @@ def test_every_subset_comes_from_the_pool_of_its_own_queries(monkeypatch):
     monkeypatch.setattr(compute, "prefixes", lambda *_: np.zeros(()))
     monkeypatch.setattr(compute, "choose", lambda *_: (chosen, gaps))
     keys = [jax.random.fold_in(jax.random.key(0), tag) for tag in range(3)]
-    x, y, queries, clean, of_subsets = map(np.asarray, compute.taught(config, keys, None))
+    x, y, queries, clean, of_subsets = map(np.asarray, compute.teach(config, keys, None))
     assert x.shape == (2, 2, 3, 4, 2)
     for run, pool in itertools.product(range(2), range(2)):
         w = np.linalg.solve(queries[run, pool], clean[run, pool])  # two queries, two covariates

@@ -110,8 +110,8 @@ def mixed_statements(config) -> tuple[Statement, ...]:
 
     def family(id, source, sentence, measured, *ratio, ids, **more):
         cells = grid(ids, learner=MIXED)
-        drawn = dict(words=words, redrawn="{fresh}")
-        return Statement(id, source, sentence, measured, *ratio, cells=cells, **drawn, **more)
+        shared = dict(words=words, redrawn="{fresh}")
+        return Statement(id, source, sentence, measured, *ratio, cells=cells, **shared, **more)
 
     return (
         family(
@@ -192,7 +192,7 @@ def noisy_statements(config) -> tuple[Statement, ...]:
             fresh=fresh if exact else "",
         )
 
-    drawn = dict(note="{caveat}", redrawn="{fresh}", words=words)
+    shared = dict(note="{caveat}", redrawn="{fresh}", words=words)
     return (
         Statement(
             "gain",
@@ -216,7 +216,7 @@ def noisy_statements(config) -> tuple[Statement, ...]:
             ),
             message="Matched demonstrations teach each learner better than random ones, in clean "
             "pools and in spoilt ones",
-            **drawn,
+            **shared,
         ),
         Statement(
             "gain_kept",
@@ -239,7 +239,7 @@ def noisy_statements(config) -> tuple[Statement, ...]:
                 kind=OUTLIERS,
             ),
             message="Each learner gains as much from matching in spoilt pools as in clean ones",
-            **drawn,
+            **shared,
         ),
         Statement(
             "outliers",

@@ -93,12 +93,12 @@ def caption(dataset) -> str:
     prompts = claims.numbers(dataset)
     config = prompts.config
     shares = best_share(prompts.logs.sel(rule="matching"), config.n).median("run")
-    one, own = (shares.sel(kind=kind) for kind in ("one task", "own tasks"))
+    common, own = (shares.sel(kind=kind) for kind in ("one task", "own tasks"))
     gained = np.exp(prompts.noisy_gain(LEARNERS[0]).mean("run"))
     picked = prompts.outlier_ratio().mean("run")
     missing = sum(map(style.missing, (dataset.error, prompts.noisy.outliers)))
     return (
-        f"The best prompt takes {_span(one)} of its demonstrations for its own query if all "
+        f"The best prompt takes {_span(common)} of its demonstrations for its own query if all "
         f"queries have one task, and {_span(own)} if each cluster has its own. "
         f"The rest of {config.n} are matched once for all queries. Part of a pool misleads in e to "
         f"h: matching leaves descent {_span(gained)} of the error of random subsets, and picks "

@@ -34,7 +34,7 @@ class Subsets:
         return self.error / self.error.sel(rule="random")
 
     @cached_property
-    def matched(self):  # [run]
+    def matched_error(self):  # [run]
         """The error of matching at the ablation's size."""
         return self.error.sel(rule="matching", n=self.config.ablation_size)
 
@@ -123,7 +123,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"the error over that of all {config.m}",
             at_most=1.5,
             label=f"matching / the whole pool, n = {size}",
-            sample=lambda s: (s.matched / s.dataset.pool_error).values,
+            sample=lambda s: (s.matched_error / s.dataset.pool_error).values,
         ),
         median(
             "mismatched_at_most",
@@ -152,7 +152,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"the error over that of the proxy's choice, n = {size}, at the worst length",
             at_most=1.25,
             label="prefix / linear proxy, worst length",
-            sample=lambda s: worst(s.dataset.by_length / s.matched),
+            sample=lambda s: worst(s.dataset.by_length / s.matched_error),
         ),
         median(
             "swaps",

@@ -49,13 +49,13 @@ def judge(config, *rows):  # -> a function: indices [R, S, n] -> [R, S, Q], [R, 
 
     most = ONCE + config.tries + config.random_draws + config.queries
 
-    def judged(indices):
+    def judge_subsets(indices):
         chosen = subsets.members(indices, config.m)
         rest = np.ones((config.runs, most - chosen.shape[1], config.m))
         measured = jax.device_get(measure_runs(*rows, np.concatenate([chosen, rest], axis=1)))
         return [values[:, : chosen.shape[1]] for values in measured]
 
-    return judged
+    return judge_subsets
 
 
 def rule_values(config, squares, validated, gap):  # -> error, objective [R, rule]
