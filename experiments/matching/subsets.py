@@ -18,7 +18,7 @@ def members(indices, m):  # [..., n] -> [..., m]
     return chosen
 
 
-def scaled(gradients):  # [m, p] -> [m, p]
+def scale(gradients):  # [m, p] -> [m, p]
     """Every entry in units of its own standard deviation, as it is where it does not vary."""
     spread = gradients.std(0)
     return gradients / jnp.where(spread > 0, spread, 1)[None]

@@ -6,11 +6,15 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.matching.many_shots import compute, panels
+from experiments.matching.many_shots import compute, long_prompts, panels
 from experiments.matching.many_shots.config import TIERS
+from experiments.models.model import Model
+from experiments.models.named import named
+from lsa_lab import prompts
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.store import results
+from lsa_lab.tasks import linear
 
 TINY = TIERS["smoke"]
 
@@ -70,7 +74,7 @@ def points_of(ax):
 
 def test_normalised_errors_are_medians_over_runs_beside_the_bayes_rules(dataset):
     ax = Figure().subplots()
-    panels.normalised(ax, dataset, 0.5)
+    panels.plot_normalised(ax, dataset, 0.5)
     error, softmax = dataset.error.values[1], dataset.softmax.values
     descent, linear, few = points_of(ax)
     np.testing.assert_allclose(descent, np.median(error[:, :, 0, 0], axis=1))
@@ -82,7 +86,7 @@ def test_normalised_errors_are_medians_over_runs_beside_the_bayes_rules(dataset)
 
 def test_a_fixed_divisor_is_unsafe_where_the_median_run_passes_2(dataset):
     ax = Figure().subplots()
-    panels.fixed(ax, dataset, 0.0)
+    panels.plot_fixed(ax, dataset, 0.0)
     np.testing.assert_allclose(
         points_of(ax), np.median(dataset.error.values[0, :, :, :, 1], axis=1).T
     )
@@ -96,8 +100,22 @@ def test_a_fixed_divisor_is_unsafe_where_the_median_run_passes_2(dataset):
 
 def test_shares_of_wrong_classes_are_means_over_runs(dataset):
     ax = Figure().subplots()
-    panels.classes(ax, dataset)
+    panels.plot_classes(ax, dataset)
     descent, linear, softmax = (line.get_ydata() for line in ax.lines[:3])
     np.testing.assert_allclose(descent, dataset.wrong.values[:, :, 0].mean(0))
     np.testing.assert_allclose(linear, dataset.wrong.values[:, :, 1].mean(0))
     np.testing.assert_allclose(softmax, dataset.softmax_wrong.values.mean(1))
+
+
+@pytest.mark.parametrize("own_units", [False, True])
+def test_predictions_from_moments_are_those_of_the_model(own_units):
+    ((_, spec),) = named("smoke", ["linear attention"])
+    assert spec.architecture.own_units
+    params = linear_attention.init(jax.random.key(0), spec.architecture.depth, 1, 2, scale=0.5)
+    task = linear.LinearTask(6, 2, noise_std=0.5)
+    batch = linear.sample_batch(jax.random.key(1), task, 5)
+    batch = batch.replace(x=3 * batch.x, x_query=3 * batch.x_query)
+    moments = prompts.second_moments(batch)
+    ours = long_prompts.predictions(params, own_units, moments, batch.x_query.T, 1.0)
+    in_own_units = Model(spec, params).predict(batch)
+    np.testing.assert_equal(np.allclose(ours, in_own_units, rtol=1e-10), own_units)

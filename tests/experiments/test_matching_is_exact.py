@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.matching.matching_is_exact import claims, compute, gaps, panels, twins
+from experiments.matching.matching_is_exact import claims, compute, figure, gaps, twins
 from experiments.matching.matching_is_exact.config import MATCHING, TIERS
 from lsa_lab.judging.claims import evidence
 from lsa_lab.models import constructions, linear_attention
@@ -162,7 +162,8 @@ def test_a_whitened_subset_matches_the_whitened_gradients_of_d_plus_one_checkpoi
     ]
     rows = jnp.asarray(np.reshape(gradients, (12, -1)))
     config = dataclasses.replace(TINY, most=4)
-    chosen = twins.whitened_subset(config, Pool(jnp.asarray(x), jnp.asarray(y)), jnp.asarray(path))
+    pool = Pool(jnp.asarray(x), jnp.asarray(y))
+    chosen = twins.rescaled_subsets(config, pool, jnp.asarray(path))[0]
     plain = gradient_matching.match(rows, 6).indices
     expected = gradient_matching.match(gradient_matching.whitened(rows, 6), 6).indices
     assert sorted(chosen.tolist()) == sorted(expected.tolist()) != sorted(plain.tolist())
@@ -178,7 +179,7 @@ def drawn_with_units(units):
 def scaled_choice(units) -> list[int]:
     x, y, path = map(jnp.asarray, drawn_with_units(units))
     config = dataclasses.replace(TINY, most=4)
-    return sorted(twins.scaled_subset(config, Pool(x, y), path).tolist())
+    return sorted(twins.rescaled_subsets(config, Pool(x, y), path)[1].tolist())
 
 
 def plain_choice(units) -> list[int]:
@@ -215,7 +216,6 @@ def test_whitened_subsets_are_compared_with_plain_scaled_and_random_ones_of_thei
     plain[:, TINY.d], plain[:, TINY.most :] = [2.0, 4.0], [[1.0, 8.0, 9.0], [1.0, 2.0, 3.0]]
     softmax = np.full((2, 2, TINY.most + 1), 1.0)
     chosen = np.array([[[1.0, 9.0, 9.0]] * 2, [[2.0, 1.0, 4.0], [4.0, 3.0, 2.0]]])
-    random = np.array([[[1.0, 1.0, 1.0]] * 2, [[1.0, 4.0, 9.0], [8.0, 8.0, 0.0]]])
     weights = ["random", "trained"]
     dataset = xr.Dataset(
         {
@@ -223,7 +223,6 @@ def test_whitened_subsets_are_compared_with_plain_scaled_and_random_ones_of_thei
             "subset": (("run", "pick"), plain),
             "whitened": (("run",), np.array([1.0, 1.0])),
             "scaled": (("run",), np.array([2.0, 4.0])),
-            "softmax_random": (("weights", "pair", "draw"), random),
             "softmax_subset": (("weights", "pair", "gradients"), chosen),
         },
         {
@@ -239,9 +238,6 @@ def test_whitened_subsets_are_compared_with_plain_scaled_and_random_ones_of_thei
     np.testing.assert_allclose(ours["whitened_softmax"], [1 / 2, 3 / 4])
     np.testing.assert_allclose(ours["whitened_over_scaled"], [1 / 2, 1 / 4])
     np.testing.assert_allclose(ours["whitened_over_scaled_softmax"], [1 / 4, 3 / 2])
-    ladder = claims.over_random(dataset)  # plain, scaled, whitened
-    np.testing.assert_allclose(ladder["linear"], [[1 / 4, 1 / 4, 1 / 8], [2, 2, 1 / 2]])
-    np.testing.assert_allclose(ladder["softmax"], [[1 / 2, 1, 1 / 4], [1 / 2, 1 / 4, 3 / 8]])
 
 
 def test_chosen_subsets_are_drawn_beside_the_median_random_one():
@@ -252,7 +248,7 @@ def test_chosen_subsets_are_drawn_beside_the_median_random_one():
         attrs={"config": results.json.dumps(results.plain(TINY))},
     )
     ax = Figure().subplots()
-    panels.chosen_subsets(ax, dataset)
+    figure.chosen_subsets(ax, dataset)
     for container, runs in zip(ax.containers, values, strict=True):
         first = np.median([np.median(row[3:]) for row in runs])
         expected = [first, *np.median(runs[:, :3], axis=0)]

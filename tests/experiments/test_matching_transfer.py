@@ -8,11 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.matching_transfer import compute, targets
-from experiments.matching.matching_transfer.config import TIERS
+from experiments.matching.matching_transfer import choices, compute, targets
+from experiments.matching.matching_transfer.config import GRADIENTS, TIERS
 from experiments.models.model import Model
 from experiments.models.regression import dense
 from lsa_lab.models import constructions
+from lsa_lab.selection import gradient_matching
+from lsa_lab.tasks import pools
 
 TINY = TIERS["smoke"]
 STEP = 1 / (1 + (1 + 2 + 0.25) / 4)
@@ -92,7 +94,7 @@ def test_every_subset_comes_from_the_pool_of_its_own_queries(monkeypatch):
     monkeypatch.setattr(compute, "prefixes", lambda *_: np.zeros(()))
     monkeypatch.setattr(compute, "choose", lambda *_: (chosen, gaps))
     keys = [jax.random.fold_in(jax.random.key(0), tag) for tag in range(3)]
-    x, y, queries, clean, of_subsets = map(np.asarray, compute.taught(config, keys, None))
+    x, y, queries, clean, of_subsets = map(np.asarray, compute.teach(config, keys, None))
     assert x.shape == (2, 2, 3, 4, 2)
     for run, pool in itertools.product(range(2), range(2)):
         w = np.linalg.solve(queries[run, pool], clean[run, pool])  # two queries, two covariates
@@ -102,3 +104,20 @@ def test_every_subset_comes_from_the_pool_of_its_own_queries(monkeypatch):
         rows = x[run, pool].reshape(-1, 2)
         same = (rows[:, None] == rows[None]).all(2)
         np.testing.assert_array_equal(same, members[:, None] == members[None])
+
+
+def test_gaps_of_random_subsets_are_those_that_certify_gives():
+    config = TIERS["smoke"]
+    task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
+    keys = jax.random.split(jax.random.key(3), 3)
+    pool = jax.vmap(lambda key: pools.sample(key, task))(keys[:1]).replace(population=None)
+    learners = {
+        rule: jax.random.normal(keys[1], (1, config.checkpoints, config.prefix_length, 3))
+        for rule in choices.stacks(config)
+    }
+    indices, gaps = choices.choose(config, pool, learners, keys[2:])
+    rows = choices.features(config, *jax.tree.map(lambda leaf: leaf[0], (pool, learners)))
+    assert gaps.shape == (1, len(GRADIENTS), config.random_subsets)
+    for subset, gap in zip(indices[0, len(GRADIENTS) + 1 :], gaps[0].T, strict=True):
+        certified = [gradient_matching.certify(row, subset).objective for row in rows]
+        np.testing.assert_allclose(gap, certified, rtol=1e-10)

@@ -44,7 +44,7 @@ def test_the_gap_is_that_of_descent_by_hand():
         return w
 
     chosen = compute.members(jnp.asarray(indices)[None], TINY.m)
-    gap, error, _, _ = cases.after(TINY, pool, queries, chosen)
+    gap, error, _, _ = cases.measure_subsets(TINY, pool, queries, chosen)
     few, whole = (queries.x @ descend(pool.x[i], pool.y[i]) for i in (indices, np.arange(24)))
     np.testing.assert_allclose(gap[0, 1], np.linalg.norm(few - whole) / np.linalg.norm(whole))
     np.testing.assert_allclose(error[0, 1], ((few - queries.clean) ** 2).mean())
@@ -53,7 +53,7 @@ def test_the_gap_is_that_of_descent_by_hand():
 def test_scaled_rows_have_one_size_and_objectives_are_the_librarys():
     rng = np.random.default_rng(0)
     gradients = jnp.asarray(rng.normal(size=(24, 3)) * np.array([1.0, 0.0, 50.0]))
-    np.testing.assert_allclose(rules.scaled(gradients).std(0), [1, 0, 1])
+    np.testing.assert_allclose(rules.scale(gradients).std(0), [1, 0, 1])
     indices = rng.permutation(24)[:8]
     gap = compute.objective(gradients, compute.members(jnp.asarray(indices)[None], 24))[0]
     expected = gradient_matching.certify(gradients, indices).objective

@@ -1,21 +1,20 @@
 """What `coverage` judges: shares and errors of matched subsets, over those of random and of
-stratified ones, whose errors are the mean of the draws."""
+stratified ones, whose errors are the mean of the draws; the same of several classes."""
+
+from types import SimpleNamespace
 
 import numpy as np
 
-from experiments.matching.coverage.config import CLASSES, ORDER, PROXIES, WHITE, shares
+from experiments.matching.coverage.config import CLASSES, ORDER, PROXIES, shares
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst, worst_elsewhere
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 
 A3 = "A3 (2506.04579)"
 KEPT = 0.5  # KL of matching over that expected of random subsets
-ROWS = dict(zip(PROXIES, ("no intercept", "intercept", "intercept, start left out"), strict=True))
 BEFORE_TRAINING = "before training its gradient is the share"
 WORST = "at the size that is worst for the other runs"
-OVER_EXPECTED = "the KL over its expectation for random subsets"
-WEIGHED = "the error, groups weighed as in pools, over that of matching, at the worst size"
-WITH_THE_RULE = "added, with the rule, to runs that others had judged"
+TAGS = {"plain": PROXIES[0], "intercept": PROXIES[1]}  # of several classes: rules, as ids have them
 
 
 def relative(dataset):  # [kind, run, n, rule, group]
@@ -28,11 +27,11 @@ def relative_divergence(dataset):  # [kind, run, n, rule]
     return dataset.divergence / dataset.expected
 
 
-def over_matching(dataset, rule):  # [kind, run, n]
-    """The error of a rule over that of matching, groups weighed by their shares."""
+def strata_ratio(dataset):  # [kind, run, n]
+    """The error of stratified subsets over that of matching, groups weighed by their shares."""
     weights = np.array(shares(results.config_of(dataset)))
     error = (dataset.error * weights).sum("group")
-    return error.sel(rule=rule) / error.sel(rule="matching")
+    return error.sel(rule="stratified") / error.sel(rule="matching")
 
 
 def pools(dataset, kind):
@@ -57,33 +56,40 @@ def preference(dataset, kind):  # [R]
     return worst(ratio, lambda runs: -np.median(runs))
 
 
-def statements(config) -> tuple[Statement, ...]:
-    fresh = f"{config.runs} fresh runs, 16 before"
+def class_values(result, name, classes, rule):  # [R]
+    return result.several[name].sel(classes=classes, rule=rule).values
 
-    def place(kind):
-        return f"n = {max(config.sizes)}" if kind == CLASSES else WORST
+
+def numbers(dataset):
+    """The result of groups, and that of several classes."""
+    return SimpleNamespace(groups=parts.part(dataset), several=parts.part(dataset, "several"))
+
+
+def statements(config) -> tuple[Statement, ...]:
+    return (*group_statements(config), *class_statements(config.several))
+
+
+def group_statements(config) -> tuple[Statement, ...]:
+    fresh = f"{config.runs} fresh runs, 16 before"
 
     def change(kind):
         loss = "; the logistic loss; it was the squared one" if kind == CLASSES else ""
         return dict(changed=f"pools and sizes were others{loss}")
 
     def proxy_words(kind, proxy):
-        with_intercept = ", with intercept"
-        more = ("", with_intercept, f"{with_intercept}, its start left out")[PROXIES.index(proxy)]
-        moved = "" if kind == CLASSES else "; the worst size was that of the judged runs"
+        classes, place = kind == CLASSES, PROXIES.index(proxy)
+        moved = "" if classes else "; the worst size was that of the judged runs"
         mean = f"a mean; it was a median of few values; {change(kind)['changed']}{moved}"
         revisions = (mean, f"added{moved}", "added after a look at these runs")
-        caveat = kind == CLASSES and proxy == PROXIES[1]
+        more = ("", ", with intercept", ", with intercept, its start left out")
         return dict(
-            source=f"{A3}, table 6, in our setting"
-            if kind == CLASSES
-            else f"modelled on {A3}, table 6",
-            place=place(kind),
-            more=more,
-            row=ROWS[proxy],
-            caveat=BEFORE_TRAINING if caveat else "",
-            revision=revisions[PROXIES.index(proxy)],
-            redrawn="" if proxy == PROXIES[2] else fresh,
+            source=f"{A3}, table 6, in our setting" if classes else f"modelled on {A3}, table 6",
+            place=f"n = {max(config.sizes)}" if classes else WORST,
+            more=more[place],
+            row=("no intercept", "intercept", "intercept, start left out")[place],
+            caveat=BEFORE_TRAINING if classes and place == 1 else "",
+            revision=revisions[place],
+            redrawn="" if place == 2 else fresh,
         )
 
     return (
@@ -91,13 +97,13 @@ def statements(config) -> tuple[Statement, ...]:
             "shares",
             "{source}",
             "Matching keeps the clusters' shares twice as well as random subsets ({kind}{more})",
-            f"{OVER_EXPECTED}, {{place}}",
+            "the KL over its expectation for random subsets, {place}",
             at_most=KEPT,
             note="{caveat}",
             revision="{revision}",
             redrawn="{redrawn}",
             label="{row}, {kind}",
-            sample=lambda d, kind, proxy: divergence(d, kind, proxy),
+            sample=lambda d, kind, proxy: divergence(d.groups, kind, proxy),
             cells=grid(
                 "classes_shares classes_shares_intercept classes_shares_later "
                 "one_task_shares one_task_shares_intercept - "
@@ -110,24 +116,6 @@ def statements(config) -> tuple[Statement, ...]:
             "proxies with and without an intercept, whatever the labels",
         ),
         Statement(
-            "shares_whitened",
-            f"modelled on {A3}, table 6",
-            "Whitened matching keeps the clusters' shares twice as well as random subsets ({kind}, "
-            "without intercept)",
-            f"{OVER_EXPECTED}, {{place}}",
-            at_most=KEPT,
-            revision=WITH_THE_RULE,
-            label="whitened, {kind}",
-            sample=lambda d, kind: divergence(d, kind, WHITE),
-            cells=grid(
-                "classes_shares_whitened one_task_shares_whitened own_tasks_shares_whitened",
-                kind=ORDER,
-            ),
-            words=lambda kind: dict(place=place(kind)),
-            message="Whitened matching without an intercept keeps the clusters' shares twice as "
-            "well as random subsets, whatever the labels",
-        ),
-        Statement(
             "minority",
             f"{A3}, limitations, open question",
             "Matching teaches the minority no worse than random subsets do ({kind})",
@@ -137,11 +125,9 @@ def statements(config) -> tuple[Statement, ...]:
             revision="bound 1.1, no worse; it was 1; {changed}",
             redrawn=fresh,
             label="minority / random, {kind}",
-            sample=lambda d, kind: worst(group_error(d, kind, "minority")),
+            sample=lambda d, kind: worst(group_error(d.groups, kind, "minority")),
             cells=grid("classes_minority one_task_minority own_tasks_minority", kind=ORDER),
             words=change,
-            message="Matching teaches the minority no worse than random subsets do, whatever the "
-            "labels",
         ),
         Statement(
             "favours",
@@ -153,38 +139,83 @@ def statements(config) -> tuple[Statement, ...]:
             revision="{changed}",
             redrawn=fresh,
             label="minority / majority, {kind}",
-            sample=preference,
+            sample=lambda d, kind: preference(d.groups, kind),
             cells=grid("classes_favours one_task_favours own_tasks_favours", kind=ORDER),
             words=change,
-            message="What matching gains goes to the majority more than to the minority, whatever "
-            "the labels",
         ),
         Statement(
             "strata",
             f"modelled on {A3}, section 4.10",
             "Stratified random subsets teach as well as matched ones ({kind})",
-            WEIGHED,
+            "the error, groups weighed as in pools, over that of matching, at the worst size",
             "median",
             at_most=1.1,
             revision="{changed}",
             redrawn=fresh,
             label="stratified / matching, {kind}",
-            sample=lambda d, kind: worst(over_matching(pools(d, kind), "stratified")),
+            sample=lambda d, kind: worst(strata_ratio(pools(d.groups, kind))),
             cells=grid("classes_strata one_task_strata own_tasks_strata", kind=ORDER),
             words=change,
-            message="Stratified random subsets teach as well as matched ones, whatever the labels",
+        ),
+    )
+
+
+def class_statements(config) -> tuple[Statement, ...]:
+    """Those of several classes, whose ids end in their number."""
+    where = f"{{classes}} classes, {config.n} shots"
+    before = "36, 48 and 12" if config.runs > 48 else "12"
+    fresh = dict(redrawn=f"{config.runs} fresh runs, {before} before")
+    proxies = {"plain": "a proxy", "intercept": "a proxy with an intercept"}
+    matched = dict(
+        words=lambda classes, tag: dict(proxy=proxies[tag]), label="{tag}, {classes}", **fresh
+    )
+
+    def cells(end):
+        pairs = [(f"plain_{k}{end}", f"intercept_{k}{end}") for k in config.classes]
+        return grid(" ".join(sum(pairs, ())), classes=config.classes, tag=TAGS)
+
+    return (
+        Statement(
+            "random",
+            f"{A3}, table 6, in our setting",
+            f"Random subsets miss the shares of the classes as far as in the table ({where})",
+            "the KL of their shares from the pool's, mean of draws",
+            at_least=0.012,
+            at_most=0.020,
+            note="chance alone gives about (K - 1) / 2n",
+            label="random, {classes}",
+            sample=lambda d, classes: class_values(d, "divergence", classes, "random"),
+            cells={f"random_{k}": dict(classes=k) for k in config.classes},
+            message="Random subsets miss the shares of the classes as far as in the table, "
+            "whatever the number of classes",
+            **fresh,
         ),
         Statement(
-            "whitened",
-            f"modelled on {A3}, its method",
-            "Whitened gradients choose no worse than plain ones ({kind})",
-            WEIGHED,
-            "median",
-            at_most=1.0,
-            revision=WITH_THE_RULE,
-            label="whitened / matching, {kind}",
-            sample=lambda d, kind: worst_elsewhere(over_matching(pools(d, kind), WHITE)),
-            cells=grid("classes_whitened one_task_whitened own_tasks_whitened", kind=ORDER),
-            message="Whitened gradients choose no worse than plain ones, whatever the labels",
+            "matched",
+            f"{A3}, table 6, in our setting",
+            f"Matching by {{proxy}} keeps the shares as well as in the table ({where})",
+            "the KL of the subset's shares from the pool's",
+            at_most=0.008,
+            sample=lambda d, classes, tag: class_values(d, "divergence", classes, TAGS[tag]),
+            cells=cells(""),
+            message="Matching keeps the shares as well as in the table, by a proxy with an "
+            "intercept and without one",
+            **matched,
+        ),
+        Statement(
+            "error",
+            f"{A3}, abstract, in our setting",
+            f"Demonstrations matched by {{proxy}} teach the classes better than random ones "
+            f"({where})",
+            "the share of wrong answers less the mean of random subsets, same queries",
+            at_most=0.0,
+            sample=lambda d, classes, tag: (
+                class_values(d, "wrong", classes, TAGS[tag])
+                - class_values(d, "wrong", classes, "random")
+            ),
+            cells=cells("_error"),
+            message="Demonstrations matched by a proxy teach the classes better than random ones, "
+            "with an intercept and without one",
+            **matched,
         ),
     )

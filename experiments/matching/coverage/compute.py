@@ -8,10 +8,11 @@ import numpy as np
 
 from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
-from experiments.matching.coverage import learners, rules
+from experiments.matching.coverage import proxies, several
 from experiments.matching.coverage.config import GROUPS, KINDS, RULES, Config, shares
 from lsa_lab.models import constructions
-from lsa_lab.selection import rivals
+from lsa_lab.selection import diversity, gradient_matching, rivals
+from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
 SINGLE = len(RULES) - 2  # rules with one subset of each size
@@ -28,23 +29,42 @@ def sample(config, key):  # -> Pool, leaves [K·R, m, ...], and queries [K·R, 2
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *batches)
 
 
+@partial(jax.jit, static_argnums=(0, 1))
+def choose(config, size, pool, features, random, keys):  # of K·R runs -> indices [.., 7 + 2 S, n]
+    """The choices of the first seven rules, random subsets, and random ones within the clusters."""
+    labels = np.repeat(np.arange(2), pools.counts(shares(config), config.m))
+
+    def choose_run(row):
+        pool, features, random, key = row
+        rows, keys = pools.tokens(pool), jax.random.split(key, 1 + config.random_draws)
+        by_cluster = jnp.argsort(pool.cluster, stable=True)
+        matched = jax.vmap(lambda part: gradient_matching.match(part, size).indices)(features)
+        diverse = [
+            diversity.medoids(rows, size, keys[0]),
+            diversity.determinantal(rows, size, ridge=1.0),
+            gradient_matching.match(gradient_matching.whitened(features[0], size), size).indices,
+        ]
+        strata = jax.vmap(lambda key: by_cluster[rivals.stratified(key, labels, size)])(keys[1:])
+        return jnp.concatenate([matched, jnp.stack(diverse), random[:, :size], strata])
+
+    return jax.lax.map(choose_run, (pool, features, random, keys))
+
+
 @partial(jax.jit, static_argnums=0)
-def judge(config, pool, queries, gradients, chosen):  # [S, m] of one run
-    """Each group's error after every subset, the minority's share of it, and the objective."""
+def judge(config, pool, queries, chosen):  # [S, m] of one run
+    """Each group's error after every subset, and the minority's share of it."""
     stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
     weights = subsets.taught_weights(stack, pools.tokens(pool), chosen)
     squares = (weights @ queries.x.T - queries.y[None]) ** 2  # [S, 2 Q]
     return {
         "error": squares.reshape(-1, 2, config.queries).mean(2),
         "share": chosen @ (pool.cluster == 1).astype(chosen.dtype) / chosen.sum(1),
-        "gap": subsets.gaps(gradients, chosen),
     }
 
 
-def divergence(share, pool):
-    """KL(subset | pool) of the shares of two clusters."""
-    both = ((share, pool), (1 - share, 1 - pool))
-    return sum(p * np.log(np.where(p > 0, p, 1) / q) for p, q in both)
+def divergence(config, share):
+    """That of a subset with this share of the minority."""
+    return several.divergence(np.stack([share, 1 - share], -1), np.array(shares(config)[::-1]))
 
 
 def expected_divergence(config, size):
@@ -54,10 +74,10 @@ def expected_divergence(config, size):
     minority = int(pools.counts(shares(config), config.m)[1])
     numbers = np.arange(size + 1)
     probabilities = hypergeom(config.m, minority, size).pmf(numbers)
-    return probabilities @ divergence(numbers / size, config.minority)
+    return probabilities @ divergence(config, numbers / size)
 
 
-def by_rule(config, values):  # [K·R, 7 + 2 S, ...] -> [K·R, 9, ...]
+def rule_values(config, values):  # [K·R, 7 + 2 S, ...] -> [K·R, 9, ...]
     """The mean over random subsets and over stratified ones beside the other rules' values: each
     subset is judged before the mean is taken, for a mean of draws is no subset's own."""
     parts = np.split(values, [SINGLE, SINGLE + config.random_draws], axis=1)
@@ -72,27 +92,27 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     pool, queries = sample(config, jax.random.fold_in(root, 0))
     count, draws = len(pool.y), config.random_draws
     keys = [jax.random.split(jax.random.fold_in(root, tag), count) for tag in (1, 2, 3)]
-    features = learners.features(config, pool, keys[0], progress)
+    features = proxies.features(config, pool, keys[0], progress)
     random = partial(rivals.random_subsets, m=config.m, size=config.m, count=draws)
     orders = jax.jit(jax.vmap(random))(keys[1])
     of_runs = jax.jit(jax.vmap(partial(judge, config)))
-    judged = partial(of_runs, pool, queries, features[:, 0])
+    judged = partial(of_runs, pool, queries)
     by_size = []
     for size in config.sizes:
-        chosen = rules.choose(config, size, pool, features, orders, keys[2])
+        chosen = choose(config, size, pool, features, orders, keys[2])
         values = jax.device_get(judged(subsets.members(chosen, config.m)))
-        values["divergence"] = divergence(values.pop("share"), config.minority)
-        by_size.append({name: by_rule(config, value) for name, value in values.items()})
+        values["divergence"] = divergence(config, values.pop("share"))
+        by_size.append({name: rule_values(config, value) for name, value in values.items()})
 
-    def stacked(name):
+    def stack_sizes(name):
         values = np.stack([values[name] for values in by_size], axis=1)
         return values.reshape(len(KINDS), config.runs, *values.shape[1:])
 
     data = {
-        "error": ((*AXES, "group"), stacked("error")),
-        "divergence": (AXES, stacked("divergence")),
+        "error": ((*AXES, "group"), stack_sizes("error")),
+        "divergence": (AXES, stack_sizes("divergence")),
         "expected": ("n", [expected_divergence(config, size) for size in config.sizes]),
-        "gap": (AXES, stacked("gap")),
     }
-    sizes = {"kind": list(KINDS), "n": list(config.sizes)}
-    return xr.Dataset(data, sizes | {"rule": list(RULES), "group": list(GROUPS)})
+    places = {"kind": list(KINDS), "n": list(config.sizes), "rule": list(RULES)}
+    main = xr.Dataset(data, places | {"group": list(GROUPS)})
+    return parts.join(main, several=several.measure(config.several, progress))

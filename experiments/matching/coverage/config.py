@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
 
 KINDS = {  # of the labels: PoolTask's own words
@@ -17,45 +18,90 @@ PROXIES = ("matching", "matching, intercept", "intercept, later")
 WHITE = "matching, whitened"  # gradients of w·x
 RULES = (*PROXIES, "moments", "k-means", "determinantal", WHITE, "random", "stratified")
 GROUPS = ("majority", "minority")
+# Of several classes: gradients of W x and of W x + c by their logistic loss; random subsets.
+SEVERAL_RULES = (*PROXIES[:2], "random")
 
 Count = Annotated[int, at_least(1)]
-Several = Annotated[int, at_least(2)]
+More = Annotated[int, at_least(2)]
 Positive = Annotated[float, POSITIVE]
 
 
 @dataclass(frozen=True)
-class Config(Bounded):
-    """Subsets of pools with clusters 3:1: their shares, and the errors of either group.
-
-    A quarter, and 32 demonstrations at least, leave the shares of a subset many values.
-    """
+class Pools(Bounded):
+    """Pools with a cluster for each group or class, the proxies, and the descent that answers."""
 
     d: Annotated[int, between(1, 64)] = 8
-    m: Several = 512
-    minority: Annotated[float, between(0.01, 0.5)] = 0.25  # share of the second cluster
+    m: More = 512
     separation: Annotated[float, between(0, 10)] = 2.0  # distance of each cluster's centre from 0
-    noise_std: Positive = 0.5  # of a task's labels; classes have none
-    # Demonstrations that are chosen; A3's table 6 has 128.
-    sizes: Annotated[tuple[int, ...], between(1, "m")] = (32, 64, 128)
     depth: Count = 16  # of the stack that answers: steps of gradient descent
     step: Positive = 0.15  # size of a step of that descent
     epochs: Count = 10  # of the proxies' training
     batch: Count = 64  # examples of the pool in a training step
     learning_rate: Positive = 0.1  # of the linear proxies
     saves: Count = 10  # checkpoints of each training, at which gradients are matched
-    random_draws: Several = 20  # random subsets, to compare with
-    queries: Count = 128  # of each group
-    runs: Several = 24
+    random_draws: More = 20  # random subsets, to compare with
+    queries: Count = 128  # of each group or class
+    runs: More = 24
     seed: Seed = 1
 
 
+@dataclass(frozen=True)
+class Several(Pools):
+    """Subsets of pools of several classes: their shares, and whom they teach.
+
+    A3's tasks have 3 to 5 classes (MNLI, HellaSwag, SST-5, CommonsenseQA).
+    """
+
+    m: More = 1024
+    n: Count = 128  # demonstrations that are chosen: A3's table 6
+    classes: Annotated[tuple[int, ...], between(2, 20)] = (3, 5)  # numbers of classes of a pool
+    # Decline of the shares, in a line from 1 + this to 1 - this times the mean.
+    decline: Annotated[float, between(0, 0.9)] = 0.5
+    queries: Count = 200
+    runs: More = 36
+    seed: Seed = 2
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.between(self, "n", 1, self.m - 1)
+
+
+@dataclass(frozen=True)
+class Config(Pools):
+    """Subsets of pools with clusters 3:1: their shares, and the errors of either group.
+
+    A quarter, and 32 demonstrations at least, leave the shares of a subset many values.
+    """
+
+    minority: Annotated[float, between(0.01, 0.5)] = 0.25  # share of the second cluster
+    noise_std: Positive = 0.5  # of a task's labels; classes have none
+    # Demonstrations that are chosen; A3's table 6 has 128.
+    sizes: Annotated[tuple[int, ...], between(1, "m")] = (32, 64, 128)
+    several: Several = Several()
+
+
+SMALL = dict(d=2, m=40, depth=2, saves=2, random_draws=4, queries=8, runs=2)
+MANY = dict(classes=(2, 3, 4, 5, 6), random_draws=50, queries=1000, runs=144, seed=3)
 TIERS = {
-    "smoke": Config(d=2, m=40, sizes=(12,), depth=2, saves=2, random_draws=4, queries=8, runs=2),
+    "smoke": Config(**SMALL, sizes=(12,), several=Several(**SMALL, n=12)),
     "laptop": Config(),
-    "paper": Config(d=16, m=2048, sizes=(32, 64, 128, 256), queries=512, runs=64),
+    "paper": Config(
+        d=16,
+        m=2048,
+        sizes=(32, 64, 128, 256),
+        queries=512,
+        runs=64,
+        several=Several(m=8192, **MANY),
+    ),
 }
 
 
 def shares(config) -> tuple[float, float]:
     """The groups' shares of a pool."""
     return 1 - config.minority, config.minority
+
+
+def class_shares(config, classes: int) -> tuple[float, ...]:
+    """The classes' shares, declining in a line."""
+    steps = [1 + config.decline * (1 - 2 * k / (classes - 1)) for k in range(classes)]
+    return tuple(step / classes for step in steps)

@@ -4,27 +4,27 @@ import numpy as np
 
 from experiments.matching import rows
 from experiments.matching.coverage import claims
-from experiments.matching.coverage.claims import over_matching, relative, relative_divergence
-from experiments.matching.coverage.config import CLASSES, ORDER, PROXIES, RULES
+from experiments.matching.coverage.claims import relative, relative_divergence, strata_ratio
+from experiments.matching.coverage.config import CLASSES, ORDER, PROXIES, RULES, SEVERAL_RULES
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
 from lsa_lab.judging.statements import cells_of
 from lsa_lab.judging.statistics import level
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 
 SPANS = {kind: (1e-3, 20.0) if kind == CLASSES else (0.2, 20.0) for kind in ORDER}
 TICKS = (0.001, 0.01, 0.1, 1, 10)
 WORDS = ("no intercept", "intercept", "intercept,\nstart left out")
 NAMES = {rule: f"matching, {words}" for rule, words in zip(PROXIES, WORDS, strict=True)}
-SHARES = ("shares", "shares_whitened")  # families that are judged, in either panel
-ERRORS = ("minority", "favours", "strata", "whitened")
+ERRORS = ("minority", "favours", "strata")  # families that are judged
+SEVERAL_SPAN = (1e-5, 0.2)  # of the KL of several classes
 
 
 def plot(dataset):
     ratio = relative_divergence(dataset)
     decades = tuple(np.log10(high / low) for low, high in SPANS.values())
-    figure, axes = style.stacked(6.75, (3.8, 3.2), (decades, (1, 1)))
+    figure, axes = style.stacked(6.75, (3.8, 2.4), (decades, (1, 1)))
     for ax, kind in zip(axes, ORDER, strict=False):
         divergences(ax, ratio.sel(kind=kind), SPANS[kind])
         ax.axvspan(SPANS[kind][0], claims.KEPT, color="grey", alpha=0.15, lw=0)
@@ -32,11 +32,43 @@ def plot(dataset):
         ax.set_xlabel("relative to random")
     name_rows(axes[0], ratio.sel(kind=CLASSES))
     axes[0].set_xlabel("KL of the clusters' shares, relative to random")
-    judged(axes[3], dataset, SHARES, (0.003, 20.0), (0.01, 0.1, 1, 10))
+    plot_judged(axes[3], dataset, ("shares",), (0.003, 20.0), (0.01, 0.1, 1, 10))
     axes[3].set(xlabel="KL / random's", title="judged: shares")
-    judged(axes[4], dataset, ERRORS, (0.5, 4.0), (0.5, 1, 2, 4))
+    plot_judged(axes[4], dataset, ERRORS, (0.5, 4.0), (0.5, 1, 2, 4))
+    for ax in axes[3:]:
+        ax.axvline(1, color="grey", lw=0.8)
     axes[4].set(xlabel="ratio of errors", title="judged: errors")
     return figure
+
+
+def appendix(dataset):
+    """Several classes: KL of their shares beside A3's table, wrong answers, and what is judged."""
+    several = parts.part(dataset, "several")
+    figure, axes = style.figure(6.75, 2.6, (1, 3), first="f")
+    bounds = {statement.id: statement.bounds for statement in evidence(claims, dataset)[0]}
+    axes[0].axvspan(*bounds["random"], color="grey", alpha=0.25, lw=0)
+    axes[0].axvspan(SEVERAL_SPAN[0], bounds["matched"][1], color="grey", alpha=0.12, lw=0)
+    rule_points(axes[0], several.divergence, SEVERAL_SPAN)
+    style.log_axes(axes[0], x=True, ticks=(1e-5, 1e-4, 1e-3, 0.01, 0.1))
+    axes[0].set(xlabel="KL of shares; grey: A3's table", title="shares of the classes")
+    low, high = float(several.wrong.min()), float(several.wrong.max())
+    air = 0.1 * (high - low) + 0.01
+    rule_points(axes[1], several.wrong, (low - air, high + air))
+    axes[1].set(xlabel="share of wrong answers", title="descent answers", yticklabels=[])
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, ncols=len(names), loc="outside upper center")
+    plot_judged(axes[2], dataset, ("error",), (-0.05, 0.01))
+    axes[2].set(xticks=(-0.04, -0.02, 0), xlabel="wrong, less random's", title="judged: answers")
+    return figure
+
+
+def rule_points(ax, values, span):
+    places = np.arange(values.sizes["classes"])
+    for i, rule in enumerate(SEVERAL_RULES):
+        runs = values.sel(rule=rule).transpose("run", "classes").values
+        rows.means(ax, places + 0.2 * (i - 1), runs, span, label=rule, **style.METHOD[rule])
+    ax.set(xlim=span, ylim=(len(places) - 0.5, -0.5))
+    ax.set_yticks(places, [f"{classes} classes" for classes in values.classes.values])
 
 
 def divergences(ax, ratio, span):  # [run, n, rule]
@@ -72,30 +104,29 @@ def look_of(rule: str) -> dict:
     return style.METHOD[rule]
 
 
-def judged(ax, dataset, families, span, ticks):
-    style.log_axes(ax, x=True, ticks=ticks)
+def plot_judged(ax, dataset, families, span, ticks=None):
+    if ticks:
+        style.log_axes(ax, x=True, ticks=ticks)
     statements, samples = evidence(claims, dataset)
     ids = [cell.id for cell in cells_of(statements) if cell.family in families]
     judged_panel.rows(ax, statements, samples, span, ids)
-    ax.axvline(1, color="grey", lw=0.8)
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
-    divergence = relative_divergence(dataset)
-    at_most = divergence.sel(kind=CLASSES, n=max(config.sizes)).mean("run")
+    config, several = results.config_of(dataset), parts.part(dataset, "several")
+    at_most = relative_divergence(dataset).sel(kind=CLASSES, n=max(config.sizes)).mean("run")
     plain, intercept, later = (float(at_most.sel(rule=rule)) for rule in PROXIES)
-    strata = over_matching(dataset, "stratified").median("run")
-    least, most = float(strata.min()), float(strata.max())
-    missing = style.missing(dataset.divergence) + style.missing(relative(dataset))
+    strata = strata_ratio(dataset).median("run")
+    most, shots = max(config.several.classes), config.several.n
+    kl = several.divergence.sel(classes=most).mean("run")
+    own, random = (float(kl.sel(rule=rule)) for rule in SEVERAL_RULES[1:])
+    missing = sum(map(style.missing, (dataset.divergence, relative(dataset), several.divergence)))
     return (
-        f"Matching keeps the classes' shares by what an intercept says before training: KL "
-        f"{intercept:.2g} times that at random, {later:.2g} without that start, {plain:.2g} "
-        f"without intercept. That is at n = {max(config.sizes)}. Stratified subsets keep them by "
-        f"design and err {least:.2g} to {most:.2g} times as much as matched ones. "
-        f"a: labels are classes; b: one task for both clusters; c: a task each; means of "
-        f"{config.runs} runs, {level()} intervals; grey: kept. d, e: {judged_panel.KEY}; at the "
-        f"worst n, d's classes at the largest. Pools of {config.m}, clusters "
-        f"{1 - config.minority:g} to {config.minority:g}; random and stratified: means of "
-        f"{config.random_draws} draws; {missing} numbers left out as not finite."
+        f"With an intercept, matching leaves {intercept:.2g} of the KL of classes' shares that "
+        f"random choice has. It leaves {later:.2g} times that KL without the gradients before "
+        f"training, and {plain:.2g} times without an intercept. Stratified subsets err "
+        f"{float(strata.min()):.2g} to {float(strata.max()):.2g} times as matched ones do. "
+        f"a to g show means of runs, {config.runs} in a to c, with {level()} intervals. In f "
+        f"{most} classes at {shots} shots have a KL of {random:.2g} at random and of {own:.2g} "
+        f"with an intercept. d, e, h: {judged_panel.KEY}. {missing} numbers were not finite."
     )

@@ -6,14 +6,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.matching import answers
 from experiments.matching import checkpoints as matching
-from experiments.matching.fixed_and_per_query.config import KINDS, RULES, Config
-from experiments.matching.learners import learners
-from lsa_lab.selection import gradient_matching, prefix, rivals, scores
+from experiments.matching.fixed_and_per_query import answers, noisy
+from experiments.matching.fixed_and_per_query.config import (
+    KINDS,
+    MATCHED,
+    MIXED,
+    RULES,
+    TRAINED,
+    Config,
+)
+from lsa_lab.selection import gradient_matching, rivals, scores
+from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
-MATCHED = len(RULES) - 1  # rules with one fixed part of each size; then random draws
+ONCE = len(MATCHED)  # rules with one fixed part of each size; then random draws
 
 
 def sample(config, key):
@@ -22,15 +29,8 @@ def sample(config, key):
     variance = 1 - config.separation**2 / config.d
     covariances = variance * jnp.broadcast_to(jnp.eye(config.d), (config.clusters, *[config.d] * 2))
     shares = (1 / config.clusters,) * config.clusters
-    task = pools.PoolTask(
-        config.m,
-        config.d,
-        shares,
-        config.separation,
-        covariances,
-        num_weights="cluster",
-        noise_std=config.noise_std,
-    )
+    words = {"num_weights": "cluster", "noise_std": config.noise_std}
+    task = pools.PoolTask(config.m, config.d, shares, config.separation, covariances, **words)
     key_pools, key_common = jax.random.split(key)
     keys = jax.random.split(key_pools, config.runs * config.pools)
     pool, queries = matching.sample_pools(task, config.queries, keys)
@@ -38,7 +38,7 @@ def sample(config, key):
     return pool, queries, *(jnp.einsum("pmd,pd->pm", part.x, common) for part in (pool, queries))
 
 
-def apart(share, pool, common):
+def blend(share, pool, common):
     """The pool with weights √(1 - a) w_0 + √a w_c in cluster c: the same covariates and noise."""
     clean = (1 - share) ** 0.5 * common + share**0.5 * pool.clean
     return pool.replace(y=pool.y - pool.clean + clean, clean=clean)
@@ -48,12 +48,11 @@ def apart(share, pool, common):
 def prompts_of(config, size, pool, queries, gradients, key):  # of one pool -> leaves [S·Q, ...]
     """A prompt for each fixed part, of each rule and random ones, and each query."""
     random = rivals.random_subsets(key, config.m, config.n, config.random_draws)[:, :size]
-    parts = random
     if size:
         chosen = [gradient_matching.match(gradients, size, whiten=w).indices for w in (0, 1)]
         parts = jnp.concatenate([jnp.stack(chosen), random])
     else:
-        parts = jnp.zeros((MATCHED + config.random_draws, 0), random.dtype)
+        parts = jnp.zeros((ONCE + config.random_draws, 0), random.dtype)
     rows = pools.tokens(pool)
     like = jax.vmap(lambda x: scores.similarity(rows, x))(queries.x)  # [Q, m]
 
@@ -70,16 +69,13 @@ def prompts_of(config, size, pool, queries, gradients, key):  # of one pool -> l
 def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, fixed, rule]
     """Mean squared errors on the queries of each pool, of random fixed parts their mean; geometric
     means over the pools of a run, of which all that is judged is made."""
-    by_size, parts = [], MATCHED + config.random_draws
+    by_size = []
     for size in config.fixed:
         choose = jax.vmap(partial(prompts_of, config, size))
         batch = choose(pool, queries, gradients, keys)  # [R·P, S·Q, ...]
-        batch = jax.tree.map(lambda x: x.reshape(config.runs, -1, *x.shape[2:]), batch)
-        squared = answers.squared_errors(config, models, batch)
-        shape = (len(squared), config.runs, config.pools, parts, -1)
-        means = squared.reshape(shape).mean(-1)
-        random = means[..., MATCHED:].mean(-1, keepdims=True)
-        by_rule = np.concatenate([means[..., :MATCHED], random], axis=-1)
+        means = answers.subset_errors(config, models, batch, ONCE + config.random_draws)
+        random = means[..., ONCE:].mean(-1, keepdims=True)
+        by_rule = np.concatenate([means[..., :ONCE], random], axis=-1)
         by_size.append(np.exp(np.log(by_rule).mean(2)))
     return np.stack(by_size, axis=-2)
 
@@ -87,26 +83,19 @@ def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, f
 def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    models = answers.models(config, models)
+    # A seed for each run: leaves [R, ...].
+    trained = {name: models[name].models(seeds=slice(config.runs)) for name in TRAINED}
+    mixed = {name: trained[name] for name in MIXED if name in trained}
     root = jax.random.key(config.seed)
     keys = [jax.random.fold_in(root, tag) for tag in range(3)]
     pool, queries, *common = sample(config, keys[0])
     keys = [jax.random.split(key, len(pool.y)) for key in keys[1:]]
-    saves = {name: getattr(config, name) for name in ("epochs", "batch", "saves", "learning_rate")}
     by_kind = []
     for share in KINDS.values():
-        here, queried = apart(share, pool, common[0]), apart(share, queries, common[1])
-        recipe = prefix.Recipe(**saves)
-        path = matching.linear_checkpoints(here, recipe, keys[0], "fixed_and_per_query", progress)
-        gradients = jax.jit(jax.vmap(prefix.linear_gradients))(path, here)
-        by_kind.append(risks(config, models, here, queried, gradients, keys[1]))
-    axes = ("learner", "run", "kind", "fixed", "rule")
-    return xr.Dataset(
-        {"error": (axes, np.stack(by_kind, axis=2))},
-        {
-            "learner": learners(config),
-            "kind": list(KINDS),
-            "fixed": list(config.fixed),
-            "rule": list(RULES),
-        },
-    )
+        here, queried = blend(share, pool, common[0]), blend(share, queries, common[1])
+        gradients = answers.proxy_gradients(config, here, keys[0], progress)
+        by_kind.append(risks(config, mixed, here, queried, gradients, keys[1]))
+    places = {"learner": list(MIXED), "kind": list(KINDS), "fixed": list(config.fixed)}
+    error = {"error": (("learner", "run", "kind", "fixed", "rule"), np.stack(by_kind, axis=2))}
+    main = xr.Dataset(error, places | {"rule": list(RULES)})
+    return parts.join(main, noisy=noisy.measure(config, trained, progress))

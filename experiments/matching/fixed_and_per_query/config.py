@@ -7,12 +7,54 @@ from experiments.models.named import Named, named
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
 
-RULES = ("matching", "matching, whitened", "random")  # by which the fixed ones are chosen
-TRAINED = ("softmax attention",)  # linear attention explodes on prompts chosen for a query
+EXACT, TRAINED = ("descent", "ridge"), ("linear attention", "softmax attention")
+LEARNERS = (*EXACT, *TRAINED)  # who answers after the chosen demonstrations
+MIXED = (*EXACT, TRAINED[1])  # linear attention explodes on prompts chosen for a query
+MATCHED = ("matching", "matching, whitened")
+RULES = (*MATCHED, "random")  # by which the fixed ones are chosen
 KINDS = {"one task": 0.0, "related tasks": 0.5, "own tasks": 1.0}  # how far the tasks are apart
+# Of noisy pools: what is wrong with each, and which of its demonstrations are its outliers.
+CLEAN, HEAVY = "clean", "heavy covariates"
+OUTLIERS = {
+    "few flipped": "flipped labels",
+    "many flipped": "flipped labels",
+    HEAVY: "longest covariates",
+    "heavy noise": "largest noise",
+}
+NOISY_KINDS, NOISY_RULES = (CLEAN, *OUTLIERS), (*MATCHED, "mismatching", "random")
 
+MODELS = named("laptop", TRAINED)
 Count = Annotated[int, at_least(1)]
 Positive = Annotated[float, POSITIVE]
+
+
+@dataclass(frozen=True)
+class Noisy(Bounded):
+    """Matched subsets of pools in which part of the labels or of the covariates misleads.
+
+    Errors are on queries with Gaussian covariates and targets without noise.
+    """
+
+    m: Annotated[int, at_least(2)] = 256  # the pool
+    # Demonstrations that are chosen.
+    sizes: Annotated[tuple[int, ...], at_least(2)] = (20, 40, 80)
+    model_size: int = 20  # of which the trained models get so many: those of their training
+    # Probability of a label's wrong sign: few, many.
+    flips: Annotated[tuple[float, float], between(0, 0.5)] = (0.1, 0.3)
+    # Degrees of freedom of Student's t where tails are heavy, variance as before.
+    tail: Annotated[float, at_least(2.1)] = 3.0
+    # Share of a heavy-tailed pool that counts as its outliers.
+    outliers: Annotated[float, between(0, 0.5)] = 0.05
+    random_draws: Count = 4  # random subsets, to compare with
+    queries: Count = 24  # of each pool
+    pools: Count = 24  # of each run and kind
+    seed: Seed = 2
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.each_between(self, "sizes", 2, self.m - 1)
+        checks.one_of(self, "model_size", self.sizes)
+        checks.between(self, "outliers", 1 / self.m, 0.5)
 
 
 @dataclass(frozen=True)
@@ -40,9 +82,10 @@ class Config(Bounded):
     random_draws: Count = 2  # random fixed parts, to compare with
     queries: Count = 6  # of each cluster
     pools: Count = 32  # of each run and kind
-    models: Named = ()  # trained attention that answers too
+    models: Named = MODELS  # trained attention that answers too
     runs: Annotated[int, at_least(2)] = 9  # as many as the seeds of the models
     seed: Seed = 4
+    noisy: Noisy = Noisy()
 
     def __post_init__(self):
         super().__post_init__()
@@ -53,6 +96,8 @@ class Config(Bounded):
         if self.n // 2 not in self.fixed:
             raise ValueError(f"fixed = {self.fixed!r}: n // 2 = {self.n // 2} is among them")
         checks.between(self, "separation", 0, self.d**0.5)
+        if [name for name, _ in self.models] != [*TRAINED]:
+            raise ValueError(f"models: {' and '.join(TRAINED)}, in this order")
 
 
 TIERS = {
@@ -70,7 +115,10 @@ TIERS = {
         pools=1,
         models=named("smoke", TRAINED),
         runs=2,
+        noisy=Noisy(m=40, sizes=(4, 8), model_size=4, random_draws=2, queries=2, pools=4),
     ),
-    "laptop": Config(models=named("laptop", TRAINED)),
-    "paper": Config(models=named("paper", TRAINED), pools=48, runs=36, seed=14),
+    "laptop": Config(),
+    "paper": Config(
+        models=named("paper", TRAINED), pools=48, runs=36, seed=14, noisy=Noisy(pools=32, seed=12)
+    ),
 }

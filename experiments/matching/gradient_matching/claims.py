@@ -34,11 +34,11 @@ class Subsets:
         return self.error / self.error.sel(rule="random")
 
     @cached_property
-    def matched(self):  # [run]
+    def matched_error(self):  # [run]
         """The error of matching at the ablation's size."""
         return self.error.sel(rule="matching", n=self.config.ablation_size)
 
-    def over(self, rival, rule="matching"):  # [run, n]
+    def ratio(self, rival, rule="matching"):  # [run, n]
         """Errors of a rule over those of a rival."""
         return self.error.sel(rule=rule) / self.error.sel(rule=rival)
 
@@ -46,21 +46,14 @@ class Subsets:
         """The relative error at the size where its median is least."""
         return worst(self.relative.sel(rule=rule), lambda runs: -np.median(runs))
 
-    def rivals_on_average(self):  # [R]
-        ratios = [np.exp(np.log(self.over(rival)).mean("n")) for rival in RIVALS]
-        return worst(np.stack(ratios, axis=1))
-
     def whitened_over_plain(self, large):  # [R], None without sizes
         most = directions(self.config)
         sizes = [n for n in self.config.sizes if (n > most) == large]
-        return worst_elsewhere(self.over("matching", WHITE).sel(n=sizes)) if sizes else None
+        return worst_elsewhere(self.ratio("matching", WHITE).sel(n=sizes)) if sizes else None
 
     def swaps(self):  # [R]
         gap = self.dataset.gap_by_swaps
         return (gap / gap.isel(swaps=0)).isel(swaps=-1).values
-
-    def near_exact(self):  # [R]
-        return worst(self.dataset.small.sel(how="swaps") / self.dataset.small.sel(how="exact"))
 
     def checkpoints(self):  # [R]
         return (self.dataset.by_used.isel(used=0) / self.dataset.by_used.isel(used=-1)).values
@@ -91,7 +84,7 @@ def statements(config) -> tuple[Statement, ...]:
             revision="a row for each rival, it was the best on average; the worst size was that of "
             "the judged runs",
             label="matching / {rival}, worst n",
-            sample=lambda s, rival: worst_elsewhere(s.over(rival)),
+            sample=lambda s, rival: worst_elsewhere(s.ratio(rival)),
             cells=grid(
                 "over_best_of_5 over_k_means over_similarity over_determinantal over_leverage "
                 "over_stratified",
@@ -103,16 +96,6 @@ def statements(config) -> tuple[Statement, ...]:
                 else f"modelled on {A3}, baselines"
             ),
             message="Matching teaches better than each rival at every size",
-        ),
-        added(
-            "rivals_on_average",
-            f"modelled on {A3}, baselines",
-            "Matching teaches better than any of these rivals, on average over sizes",
-            "the error over that of the rival, geometric mean of sizes, at the worst rival",
-            at_most=1.0,
-            revision="added after a look at these runs",
-            label="matching / worst rival, all n",
-            sample=lambda s: s.rivals_on_average(),
         ),
         added(
             "whitened_over_plain",
@@ -133,16 +116,6 @@ def statements(config) -> tuple[Statement, ...]:
             message="Whitened gradients choose better than plain ones, with more demonstrations "
             "than directions and with fewer",
         ),
-        added(
-            "whitened_determinantal",
-            f"modelled on {A3}, its method",
-            "Whitened matching teaches better than determinantal at every size",
-            f"the error over that of determinantal, {ELSEWHERE}",
-            at_most=1.0,
-            revision=WITH_THE_RULE,
-            label="whitened / determinantal, worst n",
-            sample=lambda s: worst_elsewhere(s.over("determinantal", WHITE)),
-        ),
         median(
             "pool",
             f"modelled on {A3}, its method",
@@ -150,7 +123,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"the error over that of all {config.m}",
             at_most=1.5,
             label=f"matching / the whole pool, n = {size}",
-            sample=lambda s: (s.matched / s.dataset.pool_error).values,
+            sample=lambda s: (s.matched_error / s.dataset.pool_error).values,
         ),
         median(
             "mismatched_at_most",
@@ -179,16 +152,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"the error over that of the proxy's choice, n = {size}, at the worst length",
             at_most=1.25,
             label="prefix / linear proxy, worst length",
-            sample=lambda s: worst(s.dataset.by_length / s.matched),
-        ),
-        median(
-            "exact",
-            f"modelled on {A3}, greedy search",
-            "Greedy choice with swaps comes near to the best subset of a small pool",
-            "the objective over the least possible, at the worst pool",
-            at_most=1.5,
-            label="objective, swaps / best subset",
-            sample=lambda s: s.near_exact(),
+            sample=lambda s: worst(s.dataset.by_length / s.matched_error),
         ),
         median(
             "swaps",

@@ -9,7 +9,7 @@ import numpy as np
 from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
 from experiments.matching.gradient_matching import learners, rules
-from experiments.matching.gradient_matching.config import HOW, MATCHING, OTHERS, RULES, Config
+from experiments.matching.gradient_matching.config import MATCHING, OTHERS, RULES, Config
 from lsa_lab.models import constructions
 from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks import pools
@@ -44,21 +44,21 @@ def judge(config, *rows):  # -> a function: indices [R, S, n] -> [R, S, Q], [R, 
     of_run = partial(errors, config)
 
     @jax.jit
-    def of_runs(*rows):  # some at a time, for the memory
+    def measure_runs(*rows):  # some at a time, for the memory
         return jax.lax.map(lambda row: of_run(*row), rows, batch_size=32)
 
     most = ONCE + config.tries + config.random_draws + config.queries
 
-    def judged(indices):
+    def judge_subsets(indices):
         chosen = subsets.members(indices, config.m)
         rest = np.ones((config.runs, most - chosen.shape[1], config.m))
-        measured = jax.device_get(of_runs(*rows, np.concatenate([chosen, rest], axis=1)))
+        measured = jax.device_get(measure_runs(*rows, np.concatenate([chosen, rest], axis=1)))
         return [values[:, : chosen.shape[1]] for values in measured]
 
-    return judged
+    return judge_subsets
 
 
-def by_rule(config, squares, validated, gap):  # -> error, objective [R, rule]
+def rule_values(config, squares, validated, gap):  # -> error, objective [R, rule]
     """The try of the least validation error, the median of random subsets, and the mean over
     queries of what is chosen for each alone."""
     tries, random, each = np.cumsum([ONCE, config.tries, config.random_draws])
@@ -77,17 +77,14 @@ def by_rule(config, squares, validated, gap):  # -> error, objective [R, rule]
 def ablations(config, judged, linear, prefixes):
     """Errors and objectives with fewer checkpoints, other prefixes, fewer swaps, and no choice."""
 
-    def of_run(row):
-        return rules.ablate(config, *row)
-
-    squares, _, gap = judged(jax.lax.map(of_run, (linear, prefixes), batch_size=16))
+    chosen = jax.lax.map(lambda row: rules.ablate(config, *row), (linear, prefixes), batch_size=16)
+    squares, _, gap = judged(chosen)
     ends = np.cumsum([len(config.used), len(config.prefix_lengths)])
-    by_used, by_length, by_swaps = np.split(squares.mean(2), ends, axis=1)
+    by_used, by_length, _ = np.split(squares.mean(2), ends, axis=1)
     everyone = judged(np.tile(np.arange(config.m), (config.runs, 1, 1)))[0]
     return {
         "by_used": (("run", "used"), by_used),
         "by_length": (("run", "length"), by_length),
-        "by_swaps": (("run", "swaps"), by_swaps),
         "gap_by_swaps": (("run", "swaps"), gap[:, ends[1] :]),
         "pool_error": ("run", everyone.mean((1, 2))),
     }
@@ -103,28 +100,15 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     judged = judge(config, pool, queries, validation, features[:, 0])
     ranked = jax.vmap(partial(rules.rank_all, config))(pool, queries.x, keys[4])
     by_size = [
-        by_rule(config, *judged(rules.choose(config, size, pool, features, ranked, keys[3])))
+        rule_values(config, *judged(rules.choose(config, size, pool, features, ranked, keys[3])))
         for size in config.sizes
     ]
     error, objective = (np.stack(values, axis=1) for values in zip(*by_size, strict=True))
     random = jax.vmap(gradient_matching.random_expectation, (0, None))
     expected = np.stack([np.sqrt(random(features[:, 0], n)) for n in config.sizes], axis=1)
-    small = [jax.lax.map(partial(rules.small_pool, config, m), linear) for m in config.small_pools]
-    return xr.Dataset(
-        {
-            "error": (("run", "n", "rule"), error),
-            "gap": (("run", "n", "rule"), objective),
-            "expected": (("run", "n"), expected),
-            "small": (("run", "pool", "how"), np.stack(small, axis=1)),
-            **ablations(config, judged, linear, prefixes),
-        },
-        {
-            "n": list(config.sizes),
-            "rule": list(RULES),
-            "length": list(config.prefix_lengths),
-            "used": list(config.used),
-            "swaps": list(config.budgets),
-            "pool": list(config.small_pools),
-            "how": list(HOW),
-        },
-    )
+    axes = ("run", "n", "rule")
+    data = {"error": (axes, error), "gap": (axes, objective), "expected": (("run", "n"), expected)}
+    places = {"n": config.sizes, "rule": RULES, "length": config.prefix_lengths}
+    places |= {"used": config.used, "swaps": config.budgets}
+    data |= ablations(config, judged, linear, prefixes)
+    return xr.Dataset(data, {axis: list(values) for axis, values in places.items()})

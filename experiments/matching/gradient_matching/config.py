@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_most, between
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
 
 # A subset of each size by each of these rules,
 WHITE = "matching, whitened"
@@ -13,7 +13,6 @@ OTHERS = ("k-means", "determinantal", "leverage", "stratified")
 # and several by each of these: the best on validation, the median, one for each query.
 SEVERAL = ("best of 5", "random", "similarity")
 RULES = (*MATCHING, *OTHERS, *SEVERAL)
-HOW = ("exact", "swaps", "greedy", "random")  # subsets of a small pool
 LENGTH = 4  # tokens of the prefix whose gradients are matched at every size: A3's
 
 Count = Annotated[int, at_least(1)]
@@ -48,9 +47,6 @@ class Config(Bounded):
     used: Annotated[tuple[int, ...], between(1, "saves")] = (1, 2, 4, 6, 8, 9, 10)
     # Swaps; the last three are A3's.
     budgets: Annotated[tuple[int, ...], at_least(0)] = (0, 1, 3, 32, 1000)
-    # Pools of which every subset is tried.
-    small_pools: Annotated[tuple[int, ...], between(2, 18), at_most("m")] = (10, 13, 16)
-    small_size: Count = 5  # and the size of these subsets
     random_draws: Several = 20  # random subsets, to compare with
     tries: Several = 5  # random subsets of best-of-5
     validation: Count = 32  # noisy examples that choose among the tries
@@ -64,7 +60,6 @@ class Config(Bounded):
         checks.one_of(self, "ablation_size", self.sizes)
         if LENGTH not in self.prefix_lengths:
             raise ValueError(f"prefix_lengths = {self.prefix_lengths!r}: {LENGTH} is among them")
-        checks.between(self, "small_size", 1, min(self.small_pools))
 
 
 TIERS = {
@@ -78,8 +73,6 @@ TIERS = {
         prefix_lengths=(2, 4),
         used=(1, 3),
         budgets=(0, 1000),
-        small_pools=(8,),
-        small_size=3,
         random_draws=4,
         queries=8,
         runs=2,

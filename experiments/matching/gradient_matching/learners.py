@@ -27,14 +27,14 @@ def gradients(config, pool, keys_linear, key_prefix, progress):
     path = checkpoints.linear_checkpoints(pool, linear, keys_linear, name, progress)
     prefixes = prefix_checkpoints(pool, lengths, literal, key_prefix, name, progress)
 
-    def of_run(row):
+    def run_gradients(row):
         prefixes, pool = row
         return prefix_gradients(prefixes, lengths, pool)
 
     @jax.jit
     def collect(pool, path, prefixes):
         linear = jax.vmap(prefix.linear_gradients)(path, pool)
-        literal = jax.lax.map(of_run, (prefixes, pool), batch_size=32)  # for the memory
+        literal = jax.lax.map(run_gradients, (prefixes, pool), batch_size=32)  # for the memory
         oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
         used = literal[:, lengths.index(LENGTH)].reshape(*linear.shape[:2], config.saves, -1)
         used = used[..., : LENGTH * (config.d + 1)].reshape(*linear.shape[:2], -1)
@@ -102,8 +102,8 @@ def prefix_gradients(prefixes, lengths, pool):  # [K, C, k, e] -> [K, m, C·k·e
     d = pool.x.shape[1]
     scales = max(lengths) / jnp.asarray(lengths, float)
 
-    def of_length(scale, prefixes):
+    def length_gradients(scale, prefixes):
         forward, params = linear_attention.forward, one_layer(d, scale)
         return prefix.prefix_gradients(forward, params, prefixes, pool)
 
-    return jax.vmap(of_length)(scales, prefixes)
+    return jax.vmap(length_gradients)(scales, prefixes)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lsa_lab.selection import diversity, gradient_matching, oracles, rivals, scores
+from lsa_lab.selection import diversity, gradient_matching, rivals, scores
 from lsa_lab.tasks import pools
 
 
@@ -27,7 +27,7 @@ def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices 
     match = partial(gradient_matching.match, size=size)
     labels = np.arange(config.m) * config.strata // config.m
 
-    def of_run(row):
+    def choose_run(row):
         pool, features, ranked, key = row
         keys, rows = jax.random.split(key), pools.tokens(pool)
         once = [
@@ -44,7 +44,7 @@ def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices 
         matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
         return jnp.concatenate([matched, jnp.stack(once), ranked[1:, :size]])
 
-    return jax.lax.map(of_run, (pool, features, ranked, keys))
+    return jax.lax.map(choose_run, (pool, features, ranked, keys))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -58,17 +58,3 @@ def ablate(config, linear, others):  # [m, p], [A, m, p'] of one run -> indices 
     matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
     swapped = [match(linear, max_swaps=swaps).indices for swaps in config.budgets]
     return jnp.concatenate([matched, jnp.stack(swapped)])
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def small_pool(config, m, gradients):  # [all m, p] -> [4] as in HOW, of one run
-    """The least objective of a small pool, that with swaps, that of greed, and at random."""
-    few, size = gradients[:m], config.small_size
-
-    def gap(indices):
-        return jnp.linalg.norm(few[indices].mean(0) - few.mean(0))
-
-    swapped = gradient_matching.match(few, size)
-    greedy, random = swapped.history[size - 1], swapped.certificate.random
-    least = oracles.best_subset(gap, m, size)[1]
-    return jnp.stack([least, swapped.objective, greedy, random])

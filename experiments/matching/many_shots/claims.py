@@ -34,7 +34,7 @@ def growth(dataset, model, scaling="by n"):  # [run]
     return error.sel(shots=max(error.shots.values)) / error.sel(shots=trained_length(config))
 
 
-def wrong(dataset, model):  # [run, shots]
+def wrong_share(dataset, model):  # [run, shots]
     """The share of wrong classes."""
     if model == "softmax":
         return dataset.softmax_wrong.transpose("run", "few").rename(few="shots")
@@ -52,7 +52,7 @@ def trained_bayes_ratios(dataset):  # of descent, linear and softmax
     return [*(float(linear.sel(model=model)) / bayes for model in LINEAR), softmax / bayes]
 
 
-def predicted(dataset):  # [R]
+def predicted_limit(dataset):  # [R]
     """The number of demonstrations from which η λ_max(XᵀX), divided by n of training, exceeds 2."""
     return _crossing(dataset.shots.values, dataset.largest.transpose("run", "shots"), 2.0)
 
@@ -73,7 +73,7 @@ def long_bayes_ratio(dataset, model):  # [run]
 
 def classes_lost(dataset, model):  # [run]
     few, many = results.config_of(dataset).class_shots
-    share = wrong(dataset, model)
+    share = wrong_share(dataset, model)
     return share.sel(shots=many) - share.sel(shots=few)
 
 
@@ -180,6 +180,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.5,
             at_most=2.0,
             label="unsafe number / predicted",
-            sample=lambda d: harmful(d) / predicted(d),
+            sample=lambda d: harmful(d) / predicted_limit(d),
         ),
     )

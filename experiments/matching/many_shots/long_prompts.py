@@ -24,7 +24,7 @@ def sample_moments(config, keys, labels="real"):  # -> [R, noise, shots, B, e, e
     ends = np.array(config.shots, float)[:, None, None]
     noises = jnp.asarray(config.noises if labels == "real" else [config.noise_std])
 
-    def of_prompt(key, noise_std):
+    def prompt_moments(key, noise_std):
         task = LinearTask(max(config.shots), config.d, noise_std=noise_std, labels=labels)
         prompt = sample(key, task)
         rows = tokens(prompt)[:-1]
@@ -32,7 +32,7 @@ def sample_moments(config, keys, labels="real"):  # -> [R, noise, shots, B, e, e
         return jnp.cumsum(jnp.stack(parts), axis=0) / ends, prompt.x_query, prompt.y_query
 
     def run(key):
-        over_noises = jax.vmap(of_prompt, (None, 0), (0, None, None))
+        over_noises = jax.vmap(prompt_moments, (None, 0), (0, None, None))
         split = jax.random.split(key, config.test_prompts)
         second_moments, x, y = jax.lax.map(lambda k: over_noises(k, noises), split, batch_size=20)
         return jnp.moveaxis(second_moments, 0, 2), x, y
@@ -80,14 +80,14 @@ def linear_errors(config, own_units, params, prompts):  # -> [R, noise, shots, 2
         params, (second_moments, x, y) = row
         shots, noises = jnp.asarray(config.shots, float), jnp.asarray(config.noises)
 
-        def by_shots(row):
+        def noise_errors(row):
             moments_of_noise, noise_std = row
             return jax.lax.map(
                 lambda of_length: cell(params, of_length[0], x, y, of_length[1], noise_std),
                 (moments_of_noise, shots),
             )
 
-        return jax.lax.map(by_shots, (second_moments, noises))
+        return jax.lax.map(noise_errors, (second_moments, noises))
 
     return jax.lax.map(run, (params, prompts))
 

@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from experiments.matching.many_shots.claims import error_of_zero, predicted, trained_length, wrong
+from experiments.matching.many_shots.claims import (
+    error_of_zero,
+    predicted_limit,
+    trained_length,
+    wrong_share,
+)
 from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS, task_of
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
@@ -11,7 +16,7 @@ from lsa_lab.store import results
 BY_N, FIXED = SCALINGS
 
 
-def normalised(ax, dataset, noise):
+def plot_normalised(ax, dataset, noise):
     """Errors if attention divides by the number of demonstrations, beside the Bayes rule's."""
     at_noise = dataset.sel(noise=noise)
     points(ax, at_noise, BY_N)
@@ -51,26 +56,26 @@ def name_fixed(ax, at_noise, config):
     for name, offset in (("linear", (-6, 0)), ("descent", (0, -5))):
         y = min(float(error.sel(model=name, shots=end)), 1e48)  # the top of the panel
         direct_label(ax, end, y, name, style.METHOD[name]["color"], offset)
-    direct_label(ax, float(np.median(predicted(at_noise))), 1e27, unsafe, "dimgrey")
+    direct_label(ax, float(np.median(predicted_limit(at_noise))), 1e27, unsafe, "dimgrey")
     zero = error_of_zero(task_of(config).d)
     direct_label(ax, max(config.shots), zero, "no demonstrations", "dimgrey", (-3, -0.1))
 
 
-def fixed(ax, dataset, noise):
+def plot_fixed(ax, dataset, noise):
     """Errors if attention divides by the number in training, on a scale that holds them all."""
     config, at_noise = results.config_of(dataset), dataset.sel(noise=noise)
     points(ax, at_noise, FIXED)
     axes_of(ax, dataset)
     ax.set(ylim=(1e-4, 1e50), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
-    ax.axvline(float(np.median(predicted(dataset))), color="grey", lw=0.8, ls="-.")
+    ax.axvline(float(np.median(predicted_limit(dataset))), color="grey", lw=0.8, ls="-.")
     ax.axhline(error_of_zero(task_of(config).d), color="grey", lw=0.8, ls=":")
 
 
-def classes(ax, dataset):
+def plot_classes(ax, dataset):
     """The share of wrong classes if attention divides by the number of demonstrations."""
     config = results.config_of(dataset)
     for model in ALL:
-        share = wrong(dataset, model)
+        share = wrong_share(dataset, model)
         style.mean_band(ax, share.shots.values, share.values, **style.METHOD[model])
     for shots in config.class_shots:
         ax.axvline(shots, color="grey", lw=0.8, ls=":")

@@ -5,15 +5,12 @@ None for what is exact, a theorem (docs/theory, "Matched gradients predict alike
 
 from functools import partial
 
-import numpy as np
-
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.store import results
 
 A3 = "modelled on A3 (2506.04579), its method"
 CLEAN = "for prompts without noise"  # on which softmax is trained; the pools have noise
 NEARER = 0.9  # a gap of at most this share of another is nearer
-TABLE = ("plain", "scaled", "whitened")
 WITH_THE_RULE = "added, with the rule, to runs that others had judged"
 LESSER = "the kinds of weights apart, each run its own; it was the lesser, four runs sharing one"
 TRIAL = "added after a trial, in which scaling alone gave a part of the gain over plain matching"
@@ -43,18 +40,9 @@ class Gaps:
             return self.dataset.subset[:, self.config.d]
         return self.dataset[gradients]
 
-    def over(self, rival, learner):  # [R]
+    def ratio(self, rival, learner):  # [R]
         """Gaps after whitened matching over those after another."""
         return (self.chosen("whitened", learner) / self.chosen(rival, learner)).values
-
-
-def over_random(dataset) -> dict[str, np.ndarray]:  # {learner: [run or pair, 3]}
-    """Gaps after plain, scaled and whitened matching over that of the median random subset."""
-    gaps = numbers(dataset)
-    linear = np.stack([gaps.chosen(name) for name in TABLE], axis=1) / gaps.random.values[:, None]
-    trained = gaps.dataset.sel(weights="trained", gradients=list(TABLE))
-    softmax = trained.softmax_subset / trained.softmax_random.median("draw")
-    return {"linear": linear, "softmax": softmax.transpose("pair", "gradients").values}
 
 
 def random_subsets(config, values):  # [run, pick] -> [run]
@@ -117,7 +105,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=NEARER,
             note="{caveat}",
             revision="added",
-            label="the same / unmatched",
+            label="{weights} softmax / unmatched",
             sample=lambda g, weights: (g.softmax(weights) / g.softmax(weights, 0)).values,
             cells=grid("softmax_random_nearer softmax_trained_nearer", weights=by_weights),
             words=lambda weights: dict(caveat=by_weights[weights]),
@@ -156,7 +144,7 @@ def statements(config) -> tuple[Statement, ...]:
             revision=WITH_THE_RULE,
             redrawn="{since_plain}",
             label="{plain_row}",
-            sample=lambda g, learner: g.over("plain", learner),
+            sample=lambda g, learner: g.ratio("plain", learner),
             cells=grid("whitened_nearer whitened_softmax", learner=by_learner),
             words=lambda learner: by_learner[learner],
             message="A subset that whitened gradients choose comes nearer than one that plain "
@@ -173,7 +161,7 @@ def statements(config) -> tuple[Statement, ...]:
             revision=TRIAL,
             redrawn="{since_scaled}",
             label="{scaled_row}",
-            sample=lambda g, learner: g.over("scaled", learner),
+            sample=lambda g, learner: g.ratio("scaled", learner),
             cells=grid("whitened_over_scaled whitened_over_scaled_softmax", learner=by_learner),
             words=lambda learner: by_learner[learner],
             message="A subset that whitened gradients choose comes nearer than one that merely "

@@ -10,12 +10,7 @@ import numpy as np
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_is_exact.config import MATCHING, PATHS, SQUARES, Config
 from experiments.matching.matching_is_exact.gaps import errors, gaps, one_layer_gaps
-from experiments.matching.matching_is_exact.twins import (
-    scaled_subset,
-    subsets,
-    twins,
-    whitened_subset,
-)
+from experiments.matching.matching_is_exact.twins import rescaled_subsets, subsets, twins
 from experiments.models.model import forward
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
@@ -55,7 +50,7 @@ def softmax_stacks(runs):  # -> forward, Params [R, ...] twice
 def twins_of_pools(config, both, pool, proxy, keys):  # -> [R, P, C+1, 2, n, e], [R, m, e]
     """Twins along both paths, and the pool's own tokens; what is free is another set's."""
 
-    def of_run(both, pool, proxy, key):
+    def run_twins(both, pool, proxy, key):
         whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
         steps = jnp.full(config.most - 1, config.step)
         paths = (proxy, estimators.gradient_descent(whole, steps))
@@ -63,7 +58,7 @@ def twins_of_pools(config, both, pool, proxy, keys):  # -> [R, P, C+1, 2, n, e],
         sets = [twins(config, pools.tokens(pool), others, path, key) for path in paths]
         return jnp.stack(sets), pools.tokens(pool)
 
-    return jax.vmap(of_run)(both, pool, proxy, keys)
+    return jax.vmap(run_twins)(both, pool, proxy, keys)
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -87,14 +82,12 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     deepest = linear[f"descent, {max(config.depths)}"]
     picked = jax.vmap(lambda rows, indices: rows[indices])(rows, chosen)
 
-    def after(sets):  # [R, S, n, e] -> [R, S]
+    def gaps_after(sets):  # [R, S, n, e] -> [R, S]
         return gaps(linear_attention.forward, deepest, sets, rows, queries.x)
 
-    subset = after(picked)
-    rules = (whitened_subset, scaled_subset)
-    indices = jnp.stack([jax.vmap(partial(rule, config))(pool, proxy) for rule in rules], axis=1)
+    indices = jax.vmap(partial(rescaled_subsets, config))(pool, proxy)
     others = jax.vmap(lambda rows, indices: rows[indices])(rows, indices)
-    whitened, scaled = (np.asarray(after(others[:, i, None]))[:, 0] for i in (0, 1))
+    whitened, scaled = np.asarray(gaps_after(others)).T
     matched = jnp.concatenate([picked[:, config.d][:, None], others], axis=1)
     dims = ("run", "pick")
     data = {
@@ -102,9 +95,9 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         **softmax_gaps(
             config, models["brief softmax"], sets, rows, picked[:, config.most :], matched, queries
         ),
-        "subset": (dims, np.asarray(subset)),
-        "whitened": (("run",), whitened),
-        "scaled": (("run",), scaled),
+        "subset": (dims, np.asarray(gaps_after(picked))),
+        "whitened": ("run", whitened),
+        "scaled": ("run", scaled),
         **{name: (dims, np.asarray(part)) for name, part in zip(ONE_LAYER, one_layer, strict=True)},
     }
     coordinates = {"model": list(linear), "path": list(PATHS), "square": list(SQUARES)}
@@ -145,9 +138,9 @@ def softmax_gaps(config, runs, sets, rows, random, matched, queries):
 def bayes_errors(config, sets, x_queries, clean):  # [R, n, e], [R, Q, d], [R, Q] -> [R]
     """The mean squared error of the Bayes rule, ridge regression."""
 
-    def of_run(rows, x_queries, clean):
+    def run_error(rows, x_queries, clean):
         prompt = prompts.Prompt(rows[:, :-1], rows[:, -1], x_queries[0], clean[0])
         weights = estimators.gaussian_posterior_mean(prompt, 1.0, config.noise_std**2)
         return ((x_queries @ weights - clean) ** 2).mean()
 
-    return np.asarray(jax.vmap(of_run)(sets, x_queries, clean))
+    return np.asarray(jax.vmap(run_error)(sets, x_queries, clean))

@@ -19,24 +19,24 @@ def answers(forward, params, rows, queries):  # [n, e], [Q, d] -> [Q]
 def gaps(forward, params, sets, pool, queries):  # [S, n, e], [m, e], [Q, d] of R -> [R, S]
     """The root mean square over queries of ŷ(set) - ŷ(pool), over that of ŷ(pool)."""
 
-    def of_run(row):
+    def run_gaps(row):
         params, sets, pool, queries = row
         whole = answers(forward, params, pool, queries)
         each = jax.lax.map(lambda rows: answers(forward, params, rows, queries), sets)
         return jnp.sqrt(((each - whole[None]) ** 2).mean(1) / (whole**2).mean())
 
-    return jax.lax.map(of_run, (params, sets, pool, queries))
+    return jax.lax.map(run_gaps, (params, sets, pool, queries))
 
 
 @partial(jax.jit, static_argnums=0)
 def errors(forward, params, sets, queries, clean):  # [n, e], [Q, d], [Q] of R -> [R]
     """The mean squared error on the queries of each run, after its set."""
 
-    def of_run(row):
+    def run_error(row):
         params, rows, queries, clean = row
         return ((answers(forward, params, rows, queries) - clean) ** 2).mean()
 
-    return jax.lax.map(of_run, (params, sets, queries, clean))
+    return jax.lax.map(run_error, (params, sets, queries, clean))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -49,7 +49,7 @@ def one_layer_gaps(config, covariance, pool, chosen, queries):  # -> [S] twice, 
     mean = pool.y @ pool.x / config.m
     whole = answers(linear_attention.forward, best, rows, queries)
 
-    def of_subset(indices):
+    def subset_gap(indices):
         gap = answers(linear_attention.forward, best, rows[indices], queries) - whole
         other = pool.y[indices] @ pool.x[indices] / config.n
         bound = jnp.linalg.norm(queries @ inverse, axis=1) * jnp.linalg.norm(other - mean)
@@ -58,4 +58,4 @@ def one_layer_gaps(config, covariance, pool, chosen, queries):  # -> [S] twice, 
             jnp.sqrt((bound**2).mean() / (whole**2).mean()),
         )
 
-    return jax.lax.map(of_subset, chosen)
+    return jax.lax.map(subset_gap, chosen)

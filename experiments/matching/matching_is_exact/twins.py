@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from experiments.matching.subsets import scaled
+from experiments.matching.subsets import scale
 from lsa_lab.selection import gradient_matching, prefix, rivals
 
 
@@ -29,11 +29,11 @@ def twins(config, pool, others, path, key):  # [m, e], [n, e], [C, d] -> [C+1, 2
         least = b @ jnp.linalg.solve(h, b)
         squares = jnp.stack([least + noise, jnp.maximum(moment[-1, -1], least + noise / 10)])
 
-        def with_square(square):
+        def add_square(square):
             top = jnp.concatenate([h, b[:, None]], axis=1)
             return rows(jnp.concatenate([top, jnp.concatenate([b, square[None]])[None]]))
 
-        return jax.vmap(with_square)(squares)
+        return jax.vmap(add_square)(squares)
 
     return jnp.stack([twin(count) for count in range(config.most + 1)])
 
@@ -68,17 +68,12 @@ def first_checkpoints(config, pool, path):  # -> [most, m, p], zero for later on
 
 
 @partial(jax.jit, static_argnums=0)
-def whitened_subset(config, pool, path):  # -> indices [n]
-    """Matched by whitened gradients, at d + 1 checkpoints."""
+def rescaled_subsets(config, pool, path):  # -> indices [2, n]
+    """Matched at d + 1 checkpoints by whitened gradients, and by merely scaled ones: whitened entry
+    by entry, without a rotation."""
     gradients = first_checkpoints(config, pool, path)[config.d]
-    return gradient_matching.match(gradients, config.n, whiten=True).indices
-
-
-@partial(jax.jit, static_argnums=0)
-def scaled_subset(config, pool, path):  # -> indices [n]
-    """The same of gradients merely scaled: whitened entry by entry, without a rotation."""
-    gradients = first_checkpoints(config, pool, path)[config.d]
-    return gradient_matching.match(scaled(gradients), config.n).indices
+    whitened = gradient_matching.match(gradients, config.n, whiten=True).indices
+    return jnp.stack([whitened, gradient_matching.match(scale(gradients), config.n).indices])
 
 
 @partial(jax.jit, static_argnums=0)

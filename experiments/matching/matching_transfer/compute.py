@@ -26,7 +26,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
     root = jax.random.key(config.seed)
     keys = [jax.random.fold_in(root, tag) for tag in range(3)]
-    x, y, *queries, gaps = taught(config, keys, progress)
+    x, y, *queries, gaps = teach(config, keys, progress)
     random = bayes_errors(config, x[:, :, len(RULES) :], y[:, :, len(RULES) :], *queries)
     by_target = [*np.asarray(constructed_errors(config, x, y, queries))]
     x, y, *queries = (jnp.asarray(part, jnp.float32) for part in (x, y, *queries))
@@ -56,7 +56,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     )
 
 
-def taught(config, keys, progress):
+def teach(config, keys, progress):
     """The demonstrations of every subset, x [R, P, S, n, d] and y, the queries of its pool,
     x [R, P, Q, d] and y without noise, and the gaps [F, R, P, random ones]."""
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)

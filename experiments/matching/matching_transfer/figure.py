@@ -49,18 +49,15 @@ def caption(dataset) -> str:
         for rule in ("prefix", "linear proxy")
     ]
     far = transfer.bayes_ratios().sel(target=transfer.larger).values
+    far = ", ".join(f"{ratio:.2g}" for ratio in far)
     return (
         f"Subsets that match gradients of a one-layer prefix leave larger models {spans[0]} of a "
         f"random subset's error. Those of a linear proxy leave {spans[1]}. "
-        f"a: {max(task.lengths)} of {config.m} demonstrations; median of {config.runs} runs and "
-        f"the middle 80 % of them. b, c: {judged_panel.KEY}; c: do subsets rank alike on one layer "
-        "and on the larger models? After random subsets the larger models, from the top, have "
-        + ", ".join(f"{ratio:.2g}" for ratio in far)
-        + " times the Bayes rule's error. The deep prefix has "
-        f"{min(config.descents)} layers, the half proxy sees half of the covariates. "
-        f"d = {task.d}, noise {config.noise_std:g}; {style.missing(ratio)} ratios left out as "
-        f"not finite. Appendix: d: "
-        "Spearman's correlation of all pairs, in the median run."
+        f"a shows medians and middle 80 % of {config.runs} runs, {max(task.lengths)} of {config.m} "
+        f"demonstrations. After random subsets the larger models, from the top, have {far} times "
+        f"the Bayes rule's error. The deep prefix has {min(config.descents)} layers, and the half "
+        f"proxy sees half of the covariates. b, c: {judged_panel.KEY}. {style.missing(ratio)} "
+        "ratios were not finite."
     )
 
 

@@ -56,7 +56,7 @@ def errors(models: Model, x, y, queries):  # leaves [R, ...] -> [R, P, S]
     """Mean squared error on the queries of each pool, after every subset, with each run's weights;
     the shapes are those of ``constructed_errors``."""
 
-    def after_subset(model, x, y, x_queries, y_queries):
+    def subset_errors(model, x, y, x_queries, y_queries):
         batch = prompts.Prompt(
             jnp.broadcast_to(x, (len(x_queries), *x.shape)),
             jnp.broadcast_to(y, (len(x_queries), *y.shape)),
@@ -65,6 +65,6 @@ def errors(models: Model, x, y, queries):  # leaves [R, ...] -> [R, P, S]
         )
         return model.errors(batch).mean()
 
-    over_subsets = jax.vmap(after_subset, (None, 0, 0, None, None))
+    over_subsets = jax.vmap(subset_errors, (None, 0, 0, None, None))
     over_pools = jax.vmap(over_subsets, (None, 0, 0, 0, 0))
     return jax.lax.map(lambda row: over_pools(*row), (models, x, y, *queries))

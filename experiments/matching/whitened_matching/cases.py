@@ -30,7 +30,7 @@ def sample(config, case, pooled, queried, keys):  # [R, D] twice -> Pool [R, m, 
         covariances = jnp.stack([jnp.diag(variances)] * len(shares))
         return pools.PoolTask(config.m, len(variances), covariances=covariances, **words)
 
-    def of_run(key, pooled, queried):
+    def sample_run(key, pooled, queried):
         key_pool, key_queries = jax.random.split(key)
         pool, count = pools.sample(key_pool, task(pooled)), config.queries
         queries = pools.queries(key_queries, task(queried), pool.population, count)
@@ -39,7 +39,7 @@ def sample(config, case, pooled, queried, keys):  # [R, D] twice -> Pool [R, m, 
         queries = pools.take(queries.replace(population=None), kept)
         return pool.replace(population=None), queries
 
-    return jax.jit(jax.vmap(of_run))(keys, pooled, queried)
+    return jax.jit(jax.vmap(sample_run))(keys, pooled, queried)
 
 
 def gradients(config, pool, count, keys, progress):  # -> [R, m, count·D]
@@ -49,7 +49,7 @@ def gradients(config, pool, count, keys, progress):  # -> [R, m, count·D]
     return jax.jit(jax.vmap(prefix.linear_gradients))(path, pool)
 
 
-def taught(config, pool, chosen):  # [m, ...], [m] -> [D, d]
+def taught_weights(config, pool, chosen):  # [m, ...], [m] -> [D, d]
     """The weights that descent of each depth learns from the chosen: its map's last row."""
     rows = pools.tokens(pool)
     steps = jnp.full(max(config.depths), config.step, rows.dtype)
@@ -58,10 +58,11 @@ def taught(config, pool, chosen):  # [m, ...], [m] -> [D, d]
     return -moments.layer_maps(stack, moment)[jnp.array(config.depths), -1, :-1]
 
 
-def after(config, pool, queries, chosen):  # [S, m] of one run -> [S, D] twice, [S, D, d], [D, d]
-    """Gaps and errors after every subset, and the weights that subsets and pool have taught."""
-    weights = jax.lax.map(partial(taught, config, pool), chosen, batch_size=32)
-    whole = taught(config, pool, jnp.ones_like(chosen[0]))
+def measure_subsets(config, pool, queries, chosen):  # [S, m] of one run
+    """Gaps and errors [S, D] after every subset, and the weights that subsets [S, D, d] and pool
+    [D, d] have taught."""
+    weights = jax.lax.map(partial(taught_weights, config, pool), chosen, batch_size=32)
+    whole = taught_weights(config, pool, jnp.ones_like(chosen[0]))
     answers, right = weights @ queries.x.T, whole @ queries.x.T  # [S, D, Q], [D, Q]
     scale = (right**2).mean(-1)[None]
     gap = jnp.sqrt(((answers - right[None]) ** 2).mean(-1) / scale)

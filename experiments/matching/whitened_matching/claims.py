@@ -9,7 +9,7 @@ from experiments.matching.whitened_matching.config import (
     MATCHING,
     RIVALS,
     directions,
-    served,
+    served_dims,
 )
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import spearman, worst_elsewhere
@@ -32,14 +32,14 @@ class Ratios:
     def __init__(self, dataset):
         self.config, self.dataset = results.config_of(dataset), dataset.transpose("run", ...)
         self.depth, self.deepest = self.config.depth, max(self.config.depths)
-        self.served = served(self.config)
+        self.served = served_dims(self.config)
 
     def knee(self, rule):  # [R]
         gap = self.dataset.used_gap.sel(depth=self.depth, matched=rule)
         return (gap.sel(used=self.config.d + 1) / gap.sel(used=self.config.d)).values
 
     def gap(self, rival, depth, dims):  # [run, d]
-        return over(self.dataset.d_gap.sel(d=dims, depth=depth), rival)
+        return ratio(self.dataset.d_gap.sel(d=dims, depth=depth), rival)
 
     def worst(self, rival, depth, dims=None):  # [R], None without dims
         """The ratio at that d which is worst for the other runs, by default of those served."""
@@ -53,10 +53,10 @@ class Ratios:
     def few(self):  # [R], None without sizes
         sizes = [n for n in self.config.sizes if n <= directions(self.config.d)]
         gap = self.dataset.n_gap.sel(n=sizes, depth=self.depth)
-        return worst_elsewhere(over(gap, PLAIN).values) if sizes else None
+        return worst_elsewhere(ratio(gap, PLAIN).values) if sizes else None
 
     def error(self, case):  # [R]
-        return over(self.dataset.case_error.sel(depth=self.deepest), PLAIN).sel(case=case).values
+        return ratio(self.dataset.case_error.sel(depth=self.deepest), PLAIN).sel(case=case).values
 
     def ranks(self):  # [R]
         """Spearman's correlation of whitened objectives and gaps, less that of plain ones."""
@@ -69,7 +69,7 @@ class Ratios:
         return (self.dataset.bound / self.dataset.distance).sel(depth=self.deepest).values
 
 
-def over(values, rival):
+def ratio(values, rival):
     """Gaps or errors of whitened matching over those of a rival."""
     axis = "rule" if "rule" in values.dims else "few_rule"
     return values.sel({axis: WHITE}) / values.sel({axis: rival})

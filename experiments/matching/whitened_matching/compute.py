@@ -18,12 +18,12 @@ def compare(config, size, pool, queries, gradients, keys):  # of R runs
     """Gaps and errors [R, rule, D] of ``FEW``; objectives of the random subsets, whitened and
     plain, beside their gaps; and the whitened subset's objective and distance from the pool."""
 
-    def of_run(row):
+    def run_values(row):
         pool, queries, gradients, key = row
-        indices, white = rules.matched(size, gradients)
-        every = jnp.concatenate([indices, rules.random(config, size, key)])
+        indices, white = rules.matched_subsets(size, gradients)
+        every = jnp.concatenate([indices, rules.random_subsets(config, size, key)])
         chosen = members(every, config.m)
-        gap, error, weights, whole = cases.after(config, pool, queries, chosen)
+        gap, error, weights, whole = cases.measure_subsets(config, pool, queries, chosen)
         return {
             "gap": jnp.concatenate([gap[:ONCE], jnp.median(gap[ONCE:], axis=0)[None]]),
             "error": jnp.concatenate([error[:ONCE], jnp.median(error[ONCE:], axis=0)[None]]),
@@ -33,40 +33,40 @@ def compare(config, size, pool, queries, gradients, keys):  # of R runs
             "distance": jnp.linalg.norm(weights[0] - whole, axis=-1),
         }
 
-    return jax.lax.map(of_run, (pool, queries, gradients, keys))
+    return jax.lax.map(run_values, (pool, queries, gradients, keys))
 
 
 @partial(jax.jit, static_argnums=0)
 def compare_rivals(config, pool, queries, keys):  # of R runs -> gaps [R, 4, D] of ``RIVALS``
-    def of_run(row):
+    def run_gaps(row):
         pool, queries, key = row
         chosen = rules.rival_subsets(config, config.n, pool, key)
-        gap = cases.after(config, pool, queries, members(chosen, config.m))[0]
+        gap = cases.measure_subsets(config, pool, queries, members(chosen, config.m))[0]
         several = gap[2:].reshape(2, config.random_draws, -1)
         return jnp.concatenate([gap[:2], jnp.median(several, axis=1)])
 
-    return jax.lax.map(of_run, (pool, queries, keys))
+    return jax.lax.map(run_gaps, (pool, queries, keys))
 
 
 @partial(jax.jit, static_argnums=0)
-def by_checkpoints(config, pool, queries, gradients):  # of R runs -> gaps [R, C, 2, D]
+def checkpoint_gaps(config, pool, queries, gradients):  # of R runs -> gaps [R, C, 2, D]
     """After whitened and plain matching of the first checkpoints."""
 
-    def of_run(row):
+    def run_gaps(row):
         pool, queries, gradients = row
-        chosen = rules.fewer(config, gradients)
+        chosen = rules.checkpoint_subsets(config, gradients)
         flat = members(chosen.reshape(-1, config.n), config.m)
-        gap = cases.after(config, pool, queries, flat)[0]
+        gap = cases.measure_subsets(config, pool, queries, flat)[0]
         return gap.reshape(*chosen.shape[:2], -1)
 
-    return jax.lax.map(of_run, (pool, queries, gradients))
+    return jax.lax.map(run_gaps, (pool, queries, gradients))
 
 
 @partial(jax.jit, static_argnums=0)
 def bounds(config, pool, reached):  # of R runs -> [R, D]
     steps = jnp.full(max(config.depths), config.step, reached.dtype)
-    of_run = partial(matching.descent_gap, step_sizes=steps)
-    limits = jax.vmap(lambda x, y, objective: of_run(x=x, y=y, objective=objective))
+    bound = partial(matching.descent_gap, step_sizes=steps)
+    limits = jax.vmap(lambda x, y, objective: bound(x=x, y=y, objective=objective))
     return limits(pool.x, pool.y, reached)[:, jnp.array(config.depths)]
 
 
@@ -132,7 +132,7 @@ def case_values(config, root, progress):
     rows = (pool, queries, gradients, keys[2])
     usual = jax.tree.map(lambda leaf: leaf[:runs], rows)
     values = jax.device_get(compare(config, config.n, *rows))
-    values["by_checkpoints"] = np.asarray(by_checkpoints(config, *usual[:3]))
+    values["by_checkpoints"] = np.asarray(checkpoint_gaps(config, *usual[:3]))
     values["bound"] = np.asarray(bounds(config, usual[0], values["reached"][:runs]))
     return values, np.stack([compare(config, size, *usual)["gap"] for size in config.sizes])
 

@@ -103,6 +103,6 @@ def directions(d: int) -> int:
     return d * (d + 3) // 2
 
 
-def served(config) -> list[int]:
+def served_dims(config) -> list[int]:
     """The dims of which n demonstrations can serve all directions."""
     return [d for d in config.dims if directions(d) < config.n]

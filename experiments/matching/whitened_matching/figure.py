@@ -5,7 +5,7 @@ import numpy as np
 from experiments.matching import rows
 from experiments.matching.rows import upright
 from experiments.matching.whitened_matching import claims
-from experiments.matching.whitened_matching.claims import PLAIN, SCALED, WHITE, over
+from experiments.matching.whitened_matching.claims import PLAIN, SCALED, WHITE, ratio
 from experiments.matching.whitened_matching.config import CASES, RIVALS, directions
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
@@ -18,14 +18,14 @@ HOLLOW = style.METHOD["matching"] | {"mfc": "white"}
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.9, 4.0), ((1, 1), (2, 3)))
-    by_checkpoints(axes[0], dataset)
-    by_covariates(axes[1], dataset)
+    plot_checkpoints(axes[0], dataset)
+    plot_covariates(axes[1], dataset)
     unusual_pools(axes[2], dataset)
-    judged(axes[3], dataset)
+    plot_judged(axes[3], dataset)
     return figure
 
 
-def by_checkpoints(ax, dataset):
+def plot_checkpoints(ax, dataset):
     config = results.config_of(dataset)
     gap, used = dataset.used_gap.sel(depth=config.depth), dataset.used.values
     random = dataset.case_gap.sel(case="usual", few_rule="random", depth=config.depth)
@@ -44,7 +44,7 @@ def by_checkpoints(ax, dataset):
     ax.set_title(f"{config.depth} layers of descent")
 
 
-def by_covariates(ax, dataset):
+def plot_covariates(ax, dataset):
     config, dims = results.config_of(dataset), dataset.d.values
     gap = dataset.d_gap.sel(depth=config.depth)
     style.log_axes(ax, x=True, y=True, ticks=dims)
@@ -66,10 +66,10 @@ def unusual_pools(ax, dataset):
     config, span, places = results.config_of(dataset), (0.1, 10.0), np.arange(len(CASES))
     deepest = max(config.depths)
     for i, values in enumerate((dataset.case_error, dataset.case_gap)):
-        ratio = over(values.sel(depth=deepest), PLAIN).transpose("run", "case").values
+        ratios = ratio(values.sel(depth=deepest), PLAIN).transpose("run", "case").values
         look = style.METHOD[WHITE] | ({"mfc": "white"} if i else {})
         y = places + 0.3 * (i - 0.5)
-        rows.medians(ax, y, ratio, span, label=("error", "gap")[i], **look)
+        rows.medians(ax, y, ratios, span, label=("error", "gap")[i], **look)
     ax.axvline(1, color="grey", lw=0.8)
     style.log_axes(ax, x=True, ticks=(0.1, 1, 10))
     ax.set_yticks(places, list(CASES))
@@ -78,7 +78,7 @@ def unusual_pools(ax, dataset):
     ax.legend(loc="lower right")
 
 
-def judged(ax, dataset):
+def plot_judged(ax, dataset):
     style.log_axes(ax, x=True, ticks=(0.05, 0.2, 1, 5))
     judged_panel.rows(ax, *evidence(claims, dataset), (0.04, 12.0))
     ax.axvline(1, color="grey", lw=0.8)
@@ -93,10 +93,9 @@ def caption(dataset) -> str:
     missing = sum(style.missing(dataset[name]) for name in names)
     return (
         f"Matched in whitened gradients, {config.n} demonstrations answer like their pool up to "
-        f"{white}; matched in plain ones, up to {plain}. "
+        f"{white}; matched in plain gradients, up to {plain}. "
         'The bound is a theorem (docs/theory, "The whitened gap bound"). '
-        f"a: d = {config.d}. b: rivals; beyond the dashes directions outnumber demonstrations. "
-        f"c: pools that are unlike the usual one. d: {judged_panel.KEY}; rank correlations are in "
-        f"the ledger. Median and middle 80 % of {config.runs} runs; {missing} numbers left out as "
-        "not finite."
+        f"In b directions outnumber demonstrations beyond the dashes, and in c each pool is unlike "
+        f"the usual one. Points are medians of {config.runs} runs with their middle 80 %. "
+        f"d: {judged_panel.KEY}. {missing} numbers were not finite."
     )

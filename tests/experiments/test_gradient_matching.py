@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.matching.gradient_matching import compute, learners, panels, rules
+from experiments.matching.gradient_matching import compute, figure, learners, rules
 from experiments.matching.gradient_matching.config import Config
 from lsa_lab.tasks.pools import Pool
 
@@ -23,8 +23,6 @@ TINY = Config(
     saves=2,
     used=(1, 2),
     budgets=(0, 1000),
-    small_pools=(6,),
-    small_size=3,
     random_draws=3,
     tries=2,
     validation=2,
@@ -111,18 +109,6 @@ def greedily(centred, size):
     return chosen
 
 
-def test_objectives_of_a_small_pool_are_those_of_all_its_subsets():
-    gradients = np.random.default_rng(1).normal(size=(8, 3))
-    least, swaps, greedy, random = rules.small_pool(TINY, 6, jnp.asarray(gradients))
-    few = gradients[:6] - gradients[:6].mean(0)
-    gaps = [np.linalg.norm(few[list(s)].mean(0)) for s in itertools.combinations(range(6), 3)]
-    np.testing.assert_allclose(least, min(gaps), rtol=1e-10)
-    np.testing.assert_allclose(random, np.sqrt(np.mean(np.square(gaps))), rtol=1e-10)
-    expected = np.linalg.norm(few[greedily(few, 3)].mean(0))
-    np.testing.assert_allclose(greedy, expected, rtol=1e-10)
-    assert least - 1e-12 <= swaps <= greedy + 1e-12
-
-
 def test_gradients_of_a_short_prefix_are_those_of_its_own_mean(pool):
     lengths, prefixes = (1, 3), np.random.default_rng(2).normal(size=(2, 2, 3, 3))
     prefixes[0, :, 1:] = 0
@@ -174,7 +160,7 @@ def test_the_best_try_is_that_of_the_validation_and_each_query_has_a_subset_of_i
     gap[0] = np.arange(17)
     validated = np.zeros((1, 17))
     validated[0, 10:12] = [0.2, 0.1]
-    error, objective = compute.by_rule(TINY, squares, validated, gap)
+    error, objective = compute.rule_values(TINY, squares, validated, gap)
     np.testing.assert_allclose(error, [[*range(10), 31, 8, 5]])
     np.testing.assert_allclose(objective, [[*range(10), 11, 13, 15.5]])
 
@@ -189,20 +175,12 @@ def test_learners_are_drawn_over_the_whole_pools_error_run_by_run():
         {"used": [1, 9], "length": [4]},
     )
     ax = Figure().subplots()
-    panels.learners(ax, dataset)
+    figure.learners(ax, dataset)
     used, length = (container.lines[0] for container in ax.containers)
     np.testing.assert_allclose(used.get_xydata(), [[1, 3], [9, 1]])
     np.testing.assert_allclose(length.get_xydata(), [[4, 4]])
 
 
-def test_small_pools_are_drawn_over_the_least_objective_of_each_run():
-    small = np.array([[[1.0, 2, 3, 4]], [[2.0, 2, 2, 10]], [[5.0, 15, 20, 5]]])
-    dataset = xr.Dataset(
-        {"small": (("run", "pool", "how"), small)},
-        {"pool": [6], "how": ["exact", "swaps", "greedy", "random"]},
-        {"config": '{"small_size": 3}'},
-    )
-    ax = Figure().subplots()
-    panels.small_pools(ax, dataset)
-    middles = [container.lines[0].get_xydata() for container in ax.containers]
-    np.testing.assert_allclose(middles, [[[-0.2, 2]], [[0, 3]], [[0.2, 4]]])
+def test_a_prefix_without_the_length_that_is_matched_is_refused_at_once():
+    with pytest.raises(ValueError, match="4 is among them"):
+        Config(prefix_lengths=(1, 2))

@@ -19,8 +19,9 @@ from lsa_lab.training.status import refuse_divergence
 
 def features(config, pool, keys, progress):  # of K·R pools -> [K·R, 4, m, p]
     """What ``PROXIES`` are, and moments, padded to one width: zeros change no distance."""
-    examples = with_targets(config, pool)
-    path = checkpoints(config, *examples, keys, progress)
+    examples = labelled_examples(config, pool)
+    start = jnp.zeros(config.d + 1, pool.x.dtype)
+    path = checkpoints(config, loss, start, examples, keys, "proxies", progress)
 
     @jax.jit
     def collect(examples, path, pool):
@@ -35,37 +36,42 @@ def features(config, pool, keys, progress):  # of K·R pools -> [K·R, 4, m, p]
     return collect(examples, path, pool)
 
 
-def with_targets(config, pool):  # -> x [2·K·R, m, d+1], t [2·K·R, m], whether they are classes
+def add_intercepts(x):  # [N, m, d] -> [2 N, m, d+1]
     """All pools without an intercept, a last covariate of 0, then all with one, which is 1."""
+    ends = [jnp.full((*x.shape[:2], 1), end, x.dtype) for end in (0, 1)]
+    return jnp.concatenate([jnp.concatenate([x, end], axis=2) for end in ends])
+
+
+def labelled_examples(config, pool):  # -> x [2·K·R, m, d+1], t [2·K·R, m], whether they are classes
     classes = jnp.repeat(jnp.array([kind == CLASSES for kind in KINDS]), config.runs)
     targets = jnp.where(classes[:, None], (1 + pool.y) / 2, pool.y)
-    ends = [jnp.full((*pool.y.shape, 1), end, pool.x.dtype) for end in (0, 1)]
-    x = jnp.concatenate([jnp.concatenate([pool.x, end], axis=2) for end in ends])
-    return x, jnp.tile(targets, (2, 1)), jnp.tile(classes, 2)
+    return add_intercepts(pool.x), jnp.tile(targets, (2, 1)), jnp.tile(classes, 2)
 
 
-def checkpoints(config, x, targets, classes, keys, progress):  # -> [2·K·R, C, d+1]
-    """Both proxies along their training from w = 0."""
-    saves = {name: getattr(config, name) for name in ("epochs", "batch", "saves")}
-    recipe = prefix.Recipe(**saves, learning_rate=config.learning_rate)
+def loss(weights, batch, row):
+    x, targets = batch
+    score = x @ weights
+    normaliser = jnp.where(row[2], jax.nn.softplus(score), score**2 / 2)
+    return (normaliser - targets * score).mean()
 
-    def loss(weights, batch, row):
-        score = batch.x @ weights
-        normaliser = jnp.where(row[2], jax.nn.softplus(score), score**2 / 2)
-        return (normaliser - batch.y * score).mean()
 
+def checkpoints(config, loss, start, examples, keys, label, progress):  # -> [2 N, C, *start.shape]
+    """Proxies without and with an intercept along their training on N pools; the examples begin
+    with x [2 N, m, d+1] and labels [2 N, m]."""
+    saves = {name: getattr(config, name) for name in ("epochs", "batch", "saves", "learning_rate")}
+    recipe = prefix.Recipe(**saves)
     training = Training(
         loss=loss,
-        sample=lambda key, row: prefix.sample_batch(key, pools.Pool(*row[:2]), recipe.batch),
+        sample=lambda key, row: prefix.sample_batch(key, row[:2], recipe.batch),
         optimizer=lambda _: recipe.optimizer(config.m),
         steps=recipe.steps(config.m),
-        label="coverage: proxies",
+        label=f"coverage: {label}",
     )
     run = fit(
         training,
-        jnp.zeros((len(x), config.d + 1), x.dtype),
+        jnp.tile(start, (2 * len(keys), *[1] * start.ndim)),
         jnp.concatenate([keys, keys]),  # the same batches for both
-        per_run=(x, targets, classes),
+        per_run=examples,
         watch=lambda weights: weights,
         chunk=recipe.chunk(config.m),
         progress=progress,

@@ -1,4 +1,5 @@
-"""What the learners answer after chosen demonstrations: exact ones, and trained attention (A3)."""
+"""The proxy whose gradients are matched, and what the learners answer after chosen demonstrations:
+exact ones, and trained attention."""
 
 from functools import partial
 
@@ -6,20 +7,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.matching import checkpoints
 from experiments.models.model import Model
-from experiments.models.runs import Runs
 from lsa_lab import estimators
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
+from lsa_lab.selection import prefix
 
 
-def models(config, runs: dict[str, Runs]) -> dict[str, Model]:  # leaves [R, ...]
-    """The trained models of ``config.models``, a seed for each run."""
-    return {name: each.models(seeds=slice(config.runs)) for name, each in runs.items()}
+def proxy_gradients(config, pool, keys, progress):  # of N pools -> [N, m, p]
+    """Those of the linear proxy along its training on each pool."""
+    saves = {name: getattr(config, name) for name in ("epochs", "batch", "saves", "learning_rate")}
+    recipe = prefix.Recipe(**saves)
+    path = checkpoints.linear_checkpoints(pool, recipe, keys, "fixed_and_per_query", progress)
+    return jax.jit(jax.vmap(prefix.linear_gradients))(path, pool)
+
+
+def subset_errors(config, models, batch, subsets):  # leaves [R·P, S·Q, ...] -> [learners, R, P, S]
+    """Mean squared errors over the queries of each pool."""
+    pools = len(batch.y_query) // config.runs
+    batch = jax.tree.map(lambda x: x.reshape(config.runs, -1, *x.shape[2:]), batch)
+    squared = squared_errors(config, models, batch)
+    return squared.reshape(len(squared), config.runs, pools, subsets, -1).mean(-1)
 
 
 def squared_errors(config, by_name, batch):  # of prompts, leaves [R, B, ...] -> [learners, R, B]
-    """Those of ``learners.EXACT``, then of the trained models, which compute in float32."""
+    """Those of the exact learners, then of the trained models, which compute in float32."""
     exact = np.asarray(_exact(config, batch))
     single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), batch)
     trained_ones = [np.asarray(_answers(model, single), float)[None] for model in by_name.values()]
@@ -41,5 +54,5 @@ def _exact(config, batch):  # -> [2, R, B]
 
 
 @moments.compiled
-def _answers(model, batch):  # -> [R, B]
+def _answers(model: Model, batch):  # -> [R, B]
     return jax.lax.map(lambda row: row[0].predict(row[1]), (model, batch))

@@ -1,0 +1,119 @@
+"""Spoil the pools, choose from them by each rule, and let the learners answer."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.matching.fixed_and_per_query.answers import proxy_gradients, subset_errors
+from experiments.matching.fixed_and_per_query.config import LEARNERS, NOISY_KINDS, NOISY_RULES
+from lsa_lab.selection import gradient_matching, rivals
+from lsa_lab.tasks import pools
+
+ONCE = len(NOISY_RULES) - 1  # rules with one subset of each size; then random draws
+
+
+def sample(config, kind, keys):
+    """Pools [N, m, ...] of a kind, their outliers [N, m], and Gaussian queries [N, Q, ...]."""
+    noisy, (few, many) = config.noisy, config.noisy.flips
+    spoilt = {
+        "few flipped": {"flips": few},
+        "many flipped": {"flips": many},
+        "heavy covariates": {"tail": noisy.tail},
+    }
+    clean = pools.PoolTask(noisy.m, config.d, noise_std=config.noise_std)
+    task = clean.replace(**spoilt.get(kind, {}))
+
+    def draw(key):
+        key_pool, key_noise, key_queries = jax.random.split(key, 3)
+        pool = pools.sample(key_pool, task)
+        queries = pools.queries(key_queries, clean, pool.population, noisy.queries)
+        if kind == "heavy noise":
+            scale = config.noise_std * (1 - 2 / noisy.tail) ** 0.5
+            noise = scale * jax.random.t(key_noise, noisy.tail, (noisy.m,))
+            pool = pool.replace(y=pool.clean + noise)
+        sizes = jnp.abs(pool.y - pool.clean)
+        if kind == "heavy covariates":
+            sizes = jnp.linalg.norm(pool.x, axis=1)
+        outliers = sizes >= jnp.quantile(sizes, 1 - noisy.outliers)
+        return pool, outliers, queries
+
+    pool, outliers, queries = jax.jit(jax.vmap(draw))(keys)
+    if kind.endswith("flipped"):  # the labels before the noise have the other sign
+        labels = jax.jit(jax.vmap(lambda key, task: pools.sample(key, task).y, (0, None)))
+        first = jax.vmap(lambda key: jax.random.split(key, 3)[0])(keys)
+        outliers = labels(first, task) != labels(first, clean)
+    return pool, outliers, queries
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def choose(noisy, size, gradients, keys):  # [N, m, p], [N] -> [N, S, n]
+    def subsets(row):
+        gradients, key = row
+        match = partial(gradient_matching.match, gradients, size)
+        chosen = [match(), match(whiten=True), match(reverse=True)]
+        random = rivals.random_subsets(key, noisy.m, size, noisy.random_draws)
+        return jnp.concatenate([jnp.stack([each.indices for each in chosen]), random])
+
+    return jax.lax.map(subsets, (gradients, keys))
+
+
+@jax.jit
+@jax.vmap
+def prompts_after(pool, chosen, queries):  # of N pools -> leaves [N, S·Q, ...]
+    over_queries = jax.vmap(pools.prompt, (None, None, 0, 0))
+    over_subsets = jax.vmap(over_queries, (None, 0, None, None))
+    batch = over_subsets(pool, chosen, queries.x, queries.clean)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), batch)
+
+
+def geometric_mean(errors, axis, keepdims=False):
+    return np.exp(np.log(errors).mean(axis, keepdims=keepdims))
+
+
+def rule_values(values, mean):  # [..., S] -> [..., rule]
+    """The rules with one subset, and the mean of the random ones."""
+    return np.concatenate([values[..., :ONCE], mean(values[..., ONCE:], -1, keepdims=True)], -1)
+
+
+def measure(config, models, progress):
+    """The errors of every learner after subsets of each size from each kind of pool, of random ones
+    and over pools their geometric mean, for descent explodes on rare ones; and who is chosen."""
+    import xarray as xr
+
+    noisy, root = config.noisy, jax.random.key(config.noisy.seed)
+    keys = [
+        jax.random.split(jax.random.fold_in(root, tag), config.runs * noisy.pools)
+        for tag in range(3)
+    ]
+    errors, shares, marks = [], [], []
+    for kind in NOISY_KINDS:
+        pool, outliers, queries = sample(config, kind, keys[0])
+        gradients = proxy_gradients(config, pool.replace(population=None), keys[1], progress)
+        marks.append(np.asarray(outliers).reshape(config.runs, -1).mean(1))
+        for size in noisy.sizes:
+            chosen = choose(noisy, size, gradients, keys[2])
+            batch, answering = prompts_after(pool, chosen, queries), {}
+            if size == noisy.model_size:
+                answering = models
+            means = subset_errors(config, answering, batch, chosen.shape[1])
+            values = geometric_mean(rule_values(means, geometric_mean), -2)
+            lacking = ((0, len(LEARNERS) - len(values)), *[(0, 0)] * 2)
+            errors.append(np.pad(values, lacking, constant_values=np.nan))
+            marked = np.take_along_axis(np.asarray(outliers)[:, None], np.asarray(chosen), 2)
+            share = rule_values(marked.mean(2), np.mean)
+            shares.append(share.reshape(config.runs, noisy.pools, -1).mean(1))
+
+    def table(values):  # [kind·n] of [..., run, rule] -> [..., kind, run, n, rule]
+        values = np.stack(values).reshape(len(marks), len(noisy.sizes), *values[0].shape)
+        return np.moveaxis(values, (0, 1), (-4, -2))
+
+    axes = ("kind", "run", "n", "rule")
+    places = {"learner": list(LEARNERS), "kind": list(NOISY_KINDS), "n": list(noisy.sizes)}
+    data = {
+        "error": (("learner", *axes), table(errors)),
+        "outliers": (axes, table(shares)),
+        "pool_outliers": (("kind", "run"), np.stack(marks)),
+    }
+    return xr.Dataset(data, places | {"rule": list(NOISY_RULES)})

@@ -1,1 +1,0 @@
-"""Does matching keep its gain in pools with wrong labels and heavy tails?"""

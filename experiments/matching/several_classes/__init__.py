@@ -1,1 +1,0 @@
-"""Does matching keep the shares of classes at 128 shots, as A3's table says?"""
