@@ -7,6 +7,9 @@ experiments had one id, ``ROWS`` says which row is whose.
 
 MOVED: dict[str, str] = {
     "disturbances": "condition_numbers",
+    "lm_clipping_search": "lm_clipping",
+    "lm_grads": "lm_flow",
+    "lm_label_bias": "lm_clipping",
 }
 
 ROWS: dict[str, str] = {}  # {"experiment.row" of before: "experiment.row"}

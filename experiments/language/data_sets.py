@@ -8,13 +8,15 @@ from lsa_lab.judging.statements import Statement, cells_of, grid
 Cells = Mapping[str, Mapping[str, Any]]
 
 
-def families(config, answers: str = "", **shared) -> Callable[..., Statement]:
+def families(config, answers: str = "", texts=None, **shared) -> Callable[..., Statement]:
     """``Statement`` for families with an axis ``data``, and the fields that these share.
 
     The sentence and the message of one come after the model and its data sets: "{where}: ...".
+    These are those of the config, or of the part of it that is ``texts``.
     """
-    where = {name: f"{config.model_name}, on {task.title}{answers}" for name, task in config.tasks}
-    *titles, last = (task.title for _, task in config.tasks)
+    tasks = (texts or config).tasks
+    where = {name: f"{config.model_name}, on {task.title}{answers}" for name, task in tasks}
+    *titles, last = (task.title for _, task in tasks)
     titles = f"{', '.join(titles)} and {last}" if titles else last
     everywhere = f"{config.model_name}, on {titles}{answers}"
 
@@ -28,7 +30,7 @@ def families(config, answers: str = "", **shared) -> Callable[..., Statement]:
             f"{{where}}: {says}",
             measured,
             *statistic,
-            cells=_cells_of_config(config, cells),
+            cells=_cells_of_tasks(tasks, cells),
             words=named,
             message=f"{everywhere}: {message or says}",
             **shared | fields,
@@ -54,12 +56,12 @@ def cell_ids(statements: Iterable[Statement], data: str, places: Iterable[str]) 
     ]
 
 
-def _cells_of_config(config, cells: Cells) -> Cells:
-    """Those of the data sets that a config has. A data set without cells has those of the first,
+def _cells_of_tasks(tasks, cells: Cells) -> Cells:
+    """Those of the data sets that there are. A data set without cells has those of the first,
     its own name in the place of that one's in their ids."""
     first = next(iter(cells.values()))["data"]
     kept: dict[str, Mapping[str, Any]] = {}
-    for name, _ in config.tasks:
+    for name, _ in tasks:
         own = {id: case for id, case in cells.items() if case["data"] == name}
         kept |= own or {
             id.replace(first, name): {**case, "data": name}

@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 
 from experiments.language import readouts
-from experiments.language.written import Writer
+from experiments.language.sentences import Writer
 from lsa_lab import lm
 from lsa_lab.lm import decoder, halts
 from lsa_lab.lm.config import Config
