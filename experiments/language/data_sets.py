@@ -1,6 +1,7 @@
 """Families over the data sets of a config: their words, their cells, and the ids of these."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from lsa_lab.judging.statements import Statement, cells_of, grid
@@ -24,17 +25,18 @@ def families(config, answers: str = "", texts=None, **shared) -> Callable[..., S
         def named(data, **axes):
             return {"where": where[data]} | dict(words(**axes) if words else {})
 
-        return Statement(
+        statement = Statement(
             id,
             source,
-            f"{{where}}: {says}",
+            f"{everywhere}: {says}",
             measured,
             *statistic,
             cells=_cells_of_tasks(tasks, cells),
             words=named,
-            message=f"{everywhere}: {message or says}",
             **shared | fields,
         )
+        whole = f"{everywhere}: {message}" if message else statement.whole.says
+        return replace(statement, says=f"{{where}}: {says}", message=whole)
 
     return family
 

@@ -19,7 +19,7 @@ from experiments.language.lm_clipping.config import (
     UNCLIPPED,
     edits_of,
 )
-from experiments.language.lm_clipping.scores import Asked, Clipped
+from experiments.language.lm_clipping.scores import Answers, Clipped
 from lsa_lab.judging.statements import cells_of, samples_of
 from lsa_lab.lm import halts, text
 from lsa_lab.store import parts, results
@@ -43,24 +43,24 @@ def clipped(tmp_path_factory):
 
 def ask(clipped, layers):
     demonstrations, fresh, _ = sentences.sets(sentences.read(TASK), TASK, TINY, 0, 0)
-    return Asked(clipped, TASK, demonstrations, fresh, layers), fresh
+    return Answers(clipped, TASK, demonstrations, fresh, layers), fresh
 
 
 def test_scores_from_any_layer_are_those_of_the_whole_walk(clipped):
     params, config = clipped.decoder.params, clipped.decoder.config
     for layers in ((1,), (1, 3)):
-        asked, _ = ask(clipped, layers)
-        whole = text.scores(params, config, asked.questions)
-        np.testing.assert_allclose(asked.scores(), whole, rtol=0, atol=1e-5)
+        answers, _ = ask(clipped, layers)
+        whole = text.scores(params, config, answers.questions)
+        np.testing.assert_allclose(answers.scores(), whole, rtol=0, atol=1e-5)
 
 
 def test_an_edit_is_read_as_the_whole_walk_of_the_changed_model(clipped):
-    asked, _ = ask(clipped, [2])
+    answers, _ = ask(clipped, [2])
     params, config = clipped.decoder.params, clipped.decoder.config
     dropped = params.replace(mlp_out=params.mlp_out.at[2].set(0))
-    expected = text.scores(dropped, config, asked.questions)
-    np.testing.assert_allclose(asked.scores((2, "mlp", "drop")), expected, rtol=0, atol=2e-5)
-    assert np.abs(expected - asked.scores()).max() > 1e-3
+    expected = text.scores(dropped, config, answers.questions)
+    np.testing.assert_allclose(answers.scores((2, "mlp", "drop")), expected, rtol=0, atol=2e-5)
+    assert np.abs(expected - answers.scores()).max() > 1e-3
 
 
 def test_an_edit_cuts_its_module_and_leaves_the_others_their_bits(clipped):

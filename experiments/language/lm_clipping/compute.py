@@ -16,7 +16,7 @@ from experiments.language.lm_clipping.config import (
     LabelBias,
     edits_of,
 )
-from experiments.language.lm_clipping.scores import Asked, Clipped, split_content_free
+from experiments.language.lm_clipping.scores import Answers, Clipped, split_content_free
 from lsa_lab.analyses.clipping import DROP
 from lsa_lab.lm import readings
 from lsa_lab.store import parts
@@ -52,9 +52,9 @@ def clip_layers(config: Config, clipped: Clipped, *place):
 
         def ask(shots, edits):  # -> scores [B, C], readings [E, 3]
             own, layers = every.take(range(shots)), {layer for layer, *_ in edits}
-            asked = Asked(clipped, task, own, queries, layers)
-            edited = [split_content_free(asked.scores(edit))[0] for edit in edits]
-            return asked.scores(), np.array([readings_of(each, fresh.labels) for each in edited])
+            answers = Answers(clipped, task, own, queries, layers)
+            edited = [split_content_free(answers.scores(edit))[0] for edit in edits]
+            return answers.scores(), np.array([readings_of(each, fresh.labels) for each in edited])
 
         plain, edited = ask(config.shots, blocks + matrices)
         others = [ask(shots, at_ends) for shots in config.other_shots]
@@ -107,9 +107,9 @@ def clip_deep_layer(config: LabelBias, clipped: Clipped, *place):
         task = config.tasks[number][1]
         demonstrations, fresh, _ = sentences.sets(pools[number], task, config, run, number)
         queries = sentences.add_content_free(fresh)
-        asked = Asked(clipped, task, demonstrations, queries, [config.deep])
+        answers = Answers(clipped, task, demonstrations, queries, [config.deep])
         every = [None, *((config.deep, *edit) for edit in edits.values())]
-        scores = np.stack([asked.scores(edit) for edit in every])
+        scores = np.stack([answers.scores(edit) for edit in every])
         margins = (scores[..., 1] - scores[..., 0]).astype(np.float32)
         margin, free = np.split(margins, [len(fresh)], axis=1)
         return {"task_margin": margin, "task_content_free": free[0], "task_label": fresh.labels}

@@ -36,7 +36,7 @@ class Clipped:
         return clipping.rebuild_layer(self.decoder.params, self.factors, keep, layer)
 
 
-class Asked:
+class Answers:
     """Queries after demonstrations, walked once to some layers, and then on with any edit there."""
 
     def __init__(self, clipped: Clipped, task, demonstrations, queries, layers):

@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.language import decoders, sentences
 from experiments.language.lm_clipping.config import PARTS, SEARCHES, WIDE
-from experiments.language.lm_clipping.scores import Asked, Clipped, split_content_free
+from experiments.language.lm_clipping.scores import Answers, Clipped, split_content_free
 from lsa_lab.analyses.clipping.ranks import condition
 from lsa_lab.lm import readings
 from lsa_lab.models import leaves
@@ -27,14 +27,14 @@ def search(config, clipped: Clipped, *place):
         demonstrations, fresh, others = sentences.sets(
             pools[number], task, config, run, number, others=config.validation
         )
-        validation = Asked(clipped, task, demonstrations, others, layers)
+        validation = Answers(clipped, task, demonstrations, others, layers)
         edits = [None, *(edit for every in searches.values() for edit in every)]
         tried = {edit: validation.scores(edit) for edit in dict.fromkeys(edits)}
         accuracies = {edit: readings.accuracy(s, others.labels) for edit, s in tried.items()}
         gains = {edit: accuracy - accuracies[None] for edit, accuracy in accuracies.items()}
         chosen = [choose(every, gains) for every in searches.values()]
         at = {edit[0] for edit in chosen if edit} or {max(layers)}
-        test = Asked(clipped, task, demonstrations, sentences.add_content_free(fresh), at)
+        test = Answers(clipped, task, demonstrations, sentences.add_content_free(fresh), at)
         rows = [
             read_test(test.scores(edit), fresh.labels, tried[edit], others.labels)
             for edit in (None, *chosen)

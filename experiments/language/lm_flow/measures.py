@@ -99,8 +99,8 @@ def selected_prompts(run: Run, scores: np.ndarray) -> dict[str, np.ndarray]:  # 
     chosen = all_scores.argsort(axis=1, kind="stable")[:, -shots:]  # [rule + draw, shots, B]
     rows = chosen.transpose(0, 2, 1).reshape(-1, shots)
     prefixes = np.stack([run.writer.demonstrations(pool.take(row))[0] for row in rows])
-    asked = run.writer.questions(queries)
-    questions = [np.tile(part, (len(chosen), *[1] * (part.ndim - 1))) for part in asked]
+    own = run.writer.questions(queries)
+    questions = [np.tile(part, (len(chosen), *[1] * (part.ndim - 1))) for part in own]
     logits = readouts.paired_scores(run.model, prefixes, *questions, run.writer.label_ids)
     margins = (logits[:, 1] - logits[:, 0]).reshape(len(chosen), len(queries))
     return {
@@ -155,8 +155,8 @@ def log_flows(
         flow.along(jnp.asarray(directions, params.embedding.dtype)),
     )
     written, spans = zip(*(run.writer.demonstrations(prompt) for prompt in prompts), strict=True)
-    asked, layers = run.writer.questions(queries), tuple(run.config.layers)
-    squares = readouts.flows(run.model, np.stack(written), *asked, read, layers)
+    questions, layers = run.writer.questions(queries), tuple(run.config.layers)
+    squares = readouts.flows(run.model, np.stack(written), *questions, read, layers)
     return np.stack([_log_sizes(own, each) for own, each in zip(squares, spans, strict=True)])
 
 
