@@ -17,12 +17,11 @@ NOTES = {
     "margin": "after a layer the margin is read through the logit lens",
     "row": "the Frobenius norm of a derivative, by random directions",
 }
-SAYS = {
-    "relevance": "its similarity to the query",
-    "novelty": "the loss of its own label without demonstrations",
-    "both": "similarity and loss together, as a sum of ranks",
+SAYS = {  # a factor of worth, and its name in a picture
+    "relevance": ("its similarity to the query", "similarity"),
+    "novelty": ("the loss of its own label without demonstrations", "loss of its label"),
+    "both": ("similarity and loss together, as a sum of ranks", "both"),
 }
-SHORT = {"relevance": "similarity", "novelty": "loss of its label", "both": "both"}
 WORTH = "what it adds to the log-probability of the query's label"
 FACTOR = 1.1  # a disparity that grows by this is amplification
 SCORED = {  # rule, what it is
@@ -57,7 +56,6 @@ def flow_statements(config):
     grid = data_grid("rotten_tomatoes", "imdb", "reuters")
     log_ratio = "the mean |log ratio| of two flows of {of}, {placed},"
     ends = "at the last layer over that at the first,"
-    both = "of the label margin and of the query's row"
 
     def read_words(read, mode="shared"):
         short = {"alone": "alone", "shared": "one prompt"}[mode]
@@ -85,8 +83,6 @@ def flow_statements(config):
                 mode=MODES,
             ),
             words=read_words,
-            message=f"it is asked of demonstrations alone and in one prompt whether depth makes "
-            f"flows more unequal, {both}",
         ),
         family(
             "untrained",
@@ -104,7 +100,6 @@ def flow_statements(config):
                 read=READS,
             ),
             words=read_words,
-            message=f"depth makes flows more unequal in an untrained decoder of its shape, {both}",
         ),
         family(
             "order",
@@ -131,9 +126,7 @@ def flow_statements(config):
                 "reuters_relevance reuters_novelty reuters_both",
                 factor=FACTORS,
             ),
-            words=lambda factor: dict(what=SAYS[factor], short=SHORT[factor]),
-            message="it is asked of each data set whether a single demonstration is worth more, "
-            "the larger its similarity to the query, the loss of its own label, or both",
+            words=lambda factor: dict(zip(("what", "short"), SAYS[factor], strict=True)),
         ),
         family(
             "label",
@@ -183,8 +176,6 @@ def grads_statements(config):
                 score=SCORED,
             ),
             words=score_words,
-            message="it is asked of three forms of GradS, of contribution, similarity and BM25, "
-            "whether they predict what a demonstration is worth",
         ),
         family(
             "last",
@@ -220,7 +211,5 @@ def grads_statements(config):
                 rival=RIVALS,
             ),
             words=lambda score, rival: dict(rule=SCORED[score][0]),
-            message="it is asked beside each of four rivals whether GradS, by the margin or by the "
-            "row, selects better prompts",
         ),
     )

@@ -68,14 +68,8 @@ def select(config, table):
         return scored | measures.selected_prompts(run, scored["score"])
 
     pair = FLOW[:2]
-    axes = {
-        "flow": FLOW,
-        "score": ("rule", *pair),
-        "worth": pair,
-        "label": pair[1:],
-        "prompt": ("rule", "query"),
-        "random_prompt": ("draw", "query"),
-    }
+    axes = {"flow": FLOW, "score": ("rule", *pair), "worth": pair, "label": pair[1:]}
+    axes |= {"prompt": ("rule", "query"), "random_prompt": ("draw", "query")}
     return xr.Dataset(
         table(config, score_and_select, axes),
         {

@@ -46,8 +46,7 @@ class Grads(Texts):
     shots: Annotated[int, between(1, "pool")] = 4  # demonstrations selected for every query
     pool: Annotated[int, at_least(4)] = 20  # demonstrations to select from
     fresh: Annotated[int, at_least(2)] = 2  # queries of a run, in none of its demonstrations
-    # Random selections for each query, which are averaged.
-    random_draws: Annotated[int, at_least(1)] = 2
+    random_draws: Annotated[int, at_least(1)] = 2  # random selections for a query, averaged
     # Those after which flows are taken, two at least; GradS has the last one.
     layers: Annotated[tuple[int, ...], at_least(1), INCREASING] = (15, 30)
     prompts_judged: bool = False  # whether there are queries enough to judge selected prompts
@@ -64,20 +63,16 @@ class Config(LanguageConfig):
     """
 
     tasks: tuple[tuple[str, TextTask], ...] = FILMS  # texts in two classes
-    # Demonstrations whose flows are compared, each rotation of them a prompt.
-    shots: Annotated[int, between(2, 32)] = 3
+    shots: Annotated[int, between(2, 32)] = 3  # whose flows are compared, each rotation a prompt
     fresh: Annotated[int, at_least(2)] = 6  # sentences of a run, in none of its demonstrations
     queries: Annotated[int, between(2, "fresh")] = 2  # those of them that flows go to
     pool: Annotated[int, at_least(4)] = 10  # single demonstrations, in none of the above
     # Tokens of a sentence; a shorter one is left out, and a longer one.
     fewest_tokens: Annotated[int, between(1, "most_tokens")] = 8
     most_tokens: Annotated[int, between(1, 128)] = 16
-    # Those after which flows are read, the first is 1.
-    layers: Annotated[tuple[int, ...], at_least(1)] = (1, 8, 15, 22, 30)
-    # Random ones of the row, along which its flow is taken.
-    directions: Annotated[int, between(1, 64)] = 2
-    # The layer after which rows tell how similar two sentences are.
-    middle: Annotated[int, at_least(1)] = 15
+    layers: Annotated[tuple[int, ...], at_least(1)] = (1, 8, 15, 22, 30)  # to read flows after
+    directions: Annotated[int, between(1, 64)] = 2  # random ones, to take a row's flow along
+    middle: Annotated[int, at_least(1)] = 15  # the layer after which rows tell similarity
     seed: Seed = 41
     grads: Grads = Grads()
 

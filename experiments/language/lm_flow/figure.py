@@ -41,10 +41,7 @@ def plot(dataset):
 def appendix(dataset):
     """What is judged: flows and worths of each data set, then its pools and prompts."""
     config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
-    grads = config.grads
-    selected = ("predicts", "last"), ("prompts",)
-    if not grads.prompts_judged:
-        selected = ("predicts",), ("last",)
+    grads, selected = config.grads, (("predicts",), ("last", "prompts"))
     panels = [
         (name, task.title, families)
         for tasks, both in ((config.tasks, FLOWS), (grads.tasks, selected))
@@ -105,10 +102,10 @@ def caption(dataset) -> str:
     alone, shared = (np.exp(np.log(flows.disparities(m, "margin")[:, -1]).mean()) for m in MODES)
     gain = pools.log_probabilities("GradS") - pools.log_probabilities("random")
     text = (
-        f"{config.model_name}, on {task.title}: depth multiplies the log ratio of two flows by "
+        f"{config.model_name}, on {task.title}: depth multiplies the log ratio of flows by "
         f"{alone:.2f} alone and by {shared:.2f} in one prompt. Prompts that GradS selects give "
         f"the right label {gain.mean():+.2f} nats against random ones. Worth is what a "
-        "demonstration alone adds to the log-probability of the query's label; the oracle knows "
-        f"it. Appendix: {judged_panel.KEY}."
+        f"demonstration alone adds to the log-probability of the query's label. Appendix: "
+        f"{judged_panel.KEY}."
     )
     return text.replace(" -0", " \u22120")

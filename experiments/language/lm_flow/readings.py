@@ -1,7 +1,5 @@
 """Flows of one data set by layer, what a demonstration is worth, and what rules make of a pool."""
 
-from functools import cached_property
-
 import numpy as np
 
 from experiments.language.lm_flow.config import FACTORS
@@ -37,8 +35,7 @@ class Flows:
         """Log ratios of all pairs, the earlier sentence over the later: no outcome decides. Log
         flows in a shared prompt are means over rotations: each place counts once."""
         logs = self.dataset[mode].sel(read=read)
-        if "rotation" in logs.dims:
-            logs = logs.mean("rotation")
+        logs = logs.mean("rotation") if "rotation" in logs.dims else logs
         logs = logs.transpose("run", "demonstration", "query", "layer").values
         first, second = np.triu_indices(logs.shape[1], 1)
         return logs[:, first] - logs[:, second]
@@ -74,11 +71,7 @@ class Pools:
 
     def __init__(self, dataset):
         self.dataset, self.config = dataset, results.config_of(dataset)
-
-    @cached_property
-    def worth(self):  # [R, m, B]
-        """What each demonstration adds to the log-probability of the query's label, alone."""
-        return self.dataset.worth.transpose("run", "demonstration", "query").values
+        self.worth = dataset.worth.transpose("run", "demonstration", "query").values
 
     def predicts(self, rule):  # [R]
         score = self.dataset.score.sel(rule=rule)

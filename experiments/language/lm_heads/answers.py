@@ -15,6 +15,7 @@ class Heads:
 
     def __init__(self, dataset):
         self.dataset, self.config = dataset, results.config_of(dataset)
+        self.number = dataset.sizes["head"]
         self.few = self.config.searched  # the first sentences, on which heads were chosen
 
     def scores(self, name) -> np.ndarray:  # [R, ..., B, C]
@@ -32,19 +33,9 @@ class Heads:
             "mean": changes(whole[:, None, None], mean),
         }
 
-    def count(self, reading):  # [R, layer], None where rises are not judged
+    def count(self, reading):  # [R, layer]
         """The effective heads of each layer."""
-        if reading == "rise" and not self.config.rises_judged:
-            return None
         return pseudo_values(self.importances[reading])
-
-    def first(self, reading):  # [R]
-        count = self.count(reading)
-        return None if count is None else count[:, 0] / self.dataset.sizes["head"]
-
-    def later(self, reading):  # [R]
-        count = self.count(reading)
-        return None if count is None else count[:, 1:].mean(1)
 
     def closed(self, name):  # [R, layer]
         """The change of answers with all heads of a layer closed, or all but its top one."""

@@ -5,7 +5,7 @@ import numpy as np
 from experiments.language.data_sets import data_grid, families
 from experiments.language.lm_heads.answers import Heads
 from experiments.language.lm_heads.config import PRUNED, RANDOM, TOP
-from lsa_lab.judging.statements import Statement
+from lsa_lab.judging.statements import Statement, having
 
 A4 = "A4 (2408.04532), abstract, in our setting"
 READING = "A4 (2408.04532), abstract, our reading, in our setting"
@@ -44,6 +44,10 @@ def statements(config) -> tuple[Statement, ...]:
     top = "the top head is the one that changes answers to other sentences most"
     order = "rank correlation of the label margins with the whole model's"
 
+    def judged_cells(ids):  # where there are sentences enough to judge rises, of these too
+        readings = list(IMPORTANCES)[: None if config.rises_judged else -1]
+        return having(grid(ids, reading=IMPORTANCES), reading=readings)
+
     def reading_words(reading):
         return dict(
             source=A4 if reading == "rise" else READING,
@@ -62,11 +66,9 @@ def statements(config) -> tuple[Statement, ...]:
             note="{noise}",
             revision=AVERAGED,
             label="first layer: N / H, by {name}",
-            sample=lambda h, data, reading: h[data].first(reading),
-            cells=grid(
-                "rotten_tomatoes_first_change rotten_tomatoes_first_mean "
-                "rotten_tomatoes_first_rise",
-                reading=IMPORTANCES,
+            sample=lambda h, data, reading: h[data].count(reading)[:, 0] / h[data].number,
+            cells=judged_cells(
+                "rotten_tomatoes_first_change rotten_tomatoes_first_mean rotten_tomatoes_first_rise"
             ),
             words=reading_words,
         ),
@@ -79,11 +81,9 @@ def statements(config) -> tuple[Statement, ...]:
             note="{noise}",
             revision=AVERAGED,
             label="later layer: N, by {name}",
-            sample=lambda h, data, reading: h[data].later(reading),
-            cells=grid(
-                "rotten_tomatoes_later_change rotten_tomatoes_later_mean "
-                "rotten_tomatoes_later_rise",
-                reading=IMPORTANCES,
+            sample=lambda h, data, reading: h[data].count(reading)[:, 1:].mean(1),
+            cells=judged_cells(
+                "rotten_tomatoes_later_change rotten_tomatoes_later_mean rotten_tomatoes_later_rise"
             ),
             words=reading_words,
         ),

@@ -40,7 +40,7 @@ def appendix(dataset):
 
 def plot_effective_heads(ax, heads):
     """N_l of every layer by slopes, and of some by closing heads."""
-    depth, number = np.arange(heads.dataset.sizes["depth"]), heads.dataset.sizes["head"]
+    depth, number = np.arange(heads.dataset.sizes["depth"]), heads.number
     for name, words, color in (
         ("random_slope", "slopes, random weights", GREY),
         ("absolute_slope", "slopes", BLUE),
@@ -112,7 +112,7 @@ def caption(dataset) -> str:
     config = results.config_of(dataset)
     (name, task), *_ = config.tasks
     heads = claims.numbers(dataset)[name]
-    count, number = heads.count("change").mean(0), heads.dataset.sizes["head"]
+    count, number = heads.count("change").mean(0), heads.number
     return (
         f"{config.model_name}, on {task.title}: {min(count[0], number):.1f} of {number} heads "
         f"change answers in the first layer, {count[1:].mean():.1f} in later ones. With one head "
