@@ -49,11 +49,8 @@ EXPERIMENTS = (
     "heads.head_importance",
     "heads.head_pruning",
     "heads.layer_probes",
-    "language.lm_label_bias",
     "language.lm_clipping",
-    "language.lm_clipping_search",
     "language.lm_flow",
-    "language.lm_grads",
     "language.lm_gradient_matching",
     "language.lm_heads",
 )

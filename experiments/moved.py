@@ -9,6 +9,9 @@ MOVED: dict[str, str] = {
     "disturbances": "condition_numbers",
     "noisy_pools": "fixed_and_per_query",
     "several_classes": "coverage",
+    "lm_clipping_search": "lm_clipping",
+    "lm_grads": "lm_flow",
+    "lm_label_bias": "lm_clipping",
 }
 
 ROWS: dict[str, str] = {}  # {"experiment.row" of before: "experiment.row"}

@@ -218,7 +218,7 @@ lines = [
 Markdown("\n".join(lines) or "None of them has been run yet.")
 
 # %%
-Image(str(runs["lm_label_bias"] / "figure.png"), width=700)
+Image(str(runs["lm_clipping"] / "figure.png"), width=700)
 
 # %% [markdown]
 # ## Exercise

@@ -1,6 +1,7 @@
 """Families over the data sets of a config: their words, their cells, and the ids of these."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from lsa_lab.judging.statements import Statement, cells_of, grid
@@ -8,13 +9,15 @@ from lsa_lab.judging.statements import Statement, cells_of, grid
 Cells = Mapping[str, Mapping[str, Any]]
 
 
-def families(config, answers: str = "", **shared) -> Callable[..., Statement]:
+def families(config, answers: str = "", texts=None, **shared) -> Callable[..., Statement]:
     """``Statement`` for families with an axis ``data``, and the fields that these share.
 
     The sentence and the message of one come after the model and its data sets: "{where}: ...".
+    These are those of the config, or of the part of it that is ``texts``.
     """
-    where = {name: f"{config.model_name}, on {task.title}{answers}" for name, task in config.tasks}
-    *titles, last = (task.title for _, task in config.tasks)
+    tasks = (texts or config).tasks
+    where = {name: f"{config.model_name}, on {task.title}{answers}" for name, task in tasks}
+    *titles, last = (task.title for _, task in tasks)
     titles = f"{', '.join(titles)} and {last}" if titles else last
     everywhere = f"{config.model_name}, on {titles}{answers}"
 
@@ -22,17 +25,18 @@ def families(config, answers: str = "", **shared) -> Callable[..., Statement]:
         def named(data, **axes):
             return {"where": where[data]} | dict(words(**axes) if words else {})
 
-        return Statement(
+        statement = Statement(
             id,
             source,
-            f"{{where}}: {says}",
+            f"{everywhere}: {says}",
             measured,
             *statistic,
-            cells=_cells_of_config(config, cells),
+            cells=_cells_of_tasks(tasks, cells),
             words=named,
-            message=f"{everywhere}: {message or says}",
             **shared | fields,
         )
+        whole = f"{everywhere}: {message}" if message else statement.whole.says
+        return replace(statement, says=f"{{where}}: {says}", message=whole)
 
     return family
 
@@ -54,12 +58,12 @@ def cell_ids(statements: Iterable[Statement], data: str, places: Iterable[str]) 
     ]
 
 
-def _cells_of_config(config, cells: Cells) -> Cells:
-    """Those of the data sets that a config has. A data set without cells has those of the first,
+def _cells_of_tasks(tasks, cells: Cells) -> Cells:
+    """Those of the data sets that there are. A data set without cells has those of the first,
     its own name in the place of that one's in their ids."""
     first = next(iter(cells.values()))["data"]
     kept: dict[str, Mapping[str, Any]] = {}
-    for name, _ in config.tasks:
+    for name, _ in tasks:
         own = {id: case for id, case in cells.items() if case["data"] == name}
         kept |= own or {
             id.replace(first, name): {**case, "data": name}

@@ -1,7 +1,14 @@
-"""The decoder that a Config names, from a source, from a file or a folder, or a tiny random one."""
+"""The decoder that a Config names, and what is measured with it in every run on every text task.
+
+A decoder comes from a source, from a file or a folder, or is a tiny random one.
+"""
 
 import hashlib
+import itertools
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +20,7 @@ from lsa_lab.lm import sources, tokens, weights
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params
 from lsa_lab.lm.sources import SOURCES
+from lsa_lab.store.grids import grid
 
 _WORDS = ("Review:", "Sentiment:", "negative", "positive", *INVENTED_WORDS)
 
@@ -47,3 +55,33 @@ def _random() -> lm.Decoder:
         scaled = 1 + 0.1 * normal if name.endswith("_scale") else normal * size[-1] ** -0.5
         leaves[name] = jnp.asarray(scaled, jnp.float32)
     return lm.Decoder(config, Params(**leaves), tokens.of_words(_WORDS))
+
+
+def table(
+    texts,
+    measure: Callable[[int, int], Mapping[str, Any]],
+    axes: Mapping[str, Sequence[str]],
+    progress=None,
+    folder: Path | None = None,
+    label: str = "cells",
+) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Variables with the axes task and run before their own, of ``measure(task, run)``.
+
+    ``axes`` are the own ones of every array that it gives. With a folder each run is kept there.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as passing:
+            return table(texts, measure, axes, progress, Path(passing), label)
+    shape, report = (len(texts.tasks), texts.runs), None
+    if progress is not None:
+        bar = progress.add_task(label)
+
+        def report(done: int, every: int) -> None:
+            progress.update(bar, completed=done, total=every)
+
+    places = list(itertools.product(*map(range, shape)))
+    arrays = grid(places, lambda place: measure(*place), folder, progress=report)
+    return {
+        name: (("task", "run", *axes[name]), values.reshape(*shape, *values.shape[1:]))
+        for name, values in arrays.items()
+    }

@@ -1,9 +1,8 @@
-"""What experiments on a language model share: the model, its texts and their sizes; no jax."""
+"""What experiments on a language model share: the model, texts in classes, their sizes; no jax."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
-from experiments.language.text_tasks import TextTask, named
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 from lsa_lab.lm.sources import SOURCES
 
@@ -12,16 +11,55 @@ _SMOLLM2 = next(iter(SOURCES["smollm2"].files.values()))
 
 
 @dataclass(frozen=True)
-class LanguageConfig(Bounded):
-    """A decoder and texts in classes: every run has demonstrations and fresh sentences of its own.
+class TextTask:
+    """Sentences of some classes, each text up to so many words, as a prompt writes them."""
 
-    Another model takes its file or folder, its name, and the sha256 of the file ("" for a folder).
-    """
+    title: str  # as figures call it
+    source: str  # of lsa_lab.lm.text.sentences, or "invented"
+    classes: tuple[str, ...]  # those of its classes that are told apart
+    words: tuple[str, ...]  # the label of each, one token of the model
+    form: str  # of a demonstration
+    most_words: int  # of a text, the later ones are cut off
+    balanced: bool = True  # demonstrations have the classes equally often, else as they come
+
+
+_REVIEW = "Review: {text}\nSentiment: {label}\n\n"
+_FILMS = dict(classes=("negative", "positive"), words=("negative", "positive"), form=_REVIEW)
+
+TASKS = {
+    "rotten_tomatoes": TextTask("Rotten Tomatoes", "rotten_tomatoes", most_words=32, **_FILMS),
+    "imdb": TextTask("IMDB", "imdb", most_words=32, **_FILMS),
+    "reuters": TextTask(
+        "Reuters R8, acq/earn",
+        "reuters",
+        classes=("acq", "earn"),
+        words=("acquisition", "earnings"),
+        form="News: {text}\nTopic: {label}\n\n",
+        most_words=32,
+    ),
+    "invented": TextTask("invented sentences", "invented", most_words=8, **_FILMS),
+}
+
+
+def text_tasks(*names: str, **changes) -> tuple[tuple[str, TextTask], ...]:
+    """Some of these by name, as a Config holds them, with fields replaced in each."""
+    return tuple((name, replace(TASKS[name], **changes)) for name in names)
+
+
+@dataclass(frozen=True)
+class Model(Bounded):
+    """A decoder: another one takes its file or folder, its name, and the sha256 of the file."""
 
     model: str = "smollm2"  # a source of lsa_lab.lm, "random", or a GGUF file or a folder
     model_name: str = "SmolLM2-135M, Q4_1"  # as captions and statements call it
-    sha256: str = _SMOLLM2  # of the model's file
-    tasks: tuple[tuple[str, TextTask], ...] = named(  # texts in classes, and how they are put
+    sha256: str = _SMOLLM2  # of the model's file, "" for a folder
+
+
+@dataclass(frozen=True)
+class Texts(Bounded):
+    """Texts in classes: every run has demonstrations and fresh sentences of its own."""
+
+    tasks: tuple[tuple[str, TextTask], ...] = text_tasks(  # texts in classes, and how they are put
         "rotten_tomatoes", "imdb", "reuters"
     )
     shots: Annotated[int, at_least(0)] = 4  # demonstrations before every sentence
@@ -30,18 +68,16 @@ class LanguageConfig(Bounded):
     seed: Seed = 1
 
 
-def redrawn(config: LanguageConfig, before: int) -> str:
+@dataclass(frozen=True)
+class LanguageConfig(Texts, Model):
+    """A decoder and texts in classes."""
+
+
+def redrawn(config, before: int) -> str:
     """What rows say where a tier judges by more runs than those that first had a look."""
     return f"{config.runs} fresh runs, {before} before" if config.runs > before else ""
 
 
 # What the smoke tier of every experiment on a language model has: nothing is fetched for it.
-SMOKE = dict(
-    model=RANDOM,
-    model_name="a tiny random decoder",
-    sha256="",
-    tasks=named("invented"),
-    shots=2,
-    fresh=8,
-    runs=2,
-)
+SMOKE_TEXTS = dict(tasks=text_tasks("invented"), shots=2, fresh=8, runs=2)
+SMOKE = dict(model=RANDOM, model_name="a tiny random decoder", sha256="") | SMOKE_TEXTS

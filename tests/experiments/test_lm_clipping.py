@@ -1,4 +1,4 @@
-"""`lm_clipping`: readings of scores by hand, of a tiny decoder, and what the panels draw."""
+"""`lm_clipping`: scores of a tiny decoder and its edits, searches, and changes of known scores."""
 
 import dataclasses
 
@@ -8,12 +8,21 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from experiments.language import decoders, sentences
-from experiments.language.lm_clipping import claims, compute, panels
-from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, READINGS, TIERS
-from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statements import cells_of
-from lsa_lab.lm import text
-from lsa_lab.store import results
+from experiments.language.lm_clipping import claims, compute, figure, readings, search
+from experiments.language.lm_clipping.config import (
+    DROPPED,
+    MATRICES,
+    PARTS,
+    READINGS,
+    SEARCHES,
+    TIERS,
+    UNCLIPPED,
+    edits_of,
+)
+from experiments.language.lm_clipping.scores import Answers, Clipped
+from lsa_lab.judging.statements import cells_of, samples_of
+from lsa_lab.lm import halts, text
+from lsa_lab.store import parts, results
 
 TINY = TIERS["smoke"]
 TASK = TINY.tasks[0][1]
@@ -25,51 +34,109 @@ def scores_of(margins):
     return np.stack([np.full(len(margins), 7.0), 7 + np.asarray(margins)], axis=1)
 
 
-def test_the_unclipped_model_has_the_right_order_and_its_rivals_move_the_threshold():
-    ours = compute.of_plain(scores_of([*MARGINS, 2.7, 2.7, 2.7]), LABELS)
-    accuracy, auc, entropy = ours["unclipped"]
+@pytest.fixture(scope="module")
+def clipped(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LSA_LAB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return Clipped(decoders.decoder(TINY))
+
+
+def ask(clipped, layers):
+    demonstrations, fresh, _ = sentences.sets(sentences.read(TASK), TASK, TINY, 0, 0)
+    return Answers(clipped, TASK, demonstrations, fresh, layers), fresh
+
+
+def test_scores_from_any_layer_are_those_of_the_whole_walk(clipped):
+    params, config = clipped.decoder.params, clipped.decoder.config
+    for layers in ((1,), (1, 3)):
+        answers, _ = ask(clipped, layers)
+        whole = text.scores(params, config, answers.questions)
+        np.testing.assert_allclose(answers.scores(), whole, rtol=0, atol=1e-5)
+
+
+def test_an_edit_is_read_as_the_whole_walk_of_the_changed_model(clipped):
+    answers, _ = ask(clipped, [2])
+    params, config = clipped.decoder.params, clipped.decoder.config
+    dropped = params.replace(mlp_out=params.mlp_out.at[2].set(0))
+    expected = text.scores(dropped, config, answers.questions)
+    np.testing.assert_allclose(answers.scores((2, "mlp", "drop")), expected, rtol=0, atol=2e-5)
+    assert np.abs(expected - answers.scores()).max() > 1e-3
+
+
+def test_an_edit_cuts_its_module_and_leaves_the_others_their_bits(clipped):
+    own = halts.layer_of(clipped.decoder.params, 2)
+    cut = clipped.layer((2, "mlp", 0.75))
+    assert np.linalg.matrix_rank(np.asarray(cut.mlp_gate)) == 4  # of 16
+    np.testing.assert_array_equal(cut.w_q, own.w_q)
+    assert not np.asarray(clipped.layer((2, "mlp", "drop")).mlp_out).any()
+
+
+def test_readings_of_known_margins():
+    accuracy, auc, entropy = compute.readings_of(scores_of(MARGINS), LABELS)
     assert (accuracy, auc) == (0.5, 1.0)
     # each half has margins ±1 and ±0.5 about the middle 2, to which the other half shifts it
     np.testing.assert_allclose(entropy, np.log1p(np.exp([-1, -0.5])).mean(), rtol=1e-9)
-    np.testing.assert_allclose(ours["rival"], [0.75, 1.0])  # calibrated, 2.5 is below 2.7
 
 
-def test_an_edit_is_read_as_the_whole_walk_of_the_changed_model(tmp_path, monkeypatch):
-    monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path))
-    decoder, task = decoders.decoder(TINY), TASK
-    demonstrations, fresh, _ = sentences.sets(sentences.of_task(task), task, TINY, 0, 0)
-    queries = sentences.with_content_free(fresh)
-    read = compute.Readings(decoder)
-    plain, edited = read(task, demonstrations, queries, [(2, "mlp", "drop")])
-    template = sentences.template(task)
-    asked = compute.label_scores.questions(decoder, template, demonstrations, queries)
-    params = decoder.params
-    whole = text.scores(params, decoder.config, asked)
-    np.testing.assert_allclose(plain, whole, rtol=0, atol=1e-5)
-    dropped = params.replace(mlp_out=params.mlp_out.at[2].set(0))
-    margins = np.diff(text.scores(dropped, decoder.config, asked)[: len(fresh)])[:, 0]
-    assert edited[0, 0] == np.mean((margins > 0) == fresh.labels)
-    above = [a > b for a in margins[fresh.labels == 1] for b in margins[fresh.labels == 0]]
-    assert edited[0, 1] == np.mean(above)
+def test_condition_numbers_are_those_of_a_layers_worst_matrix():
+    params = decoders.decoder(TINY).params
+    ours = search.condition_numbers(params, "MLP")
+    names = ("mlp_in", "mlp_gate", "mlp_out")
+    every = [[np.linalg.cond(np.asarray(w, float)) for w in getattr(params, n)] for n in names]
+    np.testing.assert_allclose(ours, np.max(every, axis=0))
+    assert ours.shape == (len(params.mlp_in),)
+
+
+def test_the_deepest_of_the_worst_conditioned_layers_is_tried_the_smallest_rates_first():
+    conditions = {"attention": np.array([9.0, 2, 8, 7]), "MLP": np.array([1.0, 5, 2, 6])}
+    tried = search.candidates(TINY.search, conditions)
+    assert tried["Algorithm 1, attention"] == [(2, "attention", 0.5)]
+    assert tried["Algorithm 1, MLP"] == [(3, "mlp", 0.5)]
+    first = [(layer, part, 0.5) for layer in (1, 3) for part in ("attention", "mlp")]
+    second = [(layer, part, 0.75) for layer in (1, 3) for part in ("attention", "mlp")]
+    assert tried["more layers, both parts"] == first + second
+
+
+def test_the_first_of_the_largest_gains_is_best_and_none_where_nothing_gains():
+    assert search.choose("abc", {"a": 0.1, "b": 0.3, "c": 0.3}) == "b"
+    assert search.choose("ab", {"a": -0.1, "b": 0.0}) is None
+
+
+def test_a_threshold_is_fitted_on_validation_and_judged_on_test():
+    validation = scores_of([3.0, 5, 1, -1])  # the threshold between 1 and 3 is 2
+    test = scores_of([2.5, 1.5, 0.5, -1, 9.0, 9.0, 9.0])  # and three texts that say nothing
+    assert search.read_test(test, LABELS, validation, LABELS) == [0.75, 1.0, 0.75]
+    turned = search.read_test(test, LABELS, scores_of([-3.0, -5, -7, -9]), LABELS)
+    np.testing.assert_allclose(turned, [0.75, 1.0, 0.5])  # the threshold -6: all are above
 
 
 @pytest.fixture(scope="module")
 def dataset():
     rng = np.random.default_rng(0)
-    shapes = {
-        "unclipped": (("task", "run", "reading"), (2, 3, 3)),
-        "rival": (("task", "run", "rival_of"), (2, 3, 2)),
-        "edited": (("task", "run", "layer", "part", "rate", "reading"), (2, 3, 2, 2, 3, 3)),
-        "matrix_edited": (("task", "run", "end", "matrix", "reading"), (2, 3, 2, 7, 3)),
-        "shots_unclipped": (("task", "run", "shots", "reading"), (2, 3, 2, 3)),
-        "shots_edited": (("task", "run", "shots", "end", "part", "reading"), (2, 3, 2, 2, 2, 3)),
-    }
-    return xr.Dataset(
-        {name: (axes, rng.uniform(size=shape)) for name, (axes, shape) in shapes.items()},
+    base = np.array([3.0, 2, 1, -1])  # margins of labels 1, 1, 0, 0
+    names = [UNCLIPPED, *edits_of(TINY.label_bias)]
+    margin = np.tile(base, (1, 2, len(names), 1))
+    margin[0, :, 1] -= 1.5  # both runs: all is right
+    margin[0, :, 2] = [-2, 4, 1, -1]  # one of class 1 below the others
+    margin[0, 1, 2] = base
+
+    def draw(*shape):
+        return rng.uniform(size=shape)
+
+    main = xr.Dataset(
+        {
+            "unclipped": (("task", "run", "reading"), draw(2, 3, 3)),
+            "edited": (("task", "run", "layer", "part", "rate", "reading"), draw(2, 3, 2, 2, 3, 3)),
+            "matrix_edited": (("task", "run", "end", "matrix", "reading"), draw(2, 3, 2, 7, 3)),
+            "shots_unclipped": (("task", "run", "shots", "reading"), draw(2, 3, 2, 3)),
+            "shots_edited": (
+                ("task", "run", "shots", "end", "part", "reading"),
+                draw(2, 3, 2, 2, 2, 3),
+            ),
+        },
         {
             "task": ["films", "news"],
             "reading": list(READINGS),
-            "rival_of": ["calibrated", "threshold"],
             "layer": [0, 2],
             "part": list(PARTS),
             "rate": [0.5, 0.75, DROPPED],
@@ -77,12 +144,30 @@ def dataset():
             "matrix": list(MATRICES),
             "shots": [0, 4],
         },
-        {"config": results.json.dumps(results.plain(BOTH))},
     )
+    searched = xr.Dataset(
+        {
+            "clipped": (("task", "run", "search", "reading"), draw(2, 3, 3, 3)),
+            "validation_gain": (("task", "run", "search"), draw(2, 3, 3)),
+            "unclipped": (("task", "run", "reading"), draw(2, 3, 3)),
+            "calibrated": (("task", "run"), draw(2, 3)),
+        },
+        {"search": list(SEARCHES), "reading": ["accuracy", "auc", "fitted"]},
+    )
+    bias = xr.Dataset(
+        {
+            "task_margin": (("task", "run", "edit", "task_sentence"), margin),
+            "task_label": (("task", "run", "task_sentence"), np.tile(LABELS, (1, 2, 1))),
+        },
+        {"task": [name for name, _ in TINY.label_bias.tasks], "edit": names},
+    )
+    whole = parts.join(main, search=searched, label_bias=bias)
+    return whole.assign_attrs(config=results.json.dumps(results.plain(BOTH)))
 
 
 def test_each_collection_of_texts_has_rows_of_its_own(dataset):
-    statements, ours = evidence(claims, dataset)
+    statements = claims.layer_statements(BOTH)
+    ours = samples_of(statements, claims.numbers(dataset))
     change = (dataset.edited - dataset.unclipped).sel(layer=2, reading="auc", part="MLP")
     flat = change.sel(rate=[0.5, 0.75]).mean("rate").transpose("task", "run").values
     np.testing.assert_allclose(ours["films_mlp_deep_is_flat"], flat[0])
@@ -93,23 +178,43 @@ def test_each_collection_of_texts_has_rows_of_its_own(dataset):
 
 
 def test_a_layer_dropped_is_judged_by_accuracy_beside_the_whole_model(dataset):
-    _, ours = evidence(claims, dataset)
+    ours = samples_of(claims.layer_statements(BOTH), claims.numbers(dataset))
     edited, plain = dataset.edited.values, dataset.unclipped.values
     for place, part in enumerate(PARTS):
         change = edited[0, :, 1, place, 2, 0] - plain[0, :, 0]  # the deep layer, dropped
         np.testing.assert_allclose(ours[f"films_{part.lower()}_dropped"], change)
     shots = dataset.shots_unclipped.values[1, ..., 1]
     np.testing.assert_allclose(ours["news_more_shots"], shots[:, 1] - shots[:, 0])
+    keys = dataset.matrix_edited.values[0, :, 1, MATRICES.index("w_k"), 1] - plain[0, :, 1]
+    np.testing.assert_allclose(ours["films_keys_alone"], keys)
 
 
-@pytest.fixture
-def films(dataset):
-    return dataset.sel(task="films")
+def test_the_best_edit_is_chosen_on_the_other_sets_and_among_the_clipped(dataset):
+    films = claims.numbers(dataset).changes["films"]
+    edited, plain = dataset.edited.values[0], dataset.unclipped.values[0]
+    for place, reading in enumerate(("accuracy", "auc")):
+        cells = (edited[..., :2, place] - plain[:, None, None, None, place]).reshape(3, -1)
+        gains = [cells[r, np.delete(cells, r, 0).mean(0).argmax()] for r in range(3)]
+        np.testing.assert_allclose(films.gain(reading), gains)
 
 
-def test_curves_are_mean_changes_by_layer_part_and_rate(films):
-    ax = Figure().subplots()
-    panels.layer_curves(ax, films, "auc")
+def test_searches_are_judged_beside_nothing_and_beside_rivals(dataset):
+    ours = samples_of(claims.search_statements(TINY), claims.numbers(dataset))
+    own = parts.part(dataset, "search")
+    plain, clipped = own.unclipped.values, own.clipped.values[..., 0]
+    wide = (clipped[:, :, 2] - plain[..., 0]).mean(0)
+    np.testing.assert_allclose(ours["wider_gains"], wide)
+    algorithm = (clipped[:, :, :2] - plain[..., :1]).mean((0, 2))
+    np.testing.assert_allclose(ours["algorithm_gains"], algorithm)
+    fitted = (plain[..., 2] - plain[..., 0]).mean(0)
+    np.testing.assert_allclose(ours["threshold"], fitted - wide)
+    calibrated = (own.calibrated.values - plain[..., 0]).mean(0)
+    np.testing.assert_allclose(ours["calibration_wider"], calibrated - wide)
+
+
+def test_curves_are_mean_changes_by_layer_part_and_rate(dataset):
+    ax, films = Figure().subplots(), parts.part(dataset).sel(task="films")
+    figure.plot_layers(ax, films, "auc")
     curves = [line.get_ydata() for line in ax.lines[1:]]
     edited, plain = films.edited.values, films.unclipped.values
     expected = [
@@ -118,38 +223,23 @@ def test_curves_are_mean_changes_by_layer_part_and_rate(films):
         for rate in range(3)
     ]
     np.testing.assert_allclose(curves, expected)
-    assert [panels.rate_words(rate) for rate in (0.9, DROPPED)] == ["0.9", "dropped"]
 
 
-def test_the_best_edit_is_chosen_on_the_other_sets_and_among_the_clipped(films):
-    ax = Figure().subplots()
-    panels.plot_gains(ax, films)
-    points = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
-    edited, plain = films.edited.values, films.unclipped.values
-    expected = []
-    for reading in (0, 1):
-        change = edited[..., :2, reading] - plain[:, None, None, None, reading]
-        cells = change.reshape(3, -1)
-        gains = [cells[r, np.delete(cells, r, 0).mean(0).argmax()] for r in range(3)]
-        expected.append(np.mean(gains))
-    rivals = (films.rival.values - plain[:, :1]).mean(0)
-    np.testing.assert_allclose(points, [expected[0], *rivals, expected[1]])
+def test_a_shift_changes_accuracy_as_far_as_a_moved_threshold_does(dataset):
+    margins = claims.numbers(dataset).margins
+    names = list(parts.part(dataset, "label_bias").edit.values)
+    for edit, expected in ((names[1], [[0.25, 0.25]] * 2), (names[2], [[-0.25, 0.25], [0, 0]])):
+        changes, shifts, rest = (each.sel(edit=edit).values[0] for each in margins.changes)
+        np.testing.assert_allclose(np.transpose([changes, shifts]), expected)
+        np.testing.assert_allclose(rest, changes - shifts)
 
 
-def test_aucs_by_shots_hold_the_configs_own_shots_too(films):
-    ax = Figure().subplots()
-    panels.plot_shots(ax, films)
-    own, other = films.unclipped.values[..., 1], films.shots_unclipped.values[..., 1]
-    expected = [other[:, 0].mean(), own.mean(), other[:, 1].mean()]
-    np.testing.assert_allclose(ax.lines[0].get_xydata(), np.transpose([[0, 2, 4], expected]))
-    own = films.edited.values[:, 1, 1, 1, 1].mean()  # the last layer's MLP, most clipped
-    other = films.shots_edited.values[:, :, 1, 1, 1].mean(0)
-    np.testing.assert_allclose(ax.lines[4].get_ydata(), [other[0], own, other[1]])
-
-
-def test_matrices_are_drawn_by_the_mean_change_of_auc_in_each_end(films):
-    ax = Figure().subplots()
-    panels.plot_matrices(ax, films)
-    change = films.matrix_edited.values[..., 1] - films.unclipped.values[:, None, None, 1]
-    points = [line.get_xdata() for line in ax.lines if line.get_label().startswith("layer")]
-    np.testing.assert_allclose(points, change.mean(0))
+def test_a_shift_of_margins_is_all_shift_and_a_shuffle_is_not():
+    rng = np.random.default_rng(0)
+    label = np.arange(200) % 2
+    margin = 2 * label - 3 + rng.standard_normal(200)
+    shifted = ((margin + 2 > 0) == label).mean()
+    assert readings.move_threshold(margin + 2, label, margin) == shifted > 0.8
+    shuffled = rng.permutation(margin + 2)
+    moved = readings.move_threshold(shuffled, label, margin)
+    assert ((shuffled > 0) == label).mean() - moved < -0.2

@@ -3,11 +3,11 @@
 import numpy as np
 import xarray as xr
 
-from experiments.language import sentences, written
+from experiments.language import sentences
+from experiments.language.language_config import TASKS
 from experiments.language.lm_gradient_matching import answers, choices, compute
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
-from experiments.language.text_tasks import TASKS
-from experiments.language.written import Writer
+from experiments.language.sentences import Writer
 from lsa_lab.lm import readings, tokens
 
 WORDS = ("Review:", "Sentiment:", "negative", "positive", *sentences.INVENTED_WORDS)
@@ -16,8 +16,8 @@ WORDS = ("Review:", "Sentiment:", "negative", "positive", *sentences.INVENTED_WO
 def test_texts_are_cut_to_questions_of_one_width():
     task = TASKS["invented"]
     template, tokenizer = sentences.template(task), tokens.of_words(WORDS)
-    every = sentences.of_task(task)
-    cut = written.cut_to(every, tokenizer, template, 7)
+    every = sentences.read(task)
+    cut = sentences.cut_to(every, tokenizer, template, 7)
     ids, last = Writer(tokenizer, template, 7).questions(cut)
     assert set(last.tolist()) == {6}
     assert ids.all()  # no padding
@@ -66,11 +66,11 @@ def test_classes_take_turns_and_the_same_is_last_in_all_prompts_of_a_run():
     labels = np.repeat([0, 1], 12)
     late = np.array([0.7, 0.2])
     for members in (np.r_[0:4, 12:16], np.r_[4:8, 20:24]):
-        order = choices.in_turns(rng, members, labels, late)
+        order = choices.take_turns(rng, members, labels, late)
         assert sorted(order) == sorted(members)
         np.testing.assert_array_equal(labels[order], [1, 0] * 4)
-    order = choices.in_turns(rng, np.r_[0:6, 12:15], labels, late)
+    order = choices.take_turns(rng, np.r_[0:6, 12:15], labels, late)
     np.testing.assert_array_equal(labels[order], [1, 0, 0, 1, 0, 0, 1, 0, 0])
-    alone = choices.in_turns(rng, np.arange(5), labels, late)
+    alone = choices.take_turns(rng, np.arange(5), labels, late)
     assert sorted(alone) == list(range(5))
     assert list(alone) != list(range(5))

@@ -1,1 +1,2 @@
-"""Which layers of a language model tolerate clipping? Is more gained than label bias?"""
+"""Which layers of a language model tolerate clipping, does A2's search for a rate improve it on new
+sentences, and is more gained than a shift of label bias?"""

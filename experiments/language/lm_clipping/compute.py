@@ -1,98 +1,86 @@
-"""Which layers of a language model tolerate clipping, and is anything gained but label bias?"""
+"""Readings after layers are clipped, what searches for a rate gain, and margins of label bias."""
 
 import itertools
 
 import numpy as np
 
-from experiments.language import decoders, label_scores, sentences
-from experiments.language.cells import cells
-from experiments.language.edits import Edits
-from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, READINGS, Config
+from experiments.language import decoders, sentences
+from experiments.language.lm_clipping import search
+from experiments.language.lm_clipping.config import (
+    DROPPED,
+    MATRICES,
+    PARTS,
+    READINGS,
+    UNCLIPPED,
+    Config,
+    LabelBias,
+    edits_of,
+)
+from experiments.language.lm_clipping.scores import Answers, Clipped, split_content_free
 from lsa_lab.analyses.clipping import DROP
 from lsa_lab.lm import readings
-from lsa_lab.lm.text import CONTENT_FREE
-
-
-class Readings:
-    """What a decoder's label scores say, as it is and after edits of its layers."""
-
-    def __init__(self, decoder):
-        self.decoder, self.edits = decoder, Edits(decoder.params)
-
-    def __call__(self, task, demonstrations, queries, edits):  # -> scores [B, C], readings [E, 3]
-        """The scores of the decoder as it is, and what those after each edit (layer, module, rate)
-        say of the queries without the content-free texts at their end."""
-        template, labels = sentences.template(task), queries.labels[: -len(CONTENT_FREE)]
-        questions = label_scores.questions(self.decoder, template, demonstrations, queries)
-        layers = {layer for layer, *_ in edits}
-        kept = label_scores.keep(self.decoder, questions, layers)
-        plain = label_scores.label_scores(self.decoder, kept, max(layers))
-        edited = []
-        for layer, *change in edits:
-            model = self.edits(layer, *change)
-            scores = label_scores.label_scores(self.decoder, kept, layer, model)
-            edited.append(of_scores(scores[: len(labels)], labels))
-        return plain, np.array(edited)
+from lsa_lab.store import parts
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
+    clipped = Clipped(decoders.decoder(config))
+
+    def place(name):  # where a part shows how far it is, and keeps its runs
+        return progress, checkpoints and checkpoints / name, f"lm_clipping: {name}"
+
+    return parts.join(
+        clip_layers(config, clipped, *place("layers")),
+        search=search.search(config.search, clipped, *place("search")),
+        label_bias=clip_deep_layer(config.label_bias, clipped, *place("label bias")),
+    )
+
+
+def clip_layers(config: Config, clipped: Clipped, *place):
+    """Parts of all layers clipped; at the ends single matrices too, and other numbers of shots."""
     import xarray as xr
 
-    read = Readings(decoders.decoder(config))
-    pools = [sentences.of_task(task) for _, task in config.tasks]
-    most = max(config.other_shots)
-    ends = (min(config.layers), max(config.layers))
-    rates = (*config.rates, DROP)
-    parts = list(itertools.product(config.layers, PARTS.values(), rates))
+    pools = [sentences.read(task) for _, task in config.tasks]
+    ends, rates = (min(config.layers), max(config.layers)), (*config.rates, DROP)
+    blocks = list(itertools.product(config.layers, PARTS.values(), rates))
     matrices = [(layer, name, config.matrix_rate) for layer in ends for name in MATRICES]
     at_ends = list(itertools.product(ends, PARTS.values(), [max(config.rates)]))
 
-    def cell(place):
-        number, run = place
-        task = config.tasks[number][1]
+    def measure(number, run):
+        task, most = config.tasks[number][1], max(config.other_shots)
         every, fresh, _ = sentences.sets(pools[number], task, config, run, number, shots=most)
-        every, queries = sentences.alternating(every), sentences.with_content_free(fresh)
-        own = every.take(range(config.shots))
-        plain, edited = read(task, own, queries, parts + matrices)
-        values = {"edited": edited[: len(parts)], "matrix": edited[len(parts) :]}
-        values |= of_plain(plain, fresh.labels)
-        for shots in config.other_shots:
-            plain, edited = read(task, every.take(range(shots)), queries, at_ends)
-            unclipped = of_plain(plain, fresh.labels)["unclipped"]
-            values |= {f"edited_{shots}": edited, f"unclipped_{shots}": unclipped}
-        return values
+        every, queries = sentences.alternate(every), sentences.add_content_free(fresh)
 
-    places = list(itertools.product(range(len(config.tasks)), range(config.runs)))
-    values = cells(places, cell, checkpoints, progress, "lm_clipping: sets of demonstrations")
-    shape, axes = (len(config.tasks), config.runs), ("task", "run")
+        def ask(shots, edits):  # -> scores [B, C], readings [E, 3]
+            own, layers = every.take(range(shots)), {layer for layer, *_ in edits}
+            answers = Answers(clipped, task, own, queries, layers)
+            edited = [split_content_free(answers.scores(edit))[0] for edit in edits]
+            return answers.scores(), np.array([readings_of(each, fresh.labels) for each in edited])
 
-    def rows(name, *grid):
-        table = values[name]
-        return table.reshape(*shape, *grid, *table.shape[1 + bool(grid) :])
+        plain, edited = ask(config.shots, blocks + matrices)
+        others = [ask(shots, at_ends) for shots in config.other_shots]
+        shape = len(config.layers), len(PARTS), len(rates), -1
+        return {
+            "unclipped": readings_of(split_content_free(plain)[0], fresh.labels),
+            "edited": edited[: len(blocks)].reshape(shape),
+            "matrix_edited": edited[len(blocks) :].reshape(len(ends), len(MATRICES), -1),
+            "shots_unclipped": [
+                readings_of(split_content_free(scores)[0], fresh.labels) for scores, _ in others
+            ],
+            "shots_edited": [each.reshape(len(ends), len(PARTS), -1) for _, each in others],
+        }
 
-    def at_shots(name, *grid):
-        return np.stack([rows(f"{name}_{shots}", *grid) for shots in config.other_shots], axis=2)
-
-    number = (len(config.layers), len(PARTS), len(rates))
+    axes = {
+        "unclipped": ("reading",),
+        "edited": ("layer", "part", "rate", "reading"),
+        "matrix_edited": ("end", "matrix", "reading"),
+        "shots_unclipped": ("shots", "reading"),
+        "shots_edited": ("shots", "end", "part", "reading"),
+    }
     return xr.Dataset(
-        {
-            "unclipped": ((*axes, "reading"), rows("unclipped")),
-            "rival": ((*axes, "rival_of"), rows("rival")),
-            "edited": ((*axes, "layer", "part", "rate", "reading"), rows("edited", *number)),
-            "matrix_edited": (
-                (*axes, "end", "matrix", "reading"),
-                rows("matrix", len(ends), len(MATRICES)),
-            ),
-            "shots_unclipped": ((*axes, "shots", "reading"), at_shots("unclipped")),
-            "shots_edited": (
-                (*axes, "shots", "end", "part", "reading"),
-                at_shots("edited", len(ends), len(PARTS)),
-            ),
-        },
+        decoders.table(config, measure, axes, *place),
         {
             "task": [name for name, _ in config.tasks],
             "reading": list(READINGS),
-            "rival_of": ["calibrated", "threshold"],
             "layer": list(config.layers),
             "part": list(PARTS),
             "rate": [*config.rates, DROPPED],
@@ -103,15 +91,33 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     )
 
 
-def of_scores(scores, labels) -> list[float]:
+def readings_of(scores, labels) -> list[float]:
     """Accuracy, AUC, and the cross-entropy but for a constant shift."""
     own = (readings.accuracy, readings.auc, readings.cross_entropy_after_best_shift)
     return [reading(scores, labels) for reading in own]
 
 
-def of_plain(scores, labels) -> dict:
-    """The readings of the unclipped model, and the accuracies of its rivals to clipping."""
-    own, free = scores[: len(labels)], scores[len(labels) :]
-    calibrated = readings.accuracy(readings.contextual_calibration(own, free), labels)
-    fitted = readings.accuracy_after_best_shift(own, labels)
-    return {"unclipped": of_scores(own, labels), "rival": [calibrated, fitted]}
+def clip_deep_layer(config: LabelBias, clipped: Clipped, *place):
+    """The log-odds of class 1 by the decoder as it is, and after each edit of its deep layer."""
+    import xarray as xr
+
+    pools, edits = [sentences.read(task) for _, task in config.tasks], edits_of(config)
+
+    def measure(number, run):
+        task = config.tasks[number][1]
+        demonstrations, fresh, _ = sentences.sets(pools[number], task, config, run, number)
+        queries = sentences.add_content_free(fresh)
+        answers = Answers(clipped, task, demonstrations, queries, [config.deep])
+        every = [None, *((config.deep, *edit) for edit in edits.values())]
+        scores = np.stack([answers.scores(edit) for edit in every])
+        margins = (scores[..., 1] - scores[..., 0]).astype(np.float32)
+        margin, free = np.split(margins, [len(fresh)], axis=1)
+        return {"task_margin": margin, "task_content_free": free[0], "task_label": fresh.labels}
+
+    axes = {
+        "task_margin": ("edit", "task_sentence"),
+        "task_content_free": ("text",),
+        "task_label": ("task_sentence",),
+    }
+    coordinates = {"edit": [UNCLIPPED, *edits], "task": [name for name, _ in config.tasks]}
+    return xr.Dataset(decoders.table(config, measure, axes, *place), coordinates)

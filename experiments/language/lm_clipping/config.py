@@ -1,10 +1,16 @@
-"""The sizes of `lm_clipping`."""
+"""The sizes and the edits of `lm_clipping`."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.language.language_config import SMOKE, LanguageConfig
-from experiments.language.text_tasks import TextTask, named
+from experiments.language.language_config import (
+    SMOKE,
+    SMOKE_TEXTS,
+    LanguageConfig,
+    Texts,
+    TextTask,
+    text_tasks,
+)
 from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
@@ -13,9 +19,48 @@ PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips w
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 READINGS = ("accuracy", "auc", "entropy")  # the last after the best constant shift
 DROPPED = 1.0  # the rate that stands for rank 0
+ALGORITHM = tuple(f"Algorithm 1, {part}" for part in PARTS)
+WIDE = "more layers, both parts"
+SEARCHES = (*ALGORITHM, WIDE)
+UNCLIPPED = "unclipped"  # an edit that is none
 
+Tasks = tuple[tuple[str, TextTask], ...]
+TWO = text_tasks("rotten_tomatoes", "reuters")
 Several = Annotated[tuple[int, ...], at_least(0), INCREASING]
 Rate = between(0.0, 0.999)
+Rates = Annotated[tuple[float, ...], between(0.001, 0.999), INCREASING]
+
+
+@dataclass(frozen=True)
+class Search(Texts):
+    """A2's Algorithm 1 for attention and for the MLP, and a search of more layers and both parts.
+
+    The edit with the best accuracy on validation sentences is tested once on fresh ones, after the
+    same demonstrations. Of equally good rates the smallest wins; no edit is one of the choices.
+    """
+
+    rates: Rates = (0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's, of clipping
+    # Layers by condition number, the deepest of which is clipped; A2 leaves it open.
+    top_k: Annotated[int, at_least(1)] = 2
+    wide_layers: Annotated[tuple[int, ...], at_least(0)] = (20, 24, 27, 28, 29)  # more of them
+    wide_rates: Rates = (0.5, 0.9, 0.99)  # the rates of that search
+    validation: Annotated[int, at_least(4)] = 48  # sentences to search with; A2 has 200 to 8000
+    fresh: Annotated[int, at_least(2)] = 48  # others, for the one test
+    tasks: Tasks = TWO  # texts in classes, and how they are put
+    seed: Seed = 18
+
+
+@dataclass(frozen=True)
+class LabelBias(Texts):
+    """A decoder of which attention or MLP of one layer is clipped, on sentences of two classes.
+
+    Layer and rates are fixed by reasoning alone: A2 clips the last layer but one (26 of 28, 30 of
+    32, counted from 0), at rates of which .9 and .99 cut most.
+    """
+
+    deep: Annotated[int, at_least(0)] = 28  # the layer that is clipped, the last but one
+    rates: Annotated[tuple[float, ...], Rate, INCREASING] = (0.9, 0.99)  # of it
+    seed: Seed = 16
 
 
 @dataclass(frozen=True)
@@ -27,16 +72,16 @@ class Config(LanguageConfig):
     some between them.
     """
 
-    tasks: tuple[tuple[str, TextTask], ...] = named(  # texts in classes, and how they are put
-        "rotten_tomatoes", "reuters"
-    )
-    layers: Several = (1, 5, 10, 15, 20, 25, 28)  # that are clipped, counted from 0
+    tasks: Tasks = TWO  # texts in classes, and how they are put
+    layers: Several = (1, 14, 28)  # that are clipped, counted from 0
     # Rates of clipping; every part is dropped too.
-    rates: Annotated[tuple[float, ...], Rate, INCREASING] = (0.5, 0.9, 0.99)
+    rates: Annotated[tuple[float, ...], Rate, INCREASING] = (0.9, 0.99)
     matrix_rate: Annotated[float, Rate] = 0.9  # of single matrices
     other_shots: Several = (0, 10)  # demonstrations, fewer and more; A2's too
-    fresh: Annotated[int, at_least(2)] = 100  # sentences of a run, in none of its demonstrations
+    fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
     seed: Seed = 17
+    search: Search = Search()
+    label_bias: LabelBias = LabelBias()
 
     def __post_init__(self):
         super().__post_init__()
@@ -47,11 +92,30 @@ class Config(LanguageConfig):
             )
 
 
+_FILMS = dict(tasks=text_tasks("rotten_tomatoes"), runs=9)
 TIERS = {
-    "smoke": Config(**SMOKE | dict(shots=2), layers=(0, 2), rates=(0.5, 0.75), other_shots=(0, 4)),
+    "smoke": Config(
+        **SMOKE,
+        layers=(0, 2),
+        rates=(0.5, 0.75),
+        other_shots=(0, 4),
+        search=Search(
+            **SMOKE_TEXTS, rates=(0.5,), wide_layers=(1, 3), wide_rates=(0.5, 0.75), validation=8
+        ),
+        label_bias=LabelBias(**SMOKE_TEXTS, deep=2),
+    ),
     "laptop": Config(
-        tasks=named("rotten_tomatoes"), layers=(1, 14, 28), rates=(0.9, 0.99), fresh=24, runs=9
+        **_FILMS,
+        search=Search(**_FILMS),
+        label_bias=LabelBias(tasks=TWO, fresh=64, runs=9),
     ),
     # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.
-    "paper": Config(layers=(1, 14, 28), rates=(0.9, 0.99), fresh=24, runs=64, seed=117),
+    "paper": Config(runs=64, seed=117, search=Search(runs=36, seed=118)),
 }
+
+
+def edits_of(label_bias) -> dict[str, tuple[str, float | str]]:
+    """The edits of the deep layer by name: module and rate."""
+    mlp = {f"MLP {rate:g}": ("mlp", rate) for rate in label_bias.rates}
+    high = max(label_bias.rates)
+    return mlp | {f"attention {high:g}": ("attention", high), "MLP dropped": ("mlp", "drop")}

@@ -1,23 +1,13 @@
-"""What `lm_flow` judges: disparities and leads of flows, and what predicts worth."""
+"""What `lm_flow` judges: disparities of flows, what predicts worth, and selected prompts."""
 
 from experiments.language.data_sets import data_grid, families
 from experiments.language.language_config import redrawn
 from experiments.language.lm_flow.config import FACTORS, MODES, READS
-from experiments.language.lm_flow.flow_sizes import (
-    disparity,
-    flows,
-    inequality,
-    label_effect,
-    leads,
-    recency,
-    turns,
-    worth_correlations,
-)
+from experiments.language.lm_flow.readings import RIVALS, Numbers
 from lsa_lab.judging.statements import Statement
 
-THEOREM = "A1 (2508.00385), Theorem 1, our reading, in our setting"
-FIGURE_2 = "A1 (2508.00385), figure 2, our reading, in our setting"
-OWN = "derived here"
+A1, OWN, READING = "A1 (2508.00385)", "derived here", "our reading, in our setting"
+THEOREM = f"{A1}, Theorem 1, {READING}"
 OF = {"margin": "the label margin", "row": "the query's row"}  # what a flow is of
 WHERE = {
     "alone": "each demonstration alone before the query",
@@ -27,162 +17,89 @@ NOTES = {
     "margin": "after a layer the margin is read through the logit lens",
     "row": "the Frobenius norm of a derivative, by random directions",
 }
-PLACES = "what a place in the prompt adds counts here, and is averaged out of the log ratios"
-OTHER_QUERY = "on top the demonstration whose flow to the other queries is larger at the first"
-SAYS = {
-    "relevance": "its similarity to the query",
-    "novelty": "the loss of its own label without demonstrations",
-    "both": "similarity and loss together, as a sum of ranks",
+SAYS = {  # a factor of worth, and its name in a picture
+    "relevance": ("its similarity to the query", "similarity"),
+    "novelty": ("the loss of its own label without demonstrations", "loss of its label"),
+    "both": ("similarity and loss together, as a sum of ranks", "both"),
 }
 WORTH = "what it adds to the log-probability of the query's label"
 FACTOR = 1.1  # a disparity that grows by this is amplification
+SCORED = {  # rule, what it is
+    "margin": ("GradS", "the flow of the label margin after the last layer"),
+    "row": ("GradS, row", "the flow of the query's row after the last layer"),
+    "offline": ("GradS, Eq. 2", "A1's Eq. 2, offline, with the attention of the last layer,"),
+    "contribution": (
+        "contribution",
+        "how far a demonstration changes the label margin, either way,",
+    ),
+    "similarity": ("similarity", "the similarity of hidden rows"),
+    "bm25": ("BM25", "BM25"),
+}
+SIZES = (
+    "A1 selects from training sets: pools are small here, for the flow of each demonstration takes "
+    "a walk up and down the model"
+)
+HEADLINE = (
+    "A1's headline is +6.8% over the strongest baseline in version 1, +1.3% on OpenReview, in "
+    "scores of larger models; a wrong answer that is sure of itself costs most here"
+)
 
-
-def numbers(dataset) -> dict:
-    """The result of each data set."""
-    return {name: dataset.sel(task=name) for name in dataset.task.values}
+numbers = Numbers
 
 
 def statements(config) -> tuple[Statement, ...]:
-    family = families(
-        config,
-        over="sets of demonstrations",
-        redrawn=redrawn(config, before=12),
-    )
+    return (*flow_statements(config), *grads_statements(config))
+
+
+def flow_statements(config):
+    family = families(config, over="sets of demonstrations", redrawn=redrawn(config, before=12))
     grid = data_grid("rotten_tomatoes", "imdb", "reuters")
-    log_ratio = "the mean |log ratio| of two flows of"
+    log_ratio = "the mean |log ratio| of two flows of {of}, {placed},"
     ends = "at the last layer over that at the first,"
-    both = "of the label margin and of the query's row"
 
-    def of_read(read, mode="shared"):
-        words = dict(of=OF[read], note=NOTES[read], placed=WHERE["shared"], how=WHERE["shared"])
-        if mode == "per_token":
-            note = "a flow over the root of the demonstration's number of tokens"
-            return words | dict(note=note, how="lengths divided out", short="per token")
-        if mode == "alone":
-            return words | dict(placed=WHERE[mode], how=WHERE[mode], short="alone")
-        return words | dict(short="one prompt")
-
-    def of_factor(factor, labels):
-        words = dict(source=FIGURE_2, what=SAYS[factor], apart="", worth=WORTH)
-        short = {"relevance": "similarity", "novelty": "loss of its label", "both": "both"}[factor]
-        if labels == "together":
-            return words | dict(label=short)
-        return words | dict(
-            source=OWN,
-            apart=", labels apart",
-            worth=f"{WORTH}, each less its mean over those with, or without, the query's label,",
-            label=f"{short if factor == 'both' else 'the same'},\nlabels apart",
-        )
+    def read_words(read, mode="shared"):
+        short = {"alone": "alone", "shared": "one prompt"}[mode]
+        return dict(of=OF[read], note=NOTES[read], placed=WHERE[mode], short=short)
 
     return (
         family(
             "disparity",
             THEOREM,
-            "depth makes flows of {of} more unequal, {how}",
-            f"{log_ratio} {{of}}, {{placed}}, {ends}",
+            "depth makes flows of {of} more unequal, {placed}",
+            f"{log_ratio} {ends}",
             "ratio",
             at_least=FACTOR,
             note="{note}",
             label="{read}, {short}",
-            sample=lambda runs, data, read, mode: disparity(runs[data], mode, read),
+            sample=lambda n, data, read, mode: n.flows[data].disparities(mode, read)[:, -1],
             cells=grid(
                 "rotten_tomatoes_alone_margin_disparity rotten_tomatoes_shared_margin_disparity "
-                "rotten_tomatoes_margin_per_token rotten_tomatoes_alone_row_disparity "
-                "rotten_tomatoes_shared_row_disparity rotten_tomatoes_row_per_token "
-                "imdb_alone_margin_disparity imdb_shared_margin_disparity imdb_margin_per_token "
-                "imdb_alone_row_disparity imdb_shared_row_disparity imdb_row_per_token "
+                "rotten_tomatoes_alone_row_disparity rotten_tomatoes_shared_row_disparity "
+                "imdb_alone_margin_disparity imdb_shared_margin_disparity "
+                "imdb_alone_row_disparity imdb_shared_row_disparity "
                 "reuters_alone_margin_disparity reuters_shared_margin_disparity "
-                "reuters_margin_per_token reuters_alone_row_disparity "
-                "reuters_shared_row_disparity reuters_row_per_token",
+                "reuters_alone_row_disparity reuters_shared_row_disparity",
                 read=READS,
-                mode=(*MODES, "per_token"),
-            ),
-            words=of_read,
-            message=f"it is asked of demonstrations alone, in one prompt and there per token, "
-            f"whether depth makes flows more unequal, {both}",
-        ),
-        family(
-            "lead",
-            THEOREM,
-            "depth widens the lead of the larger flow of {of}, {placed}",
-            "the mean log ratio of two flows of {of}, {placed}, at the last layer less that at the "
-            f"first, {OTHER_QUERY},",
-            at_least=0.1,
-            label="{read}, {short}",
-            sample=lambda runs, data, mode, read: leads(flows(runs[data], mode, read))[:, -1],
-            cells=grid(
-                "rotten_tomatoes_alone_margin_lead rotten_tomatoes_alone_row_lead "
-                "rotten_tomatoes_shared_margin_lead rotten_tomatoes_shared_row_lead "
-                "imdb_alone_margin_lead imdb_alone_row_lead imdb_shared_margin_lead "
-                "imdb_shared_row_lead reuters_alone_margin_lead reuters_alone_row_lead "
-                "reuters_shared_margin_lead reuters_shared_row_lead",
                 mode=MODES,
-                read=READS,
             ),
-            words=of_read,
-            message=f"depth widens the lead of the larger of two flows {both}, alone and in one "
-            "prompt",
-        ),
-        family(
-            "gini",
-            f"{THEOREM}, of disparity",
-            "depth makes the shares of a prompt's demonstrations in the flow of {of} more unequal, "
-            "as they stand",
-            f"the mean Gini coefficient of the flows of {{of}} in a prompt {ends}",
-            "ratio",
-            at_least=FACTOR,
-            note=PLACES,
-            label="{read}, Gini",
-            sample=lambda runs, data, read: inequality(runs[data], "shared", read),
-            cells=grid(
-                "rotten_tomatoes_margin_gini rotten_tomatoes_row_gini imdb_margin_gini "
-                "imdb_row_gini reuters_margin_gini reuters_row_gini",
-                read=READS,
-            ),
-            words=of_read,
-            message="depth makes the shares of a prompt's demonstrations in the flow more unequal, "
-            f"as they stand, {both}",
-        ),
-        family(
-            "gini_untrained",
-            f"{OWN}, a control",
-            "the same in an untrained decoder of its shape, of the flow of {of}",
-            "the same of {of}, weights random,",
-            "ratio",
-            at_least=FACTOR,
-            note=PLACES,
-            revision="added to these runs: the control was of log ratios alone",
-            redrawn="",
-            label="{read}, Gini, untrained",
-            sample=lambda runs, data, read: inequality(runs[data], "untrained", read),
-            cells=grid(
-                "rotten_tomatoes_margin_gini_untrained rotten_tomatoes_row_gini_untrained "
-                "imdb_margin_gini_untrained imdb_row_gini_untrained reuters_margin_gini_untrained "
-                "reuters_row_gini_untrained",
-                read=READS,
-            ),
-            words=of_read,
-            message="depth makes the shares of a prompt's demonstrations in the flow more unequal "
-            f"in an untrained decoder of its shape, {both}",
+            words=read_words,
         ),
         family(
             "untrained",
             f"{OWN}, a control",
             "depth makes flows of {of} more unequal in an untrained decoder of its shape",
-            f"{log_ratio} {{of}}, {{placed}}, weights random, {ends}",
+            f"{log_ratio} weights random, {ends}",
             "ratio",
             at_least=FACTOR,
             label="{read}, untrained",
-            sample=lambda runs, data, read: disparity(runs[data], "untrained", read),
+            sample=lambda n, data, read: n.flows[data].disparities("untrained", read)[:, -1],
             cells=grid(
                 "rotten_tomatoes_margin_untrained rotten_tomatoes_row_untrained "
                 "imdb_margin_untrained imdb_row_untrained reuters_margin_untrained "
                 "reuters_row_untrained",
                 read=READS,
             ),
-            words=of_read,
-            message=f"depth makes flows more unequal in an untrained decoder of its shape, {both}",
+            words=read_words,
         ),
         family(
             "order",
@@ -191,44 +108,25 @@ def statements(config) -> tuple[Statement, ...]:
             "it after the last",
             f"the share of pairs that turn, {WHERE['shared']},",
             at_most=0.05,
-            label="share of pairs\nthat turn",
-            sample=lambda runs, data: turns(runs[data]),
+            label="share of pairs that turn",
+            sample=lambda n, data: n.flows[data].turns(),
             cells=grid("rotten_tomatoes_order imdb_order reuters_order"),
         ),
         family(
-            "recency",
-            OWN,
-            "more of the label margin flows from the last place of a prompt than from its first",
-            "the mean log ratio of the flows from both places, at the last layer,",
-            at_least=0.1,
-            label="last place\nover first",
-            sample=lambda runs, data: recency(runs[data]),
-            cells=grid("rotten_tomatoes_recency imdb_recency reuters_recency"),
-        ),
-        family(
             "worth",
-            "{source}",
-            "a single demonstration is worth more, the larger {what}{apart}",
-            "the rank correlation, over demonstrations and queries, of {what} and {worth}",
+            f"{A1}, figure 2, {READING}",
+            "a single demonstration is worth more, the larger {what}",
+            f"the rank correlation, over demonstrations and queries, of {{what}} and {WORTH}",
             at_least=0.2,
-            label="{label}",
-            sample=lambda runs, data, factor, labels: worth_correlations(
-                runs[data], factor, labels
-            ),
+            label="{short}",
+            sample=lambda n, data, factor: n.flows[data].correlation(factor),
             cells=grid(
-                "rotten_tomatoes_relevance rotten_tomatoes_relevance_within "
-                "rotten_tomatoes_novelty rotten_tomatoes_novelty_within rotten_tomatoes_both "
-                "rotten_tomatoes_both_within imdb_relevance imdb_relevance_within imdb_novelty "
-                "imdb_novelty_within imdb_both imdb_both_within reuters_relevance "
-                "reuters_relevance_within reuters_novelty reuters_novelty_within reuters_both "
-                "reuters_both_within",
+                "rotten_tomatoes_relevance rotten_tomatoes_novelty rotten_tomatoes_both "
+                "imdb_relevance imdb_novelty imdb_both "
+                "reuters_relevance reuters_novelty reuters_both",
                 factor=FACTORS,
-                labels=("together", "apart"),
             ),
-            words=of_factor,
-            message="it is asked of each data set whether a single demonstration is worth more, "
-            "the larger its similarity to the query, the loss of its own label, or both, labels "
-            "together and apart",
+            words=lambda factor: dict(zip(("what", "short"), SAYS[factor], strict=True)),
         ),
         family(
             "label",
@@ -237,7 +135,81 @@ def statements(config) -> tuple[Statement, ...]:
             f"the mean of {WORTH}, of those with the query's label less that of the others, in "
             "nats,",
             at_least=0.1,
-            sample=lambda runs, data: label_effect(runs[data]),
+            label="its label is the query's, nats",
+            sample=lambda n, data: n.flows[data].label_effect(),
             cells=grid("rotten_tomatoes_label imdb_label reuters_label"),
+        ),
+    )
+
+
+def grads_statements(config):
+    grads = config.grads
+    family = families(config, texts=grads, over="pools", redrawn=redrawn(grads, before=12))
+    grid = data_grid("rotten_tomatoes", "reuters")
+    last = f"the flow of the label margin after layer {grads.layers[-1]}"
+    correlation = "the rank correlation, over a pool and averaged over queries, of"
+    worth = f"{WORTH}, alone before it,"
+
+    def score_words(score):
+        rule, what = SCORED[score]
+        if not rule.startswith("GradS"):
+            return dict(rule=rule, score=what, of=OWN, note="")
+        of = f"{A1}, flow as a measure of effectiveness, {READING}"
+        return dict(rule=rule, score=what, of=of, note=SIZES)
+
+    return (
+        family(
+            "predicts",
+            "{of}",
+            "{score} predicts what a demonstration is worth",
+            f"{correlation} {{score}} and {worth}",
+            at_least=0.2,
+            note="{note}",
+            label="{rule}",
+            sample=lambda n, data, score: n.pools[data].predicts(SCORED[score][0]),
+            cells=grid(
+                "rotten_tomatoes_predicts_margin rotten_tomatoes_predicts_row "
+                "rotten_tomatoes_predicts_offline rotten_tomatoes_predicts_contribution "
+                "rotten_tomatoes_predicts_similarity rotten_tomatoes_predicts_bm25 "
+                "reuters_predicts_margin reuters_predicts_row reuters_predicts_offline "
+                "reuters_predicts_contribution reuters_predicts_similarity reuters_predicts_bm25",
+                score=SCORED,
+            ),
+            words=score_words,
+        ),
+        family(
+            "last",
+            f"{A1}, ablation of layers, {READING}",
+            f"{last} predicts what a demonstration is worth as well as that of any other",
+            f"{correlation} {last} and {worth} less that of the earlier layer that is best in the "
+            "other pools,",
+            at_least=-0.05,
+            label="last layer less another",
+            sample=lambda n, data: n.pools[data].last_layer(),
+            cells=grid("rotten_tomatoes_last_layer reuters_last_layer"),
+        ),
+        family(
+            "prompts",
+            f"{A1}, GradS, {READING}",
+            "{rule} selects better prompts than {rival}",
+            f"the log-probability of the right label after {grads.shots} demonstrations selected "
+            "by {rule} less that by {rival}, on the same queries,",
+            at_least=0,
+            note=HEADLINE,
+            label="{rule} less {rival}",
+            sample=lambda n, data, score, rival: n.pools[data].prompts(SCORED[score][0], rival),
+            cells=grid(
+                "rotten_tomatoes_prompts_margin_random rotten_tomatoes_prompts_margin_similarity "
+                "rotten_tomatoes_prompts_margin_bm25 rotten_tomatoes_prompts_margin_contribution "
+                "rotten_tomatoes_prompts_row_random rotten_tomatoes_prompts_row_similarity "
+                "rotten_tomatoes_prompts_row_bm25 rotten_tomatoes_prompts_row_contribution "
+                "reuters_prompts_margin_random reuters_prompts_margin_similarity "
+                "reuters_prompts_margin_bm25 reuters_prompts_margin_contribution "
+                "reuters_prompts_row_random reuters_prompts_row_similarity "
+                "reuters_prompts_row_bm25 reuters_prompts_row_contribution",
+                score=READS,
+                rival=RIVALS,
+            ),
+            words=lambda score, rival: dict(rule=SCORED[score][0]),
         ),
     )

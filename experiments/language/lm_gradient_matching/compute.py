@@ -5,11 +5,11 @@ import dataclasses
 import jax
 import numpy as np
 
-from experiments.language import cells, decoders, readouts, written
+from experiments.language import decoders, readouts
 from experiments.language import sentences as texts
 from experiments.language.lm_gradient_matching import choices
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES, Config
-from experiments.language.written import Writer
+from experiments.language.sentences import Writer
 from lsa_lab import lm
 from lsa_lab.lm.prefix import Example
 from lsa_lab.lm.text import Sentences
@@ -21,12 +21,12 @@ class Task:
 
     def __init__(self, config: Config, task, model: lm.Decoder, target: lm.Decoder):
         template = texts.template(task)
-        every = texts.of_task(task)
-        self.sentences = written.cut_to(every, model.tokenizer, template, config.width)
+        every = texts.read(task)
+        self.sentences = texts.cut_to(every, model.tokenizer, template, config.width)
         self.model = Writer(model.tokenizer, template, config.width)
         self.target = self.model
         if target is not model:
-            self.target = written.writer(target.tokenizer, template, self.sentences)
+            self.target = texts.writer(target.tokenizer, template, self.sentences)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -35,15 +35,11 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     model = target = decoders.decoder(config)
     if config.target:
         target = decoders.decoder(dataclasses.replace(config, model=config.target, sha256=""))
-    tasks = {name: Task(config, task, model, target) for name, task in config.tasks}
-    order = list(tasks)
+    tasks = [Task(config, task, model, target) for _, task in config.tasks]
 
-    def cell(name: str, run: int) -> dict[str, np.ndarray]:
-        return of_run(config, tasks[name], order.index(name), run, model, target)
+    def measure(place: int, run: int) -> dict[str, np.ndarray]:
+        return measure_pool(config, tasks[place], place, run, model, target)
 
-    places = [(name, run) for name in order for run in range(config.runs)]
-    values = cells.cells(places, lambda place: cell(*place), checkpoints, progress, "pools")
-    front = (len(order), config.runs)
     counts = (config.orders,) * len(RULES) + (config.draws, config.strata)
     rules = np.repeat((*RULES, *DRAWN), counts)
     axes = {
@@ -60,15 +56,16 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "training_loss": ("step",),
     }
     return xr.Dataset(
+        decoders.table(config, measure, axes, progress, checkpoints, "lm_gradient_matching: pools"),
         {
-            name: (("task", "run", *own), values[name].reshape(front + values[name].shape[1:]))
-            for name, own in axes.items()
+            "task": [name for name, _ in config.tasks],
+            "n": list(config.sizes),
+            "rule": ("subset", rules),
         },
-        {"task": order, "n": list(config.sizes), "rule": ("subset", rules)},
     )
 
 
-def of_run(config, task: Task, place: int, run: int, model, target) -> dict[str, np.ndarray]:
+def measure_pool(config, task: Task, place: int, run: int, model, target) -> dict[str, np.ndarray]:
     """One pool: its gradients, the subsets of every size, and what is answered after each."""
     stream = np.random.SeedSequence([config.seed, place, run])
     first, second = stream.generate_state(2).tolist()
@@ -82,7 +79,9 @@ def of_run(config, task: Task, place: int, run: int, model, target) -> dict[str,
     rows, losses = choices.gradients(config, model, examples, words, keys[0])
     points = readouts.alone(model, nothing, ids, last, words, config.middle).rows
     by_size = [
-        of_size(config, size, task.target, target, (pool, validation, fresh), rows, points, key)
+        measure_size(
+            config, size, task.target, target, (pool, validation, fresh), rows, points, key
+        )
         for size, key in zip(config.sizes, keys[1:], strict=True)
     ]
     arrays = {name: np.stack([each[name] for each in by_size]) for name in by_size[0]}
@@ -95,7 +94,7 @@ def of_run(config, task: Task, place: int, run: int, model, target) -> dict[str,
     }
 
 
-def of_size(config, size, writer, model, parts, rows, points, key) -> dict[str, np.ndarray]:
+def measure_size(config, size, writer, model, parts, rows, points, key) -> dict[str, np.ndarray]:
     """What every rule chooses of one size, how far it is from the pool, and the answers after."""
     pool, validation, fresh = parts
     labels = np.asarray(pool.labels)
@@ -105,7 +104,7 @@ def of_size(config, size, writer, model, parts, rows, points, key) -> dict[str, 
     )
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     last = rng.random(len(pool.classes))
-    prompts = [pool.take(choices.in_turns(rng, each, labels, last)) for each in chosen]
+    prompts = [pool.take(choices.take_turns(rng, each, labels, last)) for each in chosen]
     begin = len(RULES) * config.orders
     tried = prompts[begin : begin + config.draws]
     others = prompts[:begin] + prompts[begin + config.draws :]

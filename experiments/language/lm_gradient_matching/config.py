@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.language.language_config import SMOKE, LanguageConfig
-from experiments.language.text_tasks import TextTask, named
+from experiments.language.language_config import SMOKE, LanguageConfig, TextTask, text_tasks
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Seed, at_least, between
 
@@ -27,7 +26,7 @@ class Config(LanguageConfig):
     learning rate, which moves rows as large as embeddings.
     """
 
-    tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes")  # texts in classes
+    tasks: tuple[tuple[str, TextTask], ...] = text_tasks("rotten_tomatoes")  # texts in classes
     # Demonstrations that are chosen, of those sizes the one that is judged.
     shots: Annotated[int, at_least(0)] = 16
     # Numbers of demonstrations that are chosen.
@@ -75,7 +74,7 @@ TIERS = {
     ),
     "laptop": Config(),
     "paper": Config(
-        tasks=named("rotten_tomatoes", "imdb", "reuters"),
+        tasks=text_tasks("rotten_tomatoes", "imdb", "reuters"),
         shots=32,
         width=30,
         sizes=(32, 64),  # 64 and a question of 30 tokens are 2 015 of SmolLM2's 2 048

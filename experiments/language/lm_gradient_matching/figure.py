@@ -13,7 +13,6 @@ from experiments.language.lm_gradient_matching.answers import (
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
 from lsa_lab.lm import readings
 from lsa_lab.store import results
 
@@ -25,13 +24,13 @@ CURVES = ("random", *BESIDE, "mismatching")
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.0, 2.5), ((1, 1), (1, 1)))
     judged = dataset.sel(n=results.config_of(dataset).shots)
-    against_random(axes[0], judged, readings.cross_entropy)
+    plot_ratios(axes[0], judged, readings.cross_entropy)
     axes[0].set(xlabel="label cross-entropy / random's", title="answers")
-    against_random(axes[1], judged, readings.cross_entropy_after_best_shift)
+    plot_ratios(axes[1], judged, readings.cross_entropy_after_best_shift)
     axes[1].set(xlabel="the same after the best shift", title="answers but for label bias")
     axes[1].set_yticklabels([])
-    by_gap(axes[2], judged.isel(task=0))
-    judged_rows(axes[3], dataset, dataset.task.values[0])
+    plot_gaps(axes[2], judged.isel(task=0))
+    plot_judged(axes[3], dataset, dataset.task.values[0])
     return figure
 
 
@@ -42,16 +41,16 @@ def appendix(dataset):
     figure, axes = style.stacked(6.75, heights, [(1, 1)] * len(heights), first="e")
     judged = dataset.sel(n=results.config_of(dataset).shots)
     for ax, name in zip(axes, ("auc", "accuracy"), strict=False):
-        against_random(ax, judged, getattr(readings, name))
+        plot_ratios(ax, judged, getattr(readings, name))
         ax.set(xlabel=f"{name.replace('auc', 'AUC')} / random's")
     axes[1].set_yticklabels([])
     for i, name in enumerate(names[len(names) + 1 - len(heights) :]):
-        by_size(axes[2 * i + 2], dataset.sel(task=name))
-        judged_rows(axes[2 * i + 3], dataset, name)
+        plot_sizes(axes[2 * i + 2], dataset.sel(task=name))
+        plot_judged(axes[2 * i + 3], dataset, name)
     return figure
 
 
-def against_random(ax, dataset, reading):
+def plot_ratios(ax, dataset, reading):
     """Readings over those of random subsets, geometric means of runs; tasks from the top."""
     names = dataset.task.values
     style.log_axes(ax, x=True)
@@ -74,7 +73,7 @@ def against_random(ax, dataset, reading):
     ax.set_ylim(len(BESIDE) - 0.5, -0.5)
 
 
-def by_gap(ax, dataset):
+def plot_gaps(ax, dataset):
     """The answers after every subset against its gap, each run's in units of its random ones."""
     losses, rules = subset_readings(dataset), dataset.rule.values
     gaps = dataset.gap.transpose("run", "subset").values
@@ -89,7 +88,7 @@ def by_gap(ax, dataset):
     ax.set_title("gap and answers")
 
 
-def by_size(ax, dataset):
+def plot_sizes(ax, dataset):
     """The answers by the number of demonstrations, one task."""
     sizes = dataset.n.values
     style.log_axes(ax, x=True, ticks=sizes)
@@ -104,7 +103,7 @@ def by_size(ax, dataset):
     )
 
 
-def judged_rows(ax, dataset, name):
+def plot_judged(ax, dataset, name):
     statements, samples = evidence(claims, dataset)
     ids = cell_ids(statements, name, [family.id for family in statements])
     judged_panel.rows(ax, statements, samples, (0.0, 2.0), ids)
@@ -113,33 +112,16 @@ def judged_rows(ax, dataset, name):
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
-    name, (first, task) = config.model_name, config.tasks[0]
+    config, (first, task) = results.config_of(dataset), results.config_of(dataset).tasks[0]
     answers = claims.numbers(dataset)[first]
-    ratio, alike = (answers.over("matching", rival) for rival in ("random", "stratified"))
-    white = answers.over("matching, whitened", "random")
-    answered = f" answered by {config.target_name or config.target}," if config.target else ""
-    losses = plain_reading(dataset.sel(task=first))
-    others = [task.title for _, task in config.tasks[1:]]
-    return (
-        f"{name}, on {task.title}:{answered} {config.shots} matched demonstrations leave "
-        f"{_mean(ratio)} of the label cross-entropy after random ones, {_mean(alike)} of that "
-        f"after random ones with the same shares of labels. By whitened gradients: {_mean(white)}. "
-        f"a, b: geometric means of {config.runs} pools of {config.pool}, {level()} intervals; b: "
-        "after the constant that is best on the other half of the sentences. c: every subset, by "
-        f"its gap (rank correlation {answers.ranks().mean():.2f} among random and stratified "
-        "ones); the labels of matched ones diverge from the pool's by "
-        f"{answers.shares().mean():.2g} of what random ones do. "
-        f"d: {judged_panel.KEY}. {config.fresh} sentences a pool; without demonstrations "
-        f"{losses.mean():.2f} nats. In a prompt the classes take turns, so that membership alone "
-        f"differs. Prefix of {config.prefix_length} rows, {config.saves} checkpoints. "
-        f"Appendix: other readings{_listed(others)}."
+    ratio, alike = (
+        np.exp(np.log(answers.over("matching", rival)).mean()) for rival in ("random", "stratified")
     )
-
-
-def _mean(ratios) -> str:
-    return f"{float(np.exp(np.log(ratios).mean())):.2f}"
-
-
-def _listed(others) -> str:
-    return f"; sizes, and {' and '.join(others)}" if others else ""
+    answered = f" answered by {config.target_name or config.target}," if config.target else ""
+    return (
+        f"{config.model_name}, on {task.title}:{answered} {config.shots} matched demonstrations "
+        f"leave {ratio:.2f} of the label cross-entropy after random ones. They leave {alike:.2f} "
+        "of that after random ones with the same shares of labels. Points are geometric means over "
+        f"{config.runs} pools of {config.pool}. In c each point is a subset. Panel d shows "
+        f"{judged_panel.KEY}."
+    )

@@ -3,9 +3,9 @@
 import numpy as np
 
 from experiments.language.data_sets import data_grid, families
-from experiments.language.lm_heads.answers import Heads, agreement
-from experiments.language.lm_heads.config import FIRST, PRUNED, RANDOM, TOP
-from lsa_lab.judging.statements import Statement
+from experiments.language.lm_heads.answers import Heads
+from experiments.language.lm_heads.config import PRUNED, RANDOM, TOP
+from lsa_lab.judging.statements import Statement, having
 
 A4 = "A4 (2408.04532), abstract, in our setting"
 READING = "A4 (2408.04532), abstract, our reading, in our setting"
@@ -26,21 +26,6 @@ WORDS = (
     "it was the best linear map of all tokens, which missed .25: with fewer words in a prompt than "
     "dimensions it is any function of the word, and exact where a word stands once"
 )
-RECUR = "of words that recur, without the first token, unbiased for their number"
-MAPS = {
-    "rows": dict(
-        says="the tokens of a prompt have no common map, for a word's rows differ by context",
-        missed="|H_L - mean of the word| / |H_L - H_0| after the last layer",
-        note="A2's layers are linear attention; which map the others lack is its open question",
-        label="missed by any function of the word",
-    ),
-    "directions": dict(
-        says="nor have the directions of their rows",
-        missed="|U_L - mean of the word| / |U_L| of rows over their lengths",
-        note="",
-        label="missed of directions",
-    ),
-}
 
 
 def numbers(dataset) -> "dict[str, Heads]":
@@ -59,14 +44,16 @@ def statements(config) -> tuple[Statement, ...]:
     top = "the top head is the one that changes answers to other sentences most"
     order = "rank correlation of the label margins with the whole model's"
 
-    def of_reading(reading):
+    def judged_cells(ids):  # where there are sentences enough to judge rises, of these too
+        readings = list(IMPORTANCES)[: None if config.rises_judged else -1]
+        return having(grid(ids, reading=IMPORTANCES), reading=readings)
+
+    def reading_words(reading):
         return dict(
             source=A4 if reading == "rise" else READING,
             name=NAMES[reading],
             importance=IMPORTANCES[reading],
             noise=NOISE if reading == "rise" else "",
-            short={"change": "change"}.get(reading, NAMES[reading]),
-            later="later layer: N" if reading == "change" else "the same",
         )
 
     return (
@@ -78,16 +65,12 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.75,
             note="{noise}",
             revision=AVERAGED,
-            label="first layer: N / H, by {short}",
-            sample=lambda h, data, reading: h[data].first(reading),
-            cells=grid(
-                "rotten_tomatoes_first_change rotten_tomatoes_first_mean "
-                "rotten_tomatoes_first_rise",
-                reading=IMPORTANCES,
+            label="first layer: N / H, by {name}",
+            sample=lambda h, data, reading: h[data].count(reading)[:, 0] / h[data].number,
+            cells=judged_cells(
+                "rotten_tomatoes_first_change rotten_tomatoes_first_mean rotten_tomatoes_first_rise"
             ),
-            words=of_reading,
-            message="it is asked of three measures of importance whether all heads of the first "
-            "layer matter",
+            words=reading_words,
         ),
         family(
             "later",
@@ -97,16 +80,12 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.5,
             note="{noise}",
             revision=AVERAGED,
-            label="{later}, by {short}",
-            sample=lambda h, data, reading: h[data].later(reading),
-            cells=grid(
-                "rotten_tomatoes_later_change rotten_tomatoes_later_mean "
-                "rotten_tomatoes_later_rise",
-                reading=IMPORTANCES,
+            label="later layer: N, by {name}",
+            sample=lambda h, data, reading: h[data].count(reading)[:, 1:].mean(1),
+            cells=judged_cells(
+                "rotten_tomatoes_later_change rotten_tomatoes_later_mean rotten_tomatoes_later_rise"
             ),
-            words=of_reading,
-            message="one head of a later layer is what matters in it, by each of three measures of "
-            "importance",
+            words=reading_words,
         ),
         family(
             "one_is_enough",
@@ -121,53 +100,6 @@ def statements(config) -> tuple[Statement, ...]:
             cells=grid("rotten_tomatoes_one_is_enough"),
         ),
         family(
-            "one_is_too_few",
-            READING,
-            "in the first layer its top head alone does not",
-            f"{left},",
-            "ratio",
-            at_least=0.2,
-            note=top,
-            label="first layer: left with its top head",
-            sample=lambda h, data: np.exp(h[data].left[:, 0]),
-            cells=grid("rotten_tomatoes_one_is_too_few"),
-        ),
-        family(
-            "first_layer",
-            MODELLED,
-            "the heads of the first layer together change answers more than a later's",
-            "KL(whole, all closed) of the first layer over that of later ones, geometric mean over "
-            "these,",
-            "ratio",
-            at_least=2.0,
-            label="closed whole: first / later layer",
-            sample=lambda h, data: h[data].first_over_later(),
-            cells=grid("rotten_tomatoes_first_layer"),
-        ),
-        family(
-            "slopes",
-            "Michel et al. (1905.10650), our reading",
-            "first-order estimates rank a layer's heads as closing them does",
-            "rank correlation of slope and rise over the heads of a layer, mean over layers,",
-            at_least=0.5,
-            label="slopes and rises, ranks",
-            sample=lambda h, data: h[data].slopes(),
-            cells=grid("rotten_tomatoes_slopes"),
-        ),
-        family(
-            "ablations",
-            "derived here",
-            "zero and mean ablation rank a layer's heads alike",
-            "rank correlation of the two changes, mean over layers,",
-            at_least=0.7,
-            note="a constant that a head writes and a bias takes back moves the first alone",
-            label="zero and mean ablation, ranks",
-            sample=lambda h, data: agreement(
-                h[data].importances["change"], h[data].importances["mean"]
-            ),
-            cells=grid("rotten_tomatoes_ablations"),
-        ),
-        family(
             "pruned",
             READING,
             "all heads but the top one of each later layer can be removed",
@@ -179,17 +111,6 @@ def statements(config) -> tuple[Statement, ...]:
             label="order kept: later heads pruned",
             sample=lambda h, data: h[data].kept[PRUNED],
             cells=grid("rotten_tomatoes_pruned"),
-        ),
-        family(
-            "first_pruned",
-            MODELLED,
-            "to keep only the top head of the first layer costs more than that",
-            f"{order}, later heads pruned less first layer pruned,",
-            at_least=0.0,
-            revision=MORE,
-            label="order kept: later less first pruned",
-            sample=lambda h, data: h[data].kept[PRUNED] - h[data].kept[FIRST],
-            cells=grid("rotten_tomatoes_first_pruned"),
         ),
         family(
             "top_heads",
@@ -206,18 +127,14 @@ def statements(config) -> tuple[Statement, ...]:
         family(
             "common_map",
             A2,
-            "{says}",
-            f"{{missed}} {RECUR},",
+            "the tokens of a prompt have no common map, for a word's rows differ by context",
+            "|H_L - mean of the word| / |H_L - H_0| after the last layer of words that recur, "
+            "without the first token, unbiased for their number,",
             at_least=0.3,
-            note="{note}",
+            note="A2's layers are linear attention; which map the others lack is its open question",
             revision=WORDS,
-            label="{label}",
-            sample=lambda h, data, rows: h[data].missed(rows),
-            cells=grid(
-                "rotten_tomatoes_map rotten_tomatoes_map_relative", rows=("rows", "directions")
-            ),
-            words=lambda rows: MAPS[rows],
-            message="the tokens of a prompt have no common map, nor have the directions of their "
-            "rows",
+            label="missed by any function of the word",
+            sample=lambda h, data: h[data].missed(),
+            cells=grid("rotten_tomatoes_map"),
         ),
     )

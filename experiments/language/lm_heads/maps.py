@@ -11,29 +11,15 @@ from lsa_lab.analyses.common_map import best_common_map
 from lsa_lab.lm import decoder
 
 
-def misses(model: lm.Decoder, ids: np.ndarray, fitted: float, key) -> dict[str, np.ndarray]:
-    """Shares |H_l - H_0 Wᵀ| of |H_l| (residual) and of |H_l - H_0| (unexplained), each [L+1].
-
-    Of all tokens, and of all but the first, which is a hundred times as long as the others in some
-    layers. "held_out": W is fitted to a share of these and judged on the others. "by_word": what
-    any function of a token's word misses, as every map of H_0 is one, of words that recur; and the
-    same of rows over their lengths.
+def misses(model: lm.Decoder, ids: np.ndarray) -> dict[str, np.ndarray]:
+    """Shares |H_l - H_0 Wᵀ| of |H_l - H_0|, each [L+1]: "unexplained" of all tokens, and of all but
+    the first, which is a hundred times as long as the others in some layers; "by_word", what any
+    function of a token's word misses, as every map of H_0 is one, of words that recur.
     """
     stream = np.asarray(_stream(model.params, jnp.asarray(ids), config=model.config), float)
-    lengths = np.linalg.norm(stream, axis=2)
     rest = stream[:, 1:]
-    units = rest / lengths[:, 1:, None]
-    best = [_map(jnp.asarray(rows)) for rows in (stream, rest)]
-    return {
-        "residual": np.stack([each.residual for each in best]),
-        "unexplained": np.stack([each.unexplained for each in best]),
-        "held_out": _held_out(rest, fitted, key),
-        "by_word": _by_word(rest, rest - rest[:1], ids[1:]),
-        "direction_by_word": _by_word(units, units, ids[1:]),
-        "length": np.median(lengths[:, 1:], axis=1),
-        "first_length": lengths[:, 0],
-        "words": np.array(len(np.unique(ids[1:]))),
-    }
+    best = [_unexplained(jnp.asarray(rows)) for rows in (stream, rest)]
+    return {"unexplained": np.stack(best), "by_word": _by_word(rest, rest - rest[:1], ids[1:])}
 
 
 @functools.partial(jax.jit, static_argnames="config")
@@ -42,17 +28,8 @@ def _stream(params, ids, *, config):  # [T] -> [L+1, T, D]
 
 
 @jax.jit
-def _map(stream):
-    return best_common_map(stream[0], stream)
-
-
-def _held_out(stream: np.ndarray, fitted: float, key) -> np.ndarray:  # [L+1, T, D] -> [L+1]
-    order = np.asarray(jax.random.permutation(key, stream.shape[1]))
-    few, others = np.split(order, [int(fitted * len(order))])
-    matrices = np.asarray(_map(jnp.asarray(stream[:, few])).maps)
-    judged = stream[:, others]
-    missed = judged - np.einsum("lde,te->ltd", matrices, judged[0])
-    return _share(missed, judged - judged[:1])
+def _unexplained(stream):
+    return best_common_map(stream[0], stream).unexplained
 
 
 def _by_word(
@@ -67,9 +44,6 @@ def _by_word(
     means = np.einsum("kt,ltd->lkd", of_word / counts[:, None], rows)
     missed = rows - np.einsum("kt,lkd->ltd", of_word, means)
     factor = np.sqrt(of_word.T @ (counts / (counts - 1)))
-    return _share((missed * factor[:, None])[:, recur], whole[:, recur])
-
-
-def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:  # [L+1, T, D] x 2 -> [L+1]
-    part, whole = (np.linalg.norm(rows, axis=(1, 2)) for rows in (part, whole))
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+    pair = (missed * factor[:, None])[:, recur], whole[:, recur]
+    part, all_of_it = (np.linalg.norm(each, axis=(1, 2)) for each in pair)
+    return np.divide(part, all_of_it, out=np.zeros_like(part), where=all_of_it > 0)

@@ -9,7 +9,6 @@ import numpy as np
 
 from lsa_lab import lm
 from lsa_lab.lm import decoder, halts
-from lsa_lab.lm.readings import log_probabilities
 
 
 class Closings:
@@ -34,7 +33,7 @@ class Closings:
         return np.asarray(read, float)
 
 
-def with_write_biases(model: lm.Decoder) -> lm.Decoder:
+def add_write_biases(model: lm.Decoder) -> lm.Decoder:
     """The same decoder with a bias on what attention writes, 0, so that a layer's can be set."""
     params, config = model.params, model.config
     if config.write_biases:
@@ -44,7 +43,7 @@ def with_write_biases(model: lm.Decoder) -> lm.Decoder:
     return model._replace(params=params.replace(b_o=biases), config=config)
 
 
-def closed(config, *places: tuple[int, int]) -> jax.Array:  # [L, H]
+def close_heads(config, *places: tuple[int, int]) -> jax.Array:  # [L, H]
     """All gates open but those of some heads."""
     mask = np.ones((config.num_layers, config.num_heads))
     for place in places:
@@ -70,12 +69,6 @@ def slopes(params, prefix, questions, last, labels, words, *, config):  # -> [B,
 
     ones = jnp.ones((config.num_layers, config.num_heads), params.embedding.dtype)
     return jax.lax.map(lambda row: jax.grad(loss)(ones, *row), (questions, last, labels))
-
-
-def change(whole: np.ndarray, other: np.ndarray) -> np.ndarray:  # [B, C], [..., B, C] -> [...]
-    """KL(whole, other) of the labels' probabilities, averaged over questions."""
-    p, q = log_probabilities(whole), log_probabilities(other)
-    return (np.exp(p) * (p - q)).sum(-1).mean(-1)
 
 
 @functools.partial(jax.jit, static_argnames="config")

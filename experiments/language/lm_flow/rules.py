@@ -1,13 +1,13 @@
 """Rules for which no demonstration is run before a query: A1's Eq. 2, and BM25.
 
-Eq. 2 in a language model takes each demonstration encoded once, by itself, as A1 does offline. With
-d the mean of a demonstration's normed rows before a layer, q the normed row of the last token of a
-query, P_h = W_O W_V and K_h = W_Kᵀ W_Q of head h,
+Eq. 2 takes each demonstration encoded once, by itself, as A1 does offline. With d the mean of a
+demonstration's normed rows before a layer, q the normed row of the last token of a query,
+P_h = W_O W_V and K_h = W_Kᵀ W_Q of head h,
 
     J = Σ_h s_h P_h + (P_h d)(K_h q)ᵀ,   s_h = d·K_h q
 
-is the derivative of what linear attention with these weights writes to the query by d (A1, Eq. 2,
-for several heads). Left out are softmax, the turning by places, biases, and all before the layer.
+is the derivative of what linear attention with these weights writes to the query by d. Left out are
+softmax, the turning by places, biases, and all before the layer.
 """
 
 import functools
@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 
 from experiments.language import readouts
-from experiments.language.written import Writer
+from experiments.language.sentences import Writer
 from lsa_lab import lm
 from lsa_lab.lm import decoder, halts
 from lsa_lab.lm.config import Config

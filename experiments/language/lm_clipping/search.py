@@ -1,0 +1,97 @@
+"""A2's search for a layer and a rate to clip, and a wider one, each tested on fresh sentences."""
+
+import itertools
+
+import numpy as np
+
+from experiments.language import decoders, sentences
+from experiments.language.lm_clipping.config import PARTS, SEARCHES, WIDE
+from experiments.language.lm_clipping.scores import Answers, Clipped, split_content_free
+from lsa_lab.analyses.clipping.ranks import condition
+from lsa_lab.lm import readings
+from lsa_lab.models import leaves
+
+READ = ("accuracy", "auc", "fitted")
+
+
+def search(config, clipped: Clipped, *place):
+    import xarray as xr
+
+    params, pools = clipped.decoder.params, [sentences.read(task) for _, task in config.tasks]
+    conditions = {part: condition_numbers(params, part) for part in PARTS}
+    searches = candidates(config, conditions)
+    layers = {layer for edits in searches.values() for layer, *_ in edits}
+
+    def measure(number, run):
+        task = config.tasks[number][1]
+        demonstrations, fresh, others = sentences.sets(
+            pools[number], task, config, run, number, others=config.validation
+        )
+        validation = Answers(clipped, task, demonstrations, others, layers)
+        edits = [None, *(edit for every in searches.values() for edit in every)]
+        tried = {edit: validation.scores(edit) for edit in dict.fromkeys(edits)}
+        accuracies = {edit: readings.accuracy(s, others.labels) for edit, s in tried.items()}
+        gains = {edit: accuracy - accuracies[None] for edit, accuracy in accuracies.items()}
+        chosen = [choose(every, gains) for every in searches.values()]
+        at = {edit[0] for edit in chosen if edit} or {max(layers)}
+        test = Answers(clipped, task, demonstrations, sentences.add_content_free(fresh), at)
+        rows = [
+            read_test(test.scores(edit), fresh.labels, tried[edit], others.labels)
+            for edit in (None, *chosen)
+        ]
+        own, free = split_content_free(test.scores())
+        calibrated = readings.contextual_calibration(own, free)
+        return {
+            "validation_gain": [gains[edit] for edit in chosen],
+            "layer": [edit[0] if edit else -1 for edit in chosen],
+            "rate": [edit[2] if edit else 0.0 for edit in chosen],
+            "module": [list(PARTS.values()).index(edit[1]) if edit else -1 for edit in chosen],
+            "unclipped": rows[0],
+            "clipped": rows[1:],
+            "calibrated": readings.accuracy(calibrated, fresh.labels),
+        }
+
+    axes = dict.fromkeys(("validation_gain", "layer", "rate", "module"), ("search",))
+    axes |= {"unclipped": ("reading",), "clipped": ("search", "reading"), "calibrated": ()}
+    variables = decoders.table(config, measure, axes, *place)
+    variables["condition"] = (("part", "depth"), np.stack(list(conditions.values())))
+    return xr.Dataset(
+        variables,
+        {
+            "task": [name for name, _ in config.tasks],
+            "search": list(SEARCHES),
+            "reading": list(READ),
+            "part": list(PARTS),
+        },
+    )
+
+
+def condition_numbers(params, part) -> np.ndarray:  # [L]
+    """s_1/s_min of each layer, of a part's matrices the largest; heads are stacked."""
+    every = leaves.matrices(params, PARTS[part]).values()
+    spectra = (np.linalg.svd(np.asarray(x, float), compute_uv=False) for x in every)
+    return np.max([np.asarray(condition(values)) for values in spectra], axis=0)
+
+
+def candidates(config, conditions) -> dict[str, list[tuple]]:
+    """The edits (layer, module, rate) that each search tries, the smallest rates first."""
+    by_search = {}
+    for (part, module), name in zip(PARTS.items(), SEARCHES, strict=False):
+        largest = np.argsort(conditions[part], kind="stable")[-config.top_k :]
+        by_search[name] = [(int(max(largest)), module, rate) for rate in config.rates]
+    grid = itertools.product(config.wide_rates, config.wide_layers, PARTS.values())
+    return by_search | {WIDE: [(layer, module, rate) for rate, layer, module in grid]}
+
+
+def choose(edits, gains):
+    """The first of those that gain most on validation; None where none gains."""
+    chosen = max(edits, key=lambda edit: gains[edit])
+    return chosen if gains[chosen] > 0 else None
+
+
+def read_test(scores, labels, validation, validation_labels) -> list[float]:
+    """Accuracy, AUC, and the accuracy at the threshold fitted on validation."""
+    own, _ = split_content_free(scores)
+    shift = readings.best_threshold_shift(validation, validation_labels)
+    fitted = readings.accuracy(readings.shifted(own, shift), labels)
+    return [readings.accuracy(own, labels), readings.auc(own, labels), fitted]
