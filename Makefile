@@ -23,12 +23,12 @@ LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
 	@echo "make language  fetch a language model and texts, 144 MB, once; run their experiments"
-	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
+	@echo "make test      lint, then run the tests, the smoke tier of an experiment a theme among them"
 	@echo "make test-fast what the changes since origin/main touch, nearest first, below 90 s"
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make chaos     kill, fill, cut and damage what is saved, ten minutes; nothing may be lost"
 	@echo "make mutants   small wrong changes, each of which a test must notice; hours, or MUTANTS=\"--sample 100\""
-	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
+	@echo "make smoke     run every experiment for seconds, judge and draw every committed result"
 	@echo "make bench     measure the library beside plain JAX and torch, ten minutes on a quiet machine;"
 	@echo "               ONLY=W3 shows one workload, TORCH=python3 names a Python that has torch"
 	@echo "make explore   sliders and live plots of one model, in the browser, from this machine alone"
@@ -36,7 +36,7 @@ help:
 	@echo "make docs      build the documentation, offline, into .cache/docs/html"
 	@echo "make install   the environment alone, .venv"
 	@echo "make cuda      the same for NVIDIA's GPUs, gigabytes; it stays so until make clean"
-	@echo "make lint      ruff and mypy alone"
+	@echo "make lint      ruff, mypy, and the rules of this repository (tools/lint) alone"
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
 	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.13"
 
@@ -67,6 +67,7 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tools.lint
 
 figures: .venv/installed
 	$(BIN)/python -m experiments run all --tier laptop --together $(TOGETHER)
@@ -81,7 +82,7 @@ language: .venv/installed
 	@echo figures/index.html
 
 smoke: .venv/installed
-	$(BIN)/python -m experiments run all --tier smoke --together $(TOGETHER)
+	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments/test_doors.py
 
 # The same words go on after an end; pip install -e ".[bench]" brings torch.
 bench: .venv/installed

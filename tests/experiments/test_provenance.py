@@ -1,6 +1,5 @@
 """A result rests on numbers that it holds: who changes one of a Spec is refused the old result."""
 
-import ast
 import copy
 from pathlib import Path
 
@@ -57,16 +56,3 @@ def test_a_change_of_any_number_of_a_spec_refuses_the_committed_result(name, mon
             runner.load(experiment, "laptop", folder)
         if isinstance(path[-1], str):
             assert f".{path[-1]} = " in str(caught.value)
-
-
-FILES = sorted(path for path in (ROOT / "experiments").rglob("*.py"))
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_only_a_config_says_which_models_it_is_about(path):
-    shared = path.parents[1].name == "experiments"  # a theme's, for its configs
-    if path.name == "config.py" or path.parent.name == "models" or shared:
-        return
-    source = ast.walk(ast.parse(path.read_text("utf-8")))
-    modules = {node.module for node in source if isinstance(node, ast.ImportFrom)}
-    assert "experiments.models.named" not in modules
