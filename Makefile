@@ -18,7 +18,7 @@ TOGETHER ?= $(if $(CUDA),1,$(shell $(BIN)/python -c "import lsa_lab.store.proven
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
 
-.PHONY: help test test-fast soak chaos mutants lint figures language smoke bench explore notebooks docs pages install cuda clean
+.PHONY: help test test-fast soak chaos mutants precision lint figures language smoke bench explore notebooks docs pages install cuda clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
@@ -28,6 +28,7 @@ help:
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make chaos     kill, fill, cut and damage what is saved, ten minutes; nothing may be lost"
 	@echo "make mutants   small wrong changes, each of which a test must notice; hours, or MUTANTS=\"--sample 100\""
+	@echo "make precision measure single precision again, into docs/precision.md, ten minutes"
 	@echo "make smoke     run every experiment for seconds, judge and draw every committed result"
 	@echo "make bench     measure the library beside plain JAX and torch, ten minutes on a quiet machine;"
 	@echo "               ONLY=W3 shows one workload, TORCH=python3 names a Python that has torch"
@@ -54,14 +55,18 @@ soak: .venv/installed
 # Parts and numbers: make chaos CHAOS="killed --kills 20"; the tests do a small part of it. An hour
 # under kills and a sweep of 10 000 cells only where they are asked for: CHAOS="soaked many".
 chaos: .venv/installed
-	$(BIN)/python tests/chaos/everything.py $(CHAOS)
+	$(BIN)/python -m tools.chaos $(CHAOS)
 
 # It goes on where it was ended: tests/MUTANTS.md.
 mutants: .venv/installed
 	@$(BIN)/python -c "import cosmic_ray" 2> /dev/null || { \
 	    echo 'make mutants needs cosmic-ray: $(BIN)/pip install -e ".[mutants]"'; exit 1; }
-	$(BIN)/python tests/mutants/physics.py
-	$(BIN)/python tests/mutants/sample.py $(MUTANTS)
+	$(BIN)/python -m tools.mutants.physics
+	$(BIN)/python -m tools.mutants.sample $(MUTANTS)
+
+# It measures the error of every analysis in float32 and writes the table into docs/precision.md.
+precision: .venv/installed
+	$(BIN)/python -m tools.precision.single
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -16,7 +16,16 @@ import pytest
 from lsa_lab.harness.run.laboratory import experiments_of
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("lsa_lab", "experiments", "explorer", "benchmarks", "notebooks", "docs", "tests")
+FOLDERS = [
+    "lsa_lab",
+    "experiments",
+    "explorer",
+    "benchmarks",
+    "notebooks",
+    "docs",
+    "tests",
+    "tools",
+]
 SECONDS = 75.0  # tests that begin later are skipped; with starting and the last test, 90
 
 

@@ -4,22 +4,14 @@ import os
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from lost import Lost
 
-import damage
-import disk
-import divergence
-import interruption
-import kills
-import soak
-import whole_run
-import writers
-from calls import watched
 from experiments.models import train
 from lsa_lab.store import provenance, safe_files
+from tools.chaos import damage, disk, divergence, interruption, kills, soak, whole_run, writers
+from tools.chaos.calls import watched
+from tools.chaos.lost import ROOT, Lost
 
 BY_NAME = {program.name: program for program in writers.PROGRAMS + writers.CONTROLS}
 # How many failpoints are left out between two: a result takes 30 ms to be saved.
@@ -127,14 +119,6 @@ def test_a_divergence_that_is_named_wrongly_is_caught(tmp_path, monkeypatch):
         divergence.healthy(20)
 
 
-def test_a_process_begun_by_its_file_needs_nothing_but_the_library():
-    """`make chaos` on a fresh clone names no folder of experiments to the processes it begins."""
-    begun = "import many, repeats, soak, sweep, sys; assert 'experiments' not in sys.modules"
-    words, here = [sys.executable, "-c", begun], Path(__file__).parent
-    ended = subprocess.run(words, capture_output=True, text=True, cwd=here)
-    assert ended.returncode == 0, ended.stderr
-
-
 def test_memory_that_grows_is_seen():
     """The control of the soak, which holds a process to it for an hour."""
     flat = [(60.0 * minute, 400.0 + 60 * (minute % 9 == 7), 470.0) for minute in range(40)]
@@ -202,8 +186,7 @@ def test_a_process_that_has_no_end_is_not_counted_as_killed(tmp_path, monkeypatc
 @pytest.mark.slow
 def test_a_sweep_that_is_killed_goes_on_to_the_same_bits():
     """In processes of their own; forks of this one could wait for each other for ever."""
-    program = Path(__file__).with_name("everything.py")
-    words = ["killed", "--kills", "3"]
-    ended = subprocess.run([sys.executable, program, *words], capture_output=True, text=True)
+    words = [sys.executable, "-m", "tools.chaos", "killed", "--kills", "3"]
+    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert "sweeps that ended with the same bits" in ended.stdout

@@ -1,7 +1,7 @@
 """``make mutants``: changes by hand that make the physics wrong, each against its own tests.
 
-    python tests/mutants/physics.py                      all that are not judged yet
-    python tests/mutants/physics.py risk.py "the mask"   those with any of these in file or sentence
+    python -m tools.mutants.physics                      all that are not judged yet
+    python -m tools.mutants.physics risk.py "the mask"   those with any of these in file or sentence
 
 Without the change its tests pass, and with it one of them fails; a module that cannot be imported
 any more is no kill. A verdict is kept in .cache/mutants until the change, the library or its tests
@@ -18,15 +18,15 @@ import sys
 from dataclasses import astuple
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 import conftest  # noqa: F401  the environment of the tests, before jax is imported
 
 for name in ("chex", "flax.linen", "optax", "scipy.stats"):  # once for all mutants
     importlib.import_module(name)
 
-import trials
-from by_hand import ROOT, Change, changes
+from tools.mutants import trials
+from tools.mutants.by_hand import ROOT, Change, changes
 
 KEPT = ROOT / ".cache" / "mutants" / "physics.json"
 SECONDS = 300  # of a processor, for the tests of a change
@@ -51,7 +51,7 @@ def failure(tests: tuple[str, ...]) -> str:
 
 
 def digest(change: Change) -> str:
-    """Of the change and of all that its verdict rests on."""
+    """A digest of the change and of all that its verdict rests on."""
     tests = {ROOT / "tests" / test.partition("::")[0] for test in change.tests}
     whole = hashlib.sha256(repr(astuple(change)).encode())
     for path in [*sorted((ROOT / "lsa_lab").rglob("*.py")), *sorted(tests)]:

@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from lost import Lost
 
 from lsa_lab import training
 from lsa_lab.store import checkpoints
 from lsa_lab.training.status import Status
+from tools.chaos.lost import Lost
 
 PLACES = ("data", "loss", "gradient of a", "gradient of b", "weight a", "weight b")
 LEAVES = ("loss", "loss", "a", "b", "a", "b")  # that the status is to name

@@ -1,6 +1,6 @@
 """``make mutants``: small changes of the library's source, each of which some test must notice.
 
-``python tests/mutants/sample.py --sample 300`` tries so many, at random in every module, and goes
+``python -m tools.mutants.sample --sample 300`` tries so many, at random in every module, and goes
 on where it was ended; without, all. The session is cosmic-ray's, for its ``cr-html`` as well.
 ``--again`` tries once more those that survived and match, ``--show`` prints them.
 """
@@ -16,7 +16,7 @@ from fnmatch import fnmatch
 from math import sqrt
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 import conftest  # noqa: F401  the environment of the tests, before jax is imported
 
@@ -31,8 +31,7 @@ from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkItem, WorkResult
 
-import enumeration
-import trials
+from tools.mutants import enumeration, trials
 
 SESSION = trials.ROOT / ".cache" / "mutants" / "sample.sqlite"
 

@@ -1,6 +1,6 @@
 """The error of single precision, case by case: what docs/precision.md shows.
 
-``python tests/precision/single.py`` measures all of them and writes the table into the page.
+``python -m tools.precision.single`` measures all of them and writes the table into the page.
 """
 
 import importlib
@@ -23,8 +23,8 @@ if __name__ == "__main__":
 import jax
 import numpy as np
 
-from analysed import CASES, EAGER
-from ordinary import inputs
+from tools.precision.analysed import CASES, EAGER
+from tools.precision.ordinary import inputs
 
 
 def error(name: str, seeds, dtype: str = "float32") -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from experiments.models import runs
 from lsa_lab.store import checkpoints, results
-from writers import (
+from tools.chaos.writers import (
     FACTS,
     SPEC,
     save_checkpoint,

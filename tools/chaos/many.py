@@ -1,6 +1,6 @@
 """A sweep of ten thousand cells: programs compiled, files, seconds to take up what is finished.
 
-``python tests/chaos/many.py FOLDER CELLS`` is one process of it.
+``python -m tools.chaos.many FOLDER CELLS`` is one process of it.
 """
 
 import json
@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from lost import Lost
 
-import sweep
 from lsa_lab.harness.run import process
 from lsa_lab.models import linear_attention
 from lsa_lab.store import grids
 from lsa_lab.training import Files, Training, fit
+from tools.chaos import sweep
+from tools.chaos.lost import ROOT, Lost
 
 PROGRAMS, FILES, SECONDS = 25, 200, 5.0
 _COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -73,8 +73,8 @@ def many(number: int, folder: Path) -> Iterator[str]:
 def _counted(name: str, place: Path, number: int) -> dict:
     """What a process of it has counted, while this one counts its files."""
     place.mkdir(parents=True, exist_ok=True)
-    words = [sys.executable, __file__, str(place), str(number), name]
-    ran = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    words = [sys.executable, "-m", "tools.chaos.many", str(place), str(number), name]
+    ran = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     most = 0
     while ran.poll() is None:
         most = max(most, sum(1 for _ in place.iterdir()))

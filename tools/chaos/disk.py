@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from calls import Call
+from tools.chaos.calls import Call
 
 _TAILS = ("all", "none", "half", "zeros")  # what is there of bytes that were not synced
 Tree = dict[str, bytes | None]  # the bytes of each file by its path below the root; None: a folder
@@ -33,7 +33,7 @@ class Log:
             self.calls.append(call)
 
     def promise(self) -> None:
-        """From here on what was written is to last."""
+        """What was written is to last from here on."""
         self.promises.append(len(self.calls))
 
     def kept(self, cut: int) -> int:

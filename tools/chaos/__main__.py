@@ -1,7 +1,7 @@
 """``make chaos``: sweeps that are killed, disks that fail or lose their power, files that rot,
 and words that nobody would write.
 
-``python tests/chaos/everything.py [PART...]`` does everything, or these parts; each prints what it
+``python -m tools.chaos [PART...]`` does everything, or these parts; each prints what it
 counted, and the first promise that is not kept ends it with status 1. The numbers are options.
 """
 
@@ -15,27 +15,27 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # experiments, whose weights are read
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 from lsa_lab.harness.run import process
 
 process.configure()
 
-import generated
-from lost import Lost
-
-import damage
-import divergence
-import interruption
-import kills
-import many
-import repeats
-import soak
-import whole_run
-import writers
 from lsa_lab.store import provenance
 from lsa_lab.store.cache import cache
+from tools.chaos import (
+    damage,
+    divergence,
+    generated,
+    interruption,
+    kills,
+    many,
+    repeats,
+    soak,
+    whole_run,
+    writers,
+)
+from tools.chaos.lost import Lost
 
 
 def killed(options: argparse.Namespace, folder: Path) -> Iterator[str]:

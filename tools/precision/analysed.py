@@ -43,7 +43,7 @@ from lsa_lab.theory import (
     risk,
     training_dynamics,
 )
-from ordinary import D, H, L, N
+from tools.precision.ordinary import D, H, L, N
 
 FORWARD = linear_attention.forward
 STEPS = (0.125, 0.25, 0.1875)  # numbers that single precision has

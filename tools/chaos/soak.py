@@ -4,7 +4,7 @@ read once a minute.
 Both keep a beat, so that they last as long on a busy machine as on a quiet one: each chunk of the
 training and each cell of the grid is followed by a rest to the end of its beat.
 
-``python tests/chaos/soak.py FOLDER BEATS SECONDS SEED`` is one process of it.
+``python -m tools.chaos.soak FOLDER BEATS SECONDS SEED`` is one process of it.
 """
 
 import itertools
@@ -21,11 +21,11 @@ from unittest import mock
 
 import jax
 import numpy as np
-from lost import Lost, was_killed
 
-import sweep
 from lsa_lab.harness.run import process
 from lsa_lab.training import loop
+from tools.chaos import sweep
+from tools.chaos.lost import ROOT, Lost, was_killed
 
 STEPS = 200  # of a beat of the training, which is two beats of three; the others are cells
 BEAT = 0.9  # seconds: processes that begin again take the rest
@@ -181,7 +181,9 @@ def _process(
     place: Path, beats: int, seconds: float, seed: int = 0, stderr: IO[str] | None = None
 ) -> subprocess.Popen:
     words = [str(place), str(beats), str(seconds), str(seed)]
-    return subprocess.Popen([sys.executable, __file__, *words], stderr=stderr)
+    return subprocess.Popen(
+        [sys.executable, "-m", "tools.chaos.soak", *words], stderr=stderr, cwd=ROOT
+    )
 
 
 def _memory(pid: int) -> tuple[float, float]:  # MB

@@ -21,8 +21,8 @@ E = D + 1
 @functools.cache
 def inputs(seed: int, dtype: str) -> SimpleNamespace:
     """Draw ``seed``, in numbers that single precision has."""
-    drawn = jax.tree.map(lambda x: x.astype(jnp.float32).astype(dtype), _drawn(seed))
-    return SimpleNamespace(**drawn, **_derived(drawn))
+    arrays = jax.tree.map(lambda x: x.astype(jnp.float32).astype(dtype), _drawn(seed))
+    return SimpleNamespace(**arrays, **_derived(arrays))
 
 
 @jax.jit
@@ -55,13 +55,13 @@ def _drawn(seed: int) -> dict[str, Array]:
     }
 
 
-def _derived(drawn: dict) -> dict:
-    prompt: Prompt = drawn["prompt"]
+def _derived(arrays: dict) -> dict:
+    prompt: Prompt = arrays["prompt"]
     tokens = prompts.tokens(prompt)
     return {
         "tokens": tokens,
         "demonstrations": tokens[:-1],
         "second_moment": prompts.second_moment(prompt),
         "points": Pool(prompt.x, prompt.y),
-        "trace": linear_attention.forward(drawn["params"], tokens),
+        "trace": linear_attention.forward(arrays["params"], tokens),
     }

@@ -1,6 +1,6 @@
 """A sweep as a researcher leaves it overnight, only short: a training, a grid, a result.
 
-``python tests/chaos/sweep.py FOLDER`` is one process of it; the same words go on after any end.
+``python -m tools.chaos.sweep FOLDER`` is one process of it; the same words go on after any end.
 """
 
 import json
@@ -85,7 +85,7 @@ def train(
 
 
 def _risks(params, axis: str, number: int) -> jax.Array:  # [R]
-    """On prompts of so many shots, or of eight from a seed."""
+    """The risks on prompts of so many shots, or of eight from a seed."""
     return _risk(params, jax.random.key(number), number if axis == "shots" else 8)
 
 

@@ -18,10 +18,10 @@ from unittest import mock
 
 import jax
 import numpy as np
-from lost import Lost, was_killed
 
-import sweep
-from calls import Call, watched
+from tools.chaos import sweep
+from tools.chaos.calls import Call, watched
+from tools.chaos.lost import ROOT, Lost, was_killed
 
 WAYS = ("any instant", "inside a save", "a new process", "compiling")
 ENDS = ("result", "log", "set of files")
@@ -82,11 +82,11 @@ def _signals(number: int, folder: Path, rng: random.Random) -> list[float]:
             if time.monotonic() - began > _LONGEST:
                 raise Lost(f"a training does not come to step {after}")
         time.sleep(rng.uniform(0, 0.05))
-        before, asked = _logged(place), time.monotonic()
+        before, signalled = _logged(place), time.monotonic()
         os.kill(process, which)
         code = _ended(process)
         if code == 128 + which:
-            waited.append(time.monotonic() - asked)
+            waited.append(time.monotonic() - signalled)
             if not (place / "fit.ckpt").exists():
                 raise Lost(f"{which.name} has ended a training, and nothing is kept")
             if _checkpoint_step(place) < before:
@@ -114,7 +114,9 @@ def _process(way: str | None, place: Path, seconds: float, rng: random.Random) -
     if way == "inside a save":
         return _ended(_fork(lambda: _dying(place, rng.randrange(150))))
     if way == "a new process":
-        process = subprocess.Popen([sys.executable, sweep.__file__, str(place)])
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tools.chaos.sweep", str(place)], cwd=ROOT
+        )
         delay = rng.uniform(0, seconds + 1.5)  # with what importing takes
         pid = process.pid
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,6 +1,9 @@
-"""What every part of ``make chaos`` raises; apart, so that a process begun by its file finds it."""
+"""What every part of ``make chaos`` raises."""
 
 import signal
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]  # where the processes that a part begins run
 
 
 class Lost(AssertionError):

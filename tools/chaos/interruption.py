@@ -5,11 +5,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from lost import Lost
-
-from calls import Call, Killed, watched
-from disk import Log, crash_states, lay, tree
-from writers import Program
+from tools.chaos.calls import Call, Killed, watched
+from tools.chaos.disk import Log, crash_states, lay, tree
+from tools.chaos.lost import Lost
+from tools.chaos.writers import Program
 
 _FAILING = ("create", "write", "fsync", "fsync folder", "rename", "mkdir")
 

@@ -16,14 +16,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest import mock
 
-from lost import Lost
-
 from lsa_lab.harness.cli import command_line, options
 from lsa_lab.harness.cli.commands import run, submit
 from lsa_lab.harness.run import process, records
 from lsa_lab.harness.run.laboratory import Experiment, experiments_of
 from lsa_lab.judging.statements import cells_of
 from lsa_lab.lm import sources
+from tools.chaos.lost import Lost
 
 MOST_SECONDS = 1.0
 MOST_LINES = 3

@@ -2,8 +2,7 @@
 
 import pytest
 
-import analysed
-import single
+from tools.precision import analysed, single
 
 STATED = single.stated()
 # Of each floor those that lose most, and some that lose nothing.

@@ -1,6 +1,6 @@
 """The same four runs again and again: in fresh processes, chunks, orders and companies.
 
-``python tests/chaos/repeats.py CORES`` is one process, on so many cores; it prints the digests of
+``python -m tools.chaos.repeats CORES`` is one process, on so many cores; it prints the digests of
 each run in each way. The last of the four runs diverges.
 """
 
@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-from lost import Lost
+from tools.chaos.lost import ROOT, Lost
 
 RUNS = range(4)
 CHUNKS = (1, 7, 50, 400)  # the last one: all steps at once
@@ -27,10 +27,10 @@ WAYS = {
 
 
 def digests_of_every_way() -> dict[str, list[str]]:
-    """Of each way, the digest of each run's weights and history."""
+    """The digest of each run's weights and history, by way."""
     import jax
-
     import sweep
+
     from lsa_lab.store import checkpoints
 
     ways: dict[str, list[str]] = {}
@@ -51,8 +51,8 @@ def repeated(processes: int) -> dict[str, int]:
     counts: dict[str, int] = {}
     for number in range(processes):
         cores = 1 + number % 2
-        program = [sys.executable, __file__, str(cores)]
-        ended = subprocess.run(program, capture_output=True, text=True, timeout=900)
+        program = [sys.executable, "-m", "tools.chaos.repeats", str(cores)]
+        ended = subprocess.run(program, capture_output=True, text=True, timeout=900, cwd=ROOT)
         if ended.returncode:
             raise Lost(f"a process on {cores} cores: {ended.stderr[-500:]}")
         for way, runs in json.loads(ended.stdout).items():

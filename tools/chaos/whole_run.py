@@ -12,11 +12,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from lost import Lost, was_killed
-
 from lsa_lab.store import results
+from tools.chaos.lost import ROOT, Lost, was_killed
 
-ROOT = Path(__file__).resolve().parents[2]
 WORDS = ("run", "covariate_shift", "--tier", "smoke", "--config.steps", "2000")
 ENDED = "runs that ended with the same bits"
 _RESULT = "a result is there"
@@ -98,6 +96,6 @@ def _where(place: Path) -> str:
     if any(name.endswith(".tmp") for name in names):
         return "a file half written"
     for name, words in (("result.nc", _RESULT), (".ckpt", "in a training")):
-        if any(known.endswith(name) and not known.startswith(".") for known in names):
+        if any(left.endswith(name) and not left.startswith(".") for left in names):
             return words
     return "before the first save" if names else "before the first file"
