@@ -48,8 +48,9 @@ def test_a_change_of_any_number_of_a_spec_refuses_the_committed_result(name, mon
     monkeypatch.setattr(results, "_decode", lambda content, path: dataset)  # checked just now
     declared = results.plain(tiers["laptop"])
     places = list(leaves(declared["models"]))
+    few = slice(None, None, 1 if name == WITH_MODELS[0] else 20)  # of the others every twentieth
     assert {path[3] for path in places if len(path) > 3} >= {"noise_std", "depth", "steps", "clip"}
-    for path in places:
+    for path in places[few]:
         models = with_change(declared["models"], path)
         monkeypatch.setitem(tiers, "laptop", declared | {"models": models})
         with pytest.raises(RefusalError, match=f"^{name}: .*models.*run it again") as caught:

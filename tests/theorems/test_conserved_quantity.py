@@ -17,7 +17,6 @@ import population
 from lsa_lab.theory import training_dynamics
 
 D = 3
-
 N = 5
 TIMES = jnp.linspace(0.0, 4.0, 9)
 

@@ -18,7 +18,6 @@ from lsa_lab.models.linear_attention import Params
 from lsa_lab.theory import moving_demonstration as theory
 
 E = 4
-
 L = 5
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 

@@ -17,7 +17,6 @@ from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 E = 5
-
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 

@@ -15,7 +15,6 @@ from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 E = 5
-
 L = 6
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 forward = jax.jit(linear_attention.forward)

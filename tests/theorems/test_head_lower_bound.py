@@ -18,7 +18,6 @@ from lsa_lab.models import linear_attention
 from lsa_lab.theory import head_bound
 
 NUM_HEADS = 2
-
 SEEDS = st.integers(0, 2**32 - 1)
 D, K = 3, 2
 residual = jax.jit(head_bound.residual)

@@ -14,7 +14,6 @@ import population
 from lsa_lab.models import constructions, linear_attention
 
 N, D, NUM_HEADS = 4, 3, 2
-
 seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 CLASSES = 3
-
 D, M, SIZE, LATER = 3, 40, 8, 2
 seeds = st.integers(0, 2**32 - 1)
 

@@ -19,7 +19,6 @@ from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 
 SPARSITY = 2
-
 N, D, SIGNAL_VAR, NOISE_VAR = 4, 3, 1.0, 1.0
 GRID = np.linspace(-7, 7, 57)
 seeds = given(seed=st.integers(0, 2**32 - 1))

@@ -19,7 +19,6 @@ from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 
 N, D = 7, 3
-
 forward = jax.jit(linear_attention.forward, static_argnames="normalise")
 
 

@@ -18,7 +18,6 @@ from lsa_lab.selection.prefix import prefix_gradients
 from lsa_lab.tasks.pools import Pool
 
 NUM_LAYERS = 3
-
 D, K, M = 3, 4, 6
 SOFTMAX = transformer.Config(D + 1, 2, 2, D)
 seeds = st.integers(0, 2**32 - 1)

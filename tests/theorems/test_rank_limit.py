@@ -20,7 +20,6 @@ from lsa_lab.models import linear_attention
 from lsa_lab.theory import optimum
 
 N, D = 9, 5
-
 D, NOISE_VAR = 3, 0.3
 NODES, MASS = population.gauss_hermite([3] * 7)
 ROOT = np.array([[1.4, 0.0, 0.0], [0.5, 1.0, 0.0], [-0.3, 0.2, 0.6]])

@@ -17,7 +17,6 @@ from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 D = 3
-
 seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 
 

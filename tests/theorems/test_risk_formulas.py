@@ -13,7 +13,6 @@ import numpy as np
 from lsa_lab.theory import risk
 
 MANY, FEW = (24, 8), (8, 24)  # n and d
-
 NOISE_VAR, TRIALS = 0.5, 4000
 
 

@@ -15,7 +15,6 @@ import pytest
 from lsa_lab.theory import amplification
 
 E = 4
-
 L = 6
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 coupling = jax.jit(amplification.self_coupling)

@@ -15,7 +15,6 @@ from scipy.optimize import brentq
 from lsa_lab.selection.gradient_matching import certify, match, random_expectation, whitened
 
 M, P, SIZE = 16, 3, 4
-
 seeds = st.integers(0, 2**32 - 1)
 SHAPES = [(16, 3, 8), (16, 30, 5)]  # m, p, n
 

@@ -1,6 +1,6 @@
 """Writes tests/lm/fixtures: seven tiny random models of transformers, and what they compute.
 
-    pip install 'lsa-lab[lm-reference]' && python tests/lm/write_fixtures.py
+    pip install 'lsa-lab[lm-reference]' && python -m tools.lm_fixtures
 
 Every parameter is random, norms and biases too, so that none can be left out unnoticed, and no two
 sizes are equal that a transposed matrix could hide in. What is expected is computed in float64.
@@ -15,7 +15,7 @@ import torch
 import transformers
 from safetensors.torch import save_file
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "lm" / "fixtures"
 NUM_TOKENS = 7
 LONG = {"vocab_size": 61, "num_hidden_layers": 2, "max_position_embeddings": 12}
 SHORT = {"vocab_size": 61, "n_layer": 2, "n_positions": 12, "n_embd": 32, "n_head": 4}
