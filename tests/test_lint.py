@@ -25,6 +25,7 @@ WRONG = [
     ("theorem_file", "tests/theorems/test_a.py", THEOREM.replace("Sides:", ""), "write Sides:"),
     ("theorem_file", "tests/theorems/test_a.py", THEOREM.replace("_control", ""), "no test_con"),
     ("theorem_file", "tests/theorems/test_a.py", THEOREM.replace("test_it", "it"), "no test ass"),
+    ("theorem_file", "tests/theorems/a.py", THEOREM, "no name that pytest collects"),
     ("theorem_file", "tests/theorems/test_a.py", THEOREM + "\n" * 110, "longer than 110"),
     ("import_up", "lsa_lab/models/moments.py", "from lsa_lab.training import fit", FLOORS),
     ("import_up", "lsa_lab/models/moments.py", "import lsa_lab.theory.optimum", FLOORS),

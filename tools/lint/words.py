@@ -98,6 +98,8 @@ def theorem_file(tree: Tree) -> Iterator[Fault]:
         tests = [getattr(node, "name", "") for node in source.tree.body]
         tests = [name for name in tests if name.startswith("test_")]
         controls = [name.startswith("test_control_") for name in tests]
+        if not source.parts[-1].startswith("test_"):
+            yield source.fault(1, "no name that pytest collects: test_ and the theorem")
         if "Sides:" not in (ast.get_docstring(source.tree) or ""):
             yield source.fault(1, "write Sides: the network's; the mathematics' in its docstring")
         if not any(controls):
