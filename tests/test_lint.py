@@ -13,6 +13,9 @@ from tools.lint.source import Tree
 THEOREM = '"""Sides: a; b."""\n\ndef test_it(): ...\n\ndef test_control_it(): ...\n'
 PAGE = "# Models\n\n### 1.1 The map\n- **Test.** `tests/theorems/test_map.py`\n"
 INDEX = "- [1.1 The map](models.md#11-the-map)\n"
+NOTEBOOK = "# %% [markdown]\n# # A\n# ## Exercise\n" + "".join(
+    f'# %% tags=["{tag}"]\n' for tag in ("setup", "exercise", "check")
+)
 DOORS = {f"experiments/a/b/{door}.py": "" for door in ("config", "compute", "claims", "figure")}
 FLOORS = "is not on a lower floor"
 
@@ -63,6 +66,11 @@ WRONG = [
     ("link", "README.md", "[a](nowhere.md)", "no file nowhere.md"),
     ("command", "README.md", "`make tests`", "no such target"),
     ("command", "docs/index.md", "```\nlsa-lab list\n```", "activate it first"),
+    ("notebook", "notebooks/a.py", NOTEBOOK.replace("# # A", "A"), "lacks a title"),
+    ("notebook", "notebooks/a.py", NOTEBOOK, "lacks a row in README.md"),
+    ("notebook", "notebooks/a.py", NOTEBOOK, "lacks a test"),
+    ("notebook", "notebooks/a.py", NOTEBOOK + "# ## More", "lacks an exercise as"),
+    ("notebook", "notebooks/a.py", NOTEBOOK * 2, "lacks cells of the exercise"),
     ("question", "figures/b/caption.txt", "Too short. More.", "has 9 letters"),
     ("committed_size", "figures/b/result.nc", "a" * (1 << 20), "1 MB or more"),
     ("claim_id", "figures/b/config.json", '{"verdicts": {"b.lost": "holds"}}', "id lost of a"),

@@ -134,4 +134,21 @@ def command(tree: Tree) -> Iterator[Fault]:
                 yield Fault(name, place, f"{line}: say .venv/bin/, or activate it first")
 
 
+def notebook(tree: Tree) -> Iterator[Fault]:
+    """A notebook has a title, a row in notebooks/README.md, an exercise at its end, and a test."""
+    for source in tree.inside("notebooks"):
+        name, text = Path(source.path).stem, source.text
+        last = re.findall(r"^# ## (\w+)", text, re.MULTILINE)[-1:]
+        tags = [text.count(f'tags=["{tag}"]') for tag in ("exercise", "check")]
+        parts = {
+            "a title": text.startswith("# %% [markdown]\n# # "),
+            "a row in README.md": f"| [{name}]({name}.py) |" in tree.page("notebooks/README.md"),
+            "an exercise as its last section": last == ["Exercise"],
+            "cells of the exercise": tags == [1, 1] and 'tags=["setup"]' in text,
+            "a test": (tree.root / f"tests/notebooks/test_{name}.py").exists(),
+        }
+        yield from (source.fault(1, f"lacks {part}") for part, has in parts.items() if not has)
+
+
 RULES = (statement_number, statement_index, statement_mark, reference, front_page, link, command)
+RULES += (notebook,)
