@@ -97,9 +97,9 @@ bench: .venv/installed
 explore: .venv/installed
 	$(BIN)/marimo run explorer/app.py --host 127.0.0.1
 
-# The tests build and execute them; what they show stays.
+# What they show stays.
 notebooks: .venv/installed
-	$(BIN)/python -m pytest -n $(JOBS) tests/notebooks/test_notebooks.py
+	$(BIN)/python -m pytest -n $(JOBS) --every tests/notebooks/test_notebooks.py
 
 docs: notebooks
 	$(MAKE) pages

@@ -55,7 +55,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--touched", action="store_true", help="what the changes since origin/main touch"
     )
-    parser.addoption("--every", action="store_true", help="every experiment, not one a theme")
+    parser.addoption("--every", action="store_true", help="all experiments, all notebooks")
 
 
 def pytest_configure(config):

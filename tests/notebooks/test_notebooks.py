@@ -1,4 +1,4 @@
-"""Every notebook runs, within a minute.
+"""A notebook runs, within a minute: one of them, with ``--every`` all.
 
 The executed notebooks stay in .cache/notebooks: `make notebooks` is this file, run.
 """
@@ -18,6 +18,14 @@ from cells import BUILT, ROOT, SCRIPTS, build
 MINUTE = 60
 
 
+def pytest_generate_tests(metafunc):
+    if "script" in metafunc.fixturenames:
+        options = metafunc.config.option
+        one = [script for script in SCRIPTS if script.stem == "first_theorem"]
+        scripts = SCRIPTS if options.every or options.touched else one
+        metafunc.parametrize("script", scripts, ids=lambda path: path.stem)
+
+
 @pytest.fixture(autouse=True)
 def kernel_environment(monkeypatch):
     """What a kernel takes over from this process besides tests/conftest.py: the same cache of
@@ -35,7 +43,6 @@ def execute(path: Path):
     return result
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_notebook_runs_within_a_minute(script):
     """A minute of a processor, which a busy machine does not stretch."""
     path, before = build(script), resource.getrusage(resource.RUSAGE_CHILDREN)
