@@ -29,7 +29,7 @@ class Costs:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         folder = report.nodeid.rpartition("::")[0].rpartition("/")[0]
         self.seconds[folder] += report.duration
-        self.programs[folder] += report.compiled
+        self.programs[folder] += getattr(report, "compiled", 0)  # none of a worker that died
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("seconds and compiled programs of each folder")
