@@ -18,17 +18,18 @@ TOGETHER ?= $(if $(CUDA),1,$(shell $(BIN)/python -c "import lsa_lab.store.proven
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
 
-.PHONY: help test test-fast soak chaos mutants lint figures language smoke bench explore notebooks docs pages install cuda clean
+.PHONY: help test test-fast soak chaos mutants precision lint figures language smoke bench explore notebooks docs pages install cuda clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
 	@echo "make language  fetch a language model and texts, 144 MB, once; run their experiments"
-	@echo "make test      lint, then run the tests, the smoke tier of every experiment among them"
+	@echo "make test      lint, then run the tests, the smoke tier of an experiment a theme among them"
 	@echo "make test-fast what the changes since origin/main touch, nearest first, below 90 s"
 	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
 	@echo "make chaos     kill, fill, cut and damage what is saved, ten minutes; nothing may be lost"
 	@echo "make mutants   small wrong changes, each of which a test must notice; hours, or MUTANTS=\"--sample 100\""
-	@echo "make smoke     run every experiment for seconds, into .cache/smoke"
+	@echo "make precision measure single precision again, into docs/precision.md, ten minutes"
+	@echo "make smoke     run every experiment for seconds, judge and draw every committed result"
 	@echo "make bench     measure the library beside plain JAX and torch, ten minutes on a quiet machine;"
 	@echo "               ONLY=W3 shows one workload, TORCH=python3 names a Python that has torch"
 	@echo "make explore   sliders and live plots of one model, in the browser, from this machine alone"
@@ -36,7 +37,7 @@ help:
 	@echo "make docs      build the documentation, offline, into .cache/docs/html"
 	@echo "make install   the environment alone, .venv"
 	@echo "make cuda      the same for NVIDIA's GPUs, gigabytes; it stays so until make clean"
-	@echo "make lint      ruff and mypy alone"
+	@echo "make lint      ruff, mypy, and the rules of this repository (tools/lint) alone"
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
 	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.13"
 
@@ -54,19 +55,24 @@ soak: .venv/installed
 # Parts and numbers: make chaos CHAOS="killed --kills 20"; the tests do a small part of it. An hour
 # under kills and a sweep of 10 000 cells only where they are asked for: CHAOS="soaked many".
 chaos: .venv/installed
-	$(BIN)/python tests/chaos/everything.py $(CHAOS)
+	$(BIN)/python -m tools.chaos $(CHAOS)
 
 # It goes on where it was ended: tests/MUTANTS.md.
 mutants: .venv/installed
 	@$(BIN)/python -c "import cosmic_ray" 2> /dev/null || { \
 	    echo 'make mutants needs cosmic-ray: $(BIN)/pip install -e ".[mutants]"'; exit 1; }
-	$(BIN)/python tests/mutants/physics.py
-	$(BIN)/python tests/mutants/sample.py $(MUTANTS)
+	$(BIN)/python -m tools.mutants.physics
+	$(BIN)/python -m tools.mutants.sample $(MUTANTS)
+
+# It measures the error of every analysis in float32 and writes the table into docs/precision.md.
+precision: .venv/installed
+	$(BIN)/python -m tools.precision.single
 
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tools.lint
 
 figures: .venv/installed
 	$(BIN)/python -m experiments run all --tier laptop --together $(TOGETHER)
@@ -81,7 +87,7 @@ language: .venv/installed
 	@echo figures/index.html
 
 smoke: .venv/installed
-	$(BIN)/python -m experiments run all --tier smoke --together $(TOGETHER)
+	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments/test_doors.py
 
 # The same words go on after an end; pip install -e ".[bench]" brings torch.
 bench: .venv/installed
@@ -91,9 +97,9 @@ bench: .venv/installed
 explore: .venv/installed
 	$(BIN)/marimo run explorer/app.py --host 127.0.0.1
 
-# The tests build and execute them; what they show stays.
+# What they show stays.
 notebooks: .venv/installed
-	$(BIN)/python -m pytest -n $(JOBS) tests/notebooks/test_notebooks.py
+	$(BIN)/python -m pytest -n $(JOBS) --every tests/notebooks/test_notebooks.py
 
 docs: notebooks
 	$(MAKE) pages

@@ -40,7 +40,7 @@ highlight_language = "none"  # a block without a language is a formula
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 suppress_warnings = [
-    "myst.header",  # statements of docs/theory are ###, as tests/test_references.py reads them
+    "myst.header",  # statements of docs/theory are ###, as tools/lint reads them
 ]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4

@@ -55,12 +55,17 @@ def pytest_addoption(parser):
     parser.addoption(
         "--touched", action="store_true", help="what the changes since origin/main touch"
     )
+    parser.addoption("--every", action="store_true", help="all experiments, all notebooks")
 
 
 def pytest_configure(config):
     # A program that the other worker is just writing to the cache is compiled here too.
     unfinished = "ignore:Error reading persistent compilation cache entry"
     config.addinivalue_line("filterwarnings", unfinished)
+    if os.environ.get("CI"):
+        from costs import Costs
+
+        config.pluginmanager.register(Costs())
     if config.getoption("touched"):
         from touched import Touched
 

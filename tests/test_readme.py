@@ -1,4 +1,4 @@
-"""The front page is short, its ten lines run, and every command that is shown is obeyed."""
+"""The ten lines of the front page run, and every command that is shown is obeyed."""
 
 import re
 import shlex
@@ -7,31 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from experiments.headlines import FIRST
 from lsa_lab.harness.cli import scaffold
 from lsa_lab.harness.cli.command_line import main
 from lsa_lab.harness.run import process
-from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.lm import sources
+from tools.lint.pages import commands
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_front_page_is_a_page():
-    assert len(README.encode()) <= 12 * 1024, "shorten FIRST, or the first sentence of a caption"
-
-
-def test_every_theme_has_a_question_or_two_on_the_front_page():
-    experiments = experiments_of("experiments").values()
-    themes = [each.theme for each in experiments if each.name in FIRST]
-    assert len(themes) == len(FIRST)
-    assert set(themes) == {each.theme for each in experiments}
-    assert max(map(themes.count, themes)) <= 2
 
 
 def test_the_ten_lines_run_and_agree(capsys):
-    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (block,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    )
     exec(compile(block, "README.md", "exec"), {})
     layers, steps = capsys.readouterr().out.strip().split("]\n")
     numbers = [[float(word) for word in text.strip(" []\n").split()] for text in (layers, steps)]
@@ -39,26 +27,8 @@ def test_the_ten_lines_run_and_agree(capsys):
     assert numbers[0] == pytest.approx(numbers[1], abs=1e-6)
 
 
-@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda path: path.name)
-def test_links_of_the_front_pages_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        if not target.startswith("http"):
-            assert (ROOT / target).exists(), target
-
-
 PROGRAM = re.compile(r"(?:\.venv/bin/)?lsa-lab(?= |$)")
 PLACEHOLDERS = {"NAME": "depth", "THEME": "descent"}
-
-
-def commands(page: str) -> list[str]:
-    """The command lines of a page, in blocks of commands and in the text, without comments."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    fenced = re.findall(r"^```(.*?)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    blocks = [block for language, block in fenced if language in ("", "sh")]
-    outside = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    lines = [line.partition("#")[0].strip() for block in blocks for line in block.splitlines()]
-    spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", outside)]
-    return lines + [span for span in spans if re.match(r"(\.venv/bin/|lsa-lab |make )", span)]
 
 
 class Accepted(Exception):
@@ -101,7 +71,7 @@ def accepted(monkeypatch, tmp_path):
 )
 def test_every_command_that_is_shown_is_obeyed(page, least, accepted, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
-    lines = [line for line in commands(page) if PROGRAM.match(line)]
+    lines = [line for line in commands((ROOT / page).read_text("utf-8")) if PROGRAM.match(line)]
     assert len(lines) >= least
     for line in lines:
         assert accepted(shlex.split(line)[1:]), line
@@ -110,15 +80,3 @@ def test_every_command_that_is_shown_is_obeyed(page, least, accepted, tmp_path, 
 def test_control_a_command_of_yesterday_is_refused(accepted):
     for line in ("run deep", "run depth --config.depth 4", "show depth", "list --tier smoke"):
         assert not accepted(line.split()), line
-
-
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/index.md"])
-def test_a_shown_program_exists_after_make_without_activation(page):
-    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    lines, active = commands(page), False
-    for line in lines:
-        active = active or line == "source .venv/bin/activate"
-        if line.startswith("make "):
-            assert line.split()[1] in targets, line
-        elif not line.startswith(("source ", ".venv/bin/", "http")):
-            assert active, f"{line}: say .venv/bin/, or activate it first"

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from lsa_lab.harness.run.laboratory import experiments_of
+from tools.lint import source
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("lsa_lab", "experiments", "explorer", "benchmarks", "notebooks", "docs", "tests")
+FOLDERS = (*source.FOLDERS, "docs")
 SECONDS = 75.0  # tests that begin later are skipped; with starting and the last test, 90
 
 

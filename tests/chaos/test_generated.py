@@ -7,12 +7,12 @@ import sys
 import time
 from pathlib import Path
 
-import generated
 import pytest
-from lost import Lost
 
 from lsa_lab.harness.cli import overrides
 from lsa_lab.harness.run import checks
+from tools.chaos import generated
+from tools.chaos.lost import Lost
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,6 +1,5 @@
 """A result rests on numbers that it holds: who changes one of a Spec is refused the old result."""
 
-import ast
 import copy
 from pathlib import Path
 
@@ -49,24 +48,12 @@ def test_a_change_of_any_number_of_a_spec_refuses_the_committed_result(name, mon
     monkeypatch.setattr(results, "_decode", lambda content, path: dataset)  # checked just now
     declared = results.plain(tiers["laptop"])
     places = list(leaves(declared["models"]))
+    few = slice(None, None, 1 if name == WITH_MODELS[0] else 20)  # of the others every twentieth
     assert {path[3] for path in places if len(path) > 3} >= {"noise_std", "depth", "steps", "clip"}
-    for path in places:
+    for path in places[few]:
         models = with_change(declared["models"], path)
         monkeypatch.setitem(tiers, "laptop", declared | {"models": models})
         with pytest.raises(RefusalError, match=f"^{name}: .*models.*run it again") as caught:
             runner.load(experiment, "laptop", folder)
         if isinstance(path[-1], str):
             assert f".{path[-1]} = " in str(caught.value)
-
-
-FILES = sorted(path for path in (ROOT / "experiments").rglob("*.py"))
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_only_a_config_says_which_models_it_is_about(path):
-    shared = path.parents[1].name == "experiments"  # a theme's, for its configs
-    if path.name == "config.py" or path.parent.name == "models" or shared:
-        return
-    source = ast.walk(ast.parse(path.read_text("utf-8")))
-    modules = {node.module for node in source if isinstance(node, ast.ImportFrom)}
-    assert "experiments.models.named" not in modules

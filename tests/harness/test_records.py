@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import json
+import re
 
 import pytest
 
@@ -19,25 +20,31 @@ def ran(toy, program):
     return toy / "figures" / "toy"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[]", "a list"),
-        ("{", "no JSON"),
-        ('{"tier": 3}', "tier is 3"),
-        ('{"tier": "laptop", "config": [], "verdicts": {}}', "config is []"),
-        ('{"tier": "laptop", "config": {}, "verdicts": {"toy.mean": "true"}}', "verdict is 'true'"),
-        ('{"tier": "a", "config": {}, "verdicts": {}, "memory": "1 GB"}', "memory is '1 GB'"),
-    ],
-)
-def test_a_damaged_record_is_named_and_what_is_whole_goes_on(ran, program, capsys, text, words):
-    (ran / "config.json").write_text(text, encoding="utf-8")
+DAMAGED = {
+    "[]": "a list",
+    "{": "no JSON",
+    '{"tier": 3}': "tier is 3",
+    '{"tier": "laptop", "config": [], "verdicts": {}}': "config is []",
+    '{"tier": "laptop", "config": {}, "verdicts": {"toy.mean": "true"}}': "verdict is 'true'",
+    '{"tier": "a", "config": {}, "verdicts": {}, "memory": "1 GB"}': "memory is '1 GB'",
+}
+
+
+def test_a_damaged_record_is_refused_by_what_is_wrong(tmp_path):
+    for text, words in DAMAGED.items():
+        (tmp_path / "config.json").write_text(text, encoding="utf-8")
+        with pytest.raises(RefusalError, match=re.escape(words)):
+            records.last_run(tmp_path)
+
+
+def test_a_damaged_record_is_named_and_what_is_whole_goes_on(ran, program, capsys):
+    (ran / "config.json").write_text("{", encoding="utf-8")
     capsys.readouterr()
     for command in (("list",), ("list", "toy"), ("draw", "all"), ("report",)):
         assert program(*command) == 1
         told = capsys.readouterr()
         assert "figures/toy/config.json" in told.err or "toy is left out" in told.err
-        assert words in told.err
+        assert "no JSON" in told.err
         assert "paper" in told.out or command[0] == "report"
     assert program("run", "toy") == 0
     assert records.last_run(ran)["verdicts"]["toy.mean"] == "holds"

@@ -27,7 +27,7 @@ def loaded(name, dtype="float64"):
 
 @functools.cache
 def expected(name):
-    """What transformers computes in float64; see write_fixtures.py."""
+    """What transformers computes in float64; see tools/lm_fixtures.py."""
     return load_file(FIXTURES / name / "expected.safetensors")
 
 

@@ -35,10 +35,11 @@ def draw(config, dtype):
     )
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [(jnp.float64, 1e-10), (jnp.float32, 1e-5)])
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_batch_is_predicted_and_differentiated_as_its_prompts_are(name, dtype, tolerance):
-    config = SHAPES[name]
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, jnp.float64) for name in SHAPES), ("wide", jnp.float32)]
+)
+def test_a_batch_is_predicted_and_differentiated_as_its_prompts_are(name, dtype):
+    config, tolerance = SHAPES[name], 1e-10 if dtype == jnp.float64 else 1e-5
     batched, single = transformer.predictions, transformer.predict
     if config.layout == "interleaved":
         batched, single = transformer.prefix_predictions, transformer.predict_prefixes

@@ -1,4 +1,4 @@
-"""Every notebook runs, within a minute, and is what notebooks/README.md says that notebooks are.
+"""A notebook runs, within a minute: one of them, with ``--every`` all.
 
 The executed notebooks stay in .cache/notebooks: `make notebooks` is this file, run.
 """
@@ -13,9 +13,17 @@ import nbformat
 import pytest
 from nbmake.nb_run import NotebookRun
 
-from cells import BUILT, ROOT, SCRIPTS, build, tagged
+from cells import BUILT, ROOT, SCRIPTS, build
 
 MINUTE = 60
+
+
+def pytest_generate_tests(metafunc):
+    if "script" in metafunc.fixturenames:
+        options = metafunc.config.option
+        one = [script for script in SCRIPTS if script.stem == "first_theorem"]
+        scripts = SCRIPTS if options.every or options.touched else one
+        metafunc.parametrize("script", scripts, ids=lambda path: path.stem)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +43,6 @@ def execute(path: Path):
     return result
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_notebook_runs_within_a_minute(script):
     """A minute of a processor, which a busy machine does not stretch."""
     path, before = build(script), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -55,19 +62,6 @@ def test_control_a_notebook_runs_in_this_python_and_a_cell_that_raises_fails(tmp
     error = execute(build(script, tmp_path)).error
     assert error.failing_cell_index == 1
     assert "ZeroDivisionError" in error.summary
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_notebook_has_a_row_an_exercise_and_a_test_of_it(script):
-    name, text = script.stem, script.read_text("utf-8")
-    row = f"| [{name}]({name}.py) |"
-    assert row in (ROOT / "notebooks" / "README.md").read_text("utf-8")
-    assert text.startswith("# %% [markdown]\n# # "), "a notebook opens with its title"
-    headings = [line for line in text.splitlines() if line.startswith("# ## ")]
-    assert headings[-1].startswith("# ## Exercise"), "the last section is the exercise"
-    assert tagged(name, "setup")
-    assert len(tagged(name, "exercise")) == len(tagged(name, "check")) == 1
-    assert (ROOT / "tests" / "notebooks" / f"test_{name}.py").exists()
 
 
 def test_no_built_notebook_is_committed():

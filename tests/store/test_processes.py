@@ -14,8 +14,8 @@ import ml_dtypes
 import numpy as np
 import optax
 import pytest
-import shares
 
+import shares
 from lsa_lab.store import checkpoints, processes, transports
 from lsa_lab.training import Training, snapshots
 from lsa_lab.training.plan import plan_of

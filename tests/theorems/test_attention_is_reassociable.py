@@ -55,7 +55,7 @@ def disagreement(seed, n, keys, rule, normalise=True):
 
 
 @pytest.mark.parametrize("keys", ["demonstrations", "all", "causal"])
-@pytest.mark.parametrize("n", [1, 9, 70])
+@pytest.mark.parametrize("n", [9, 70])
 def test_linear_attention_equals_its_quadratic_form(n, keys):
     for seed in range(3):
         assert max(disagreement(seed, n, keys, keys)) < 1e-10

@@ -14,7 +14,7 @@ import pytest
 from lsa_lab.analyses import clipping
 from lsa_lab.models import constructions, linear_attention
 
-SHAPES = [(6, 6), (4, 9), (9, 4), (12, 5)]
+SHAPES = [(4, 9), (9, 4)]
 shapes = pytest.mark.parametrize("shape", SHAPES)
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1), share=st.floats(0, 0.999))
 truncate = jax.jit(clipping.truncate)

@@ -16,9 +16,8 @@ import pytest
 from lsa_lab.analyses import clipping
 from lsa_lab.models import linear_attention, transformer
 
-SHAPES = [(1, 1, 3), (2, 2, 4)]  # L, H, d
-cases = pytest.mark.parametrize("shape", SHAPES)
-rates = pytest.mark.parametrize("rate", [0.0, 0.5, 0.9])
+SHAPE = (2, 2, 4)  # L, H, d
+rates = pytest.mark.parametrize("rate", [0.5, 0.9])
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 split = jax.jit(clipping.as_heads, static_argnums=1)
 cut = jax.jit(lambda params, rate: jax.tree.map(lambda w: clipping.truncate(w, rate), params))
@@ -47,18 +46,16 @@ def departure(seed, shape, rate, dense_rate=None, keys="demonstrations"):
 
 
 @rates
-@cases
 @hypothesis.settings(max_examples=5)
 @seeds
-def test_factors_as_heads_predict_what_truncated_weights_do(shape, rate, seed):
-    assert departure(seed, shape, rate) < 1e-10
+def test_factors_as_heads_predict_what_truncated_weights_do(rate, seed):
+    assert departure(seed, SHAPE, rate) < 1e-10
 
 
 @pytest.mark.parametrize("keys", ["all", "causal"])
 def test_they_do_so_under_every_mask(keys):
-    assert departure(0, SHAPES[1], 0.5, keys=keys) < 1e-10
+    assert departure(0, SHAPE, 0.5, keys=keys) < 1e-10
 
 
-@cases
-def test_control_another_rank_predicts_something_else(shape):
-    assert departure(0, shape, 0.5, dense_rate=0.75) > 1e-3
+def test_control_another_rank_predicts_something_else():
+    assert departure(0, SHAPE, 0.5, dense_rate=0.75) > 1e-3

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lsa_lab.selection.gradient_matching import match
 
-SHAPES = [(12, 4, 4), (9, 30, 3), (15, 2, 7)]  # m, p, size
+SHAPES = [(12, 4, 4), (9, 30, 3)]  # m, p, size
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -10,7 +10,6 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,8 @@ import draws
 import population
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import training_dynamics
+
+D, N = 2, 2
 
 
 def population_loss(params, covariance, noise_var, n):
@@ -58,10 +59,9 @@ def disagreement(seed, d, n, noise_var, believed_noise_var, factor, other_entrie
     return jnp.stack([jnp.max(jnp.abs(difference)) for difference in differences])
 
 
-@pytest.mark.parametrize(("d", "n"), [(2, 1), (1, 3), (2, 2)])
 @given(seed=st.integers(0, 2**32 - 1), noise_var=st.floats(0.0, 2.0))
-def test_the_vector_field_is_minus_the_gradient_and_other_entries_stay_zero(d, n, seed, noise_var):
-    case = seed, d, n, noise_var, noise_var
+def test_the_vector_field_is_minus_the_gradient_and_other_entries_stay_zero(seed, noise_var):
+    case = seed, D, N, noise_var, noise_var
     assert jnp.max(disagreement(*case, factor=1.0, other_entries=0.0)) < 1e-10
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import head_bound
 
+NUM_HEADS = 2
 SEEDS = st.integers(0, 2**32 - 1)
 D, K = 3, 2
 residual = jax.jit(head_bound.residual)
@@ -51,14 +52,13 @@ def preprocessed(tokens):  # [d]
 
 
 @each_image
-@pytest.mark.parametrize("num_heads", [1, 2, 3])
 @given(seed=SEEDS)
-def test_no_layer_misses_less_than_the_singular_values_allow(image, num_heads, seed):
+def test_no_layer_misses_less_than_the_singular_values_allow(image, seed):
     """A random layer, and the best one moved a little in a random direction."""
-    written, queried, _ = random_layer(seed, len(image), num_heads)
-    least = least_residual(image, num_heads)
+    written, queried, _ = random_layer(seed, len(image), NUM_HEADS)
+    least = least_residual(image, NUM_HEADS)
     assert residual(written, queried, image) >= least
-    best = layer(image, num_heads)
+    best = layer(image, NUM_HEADS)
     np.testing.assert_allclose(residual(*best, image), least, atol=1e-12)
     near = (each + 0.1 * step for each, step in zip(best, (written, queried), strict=True))
     assert residual(*near, image) >= least

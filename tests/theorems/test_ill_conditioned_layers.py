@@ -17,7 +17,7 @@ import pytest
 from lsa_lab.analyses.clipping import condition_number, truncate
 
 E = 5
-ranks = pytest.mark.parametrize("rank", [2, 3, 5])
+ranks = pytest.mark.parametrize("rank", [3, 5])
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 

@@ -15,7 +15,7 @@ import pytest
 from lsa_lab.analyses import implicit_gd
 from lsa_lab.models import transformer
 
-SHAPES = [(1, 1, 1, 1), (2, 5, 6, 1), (9, 3, 2, 2), (12, 3, 4, 3)]  # n, d, k, H
+SHAPES = [(2, 5, 6, 1), (9, 3, 2, 2)]  # n, d, k, H
 shapes = pytest.mark.parametrize("shape", SHAPES)
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
@@ -63,7 +63,7 @@ def test_a_linear_layer_is_an_implicit_update_of_every_token(shape, seed):
 
 @pytest.mark.parametrize("keys", ["all", "causal"])
 def test_control_other_masks_have_another_update(keys):
-    assert departure(0, SHAPES[1], keys) > 1e-3
+    assert departure(0, SHAPES[0], keys) > 1e-3
 
 
 @shapes
@@ -74,6 +74,6 @@ def test_the_rank_is_limited_by_demonstrations_and_weights(shape, seed):
 
 
 def test_control_two_heads_together_exceed_the_limit_of_one():
-    n, d, k, _ = SHAPES[2]
-    updates = updates_of(*draw(0, SHAPES[2]))
+    n, d, k, _ = SHAPES[1]
+    updates = updates_of(*draw(0, SHAPES[1]))
     assert ranks(updates.sum(0, keepdims=True)) > min(n, d + 1, k)

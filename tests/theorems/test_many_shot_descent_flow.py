@@ -18,7 +18,7 @@ from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 L = 6
-SHAPES = [(1, 3), (4, 6), (9, 3)]  # n, d
+SHAPES = [(4, 6), (9, 3)]  # n, d
 shapes = pytest.mark.parametrize("shape", SHAPES)
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 closed_form = jax.jit(amplification.many_shot_descent_flow)
@@ -62,19 +62,19 @@ def test_the_flow_from_the_labels_is_itself_a_descent(shape, seed):
 
 
 def test_control_a_query_that_reads_itself_or_a_forgotten_n_breaks_it():
-    assert disagreement(0, SHAPES[1], keys="all") > 1e-2
-    assert disagreement(0, SHAPES[1], normalise=False) > 1e-2
+    assert disagreement(0, SHAPES[0], keys="all") > 1e-2
+    assert disagreement(0, SHAPES[0], normalise=False) > 1e-2
 
 
 @seeds
 def test_one_demonstration_follows_the_law_of_one_shot(seed):
-    x, _, x_query, longest = draw(seed, SHAPES[0])
+    x, _, x_query, longest = draw(seed, (1, 3))
     steps = longest * np.random.default_rng(seed).uniform(0.2, 1.8, size=L)
     many = closed_form(steps, x, x_query)[:, 0]
     np.testing.assert_allclose(many, flow_of_one(steps, x[0], x_query), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", SHAPES[1:])
+@pytest.mark.parametrize("shape", SHAPES)
 @seeds
 def test_its_limit_is_the_pseudo_inverse(shape, seed):
     rng = np.random.default_rng(seed)
@@ -86,5 +86,5 @@ def test_its_limit_is_the_pseudo_inverse(shape, seed):
 
 
 def test_control_steps_beyond_the_limit_leave_it():
-    x, _, x_query, longest = draw(0, SHAPES[1])
+    x, _, x_query, longest = draw(0, SHAPES[0])
     assert np.abs(closed_form(np.full(100, 2.5 * longest), x, x_query)[-1]).max() > 1e3

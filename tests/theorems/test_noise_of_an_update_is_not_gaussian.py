@@ -19,7 +19,7 @@ from lsa_lab.models import linear_attention
 from lsa_lab.theory import implicit_updates
 
 E = 3
-shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (1, 2), (3, 1), (3, 2)])
+shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (3, 2)])
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 closed = jax.jit(implicit_updates.shape, static_argnames="n")
 

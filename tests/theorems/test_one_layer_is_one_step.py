@@ -12,13 +12,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 
+N, D = 7, 3
 forward = jax.jit(linear_attention.forward, static_argnames="normalise")
 
 
@@ -59,10 +59,9 @@ def disagreement(seed, n, d, step_size, query_slot=-1.0, later_initial=1.0, norm
     return differences
 
 
-@pytest.mark.parametrize(("n", "d"), [(1, 2), (7, 3), (16, 6)])
 @given(seed=st.integers(0, 2**32 - 1), step_size=st.floats(0.01, 1.0))
-def test_every_layer_is_one_step_from_any_initial_weights(n, d, seed, step_size):
-    assert max(disagreement(seed, n, d, step_size)) < 1e-10
+def test_every_layer_is_one_step_from_any_initial_weights(seed, step_size):
+    assert max(disagreement(seed, N, D, step_size)) < 1e-10
 
 
 @given(seed=st.integers(0, 2**32 - 1), step_size=st.floats(0.01, 1.0))

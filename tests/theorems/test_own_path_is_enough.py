@@ -15,7 +15,7 @@ import population
 from lsa_lab.models import constructions
 
 D, N, STEP = 3, 8, 0.2
-DEPTHS = [1, 2, 3, 6]
+DEPTHS = [1, 3]
 seeds = st.integers(0, 2**32 - 1)
 predict = jax.jit(population.predict)
 

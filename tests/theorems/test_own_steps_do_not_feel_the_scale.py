@@ -8,14 +8,13 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lsa_lab import estimators
 from lsa_lab.tasks.linear import LinearTask, sample
 
-SHAPES = [(3, 2, 4), (5, 6, 3)]  # L, d, n
+SHAPE = (5, 6, 3)  # L, d, n
 
 
 @partial(jax.jit, static_argnames=("shape", "own_step"))
@@ -33,12 +32,10 @@ def difference(seed, shape, factor, share, own_step=True):
     return jnp.max(jnp.abs(after - before)) / (1 + jnp.max(jnp.abs(before)))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(0.2, 5.0), share=st.floats(0.1, 1.9))
-def test_weights_are_the_same_at_every_scale(shape, seed, factor, share):
-    assert difference(seed, shape, factor, share) < 1e-10
+def test_weights_are_the_same_at_every_scale(seed, factor, share):
+    assert difference(seed, SHAPE, factor, share) < 1e-10
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_control_a_fixed_step_feels_the_scale(shape):
-    assert min(difference(seed, shape, 1.3, 0.5, own_step=False) for seed in range(9)) > 1e-3
+def test_control_a_fixed_step_feels_the_scale():
+    assert min(difference(seed, SHAPE, 1.3, 0.5, own_step=False) for seed in range(9)) > 1e-3

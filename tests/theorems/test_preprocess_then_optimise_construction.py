@@ -23,7 +23,7 @@ from lsa_lab.prompts import tokens
 
 STEPS = 4
 SEEDS = st.integers(0, 2**32 - 1)
-SIZES = pytest.mark.parametrize(("n", "d", "heads"), [(12, 4, 4), (5, 8, 3), (9, 6, 1), (7, 5, 2)])
+SIZES = pytest.mark.parametrize(("n", "d", "heads"), [(12, 4, 4), (5, 8, 3)])
 
 
 @partial(jax.jit, static_argnames=("n", "d"))

@@ -9,10 +9,10 @@ covariates are standard normal. Means agree to 4 standard errors.
 """
 
 import numpy as np
-import pytest
 
 from lsa_lab.theory import risk
 
+MANY, FEW = (24, 8), (8, 24)  # n and d
 NOISE_VAR, TRIALS = 0.5, 4000
 
 
@@ -28,32 +28,32 @@ def standard_score(samples, expected):
     return (samples.mean() - expected) / (samples.std(ddof=1) / np.sqrt(samples.size))
 
 
-@pytest.mark.parametrize(("n", "d"), [(24, 8), (20, 3)])
-def test_least_squares_costs_its_formula(n, d):
+def test_least_squares_costs_its_formula():
+    n, d = MANY
     samples = pseudoinverse_risks(n, d, np.eye(d)[0])
     assert abs(standard_score(samples, risk.ols(n, d, NOISE_VAR))) < 4
 
 
-@pytest.mark.parametrize(("n", "d"), [(24, 8), (20, 3)])
-def test_control_covariates_a_tenth_longer_cost_less(n, d):
+def test_control_covariates_a_tenth_longer_cost_less():
+    n, d = MANY
     samples = pseudoinverse_risks(n, d, np.eye(d)[0], scale=1.1)
     assert standard_score(samples, risk.ols(n, d, NOISE_VAR)) < -8
 
 
-@pytest.mark.parametrize(("n", "d"), [(8, 24), (3, 20)])
-def test_the_shortest_interpolator_costs_its_formula(n, d):
+def test_the_shortest_interpolator_costs_its_formula():
+    n, d = FEW
     samples = pseudoinverse_risks(n, d, 1.5 * np.eye(d)[0])
     assert abs(standard_score(samples, risk.min_norm(n, d, NOISE_VAR, 2.25))) < 4
 
 
-@pytest.mark.parametrize(("n", "d"), [(8, 24), (3, 20)])
-def test_noise_alone_costs_the_shortest_interpolator_its_term(n, d):
+def test_noise_alone_costs_the_shortest_interpolator_its_term():
+    n, d = FEW
     samples = pseudoinverse_risks(n, d, np.zeros(d)) / NOISE_VAR
     assert abs(standard_score(samples, risk.min_norm(n, d, 1.0, 0.0))) < 4
     assert abs(standard_score(samples, n / (d - n))) > 8  # Control: without the term's -1
 
 
-@pytest.mark.parametrize(("n", "d"), [(8, 24), (3, 20)])
-def test_control_a_shorter_signal_costs_less(n, d):
+def test_control_a_shorter_signal_costs_less():
+    n, d = FEW
     samples = pseudoinverse_risks(n, d, 1.5 * np.eye(d)[0])
     assert standard_score(samples, risk.min_norm(n, d, NOISE_VAR, 1.0)) > 8

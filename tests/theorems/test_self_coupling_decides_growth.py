@@ -14,6 +14,7 @@ import pytest
 
 from lsa_lab.theory import amplification
 
+E = 4
 L = 6
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 coupling = jax.jit(amplification.self_coupling)
@@ -46,10 +47,9 @@ def grows(case):
     return np.sign(np.diff(log_ratio(*case))), np.sign(couplings[0] - couplings[1])
 
 
-@pytest.mark.parametrize("e", [2, 4, 8])
 @seeds
-def test_the_ratio_grows_if_and_only_if_the_first_couples_more_to_itself(e, seed):
-    steps, expected = grows(draw(seed, e))
+def test_the_ratio_grows_if_and_only_if_the_first_couples_more_to_itself(seed):
+    steps, expected = grows(draw(seed, E))
     assert np.all(steps == expected)
 
 

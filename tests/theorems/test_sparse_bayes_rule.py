@@ -61,7 +61,7 @@ def of_any_size(d, inclusion):
     ]
 
 
-@pytest.mark.parametrize(("n", "d", "sparsity"), [(12, 5, 1), (4, 6, 3), (8, 11, 4)])
+@pytest.mark.parametrize(("n", "d", "sparsity"), [(12, 5, 1), (4, 6, 3)])
 @given(seed=st.integers(0, 2**32 - 1), **VARIANCES)
 def test_the_rule_for_exactly_sparse_weights_is_that_average(
     n, d, sparsity, seed, signal_var, noise_var

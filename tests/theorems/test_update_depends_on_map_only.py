@@ -14,7 +14,7 @@ from lsa_lab.analyses import implicit_gd
 from lsa_lab.models import linear_attention
 from lsa_lab.prompts import Prompt
 
-SHAPES = [(1, 4, 2, 2), (3, 2, 5, 1), (5, 9, 3, 2), (4, 2100, 2, 1)]  # L, n, d, H
+SHAPES = [(3, 2, 5, 1), (5, 9, 3, 2), (4, 2100, 2, 1)]  # L, n, d, H
 shapes = pytest.mark.parametrize("shape", SHAPES)
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 trajectory_of = jax.jit(implicit_gd.trajectory)
@@ -74,5 +74,5 @@ def test_the_forward_pass_follows_the_maps(shape, seed):
 
 
 def test_control_causal_demonstrations_leave_the_recursion_at_the_second_layer():
-    assert discrepancy(draw(0, SHAPES[1]), causal=True) > 1e-3
-    assert discrepancy(draw(0, SHAPES[0]), causal=True) < 1e-10
+    assert discrepancy(draw(0, SHAPES[0]), causal=True) > 1e-3
+    assert discrepancy(draw(0, (1, 4, 2, 2)), causal=True) < 1e-10

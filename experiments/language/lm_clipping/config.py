@@ -80,8 +80,8 @@ class Config(LanguageConfig):
     other_shots: Several = (0, 10)  # demonstrations, fewer and more; A2's too
     fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
     seed: Seed = 17
-    search: Search = Search()
-    label_bias: LabelBias = LabelBias()
+    search: Search = Search()  # Algorithm 1 and a wider search
+    label_bias: LabelBias = LabelBias()  # what of a gain is a bias of the labels
 
     def __post_init__(self):
         super().__post_init__()

@@ -74,7 +74,7 @@ class Config(LanguageConfig):
     directions: Annotated[int, between(1, 64)] = 2  # random ones, to take a row's flow along
     middle: Annotated[int, at_least(1)] = 15  # the layer after which rows tell similarity
     seed: Seed = 41
-    grads: Grads = Grads()
+    grads: Grads = Grads()  # selection by the flow
 
     def __post_init__(self):
         super().__post_init__()

@@ -77,7 +77,7 @@ class Config(Pools):
     noise_std: Positive = 0.5  # of a task's labels; classes have none
     # Demonstrations that are chosen; A3's table 6 has 128.
     sizes: Annotated[tuple[int, ...], between(1, "m")] = (32, 64, 128)
-    several: Several = Several()
+    several: Several = Several()  # pools of several classes
 
 
 SMALL = dict(d=2, m=40, depth=2, saves=2, random_draws=4, queries=8, runs=2)

@@ -85,7 +85,7 @@ class Config(Bounded):
     models: Named = MODELS  # trained attention that answers too
     runs: Annotated[int, at_least(2)] = 9  # as many as the seeds of the models
     seed: Seed = 4
-    noisy: Noisy = Noisy()
+    noisy: Noisy = Noisy()  # pools in which labels or covariates mislead
 
     def __post_init__(self):
         super().__post_init__()
