@@ -7,6 +7,7 @@ experiments had one id, ``ROWS`` says which row is whose.
 
 MOVED: dict[str, str] = {
     "disturbances": "condition_numbers",
+    "width_and_ratio": "amplification",
 }
 
 ROWS: dict[str, str] = {}  # {"experiment.row" of before: "experiment.row"}
