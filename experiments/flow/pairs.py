@@ -31,7 +31,7 @@ def draw(rng, runs, count, d, prior=None):  # -> Prompt [R, B] of two demonstrat
     return Prompt(x[:, :, :2], y[:, :, :2], x[:, :, 2], y[:, :, 2]), prior
 
 
-def _apart(prompt):
+def _split_pair(prompt):
     """The first two demonstrations in prompts of their own [2], and the axes to map over."""
     return prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None]), Prompt(0, 0, None, None)
 
@@ -45,7 +45,7 @@ def log_ratios(forward, params, prompt):  # -> [2, 2, L]: modes, readings
         answer = demonstration_flow(forward, params, prompt)
         return jnp.stack([log_sizes(whole.reshape(*whole.shape[:2], -1)), log_sizes(answer)])
 
-    apart, axes = _apart(prompt)
+    apart, axes = _split_pair(prompt)
     alone, together = jax.vmap(sizes, (axes,))(apart)[..., 0], sizes(prompt)
     return jnp.stack([alone[0] - alone[1], together[..., 0] - together[..., 1]])
 
@@ -59,7 +59,7 @@ def contribution_ratio(forward, params, prompt):  # -> [L]
         after, before = (forward(params, t).stream[1:, -1] for t in (rows, rows.at[0].set(0)))
         return log_sizes((after - before)[:, None])[:, 0]
 
-    apart, axes = _apart(prompt)
+    apart, axes = _split_pair(prompt)
     sizes = jax.vmap(size, (axes,))(apart)
     return sizes[0] - sizes[1]
 
@@ -128,7 +128,7 @@ def summarise(logs):  # [..., B, L] -> {name: [..., L] or [...]}
     return jax.tree.map(lambda x: x.reshape(*logs.shape[:-2], *x.shape[1:]), values)
 
 
-def stacked(summaries):  # {name: [...]} of several -> {name: [several, ...]}
+def stack_summaries(summaries):  # {name: [...]} of several -> {name: [several, ...]}
     return {name: np.stack([each[name] for each in summaries]) for name in summaries[0]}
 
 

@@ -74,7 +74,7 @@ def test_empty_slots_are_covariates_that_are_zero():
     rng = np.random.default_rng(0)
     prompt = Prompt(rng.normal(size=(5, 2)), rng.normal(size=5), rng.normal(size=2), 0.3)
     params = Params(*(0.3 * rng.normal(size=(2, 2, 1, 6, 6))))
-    slotted = width.slotted(params, prompts.tokens(prompt)).stream
+    slotted = width.forward_with_slots(params, prompts.tokens(prompt)).stream
     wider = prompts.tokens(prompts.with_scratch(prompt, 3))
     np.testing.assert_allclose(slotted, linear_attention.forward(params, wider).stream, rtol=1e-12)
 

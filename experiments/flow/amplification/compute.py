@@ -9,7 +9,7 @@ import numpy as np
 from experiments.flow import pairs
 from experiments.flow.amplification import cases
 from experiments.flow.amplification.config import Config
-from experiments.flow.amplification.width import widths_compared
+from experiments.flow.amplification.width import compare_widths
 from experiments.models import tasks
 from lsa_lab.models import moments
 from lsa_lab.store import parts
@@ -51,7 +51,11 @@ def trained_summaries(config, models):
         summaries.append(pairs.summarise(np.moveaxis(np.asarray(logs)[:, 0, :, :, 1], 1, -2)))
         risk = moments.compiled(partial(jax.lax.map, lambda row: row[0].errors(row[1]).mean()))
         risks.append(np.asarray(risk((jax.tree.map(jnp.asarray, model), fresh))))
-    return pairs.stacked(summaries), np.stack(risks), pairs.least_risks(fresh, task.noise_std**2)
+    return (
+        pairs.stack_summaries(summaries),
+        np.stack(risks),
+        pairs.least_risks(fresh, task.noise_std**2),
+    )
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -59,7 +63,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
     after, risks, least = trained_summaries(config, models)
     before = untrained_summaries(config)
-    data = pairs.variables("", ("case", "run"), pairs.stacked([*before.values()]))
+    data = pairs.variables("", ("case", "run"), pairs.stack_summaries([*before.values()]))
     data |= pairs.variables("trained_", ("kind", "trained_run", "mode"), after)
     data["risk"] = (("kind", "trained_run"), risks)
     data["least_risk"] = (("trained_run",), np.asarray(least))
@@ -73,4 +77,4 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
             "trained_layer": np.arange(after["median"].shape[-1]) + 1,
         },
     )
-    return parts.join(main.map(in_short), width=widths_compared(config.width, models))
+    return parts.join(main.map(in_short), width=compare_widths(config.width, models))

@@ -68,11 +68,11 @@ def caption(dataset) -> str:
         f"{np.median(samples['large_disparity']):.0f} in random linear stacks of large "
         f"weights{most}. Width hardly changes that (appendix). a-c: medians over runs; "
         f"{level()} intervals. c: shared prompts have {max(task.lengths)} demonstrations. "
-        f"d-f: {judged_panel.KEY}. e: leads fall by regression to the mean "
-        '(docs/theory, "The amplification theorem"). f: the gain and tying are the worst. '
+        f"d-f: {judged_panel.KEY}. e: leads fall by regression to the mean. "
+        "f: the gain and tying are the worst. "
         f"Trained stacks have at most {risk:.2f} times the Bayes rule's excess risk. "
-        f"There are {config.runs} random runs of {config.pairs} pairs and {config.trained_runs} "
-        f"trained ones; {int(dataset.dropped.sum())} pairs overflow and are left out."
+        f"{config.runs} random runs of {config.pairs} pairs and {config.trained_runs} trained "
+        f"ones; {int(dataset.dropped.sum())} pairs overflow."
     )
 
 

@@ -14,14 +14,14 @@ from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments, transformer
 
 
-def slotted(params, tokens, keys="demonstrations"):
+def forward_with_slots(params, tokens, keys="demonstrations"):
     """Linear attention as wide as its weights: empty slots before the label, which stays last."""
     slots = params.w_kq.shape[-1] - tokens.shape[-1]
     wide = jnp.concatenate([jnp.pad(tokens[:, :-1], ((0, 0), (0, slots))), tokens[:, -1:]], axis=1)
     return linear_attention.forward(params, wide, keys=keys)
 
 
-UNMASKED = partial(slotted, keys="all")  # as in A1: the query is a key
+UNMASKED = partial(forward_with_slots, keys="all")  # as in A1: the query is a key
 
 
 def wide_cases(config: Width):
@@ -59,7 +59,7 @@ def random_summaries(config):  # -> {name: [kinds, widths, R, ...]}
         logs = np.asarray(pairs.measure(pairs.log_ratios, forward, params, batch))
         rows.append(summarise(logs[:, :, 0, 0]))
     places = (len(WIDE), len(config.widths))
-    return {k: v.reshape(*places, *v.shape[1:]) for k, v in pairs.stacked(rows).items()}
+    return {k: v.reshape(*places, *v.shape[1:]) for k, v in pairs.stack_summaries(rows).items()}
 
 
 def trained_summaries(config, models):
@@ -77,15 +77,17 @@ def trained_summaries(config, models):
     for runs in (models[name] for name, _ in config.models):
         params = jax.tree.map(jnp.asarray, runs.models().params)
         stages = jax.tree.map(lambda leaf: leaf.astype(float)[:, None], params)
-        logs = pairs.stage_log_ratios(slotted, stages, own)  # [S, 1, B, modes, readings, L]
+        logs = pairs.stage_log_ratios(
+            forward_with_slots, stages, own
+        )  # [S, 1, B, modes, readings, L]
         rows.append(summarise(np.asarray(logs)[:, 0, :, 1, 1]))
         risk = moments.compiled(partial(jax.lax.map, lambda row: row[0].risk(row[1])))
         risks.append(np.asarray(risk((Model(runs.spec, params), fresh))))
     least = np.asarray(pairs.least_risks(fresh, config.noise_std**2))
-    return pairs.stacked(rows), np.stack(risks), least
+    return pairs.stack_summaries(rows), np.stack(risks), least
 
 
-def widths_compared(config: Width, models):  # -> Dataset
+def compare_widths(config: Width, models):  # -> Dataset
     import xarray as xr
 
     after, risks, ridge = trained_summaries(config, models)

@@ -55,13 +55,13 @@ def coupling(layers):  # -> [L], [L]
     def network(d):
         return linear_attention.forward(params, jnp.stack([d, query])).stream[:, -1]
 
-    def closed(d):
+    def closed_form(d):
         return amplification.frozen_demonstration(w_kq, w_pv, d, query, layers)
 
-    def added(path):
+    def contribution(path):
         return jnp.linalg.norm(jax.vmap(path)(pair)[:, 1:] - query[None, None], axis=-1)
 
-    return _ratio(added(network)), _ratio(added(closed))
+    return _ratio(contribution(network)), _ratio(contribution(closed_form))
 
 
 def _ratio(pair):  # [2, L] -> [L]

@@ -89,7 +89,7 @@ def cells(config: Config) -> list[Config]:
     return [dataclasses.replace(config, **dict(zip(SWEEP, place, strict=True))) for place in grid]
 
 
-def measured(measure, config, cases, keys):  # -> {name: means over the queries [R, ...]}
+def measure_all(measure, config, cases, keys):  # -> {name: means over the queries [R, ...]}
     """``measure`` of every query, whose pool is cut to its first demonstrations.
 
     A score that is not finite is an error."""
@@ -114,11 +114,10 @@ def _over_runs(measure, config, cases, keys):  # [R, Q] -> {name: means over the
 
     devices = jax.local_devices()
     count = max(k for k in range(1, len(devices) + 1) if len(keys) % k == 0)
-    spread = jax.shard_map(
+    return jax.shard_map(
         partial(jax.lax.map, run),
         mesh=Mesh(np.array(devices[:count]), ("runs",)),
         in_specs=PartitionSpec("runs"),
         out_specs=PartitionSpec("runs"),
         check_vma=False,
-    )
-    return spread((cases, keys))
+    )((cases, keys))

@@ -6,7 +6,7 @@ import numpy as np
 from jax import Array
 
 from experiments.flow.grads import rules
-from experiments.flow.grads.cases import Case, cells, draw, measured, prior_cases
+from experiments.flow.grads.cases import Case, cells, draw, measure_all, prior_cases
 from experiments.flow.grads.config import SWEEP, TASKS, Config
 from lsa_lab.selection import scores
 from lsa_lab.tasks import tables
@@ -15,23 +15,22 @@ from lsa_lab.tasks import tables
 def task_errors(case: Case, key: Array, config: Config) -> dict[str, Array]:
     """Squared errors of one query by every rule ("error" [rules, shots]), by the flow of every
     layer ("layer" [L, shots]), and without demonstrations ("end")."""
-    most, depth, count = max(config.shots), config.depth, len(rules.RULES)
-    picks = rules.rankings(case, key, config, most)
+    most, depth = max(config.shots), config.depth
+    by_rule = rules.rankings(case, key, config, most)
     by_layer = jax.vmap(lambda flow: scores.select(flow, most))(rules.flows_alone(case, depth))
-    orders = jnp.stack([*(picks[rule].astype(int) for rule in rules.RULES), *by_layer.astype(int)])
+    orders = jnp.concatenate([by_rule, by_layer.astype(int)])
     errors = rules.errors_after(case, orders, config.shots, depth)
     return {
-        "error": errors[:count],
-        "layer": errors[count:],
-        "end": rules.errors_after(case, orders[:1], (0,), depth)[0, 0],
+        "error": errors[: len(by_rule)],
+        "layer": errors[len(by_rule) :],
+        "end": rules.errors_after(case, orders[:1], (0, most), depth)[0, 0],
         "refused": (orders >= len(case.pool)).any(),
     }
 
 
 def cell_errors(case: Case, key: Array, config: Config) -> dict[str, Array]:
     """Squared errors of one query by every rule ("error" [rules])."""
-    picks = rules.rankings(case, key, config, config.judged)
-    orders = jnp.stack([picks[rule].astype(int) for rule in rules.RULES])
+    orders = rules.rankings(case, key, config, config.judged)
     errors = rules.errors_after(case, orders, (config.judged,), config.depth)[:, 0]
     return {"error": errors, "refused": (orders >= len(case.pool)).any()}
 
@@ -46,7 +45,7 @@ def sweep_errors(config: Config) -> np.ndarray:  # [densities, knowns, noises, r
         cases = jax.tree.map(lambda *leaves: np.stack(leaves), *of_runs)
         key = jax.random.fold_in(jax.random.key(config.seed), 1000 + i)
         keys = jax.random.split(key, (runs, config.queries))
-        of_cells.append(measured(cell_errors, config, cases, keys)["error"])
+        of_cells.append(measure_all(cell_errors, config, cases, keys)["error"])
     grid = len(config.densities), len(config.knowns), len(config.noises)
     return np.reshape(of_cells, (*grid, *of_cells[0].shape))
 
@@ -59,7 +58,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         cases = draw(config, task, table)
         key = jax.random.fold_in(jax.random.key(config.seed), i)
         keys = jax.random.split(key, (runs + config.validation, config.queries))
-        of_tasks.append(measured(task_errors, config, cases, keys))
+        of_tasks.append(measure_all(task_errors, config, cases, keys))
     error, layer, end = (np.array([of[n] for of in of_tasks]) for n in ("error", "layer", "end"))
     grid, of_rule, of_layer = sweep_errors(config), ("rule", "shots"), ("layer", "shots")
     return xr.Dataset(

@@ -8,7 +8,6 @@ from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_mos
 
 TASKS = ("prior", "duplicates", "table")  # the axis "setting"
 SWEEP = ("density", "known", "noise")  # the axes of the sweep
-
 # Rules by which demonstrations are chosen.
 FLOWS = ("GradS", "contribution")
 DIVERSE = ("determinantal", "farthest point", "relevance × determinantal")
@@ -18,7 +17,6 @@ VARIANTS = ("GradS", LAST)  # no rivals
 PRODUCTS = ("contribution", RECOMPUTED)  # relevance times novelty
 
 Count = Annotated[int, at_least(1)]
-Noise = Annotated[float, at_least(0.0)]
 Share = Annotated[float, POSITIVE, at_most(1.0)]
 
 
@@ -33,7 +31,7 @@ class Config(Bounded):
     d: Annotated[int, between(2, 10)] = 8  # at most the covariates of the table
     known: Count = 4  # coordinates of w that the weights know, fewer than d
     density: Share = 0.3  # of the non-zeros of a demonstration
-    noise: Noise = 0.0  # standard deviation of a demonstration's label; the query's has none
+    noise: Annotated[float, at_least(0.0)] = 0.0  # standard deviation of the pool's labels
     # Of the sweep, and the next two.
     densities: Annotated[tuple[float, ...], POSITIVE, at_most(1.0)] = (0.15, 0.3, 0.6, 1.0)
     knowns: Annotated[tuple[int, ...], at_least(1)] = (2, 4, 6)  # known coordinates, fewer than d

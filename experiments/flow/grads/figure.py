@@ -41,7 +41,7 @@ def plot(dataset):
 
 def appendix(dataset):
     """Errors over those without demonstrations, rules side by side, on one kind of tasks."""
-    figure, (ax,) = style.figure(4.5, 2.6, first="e")
+    figure, (ax,) = style.figure(5.5, 2.6, first="e")
     none, shots = dataset.end.sel(setting="prior"), dataset.shots.values
     share = (dataset.error.sel(setting="prior") / none).transpose("rule", "run", "shots")
     for i, rule in enumerate(LOOKS):
@@ -64,7 +64,7 @@ def caption(dataset) -> str:
     return (
         f"GradS beats its strongest rival in {wins} of {strongest.sizes['cell']} kinds of tasks. "
         "The best usual rule, without a product of relevance and novelty, loses to it in "
-        f"{over_usual}. Post hoc: noise in labels decides, because it is new to the weights; in "
+        f"{over_usual}. Post hoc: noise in labels decides; in "
         f"b the error ratio is {quiet} without noise and {noisy} with "
         f"it. a, b: {config.judged} shots of {config.pool} and {level()} intervals (Bonferroni); "
         f"three points have {', '.join(map(str, config.knowns))} coordinates known. "

@@ -37,7 +37,7 @@ def static_scores(case: Case, key: Array) -> dict[str, Array]:  # {rule: [m]}
     }
 
 
-def rankings(case: Case, key: Array, config, size: int) -> dict[str, Array]:  # {rule: [size]}
+def rankings(case: Case, key: Array, config, size: int) -> Array:  # [rules, size]
     """What all RULES pick, best first: the first k of them are the choice of k.
 
     The recomputed one takes what the learner has made of the demonstrations so far for w_0.
@@ -55,12 +55,12 @@ def rankings(case: Case, key: Array, config, size: int) -> dict[str, Array]:  # 
     weights = scores.relevance(case.pool, case.x_query)
     picks["relevance × determinantal"] = determinantal(weights[:, None] * case.x)
 
-    def current(chosen: Array) -> Array:  # [m]
+    def contributions(chosen: Array) -> Array:  # [m]
         learnt = learn(case, case.pool, chosen, config.depth)
         return static_scores(case.replace(prior=learnt), key)["contribution"]
 
-    picks[RECOMPUTED] = oracles.pick_greedily(current, jnp.zeros_like(case.pool[:, 0]), size)
-    return picks
+    picks[RECOMPUTED] = oracles.pick_greedily(contributions, jnp.zeros_like(case.pool[:, 0]), size)
+    return jnp.stack([picks[rule].astype(int) for rule in RULES])
 
 
 def flows_alone(case: Case, depth: int) -> Array:  # [L, m]
