@@ -230,7 +230,7 @@ def _width_statements():
         return Statement(
             id,
             CAPACITY,
-            f"{{who}} {does} for each doubling",
+            f"{{who}} {does} with each doubling",
             f"the slope, for each doubling of the width, of {what}{MEASURED[reading]},",
             "median",
             at_least,
@@ -240,11 +240,11 @@ def _width_statements():
             sample=partial(slope, reading=reading),
             cells=grid(ids, kind=WIDER),
             words=words,
-            message=f"Random and trained stacks that are wider {does} for each doubling",
+            message=f"Random and trained stacks that are wider {does} with each doubling",
         )
 
     ids = "linear_lead covariates_lead softmax_lead trained_lead"
-    wider, unequal = f"widen {AHEAD} more", f"make two flows more unequal by {FACTOR:g}"
+    wider, unequal = f"widen {AHEAD} further", f"make two flows {FACTOR:g} times more unequal"
     more = "linear_disparity covariates_disparity softmax_disparity trained_disparity"
     return (
         family("width_lead", "lead", wider, "{relative}", ids, CLEAR),

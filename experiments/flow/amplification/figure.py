@@ -14,7 +14,6 @@ from lsa_lab.store import results
 
 METHODS = {"linear": "linear", "softmax": "softmax"}
 METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
-PARTS = {"linear": "linear", "softmax": "softmax", "norm": "+ norm", "MLP": "+ norm, MLP"}
 READINGS = {  # title, label and limits of the axis
     "disparity": ("more unequal?", "|log ratio|, last layer / first", (0.15, 35.0)),
     "lead": ("lead grows?", "log ratio, last less first", (-2.2, 2.2)),
@@ -26,8 +25,11 @@ def plot(dataset):
     config, judged = results.config_of(dataset), evidence(claims, dataset)
     figure, axes = style.stacked(6.75, (2.7, 3.1), ((1, 1, 1), (1.1, 1, 0.9)))
     _draw_alone(axes[0], dataset, config)
-    _draw_shared(axes[1], dataset, config)
-    _draw_trained(axes[2], dataset, config)
+    shared = {METHODS[kind]: f"{kind}: gain {config.gain:g}, shared" for kind in config.kinds}
+    _draw_named(axes[1], dataset, "shared", shared)
+    trained = {f"{kind}, shared": f"trained: {kind}, together" for kind, _ in config.trained}
+    trained = {"linear, alone": "trained: linear, alone", **trained}
+    _draw_named(axes[2], dataset, "trained", trained)
     axes[0].set_ylabel("|log ratio| of two flows / layer 1")
     stems = _stems(*judged)
     for ax, (reading, (title, label, limits)) in zip(axes[3:5], READINGS.items(), strict=True):
@@ -96,24 +98,19 @@ def _draw_alone(ax, dataset, config):
     _finish_layers(ax, depth, "alone")
 
 
-def _draw_shared(ax, dataset, config):
-    ends = {}
-    for i, kind in enumerate(config.kinds):
-        change = changes(dataset, f"{kind}: gain {config.gain:g}, shared", "disparity")
-        middle = _draw_layers(ax, change, METHODS[kind], i - 1.5)
-        ends[f"{PARTS[kind]} × {middle[-1]:.2f}"] = middle[-1], METHODS[kind]
-    _finish_layers(ax, config.depth, "shared", ends)
-
-
-def _draw_trained(ax, dataset, config):
-    """Filled: a demonstration alone; open: two of many in a prompt."""
-    lines, ends = [("linear", "alone"), *((kind, "together") for kind, _ in config.trained)], {}
-    for i, (kind, mode) in enumerate(lines):
-        change = changes(dataset, f"trained: {kind}, {mode}", "disparity")
-        look = {"mfc": "white"} if mode == "together" else {}
-        middle = _draw_layers(ax, change, METHODS[kind], (i - 1) / 2, **look)
-        ends[f"{kind}, {'alone' if mode == 'alone' else 'shared'}"] = middle[-1], METHODS[kind]
-    _finish_layers(ax, len(dataset.trained_layer), "trained", ends)
+def _draw_named(ax, dataset, title, cases):
+    """Lines of cases, named at their ends; of trained stacks filled ones are alone, open ones share
+    a prompt with others."""
+    ends, colors = {}, []
+    for i, (name, case) in enumerate(cases.items()):
+        method = name if name in style.METHOD else METHODS[name.partition(",")[0]]
+        look = {"mfc": "white"} if case.endswith("together") else {}
+        change = changes(dataset, case, "disparity")
+        middle = _draw_layers(ax, change, method, i - len(cases) / 2, **look)
+        ends[f"{name} × {middle[-1]:.2f}"] = middle[-1]
+        colors.append(style.METHOD[method]["color"])
+    _finish_layers(ax, change.shape[1], title)
+    end_labels(ax, ends, colors)
 
 
 def _draw_layers(ax, change, name, beside=0.0, **look):  # change [R, L] -> [L]
@@ -125,15 +122,12 @@ def _draw_layers(ax, change, name, beside=0.0, **look):  # change [R, L] -> [L]
     return np.median(change, axis=0)
 
 
-def _finish_layers(ax, depth, title, ends=None):
-    """Logarithmic axes, in grey what is no change; ``ends`` {name: (height, method)} of lines."""
+def _finish_layers(ax, depth, title):
+    """Logarithmic axes, in grey what is no change."""
     ax.axhspan(1 / FACTOR, FACTOR, color="grey", alpha=0.2, lw=0)
     ax.set(yscale="log", xlabel="layers", xlim=(0.7, depth + 0.3), xticks=range(1, depth + 1))
     ax.set_title(title)
     _write_decimals(ax.yaxis, ax.get_ylim())
-    if ends:
-        colors = [style.METHOD[method]["color"] for _, method in ends.values()]
-        end_labels(ax, {name: height for name, (height, _) in ends.items()}, colors)
 
 
 def _write_decimals(axis, limits):
