@@ -20,7 +20,6 @@ EXPERIMENTS = (
     "flow.amplification",
     "flow.amplification_limits",
     "flow.many_shot_flow",
-    "flow.width_and_ratio",
     "flow.grads",
     "flow.relevance_and_novelty",
     "flow.offline_encoding",

@@ -12,6 +12,7 @@ MOVED: dict[str, str] = {
     "lm_clipping_search": "lm_clipping",
     "lm_grads": "lm_flow",
     "lm_label_bias": "lm_clipping",
+    "width_and_ratio": "amplification",
 }
 
 ROWS: dict[str, str] = {}  # {"experiment.row" of before: "experiment.row"}

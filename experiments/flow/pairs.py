@@ -1,4 +1,5 @@
-"""Two demonstrations and the ratio of their flows, for many stacks and many pairs at once."""
+"""Two demonstrations and the ratio of their flows, for many stacks and many pairs at once; and
+random stacks of a given gain, the size of what a layer writes to a token over that of the token."""
 
 from functools import partial
 
@@ -10,12 +11,15 @@ from lsa_lab import prompts
 from lsa_lab.analyses import disparity
 from lsa_lab.analyses.amplification import demonstration_flow, log_sizes, token_flow
 from lsa_lab.estimators import gaussian_posterior_mean
+from lsa_lab.models import linear_attention
 from lsa_lab.prompts import Prompt
 from lsa_lab.theory.amplification import self_coupling
 
 MODES = ("alone", "together")  # each demonstration in a prompt of its own, or both in one
 READINGS = ("token", "prediction")  # the flow to all of the query's token (A1, Eq. 2), or its label
 MOST_RUNS, MOST_PAIRS = 32, 8192  # in one program
+UNMASKED = partial(linear_attention.forward, keys="all")  # as in A1: the query is a key
+_MATRICES = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")
 
 
 def draw(rng, runs, count, d, prior=None):  # -> Prompt [R, B] of two demonstrations, w0 [R, d]
@@ -27,7 +31,7 @@ def draw(rng, runs, count, d, prior=None):  # -> Prompt [R, B] of two demonstrat
     return Prompt(x[:, :, :2], y[:, :, :2], x[:, :, 2], y[:, :, 2]), prior
 
 
-def _apart(prompt):
+def _split_pair(prompt):
     """The first two demonstrations in prompts of their own [2], and the axes to map over."""
     return prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None]), Prompt(0, 0, None, None)
 
@@ -41,7 +45,7 @@ def log_ratios(forward, params, prompt):  # -> [2, 2, L]: modes, readings
         answer = demonstration_flow(forward, params, prompt)
         return jnp.stack([log_sizes(whole.reshape(*whole.shape[:2], -1)), log_sizes(answer)])
 
-    apart, axes = _apart(prompt)
+    apart, axes = _split_pair(prompt)
     alone, together = jax.vmap(sizes, (axes,))(apart)[..., 0], sizes(prompt)
     return jnp.stack([alone[0] - alone[1], together[..., 0] - together[..., 1]])
 
@@ -55,7 +59,7 @@ def contribution_ratio(forward, params, prompt):  # -> [L]
         after, before = (forward(params, t).stream[1:, -1] for t in (rows, rows.at[0].set(0)))
         return log_sizes((after - before)[:, None])[:, 0]
 
-    apart, axes = _apart(prompt)
+    apart, axes = _split_pair(prompt)
     sizes = jax.vmap(size, (axes,))(apart)
     return sizes[0] - sizes[1]
 
@@ -122,3 +126,33 @@ def summarise(logs):  # [..., B, L] -> {name: [..., L] or [...]}
 
     values = jax.vmap(summary)(logs.reshape(-1, *logs.shape[-2:]))
     return jax.tree.map(lambda x: x.reshape(*logs.shape[:-2], *x.shape[1:]), values)
+
+
+def stack_summaries(summaries):  # {name: [...]} of several -> {name: [several, ...]}
+    return {name: np.stack([each[name] for each in summaries]) for name in summaries[0]}
+
+
+def variables(prefix, axes, summary):  # -> {name: (axes, values)} of a Dataset
+    """Those of a summary, in which some have the layers as a last axis."""
+    layer = f"{prefix}layer"
+    return {
+        f"{prefix}{name}": ((*axes, *[layer] * (np.ndim(values) > len(axes))), values)
+        for name, values in summary.items()
+    }
+
+
+def random_linear(rng, runs, depth, d):  # -> Params [R, L, ...]
+    """Random untied stacks of gain 1, for tokens whose squared length is about 2d."""
+    weights = rng.normal(size=(2, runs, depth, 1, d + 1, d + 1))
+    return linear_attention.Params(*weights / (2 * d * (d + 1) ** 0.5) ** 0.5)
+
+
+def amplify(params, gain):
+    """Matrices times √gain, of merged or of factored heads."""
+    matrices = {name: getattr(params, name, None) for name in _MATRICES}
+    return params.replace(**{k: gain**0.5 * v for k, v in matrices.items() if v is not None})
+
+
+def tie(params):
+    """Stacks whose every layer is their first."""
+    return jax.tree.map(lambda leaf: np.broadcast_to(leaf[:, :1], leaf.shape), params)

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.flow.flow_factors import cells, compute, one_shot
+from experiments.flow.flow_factors import cells, one_shot
+from experiments.flow.flow_factors.config import best_step
 from lsa_lab.prompts import Prompt
 
 
@@ -36,13 +37,9 @@ def test_labels_are_those_of_the_task_and_weights_know_a_part_of_it():
     assert np.array_equal(part[part != 0], w[part != 0])
 
 
-def test_step_sizes_are_those_of_the_task_of_the_prompt_and_one():
-    x = np.array([[[1.0, 2.0]], [[0.0, 0.0]], [[0.5, 0.0]]])
-    best, own, one = compute.step_sizes(SimpleNamespace(d=2, density=0.5), x)
+def test_the_best_step_is_one_over_the_fourth_moment():
     # |x|² is χ² with 0, 1, 1 or 2 degrees of freedom: E|x|⁴ = (0 + 3 + 3 + 8) / 4.
-    np.testing.assert_allclose(best, 4 / 14, rtol=1e-12)
-    np.testing.assert_allclose(own, [1 / 5, 1, 4], rtol=1e-12)
-    assert one.tolist() == [1, 1, 1]
+    assert abs(best_step(SimpleNamespace(d=2, density=0.5)) - 4 / 14) < 1e-12
 
 
 def test_seven_demonstrations_are_summed_up_as_by_hand():
@@ -62,9 +59,8 @@ def test_seven_demonstrations_are_summed_up_as_by_hand():
     np.testing.assert_allclose(flow, np.array([[1, 9], [4, 16]]) / 7.5)
     np.testing.assert_allclose(reduction, np.array([[1, -4], [2, 3]]) / 2)
     np.testing.assert_allclose(summary["centre"], [[1, 2], [1, 3]])
-    np.testing.assert_allclose(summary["share"], np.array([4, 1, 1, 1]) / 7)
     np.testing.assert_allclose(summary["of_kind"], [[1, 2, 2.4, 0], [1, 0, 0, 0]])
-    assert (summary["helps"], summary["gain"]) == (0.75, 2 / 7 / 2)
+    assert summary["helps"] == 0.75
     np.testing.assert_allclose(summary["r2"][:, 0, 0], 1)  # c is a product
 
 

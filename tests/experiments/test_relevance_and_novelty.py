@@ -31,7 +31,9 @@ def test_a_map_that_rises_in_both_directions_has_rank_correlation_one():
 
 def test_the_share_between_classes_is_that_of_their_means():
     values, classes = np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1])
-    assert abs(cells.between(values, classes) - 4 / 5) < 1e-12  # variance of 1, 1, 5, 5 over 5
+    assert (
+        abs(cells.share_between(values, classes) - 4 / 5) < 1e-12
+    )  # variance of 1, 1, 5, 5 over 5
 
 
 def test_models_answer_without_the_last_demonstration_and_with_it():

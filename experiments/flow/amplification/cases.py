@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.flow import pair_stacks, pairs
-from experiments.models.model import forward, init
+from experiments.flow import pairs
+from experiments.models.model import forward
 from lsa_lab import prompts
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.prompts import Prompt
@@ -18,23 +18,17 @@ def untrained_cases(config):
     """Case, forward, Params [R, L, ...] and Prompt [R, B] of all that are not trained."""
     rng = np.random.default_rng(config.seed)
     batch, prior = pairs.draw(rng, config.runs, config.pairs, config.d)
-    base = pair_stacks.random_linear(rng, config.runs, config.depth, config.d)
-    for name, params in variants(base, config).items():
-        yield f"linear: {name}", pair_stacks.UNMASKED, params, batch
-    same = masked_stacks(base, prior, config)
+    base = pairs.random_linear(rng, config.runs, config.depth, config.d)
+    for name, params in variants(base, config, config.gains).items():
+        yield f"linear: {name}", pairs.UNMASKED, params, batch
     many, _ = pairs.draw(rng, config.runs, config.many_pairs, config.d, prior)
-    for name, params in same.items():
-        yield f"masked: {name}", linear_attention.forward, params, many
+    yield "masked: descent", linear_attention.forward, descent(config), many
     for tag, kind in enumerate(config.kinds[1:]):
         key, model = jax.random.fold_in(jax.random.key(config.seed), tag), shape(config, kind)
-        forward = partial(transformer.forward, config=model)
-        for name, params in variants(random_transformers(key, config.runs, model), config).items():
-            yield f"{kind}: {name}", forward, params, batch
-    for d in config.widths:
-        batch, _ = pairs.draw(rng, config.runs, config.pairs, d)
-        stack = pair_stacks.random_linear(rng, config.runs, config.depth, d)
-        params = pair_stacks.amplify(stack, config.gain)
-        yield f"linear: d = {d}", pair_stacks.UNMASKED, params, batch
+        base = random_transformers(key, config.runs, model)
+        for name, params in variants(base, config, (config.gain,)).items():
+            run = partial(transformer.forward, config=model)
+            yield f"{kind}: {name}", run, params, batch
 
 
 def shape(config, kind):
@@ -52,37 +46,22 @@ def random_transformers(key, runs, model):  # -> Params [R, L, ...]
     return jax.tree.map(lambda leaf: leaf.reshape(runs, -1, *leaf.shape[1:]), deep)
 
 
-def variants(base, config):  # -> {name: Params [R, L, ...]}
-    """A random stack of every gain, tied or not, and with weaker residual connections; where it is
-    linear also push and pull, w_kq = cI and w_pv = ± cI."""
-    by_name = {f"gain {gain:g}": pair_stacks.amplify(base, gain) for gain in config.gains}
-    by_name |= {f"tied, {name}": pair_stacks.tie(params) for name, params in by_name.items()}
+def variants(base, config, gains):  # -> {name: Params [R, L, ...]}
+    """A random stack of every gain, tied or not, and with a weaker residual connection."""
+    by_name = {f"gain {gain:g}": pairs.amplify(base, gain) for gain in gains}
+    by_name |= {f"tied, {name}": pairs.tie(params) for name, params in by_name.items()}
     if getattr(base, "attention_norm_scale", None) is None:
-        for weight in config.skips:
-            skipped = jax.vmap(partial(constructions.skipped, weight=weight))
-            by_name[f"skip {weight:g}"] = skipped(by_name[f"gain {config.gain:g}"])
-    if isinstance(base, linear_attention.Params):
-        size = (config.feedback / (2 * config.d)) ** 0.5
-        same = np.broadcast_to(size * np.eye(config.d + 1), base.w_kq.shape)
-        by_name |= {"push": base.replace(w_kq=same, w_pv=same)}
-        by_name |= {"pull": base.replace(w_kq=same, w_pv=-same)}
+        skipped = jax.vmap(partial(constructions.skipped, weight=config.skip))
+        by_name[f"skip {config.skip:g}"] = skipped(by_name[f"gain {config.gain:g}"])
     return by_name
 
 
-def masked_stacks(base, prior, config):  # -> {name: Params [R, L, ...]}
-    """Stacks in which nobody reads the query: constructions with the step of the best single layer
-    for one demonstration; and random weights with which a demonstration that is alone stays."""
-    steps = np.full(config.depth, 1 / (config.d + 2))
+def descent(config):  # -> Params [R, L, ...]
+    """Layers that are the best single one for one demonstration, a step of descent each. Nobody
+    reads the query."""
     best = constructions.one_step_optimum(jnp.eye(config.d), 1, 0.0)
-    descent = jax.tree.map(lambda leaf: np.repeat(leaf, config.depth, axis=0), best)
-    plus = constructions.gradient_descent_plus_plus(steps, steps, config.d)
-    same = {
-        name: jax.tree.map(lambda leaf: np.repeat(leaf[None], config.runs, axis=0), stack)
-        for name, stack in {"descent": descent, "GD++": plus}.items()
-    }
-    priors = jax.vmap(partial(constructions.prior_attention, steps))(prior)
-    tied = pair_stacks.tie(pair_stacks.amplify(base, config.gain))
-    return same | {"prior": priors, "frozen": pair_stacks.freeze(tied)}
+    runs, depth = config.runs, config.depth
+    return jax.tree.map(lambda leaf: np.tile(leaf, (runs, depth, *[1] * (leaf.ndim - 1))), best)
 
 
 def plain_forward(spec):
@@ -99,12 +78,3 @@ def plain_forward(spec):
         return trace.replace(stream=scale * trace.stream)
 
     return run
-
-
-def stage_params(spec, runs, seed):  # -> Params [R, 2, ...]
-    """New weights of the Spec and the trained ones."""
-    count = len(jax.tree.leaves(runs)[0])
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**21), count)
-    fresh = jax.vmap(partial(init, spec))(keys)
-    both = jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), fresh, runs)
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, float), both)

@@ -1,9 +1,10 @@
-"""The sizes of `amplification`."""
+"""The sizes of `amplification`, and the models that follow from them."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.models.named import MODELS, Named
+from experiments.models.regression import dense
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
 
@@ -13,9 +14,56 @@ TRAINED = {  # kind: the shared model, of those that are near ridge regression
     "softmax": "softmax attention",
     "MLP": "transformer",
 }
+# What is wide: the token's empty slots, the covariates, or the stream after a read-in.
+WIDE = ("linear", "linear, covariates", "softmax")
+WIDE_TRAINED = "trained linear"
+
+Count, Several = Annotated[int, at_least(1)], Annotated[int, at_least(2)]
+Depth = Annotated[int, between(2, 8)]
+Widths = Annotated[tuple[int, ...], at_least(0), INCREASING]
 
 
-Several = Annotated[int, at_least(2)]
+@dataclass(frozen=True)
+class Width(Bounded):
+    """The same in stacks of growing width, random ones of one gain, and trained ones.
+
+    Trained ones have empty slots to work in, and prompts are read in units of their own.
+    """
+
+    d: Count = 5  # covariates, where these are not what is wide
+    widths: Widths = (6, 12, 24, 48)  # of tokens, or of the stream; the first is d + 1
+    depth: Depth = 4  # layers of a random stack
+    gain: Annotated[float, POSITIVE] = 1.0  # of random stacks
+    runs: Several = 32  # each with its own random weights
+    pairs: Several = 64  # of demonstrations, for each run
+    # Trained stacks.
+    trained_d: Count = 3  # covariates of trained stacks
+    scratch: Widths = (0, 4, 12)  # empty slots beside d + 1 others
+    shots: Several = 12  # demonstrations in a prompt
+    trained_depth: Depth = 3  # layers of trained stacks
+    noise_std: Annotated[float, at_least(0)] = 0.5  # of the labels in training
+    steps: Count = 5000  # of the training
+    seeds: Several = 9  # trainings at each width
+    trained_pairs: Several = 256  # two of the demonstrations of as many prompts, for each seed
+    seed: Seed = 0
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("widths", "scratch"):
+            if len(getattr(self, name)) < 2:
+                raise ValueError(f"{name} = {getattr(self, name)!r}: choose two or more")
+        if self.widths[0] <= self.d:
+            raise ValueError(f"widths = {self.widths!r}: a token has d + 1 = {self.d + 1} slots")
+
+    @property
+    def models(self) -> Named:
+        """Trained by the recipe that does not explode (experiments/models/named.py)."""
+        recipe = dict(batch=64, learning_rate=0.005, clip=0.1, beta_2=0.99)
+        recipe |= dict(steps=self.steps, seeds=self.seeds, seed=self.seed)
+        sizes = (self.trained_d, self.shots, self.trained_depth)
+        rest = dict(noise_std=self.noise_std, own_units=True, training=recipe)
+        specs = (dense("linear", *sizes, scratch=slots, **rest) for slots in self.scratch)
+        return tuple((f"width {spec.token_width}", spec) for spec in specs)
 
 
 @dataclass(frozen=True)
@@ -26,24 +74,22 @@ class Config(Bounded):
     grow like √gain, and so do the inputs of a softmax, whose scores then grow like the gain.
     """
 
-    models: Named  # trained stacks, by kind
+    trained: Named  # trained stacks, by kind
     kinds: tuple[str, ...] = KINDS  # some of them, in this order, the first among them
     d: Annotated[int, between(1, 64)] = 5
-    widths: Annotated[tuple[int, ...], between(1, 64)] = (2, 10)  # other values of d
-    depth: Annotated[int, between(2, 8)] = 6
-    gains: Annotated[tuple[float, ...], POSITIVE, INCREASING] = (0.1, 1.0, 3.0)  # of random stacks
-    gain: float = 1.0  # one of them: of stacks that differ in something else
-    feedback: Annotated[float, POSITIVE] = 0.3  # the gain of w_kq = cI and w_pv = ± cI
-    # The weights of the residual connection, otherwise 1.
-    skips: Annotated[tuple[float, ...], POSITIVE] = (0.5, 0.1)
-    mlp_width: Annotated[int, at_least(1)] = 24  # of the hidden layer
+    depth: Depth = 6
+    gains: Annotated[tuple[float, ...], POSITIVE, INCREASING] = (0.1, 1.0, 3.0)  # of linear stacks
+    gain: float = 1.0  # one of them: of softmax stacks
+    skip: Annotated[float, POSITIVE] = 0.5  # the weight of a weak residual connection, otherwise 1
+    mlp_width: Count = 24  # of the hidden layer
     runs: Several = 32  # each with its own weights
     pairs: Several = 64  # of demonstrations, for each run
-    many_pairs: Several = 256  # where the weights are the same in every run, or nearly
+    many_pairs: Several = 256  # where the weights are the same in every run
     # Trained stacks.
     trained_runs: Several = 9  # trainings of each kind
     trained_pairs: Several = 128  # two of the demonstrations of as many prompts, for each run
     seed: Seed = 1
+    width: Width = Width()
 
     def __post_init__(self):
         super().__post_init__()
@@ -51,36 +97,38 @@ class Config(Bounded):
         if tuple(self.kinds) != best:
             raise ValueError(f"kinds = {self.kinds!r}: choose some of {KINDS}; nearest {best}")
         checks.one_of(self, "gain", self.gains)
-        checks.between(self, "trained_runs", 2, min(m.training.seeds for _, m in self.models))
+        checks.between(self, "trained_runs", 2, min(m.training.seeds for _, m in self.trained))
+
+    @property
+    def models(self) -> Named:
+        return self.trained + self.width.models
 
 
-def _models(tier: str, *kinds: str) -> Named:
+def _shared(tier: str, *kinds: str) -> Named:
     return tuple((kind, MODELS[tier][TRAINED[kind]]) for kind in kinds)
 
 
+_TINY = dict(d=2, depth=2, runs=2, pairs=8, trained_pairs=8)
+_TINY_WIDE = dict(trained_d=2, scratch=(0, 1), shots=4, trained_depth=2, steps=4, seeds=2)
 TIERS = {
     "smoke": Config(
-        _models("smoke", "linear"),
+        _shared("smoke", "linear"),
         kinds=("linear", "norm"),
-        d=2,
-        widths=(2,),
-        depth=2,
         gains=(0.1, 1.0),
-        skips=(0.5,),
         mlp_width=4,
-        runs=2,
-        pairs=8,
         many_pairs=8,
         trained_runs=2,
-        trained_pairs=8,
+        width=Width(widths=(3, 4), **_TINY, **_TINY_WIDE),
+        **_TINY,
     ),
-    "laptop": Config(_models("laptop", "linear", "softmax", "MLP")),
+    "laptop": Config(_shared("laptop", *TRAINED)),
     "paper": Config(
-        _models("paper", "linear", "softmax", "MLP"),
+        _shared("paper", *TRAINED),
         runs=256,
         pairs=128,
         many_pairs=1024,
         trained_runs=36,
         seed=2,
+        width=Width(runs=256, seeds=36, seed=1),
     ),
 }

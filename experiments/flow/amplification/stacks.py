@@ -1,39 +1,32 @@
-"""The stacks that `amplification` judges, by name; what is said of each stands in its claims."""
+"""The stacks that `amplification` judges, by name, and what is said of each."""
 
 from typing import NamedTuple
 
-THEOREM = "A1 (2508.00385), Theorem 1"
+from experiments.flow.amplification.config import WIDE_TRAINED
+
+READING = "A1 (2508.00385), Theorem 1, our reading, in our setting"
 SECOND = "A1 (2508.00385), question 2, open question"
 THIRD = "A1 (2508.00385), question 3, open question"
-OWN = "derived here"
-ALONE, TOGETHER = "each demonstration alone", "both demonstrations in one prompt"
-# Those in which depth is said to amplify, and those in which it is said to change nothing.
-UNTRAINED = (
-    *("linear, largest gain", "linear, shared", "softmax", "softmax, tied", "softmax and norm"),
-    *("softmax and norm, tied", "softmax, norm and MLP", "softmax, norm and MLP, tied"),
-    *("softmax, shared", "positive feedback"),
-)
-UNMOVED = ("linear, smallest gain", "descent", "GD++", "descent from a prior")
-TRAINED = (
-    *("trained linear, alone", "trained linear, shared", "trained softmax, shared"),
-    "trained softmax, norm and MLP, shared",
-)
-RESIDUAL = ("weak residual, linear", "weak residual, softmax")
-NEAR = "near ridge regression on prompts of the length in training, as the caption tells"
+RESIDUAL = "A1 (2508.00385), on residual connections, limitation, in our setting"
+ALONE, SHARED = "each demonstration alone", "both demonstrations in one prompt"
+WIDER = {  # kind: the stacks in a sentence, in a picture
+    "linear": ("Random linear stacks with more empty slots", "linear, slots"),
+    "linear, covariates": ("Random linear stacks with more covariates", "linear, covariates"),
+    "softmax": ("Random softmax stacks with a wider stream", "softmax, stream"),
+    WIDE_TRAINED: ("Trained linear stacks with more empty slots", "trained linear"),
+}
 
 
 class Stack(NamedTuple):
-    """A stack, or several: the one counts that is furthest from what is said."""
+    """A stack, or several: the one counts that is furthest from what is said. Of a weak residual
+    connection two: it, and the usual one."""
 
-    label: str
-    says: str  # the subject of a sentence, a plural
+    says: str  # the subject of a sentence
     source: str
     cases: tuple[str, ...]
-    mode: str = "alone"
-    reading: str = "token"
+    redrawn: str  # the runs that judge it
     note: str = ""
     revision: str = ""  # of the lead; the disparity was judged nowhere
-    redrawn: str = ""  # where it is not ``fresh_runs``
 
 
 def fresh_runs(config) -> str:
@@ -41,114 +34,50 @@ def fresh_runs(config) -> str:
     return f"{config.runs} fresh runs, 16 before"
 
 
-def fresh_pairs(config) -> str:
-    """The runs that judge stacks whose weights are the same in every run, or nearly."""
-    return f"{fresh_runs(config)}, {config.many_pairs} pairs in each, not 64"
-
-
-def shared_case(case: str) -> str:
-    """The case of untrained stacks in which both demonstrations are in one prompt."""
-    return f"{case}, shared"
-
-
 def stacks(config) -> dict[str, Stack]:
-    """Every judged stack, in the order of the appendix. A smaller tier has no cases of some."""
-    return _random(config) | _constructed(config) | _trained(config) | _residual(config)
-
-
-def _random(config) -> dict[str, Stack]:
+    """Every judged stack: those in which depth is said to amplify; then those in which it is said
+    to change nothing; and those whose residual connection is weaker. A smaller tier lacks some."""
     low, high, gain = (f"gain {g:g}" for g in (config.gains[0], config.gains[-1], config.gain))
+    fresh, shots = fresh_runs(config), max(config.trained[0][1].task.lengths)
 
-    def linear(size, gain):
+    def linear(size, gain, source, note=""):
         says = f"Random linear stacks of the {size} gain, tied or not, {ALONE},"
-        cases = (f"linear: {gain}", f"linear: tied, {gain}")
-        return dict(label=f"linear, {gain}, tied or not", says=says, cases=cases)
+        return Stack(says, source, (f"linear: {gain}", f"linear: tied, {gain}"), fresh, note)
 
-    def softmax(label, kind, parts):
-        says = f"Random {parts} stacks of {gain}, {ALONE},"
-        return Stack(label, says, SECOND, (f"{kind}: {gain}",))
+    def random(parts, case, source=SECOND, how=ALONE, revision=""):
+        says = f"Random {parts} stacks of {gain}, {how},"
+        return Stack(says, source, (case,), fresh, revision=revision)
 
-    def tied(label, kind, parts):
-        says = f"Random tied {parts} stacks of {gain}, {ALONE},"
-        return Stack(f"{label}, tied", says, SECOND, (f"{kind}: tied, {gain}",), revision="added")
-
-    def shared(kind):
-        says, cases = f"Random {kind} stacks of {gain}, {TOGETHER},", (f"{kind}: {gain}",)
-        return Stack(f"{kind}, shared", says, THIRD, cases, "together", revision="added")
-
-    reading, bound = f"{THEOREM}, our reading, in our setting", "of 256 runs the lead changes by"
-    norm, mlp = ("+ norm", "norm", "softmax + norm"), ("+ norm, MLP", "MLP", "softmax + norm + MLP")
-    return {
-        "linear, largest gain": Stack(source=reading, **linear("largest", high)),
-        "linear, smallest gain": Stack(
-            source=OWN, note=f"{bound} the bound itself", **linear("smallest", low)
-        ),
-        "linear, shared": shared("linear"),
-        "softmax": softmax("softmax", "softmax", "softmax"),
-        "softmax, tied": tied("softmax", "softmax", "softmax"),
-        "softmax and norm": softmax(*norm),
-        "softmax and norm, tied": tied(*norm),
-        "softmax, norm and MLP": softmax(*mlp),
-        "softmax, norm and MLP, tied": tied(*mlp),
-        "softmax, shared": shared("softmax"),
-    }
-
-
-def _constructed(config) -> dict[str, Stack]:
-    def feedback(sign, weights, case):
-        says = f"Stacks of {sign} feedback, {weights} = cI,"
-        return Stack(f"{sign} feedback", says, OWN, (case,))
-
-    def steps(label, says, case):
-        rest = dict(reading="prediction", revision="it said equalises")
-        return Stack(label, says, OWN, (case,), redrawn=fresh_pairs(config), **rest)
-
-    from_prior = ("descent from a prior", "Steps of descent from a prior in the weights")
-    return {
-        "positive feedback": feedback("positive", "w_kq = w_pv", "linear: push"),
-        "negative feedback": feedback("negative", "w_kq = -w_pv", "linear: pull"),
-        "descent": steps("descent", "Layers that are steps of gradient descent", "masked: descent"),
-        "GD++": steps("GD++", "Layers that are steps of GD++", "masked: GD++"),
-        "descent from a prior": steps(*from_prior, "masked: prior"),
-    }
-
-
-def _trained(config) -> dict[str, Stack]:
-    """A demonstration is alone in linear stacks only: to softmax without the query among the keys
-    all weights are 1, and the ratio of any two flows (docs/theory, "Softmax reads one key")."""
-    runs = f"{config.trained_runs} runs of shared models that are near ridge regression"
-    rest = dict(reading="prediction", redrawn=f"{runs}; it were 16 far from it")
-
-    def shared(label, kind, parts):
-        says = f"Trained {parts} stacks, two demonstrations of a prompt as in training,"
-        label, case = f"trained {label}, shared", f"trained: {kind}"
-        return Stack(label, says, THIRD, (case,), "together", note=NEAR, **rest)
-
-    return {
-        "trained linear, alone": Stack(
-            "trained linear, alone",
-            f"Trained linear stacks, {ALONE},",
-            f"{THEOREM}, in our setting",
-            ("trained: linear",),
-            note=f"{NEAR}, of which one is far",
-            revision="added",
-            **rest,
-        ),
-        "trained linear, shared": shared("linear", "linear", "linear"),
-        "trained softmax, shared": shared("softmax", "softmax", "softmax"),
-        "trained softmax, norm and MLP, shared": shared(
-            "+ norm, MLP", "MLP", "softmax + norm + MLP"
-        ),
-    }
-
-
-def _residual(config) -> dict[str, Stack]:
-    """The linear and the softmax stacks whose residual connection is weaker."""
-    source = "A1 (2508.00385), on residual connections, limitation, in our setting"
-    skip = f"{config.skips[0]:g}"
+    def trained(parts, case, source=THIRD, how="two of a prompt", note="", revision=""):
+        note = f"trained to near-ridge risk on {shots}-shot prompts{note}"
+        runs = f"{config.trained_runs} runs of shared models near ridge regression"
+        runs += "; before, 16 runs that were not near it"
+        return Stack(f"Trained {parts} stacks, {how},", source, (case,), runs, note, revision)
 
     def weak(kind):
-        label, case = f"{kind}, residual × {skip}", f"{kind}: skip {skip}"
-        return Stack(label, f"random {kind} stacks", source, (case,))
+        cases = (f"{kind}: skip {config.skip:g}", f"{kind}: {gain}")
+        return Stack(f"The residual connection of random {kind} stacks", RESIDUAL, cases, fresh)
 
-    return {"weak residual, linear": weak("linear"), "weak residual, softmax": weak("softmax")}
+    theorem, short = READING.replace("our reading, ", ""), "; one-shot prompts are not like these"
+    at_bound, added = "of 256 runs the lead changes by the bound itself", "added"
+    pairs, steps = f"{fresh}, {config.many_pairs} pairs in each, not 64", "it said equalises"
+    descent, parts = "Layers that are steps of gradient descent", "softmax + norm + MLP"
+    return {
+        "linear, largest gain": linear("largest", high, READING),
+        "linear, shared": random("linear", f"linear: {gain}, shared", THIRD, SHARED, added),
+        "softmax": random("softmax", f"softmax: {gain}"),
+        "softmax, tied": random("tied softmax", f"softmax: tied, {gain}", revision=added),
+        "softmax, norm, MLP": random(parts, f"MLP: {gain}"),
+        "softmax, shared": random("softmax", f"softmax: {gain}, shared", THIRD, SHARED, added),
+        # To softmax that reads one key all weights are 1: docs/theory, "Softmax reads one key".
+        "trained linear, alone": trained(
+            "linear", "trained: linear, alone", theorem, ALONE, short, added
+        ),
+        "trained linear, shared": trained("linear", "trained: linear, together"),
+        "trained softmax, shared": trained("softmax", "trained: softmax, together"),
+        "trained MLP, shared": trained(parts, "trained: MLP, together"),
+        "linear, smallest gain": linear("smallest", low, "derived here", at_bound),
+        "descent": Stack(descent, "derived here", ("masked: descent",), pairs, revision=steps),
+        "linear, weak residual": weak("linear"),
+        "softmax, weak residual": weak("softmax"),
+    }

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments.flow import pair_stacks, pairs
+from experiments.flow import pairs
 from experiments.flow.amplification_limits.config import DIRECTIONS
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
@@ -70,7 +70,7 @@ def log_ratio(point, depth):  # -> [L]
     w_kq, w_pv, pair, query = point
     params = Params(*(jnp.broadcast_to(w, (depth, 1, *w.shape)) for w in (w_kq, w_pv)))
     prompt = Prompt(pair[:, :-1], pair[:, -1], query, jnp.zeros(()))
-    return pairs.log_ratios(pair_stacks.UNMASKED, params, prompt)[0, 0]
+    return pairs.log_ratios(pairs.UNMASKED, params, prompt)[0, 0]
 
 
 def normalise(point, budget):

@@ -21,7 +21,7 @@ def changes(dataset):  # [restart, direction, budget]
     return change.transpose("restart", "direction", "budget")
 
 
-def least(dataset, says):  # -> [restarts]
+def least_change(dataset, says):  # -> [restarts]
     """What ascent for the least finds: the change at the largest budget, or the last log ratio."""
     config = results.config_of(dataset)
     if says == "order":
@@ -68,7 +68,7 @@ def _ascent_statements(config):
             at_least=0,
             note="'every stack' is our quantifier: A1's conditions are not public",
             label="{label}",
-            sample=least,
+            sample=least_change,
             cells=grid("theorem_1 order", says=("ratio", "order")),
             words=lambda says: dict(zip(("happens", "what", "label"), words[says], strict=True)),
             message="In every linear stack, depth enlarges the ratio of two flows, and the "

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments.flow import pair_stacks, pairs
+from experiments.flow import pairs
 from experiments.flow.amplification_limits import ascent, examples
 from experiments.flow.amplification_limits.config import DIRECTIONS, EXAMPLES, MAPS, SIDES, Config
 from lsa_lab.models import linear_attention
@@ -20,10 +20,8 @@ def feedback_map(config, base, batch):
     for feedback in config.feedbacks:
         rest, share = (1 - feedback**2) ** 0.5, abs(feedback)
         mixed = Params(share * same + rest * base.w_kq, feedback * same + rest * base.w_pv)
-        stacks = [pair_stacks.amplify(mixed, gain) for gain in config.gains]
-        logs = np.stack(
-            [pairs.measure(pairs.log_ratios, pair_stacks.UNMASKED, s, batch) for s in stacks]
-        )
+        stacks = [pairs.amplify(mixed, gain) for gain in config.gains]
+        logs = np.stack([pairs.measure(pairs.log_ratios, pairs.UNMASKED, s, batch) for s in stacks])
         summary = pairs.summarise(np.moveaxis(logs[:, :, :, :, 0], 2, 3))  # [G, R, 2, B, L]
         growth.append(summary["growth"])
         dropped.append(summary["dropped"])
@@ -32,10 +30,11 @@ def feedback_map(config, base, batch):
 
 def coupling_maps(config, base, batch):
     """Log ratios [R, B, L] and self-couplings [R, B, 2] of the pairs, for each of MAPS."""
-    free = pair_stacks.tie(pair_stacks.amplify(base, config.gain))
-    frozen = pair_stacks.freeze(free)
+    free = pairs.tie(pairs.amplify(base, config.gain))
+    skew = (free.w_kq - free.w_kq.swapaxes(-1, -2)) / 2
+    frozen = free.replace(w_kq=skew)  # d·K d = 0: a demonstration alone and masked stays
     masked = partial(pairs.measure, pairs.contribution_ratio, linear_attention.forward)
-    flows = pairs.measure(pairs.log_ratios, pair_stacks.UNMASKED, free, batch)[:, :, 0, 0]
+    flows = pairs.measure(pairs.log_ratios, pairs.UNMASKED, free, batch)[:, :, 0, 0]
     logs = [np.asarray(rows) for rows in (masked(frozen, batch), masked(free, batch), flows)]
     kappas = [np.asarray(pairs.couplings(stack, batch)) for stack in (frozen, free, free)]
     return list(zip(logs, kappas, strict=True))
@@ -59,7 +58,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     rng = np.random.default_rng(config.seed)
     paths, reverses, chosen = ascent.search(config, rng)
     batch, _ = pairs.draw(rng, config.runs, config.pairs, config.d)
-    base = pair_stacks.random_linear(rng, config.runs, config.depth, config.d)
+    base = pairs.random_linear(rng, config.runs, config.depth, config.d)
     growth, dropped = feedback_map(config, base, batch)
     maps, edges = coupling_maps(config, base, batch), np.linspace(-1, 2, config.bins + 1)
     count, larger = (np.stack(p) for p in zip(*(plane(*m, edges) for m in maps), strict=True))

@@ -4,7 +4,7 @@ demonstrations, and their closed forms."""
 import jax
 import jax.numpy as jnp
 
-from experiments.flow import pair_stacks
+from experiments.flow import pairs
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import layer_predictions
@@ -24,7 +24,7 @@ def width_1(layers):  # -> [L], [L]
     params = Params(jnp.ones(shape), jnp.full(shape, gain))
 
     def path(d):
-        return pair_stacks.UNMASKED(params, jnp.stack([d, query])[:, None]).stream[1:, -1, 0]
+        return pairs.UNMASKED(params, jnp.stack([d, query])[:, None]).stream[1:, -1, 0]
 
     depths = jnp.arange(1.0, layers + 1)
     law = amplification.one_coordinate_ratio(gain, pair, query, depths)
@@ -55,13 +55,13 @@ def coupling(layers):  # -> [L], [L]
     def network(d):
         return linear_attention.forward(params, jnp.stack([d, query])).stream[:, -1]
 
-    def closed(d):
+    def closed_form(d):
         return amplification.frozen_demonstration(w_kq, w_pv, d, query, layers)
 
-    def added(path):
+    def contribution(path):
         return jnp.linalg.norm(jax.vmap(path)(pair)[:, 1:] - query[None, None], axis=-1)
 
-    return _ratio(added(network)), _ratio(added(closed))
+    return _ratio(contribution(network)), _ratio(contribution(closed_form))
 
 
 def _ratio(pair):  # [2, L] -> [L]

@@ -52,40 +52,16 @@ def appendix(dataset):
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
-
-    def numbers(values):
-        return ", ".join(f"{value:.3g}" for value in np.ravel(values))
-
-    def rows(name):
-        return "; ".join(numbers(row) for row in np.atleast_2d(dataset[f"found_{name}"]))
-
-    printed = [depth for depth in PRINTED if depth <= config.layers]
-    ratios = dataset.example.sel(side="network", layer=printed)
-    right = dataset.agreement.median("run")
+    config, right = results.config_of(dataset), dataset.agreement.median("run")
     dropped, total = int(dataset.dropped.sum()), dataset.dropped.size * config.pairs
     return (
-        "Depth amplifies most pairs of lone demonstrations if w_kq = w_pv or weights are "
-        "large; weak negative feedback and descent can reverse them. So does much of what ascent "
-        f"finds. a, b: median over {config.runs} runs of the share of {config.pairs} pairs whose "
-        "ratio, the larger flow after one layer on top, grows in every layer, each alone (a) and "
-        f"both in one prompt (b); {dropped} of {total} overflow, left out; feedback 1 is w_kq = "
-        "w_pv = cI, -1 has w_pv = -cI, 0 is random. c: lines: closed forms, all three theorems; "
-        f"ratios after {numbers(printed)} layers. Width 1, "
-        f"w_pv w_kq = -0.01, d = 1.5 and 0.8, q = 0.5: {numbers(ratios[0])}. Descent, η = 0.15, "
-        f"x = (2, 0) and (0.6, 0), x_query = (1, 0.3): {numbers(ratios[1])}. Contributions, "
-        "w_kq = (0, 1; -1, 0), w_pv = (0, 0; 0, 1), d = (0, 1), κ = 0, and (1, 0.5), "
-        f"κ = 0.5, q = (1, 0): {numbers(ratios[2])}. By ascent, tied, w_kq = "
-        f"({rows('w_kq')}), w_pv = ({rows('w_pv')}), d = ({rows('pair')}), x_query = "
-        f"({rows('query')}), after 1, 2, ... layers: "
-        f"{numbers(np.exp(dataset.found_log_ratio))}. d: median of {config.restarts} restarts and "
-        f"its interval; grey: at most {SMALL:g}; "
-        f"{style.missing(changes(dataset))} left out as not finite. "
-        f"e: {judged_panel.KEY}. Appendix: f, g, the share that ends larger, of contributions of "
-        "frozen demonstrations and of flows without a mask. The larger κ wins for "
-        f"{float(right[0]):.0%} of the pairs with κ > -1 in f "
-        '(docs/theory, "Self-coupling decides growth"), for '
-        f"{float(right[2]):.0%} in g."
+        "Depth amplifies most pairs of lone demonstrations if w_kq = w_pv or weights are large; "
+        "weak negative feedback and descent can reverse them. a, b: share of pairs whose ratio "
+        f"grows in every layer, median of {config.runs} runs of {config.pairs} pairs; feedback 1 "
+        "is w_kq = w_pv = cI. c: lines are closed forms; result.nc has the weights that ascent "
+        f"found (found_*). d: {config.restarts} restarts. "
+        f"e: {judged_panel.KEY}. f, g: the larger κ wins for {float(right[0]):.0%} and "
+        f"{float(right[2]):.0%} of the pairs; {dropped} of {total} overflow."
     )
 
 

@@ -7,7 +7,7 @@ from lsa_lab.judging.statistics import spearman
 
 
 def summary(effects: dict, count: int) -> dict:
-    """The effects [M] of one run and one step size, in ``count`` classes of |s| and of |r|."""
+    """The effects [M] of one run, in ``count`` classes of |s| and of |r|."""
     s, r, c, flow, reduction = (
         effects[name] for name in ("s", "r", "contribution", "flow", "reduction")
     )
@@ -26,9 +26,7 @@ def summary(effects: dict, count: int) -> dict:
         "r2": np.array([[fits(grid) for grid in scaled] for scaled in (grids, roots)]),
         "correlation": correlations(s, r, c, flow, reduction, count),
         "of_kind": np.array(of_kind) / np.array(typical)[:, None],
-        "share": np.bincount(zeros, minlength=4) / len(zeros),
         "helps": (reduction[inside] > 0).mean(),
-        "gain": reduction.mean() / effects["zero_shot"].mean(),
     }
 
 

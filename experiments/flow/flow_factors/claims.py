@@ -1,6 +1,6 @@
 """What `flow_factors` judges."""
 
-from experiments.flow.flow_factors.config import OVER, STEPS
+from experiments.flow.flow_factors.config import OVER
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
 
@@ -12,8 +12,8 @@ ADDED = "added after a look at these runs, as another reading"
 
 
 def numbers(dataset):
-    """The Dataset at the step that is best for the law, a run after the other."""
-    return dataset.sel(step=STEPS[0]).transpose("run", ...)
+    """The Dataset, a run after the other."""
+    return dataset.transpose("run", ...)
 
 
 def zero_flows(best):  # -> (run, kind)
@@ -139,16 +139,6 @@ def _use_statements(config):
             words=lambda predictor: single[predictor],
             message="The size of a demonstration's flow, or of its contribution, predicts what it "
             "takes off the error",
-        ),
-        Statement(
-            "contribution_or_flow",
-            OWN,
-            "The contribution predicts the error reduction better than the flow does",
-            "the rank correlation with the error reduction of the contribution less that of the "
-            "flow",
-            at_least=0,
-            label="the latter, less that by flow",
-            sample=lambda r: (correlation(r, "contribution") - correlation(r, "flow")).values,
         ),
         Statement(
             "rises",

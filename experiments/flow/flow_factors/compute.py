@@ -11,7 +11,6 @@ from experiments.flow.flow_factors.config import (
     PREDICTORS,
     QUANTITIES,
     SCALES,
-    STEPS,
     Config,
     best_step,
 )
@@ -22,16 +21,8 @@ AXES = {
     "r2": ("scale", "quantity", "form"),
     "correlation": ("over", "predictor"),
     "of_kind": ("measure", "kind"),
-    "share": ("kind",),
     "helps": (),
-    "gain": (),
 }
-
-
-def step_sizes(config, x):  # [M, 1, d] -> STEPS of [M]
-    square = (x[:, 0] ** 2).sum(1)
-    own = 1 / np.where(square > 0, square, 1)  # without covariates no step does anything
-    return np.full_like(own, best_step(config)), own, np.ones_like(own)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -45,16 +36,15 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     rows = []
     for run in range(config.runs):
         prompt, prior = one_shot.draw(config, run)
-        steps = step_sizes(config, prompt.x)
-        effects = [jax.tree.map(np.asarray, measure(prompt, prior, step)) for step in steps]
-        rows.append([cells.summary(of_step, config.classes) for of_step in effects])
+        steps = np.full(config.draws, best_step(config))
+        effects = jax.tree.map(np.asarray, measure(prompt, prior, steps))
+        rows.append(cells.summary(effects, config.classes))
     return xr.Dataset(
         {
-            name: (("run", "step", *axes), np.array([[of[name] for of in row] for row in rows]))
+            name: (("run", *axes), np.array([of_run[name] for of_run in rows]))
             for name, axes in AXES.items()
         },
         {
-            "step": list(STEPS),
             "quantity": list(QUANTITIES),
             "factor": ["relevance", "novelty"],
             "scale": list(SCALES),

@@ -6,7 +6,6 @@ from typing import Annotated
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_most, between
 
-STEPS = ("best for the law", "1/|x|²", "1")  # the first is the model of the statements
 QUANTITIES = ("contribution", "flow", "error reduction")
 FORMS = ("product", "sum")
 SCALES = ("squares", "sizes")  # of the quantities: c², |J|² and the reduction, or their roots

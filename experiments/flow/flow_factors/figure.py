@@ -9,13 +9,11 @@ from experiments.flow.flow_factors.config import (
     OVER,
     PREDICTORS,
     SCALES,
-    STEPS,
     best_step,
 )
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 MAPS = {  # quantity: title
@@ -30,58 +28,44 @@ POINTS = {"ls": "none", "capsize": 2, "elinewidth": 0.8}
 def plot(dataset):
     config = results.config_of(dataset)
     figure, axes = style.stacked(6.75, (2.6, 2.5), ((1, 1), (1, 1, 1)))
-    best = dataset.sel(step=STEPS[0])
-    _draw_forms(axes[0], best)
+    _draw_forms(axes[0], dataset)
     judged_panel.rows(axes[1], *evidence(claims, dataset), (-0.25, 1.05))
     axes[1].set(xlabel="share, correlation or difference", title="what is judged")
-    _draw_maps(figure, axes[2:], best, config)
+    _draw_maps(figure, axes[2:], dataset, config)
     return figure
 
 
 def appendix(dataset):
     """What predicts the error reduction, and what is left where a factor is zero."""
-    best = dataset.sel(step=STEPS[0])
     figure, axes = style.figure(6.75, 2.6, (1, 2), "f")
-    _draw_predictors(axes[0], best)
-    _draw_kinds(axes[1], best)
+    _draw_predictors(axes[0], dataset)
+    _draw_kinds(axes[1], dataset)
     return figure
 
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    best = dataset.sel(step=STEPS[0])
-    r2 = best.r2.sel(quantity="error reduction").mean("run")
-    product, total, root_product, root_total = (
-        float(r2.sel(scale=scale, form=form)) for scale in ("squares", "sizes") for form in FORMS
+    r2 = dataset.r2.sel(quantity="error reduction").mean("run")
+    product, total = (
+        float(end) for end in (r2.sel(form="product").min(), r2.sel(form="sum").max())
     )
-    gains = [float(gain) for gain in dataset.gain.mean("run")]
-    kept = best.of_kind.sel(measure="flow").mean("run")
+    kept = dataset.of_kind.sel(measure="flow").mean("run")
     irrelevant, learned = (float(kept.sel(kind=kind)) for kind in ("irrelevant", "learned"))
-    step = best_step(config)
     return (
-        "It is their product, exactly in the answer and nearly in the error it takes off "
-        f"(R² {min(product, root_product):.2f} or more, of a sum {max(total, root_total):.2f} or "
-        "less). Its gradient flow alone is nearer to a sum. "
-        "a: the best f(s) g(r) and f(s) + g(r) for means over deciles of s and r that are not "
-        "zero; open: sizes, roots of squares. "
-        f"b: {judged_panel.KEY}; correlations are with the error reduction. "
-        "c-e: orange: products s r; dashed: Eq. 2 without its cross term, a sum. Of the flow "
-        f"{irrelevant:.0%} is left where a demonstration is irrelevant, {learned:.0%} where it is "
-        "learned, of its contribution nothing. The error reduction is a mean of gains and losses: "
-        f"{1 - float(best.helps.mean()):.0%} of the demonstrations raise the error, and no size "
-        "predicts well which; on average over classes it rises with each. Appendix: f, what "
-        "predicts the reduction; g, what is left. "
-        f"One step of {step:.2f} takes {gains[0]:.1%} off the error (theory "
-        f"{step / config.d:.1%}), of 1/|x|² {gains[1]:.1%}, a unit step {gains[2]:.1%}. "
-        f"d = {config.d}, {config.known} coordinates known. Means over {config.runs} runs of "
-        f"{config.draws} draws, {level()} intervals."
+        "What a demonstration takes off the error is nearly its relevance times its novelty: R² is "
+        f"{product:.2f} or more, of a sum {total:.2f} or less. Its gradient flow alone is nearer "
+        "to a sum. a: means over deciles; open marks are roots of squares. "
+        f"b: {judged_panel.KEY}. c-e: orange lines are products, dashed ones Eq. 2 without its "
+        f"cross term. g: {irrelevant:.0%} of the flow is left where a demonstration is "
+        f"irrelevant, {learned:.0%} where it is learned. {config.runs} runs of {config.draws} "
+        f"draws; d = {config.d}."
     )
 
 
-def _draw_maps(figure, axes, best, config):
-    centres = best.centre.mean("run").values
+def _draw_maps(figure, axes, dataset, config):
+    centres = dataset.centre.mean("run").values
     for ax, (quantity, title) in zip(axes, MAPS.items(), strict=True):
-        grid = best.grid.sel(quantity=quantity).mean("run").values
+        grid = dataset.grid.sel(quantity=quantity).mean("run").values
         filled = _draw_map(ax, grid, centres, config)
         ax.set(title=title, xlabel="relevance |s|")
     (_, right), (_, top) = axes[0].get_xlim(), axes[0].get_ylim()
@@ -109,12 +93,12 @@ def _draw_map(ax, grid, centres, config):
     return filled
 
 
-def _draw_forms(ax, best):
+def _draw_forms(ax, dataset):
     """Filled: squares; open: their roots."""
     x = np.arange(len(MAPS))
     for i, form in enumerate(FORMS):
         for j, scale in enumerate(SCALES):
-            r2 = best.r2.sel(form=form, scale=scale, quantity=list(MAPS)).transpose("run", ...)
+            r2 = dataset.r2.sel(form=form, scale=scale, quantity=list(MAPS)).transpose("run", ...)
             color, beside = COLOUR[form], 0.2 * i + 0.08 * j - 0.14
             look = {"color": color, "marker": "os"[i], "mfc": "white" if j else color, "ms": 4.5}
             style.mean_points(ax, x + beside, r2, **POINTS | look)
@@ -125,11 +109,11 @@ def _draw_forms(ax, best):
     ax.set(ylabel="R² over cells of s and r", ylim=(None, 1.03), title="product or sum?")
 
 
-def _draw_predictors(ax, best):
+def _draw_predictors(ax, dataset):
     x = np.arange(len(PREDICTORS))
     bounds = (claims.PREDICTS, claims.RISES)
     for i, (over, bound) in enumerate(zip(OVER, bounds, strict=True)):
-        correlation = best.correlation.sel(over=over).transpose("run", "predictor")
+        correlation = dataset.correlation.sel(over=over).transpose("run", "predictor")
         look = {"color": style.COLOURS[4 - i], "marker": style.MARKERS[i]}
         style.mean_points(ax, x, correlation, **POINTS | look)
         direct_label(
@@ -141,10 +125,10 @@ def _draw_predictors(ax, best):
     ax.set(ylabel="rank correlation", ylim=(0, 1.05), title="what predicts the reduction")
 
 
-def _draw_kinds(ax, best):
+def _draw_kinds(ax, dataset):
     x = np.arange(len(KINDS))
     for i, (measure, rule) in enumerate((("flow", "GradS"), ("contribution", "contribution"))):
-        medians = best.of_kind.sel(measure=measure).transpose("run", "kind")
+        medians = dataset.of_kind.sel(measure=measure).transpose("run", "kind")
         look, beside = style.METHOD[rule], 0.1 * i
         style.mean_points(ax, x + beside, medians, **POINTS | look)
         place = len(KINDS) - 2 + beside

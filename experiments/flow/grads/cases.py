@@ -1,5 +1,4 @@
-"""What `grads` selects from: queries, each with a pool and with what the weights know of it; and
-the means of a measure over them."""
+"""Queries, each with a pool and with what the weights know of it; and means over them."""
 
 import dataclasses
 import itertools
@@ -7,7 +6,6 @@ from functools import partial
 
 import flax.struct
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.sharding import Mesh, PartitionSpec
@@ -30,17 +28,13 @@ class Case(flax.struct.PyTreeNode):
     def x(self) -> Array:  # [m, d]
         return self.pool[:, :-1]
 
-    @property
-    def token(self) -> Array:  # [e]
-        return jnp.pad(self.x_query, (0, 1))
-
 
 def prior_cases(rng, config, duplicates: bool) -> Case:  # leaves [Q, ...]
     """Every query has a task of its own, of which w_0 is a part, and a pool of sparse covariates.
 
     Duplicates have the support of their original and nearly its values.
     """
-    count, m, d = config.queries, max(config.pools), config.d
+    count, m, d = config.queries, config.rows, config.d
     x, original = rng.standard_normal((2, count, m, d))
     support = rng.random((count, m, d)) < config.density
     if duplicates:
@@ -67,7 +61,7 @@ def table_cases(rng, config, table) -> Case:  # leaves [Q, ...]
     half = rng.permutation(x.shape[1])[: x.shape[1] // 2]
     prior = np.zeros((config.queries, x.shape[1]))
     prior[:, half] = np.linalg.lstsq(x[np.ix_(first, half)], y[first], rcond=None)[0]
-    order = np.argsort(rng.random((config.queries, len(second))))[:, : max(config.pools) + 1]
+    order = np.argsort(rng.random((config.queries, len(second))))[:, : config.rows + 1]
     rows = np.concatenate([x, y[:, None]], axis=1)[second[order]]
     return Case(rows[:, 1:], rows[:, 0, :-1], rows[:, 0, -1], prior)
 
@@ -75,9 +69,7 @@ def table_cases(rng, config, table) -> Case:  # leaves [Q, ...]
 def draw(config, task, table):  # -> Case [R, Q]
     """Every run is a seed of its own; those that choose the strongest rival come last.
 
-    Drawn cases get the table's width: a coordinate that is 0 everywhere changes nothing, and one
-    program serves all.
-    """
+    Drawn cases get the table's width, by zeros that change nothing: one program serves all."""
     runs, unused = [], ((0, 0), (table.x.shape[1] - config.d, 0))
     for run in range(config.runs + config.validation):
         rng = np.random.default_rng([config.seed, TASKS.index(task), run])
@@ -97,28 +89,17 @@ def cells(config: Config) -> list[Config]:
     return [dataclasses.replace(config, **dict(zip(SWEEP, place, strict=True))) for place in grid]
 
 
-def ineffective(config: Config) -> float:
-    """The probability that a demonstration is irrelevant or learned.
-
-    P(x·x_query = 0) + P(x is 0 where w is unknown) - P(both), where x and x_query have non-zeros
-    with probabilities p and q: (1 - pq)^d + (1 - p)^(d - k) (1 - (1 - pq)^k) (derived here).
-    """
-    apart = 1 - config.density * config.query_density
-    learned = (1 - config.density) ** (config.d - config.known)
-    return apart**config.d + learned * (1 - apart**config.known)
-
-
-def measured(measure, config, cases, keys, m):  # -> {name: means over the queries [R, ...]}
-    """``measure`` of every query, whose pool is cut to its first m demonstrations.
+def measure_all(measure, config, cases, keys):  # -> {name: means over the queries [R, ...]}
+    """``measure`` of every query, whose pool is cut to its first demonstrations.
 
     A score that is not finite is an error."""
-    cut = cases.replace(pool=cases.pool[:, :, :m])
+    cut = cases.replace(pool=cases.pool[:, :, : config.pool])
     means = jax.tree.map(np.asarray, _over_runs(measure, config, cut, keys))
     refused = means.pop("refused")
     if refused.any():
         raise ValueError(
-            f"scores are NaN or infinite for {refused.mean():.1%} of the queries with a pool of "
-            f"{m}: what has no rank is not selected"
+            f"scores are NaN or infinite for {refused.mean():.1%} of the queries: what has no rank "
+            "is not selected"
         )
     return means
 
@@ -133,11 +114,10 @@ def _over_runs(measure, config, cases, keys):  # [R, Q] -> {name: means over the
 
     devices = jax.local_devices()
     count = max(k for k in range(1, len(devices) + 1) if len(keys) % k == 0)
-    spread = jax.shard_map(
+    return jax.shard_map(
         partial(jax.lax.map, run),
         mesh=Mesh(np.array(devices[:count]), ("runs",)),
         in_specs=PartitionSpec("runs"),
         out_specs=PartitionSpec("runs"),
         check_vma=False,
-    )
-    return spread((cases, keys))
+    )((cases, keys))

@@ -8,20 +8,15 @@ from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_mos
 
 TASKS = ("prior", "duplicates", "table")  # the axis "setting"
 SWEEP = ("density", "known", "noise")  # the axes of the sweep
-PROMPTS = ("alone", "pool")  # in which the flow of a demonstration is taken
-
 # Rules by which demonstrations are chosen.
-FLOWS = ("GradS", "slot's flow", "label's flow", "flow × input", "contribution")
+FLOWS = ("GradS", "contribution")
 DIVERSE = ("determinantal", "farthest point", "relevance × determinantal")
 LAST = "GradS, last layer"
-RECOMPUTED = ("GradS, recomputed", "contribution, recomputed")
-# No rivals: the slot's flow is GradS, the label's the relevance, flow × input by Euler twice the
-# contribution, and the last two are GradS of another layer and after each pick.
-VARIANTS = ("GradS", "slot's flow", "label's flow", "flow × input", LAST, "GradS, recomputed")
-PRODUCTS = ("contribution", "contribution, recomputed")  # relevance times novelty
+RECOMPUTED = "contribution, recomputed"
+VARIANTS = ("GradS", LAST)  # no rivals
+PRODUCTS = ("contribution", RECOMPUTED)  # relevance times novelty
 
 Count = Annotated[int, at_least(1)]
-Noise = Annotated[float, at_least(0.0)]
 Share = Annotated[float, POSITIVE, at_most(1.0)]
 
 
@@ -36,7 +31,7 @@ class Config(Bounded):
     d: Annotated[int, between(2, 10)] = 8  # at most the covariates of the table
     known: Count = 4  # coordinates of w that the weights know, fewer than d
     density: Share = 0.3  # of the non-zeros of a demonstration
-    noise: Noise = 0.0  # standard deviation of a demonstration's label; the query's has none
+    noise: Annotated[float, at_least(0.0)] = 0.0  # standard deviation of the pool's labels
     # Of the sweep, and the next two.
     densities: Annotated[tuple[float, ...], POSITIVE, at_most(1.0)] = (0.15, 0.3, 0.6, 1.0)
     knowns: Annotated[tuple[int, ...], at_least(1)] = (2, 4, 6)  # known coordinates, fewer than d
@@ -44,10 +39,9 @@ class Config(Bounded):
     query_density: Share = 0.5  # of the non-zeros of a query
     distinct: Count = 8  # demonstrations that a pool with duplicates repeats
     closeness: Share = 0.98  # correlation of a duplicate's covariates with those of its original
-    pool: int = 32  # demonstrations to select from
-    # ``pool`` and ``small`` are among them; half of the table has 221 rows.
-    pools: Annotated[tuple[int, ...], between(2, 200)] = (8, 32, 128)
-    small: Annotated[int, between(2, 16)] = 8  # a pool of which every subset is tried
+    pool: Annotated[int, between(2, "rows")] = 32  # demonstrations to select from
+    # Demonstrations that are drawn, the pool the first of them; half of the table has 221 rows.
+    rows: Annotated[int, between(2, 200)] = 128
     shots: Annotated[tuple[int, ...], at_least(1)] = (1, 2, 4, 8, 16)  # selected, of ``pool``
     judged: int = 4  # shots at which the claims are made
     depth: Annotated[int, between(2, 16)] = 8  # steps of the learner, each 1 / λ_max of its prompt
@@ -55,37 +49,20 @@ class Config(Bounded):
     runs: Annotated[int, at_least(2)] = 16
     validation: Count = 8  # runs more, which choose the strongest rival
     queries: Count = 200  # of each run, each with a task and a pool of its own
-    # Of these, for what is costly: the greedy oracle and the flow of joining.
-    few: Annotated[int, between(1, "queries")] = 50
     seed: Seed = 1
 
     def __post_init__(self):
         super().__post_init__()
         checks.between(self, "known", 1, self.d - 1)
         checks.each_between(self, "knowns", 1, self.d - 1)
-        for name in ("pool", "small"):
-            checks.one_of(self, name, self.pools)
         checks.each_between(self, "shots", 1, self.pool)
         checks.one_of(self, "judged", self.shots)
-        checks.between(self, "judged", 1, min(self.pools))
 
 
+_GRID = dict(densities=(0.3, 1.0), knowns=(4,), noises=(0.0, 0.5))
+_TINY = dict(pool=6, rows=6, shots=(1, 2), judged=2, depth=2, runs=2, validation=2, queries=4)
 TIERS = {
-    "smoke": Config(
-        densities=(0.3, 1.0),
-        knowns=(4,),
-        noises=(0.0, 0.5),
-        pool=6,
-        pools=(6,),
-        small=6,
-        shots=(1, 2),
-        judged=2,
-        depth=2,
-        runs=2,
-        validation=2,
-        queries=4,
-        few=2,
-    ),
+    "smoke": Config(**_GRID, **_TINY),
     "laptop": Config(),
     # 40 runs from seed 11 left six rows undecided, as these do.
     "paper": Config(runs=80, seed=12),

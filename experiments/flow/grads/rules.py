@@ -2,7 +2,6 @@
 the learner that answers it with the demonstrations it is given."""
 
 from collections.abc import Callable
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -11,42 +10,37 @@ from jax import Array
 from experiments.flow.grads.cases import Case
 from experiments.flow.grads.config import DIVERSE, FLOWS, LAST, RECOMPUTED
 from lsa_lab import estimators
-from lsa_lab.analyses.amplification import moment_flow
 from lsa_lab.models.constructions import prior_attention
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import diversity, oracles, scores
 from lsa_lab.theory.amplification import one_shot_descent_flow
 
-# Scores [m] that ask for no derivative, nor for the product that flow × input is, by Euler. A rival
-# to GradS is one more row, and a run of the laptop tier.
+# Scores [m] that ask for no derivative. A rival to GradS is one more row, and a run of the laptop
+# tier.
 RIVALS: dict[str, Callable[[Case, Array], Array]] = {
     "relevance": lambda case, key: scores.relevance(case.pool, case.x_query),
     "similarity": lambda case, key: scores.similarity(case.pool, case.x_query),
     "residual": lambda case, key: scores.residual(case.pool, case.x_query, case.prior),
     "random": lambda case, key: scores.random(case.pool, case.x_query, key),
 }
-RULES = (*FLOWS, *RIVALS, *DIVERSE, LAST, *RECOMPUTED)
+RULES = (*FLOWS, *RIVALS, *DIVERSE, LAST, RECOMPUTED)
 
 
 def static_scores(case: Case, key: Array) -> dict[str, Array]:  # {rule: [m]}
     """One layer, every demonstration alone. Its step multiplies all flows, and is 1 here."""
-    params, pool, query = prior_attention(jnp.ones(1), case.prior), case.pool, case.x_query
-    encoding = scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], pool)
-    flow = scores.encode_flow(params, pool)[0] @ case.token
+    params = prior_attention(jnp.ones(1), case.prior)
+    encoding = scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], case.pool)
     return {
-        "GradS": scores.grads(encoding, case.token),
-        "slot's flow": scores.grads_of_slot(encoding, case.token),
-        "label's flow": scores.label_slot_flow(flow),
-        "flow × input": scores.flow_times_input(flow, pool),
-        "contribution": scores.contribution(pool, query, case.prior),
+        "GradS": scores.grads(encoding, jnp.pad(case.x_query, (0, 1))),
+        "contribution": scores.contribution(case.pool, case.x_query, case.prior),
         **{rule: score(case, key) for rule, score in RIVALS.items()},
     }
 
 
-def rankings(case: Case, key: Array, config, size: int) -> dict[str, Array]:  # {rule: [size]}
+def rankings(case: Case, key: Array, config, size: int) -> Array:  # [rules, size]
     """What all RULES pick, best first: the first k of them are the choice of k.
 
-    Recomputed rules take what the learner has made of the demonstrations so far for w_0.
+    The recomputed one takes what the learner has made of the demonstrations so far for w_0.
     """
     static = static_scores(case, key)
     picks = {rule: scores.select(values, size) for rule, values in static.items()}
@@ -61,28 +55,20 @@ def rankings(case: Case, key: Array, config, size: int) -> dict[str, Array]:  # 
     weights = scores.relevance(case.pool, case.x_query)
     picks["relevance × determinantal"] = determinantal(weights[:, None] * case.x)
 
-    def current(rule: str, chosen: Array) -> Array:  # [m]
-        learnt = case.replace(prior=learn(case, case.pool, chosen, config.depth))
-        return static_scores(learnt, key)[rule]
+    def contributions(chosen: Array) -> Array:  # [m]
+        learnt = learn(case, case.pool, chosen, config.depth)
+        return static_scores(case.replace(prior=learnt), key)["contribution"]
 
-    for rule in ("GradS", "contribution"):
-        picks[f"{rule}, recomputed"] = _pick_greedily(case, partial(current, rule), size)
-    return picks
-
-
-def layer_flows(case: Case, depth: int) -> Array:  # [prompts, L, m]
-    """|∂ŷ_l/∂e_i| in a stack of steps of descent, alone or with the whole pool in the prompt."""
-    params = prior_attention(jnp.full(depth, fair_step(case.x)), case.prior)
-    prompt = Prompt(case.x, case.pool[:, -1], case.x_query, case.y_query)
-    together = jax.vmap(scores.flow_norm)(moment_flow(params, prompt))
-    return jnp.stack([flows_alone(case, depth), together])
+    picks[RECOMPUTED] = oracles.pick_greedily(contributions, jnp.zeros_like(case.pool[:, 0]), size)
+    return jnp.stack([picks[rule].astype(int) for rule in RULES])
 
 
 def flows_alone(case: Case, depth: int) -> Array:  # [L, m]
     """|∂ŷ_l/∂e_i| by the law of one demonstration: ŷ_l is w_0·x_query + (y - w_0·x) times
     ``one_shot_descent_flow``. ``scores.encode_flow`` gives the same, but every query has weights
     of its own, so nothing can be encoded once for all of them."""
-    step_sizes = _safe_steps(case, depth)
+    # No prompt from this pool overshoots, one demonstration or many.
+    step_sizes = jnp.full(depth, 1 / (case.x**2).sum(1).max())
 
     def predictions(token: Array) -> Array:  # [L]
         x, missing = token[:-1], token[-1] - case.prior @ token[:-1]
@@ -90,38 +76,6 @@ def flows_alone(case: Case, depth: int) -> Array:  # [L, m]
 
     flow = jax.vmap(jax.jacfwd(predictions), out_axes=1)(case.pool)  # [L, m, e]
     return jax.vmap(scores.flow_norm)(flow)
-
-
-def last_layer_picks(case: Case, config) -> Array:  # [2, judged]
-    """Picks by the last layer's flow: of every demonstration alone, or as it joins those picked
-    before."""
-    params = prior_attention(_safe_steps(case, config.depth), case.prior)
-
-    def joined(chosen: Array) -> Array:  # [m]
-        flow = oracles.flow_joining(params, case.pool, case.x_query, chosen)
-        return scores.flow_norm(flow[-1])
-
-    static = scores.select(flows_alone(case, config.depth)[-1], config.judged)
-    again = _pick_greedily(case, joined, config.judged)
-    return jnp.stack([static.astype(int), again.astype(int)])
-
-
-def oracle_picks(case: Case, config) -> Array:  # [largest of shots]
-    """Picks of the greedy oracle, which sees the answer."""
-
-    def error(chosen: Array) -> Array:  # []
-        return squared_error(case, case.pool, chosen, config.depth)
-
-    return _pick_greedily(case, partial(oracles.leave_one_out, error), max(config.shots))
-
-
-def _pick_greedily(case: Case, score: Callable[[Array], Array], size: int) -> Array:  # [size]
-    return oracles.pick_greedily(score, jnp.zeros_like(case.pool[:, 0]), size)
-
-
-def _safe_steps(case: Case, depth: int) -> Array:  # [L]
-    """1/max |x_i|²: no prompt from this pool overshoots, one demonstration or many."""
-    return jnp.full(depth, 1 / (case.x**2).sum(1).max())
 
 
 def learn(case: Case, rows: Array, kept: Array, steps: int) -> Array:  # [n, e], [n] -> [d]
@@ -133,16 +87,13 @@ def learn(case: Case, rows: Array, kept: Array, steps: int) -> Array:  # [n, e],
     return case.prior + estimators.gradient_descent(prompt, jnp.full(steps, fair_step(x)))[-1]
 
 
-def squared_error(case: Case, rows: Array, kept: Array, steps: int) -> Array:  # []
-    return (learn(case, rows, kept, steps) @ case.x_query - case.y_query) ** 2
-
-
 def errors_after(case: Case, orders: Array, shots: tuple[int, ...], steps: int) -> Array:
     """Squared errors [N, K] after the first k demonstrations of every order [N, size]."""
     first = jnp.arange(orders.shape[1])[None] < jnp.array(shots)[:, None]
 
     def error(order: Array, kept: Array) -> Array:  # []
-        return squared_error(case, case.pool[order], kept.astype(case.pool.dtype), steps)
+        learnt = learn(case, case.pool[order], kept.astype(case.pool.dtype), steps)
+        return (learnt @ case.x_query - case.y_query) ** 2
 
     return jax.vmap(jax.vmap(error, (None, 0)), (0, None))(orders, first)
 

@@ -41,7 +41,7 @@ class Flows:
     def depth(self, kind):  # -> [R]
         return growth(self.most.spread).sel(kind=kind).values
 
-    def turned(self):  # -> [R]
+    def turning(self):  # -> [R]
         descent = self.most.sel(kind="descent")
         return (growth(descent.from_first) / growth(descent.from_last)).values
 
@@ -53,7 +53,7 @@ class Flows:
         few = self.last.spread.sel(count=self.config.counts[1])
         return (self.most.spread.isel(layer=-1) / few).sel(kind=kind).values
 
-    def apart(self):  # -> [R]
+    def gap(self):  # -> [R]
         apart = self.duplicated.duplicates - self.duplicated.others
         return worst_elsewhere(apart.sel(kind=list(LEARNERS)).transpose("run", "kind"))
 
@@ -104,7 +104,7 @@ def _ratio_statements(config):
             note="a median of sizes is the largest of its signs: at most 1, whatever the layers do",
             redrawn=fresh,
             label="turned by first / last layer",
-            sample=Flows.turned,
+            sample=Flows.turning,
         ),
         Statement(
             "top_share",
@@ -198,6 +198,6 @@ def _duplicate_statements(config):
             revision="the worst stack was that of the judged runs",
             redrawn=fresh,
             label="together, less other pairs",
-            sample=Flows.apart,
+            sample=Flows.gap,
         ),
     )

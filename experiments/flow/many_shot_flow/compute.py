@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments.flow.many_shot_flow import duplicates, flows
+from experiments.flow.many_shot_flow import flows
 from experiments.flow.many_shot_flow.config import KINDS, Config
 from experiments.models.model import forward
 from lsa_lab.models import constructions
@@ -25,11 +25,13 @@ def stacks(config: Config, models) -> dict:  # {model: (forward, count -> Params
     def linear_stacks(count):
         best = np.full(config.depth, 1 / (1 + (1 + config.d) / count))
 
-        def together(leaf, *others):  # [R, V, L, ...] and [L, ...] of the others -> [V, R, L, ...]
+        def join_kinds(
+            leaf, *others
+        ):  # [R, V, L, ...] and [L, ...] of the others -> [V, R, L, ...]
             others = [np.broadcast_to(other, leaf[:, 0].shape) for other in others]
             return np.stack([*others, *(leaf * gains[:, None, None, None, None]).swapaxes(0, 1)])
 
-        return jax.tree.map(together, linear, descent(best), descent(best * config.short))
+        return jax.tree.map(join_kinds, linear, descent(best), descent(best * config.short))
 
     run_softmax, softmax = by_kernel["softmax"]
     softmax = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), softmax)
@@ -42,10 +44,10 @@ def stacks(config: Config, models) -> dict:  # {model: (forward, count -> Params
 def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    normals, many = duplicates.draw(config), stacks(config, models)
+    normals, many = flows.draw(config), stacks(config, models)
 
     def measure(what, count, pairs):  # -> {name: [K, C, R, B, ...]}
-        batch = duplicates.prompts_of(config, normals, count, pairs)
+        batch = flows.prompts_of(config, normals, count, pairs)
         parts = [flows.measure(what, run, params(count), batch) for run, params in many.values()]
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
@@ -54,14 +56,14 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     lost = sum(int((~np.isfinite(values["spread"])).sum()) for values in everything)
     axes = ("kind", "correlation", "run")
     data = {}
-    for name in everything[0]:
+    for name in ("top_share", "spread", "from_first", "from_last"):
         values = np.stack([_medians(values[name]) for values in everything])
         data[name] = (("count", *axes, "layer"), values)
     paired = everything[config.counts.index(config.count)]["size"]
     single = measure(flows.sizes, config.count, 1)["logs"][..., 0]
     for name, values in (("redundancy", paired), ("away", single)):  # each prompt less itself
         data[name] = ((*axes, "layer"), _medians(values - values[:, :1]))
-    for name, values in measure(flows.joint, config.count, config.count // 2).items():
+    for name, values in measure(flows.joint_effects, config.count, config.count // 2).items():
         data[name] = (axes, _medians(values))
     errors = measure(flows.squares, config.n, 0)  # without duplicates, equal for all c
     risk = errors["error"][:, 0].mean(-1) / errors["label"][:, 0].mean(-1)

@@ -62,25 +62,16 @@ def caption(dataset) -> str:
     away = dataset.away.isel(layer=-1, correlation=-1).sel(kind=list(LEARNERS)).median("run")
     least, largest = (_percent(np.exp(float(end))) for end in (away.max(), away.min()))
     left = dataset.risk.median("run")
-    risks = ", ".join(f"{float(left.sel(kind=kind)):.1%} ({kind})" for kind in LEARNERS)
-    blown = int((dataset.risk.sel(kind="linear") > 1).sum())
+    linear, softmax = (f"{float(left.sel(kind=kind)):.1%}" for kind in ("linear", "softmax"))
     return (
         f"Depth changes the disparity of many demonstrations by {_percent(min(growth.values()))} "
-        f"to {_percent(max(growth.values()))}, depending on the "
-        f"stack; a flow beside a near-duplicate changes by {least} to {largest}. With depth: "
-        f"{_percent(growth['linear'])} (trained linear), {_percent(growth['softmax'])} (trained "
-        f"softmax), {_percent(growth['descent'])} (descent with the step that is best for one "
-        f"layer, which overshoots in {config.depth}), {_percent(growth['short steps'])} (with "
-        f"{config.short:g} of it). a: open: not trained, or short steps; grey dashes: "
-        f"where depth would amplify. b: one of {config.count} demonstrations has a near-duplicate, "
-        f"in place of another. c, d: {judged_panel.KEY}; below 0, two do less together than apart. "
-        "Appendix: e, a ratio whose sign one layer decides is largest there, by regression to the "
-        "mean; f, g, numbers of demonstrations; h-j, more about duplicates. Medians of "
-        f"{config.runs} runs, each of {config.prompts} prompts; {int(dataset.lost)} numbers left "
-        f"out as not finite. d = {config.d}, trained with {config.n} shots, at which least squares "
-        "leaves nothing of the error of predicting 0, and these stacks, in the median run, "
-        f"{risks}; in {blown} runs of trained linear attention a few prompts overshoot by more "
-        "than that."
+        f"to {_percent(max(growth.values()))}, depending on the stack. A flow beside a "
+        f"near-duplicate changes by {least} to {largest}. a: open marks are untrained or have "
+        "short steps; descent with the best step of one layer overshoots. b: one of "
+        f"{config.count} demonstrations has a near-duplicate. c, d: {judged_panel.KEY}; below 0, "
+        "two duplicates together help less than their separate effects. "
+        f"Trained stacks leave {linear} (linear) and {softmax} "
+        f"(softmax) of the error. {config.runs} runs of {config.prompts} prompts."
     )
 
 

@@ -39,7 +39,11 @@ def pool_measures(config, params, key):  # -> rank correlations [2], squared err
     pool = jnp.concatenate([own.x, own.y[:, None]], axis=1)
     encoded, alone, together = (
         encode(params, pool)
-        for encode in (encodings.one_layer, encodings.alone, encodings.together)
+        for encode in (
+            encodings.encode_one_layer,
+            encodings.encode_alone,
+            encodings.encode_together,
+        )
     )
 
     def query_measures(x_query, target, key):
@@ -54,7 +58,7 @@ def pool_measures(config, params, key):  # -> rank correlations [2], squared err
         picks = [scores.select(by_rule[rule], config.shots) for rule in RULES]
         chosen = jnp.stack(picks).astype(int)
         model = Model(spec_of(config), params)
-        batch = Prompt(raw.x[chosen], raw.y[chosen], *_same(x_query, target, len(RULES)))
+        batch = Prompt(raw.x[chosen], raw.y[chosen], *_repeat_query(x_query, target, len(RULES)))
         ranks = [rank_correlation(by_rule[rule], by_rule["together"]) for rule in FLOWS[:2]]
         return jnp.stack(ranks), (model.predict(batch) - target) ** 2
 
@@ -63,7 +67,7 @@ def pool_measures(config, params, key):  # -> rank correlations [2], squared err
     return jax.tree.map(lambda values: values.mean(0), each)
 
 
-def _same(x_query, target, count):
+def _repeat_query(x_query, target, count):
     return jnp.broadcast_to(x_query, (count, len(x_query))), jnp.broadcast_to(target, (count,))
 
 

@@ -20,12 +20,15 @@ def hand_counts(pool_size: int, width: int) -> dict[str, float]:
 
 def programs(params, pool, query_token):
     """{way: (compiled program, its arguments, numbers kept)}: what is made once is an argument."""
-    encoded, flows = encodings.one_layer(params, pool), encodings.together(params, pool)
+    encoded, flows = (
+        encodings.encode_one_layer(params, pool),
+        encodings.encode_together(params, pool),
+    )
     kept = [sum(leaf.size for leaf in jax.tree.leaves(tree)) for tree in (encoded, flows, pool)]
     calls = (
         (scores.grads, (encoded, query_token)),
         (encodings.score, (flows, query_token)),
-        (encodings.online, (params, pool, query_token)),
+        (encodings.score_online, (params, pool, query_token)),
     )
     return {
         way: (jax.jit(function).lower(*arguments).compile(), arguments, size)

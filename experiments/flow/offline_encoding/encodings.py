@@ -11,17 +11,17 @@ from lsa_lab.prompts import Prompt
 from lsa_lab.selection import scores
 
 
-def one_layer(params: Params, pool: Array) -> scores.Encoding:
+def encode_one_layer(params: Params, pool: Array) -> scores.Encoding:
     """What Eq. 2 needs of the first layer, each demonstration alone."""
     return scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], pool)
 
 
-def alone(params: Params, pool: Array) -> Array:  # [m, e, e]
+def encode_alone(params: Params, pool: Array) -> Array:  # [m, e, e]
     """F with F @ query the flow to the last layer's prediction of each demonstration alone."""
     return scores.encode_flow(params, pool)[-1]
 
 
-def together(params: Params, pool: Array) -> Array:  # [m, e, e]
+def encode_together(params: Params, pool: Array) -> Array:  # [m, e, e]
     """The same with the whole pool in the prompt, (1/m) (G + Gᵀ) e_i with G = ∂ŷ/∂S_0.
 
     It is linear in the query too, since ŷ = -(W_L)_{e,:} q and the query is no key (docs/theory,
@@ -40,7 +40,7 @@ def score(encoded: Array, query_token: Array) -> Array:  # [m]
     return scores.flow_norm(encoded @ query_token)
 
 
-def online(params: Params, pool: Array, query_token: Array) -> Array:  # [m]
+def score_online(params: Params, pool: Array, query_token: Array) -> Array:  # [m]
     """The flow with the whole pool in the prompt, from the start for this query."""
     prompt = Prompt(pool[:, :-1], pool[:, -1], query_token[:-1], query_token[-1])
     return scores.flow_norm(moment_flow(params, prompt)[-1])

@@ -21,25 +21,15 @@ def plot(dataset):
 
 def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
-    ways = dataset.way.values.tolist()
     times = [np.exp(np.log(samples[id]).mean()) for id in ("time", "time_all")]
-    kept = ", ".join(
-        f"{int(size)} ({way})" for way, size in zip(ways, dataset.kept.values, strict=True)
-    )
-    hand = ", ".join(
-        f"{float(of_way.by_hand):.0f} ({way})"
-        for way, of_way in ((way, dataset.sel(way=way)) for way in ways[:2])
-    )
     return (
         f"A1's formula on an encoded pool takes {samples['operations']:.0%} of the operations of "
-        f"the last layer's flows made online, those encoded {samples['operations_all']:.0%}; in "
-        f"time {times[0]:.0%} and {times[1]:.0%}. "
-        "a: operations of one query by the compiler; crosses: by hand "
-        f"({hand}). b: excess risk of what is selected, means over runs, {level()} intervals. "
-        f"c: {judged_panel.KEY}. Numbers kept: {kept}. Trained linear attention, d = "
-        f"{spec_of(config).task.d}; {config.shots} of {config.pool} demonstrations are selected; "
-        f"costs of {config.large}; {config.runs} runs of {config.pools} pools, {config.queries} "
-        "queries each."
+        f"the last layer's flows made online, and {times[0]:.0%} of the time. All layers encoded "
+        f"take {samples['operations_all']:.0%} of the operations and {times[1]:.0%} of the time. "
+        "a: operations of one query by the compiler; crosses are counts by hand. b: excess risk "
+        f"of {config.shots} of {config.pool} demonstrations, means over runs, {level()} intervals. "
+        f"c: {judged_panel.KEY}. Costs are those of {config.large} demonstrations; d = "
+        f"{spec_of(config).task.d}; {config.runs} runs of {config.pools} pools."
     )
 
 

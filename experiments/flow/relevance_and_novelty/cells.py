@@ -23,8 +23,8 @@ def summary(factors: dict, expected, actual, zero, count: int) -> dict:  # array
         "rise": np.array([rise(grid) for grid in maps]),
         "r2": np.array([[fits(grid) for grid in scaled] for scaled in (maps, roots)]),
         "between": np.array(
-            [between(ranks, row[0] * count + row[1]) for row in rows]
-            + [between(ranks, of_class) for of_class in as_many]
+            [share_between(ranks, row[0] * count + row[1]) for row in rows]
+            + [share_between(ranks, of_class) for of_class in as_many]
         ),
         "single": spearman(actual, factors["flow"] * factors["surprise"]),
     }
@@ -37,7 +37,7 @@ def rise(grid):  # [K, K] -> []
     )
 
 
-def between(values, of_class):  # [B], [B] -> []
+def share_between(values, of_class):  # [B], [B] -> []
     """The share of the variance that lies between classes."""
     numbers = np.bincount(of_class)
     means = np.bincount(of_class, values) / np.maximum(numbers, 1)

@@ -60,7 +60,7 @@ class Learners:
             ahead = r2.sel(form="product") - r2.sel(form="sum")
             return worst(ahead, lambda runs: -runs.mean())
 
-    def beyond(self, learner):  # -> [R]
+    def surplus(self, learner):  # -> [R]
         if learner in self.judged:
             between = self.dataset.between.sel(learner=learner)
             single = [name for name in between.predictor.values if name.startswith("single")]
@@ -70,7 +70,7 @@ class Learners:
     def single(self, learner):  # -> [R]
         return self.dataset.single.sel(learner=learner).values if learner in self.judged else None
 
-    def alike(self, learner):  # -> [R]
+    def likeness(self, learner):  # -> [R]
         if learner in self.judged:
             maps = self.dataset["map"].sel(reading="flow")
             rows = [maps.sel(learner=name).values for name in (learner, BAYES)]
@@ -145,7 +145,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0,
             note="single: distance, similarity, flow, surprise, posterior variance",
             label="both, less the best single",
-            sample=Learners.beyond,
+            sample=Learners.surplus,
             cells=grid(
                 "bayes_beyond linear_beyond softmax_beyond transformer_beyond",
                 learner=(BAYES, *TRAINED),
@@ -178,7 +178,7 @@ def statements(config) -> tuple[Statement, ...]:
             "the correlation of both maps of mean gains over the cells",
             at_least=0.9,
             label="as to the Bayes rule",
-            sample=Learners.alike,
+            sample=Learners.likeness,
             cells=grid("linear_alike softmax_alike transformer_alike", learner=TRAINED),
             message="To trained models, a demonstration of a flow and a surprise is worth what it "
             "is to the Bayes rule",

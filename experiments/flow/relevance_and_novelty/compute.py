@@ -28,12 +28,12 @@ AXES = {
 
 
 def answers(models, batches):  # Model [R], Prompt [R, B] -> without, with the last [R, B]
-    def both(row):
+    def answer_both(row):
         model, batch = row
-        return model.predict(jax.vmap(worth.without_last)(batch)), model.predict(batch)
+        return model.predict(jax.vmap(worth.drop_last)(batch)), model.predict(batch)
 
     models = models.replace(params=jax.tree.map(jnp.asarray, models.params))
-    return moments.compiled(partial(jax.lax.map, both))((models, batches))
+    return moments.compiled(partial(jax.lax.map, answer_both))((models, batches))
 
 
 def learners(config, models):  # -> {name: Model [R]}

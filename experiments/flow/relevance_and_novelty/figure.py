@@ -47,19 +47,15 @@ def caption(dataset) -> str:
         float(share.sel(learner=last, predictor=name))
         for name in ("similarity", "single: distance")
     )
-    ratios = ", ".join(f"{ratio:.2f} ({name})" for name, ratio in risk_ratios(dataset).items())
-    task = config.models[0][1].task
     return (
         "Beside the others of its prompt a demonstration helps by flow times surprise: a product "
-        f"has R² {product:.2f} of its mean gains to the Bayes rule, a sum {total:.2f}. "
-        f"a-c: mean gain over the error without it, in {config.classes} quantiles of each factor. "
-        f"d: share of the variance of the gains' ranks between {config.classes**2} classes; to the "
-        f"{last} similarity and surprise tell {pair:.0%}, the distance to the query "
-        f"{distance:.0%}. e: {judged_panel.KEY}. Appendix: the other learners. Gains in maps "
-        f"are expected ones, given all that the prompt shows ({THEOREM}). Excess risk over that of "
-        "the Bayes rule: "
-        f"{ratios}. d = {task.d}, the last of {max(task.lengths)} demonstrations, noise "
-        f"{task.noise_std:g}; {config.runs} runs of {config.prompts} prompts."
+        f"has R² {product:.2f} to the Bayes rule, a sum {total:.2f}. "
+        f"a-c: mean expected gain over the error without it ({THEOREM}). d: share of the variance "
+        f"of gains between {config.classes**2} classes; to the {last} similarity and surprise tell "
+        f"{pair:.0%}, the distance to the query {distance:.0%}. e: {judged_panel.KEY}. Trained "
+        "models have at "
+        f"most {max(risk_ratios(dataset).values()):.2f} times the Bayes rule's excess risk; "
+        f"{config.runs} runs of {config.prompts} prompts."
     )
 
 

@@ -7,7 +7,7 @@ from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 
 
-def without_last(prompt: Prompt) -> Prompt:
+def drop_last(prompt: Prompt) -> Prompt:
     return prompt.replace(x=prompt.x[:-1], y=prompt.y[:-1])
 
 
@@ -16,7 +16,7 @@ def factors(prompt: Prompt, noise_var: float) -> dict[str, Array]:  # {name: []}
 
     Its answer moves by flow times surprise, x_queryᵀΣx/(xᵀΣx + σ²) times y - ŷ(x).
     """
-    others, x, x_query = without_last(prompt), prompt.x[-1], prompt.x_query
+    others, x, x_query = drop_last(prompt), prompt.x[-1], prompt.x_query
     precision = jnp.eye(len(x)) + others.x.T @ others.x / noise_var
     spread, spread_query = jnp.linalg.solve(precision, jnp.stack([x, x_query]).T).T  # Σx, Σx_query
     before = estimators.gaussian_posterior_mean(others, 1.0, noise_var)
