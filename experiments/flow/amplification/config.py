@@ -89,7 +89,7 @@ class Config(Bounded):
     trained_runs: Several = 9  # trainings of each kind
     trained_pairs: Several = 128  # two of the demonstrations of as many prompts, for each run
     seed: Seed = 1
-    width: Width = Width()
+    width: Width = Width()  # trained stacks of other widths
 
     def __post_init__(self):
         super().__post_init__()
