@@ -7,6 +7,8 @@ experiments had one id, ``ROWS`` says which row is whose.
 
 MOVED: dict[str, str] = {
     "disturbances": "condition_numbers",
+    "demonstration_place": "order",
+    "demonstration_order": "order",
 }
 
 ROWS: dict[str, str] = {}  # {"experiment.row" of before: "experiment.row"}

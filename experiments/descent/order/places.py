@@ -1,4 +1,4 @@
-"""Ask causal models, and others, with the relevant demonstration in every place."""
+"""Causal models, and others, with the relevant demonstration in every place."""
 
 from functools import partial
 
@@ -6,16 +6,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.descent.demonstration_place.config import CAUSAL, KINDS, Config
+from experiments.descent.order.config import ASKED, CAUSAL, Place
+from experiments.descent.order.rules import causal_descent
 from experiments.descent.specs import SOFTMAX
 from experiments.models import tasks
 from experiments.models.model import Model
 from lsa_lab import estimators, prompts
-from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 
 
-def compute(config: Config, models, *, progress=None, checkpoints=None):
+def move_relevant(config: Place, models):
+    """The Dataset of errors and influences by place."""
     import xarray as xr
 
     causal, plain = models[CAUSAL], models[SOFTMAX]
@@ -27,7 +29,9 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         (plain.spec, plain.models(seeds=seeds).params),
         (spec, jax.tree.map(lambda leaf: leaf[seeds], causal.initial)),
     )
-    batch = sample(spec.task, keys[0], len(seeds), config.prompts)
+    task = tasks.distribution(spec.task, dtype=jnp.float32)
+    draw = jax.jit(jax.vmap(partial(tasks.draw, task=task, size=config.prompts)))
+    batch = draw(jax.random.split(keys[0], len(seeds)))
     normal = jax.random.normal(keys[1], batch.y_query.shape, batch.y.dtype)
     noise = spec.task.noise_std * normal
     rows = [ask_models(*each, batch, noise) for each in weights]
@@ -42,23 +46,16 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
             "influence": ((*kinds, "place"), influence),
             "least_squares": ("run", least_squares_risks(batch)),
         },
-        {"kind": list(KINDS), "place": np.arange(batch.y.shape[-1]) + 1},
+        {"kind": list(ASKED), "place": np.arange(batch.y.shape[-1]) + 1},
     )
-
-
-def sample(task, key, runs, prompts):  # -> Prompt [R, B]
-    task = tasks.distribution(task, dtype=jnp.float32)
-    draw = jax.jit(jax.vmap(partial(tasks.draw, task=task, size=prompts)))
-    return draw(jax.random.split(key, runs))
 
 
 def move_demonstration(prompt, place, noise=0.0):  # Prompt, [], [] -> Prompt
     """The first demonstration gives way to one with the query and its answer, and with noise if
     there is any, which moves to ``place``; the others keep their order."""
-    n = len(prompt.y)
     x = prompt.x.at[0].set(prompt.x_query)
     y = prompt.y.at[0].set(prompt.y_query + noise)
-    order = jnp.arange(n)
+    order = jnp.arange(len(prompt.y))
     order = jnp.where(order < place, order + 1, jnp.where(order == place, 0, order))
     return prompt.replace(x=x[order], y=y[order])
 
@@ -83,19 +80,15 @@ def place_errors(answer, row):  # Prompt [B] -> ŷ [B]; Prompt [B], [B] -> error
 @partial(jax.jit, static_argnums=0)
 def ask_models(spec, params, batch, noise):  # params, prompts [R, ...] -> as place_errors, [R, ...]
     def ask_run(row):
-        params, *row = row
-        return place_errors(Model(spec, params).predict, row)
+        return place_errors(Model(spec, row[0]).predict, row[1:])
 
     return jax.lax.map(ask_run, (params, batch, noise))
 
 
 @partial(jax.jit, static_argnums=0)
 def ask_descent(spec, batch, noise):  # prompts [R, ...] -> as place_errors, [R, ...]
-    """Descent with a causal mask: the best single step again and again."""
-    task, n = spec.task, batch.y.shape[-1]
-    step = 1 / (1 + (1 + task.d + task.noise_std**2) / n)
-    steps = jnp.full(spec.architecture.depth, step, batch.y.dtype)
-    stack = constructions.gradient_descent(steps, task.d)
+    task, depth = spec.task, spec.architecture.depth
+    stack = causal_descent(task.d, batch.y.shape[-1], task.noise_std, depth, batch.y.dtype)
 
     def answer(batch):
         walk = partial(linear_attention.forward, stack, keys="causal")
