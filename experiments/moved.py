@@ -7,6 +7,8 @@ experiments had one id, ``ROWS`` says which row is whose.
 
 MOVED: dict[str, str] = {
     "disturbances": "condition_numbers",
+    "covariate_shift": "one_layer_optimum",
+    "update_sizes": "norms_and_updates",
     "demonstration_place": "order",
     "demonstration_order": "order",
 }

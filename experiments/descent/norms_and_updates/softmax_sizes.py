@@ -1,6 +1,7 @@
-"""The size of one softmax head's implicit update, for experiments on descent."""
+"""The sizes of implicit updates of softmax attention, of a head and of a layer."""
 
 import flax.struct
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -56,3 +57,11 @@ def head_sizes(w_v, w_k, w_q, w_o, rows, form=None):  # |ΔW|², Z² |ΔW|², wh
     kernel = jnp.exp(read @ keys.T - 2 * log_normaliser)
     size = (kernel * (update.values @ update.values.T)).sum()
     return size, size * jnp.exp(2 * log_normaliser), update.written
+
+
+def layer_sizes(params, rows, form=None):  # -> |ΔW|² [L], Z² |ΔW|² [L], what is written [L, D]
+    """The sizes of every layer, its heads together, that reads the rows [L, T, D], with keys as
+    ``form`` [L, H, ...] has them."""
+    sizes = jax.vmap(jax.vmap(head_sizes, (0, 0, 0, 0, None, 0)))
+    every = sizes(params.w_v, params.w_k, params.w_q, params.w_o, rows, form)
+    return [each.sum(1) for each in every]

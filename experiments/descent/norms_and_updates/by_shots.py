@@ -1,4 +1,4 @@
-"""Sizes of the updates of trained layers, by shots."""
+"""Sizes of the updates of trained layers, softmax and linear, by the number of demonstrations."""
 
 from functools import partial
 
@@ -6,9 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.descent.softmax_sizes import head_sizes
-from experiments.descent.specs import SOFTMAX, STACK
-from experiments.descent.update_sizes.config import SIZES, Config
+from experiments.descent.norms_and_updates.config import SIZES, ByShots
+from experiments.descent.norms_and_updates.softmax_sizes import layer_sizes
 from experiments.models.model import Model
 from experiments.models.tasks import distribution, draw
 from lsa_lab import estimators
@@ -16,20 +15,11 @@ from lsa_lab.analyses.clipping import truncate
 from lsa_lab.analyses.implicit_gd import trajectory
 
 
-def sizes_at_query(model, clipped, prompt):  # -> {name: [L]}, squares
-    """The sizes of every layer's update at the query, its heads together; ``clipped`` w_v [L]."""
-    stream = model.forward(prompt).stream[:-1]  # [L, T, D]
-    params = model.params
-
-    def layer(w_v, w_k, w_q, w_o, rows):
-        sizes, unnormalised, written = jax.vmap(head_sizes, (0, 0, 0, 0, None))(
-            w_v, w_k, w_q, w_o, rows
-        )
-        return sizes.sum(), unnormalised.sum(), written.sum(0)
-
-    rest = params.w_k, params.w_q, params.w_o
-    update, unnormalised, written = jax.vmap(layer)(params.w_v, *rest, stream)
-    _, _, after = jax.vmap(layer)(clipped, *rest, stream)
+def sizes_by_name(model, clipped, prompt):  # -> {name: [L]}, squares
+    """The sizes of every layer's update at the query; ``clipped`` w_v [L]."""
+    stream, params = model.forward(prompt).stream[:-1], model.params  # [L, T, D]
+    update, unnormalised, written = layer_sizes(params, stream)
+    _, _, after = layer_sizes(params.replace(w_v=clipped), stream)
     length, change = (written**2).sum(1), ((written - after) ** 2).sum(1)
     by_name = (update, unnormalised, length, change, change / length)
     return dict(zip(SIZES, by_name, strict=True))
@@ -61,9 +51,8 @@ def measure_softmax(key, spec, params, config):
     def run(row):
         params, clipped, key = row
         model, batch = Model(spec, params), draw(key, task, config.prompts)
-        by_shots = [
-            jax.vmap(partial(sizes_at_query, model, clipped))(first(batch, n)) for n in shots
-        ]
+        measure = jax.vmap(partial(sizes_by_name, model, clipped))
+        by_shots = [measure(first(batch, n)) for n in shots]
         roots = jax.tree.map(lambda *squares: jnp.stack([typical(x) for x in squares]), *by_shots)
         own = first(batch, n)
         ridge = jax.vmap(lambda p: estimators.ridge(p, spec.task.noise_std**2 / n) @ p.x_query)(own)
@@ -89,18 +78,14 @@ def measure_stacks(key, spec, params, config):  # -> [R, shots, L]
     return jax.jit(partial(jax.lax.map, run))((params, keys))
 
 
-def finished_params(runs):  # -> params [R', ...] in float64
-    """Those of the runs that did not diverge."""
-    return runs.models(seeds=runs.finished[0]).in_float64().params
-
-
-def compute(config: Config, models, *, progress=None, checkpoints=None):
+def measure_by_shots(config: ByShots, softmax, stacks):
+    """The Dataset of both kinds of trained runs."""
     import xarray as xr
 
     keys = jax.random.split(jax.random.key(config.seed), 2)
-    softmax, stacks = models[SOFTMAX], models[STACK]
-    sizes, risks = measure_softmax(keys[0], softmax.spec, finished_params(softmax), config)
-    linear = measure_stacks(keys[1], stacks.spec, finished_params(stacks), config)
+    params = [runs.models(seeds=runs.finished[0]).in_float64().params for runs in (softmax, stacks)]
+    sizes, risks = measure_softmax(keys[0], softmax.spec, params[0], config)
+    linear = measure_stacks(keys[1], stacks.spec, params[1], config)
     data = {
         "size": (("kind", "run", "factor", "layer"), np.stack([*sizes.values()])),
         "risk": (("run", "rule"), np.asarray(risks)),
