@@ -189,7 +189,7 @@ def test_every_pair_is_compared_with_itself():
     np.testing.assert_allclose(ours["shrinking_helps_noisy"], [1.5, 1.25])
     np.testing.assert_allclose(claims.shrunk_ratios(dataset, what="answers"), np.ones((2, 2)))
     np.testing.assert_allclose(ours["shrinking_beats_answers"], [1.5, 1.25])
-    np.testing.assert_allclose(claims.over_ridge(dataset).sel(norm="with")[0], [18, 4, 2])
+    np.testing.assert_allclose(claims.ratio_to_ridge(dataset).sel(norm="with")[0], [18, 4, 2])
 
 
 def test_pairs_differ_by_their_norms_alone():

@@ -42,7 +42,7 @@ GROWING = {
 LITERAL = (("linear", "update"), ("softmax", "update"), ("softmax", "change"))
 
 
-def over_without(values) -> np.ndarray:  # (norm, run) -> [R]
+def norm_ratios(values) -> np.ndarray:  # (norm, run) -> [R]
     return (values.sel(norm="with") / values.sel(norm="without")).values
 
 
@@ -58,7 +58,7 @@ def best_of_the_others(ratios) -> np.ndarray:  # [R, S] -> [R]
     return np.exp(-best_elsewhere(-np.log(ratios)))
 
 
-def over_ridge(dataset):  # (norm, run, step)
+def ratio_to_ridge(dataset):  # (norm, run, step)
     """Excess risks over that of ridge regression with the best penalty, on the same prompts."""
     return dataset.risk / dataset.ridge
 
@@ -92,7 +92,7 @@ def about_norms(config) -> tuple[Statement, ...]:
             note="A2 says that its theory could elucidate the utility of normalisation; by one "
             "recipe, and in regression, which needs the size of a token",
             label="risk",
-            sample=lambda d: over_without(d.risk.isel(step=-1)),
+            sample=lambda d: norm_ratios(d.risk.isel(step=-1)),
         ),
         ratio(
             "smaller_updates",
@@ -109,7 +109,7 @@ def about_norms(config) -> tuple[Statement, ...]:
             "them: keys c times and queries 1/c times as large are the same function, and moved "
             "the ratio from .3 to 31, its verdict with it",
             label="|ΔW| / |h|",
-            sample=lambda d: over_without(np.sqrt((d["update"] ** 2).sum("layer"))),
+            sample=lambda d: norm_ratios(np.sqrt((d["update"] ** 2).sum("layer"))),
         ),
         ratio(
             "smaller_writes",
@@ -119,7 +119,7 @@ def about_norms(config) -> tuple[Statement, ...]:
             at_most=0.9,
             note="which no change of keys and queries moves, unless the function changes",
             label="|ΔW φ| / |h|",
-            sample=lambda d: over_without(np.exp(np.log(d.written).mean("layer"))),
+            sample=lambda d: norm_ratios(np.exp(np.log(d.written).mean("layer"))),
         ),
         ratio(
             "shrinking_helps_noisy",

@@ -4,7 +4,7 @@ clipping changes of them; what is judged."""
 import numpy as np
 
 from experiments.descent.norms_and_updates import claims
-from experiments.descent.norms_and_updates.claims import over_ridge, shrunk_ratios
+from experiments.descent.norms_and_updates.claims import ratio_to_ridge, shrunk_ratios
 from experiments.descent.norms_and_updates.config import NORMS
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import end_labels
@@ -51,7 +51,7 @@ def appendix(dataset):
 
 def training_curves(ax, dataset):
     for norm, (color, marker) in LOOKS.items():
-        ratio = over_ridge(dataset).sel(norm=norm).isel(step=slice(1, None))
+        ratio = ratio_to_ridge(dataset).sel(norm=norm).isel(step=slice(1, None))
         runs = ratio.transpose("run", "step").values
         thousands = ratio.step.values / 1000
         look = {"color": color, "marker": marker, "label": f"{norm} norms", **BARS}
@@ -109,7 +109,7 @@ def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
     ratios = {id: float(np.exp(np.log(samples[id]).mean())) for id in RATIOS}
     linear, softmax = (samples[f"{stack}_grows"].mean() for stack in ("linear", "softmax"))
-    ends = np.exp(np.log(over_ridge(dataset).isel(step=-1)).mean("run"))
+    ends = np.exp(np.log(ratio_to_ridge(dataset).isel(step=-1)).mean("run"))
     risk = np.log(parts.part(dataset, "by_shots").risk).mean("run")
     near = float(np.exp(risk.sel(rule="model") - risk.sel(rule="ridge")))
     return (

@@ -42,7 +42,7 @@ def shares(values):  # (..., place)
     return values / values.mean("place")
 
 
-def over_least_squares(place):  # [R]
+def ratio_to_least_squares(place):  # [R]
     """The excess risk of trained causal models over that of least squares."""
     return (place.ordinary.sel(kind=TRAINED) / place.least_squares).values
 
@@ -59,7 +59,7 @@ def ends_and_middle(place, reading):  # -> [R, quarter], [R], [R, quarter]
 def gain_at(place, reading, end=None):  # [R]
     """What the first or the last place has over the middle half; without ``end`` the quarter at
     either end, whichever has less to the other runs. None of models that are far from trained."""
-    if np.exp(np.log(over_least_squares(place)).mean()) > NEAR:
+    if np.exp(np.log(ratio_to_least_squares(place)).mean()) > NEAR:
         return None
     first, middle, last = ends_and_middle(place, reading)
     if end:

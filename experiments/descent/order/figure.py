@@ -82,7 +82,7 @@ def caption(dataset) -> str:
     rises = [100 * float((middle - each).mean()) for each in (start[:, 0], end[:, -1])]
     place, rules = ordered.place.sel(kind=TRAINED), ordered.rules
     helped = float(np.exp(np.log((place.error / place.ordinary).max("place")).mean()))
-    risk = float(np.exp(np.log(claims.over_least_squares(ordered.place)).mean()))
+    risk = float(np.exp(np.log(claims.ratio_to_least_squares(ordered.place)).mean()))
     steps = 100 * rules.change.sel(rule="large to small step").median("run")
     by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0f} % ({m})" for m in rules.model.values)
     far = ", ".join(f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values)

@@ -77,11 +77,11 @@ def bayes_errors(config, batch):  # -> [R, B]
 
 @partial(jax.jit, static_argnums=0)
 def predictions(forward, params, batch, orders):  # -> [R, B, 6 + O]
-    def after(params, prompt, order):
+    def answer(params, prompt, order):
         prompt = prompt.replace(x=prompt.x[order], y=prompt.y[order])
         return predict(forward(params, prompts.tokens(prompt)))
 
-    over_prompts = jax.vmap(jax.vmap(after, (None, None, 0)), (None, 0, 0))
+    over_prompts = jax.vmap(jax.vmap(answer, (None, None, 0)), (None, 0, 0))
     return jax.lax.map(lambda row: over_prompts(*row), (params, batch, orders))
 
 
