@@ -59,7 +59,7 @@ def plot_rules(ax, rules):
     ax.axvline(0, color="grey", lw=0.8)
     ax.set_yticks(range(len(RULES)), RULES)
     ax.set(ylim=(len(RULES) - 0.5, -0.5), title="demonstrations sorted by a rule")
-    ax.set(xlabel="change of the error against random orders, %")
+    ax.set(xlabel="change against random orders, %")
     ax.legend(fontsize=7)
 
 
