@@ -13,6 +13,10 @@ MOVED: dict[str, str] = {
     "lm_grads": "lm_flow",
     "lm_label_bias": "lm_clipping",
     "width_and_ratio": "amplification",
+    "covariate_shift": "one_layer_optimum",
+    "update_sizes": "norms_and_updates",
+    "demonstration_place": "order",
+    "demonstration_order": "order",
 }
 
 ROWS: dict[str, str] = {}  # {"experiment.row" of before: "experiment.row"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.descent.implicit_trajectories.algorithms import PATHS, compare
-from experiments.descent.implicit_trajectories.compute import answers_of
+from experiments.descent.implicit_trajectories.compute import answer_prompts
 from experiments.descent.implicit_trajectories.config import ALGORITHMS
 from experiments.models.model import init
 from experiments.models.regression import dense
@@ -76,7 +76,7 @@ def test_answers_of_linear_stacks_are_their_implicit_weights_in_a_prompts_own_un
     spec = dense("linear", D, N, 2, training=training, own_units=True, init_scale=0.5)
     params = jax.vmap(lambda key: init(spec, key))(jax.random.split(jax.random.key(0), 2))
     config = SimpleNamespace(fitting_prompts=2, test_prompts=1)
-    own, predictions, weights = answers_of(spec, config, params, jax.random.key(1))
+    own, predictions, weights = answer_prompts(spec, config, params, jax.random.key(1))
     own, params = jax.tree.map(lambda leaf: np.asarray(leaf, float), (own, params))
     assert own.x.shape == (2, 3, N, D)
     np.testing.assert_allclose((own.x**2).mean((2, 3)), 1, rtol=1e-5)

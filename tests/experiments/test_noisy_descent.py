@@ -25,7 +25,7 @@ from experiments.descent.noisy_descent.paths import (
     weights_of,
     white_moments,
 )
-from experiments.descent.update_sizes.compute import sizes_at_query
+from experiments.descent.norms_and_updates.by_shots import sizes_by_name
 from experiments.models.model import Model, init
 from experiments.models.regression import dense
 from lsa_lab.models import constructions, linear_attention, moments
@@ -86,7 +86,7 @@ def test_what_an_update_writes_is_what_the_heads_of_the_model_write():
         spec, jax.tree.map(lambda leaf: leaf.astype(float), init(spec, jax.random.key(6)))
     )
     prompt = sample(jax.random.key(7), LinearTask(N, D))
-    sizes = jax.jit(sizes_at_query)(model, jnp.zeros_like(model.params.w_v), prompt)
+    sizes = jax.jit(sizes_by_name)(model, jnp.zeros_like(model.params.w_v), prompt)
     written = model.forward(prompt).heads.sum(1)[:, -1]
     np.testing.assert_allclose(sizes["written"], (written**2).sum(1), rtol=1e-10)
     np.testing.assert_allclose(sizes["change"], sizes["written"], rtol=1e-10)

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from experiments.descent.norms_and_updates import claims, compute
+from experiments.descent.norms_and_updates import claims, compute, softmax_sizes
 from experiments.descent.norms_and_updates.config import TIERS, Config, pair
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution, draw
 from lsa_lab.judging.statements import samples_of
 
 READ = ("w_q", "w_k", "w_v")  # what reads the stream
-(_, PLAIN), (_, NORMED) = TIERS["smoke"].models
+(_, PLAIN), (_, NORMED), *_ = TIERS["smoke"].models
 SPECS = {"without": PLAIN, "with": NORMED}
 BATCH = draw(jax.random.key(2), distribution(PLAIN.task), 16)
 
@@ -182,15 +182,14 @@ def test_every_pair_is_compared_with_itself():
         },
         {"norm": ["without", "with"]},
     )
-    ours = samples_of(claims.statements(TIERS["laptop"]), dataset)
+    ours = samples_of(claims.about_norms(TIERS["laptop"]), dataset)
     np.testing.assert_allclose(ours["helps"], [0.5, 0.75])
     np.testing.assert_allclose(ours["smaller_updates"], [1, 0.5])
     np.testing.assert_allclose(ours["smaller_writes"], [0.5, 2])
     np.testing.assert_allclose(ours["shrinking_helps_noisy"], [1.5, 1.25])
     np.testing.assert_allclose(claims.shrunk_ratios(dataset, what="answers"), np.ones((2, 2)))
     np.testing.assert_allclose(ours["shrinking_beats_answers"], [1.5, 1.25])
-    np.testing.assert_allclose(ours["trains_faster"], [0.5, 0.25])
-    np.testing.assert_allclose(claims.over_ridge(dataset).sel(norm="with")[0], [18, 4, 2])
+    np.testing.assert_allclose(claims.ratio_to_ridge(dataset).sel(norm="with")[0], [18, 4, 2])
 
 
 def test_pairs_differ_by_their_norms_alone():
@@ -201,3 +200,22 @@ def test_pairs_differ_by_their_norms_alone():
         Config(pair(NORMED))
     with pytest.raises(ValueError, match="alike but for their norms"):
         Config(TIERS["smoke"].models[:1])
+
+
+def test_balanced_keys_have_mean_zero_and_the_second_moments_of_the_queries():
+    rng = np.random.default_rng(0)
+    mixing = rng.normal(size=(4, 3))
+    keys, queries = 2 + rng.normal(size=(50, 4)) @ mixing, rng.normal(size=(20, 3))
+    form = softmax_sizes.balanced(keys, queries)
+    values, vectors = np.linalg.eigh(form.metric)
+    change = np.sqrt(values)[:, None] * vectors.T  # AᵀA is the metric
+    ours, theirs = (keys - form.mean) @ change.T, queries @ np.linalg.inv(change)
+    np.testing.assert_allclose(ours.mean(0), 0, atol=1e-12)
+    np.testing.assert_allclose(ours.T @ ours / 50, theirs.T @ theirs / 20, rtol=1e-9, atol=1e-12)
+
+
+def test_keys_that_no_query_reads_have_no_length():
+    rng = np.random.default_rng(0)
+    queries = rng.normal(size=(20, 3)) * [1, 1, 0]
+    form = softmax_sizes.balanced(rng.normal(size=(50, 3)) * [1, 2, 3], queries)
+    assert np.linalg.matrix_rank(form.metric, tol=1e-9) == 2

@@ -1,4 +1,4 @@
-"""A whole ``python -m experiments run``, with two trainings, that is killed at any instant and
+"""A whole ``python -m experiments run``, with four trainings, that is killed at any instant and
 begun again until it has ended: it leaves what one that nobody disturbs leaves."""
 
 import hashlib
@@ -15,7 +15,7 @@ from pathlib import Path
 from lsa_lab.store import results
 from tools.chaos.lost import ROOT, Lost, was_killed
 
-WORDS = ("run", "covariate_shift", "--tier", "smoke", "--config.steps", "2000")
+WORDS = ("run", "one_layer_optimum", "--tier", "smoke", "--config.steps", "2000")
 ENDED = "runs that ended with the same bits"
 _RESULT = "a result is there"
 _OWN = ("wall_time", "start", "memory")  # of a run, and not of what it found

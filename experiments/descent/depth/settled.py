@@ -22,7 +22,7 @@ def left_to_gain(stacks, batch):  # Params [S, ...], Prompt [B] -> [S]
     whatever the last learning rate was; a loss that no longer falls may only lack a rate.
     """
 
-    def of_stack(params):
+    def share_left(params):
         weights, unravel = ravel_pytree(params)
 
         def residual(weights, prompt):
@@ -40,7 +40,7 @@ def left_to_gain(stacks, batch):  # Params [S, ...], Prompt [B] -> [S]
         step = -vectors @ (inverse * (vectors.T @ (J.T @ r)))
         return 1 - ((r_test + J_test @ step) ** 2).sum() / (r_test**2).sum()
 
-    return jax.lax.map(of_stack, stacks)
+    return jax.lax.map(share_left, stacks)
 
 
 def halves(half):

@@ -15,7 +15,7 @@ from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import tokens
 
 
-def answers_of(spec, config, params, key):
+def answer_prompts(spec, config, params, key):
     """Prompts of each run [R, P] as its model reads them, in their own units where it does, and its
     ŷ_t [R, P, L+1] and ∂ŷ_t/∂x_query [R, P, L+1, d]."""
     model, task = forward(spec), distribution(spec.task, dtype=jnp.float32)
@@ -41,7 +41,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     for i, name in enumerate(MODELS.values()):
         runs = models[name]
         params = jax.tree.map(jnp.asarray, runs.models().params)
-        answers.append(answers_of(runs.spec, config, params, jax.random.fold_in(root, i)))
+        answers.append(answer_prompts(runs.spec, config, params, jax.random.fold_in(root, i)))
         taken.append(runs.taken[-1])
     answers = jax.tree.map(lambda *pair: jnp.concatenate(pair), *answers)
     fitting = jax.tree.map(lambda rows: rows[:, : config.fitting_prompts], answers)

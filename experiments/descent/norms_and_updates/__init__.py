@@ -1,1 +1,2 @@
-"""Does a norm help softmax attention, and does it by smaller updates?"""
+"""Does a norm help softmax attention, and by smaller updates; and how do the sizes of updates
+depend on the number of demonstrations?"""

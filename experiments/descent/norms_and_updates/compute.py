@@ -1,4 +1,5 @@
-"""Risks and sizes of updates of softmax attention with norms and without, pair by pair."""
+"""Risks and sizes of updates of softmax attention with norms and without, pair by pair; and sizes
+by the number of demonstrations."""
 
 from functools import partial
 
@@ -6,12 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.descent.norms_and_updates.by_shots import measure_by_shots
 from experiments.descent.norms_and_updates.config import NORMS, Config
-from experiments.descent.softmax_sizes import balanced, head_sizes
+from experiments.descent.norms_and_updates.softmax_sizes import balanced, layer_sizes
+from experiments.descent.specs import SOFTMAX, STACK
 from experiments.models.model import Model
 from experiments.models.tasks import distribution, draw
 from lsa_lab import estimators
 from lsa_lab.models.blocks import layer_norm
+from lsa_lab.store import parts
 from lsa_lab.training.status import refuse_divergence
 
 
@@ -40,12 +44,10 @@ def sizes_at_query(model, prompt, form=None):  # -> |ΔW|² / |h|² [L], |ΔW φ
     Beside the token h that is written to: |ΔW| itself changes with the units of the stream, and
     the function does not. As medians over prompts are taken of them, they are squares still.
     """
-    (stream, rows), params = rows_read(model, prompt), model.params
-    of_layer = jax.vmap(head_sizes, (0, 0, 0, 0, None, 0))  # heads
-    weights = params.w_v, params.w_k, params.w_q, params.w_o
-    squares, _, written = jax.vmap(of_layer)(*weights, rows, form)
+    stream, rows = rows_read(model, prompt)
+    squares, _, written = layer_sizes(model.params, rows, form)
     length = (stream[:, -1] ** 2).sum(-1)
-    return squares.sum(1) / length, (written.sum(1) ** 2).sum(-1) / length
+    return squares / length, (written**2).sum(-1) / length
 
 
 def shrink(params, factor):
@@ -109,7 +111,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         for name, axis in axes.items()
     }
     ridge = jax.jit(partial(jax.lax.map, partial(ridge_risk, plain)))(batches)
-    return xr.Dataset(
+    pairs = xr.Dataset(
         data | {"ridge": (("run",), np.asarray(ridge))},
         {
             "norm": list(NORMS),
@@ -118,3 +120,5 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
             "shrinkage": [1.0, *config.shrinkages],
         },
     )
+    by_shots = measure_by_shots(config.by_shots, models[SOFTMAX], models[STACK])
+    return parts.join(pairs, by_shots=by_shots)

@@ -1,23 +1,26 @@
-"""Risks along the training, sizes by layer, writes shrunk on noisier labels; what is judged."""
+"""Risks along the training, sizes by layer, writes shrunk on noisier labels; sizes by shots, what
+clipping changes of them; what is judged."""
 
 import numpy as np
 
 from experiments.descent.norms_and_updates import claims
-from experiments.descent.norms_and_updates.claims import (
-    best_of_the_others,
-    over_ridge,
-    shrunk_ratios,
-)
+from experiments.descent.norms_and_updates.claims import ratio_to_ridge, shrunk_ratios
 from experiments.descent.norms_and_updates.config import NORMS
-from experiments.descent.specs import spec_of
 from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 
 LOOKS = dict(zip(NORMS, ((style.BLACK, "s"), (style.COLOURS[0], "o")), strict=True))
 BARS = {"ms": 4, "lw": 0.8, "elinewidth": 0.8, "capsize": 1.5}
 CEILING = 1.04  # of c, above which answers shrunk too far would hide the rest
+COLOURS = [style.METHOD[name]["color"] for name in ("linear", "softmax", "descent", "GD++")]
+KINDS = {  # the sizes of softmax attention in a panel
+    ("sizes", "softmax attention"): {"paper": "Z |ΔW|", "update": "|ΔW|", "written": "|ΔW φ|"},
+    ("changes", "W_V clipped, softmax"): {"change": "change", "relative change": "relative"},
+}
+RATIOS = ("helps", "smaller_updates", "smaller_writes")
+RATIOS += ("shrinking_helps_noisy", "shrinking_beats_answers")
 
 
 def plot(dataset):
@@ -25,14 +28,30 @@ def plot(dataset):
     training_curves(axes[0], dataset)
     layer_points(axes[1], dataset)
     shrinkage_curves(axes[2], dataset)
-    judged_panel.rows(axes[3], *evidence(claims, dataset), (0.4, 1.5))
+    judged_panel.rows(axes[3], *evidence(claims, dataset), (0.4, 1.5), RATIOS)
     axes[3].set(title="what is judged", xlabel="with norms / without, or shrunk / not")
+    return figure
+
+
+def appendix(dataset):
+    figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1), (1, 1)), first="e")
+    shots = parts.part(dataset, "by_shots")
+    layers = {f"layer {i}": shots.linear.sel(linear_layer=i) for i in shots.linear_layer.values}
+    size_curves(axes[0], layers, "|G_t|", "linear stack, by layer")
+    logs = np.log(shots["size"]).mean("layer")
+    for ax, (texts, kinds) in zip(axes[1:], KINDS.items(), strict=False):
+        sizes = {words: np.exp(logs.sel(kind=kind)) for kind, words in kinds.items()}
+        size_curves(ax, sizes, *texts)
+    statements, samples = evidence(claims, dataset)
+    slopes = [id for id in samples if id not in RATIOS]
+    judged_panel.rows(axes[3], statements, samples, (-1, 1.5), slopes)
+    axes[3].set(title="what is judged", xlabel="d log size / d log n")
     return figure
 
 
 def training_curves(ax, dataset):
     for norm, (color, marker) in LOOKS.items():
-        ratio = over_ridge(dataset).sel(norm=norm).isel(step=slice(1, None))
+        ratio = ratio_to_ridge(dataset).sel(norm=norm).isel(step=slice(1, None))
         runs = ratio.transpose("run", "step").values
         thousands = ratio.step.values / 1000
         look = {"color": color, "marker": marker, "label": f"{norm} norms", **BARS}
@@ -66,26 +85,40 @@ def shrinkage_curves(ax, dataset):
     ax.set_title(f"shrunk, on {results.config_of(dataset).noisier:g} times the noise")
 
 
+def size_curves(ax, sizes, ylabel, title):  # {words: (runs, factor)}
+    """Sizes by the number of shots, over those at the shots of training."""
+    from matplotlib.ticker import NullLocator
+
+    ends = {}
+    for (words, values), color, marker in zip(sizes.items(), COLOURS, "osD^", strict=False):
+        own = (values / values.sel(factor=1.0)).transpose(..., "factor")
+        style.mean_points(ax, own.factor, own, color=color, marker=marker, lw=0.8, capsize=2)
+        ends[words] = float(own[:, -1].mean())
+    style.log_axes(ax, x=True, y=True, ticks=own.factor.values)
+    low, high = ax.get_ylim()
+    ticks = [tick for tick in (0.25, 0.5, 0.7, 1, 1.5, 2, 4) if low <= tick <= high]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.set(
+        xlabel="shots / shots in training", ylabel=f"{ylabel} over that in training", title=title
+    )
+    end_labels(ax, ends, COLOURS[: len(ends)])
+
+
 def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
-    mean = {name: float(np.exp(np.log(values).mean())) for name, values in samples.items()}
-    ends = np.exp(np.log(over_ridge(dataset).isel(step=-1)).mean("run"))
-    answers = np.exp(np.log(best_of_the_others(shrunk_ratios(dataset, what="answers"))).mean())
-    plain = spec_of(config, NORMS["without"])
-    task, training = plain.task, plain.training
+    ratios = {id: float(np.exp(np.log(samples[id]).mean())) for id in RATIOS}
+    linear, softmax = (samples[f"{stack}_grows"].mean() for stack in ("linear", "softmax"))
+    ends = np.exp(np.log(ratio_to_ridge(dataset).isel(step=-1)).mean("run"))
+    risk = np.log(parts.part(dataset, "by_shots").risk).mean("run")
+    near = float(np.exp(risk.sel(rule="model") - risk.sel(rule="ridge")))
     return (
-        f"With a norm before each layer softmax attention has {mean['helps']:.2f} times the "
-        "excess risk, trained alike, and its updates, beside the tokens they write to, are "
-        f"{mean['smaller_updates']:.2g} times as large. On labels with {config.noisier:g} "
-        "times the noise of training, shrinking all writes of models without norms multiplies "
-        f"the risk by {mean['shrinking_helps_noisy']:.2f}, shrinking their answers alone "
-        f"by {answers:.2f}. "
-        f"Geometric means over pairs with {level()} intervals. a: beside ridge regression with "
-        f"the best penalty; at the end {float(ends.sel(norm='without')):.3g} without norms and "
-        f"{float(ends.sel(norm='with')):.3g} with. b: medians over prompts, at the query; filled: "
-        "|ΔW| in the feature space of the kernel, keys and queries balanced, open: what a layer "
-        f"writes, beside its token. c: up to {CEILING:g}. d: {judged_panel.KEY}. "
-        f"d = {task.d}, n = {max(task.lengths)}, {plain.architecture.depth} layers; "
-        f"{training.seeds} pairs, {training.steps} steps of {training.batch} prompts; "
-        f"{config.prompts} prompts of each pair."
+        f"A norm before each layer multiplies the excess risk by {ratios['helps']:.2f}, and "
+        f"updates, beside their tokens, by {ratios['smaller_updates']:.2g}. On labels "
+        f"{config.noisier:g} times as noisy, shrinking all writes of models without norms "
+        f"multiplies the risk by {ratios['shrinking_helps_noisy']:.2f}. Risks end at "
+        f"{float(ends.sel(norm='without')):.3g} times ridge's without norms and at "
+        f"{float(ends.sel(norm='with')):.3g} with. d, h: {judged_panel.KEY}. Appendix: with n "
+        f"demonstrations updates change as n^{linear:.2g} (linear) and n^{softmax:.2g} (softmax, "
+        f"with {near:.3g} times ridge's risk). W_V is clipped at {config.by_shots.rate:g} in g."
     )

@@ -1,1 +1,2 @@
-"""For which models does the order of the demonstrations matter, and how much?"""
+"""When does the order of the demonstrations matter, where does the relevant one count most, and
+which order helps?"""

@@ -1,4 +1,5 @@
-"""Predictions of each layer for one prompt in many orders, and for other demonstrations."""
+"""Predictions of each layer for one prompt in many orders, and for other demonstrations; with the
+relevant demonstration in every place; and with demonstrations sorted by rules."""
 
 from functools import partial
 
@@ -6,10 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.descent.order.config import KINDS, MASKS, Config
+from experiments.descent.order.config import KINDS, Config
+from experiments.descent.order.places import move_relevant
+from experiments.descent.order.rules import causal_descent, sort_demonstrations
 from lsa_lab import prompts
-from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.models import linear_attention, transformer
 from lsa_lab.models.trace import layer_predictions
+from lsa_lab.store import parts
 from lsa_lab.tasks.linear import LinearTask, sample, sample_weights
 
 
@@ -18,8 +22,7 @@ def draw(key, config):  # -> Params [R, ...], tokens [R, B, O, T, e] twice
     task and the same query. The first order is the one that was drawn."""
     runs, count, orders = config.runs, config.prompts, config.orders
     keys = [jax.random.fold_in(key, tag) for tag in range(4)]
-    model = attention(config, "softmax", "demonstrations")
-    init = partial(transformer.init, config=model)
+    init = partial(transformer.init, config=attention(config, "softmax"))
     task = LinearTask(config.n, config.d, noise_std=config.noise_std)
 
     def similar(key_weights, key_prompts):  # prompts of one task that ask one thing
@@ -33,56 +36,45 @@ def draw(key, config):  # -> Params [R, ...], tokens [R, B, O, T, e] twice
 
     pairs = [jax.random.split(k, (runs, count)) for k in keys[1:3]]
     fresh = jax.vmap(jax.vmap(similar))(*pairs)
-    first = fresh[:, :, :1]
-    again = jnp.broadcast_to(first, (runs, count, orders - 1, *first.shape[3:]))
-    shuffle = jax.vmap(jax.vmap(jax.vmap(shuffled)))
-    permuted = shuffle(jax.random.split(keys[3], (runs, count, orders - 1)), again)
-    ordered = jnp.concatenate([first, permuted], axis=2)
+    shuffle = jax.vmap(jax.vmap(jax.vmap(shuffled, (0, None))))
+    permuted = shuffle(jax.random.split(keys[3], (runs, count, orders - 1)), fresh[:, :, 0])
+    ordered = jnp.concatenate([fresh[:, :, :1], permuted], axis=2)
     return jax.vmap(init)(jax.random.split(keys[0], runs)), ordered, fresh
 
 
-def attention(config, kernel, keys):
-    return transformer.Config(
-        config.d + 1,
-        config.depth,
-        config.heads,
-        config.key_width,
-        kernel=kernel,
-        keys=keys,
-        init_scale=config.scale,
-    )
+def attention(config, kernel):
+    rest = dict(kernel=kernel, keys="causal", init_scale=config.scale)
+    return transformer.Config(config.d + 1, config.depth, config.heads, config.key_width, **rest)
 
 
-def predictions(params, tokens, config, kind, keys):  # [T, e] -> [L]
-    """ŷ after each layer. The descent is one stack for all runs, with the one-layer best step."""
+def predictions(params, tokens, config, kind):  # [T, e] -> [L]
+    """ŷ after each layer. The descent is one stack for all runs."""
     if kind != "descent":
-        trace = transformer.forward(params, tokens, attention(config, kind, keys))
+        trace = transformer.forward(params, tokens, attention(config, kind))
     else:
-        step = 1 / (1 + (1 + config.d + config.noise_std**2) / config.n)
-        stack = constructions.gradient_descent(jnp.full(config.depth, step), config.d)
-        trace = linear_attention.forward(stack, tokens, keys=keys)
+        stack = causal_descent(config.d, config.n, config.noise_std, config.depth)
+        trace = linear_attention.forward(stack, tokens, keys="causal")
     return layer_predictions(trace)[1:]
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    @partial(jax.jit, static_argnums=(3, 4))
-    def measure(params, ordered, fresh, kind, keys):  # -> [2, R, L]
-        of_prompt = partial(predictions, config=config, kind=kind, keys=keys)
-        over_prompts = jax.vmap(jax.vmap(of_prompt, (None, 0)), (None, 0))
-        # [R, B, 2 O, L]
-        both = jax.vmap(over_prompts)(params, jnp.concatenate([ordered, fresh], axis=2))
-        reordered, redrawn = both[:, :, : config.orders], both[:, :, config.orders :]
-        size = jnp.sqrt((reordered[:, :, 0] ** 2).mean(1))
-        change = jnp.abs(reordered - reordered[:, :, :1]).max((1, 2)) / size
-        spread = [layers.std(2, ddof=1) for layers in (reordered, redrawn)]  # [R, B, L]
-        return jnp.stack([change, jnp.median(spread[0] / spread[1], axis=1)])
+    @partial(jax.jit, static_argnums=3)
+    def spread_ratios(params, ordered, fresh, kind):  # -> [R, L]
+        """The spread over orders beside that over other demonstrations."""
+        answer = partial(predictions, config=config, kind=kind)
+        over_prompts = jax.vmap(jax.vmap(jax.vmap(answer, (None, 0)), (None, 0)))
+        both = over_prompts(params, jnp.concatenate([ordered, fresh], axis=2))  # [R, B, 2 O, L]
+        halves = both[:, :, : config.orders], both[:, :, config.orders :]
+        spread = [layers.std(2, ddof=1) for layers in halves]  # [R, B, L]
+        return jnp.median(spread[0] / spread[1], axis=1)
 
     batch = jax.jit(partial(draw, config=config))(jax.random.key(config.seed))
-    rows = np.array([[measure(*batch, kind, keys) for keys in MASKS.values()] for kind in KINDS])
-    axes = ("kind", "mask", "run", "depth")
-    return xr.Dataset(
-        {name: (axes, rows[:, :, i]) for i, name in enumerate(("effect", "share"))},
-        {"kind": list(KINDS), "mask": list(MASKS), "depth": np.arange(1, config.depth + 1)},
+    shares = np.array([spread_ratios(*batch, kind) for kind in KINDS])
+    whole = xr.Dataset(
+        {"share": (("kind", "run", "depth"), shares)},
+        {"kind": list(KINDS), "depth": np.arange(1, config.depth + 1)},
     )
+    place = move_relevant(config.place, models)
+    return parts.join(whole, place=place, rules=sort_demonstrations(config.rules, models))

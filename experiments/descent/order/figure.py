@@ -1,79 +1,97 @@
-"""What a new order changes beside what other demonstrations do, and what is judged."""
+"""What a new order changes, what rules change, the worth of every place, and what is judged."""
 
 import numpy as np
 
 from experiments.descent.order import claims
-from experiments.descent.order.config import KINDS, MASKS
+from experiments.descent.order.claims import shares
+from experiments.descent.order.config import ASKED, KINDS, RULES, TRAINED
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
-from lsa_lab.store import results
 
-ROUNDING = 1e-10  # a relative change of a prediction up to this is no effect
+NOISY, (_, CONTROL, RANDOM, DESCENT) = "trained, noisy label", ASKED
+CAUSAL = style.METHOD["softmax, causal"]
+LOOKS = {TRAINED: CAUSAL, CONTROL: style.METHOD["softmax"], DESCENT: style.METHOD[DESCENT]}
+LOOKS |= {
+    RANDOM: CAUSAL | {"mfc": "white", "ls": ":"},
+    NOISY: CAUSAL | {"marker": None, "ls": "--"},
+}
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.9, 1.1), ((1, 1), (1,)))
-    statements, samples = evidence(claims, dataset)
-    shares(axes[0], dataset, statements[0].bounds[0])
-    effects(axes[1], dataset)
-    style.log_axes(axes[2], x=True, ticks=(1e-6, 1e-4, 0.01, 1))
-    judged_panel.rows(axes[2], statements, samples, (1e-7, 2))
-    axes[2].set(xlabel="at the kernel where it is least", title="what is judged, two causal layers")
+    figure, axes = style.stacked(6.75, (2.4, 2.3, 2.2), ((1, 1), (1, 1), (1,)))
+    ordered = claims.numbers(dataset)
+    plot_shares(axes[0], dataset)
+    plot_rules(axes[1], ordered.rules)
+    noisy = ordered.place.noisy.sel(kind=[TRAINED]).assign_coords(kind=[NOISY])
+    place_curves(axes[2], shares(noisy), -1)
+    place_curves(axes[2], shares(ordered.place.error).drop_sel(kind=RANDOM))
+    axes[2].set(ylabel="error / its mean", title="the relevant demonstration moved")
+    place_curves(axes[3], shares(ordered.place.influence).drop_sel(kind=CONTROL))
+    axes[3].set(ylabel="influence / its mean", title="demonstrations as in training")
+    judged_panel.rows(axes[4], *evidence(claims, dataset), (-0.6, 0.6))
+    axes[4].axvline(0, color="grey", lw=0.8)
+    axes[4].set(xlabel="share of the spread, or of the error", title="what is judged")
     return figure
 
 
-def shares(ax, dataset, bound):
-    """The spread of causal predictions over orders beside that over other demonstrations."""
+def plot_shares(ax, dataset):
+    """The spread of predictions over orders beside that over other demonstrations."""
     depth = dataset.depth.values
     for i, kind in enumerate(KINDS):
-        runs, look = dataset.share.sel(kind=kind, mask="causal"), style.METHOD[f"{kind}, causal"]
+        runs, look = dataset.share.sel(kind=kind), style.METHOD[f"{kind}, causal"]
         x = depth + 0.08 * (i - 1)
         style.mean_points(ax, x, runs.transpose("run", "depth"), ls="-", lw=0.6, capsize=2, **look)
-        end = runs.isel(depth=-1).mean().item()
-        direct_label(ax, x[-1], end, f"{kind}, causal", look["color"], (7, 0))
-    ax.plot([1.7, 2.3], [bound] * 2, color="grey", lw=1)
-    direct_label(ax, 2, bound, "bound", "dimgrey", (0, -2))
+        direct_label(ax, x[-1], runs.isel(depth=-1).mean().item(), kind, look["color"], (7, 0))
     ax.set(title="a new order / other demonstrations", ylabel="spread of predictions, ratio")
-    ax.set(xlabel="layers", xticks=depth, xlim=(0.7, depth[-1] + 1.2), ylim=(-0.03, None))
+    ax.set(xlabel="causal layers", xticks=depth, xlim=(0.7, depth[-1] + 1), ylim=(-0.03, None))
 
 
-def effects(ax, dataset):
-    """The largest change by a new order, which is rounding where a theorem says zero."""
-    depth = dataset.depth.values
-    smallest = np.finfo(float).eps / 100  # an exact zero has no logarithm
-    style.log_axes(ax, y=True)
-    for i, kind in enumerate(KINDS):
-        for mask in MASKS:
-            look = style.METHOD[kind if mask == "non-causal" else f"{kind}, causal"]
-            runs = dataset.effect.sel(kind=kind, mask=mask).transpose("run", "depth")
-            x = depth + 0.1 * (i - 1) + (0.03 if mask == "causal" else -0.03)
-            style.band(ax, x, np.maximum(runs, smallest), None, **look)
-            end, up = runs.isel(depth=-1).median().item(), {"linear": 3, "descent": -2}.get(kind, 0)
-            text = kind if mask == "non-causal" else f"{kind}, causal"
-            direct_label(ax, x[-1], end, text, look["color"], (7, up))
-    ax.axhspan(smallest, ROUNDING, color="grey", alpha=0.12, lw=0)
-    direct_label(ax, 0.7, ROUNDING, "rounding", "dimgrey", (3, -2))
-    ax.set(title="largest change by a new order", ylabel="change / size of predictions")
-    ax.set(xlabel="layers", xticks=depth, xlim=(0.7, depth[-1] + 1.2), ylim=(smallest, None))
+def plot_rules(ax, rules):
+    """A row for each rule, in it the median of each model's runs and the middle 80 % of them."""
+    for i, model in enumerate(rules.model.values):
+        runs = 100 * rules.change.sel(model=model).transpose("run", "rule").values
+        (low, high), middle = np.quantile(runs, style.QUANTILES, axis=0), np.median(runs, axis=0)
+        bars = {"xerr": [middle - low, high - middle], "elinewidth": 0.8, "ls": "none"}
+        look = style.METHOD[f"{model.split()[-1]}, causal"]
+        ax.errorbar(middle, np.arange(len(RULES)) + 0.25 * (i - 1), label=model, **bars, **look)
+    ax.axvspan(ax.get_xlim()[0], -100 * claims.HELPS, color="grey", alpha=0.15, lw=0)
+    ax.axvline(0, color="grey", lw=0.8)
+    ax.set_yticks(range(len(RULES)), RULES)
+    ax.set(ylim=(len(RULES) - 0.5, -0.5), title="demonstrations sorted by a rule")
+    ax.set(xlabel="change against random orders, %")
+    ax.legend(fontsize=7)
+
+
+def place_curves(ax, values, raised=1):
+    """A curve for each kind of model, with the intervals of its runs and its name above or below
+    the end."""
+    place = values.place.values
+    for kind in values.kind.values:
+        runs = values.sel(kind=kind).transpose("run", "place").astype(float)
+        look = {"ls": "-"} | LOOKS[kind]
+        style.mean_points(ax, place, runs, lw=0.8, capsize=0, **look)
+        direct_label(ax, place[-1], float(runs.mean("run")[-1]), kind, look["color"], (6, raised))
+    ax.set(xlabel="place of a demonstration", xlim=(0.5, 1.6 * place[-1]))
+    ax.set_xticks(np.unique([1, *place[len(place) // 4 - 1 :: max(1, len(place) // 4)]]))
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
-    causal = dataset.share.sel(mask="causal").mean("run")
-    two, last = causal.sel(depth=2), causal.isel(depth=-1)
-    free = dataset.effect.sel(mask="non-causal").max().item()
-    single = dataset.effect.sel(mask="causal", depth=1).max().item()
-    missing = style.missing(dataset.effect) + style.missing(dataset.share.sel(mask="causal"))
+    two, ordered = dataset.share.mean("run").sel(depth=2), claims.numbers(dataset)
+    start, middle, end = claims.ends_and_middle(ordered.place, "error")
+    rises = [100 * float((middle - each).mean()) for each in (start[:, 0], end[:, -1])]
+    place, rules = ordered.place.sel(kind=TRAINED), ordered.rules
+    helped = float(np.exp(np.log((place.error / place.ordinary).max("place")).mean()))
+    risk = float(np.exp(np.log(claims.ratio_to_least_squares(ordered.place)).mean()))
+    steps = 100 * rules.change.sel(rule="large to small step").median("run")
+    by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0f} % ({m})" for m in rules.model.values)
+    far = ", ".join(f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values)
     return (
-        f"It matters only for causal models of two layers or more: at two a new order spreads "
-        f"predictions {float(two.min()):.2g} to {float(two.max()):.2g} times as much as other "
-        f"demonstrations do. At {config.depth} layers {float(last.min()):.2g} to "
-        f"{float(last.max()):.2g} times. That the order has no effect without causal masks, or on "
-        f'one causal layer, is a theorem (docs/theory, "The order of demonstrations"); measured, '
-        f"the largest changes are {free:.0e} and {single:.0e}. a: the other demonstrations are of "
-        f"the same task; means of {config.runs} runs with {level()} intervals. b: medians and the "
-        f"middle 80 % of runs; {missing} left out as not finite. c: {judged_panel.KEY}. "
-        f"d = {config.d}, n = {config.n}."
+        f"In two causal layers a new order changes {float(two.min()):.2g} to "
+        f"{float(two.max()):.2g} times what other demonstrations change. The relevant "
+        f"demonstration raises the error by {rises[0]:+.0f} % in the first place and by "
+        f"{rises[1]:+.0f} % in the last, against the middle; its worst place leaves {helped:.2f} "
+        f"of the error without it. Large gradient steps first change the error by {by_rule}. "
+        f"In random orders errors are {far} times the Bayes rule's (b); risks are {risk:.2f} times "
+        f"that of least squares (c, d). e: {judged_panel.KEY}."
     )

@@ -39,7 +39,7 @@ def end_over_tenth_everywhere(dataset, model) -> np.ndarray:  # [R]
     return (errors.error / errors.early).max(("noise", "shots")).values
 
 
-def over_bayes(dataset, model):  # [R]
+def ratio_to_bayes(dataset, model):  # [R]
     """The error with noise at the trained length over that of the Bayes rule."""
     with_noise = dataset.isel(noise=1).sel(shots=results.config_of(dataset).n)
     return with_noise.error.sel(model=model) / with_noise.known.sel(rule="Bayes rule")
@@ -102,7 +102,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.5,
             revision=CHANGED,
             label="error / ridge's, {model}",
-            sample=lambda d, model: over_bayes(d, model).values,
+            sample=lambda d, model: ratio_to_bayes(d, model).values,
             cells=grid("linear_bayes softmax_bayes", model=MODELS),
         ),
         row(

@@ -1,7 +1,7 @@
 """Errors of trained models against shots and training steps, beside known rules; what counts."""
 
 from experiments.descent.shots_and_steps import claims
-from experiments.descent.shots_and_steps.claims import over_bayes, share_left
+from experiments.descent.shots_and_steps.claims import ratio_to_bayes, share_left
 from experiments.descent.shots_and_steps.config import MODELS
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label, off_scale
@@ -77,7 +77,7 @@ def plot_judged(ax, dataset):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     left = [100 * share_left(dataset, name, 2).median().item() for name in MODELS]
-    ratios = [over_bayes(dataset, name).median().item() for name in MODELS]
+    ratios = [ratio_to_bayes(dataset, name).median().item() for name in MODELS]
     missing = style.missing(dataset.error) + style.missing(dataset.learning.isel(noise=1))
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (

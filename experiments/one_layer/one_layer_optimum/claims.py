@@ -1,9 +1,12 @@
-"""What `one_layer_optimum` judges: trained layers at the task, length and heads where worst."""
+"""What `one_layer_optimum` judges: trained layers at the task, length and heads where worst; after
+a shift beside theory and beside zero; and on a table."""
 
 import numpy as np
 
+from experiments.one_layer.one_layer_optimum.config import SHIFTS
 from lsa_lab.judging.statements import Statement
 from lsa_lab.judging.statistics import worst
+from lsa_lab.store import parts, results
 
 SOURCE = "Zhang et al. 2306.09927, in our setting; with label noise derived here"
 
@@ -15,7 +18,37 @@ def worst_head_change(dataset):  # [R]
     return worst((excess - first) / (1 + first), lambda runs: abs(runs.mean()))
 
 
+def shift_ratio(dataset):  # [R]
+    """Measured over predicted risks at the scale and length where their mean is farthest from 1."""
+    shift = parts.part(dataset, "shift")
+    ratios = (shift.risk / shift.theory).transpose("run", "case")
+    return worst(ratios, lambda runs: abs(runs.mean() - 1))
+
+
+def floor_gap(dataset):  # [R]
+    """The risk at the last scale and length less that of predicting zero."""
+    shift = parts.part(dataset, "shift")
+    return (shift.risk.isel(case=-1) - shift.zero).values
+
+
+def table_errors(dataset):  # (learner, group)
+    """The errors on the table at the length of the training."""
+    shift = parts.part(dataset, "shift")
+    errors = shift.table_error.sel(table_length=results.config_of(shift).n)
+    return errors.astype(float).transpose("learner", "group")
+
+
+def table_gap(dataset, rival):  # [G]
+    """The squared error of the trained layer less that of a rival, in each group."""
+    errors = table_errors(dataset)
+    return (errors.sel(learner="trained layer") - errors.sel(learner=rival)).values
+
+
 def statements(config) -> tuple[Statement, ...]:
+    return (*about_optima(config), *about_shift(config.shift))
+
+
+def about_optima(config) -> tuple[Statement, ...]:
     place = "at the worst task, n and number of heads"
     return (
         Statement(
@@ -44,5 +77,59 @@ def statements(config) -> tuple[Statement, ...]:
             note="that they merge is a theorem; here that training is not led elsewhere",
             label="change with\nmore heads",
             sample=worst_head_change,
+        ),
+    )
+
+
+def about_shift(config) -> tuple[Statement, ...]:
+    source = "derived here from Zhang et al. 2306.09927"
+    fresh = f"{config.runs} fresh runs, 8 before"
+    mean = f"mean of {config.runs} layers and {config.table_prompts} prompts of a group's own rows"
+    groups = dict(
+        over="disjoint groups of patients",
+        note=f"{mean}; columns standardised over the whole table",
+        revision="it was overlapping prompts of the same table, judged as independent",
+    )
+    return (
+        Statement(
+            "theory",
+            source,
+            "At other scales and lengths the trained layer has the risk that theory gives Γ^{-1}",
+            "measured over predicted risk, at the worst scale and length",
+            at_least=0.95,
+            at_most=1.05,
+            redrawn=fresh,
+            label="risk / theory's, worst place",
+            sample=shift_ratio,
+        ),
+        Statement(
+            "floor",
+            source,
+            f"At scale {SHIFTS[-1]:g} even the longest prompt leaves it worse than predicting zero",
+            f"(risk - risk of zero) / tr Λ', same prompts, m = {config.lengths[-1]}",
+            at_least=0.0,
+            redrawn=fresh,
+            label=f"scale {SHIFTS[-1]:g}: risk less zero's",
+            sample=floor_gap,
+        ),
+        Statement(
+            "table",
+            "derived here",
+            "A layer trained on isotropic Gaussians beats the mean on a real table (diabetes)",
+            f"its squared error less that of the mean, m = n = {config.n},",
+            at_most=0.0,
+            label="table: error less the mean's",
+            sample=lambda r: table_gap(r, "mean"),
+            **groups,
+        ),
+        Statement(
+            "table_descent",
+            "derived here",
+            "On that real table descent with each prompt's own step size beats the trained layer",
+            f"the layer's squared error less that of descent, m = n = {config.n},",
+            at_least=0.0,
+            label="table: error less descent's",
+            sample=lambda r: table_gap(r, "gradient descent"),
+            **groups,
         ),
     )

@@ -1,4 +1,5 @@
-"""Layers trained on three tasks, and how far they are from the best on fresh prompts."""
+"""Layers trained on three tasks, and how far they are from the best on fresh prompts; and layers
+after a shift."""
 
 from functools import partial
 from pathlib import Path
@@ -9,11 +10,39 @@ import numpy as np
 import optax
 
 from experiments.one_layer.one_layer_optimum.config import TASKS, Config
-from experiments.one_layer.one_layer_optimum.tasks import best_layer, draw, tasks
+from experiments.one_layer.one_layer_optimum.shift import train_and_shift
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.prompts import second_moment
+from lsa_lab.store import parts
+from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.theory import optimum
 from lsa_lab.training import Files, Training, fit
 from lsa_lab.training.status import refuse_divergence
+
+
+def tasks(config):  # -> [3, d, d], [3]
+    """Λ and σ² of each task; anisotropic is U diag(1, 1, 1/2, 1/4, 1, ...) Uᵀ, U fixed."""
+    d = config.d
+    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
+    rotated = rotation * np.resize([1.0, 1.0, 0.5, 0.25, 1.0], d) @ rotation.T
+    covariances = jnp.asarray(np.stack([np.eye(d), rotated, np.eye(d)]))
+    return covariances, jnp.array([0.0, 0.0, config.noise_var])
+
+
+def best_layer(task, n):  # -> [d, d], []
+    """A* of the task (Λ, σ²), and its risk."""
+    covariance, noise_var = task
+    hypotheses = (covariance, jnp.eye(len(covariance)), n, noise_var)
+    matrix = optimum.one_layer(*hypotheses)
+    return matrix, optimum.one_layer_risk(matrix, *hypotheses)
+
+
+def draw(key, task, n, size):
+    """Prompts [size] of the task (Λ, σ²), in its precision."""
+    covariance, noise_std = task[0], jnp.sqrt(task[1])
+    linear = LinearTask(n, len(covariance), noise_std=noise_std, covariance=covariance)
+    linear = linear.replace(dtype=covariance.dtype)
+    return jax.vmap(partial(sample, task=linear))(jax.random.split(key, size))
 
 
 def train(config, n, key_init, key_data, progress, checkpoint):
@@ -95,7 +124,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
     grid = np.unique(np.geomspace(min(lengths), max(lengths), 60).round())
     theory = jax.vmap(lambda task: jax.vmap(lambda n: best_layer(task, n)[1])(jnp.asarray(grid)))
     axes = ("task", "length", "heads", "run")
-    return xr.Dataset(
+    optima = xr.Dataset(
         {
             "risk": (axes, measured[0]),
             "excess": (axes, measured[1]),
@@ -105,3 +134,4 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
         },
         {"task": list(TASKS), "length": list(lengths), "heads": list(heads), "n": grid},
     )
+    return parts.join(optima, shift=train_and_shift(config.shift, progress, checkpoints))

@@ -1,1 +1,0 @@
-"""Does it matter where in a prompt the one relevant demonstration stands?"""

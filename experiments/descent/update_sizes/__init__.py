@@ -1,1 +1,0 @@
-"""How do the sizes of implicit updates depend on the number of demonstrations?"""

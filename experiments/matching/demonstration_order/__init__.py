@@ -1,1 +1,0 @@
-"""Is there an order of the demonstrations that helps causal models?"""

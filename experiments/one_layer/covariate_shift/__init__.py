@@ -1,1 +1,0 @@
-"""What does a trained layer do when test prompts have another scale?"""
