@@ -73,7 +73,8 @@ def plot_layers(ax, heads):
     ):
         look = {"fmt": "o", "color": color, "ms": 4, "label": words}
         style.ratio_points(ax, places + step, heads.closed(name), **look)
-    ax.legend(fontsize=7)
+    ax.set_ylim(bottom=ax.get_ylim()[0] / 20)  # room for the legend
+    ax.legend(fontsize=7, loc="lower left")
     ax.set_xticks(places, heads.dataset.layer.values)
     ax.set(xlabel="layer", ylabel="change of answers, KL", xlim=(-0.5, len(places) - 0.3))
     ax.set_title("heads closed in one layer")
