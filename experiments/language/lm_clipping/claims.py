@@ -91,7 +91,7 @@ def layer_statements(config):
             revision="added to these runs: the row on AUC, dropped beside clipped, is not what the "
             "appendix says",
             label="{part}: accuracy, dropped",
-            sample=lambda n, data, part: n.changes[data].dropped(part),
+            sample=lambda n, data, part: n.changes[data].drop_change(part),
             cells=both(
                 "rotten_tomatoes_attention_dropped rotten_tomatoes_mlp_dropped "
                 "reuters_attention_dropped reuters_mlp_dropped"

@@ -24,7 +24,9 @@ def plot(dataset):
     axes[0].set(title="classes told apart", ylabel="change of AUC")
     plot_layers(axes[1], first, "accuracy")
     axes[1].set(title="accuracy", ylabel="change of accuracy")
-    axes[1].legend(*axes[0].get_legend_handles_labels(), ncols=2, fontsize=7)
+    low, high = axes[1].get_ylim()
+    axes[1].set_ylim(1.5 * low - 0.5 * high, high)  # room for the legend
+    axes[1].legend(*axes[0].get_legend_handles_labels(), ncols=2, fontsize=7, loc="lower center")
     plot_gains(axes[2], numbers.gains)
     plot_shifts(axes[3], numbers.margins)
     return figure

@@ -42,7 +42,7 @@ class Changes:
     def tolerance(self, part):  # [R]
         return (self.deep - self.shallow).sel(reading="auc", part=part, rate=self.high).values
 
-    def dropped(self, part):  # [R]
+    def drop_change(self, part):  # [R]
         place = dict(reading="accuracy", part=part, rate=DROPPED, layer=self.last)
         return self.change.sel(place).values
 

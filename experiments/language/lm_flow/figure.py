@@ -40,16 +40,19 @@ def plot(dataset):
 
 def appendix(dataset):
     """What is judged: flows and worths of each data set, then its pools and prompts."""
-    config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
-    grads, selected = config.grads, (("predicts",), ("last", "prompts"))
-    panels = [
-        (name, task.title, families)
-        for tasks, both in ((config.tasks, FLOWS), (grads.tasks, selected))
-        for name, task in tasks
-        for families in both
-    ]
-    heights = [0.8 + 0.17 * 7] * (len(panels) // 2)
-    figure, axes = style.stacked(6.75, heights, [(1, 1)] * len(heights), first="e")
+    config, judged = results.config_of(dataset), evidence(claims, dataset)
+    selected, letter = (("predicts",), ("last", "prompts")), chr(ord("e") + 2 * len(config.tasks))
+    return (
+        plot_judged(config.tasks, judged, FLOWS, "e"),
+        plot_judged(config.grads.tasks, judged, selected, letter),
+    )
+
+
+def plot_judged(tasks, judged, pair, letter):
+    """Two panels of families for each data set."""
+    (statements, samples), rows = judged, len(tasks)
+    panels = [(name, task.title, families) for name, task in tasks for families in pair]
+    figure, axes = style.stacked(6.75, [2.0] * rows, [(1, 1)] * rows, first=letter)
     for ax, (name, title, families) in zip(axes, panels, strict=True):
         ids = cell_ids(statements, name, families)
         ratios = families[0] == "disparity"

@@ -41,8 +41,8 @@ class Singles(NamedTuple):
 
 def alone_flows(run: Run) -> dict[str, np.ndarray]:  # log flow [n, query, layer, read]
     """Each demonstration before the queries by itself."""
-    flows = log_flows(run, singletons(run.sets.demonstrations), first_queries(run))
-    return {"alone": flows[:, 0]}
+    queries = run.sets.fresh.take(range(run.config.queries))
+    return {"alone": log_flows(run, singletons(run.sets.demonstrations), queries)[:, 0]}
 
 
 def shared_flows(run: Run) -> dict[str, np.ndarray]:  # log flow [rotation, n, query, layer, read]
@@ -50,7 +50,7 @@ def shared_flows(run: Run) -> dict[str, np.ndarray]:  # log flow [rotation, n, q
     steps = np.arange(run.config.shots)
     at = (steps[:, None] + steps) % len(steps)  # where each stands in each rotation
     prompts = [run.sets.demonstrations.take(np.argsort(place)) for place in at]
-    flows = log_flows(run, prompts, first_queries(run))
+    flows = log_flows(run, prompts, run.sets.fresh.take(range(run.config.queries)))
     return {"shared": np.stack([own[place] for own, place in zip(flows, at, strict=True)])}
 
 
@@ -129,10 +129,6 @@ def singles(run: Run) -> Singles:
             [readouts.cosines(rows[:m], rows[m:]) for rows in (alone.embedded, alone.rows)]
         ),
     )
-
-
-def first_queries(run: Run) -> Sentences:
-    return run.sets.fresh.take(range(run.config.queries))
 
 
 def singletons(demonstrations: Sentences) -> list[Sentences]:

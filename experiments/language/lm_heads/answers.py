@@ -37,16 +37,16 @@ class Heads:
         """The effective heads of each layer."""
         return pseudo_values(self.importances[reading])
 
-    def closed(self, name):  # [R, layer]
+    def changes_without(self, name):  # [R, layer]
         """The change of answers with all heads of a layer closed, or all but its top one."""
         return changes(self.scores("whole")[:, None], self.scores(name))
 
     @cached_property
-    def left(self):  # [R, layer]
-        return np.log(self.closed("top_kept") / self.closed("none"))
+    def share_left(self):  # [R, layer]
+        return np.log(self.changes_without("top_kept") / self.changes_without("none"))
 
     @cached_property
-    def kept(self):  # {mask: [R]}
+    def order_kept(self):  # {mask: [R]}
         """Rank correlations of margins with the whole model's, of each mask; of draws means."""
         whole, masked, draws = map(self._margins, ("open", "masked", "drawn"))
         rows = [
@@ -62,7 +62,7 @@ class Heads:
         scores = _ordered(self.dataset[name], "masked_sentence")
         return scores[..., 1] - scores[..., 0]
 
-    def missed(self):  # [R]
+    def share_missed(self):  # [R]
         """What any function of the word misses after the last layer."""
         return self.dataset.isel(after=-1).by_word.values
 

@@ -96,7 +96,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.2,
             note=top,
             label="later layer: left with its top head",
-            sample=lambda h, data: np.exp(h[data].left[:, 1:].mean(1)),
+            sample=lambda h, data: np.exp(h[data].share_left[:, 1:].mean(1)),
             cells=grid("rotten_tomatoes_one_is_enough"),
         ),
         family(
@@ -109,7 +109,7 @@ def statements(config) -> tuple[Statement, ...]:
             "whole's",
             revision=MORE,
             label="order kept: later heads pruned",
-            sample=lambda h, data: h[data].kept[PRUNED],
+            sample=lambda h, data: h[data].order_kept[PRUNED],
             cells=grid("rotten_tomatoes_pruned"),
         ),
         family(
@@ -121,7 +121,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             revision=MORE,
             label="order kept: top less random heads",
-            sample=lambda h, data: h[data].kept[TOP] - h[data].kept[RANDOM],
+            sample=lambda h, data: h[data].order_kept[TOP] - h[data].order_kept[RANDOM],
             cells=grid("rotten_tomatoes_top_heads"),
         ),
         family(
@@ -134,7 +134,7 @@ def statements(config) -> tuple[Statement, ...]:
             note="A2's layers are linear attention; which map the others lack is its open question",
             revision=WORDS,
             label="missed by any function of the word",
-            sample=lambda h, data: h[data].missed(),
+            sample=lambda h, data: h[data].share_missed(),
             cells=grid("rotten_tomatoes_map"),
         ),
     )

@@ -72,8 +72,9 @@ def plot_layers(ax, heads):
         ("top_kept", "all but the top", BLUE, 0.3),
     ):
         look = {"fmt": "o", "color": color, "ms": 4, "label": words}
-        style.ratio_points(ax, places + step, heads.closed(name), **look)
-    ax.legend(fontsize=7)
+        style.ratio_points(ax, places + step, heads.changes_without(name), **look)
+    ax.set_ylim(bottom=ax.get_ylim()[0] / 20)  # room for the legend
+    ax.legend(fontsize=7, loc="lower left")
     ax.set_xticks(places, heads.dataset.layer.values)
     ax.set(xlabel="layer", ylabel="change of answers, KL", xlim=(-0.5, len(places) - 0.3))
     ax.set_title("heads closed in one layer")
@@ -81,11 +82,11 @@ def plot_layers(ax, heads):
 
 def plot_order_kept(ax, heads):
     """The order of answers under masks of the whole model."""
-    values = np.stack(list(heads.kept.values()), axis=1)
+    values = np.stack(list(heads.order_kept.values()), axis=1)
     middle, (low, high) = values.mean(0), style.mean_ends(values)
     bars = np.nan_to_num([middle - low, high - middle], posinf=0)
     ax.errorbar(middle, range(len(middle)), xerr=bars, fmt="o", color=BLUE, ms=4)
-    ax.set_yticks(range(len(middle)), list(heads.kept))
+    ax.set_yticks(range(len(middle)), list(heads.order_kept))
     ax.axvline(0, color=GREY, lw=0.8)
     ax.set(xlim=(-0.5, 1.05), ylim=(len(middle) - 0.5, -0.5))
     ax.set(xlabel="rank correlation of margins", title="a part of all heads")
@@ -117,6 +118,6 @@ def caption(dataset) -> str:
         f"{config.model_name}, on {task.title}: {min(count[0], number):.1f} of {number} heads "
         f"change answers in the first layer, {count[1:].mean():.1f} in later ones. With one head "
         f"in each later layer, answers correlate with the whole model's by "
-        f"{heads.kept[PRUNED].mean():.2f}. Bands are intervals over {config.runs} sets. "
+        f"{heads.order_kept[PRUNED].mean():.2f}. Bands are intervals over {config.runs} sets. "
         f"Appendix: {judged_panel.KEY}."
     )
