@@ -67,7 +67,7 @@ class Config(Bounded):
     noisier: Annotated[float, at_least(1.0)] = 2.0
     prompts: Annotated[int, at_least(2)] = 4096  # of each pair, its own, of either noise
     seed: Seed = 2
-    by_shots: ByShots = ByShots()
+    by_shots: ByShots = ByShots()  # how updates shrink with more shots
 
     def __post_init__(self):
         super().__post_init__()

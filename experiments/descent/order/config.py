@@ -101,8 +101,8 @@ class Config(Bounded):
     # Orders of each prompt, and as many other draws of its demonstrations.
     orders: Annotated[int, at_least(2)] = 16
     seed: Seed = 1
-    place: Place = Place()
-    rules: Rules = Rules()
+    place: Place = Place()  # one demonstration at each place
+    rules: Rules = Rules()  # orders chosen by a rule
 
     @property
     def models(self) -> Named:

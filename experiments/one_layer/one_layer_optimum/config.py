@@ -58,7 +58,7 @@ class Config(Bounded):
     init_scale: Annotated[float, POSITIVE] = 0.1
     test_prompts: Count = 20_000
     seed: Seed = 0
-    shift: Shift = Shift()
+    shift: Shift = Shift()  # covariates whose law differs between training and test
 
 
 _SMALL = dict(d=2, runs=2, steps=10, batch=8, test_prompts=64)
