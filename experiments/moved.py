@@ -7,6 +7,8 @@ experiments had one id, ``ROWS`` says which row is whose.
 
 MOVED: dict[str, str] = {
     "disturbances": "condition_numbers",
+    "heads_beyond_d": "heads_per_layer",
+    "risk_rates": "sparse_risk",
 }
 
 ROWS: dict[str, str] = {}  # {"experiment.row" of before: "experiment.row"}
