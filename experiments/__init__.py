@@ -46,7 +46,6 @@ EXPERIMENTS = (
     "heads.preprocess_then_optimise",
     "heads.head_lower_bound",
     "heads.heads_per_layer",
-    "heads.head_importance",
     "heads.head_pruning",
     "heads.layer_probes",
     "language.lm_label_bias",

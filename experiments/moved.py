@@ -7,6 +7,7 @@ experiments had one id, ``ROWS`` says which row is whose.
 
 MOVED: dict[str, str] = {
     "disturbances": "condition_numbers",
+    "head_importance": "head_pruning",
     "heads_beyond_d": "heads_per_layer",
     "risk_rates": "sparse_risk",
 }

@@ -1,7 +1,6 @@
 """How much risk each head of trained models saves, by three ways of taking a head away."""
 
 import functools
-from collections.abc import Callable
 from typing import Literal
 
 import jax
@@ -22,14 +21,13 @@ def importances(
     models: Model,  # leaves [R, ...], of one variant
     batch: Prompt,  # leaves [B, ...]
     ablation: Ablation = "zero",
-    over_prompts: Callable = np.mean,
-) -> np.ndarray:  # [R, L, H, ...]
+) -> np.ndarray:  # [R, L, H]
     """Δ_{l,h} = risk without head (l,h) - risk with all heads, raw; absent heads get 0."""
     gates = np.asarray(models.gates[0])
     present = np.argwhere(gates)
     masks = np.stack([gates, *(_without(gates, *place) for place in present)])
-    by_mask = risks(models, batch, masks, ablation, over_prompts)
-    raw = np.zeros((len(by_mask), *gates.shape, *by_mask.shape[2:]))
+    by_mask = risks(models, batch, masks, ablation)
+    raw = np.zeros((len(by_mask), *gates.shape))
     raw[:, *present.T] = by_mask[:, 1:] - by_mask[:, :1]
     return raw
 
@@ -39,13 +37,11 @@ def risks(
     batch: Prompt,  # leaves [B, ...]
     masks,  # [M, L, H], in place of the models' gates
     ablation: Ablation = "zero",
-    over_prompts: Callable = np.mean,
-) -> np.ndarray:  # [R, M, ...]
+) -> np.ndarray:  # [R, M]
     """Excess risks of R runs under M masks, all on the same prompts.
 
     "zero": a closed head writes nothing; "mean": what it writes on average over the batch;
-    "resample": what it writes on the prompt before (analyses.heads). ``over_prompts`` makes a
-    number, or several, of the squared errors [B]; np.median does not see prompts that explode.
+    "resample": what it writes on the prompt before (analyses.heads).
     """
     models = jax.tree.map(np.asarray, jax.vmap(Model.plain)(models))
     rows = []
@@ -53,7 +49,7 @@ def risks(
         model = run(models, r)
         fills = None if ablation == "zero" else _fills(ablation)(model, batch)
         errors = (_errors()(model.replace(gates=mask), batch, fills) for mask in masks)
-        rows.append([over_prompts(np.asarray(each)) for each in errors])
+        rows.append([np.mean(np.asarray(each)) for each in errors])
     return np.array(rows)
 
 

@@ -159,7 +159,6 @@ def caption(dataset) -> str:
         f"Heads help in {where}. Many in layer 1 and one in each later layer have at most "
         f"{max(over, default=np.nan):.2f} of ridge's risk at every n. Many everywhere have at most "
         f"{over_bayes:.2f} times the sparse Bayes rule's. At d = {d} the risk falls to {gain:.2f} "
-        f"of itself from {fewer} heads to {d}, and to {rest:.2f} of that with {more}. Descent has "
-        f"a tuned size for each of as many steps as layers. Points are means of seeds; {lost} "
-        "trainings diverged. Our setting is modelled on A4 (2408.04532)."
+        f"of itself from {fewer} heads to {d}, and to {rest:.2f} of that with {more}. "
+        f"Descent has a tuned size for each step. {lost} trainings diverged."
     )

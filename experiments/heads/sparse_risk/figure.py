@@ -167,6 +167,6 @@ def caption(dataset) -> str:
         f"Bayes rule lose {gain[0]}, {gain[1]} and {gain[2]} less than ridge. The best rule that "
         f"commutes with rotations loses {turned} less. Preprocessed descent pays for non-zeros, "
         f"with slope {s:.2f}; descent pays for covariates, with slope {d:.2f}. In a, points are "
-        "filled for Gaussian non-zeros, open for flat ones, pale for dense weights. Below 1 in e, "
-        f"preprocessed descent is ahead. Orders have ± {claims.ERRORS:g} standard errors."
+        "filled for Gaussian non-zeros, open for flat ones, pale for dense weights. "
+        f"Orders have ± {claims.ERRORS:g} standard errors."
     )
