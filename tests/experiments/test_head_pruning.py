@@ -57,17 +57,11 @@ def test_each_mask_has_its_risk(case):
         assert risks[r, m] == pytest.approx(float(risk(model, run(batch, r))), rel=1e-9)
 
 
-def test_every_choice_keeps_layer_one_and_one_head_of_each_later_layer(case):
-    every = masked_models.choices(case)
-    assert len({mask.tobytes() for mask in every}) == 4
-    assert np.array_equal(every.sum(2), np.tile([2, 1, 1], (4, 1)))
-
-
 def test_the_best_mixed_head_is_as_good_as_any_head_as_it_is(case, searched):
     key = jax.random.key_data(jax.random.key(0))
     best = fewer_heads.best_mixed(case.models, searched, key, starts=4, steps=4)
-    assert np.array_equal(best.gates, masked_models.choices(case)[:1].repeat(2, axis=0))
-    chosen = masked_models.choices(case)
+    assert np.array_equal(best.gates, np.stack([choices_of_first()] * 2))
+    chosen = np.array([[[1, 1], a, b] for a in np.eye(2) for b in np.eye(2)])
     every = masked_models.risks(case.models, searched, np.stack([chosen, chosen]))
     least = masked_models.risks(best, searched, best.gates[:, None])[:, 0]
     assert (least <= every.min(1) * (1 + 1e-9)).all()
@@ -93,7 +87,7 @@ def choices_of_first():
 def test_a_row_says_the_seeds_of_its_own_model():
     over = {row.id: row.over for row in cells_of(statements(TIERS["paper"]))}
     assert over["best_mixed_dense"] == over["best_mixed_long_training"] == "5 seeds"
-    assert over["best_mixed_depth_3"] == over["softmax"] == over["ablations"] == "20 seeds"
+    assert over["best_mixed_depth_3"] == over["softmax"] == over["first.softmax_full"] == "20 seeds"
     assert {row.over for row in cells_of(statements(TIERS["laptop"]))} == {"5 seeds"}
 
 
@@ -105,22 +99,20 @@ def test_numbers_of_masks_stand_where_the_masks_do(case, monkeypatch):
 
     config = dataclasses.replace(CONFIG, draws=3)
     scores = np.array([[[1.0, 2.0], [4.0, 3.0], [5.0, 6.0]], [[2.0, 1.0], [3.0, 4.0], [6.0, 5.0]]])
-    best = np.broadcast_to(masked_models.choices(case)[3], (2, 3, 2))
     by_hand = {"importances": scores, "risks_of_fewer": np.array([7.0, np.nan])}
-    for name, value in (by_hand | {"best_choices": best}).items():
+    for name, value in by_hand.items():
         monkeypatch.setattr(masked_models, name, lambda *_, value=value: value)
     monkeypatch.setattr(compute, "risks", lambda *given: risks_like(risk_of, given[2]))
     risk = compute.measure_own(config, case)
     pruned = [[[1, 1], [1, 0], [0, 1]], [[1, 1], [0, 1], [1, 0]]]
     first = [[[0, 1], [1, 1], [1, 1]], [[1, 0], [1, 1], [1, 1]]]
-    treated = masked_models.treatment_masks(config, case, scores, best)
+    treated = masked_models.treatment_masks(config, case, scores)
     for r in range(2):
-        exact = {"full": np.ones((3, 2)), "pruned": pruned[r], "best later heads": best[r]}
-        exact["top head of layer 1"] = first[r]
+        exact = {"full": np.ones((3, 2)), "pruned": pruned[r], "top head of layer 1": first[r]}
         for treatment, mask in exact.items():
             assert risk[treatment][r] == pytest.approx(risk_of(mask)), treatment
         for i, treatment in enumerate(("random later heads", "as many at random")):
-            product = np.prod([risk_of(mask) for mask in treated[r, 4 + 3 * i : 7 + 3 * i]])
+            product = np.prod([risk_of(mask) for mask in treated[r, 3 + 3 * i : 6 + 3 * i]])
             assert risk[treatment][r] == pytest.approx(product ** (1 / 3))
     np.testing.assert_array_equal(risk["trained so"], [7, np.nan])
     assert "best of all mixings" not in risk

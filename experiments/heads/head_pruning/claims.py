@@ -13,14 +13,12 @@ import numpy as np
 from experiments.heads.cases import select_case
 from experiments.heads.head_pruning.config import (
     ANY,
-    BEST,
     FIRST,
     FULL,
     MIXED,
     OTHERS,
     PRUNED,
     TRAINED,
-    all_are_tried,
     mixable_and_own,
 )
 from lsa_lab.judging.statements import Statement, grid, having
@@ -106,17 +104,6 @@ def covered(dataset, model: str, layer: str) -> np.ndarray:  # [R]
     return shares[:, 0] if layer == "first" else later[:, later.mean(0).argmin()]
 
 
-def agreement(dataset, name: str) -> np.ndarray:  # [ablation, R]
-    """Rank correlation of rises with those of the first ablation, averaged over layers."""
-    rise = parts.part(dataset, "importance").rise_ablated.sel(model=name)
-    rise = rise.transpose("ablation", "run", "layer", "head").values
-    present = np.isfinite(rise).any((0, 1))  # [L, H]
-    rise = rise[:, :, present.any(1)][..., present.any(0)]
-    rise = rise[:, np.isfinite(rise).all((0, 2, 3))]
-    ranks = rise.argsort(-1).argsort(-1) - (rise.shape[-1] - 1) / 2
-    return ((ranks * ranks[:1]).sum(-1) / (ranks**2).sum(-1)).mean(-1)
-
-
 def finite(values):  # [R, ...] -> the runs that are finite
     return values[np.isfinite(values).all(tuple(range(1, values.ndim)))]
 
@@ -125,7 +112,7 @@ def statements(config) -> tuple[Statement, ...]:
     mixed, own = mixable_and_own(config.models)
     families = (*_about_importance(own), *_about_mixing(config.importance, mixed))
     families = (*families, *_about_one_head(config, mixed, own), *_about_other_heads(own))
-    return tuple(family for family in families if family.cells or family.id == "ablations")
+    return tuple(family for family in families if family.cells)
 
 
 def _about_one_head(config, mixed: dict, own: dict):
@@ -153,22 +140,6 @@ def _about_one_head(config, mixed: dict, own: dict):
         words=words,
         message="Where heads cannot be mixed, all but the most important one of each later layer "
         "can be removed",
-        **family,
-    )
-    tried = [m for m, spec in own.items() if all_are_tried(config, spec.architecture.rows[-1])]
-    yield Statement(
-        "best",
-        HERE,
-        "{title}with the best choice of one head for each later layer, whatever its importance, "
-        "nothing is lost",
-        f"{OVER_FULL}, the choice being the best of all on other prompts,",
-        revision=LOOKED,
-        label="{model}: best choice",
-        sample=lambda d, model: ratios(d, model, BEST),
-        cells=having(grid("best_narrow_keys best_softmax", model=OWN), model=tried),
-        words=words,
-        message="Where heads cannot be mixed, nothing is lost with the best choice of one for each "
-        "later layer",
         **family,
     )
     yield Statement(
@@ -250,7 +221,6 @@ def _about_other_heads(own: dict):
 
 def _about_importance(own: dict):
     """Heads that are their layers' own, taken away one at a time."""
-    seeds = max(spec.training.seeds for spec in own.values())
     row = dict(
         over="{seeds} seeds",
         note="what each layer computes determines these heads, among those near them",
@@ -281,18 +251,6 @@ def _about_importance(own: dict):
         cells=having(grid("later.narrow_keys_full later.softmax_full", model=OWN), model=own),
         message="Where heads cannot be mixed, one head of each later layer is enough",
         **row,
-    )
-    yield Statement(
-        "ablations",
-        HERE,
-        "Zero, mean and resample ablation rank the heads of a layer alike",
-        "the rank correlation with zero ablation over the heads of a layer, averaged over layers, "
-        "for the model and the other ablation that agree least,",
-        at_least=0.8,
-        over=f"{seeds} seeds",
-        revision="it was one model, of depth 3; models whose heads can be mixed are left out",
-        label="rank correlation of ablations",
-        sample=lambda d: min((r for m in own for r in agreement(d, m)[1:]), key=np.mean),
     )
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from experiments.heads import fewer_heads
 from experiments.heads.head_pruning import importances, masked_models
 from experiments.heads.head_pruning.config import (
-    BEST,
     CHOSEN,
     FULL,
     MIXED,
@@ -55,14 +54,10 @@ def measure_mixed(config, case) -> dict:  # {treatment: [R]}
 
 def measure_own(config, case) -> dict:  # {treatment: [R]}
     """A model whose heads cannot be mixed, under masks."""
-    searched = masked_models.batch_of(config, case, SEARCH, config.search)
-    scores = masked_models.importances(config, case)
-    best = masked_models.best_choices(config, case, searched)
-    treated = masked_models.treatment_masks(config, case, scores, best)
+    treated = masked_models.treatment_masks(config, case, masked_models.importances(config, case))
     each = risks(case.models, judging_batch(config, case), treated)
     chosen, random = np.split(each, [len(CHOSEN)], axis=1)
     # The draws of a random treatment count as one, by geometric mean.
     random = np.exp(np.log(random).reshape(case.runs, len(RANDOM), config.draws).mean(2))
     risk = dict(zip((*CHOSEN, *RANDOM), [*chosen.T, *random.T], strict=True))
-    lacking = {} if best is not None else {BEST: missing(case)}
-    return risk | lacking | {TRAINED: masked_models.risks_of_fewer(config, case)}
+    return risk | {TRAINED: masked_models.risks_of_fewer(config, case)}

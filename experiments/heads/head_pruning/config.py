@@ -1,6 +1,5 @@
 """The sizes of `head_pruning`, and the ways to take heads away."""
 
-import math
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -8,11 +7,10 @@ from experiments.models.named import Named, more_seeds, named
 from experiments.models.specs import Spec, restored
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 
-FULL, PRUNED, BEST, FIRST = CHOSEN = ("full", "pruned", "best later heads", "top head of layer 1")
+FULL, PRUNED, FIRST = CHOSEN = ("full", "pruned", "top head of layer 1")
 OTHERS, ANY = RANDOM = ("random later heads", "as many at random")
 MIXED, TRAINED = "best of all mixings", "trained so"
 TREATMENTS = (*CHOSEN, *RANDOM, MIXED, TRAINED)
-ABLATIONS = ("zero", "mean", "resample")  # how a head is taken away
 ENDS = ("least", "as trained", "largest")  # of N_l over mixings
 ONLY_PRUNED = ("long training", "dense")  # models whose importances nobody asks for
 
@@ -32,8 +30,6 @@ class Importance(Bounded):
     n: Annotated[int, at_least(1)] = 16  # demonstrations of a prompt
     prompts: Annotated[int, at_least(2)] = 1024  # the same for all models of a task
     softmax_prompts: Annotated[int, at_least(2)] = 512  # for the kernel that is slow
-    # For the other two ways of taking a head away.
-    ablation_prompts: Annotated[int, at_least(2)] = 512
     searched_prompts: Annotated[int, at_least(2)] = 256  # on which mixings are chosen
     condition: Annotated[float, at_least(1)] = 20.0  # of a mixing, at most
     # Random mixings, of which the best is climbed from.
@@ -55,10 +51,7 @@ class Config(Bounded):
     n: Annotated[int, at_least(1)] = 16
     # To measure importance on, and as many others to judge on, for each run.
     prompts: Annotated[int, at_least(1)] = 512
-    # Prompts for the search through choices and mixings.
-    search: Annotated[int, at_least(1)] = 256
-    # Of one head for each later layer: all are tried, if not more.
-    most_choices: Annotated[int, at_least(1)] = 512
+    search: Annotated[int, at_least(1)] = 256  # prompts for the search through mixings
     draws: Annotated[int, at_least(1)] = 4  # of each random control
     # Random mixings, of which the best is improved, as is the best head as it is.
     starts: Annotated[int, at_least(1)] = 16
@@ -89,11 +82,6 @@ def can_be_mixed(spec: Spec) -> bool:
     return architecture.kernel == "linear" and not narrow
 
 
-def all_are_tried(config, counts) -> bool:
-    """Whether the search goes through every choice of one head for each later layer."""
-    return math.prod(counts[1:]) <= config.most_choices
-
-
 TIERS = {
     "smoke": Config(
         models=named("smoke", ("depth 3", "softmax")),
@@ -103,7 +91,7 @@ TIERS = {
         draws=2,
         starts=2,
         climbs=2,
-        importance=Importance(4, 8, 8, 8, 8, starts=2, climbs=2),
+        importance=Importance(4, 8, 8, 8, starts=2, climbs=2),
     ),
     "laptop": Config(),
     "paper": Config(models=more_seeds(_MODELS)),

@@ -15,7 +15,7 @@ from experiments.heads.head_pruning.claims import (
     own_names,
     ratios,
 )
-from experiments.heads.head_pruning.config import ANY, BEST, FIRST, OTHERS, PRUNED, TRAINED
+from experiments.heads.head_pruning.config import ANY, FIRST, OTHERS, PRUNED, TRAINED
 from experiments.heads.looks import look_of
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
@@ -25,7 +25,10 @@ from lsa_lab.judging.statistics import mean_interval
 from lsa_lab.store import results
 
 EFFECTIVE, OVER_FULL = "effective heads $N_l$", "risk / full model's"
-ROWS = (PRUNED, BEST, OTHERS, ANY, FIRST, TRAINED)  # rows of models whose heads cannot be mixed
+# Of the families that the caption speaks of.
+MIDDLES = dict.fromkeys(("pruned", "best_mixed", "trained"), geometric_mean)
+MIDDLES |= dict.fromkeys(("first", "later"), np.mean)
+ROWS = (PRUNED, OTHERS, ANY, FIRST, TRAINED)  # rows of models whose heads cannot be mixed
 
 
 def plot(dataset):
@@ -38,7 +41,7 @@ def plot(dataset):
     for ax in axes[1 + len(merged) : 3]:
         ax.set_visible(False)
     style.log_axes(axes[3], x=True, ticks=(1, 3, 10, 30))
-    judged(axes[3], dataset, ["pruned", "best", "best_mixed", "trained"], (0.8, 40))
+    judged(axes[3], dataset, ["pruned", "best_mixed", "trained"], (0.8, 40))
     axes[3].set(xlabel=f"{OVER_FULL}, n = {config.n}", title="one head a later layer")
     all_treatments(axes[4], dataset, own)
     return figure
@@ -47,8 +50,8 @@ def plot(dataset):
 def appendix(dataset):
     """What is judged of importances, and of other choices of heads."""
     figure, (share, others) = style.stacked(6.75, (2.2,), ((1, 1),), first="f")
-    judged(share, dataset, ["first", "mixing", "ablations"], (0, 1.2))
-    share.set(xlabel="share of $h$ or of [1, $h$]; correlation", title="judged: importance")
+    judged(share, dataset, ["first", "mixing"], (0, 1.2))
+    share.set(xlabel="share of $h$ or of [1, $h$]", title="judged: importance")
     style.log_axes(others, x=True, ticks=(0.1, 1, 10, 100))
     judged(others, dataset, ["other_heads"], (0.05, 100))
     others.set(xlabel="risk / with the top heads", title="judged: other heads")
@@ -118,8 +121,8 @@ def caption(dataset) -> str:
     config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
     means = {}
     for cell in cells_of(statements):
-        if cell.case.get("model") != "dense" and samples[cell.id] is not None:
-            middle = np.mean if cell.family in ("first", "later") else geometric_mean
+        middle = MIDDLES.get(cell.family)
+        if middle and cell.case["model"] != "dense" and samples[cell.id] is not None:
             means.setdefault(cell.family, []).append(middle(samples[cell.id]))
     least = defaultdict(lambda: np.nan, {family: min(each) for family, each in means.items()})
     later = max(means.get("later", [np.nan]))

@@ -5,7 +5,6 @@ import numpy as np
 
 from experiments.heads import importance
 from experiments.heads.head_pruning.config import (
-    ABLATIONS,
     ENDS,
     ONLY_PRUNED,
     Config,
@@ -32,26 +31,21 @@ def measure(config: Config, models):
     )
     runs = [models[name] for name in own]
     rises = [rises_of(sizes, each) for each in runs]
-    ablated = [np.stack([rises_of(sizes, each, way) for way in ABLATIONS], 1) for each in runs]
     arrays = {
         "rise": padded(by_head, rises),
         "effective": padded(by_head[:-1], map(effective, rises)),
-        "rise_ablated": padded(("model", "run", "ablation", "layer", "head"), ablated),
     }
     if merged:
         over = [over_mixings(sizes, models[name]) for name in merged]
         arrays["over_mixings"] = padded(("merged", "mixed_run", "mixed_layer", "end"), over)
-    coords = {"model": own, "merged": merged, "ablation": list(ABLATIONS), "end": list(ENDS)}
+    coords = {"model": own, "merged": merged, "end": list(ENDS)}
     return xr.Dataset(arrays, coords)
 
 
-def rises_of(sizes, runs: Runs, ablation: importance.Ablation | None = None) -> np.ndarray:
-    """The full model's rises of the risk [R, L, H], all NaN for a run that diverged; by a way to
-    take a head away, on the prompts of such comparisons."""
+def rises_of(sizes, runs: Runs) -> np.ndarray:  # [R, L, H]
+    """The full model's rises of the risk, all NaN for a run that diverged."""
     batch = prompts_of(sizes, runs.spec)
-    if ablation is not None:
-        batch = first(sizes.ablation_prompts, batch)
-    rises = importance.importances(runs.models(-1).in_float64(), batch, ablation or "zero")
+    rises = importance.importances(runs.models(-1).in_float64(), batch)
     return np.where(runs.finished[-1][:, None, None], rises, np.nan)
 
 

@@ -1,6 +1,5 @@
 """Trained models under masks of their heads, each run on prompts of its own, and which to keep."""
 
-import itertools
 from dataclasses import dataclass
 
 import jax
@@ -8,7 +7,6 @@ import numpy as np
 
 from experiments.heads import importance
 from experiments.heads.each_run import over_runs, prompts_of
-from experiments.heads.head_pruning.config import all_are_tried
 from experiments.models.model import Model
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
@@ -90,15 +88,14 @@ def _one_by_one(models: Model) -> Model:  # leaves [R, 1, ...]
     return jax.tree.map(lambda leaf: leaf[:, None], models)
 
 
-def treatment_masks(config, case: Case, scores: np.ndarray, best: np.ndarray | None) -> np.ndarray:
+def treatment_masks(config, case: Case, scores: np.ndarray) -> np.ndarray:
     """Masks [R, len(CHOSEN) + 2 draws, L, H]: CHOSEN, then the draws of each of RANDOM."""
     counts = case.counts
     key = jax.random.fold_in(jax.random.key(config.seed), MASKS)
     keys = jax.random.split(key, (case.runs, 2, config.draws))
-    best = np.tile(case.gates, (case.runs, 1, 1)) if best is None else best
 
     def masks_of_run(r):
-        chosen = [case.gates, heads.prune(scores[r], counts), best[r]]
+        chosen = [case.gates, heads.prune(scores[r], counts)]
         chosen.append(heads.prune_first_layer(scores[r], counts))
         controls = (heads.prune_to_random_heads, heads.remove_at_random)
         return chosen + [
@@ -108,22 +105,3 @@ def treatment_masks(config, case: Case, scores: np.ndarray, best: np.ndarray | N
         ]
 
     return np.array([masks_of_run(r) for r in range(case.runs)], float)
-
-
-def choices(case: Case) -> np.ndarray:  # [C, L, H]
-    """Layer 1 whole, and every choice of one head for each later layer."""
-    picked = np.array(list(itertools.product(*map(range, case.counts[1:]))))
-    one_hot = np.eye(case.gates.shape[1])[picked]
-    first = np.broadcast_to(case.gates[0], (len(picked), 1, case.gates.shape[1]))
-    return np.concatenate([first, one_hot], axis=1)
-
-
-def best_choices(config, case: Case, searched: Prompt) -> np.ndarray | None:  # [R, L, H]
-    """The choice with the least risk on the prompts of the search; None if there are too many."""
-    if not all_are_tried(config, case.counts):
-        return None
-    every = choices(case)
-    losses = risks(case.models, searched, np.tile(every, (case.runs, 1, 1, 1)))
-    if not np.isfinite(losses).all():
-        raise ValueError("a risk is not finite, though predictions are cut: which is least?")
-    return every[losses.argmin(1)]
