@@ -117,10 +117,10 @@ def caption(dataset) -> str:
     )
     shares = [held_by_the_first(dataset, case).mean() for case in config.dissected]
     return (
-        "The answer becomes readable in the last layers: the risk of a linear probe falls from at "
+        "The answer becomes readable in the last layers: a linear probe's risk falls from at "
         f"least {min(first):.2g} of ridge's after layer 1 to at most {max(last):.2g} after the "
         f"last. Layer 1 holds at least {min(shares):.0%} of the variance of r_j x_j. Crosses in a "
         "and b are the models' own answers, in c other prompts' r_j x_j. In c strokes are one "
-        "coordinate for each head. In e and f tokens are made white. Lines are medians of seeds; "
+        "coordinate a head. In e, f tokens are made white. Lines are medians of seeds; "
         f"{int(dataset.lost.sum())} trainings diverged."
     )
