@@ -249,13 +249,13 @@ HEADLINES = (
         "A4, Figure 1c, first layer",
         "All heads of the first layer matter",
         "trained",
-        "head_importance.first.softmax_full",
+        "head_pruning.first.softmax_full",
     ),
     Headline(
         "A4, Figure 1c, later layers",
         "One head dominates each later layer",
         "trained",
-        "head_importance.later.softmax_full",
+        "head_pruning.later.softmax_full",
     ),
     Headline(
         "A4, Figure 1d",

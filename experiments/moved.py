@@ -17,6 +17,9 @@ MOVED: dict[str, str] = {
     "update_sizes": "norms_and_updates",
     "demonstration_place": "order",
     "demonstration_order": "order",
+    "head_importance": "head_pruning",
+    "heads_beyond_d": "heads_per_layer",
+    "risk_rates": "sparse_risk",
 }
 
 ROWS: dict[str, str] = {}  # {"experiment.row" of before: "experiment.row"}

@@ -282,7 +282,7 @@ picture
 # are enough. What the first layer writes is read by all later ones.
 #
 # All this is one training. `fit` takes a batch of keys and trains as many runs; the experiments
-# judge what holds in most of them (`figures/clipping_curves`, `figures/head_importance`).
+# judge what holds in most of them (`figures/clipping_curves`, `figures/head_pruning`).
 
 # %% [markdown]
 # ## Exercise

@@ -1,4 +1,4 @@
-"""The least risk with few heads in each later layer, over all ways to write a model's heads."""
+"""The least risk with one head in each later layer, over all ways to write a model's heads."""
 
 import functools
 import itertools
@@ -11,11 +11,11 @@ from jax import Array
 
 from experiments.heads.each_run import run
 from experiments.models.model import Model
-from lsa_lab.models import head_gauge, moments
+from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 
-_MIXING_RATE, _FITTING_RATE = 0.05, 0.01  # of Adam
+_RATE = 0.05  # of Adam
 
 
 def best_mixed(models: Model, searched: Prompt, key, starts: int, steps: int) -> Model:
@@ -27,13 +27,6 @@ def best_mixed(models: Model, searched: Prompt, key, starts: int, steps: int) ->
     """
     params = over_runs_of_params(_mixed(starts, steps), models, searched, key)
     return models.replace(params=params, gates=few_gates(models, 1))
-
-
-def refitted(models: Model, count: int, batches: Prompt) -> Model:  # leaves [R, ...]
-    """Models with ``count`` heads in each later layer, fitted anew to fresh prompts [R, steps, B],
-    all else as it was. They start from the largest heads of each layer (``head_gauge``)."""
-    params = over_runs_of_params(_fit(count), models, batches)
-    return models.replace(params=params, gates=few_gates(models, count))
 
 
 def few_gates(models: Model, count: int) -> np.ndarray:  # [R, L, H]
@@ -65,7 +58,7 @@ def one_head(model: Model, a: Array, b: Array) -> Model:  # [L-1, H] twice
 @functools.cache
 def _mixed(starts: int, steps: int):
     """(model, prompts, key data) of one run -> Params, compiled."""
-    optimizer = optax.adam(_MIXING_RATE)
+    optimizer = optax.adam(_RATE)
 
     def search(model: Model, searched: Prompt, key_data):
         model = jax.tree.map(jnp.asarray, model)
@@ -96,38 +89,3 @@ def _mixed(starts: int, steps: int):
         return one_head(model, *best(jnp.concatenate([firsts, ends]))).params
 
     return jax.jit(search, compiler_options=moments.compiler_options())
-
-
-@functools.cache
-def _fit(count: int):
-    """(model, batches [steps, B]) of one run -> Params, compiled."""
-
-    def fit(model: Model, batches: Prompt):
-        model = jax.tree.map(jnp.asarray, model)
-        first, rest = model.params, head_gauge.orthogonal(model.params)[0]
-        start = jax.tree.map(lambda leaf: leaf[1:, :count], rest)
-        gates = model.gates.at[1:, count:].set(0)
-        steps = len(batches.y)
-        optimizer = optax.chain(
-            optax.clip_by_global_norm(1.0),
-            optax.adam(optax.cosine_decay_schedule(_FITTING_RATE, steps, 0.01), b2=0.99),
-        )
-
-        def whole(few: Params) -> Params:
-            return jax.tree.map(
-                lambda own, few: own.at[1:].set(0).at[1:, :count].set(few), first, few
-            )
-
-        def step(carry, batch):
-            few, state = carry
-            gradient = jax.grad(
-                lambda few: model.replace(params=whole(few), gates=gates).risk(batch)
-            )(few)
-            with jax.numpy_dtype_promotion("standard"):
-                updates, state = optimizer.update(gradient, state)
-            return (optax.apply_updates(few, updates), state), None
-
-        (few, _), _ = jax.lax.scan(step, (start, optimizer.init(start)), batches)
-        return whole(few)
-
-    return jax.jit(fit, compiler_options=moments.compiler_options())

@@ -51,11 +51,11 @@ class Model(flax.struct.PyTreeNode):
         """The mean excess risk over a batch, of predictions that are cut."""
         return self.cut_errors(batch).mean()
 
-    def forward(self, prompt: Prompt, head_fill=None) -> Trace:
+    def forward(self, prompt: Prompt) -> Trace:
         """What the factored model makes of a prompt as it reads it, that is, in its own units."""
         own, _ = as_read(self.spec.architecture, prompt)
         weights, config = self.factored(), shape(self.spec)
-        return transformer.forward(weights, prompts.tokens(own), config, self.gates, head_fill)
+        return transformer.forward(weights, prompts.tokens(own), config, self.gates)
 
     def factored(self) -> transformer.Params:
         """The same model with factored heads: W_K = W_O = I where the weights are merged."""

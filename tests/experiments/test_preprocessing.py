@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.heads.preprocess_then_optimise import compute, descents, learned_features, ratios
+from experiments.heads.preprocess_then_optimise import claims, compute, descents, learned_features
 from experiments.heads.preprocess_then_optimise.config import TUNED, Config
 from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, init
@@ -86,7 +86,7 @@ def test_sizes_and_models_that_do_not_fit_are_refused():
 
 
 def test_a_run_that_diverged_is_worse_than_all_others_and_no_other_number_changes():
-    values = ratios.infinite_as_largest(np.array([0.5, np.inf, 0.7, np.nan]))
+    values = claims.infinite_as_largest(np.array([0.5, np.inf, 0.7, np.nan]))
     assert values[:3].tolist() == [0.5, np.finfo(float).max, 0.7]
     assert np.isnan(values[3]), "what is no number is refused as before"
 

@@ -1,17 +1,30 @@
-"""The lines of `sparse_risk` go through the means of the runs."""
+"""Lines of `sparse_risk` go through means of runs, and its rates count steps and slopes right."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from experiments.heads.sparse_risk import curves
-from experiments.heads.sparse_risk.config import DESCENT, PREPROCESSED, RULES, SIGNALS, TIERS
+from experiments.heads.rule_names import RIDGE
+from experiments.heads.sparse_risk import claims, figure, rates
+from experiments.heads.sparse_risk.config import (
+    DESCENT,
+    ORACLE,
+    PREPROCESSED,
+    RATE_RULES,
+    RULES,
+    SIGNALS,
+    SQUARES,
+    TIERS,
+    Rates,
+)
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
 N = [8, 16, 32]
+PLACE, NOISE_VAR = rates.Place(n=9, d=3, s=2), 0.4
 
 
 @pytest.fixture
@@ -31,29 +44,112 @@ def dataset():
     return xr.Dataset(arrays, axes | {"n": N}, config)
 
 
-def test_a_curve_is_the_mean_over_runs_where_a_rule_is_to_be_had(ax, dataset):
-    risks = dataset.by_n.copy()
-    risks.loc[{"rule": DESCENT, "run": 1, "n": 16}] = np.nan
-    x, means = curves.curve(ax, dataset.n, risks, DESCENT)
-    losing = RULES.index(DESCENT) + 1
-    assert x.tolist() == [8, 32]
-    np.testing.assert_allclose(means, losing / np.array([8, 32]), rtol=1e-12)
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), means, rtol=1e-12)
+def test_a_rule_is_drawn_where_it_is_to_be_had(ax, dataset):
+    dataset = dataset.copy(deep=True)
+    dataset.by_n.loc[{"rule": DESCENT, "run": 1, "n": 16}] = np.nan
+    figure.against(ax, dataset, "by_n", "n", "demonstrations n")
+    places = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) > 1][1:]
+    assert places[list(figure.LINES).index(DESCENT)].tolist() == [8, 32]
 
 
 def test_rules_are_drawn_over_the_bound(ax, dataset):
-    curves.against(ax, dataset, "by_n", "n", "demonstrations n")
+    figure.against(ax, dataset, "by_n", "n", "demonstrations n")
     level, *lines = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 1]
     assert list(level) == [1, 1]
-    exact = [np.full(3, (RULES.index(rule) + 1) / 2) for rule in curves.LINES]
+    exact = [np.full(3, (RULES.index(rule) + 1) / 2) for rule in figure.LINES]
     np.testing.assert_allclose(lines, exact, rtol=1e-12)
 
 
 def test_a_duel_is_preprocessed_descent_over_the_mean_of_the_lasso(ax, dataset):
-    curves.duel(ax, dataset)
+    figure.duel(ax, dataset)
     ratio = (RULES.index(PREPROCESSED) + 1) / (RULES.index("Lasso") + 1)
     # Runs are paired: 1 + (a - b) / mean of b.
     for line in ax.lines[:2]:
         np.testing.assert_allclose(line.get_ydata(), np.full(3, ratio), rtol=1e-12)
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert band.min() < ratio < band.max()
+
+
+def moments(x, y):
+    """Of each prompt: XᵀX/n, Xᵀy/n and their squares, as columns."""
+    n = x.shape[1]
+    gram, r = np.einsum("bni,bnj->bij", x, x) / n, np.einsum("bni,bn->bi", x, y) / n
+    columns = np.concatenate([gram.reshape(len(x), -1), r], axis=1)
+    return np.concatenate([columns, columns**2], axis=1)
+
+
+def test_few_rows_have_the_moments_of_n_demonstrations():
+    rng, size = np.random.default_rng(0), 40_000
+    batch, w = rates.draw(rng, PLACE, NOISE_VAR, size)
+    x = rng.standard_normal((size, PLACE.n, PLACE.d))
+    y = np.einsum("bnd,bd->bn", x, w) + np.sqrt(NOISE_VAR) * rng.standard_normal((size, PLACE.n))
+    left, right = moments(batch.x, batch.y), moments(x, y)
+    errors = np.hypot(left.std(0), right.std(0)) / np.sqrt(size)
+    assert (np.abs(left.mean(0) - right.mean(0)) < 4.5 * errors).all()
+    np.testing.assert_allclose((w**2).sum(1), 1)
+    assert ((w != 0).sum(1) == PLACE.s).all()
+
+
+def test_doubled_steps_are_steps_of_preprocessed_descent():
+    batch, _ = rates.draw(np.random.default_rng(1), PLACE, NOISE_VAR, 1)
+    x, y = np.array(batch.x[0]), np.array(batch.y[0])
+    r = x.T @ y / len(y)
+    features, theta, path = x * r, np.zeros(PLACE.d), []
+    size = len(y) / np.linalg.norm(features, ord=2) ** 2
+    for _ in range(8):
+        theta = theta + size * features.T @ (y - features @ theta) / len(y)
+        path.append(r * theta)
+    prompt = batch.replace(x=x, y=y)
+    doubled = rates.preprocessed(prompt, 3)
+    np.testing.assert_allclose(doubled, np.array(path)[[0, 1, 3, 7]], rtol=1e-3)
+
+
+def test_the_slope_of_a_power_is_its_exponent():
+    n, scales = np.array([10.0, 20, 40]), np.array([1.0, 2, 3, 4])
+    risks = xr.DataArray(scales[:, None] * n**-1.5, dims=("run", "n"), coords={"n": n})
+    np.testing.assert_allclose(claims.slopes(risks), -1.5)
+
+
+def test_pseudo_values_of_a_mean_are_the_runs():
+    runs = np.random.default_rng(2).standard_normal(7)
+    np.testing.assert_allclose(claims.pseudo_values(lambda mean: mean, runs), runs)
+
+
+def test_only_one_number_grows_along_a_panel():
+    config = Rates(
+        d=5,
+        s=2,
+        lengths=(16, 32, 64),
+        long=32,
+        short=32,
+        middle=32,
+        sparsities=(1, 3),
+        widths=(4, 6),
+    )
+    panels = rates.places(config)
+    assert panels["by_n"] == [(16, 5, 2), (32, 5, 2), (64, 5, 2)]
+    assert panels["by_s"] == [(64, 5, 1), (64, 5, 3)]
+    assert panels["by_d"] == [(64, 4, 2), (64, 6, 2)]
+    assert panels["short_by_s"] == [(32, 5, 1), (32, 5, 3)]
+    assert panels["short_by_d"] == [(32, 4, 2), (32, 6, 2)]
+
+
+def test_rules_in_closed_form_lose_what_loops_say_in_every_run():
+    config = dataclasses.replace(
+        TIERS["smoke"].rates, runs=3, prompts=2, tuning=4, noise_var=NOISE_VAR
+    )
+    risks = rates.measure(config, PLACE, np.random.default_rng(3))
+    batch, truth = rates.draw(np.random.default_rng(3), PLACE, NOISE_VAR, 6)
+    exact = np.zeros((3, 3))  # least squares, ridge, least squares on the support
+    for b, w in enumerate(truth):
+        x, y, inside = batch.x[b], batch.y[b], w != 0
+        squares = np.linalg.lstsq(x, y, rcond=None)[0]
+        penalty = np.sqrt(len(y) * NOISE_VAR * PLACE.d / PLACE.n)
+        rows, zeros = np.concatenate([x, penalty * np.eye(3)]), np.zeros(3)
+        ridge = np.linalg.lstsq(rows, np.append(y, zeros), rcond=None)[0]
+        known = np.zeros(3)
+        known[inside] = np.linalg.lstsq(x[:, inside], y, rcond=None)[0]
+        for i, estimate in enumerate((squares, ridge, known)):
+            exact[i, b // 2] += ((estimate - w) ** 2).sum() / 2
+    rows = [RATE_RULES.index(rule) for rule in (SQUARES, RIDGE, ORACLE)]
+    np.testing.assert_allclose(risks[rows], exact, rtol=1e-8)

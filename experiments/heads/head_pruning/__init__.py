@@ -1,1 +1,1 @@
-"""Can all heads but one be removed from every later layer, and what else costs?"""
+"""Do all heads of the first layer matter, and can all but one be removed from every later one?"""

@@ -1,74 +1,97 @@
 """The sizes of `head_pruning`, and the ways to take heads away."""
 
-import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.heads.kinds import mixable_and_own
 from experiments.models.named import Named, more_seeds, named
+from experiments.models.specs import Spec, restored
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 
-FULL, PRUNED, BEST, FIRST = CHOSEN = ("full", "pruned", "best later heads", "top head of layer 1")
+FULL, PRUNED, FIRST = CHOSEN = ("full", "pruned", "top head of layer 1")
 OTHERS, ANY = RANDOM = ("random later heads", "as many at random")
 MIXED, TRAINED = "best of all mixings", "trained so"
 TREATMENTS = (*CHOSEN, *RANDOM, MIXED, TRAINED)
+ENDS = ("least", "as trained", "largest")  # of N_l over mixings
+ONLY_PRUNED = ("long training", "dense")  # models whose importances nobody asks for
 
-_NAMES = ("depth 3", "depth 5", "long training", "dense", "narrow keys", "softmax")
+_NAMES = ("depth 3", "depth 5", *ONLY_PRUNED, "narrow keys", "softmax")
 _MODELS = named("laptop", _NAMES)
+
+
+@dataclass(frozen=True)
+class Importance(Bounded):
+    """Heads of trained models are taken away, one at a time; how much does the risk rise?
+
+    N_l = exp(entropy) of the rises in layer l, each at least 0, as shares of their sum: the number
+    of effective heads. h heads that matter alike count h. It is a property of what a layer computes
+    where keys are narrow or a softmax forbids that heads are mixed, and else of their weights.
+    """
+
+    n: Annotated[int, at_least(1)] = 16  # demonstrations of a prompt
+    prompts: Annotated[int, at_least(2)] = 1024  # the same for all models of a task
+    softmax_prompts: Annotated[int, at_least(2)] = 512  # for the kernel that is slow
+    searched_prompts: Annotated[int, at_least(2)] = 256  # on which mixings are chosen
+    condition: Annotated[float, at_least(1)] = 20.0  # of a mixing, at most
+    # Random mixings, of which the best is climbed from.
+    starts: Annotated[int, at_least(1)] = 16
+    climbs: Annotated[int, at_least(1)] = 30  # steps of each climb
+    seed: Seed = 0
 
 
 @dataclass(frozen=True)
 class Config(Bounded):
     """Trained models with heads taken away, judged on prompts of their own in every run.
 
-    A run is a seed of a model's last, full variant. Heads are chosen, mixed and fitted on other
-    prompts than those on which the choice is judged.
+    A run is a seed of a model's last, full variant. Heads are chosen and mixed on other prompts
+    than those on which the choice is judged.
     """
 
     models: Named = _MODELS  # trained models, by name
     retrain: bool = False  # train again instead of reading committed weights
-    fitted: tuple[str, ...] = ("depth 3",)  # whose later layers are also fitted anew
     n: Annotated[int, at_least(1)] = 16
     # To measure importance on, and as many others to judge on, for each run.
     prompts: Annotated[int, at_least(1)] = 512
-    # Prompts for the search through subsets and mixings, and for greedy pruning.
-    search: Annotated[int, at_least(1)] = 256
-    # Of one head for each later layer: all are tried, if not more.
-    most_choices: Annotated[int, at_least(1)] = 512
+    search: Annotated[int, at_least(1)] = 256  # prompts for the search through mixings
     draws: Annotated[int, at_least(1)] = 4  # of each random control
     # Random mixings, of which the best is improved, as is the best head as it is.
     starts: Annotated[int, at_least(1)] = 16
     climbs: Annotated[int, at_least(1)] = 60  # steps that improve them
-    fit_steps: Annotated[int, at_least(1)] = 300  # on fresh prompts
-    fit_prompts: Annotated[int, at_least(1)] = 128  # in each of these steps
     seed: Seed = 0
+    importance: Importance = Importance()  # of single heads, before any is removed
 
     def __post_init__(self):
         super().__post_init__()
-        mixed, own = mixable_and_own(self.models)
-        if not own:
+        if not mixable_and_own(self.models)[1]:
             raise ValueError("models: choose one at least whose heads cannot be mixed")
-        if {*self.fitted} - {name for name, _ in mixed}:
-            raise ValueError(f"fitted = {self.fitted!r}: choose from models of mixed heads")
 
 
-def all_are_tried(config, counts) -> bool:
-    """Whether the search goes through every choice of one head for each later layer."""
-    return math.prod(counts[1:]) <= config.most_choices
+def mixable_and_own(models) -> tuple[dict[str, Spec], dict[str, Spec]]:
+    """A config's models whose heads can be mixed, and those whose heads are their layers' own."""
+    specs = {name: restored(saved) for name, saved in models}
+    return tuple(
+        {name: spec for name, spec in specs.items() if can_be_mixed(spec) == mixed}
+        for mixed in (True, False)
+    )
+
+
+def can_be_mixed(spec: Spec) -> bool:
+    """Whether the heads of a layer can be any: they are linear, with keys that are wide enough
+    (docs/theory, "Heads are not unique")."""
+    architecture = spec.architecture
+    narrow = architecture.key_width is not None and architecture.key_width < spec.token_width
+    return architecture.kernel == "linear" and not narrow
 
 
 TIERS = {
     "smoke": Config(
         models=named("smoke", ("depth 3", "softmax")),
-        fitted=("depth 3",),
         n=8,
         prompts=32,
         search=32,
         draws=2,
         starts=2,
         climbs=2,
-        fit_steps=2,
-        fit_prompts=8,
+        importance=Importance(4, 8, 8, 8, starts=2, climbs=2),
     ),
     "laptop": Config(),
     "paper": Config(models=more_seeds(_MODELS)),

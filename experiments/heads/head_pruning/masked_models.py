@@ -1,4 +1,4 @@
-"""Trained models under masks of their heads, each run on prompts of its own."""
+"""Trained models under masks of their heads, each run on prompts of its own, and which to keep."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,10 @@ from experiments.heads.each_run import over_runs, prompts_of
 from experiments.models.model import Model
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
+from lsa_lab.analyses import heads
 from lsa_lab.prompts import Prompt
 
-IMPORTANCE, SEARCH, MASKS, JUDGE, FIT = range(5)  # tags of keys
+IMPORTANCE, SEARCH, MASKS, JUDGE = range(4)  # tags of keys
 
 
 @dataclass(frozen=True)
@@ -85,3 +86,22 @@ def importances(config, case: Case) -> np.ndarray:  # [R, L, H]
 
 def _one_by_one(models: Model) -> Model:  # leaves [R, 1, ...]
     return jax.tree.map(lambda leaf: leaf[:, None], models)
+
+
+def treatment_masks(config, case: Case, scores: np.ndarray) -> np.ndarray:
+    """Masks [R, len(CHOSEN) + 2 draws, L, H]: CHOSEN, then the draws of each of RANDOM."""
+    counts = case.counts
+    key = jax.random.fold_in(jax.random.key(config.seed), MASKS)
+    keys = jax.random.split(key, (case.runs, 2, config.draws))
+
+    def masks_of_run(r):
+        chosen = [case.gates, heads.prune(scores[r], counts)]
+        chosen.append(heads.prune_first_layer(scores[r], counts))
+        controls = (heads.prune_to_random_heads, heads.remove_at_random)
+        return chosen + [
+            control(key, scores[r], counts)
+            for control, own in zip(controls, keys[r], strict=True)
+            for key in own
+        ]
+
+    return np.array([masks_of_run(r) for r in range(case.runs)], float)

@@ -1,1 +1,1 @@
-"""In which layers do heads help, and which rules do the models then beat?"""
+"""In which layers do heads help, up to how many, and which rules do the models then beat?"""

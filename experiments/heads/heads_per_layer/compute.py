@@ -1,41 +1,37 @@
 """Risks of every variant, of descent and of rules that know the task, on the same prompts."""
 
-from functools import partial
+from functools import cache, partial
 
 import jax
 import numpy as np
 
 from experiments.heads import sparse_rules, tuned_descent
-from experiments.heads.heads_per_layer.config import Config, depths
+from experiments.heads.heads_per_layer.config import Config, depths, sizes
 from experiments.heads.rule_names import RULES
 from experiments.models import tasks
 from experiments.models.model import Model
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
-from lsa_lab.theory.wishart import rotation_invariant_bound
+from lsa_lab.store import parts
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
+    return parts.join(by_depth(config, models), beyond_d=by_size(config, models))
+
+
+def by_depth(config: Config, models):
     import xarray as xr
 
-    task, arrays = depths(config)[0][1].task, {}
-    of_length = [tasks.distribution(task, n) for n in config.shots]
-    batches = [prompts_of(config, distribution) for distribution in of_length]
-    for name, runs in models.items():
-        every, axes = runs.every.in_float64(), (f"heads, {name}", "seed")
-        risks = np.stack([risks_of(every, batch) for batch in batches], axis=-1)
-        arrays[f"risk, {name}"] = ((*axes, "shots"), risks)
+    pairs, arrays = pairs_of(config, depths(config)), {}
+    for name, spec in depths(config):
+        runs, axes = models[name], (f"heads, {name}", "seed")
+        arrays[f"risk, {name}"] = ((*axes, "shots"), risks_of(runs, pairs))
         arrays[f"loss, {name}"] = ((*axes, f"block, {name}"), runs.loss)
         arrays[f"taken, {name}"] = (axes, runs.taken)
-    pairs = list(zip(batches, of_length, strict=True))
-    for name, spec in depths(config):
         parameters = spec.architecture.depth, config.tuning_prompts
         risks = [tuned_descent.errors(*pair, *parameters).mean() for pair in pairs]
         arrays[f"descent, {name}"] = ("shots", np.array(risks))
-    rules = [[float(sparse_rules.errors(rule, *pair).mean()) for pair in pairs] for rule in RULES]
-    arrays["rule_risk"] = (("rule", "shots"), np.array(rules))
-    bound = [float(rotation_invariant_bound(n, task.d, task.noise_std**2)) for n in config.shots]
-    arrays["bound"] = ("shots", np.array(bound))
+    arrays["rule_risk"] = (("rule", "shots"), risks_of_rules(pairs))
     coords = {"shots": list(config.shots), "rule": list(RULES)}
     for name, spec in depths(config):
         variants = spec.architecture.variants
@@ -43,17 +39,48 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     return xr.Dataset(arrays, coords)
 
 
+def by_size(config: Config, models):
+    import xarray as xr
+
+    pairs, arrays = pairs_of(config.beyond_d, sizes(config)), {}
+    for name, _ in sizes(config):
+        runs = models[name]
+        (risks,) = risks_of(runs, pairs)
+        risks[~runs.finished[0]] = np.nan
+        arrays[f"risk, {name}"] = ((f"seed, {name}", "shots"), risks)
+    arrays["rule_risk"] = (("rule", "shots"), risks_of_rules(pairs))
+    return xr.Dataset(arrays, {"shots": list(config.beyond_d.shots), "rule": list(RULES)})
+
+
+def pairs_of(config, models) -> list:
+    """Prompts [B] of every length, and their task."""
+    own = [tasks.distribution(models[0][1].task, n) for n in config.shots]
+    return [(prompts_of(config, task), task) for task in own]
+
+
 def prompts_of(config, task) -> Prompt:  # [B]
     key = jax.random.fold_in(jax.random.key(config.seed), task.n)
     return tasks.draw(key, task, config.test_prompts)
 
 
-def risks_of(models: Model, batch: Prompt) -> np.ndarray:  # leaves [A, S, ...] -> [A, S]
-    """The mean excess risk of every run, one after the other in one program."""
+def risks_of(runs, pairs) -> np.ndarray:  # [A, S, shots]
+    """The mean excess risk of every run, one after the other; models whose layers have as many
+    heads share a program."""
+    models = jax.vmap(jax.vmap(Model.plain))(runs.every.in_float64())
+    return np.stack([np.asarray(_risks()(models, batch)) for batch, _ in pairs], axis=-1)
 
-    @partial(jax.jit, compiler_options=moments.compiler_options())
-    def over(models, batch):
+
+@cache
+def _risks():
+    """(models [A, S, ...], prompts [B]) -> [A, S], compiled."""
+
+    def risks(models, batch):
         by_seed = partial(jax.lax.map, lambda model: model.risk(batch))
         return jax.lax.map(by_seed, models)
 
-    return np.asarray(over(models, batch))
+    return jax.jit(risks, compiler_options=moments.compiler_options())
+
+
+def risks_of_rules(pairs) -> np.ndarray:  # [rules, shots]
+    errors = sparse_rules.errors
+    return np.array([[float(errors(rule, *pair).mean()) for pair in pairs] for rule in RULES])

@@ -1,22 +1,42 @@
-"""The sizes of `heads_per_layer`."""
+"""The sizes of `heads_per_layer`, and where its models have their heads."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import Named, named
+from experiments.models.named import MODELS, Named, named
 from experiments.models.specs import Spec, restored
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 
-LONG = "long training"  # of the first model, if a tier has it
+SINGLE, FIRST, FULL = ("single", "first", "full")  # where a row has more heads than one
+_SIZE = "size "  # with which the names of models of one row of heads begin
 
-_DEPTHS = ("depth 3", "depth 5")
-_MODELS = named("laptop", (*_DEPTHS, LONG))
+
+def _models(tier: str) -> Named:
+    return named(tier, [name for name in MODELS[tier] if name.startswith(("depth ", _SIZE))])
+
+
+_MODELS = _models("laptop")
+
+
+@dataclass(frozen=True)
+class BeyondD(Bounded):
+    """Models with one head a layer, with h in the first layer, and with h in all."""
+
+    # Demonstrations in a test prompt.
+    shots: Annotated[tuple[int, ...], at_least(2)] = (8, 16, 32, 64, 128)
+    judged: int = 16  # the number of demonstrations at which claims are judged
+    test_prompts: Annotated[int, at_least(2)] = 2048
+    seed: Seed = 0
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.one_of(self, "judged", self.shots)
 
 
 @dataclass(frozen=True)
 class Config(Bounded):
-    """Architectures that differ in where their heads sit, at two depths."""
+    """Architectures that differ in where their heads sit, at two depths, and in how many."""
 
     models: Named = _MODELS  # trained models, by name
     retrain: bool = False  # train again instead of reading committed weights
@@ -27,24 +47,56 @@ class Config(Bounded):
     # On which the step sizes of descent are chosen.
     tuning_prompts: Annotated[int, at_least(2)] = 2048
     seed: Seed = 0
+    beyond_d: BeyondD = BeyondD()  # on models of up to more heads than covariates
 
     def __post_init__(self):
         super().__post_init__()
-        tasks = {spec.task for _, spec in self.models}
-        if len(tasks) != 1 or not depths(self):
-            raise ValueError("models: choose at least one besides the long training, of one task")
+        if any(len({spec.task for _, spec in kind}) != 1 for kind in (depths(self), sizes(self))):
+            raise ValueError(
+                "models: choose some of several rows of heads, of one task, and some "
+                "of one row each, of one task"
+            )
+        if {*counts(self)} != {FIRST, FULL}:
+            raise ValueError("models: choose rows of fewer heads than covariates, as many and more")
         checks.one_of(self, "judged", self.shots)
 
 
 def depths(config) -> list[tuple[str, Spec]]:
     """The models that differ in depth alone, by name."""
-    return [(name, restored(spec)) for name, spec in config.models if name != LONG]
+    return [(name, restored(spec)) for name, spec in config.models if not name.startswith(_SIZE)]
+
+
+def sizes(config) -> list[tuple[str, Spec]]:
+    """The models of one row of heads each, by name."""
+    return [(name, restored(spec)) for name, spec in config.models if name.startswith(_SIZE)]
+
+
+def place_of(spec: Spec) -> tuple[str, int]:
+    """Where a model of one row has its heads, and how many."""
+    (row,) = spec.architecture.variants
+    return SINGLE if max(row) == 1 else FULL if row[-1] > 1 else FIRST, row[0]
+
+
+def counts(config) -> dict[str, tuple[int, int, int]]:
+    """For heads in the first layer and in all: the numbers next below d, d, and next above."""
+    specs = [spec for _, spec in sizes(config)]
+    d, numbers = specs[0].task.d, {}
+    for kind in (FIRST, FULL):
+        own = {heads for where, heads in map(place_of, specs) if where in (kind, SINGLE)}
+        if d in own and min(own) < d < max(own):
+            numbers[kind] = (max(h for h in own if h < d), d, min(h for h in own if h > d))
+    return numbers
 
 
 TIERS = {
     "smoke": Config(
-        models=named("smoke", _DEPTHS), shots=(4, 8), judged=8, test_prompts=32, tuning_prompts=32
+        models=_models("smoke"),
+        shots=(4, 8),
+        judged=8,
+        test_prompts=32,
+        tuning_prompts=32,
+        beyond_d=BeyondD(shots=(4, 8, 16), judged=8, test_prompts=32),
     ),
     "laptop": Config(),
-    "paper": Config(models=named("paper", _DEPTHS)),
+    "paper": Config(models=_models("paper"), beyond_d=BeyondD(test_prompts=4096)),
 }

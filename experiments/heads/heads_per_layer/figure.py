@@ -3,19 +3,30 @@
 import numpy as np
 
 from experiments.heads.heads_per_layer import claims
-from experiments.heads.heads_per_layer.config import LONG, depths
-from experiments.heads.heads_per_layer.ratios import most_over, risks_of
-from experiments.heads.rule_names import RIDGE, RULES, SPARSE_BAYES
+from experiments.heads.heads_per_layer.config import (
+    FIRST,
+    FULL,
+    SINGLE,
+    counts,
+    depths,
+    place_of,
+    sizes,
+)
+from experiments.heads.heads_per_layer.ratios import most_over, risks_of, risks_with
+from experiments.heads.rule_names import LASSO, RIDGE, RULES, SPARSE_BAYES
 from lsa_lab.harness.draw import judged_panel, style
-from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.claims import evidence
 from lsa_lab.judging.statements import cells_of
-from lsa_lab.judging.statistics import level
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 
-VARIANTS = {"single": ":", "first": "--", "full": "-"}  # variants against n, and in training
+VARIANTS = {"single": ":", "first": "--", "full": "-"}  # variants against n
 LINEAR, DESCENT = style.METHOD["linear"], style.METHOD["descent"]
-TRAINED = (LINEAR["color"], style.BLACK, style.METHOD["least squares"]["color"])  # in training
+# Where models of one row have their heads: faces of markers, lines, words.
+WHERE = {FIRST: ("white", "--", "in layer 1"), FULL: (LINEAR["color"], "-", "in every layer")}
+# The judged rows of these models, from the top.
+BEYOND = ("up_to_d_first", "beyond_d_first", "up_to_d_full", "beyond_d_full")
+BEYOND += ("first_ridge", "full_ridge", "longer", "full_bayes")
 
 
 def plot(dataset):
@@ -29,16 +40,18 @@ def plot(dataset):
         ax.set_visible(False)
     name, spec = models[0]
     against_n(axes[2], dataset, name, spec)
-    training(axes[3], dataset, config)
+    against_heads(axes[3], dataset)
     return figure
 
 
 def appendix(dataset):
-    """Every variant against n."""
-    models = depths(results.config_of(dataset))[:2]
-    figure, axes = style.figure(6.75, 2.9 * len(models), (len(models), 1), first="g")
-    for ax, (name, spec) in zip(axes, models, strict=True):
-        every_variant(ax, dataset, name, spec)
+    """What is judged of fewer heads than covariates, as many and more."""
+    figure, (ax,) = style.figure(5.5, 2.6, first="g")
+    style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2, 4))
+    judged_panel.rows(ax, *evidence(claims, dataset), (0.25, 4), BEYOND)
+    ax.set(xlabel="risk / the risk that is named")
+    d = counts(results.config_of(dataset))[FULL][1]
+    ax.set_title(f"judged, up to more heads than d = {d}")
     return figure
 
 
@@ -70,10 +83,9 @@ def over_ridge(dataset, name: str):
 
 
 def plot_judged(ax, dataset, name: str, spec):
-    """What is judged of one model; of the first one, its longer training too."""
-    first, *_ = dict(depths(results.config_of(dataset)))
+    """What is judged of one model."""
     statements, samples = evidence(claims, dataset)
-    cells = [cell for cell in cells_of(statements) if cell.case.get("model", first) == name]
+    cells = [cell for cell in cells_of(statements) if cell.case.get("model") == name]
     style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
     judged_panel.rows(ax, cells, samples, (0.25, 2))
     ax.set(xlabel="risk / the risk that is named")
@@ -82,39 +94,6 @@ def plot_judged(ax, dataset, name: str, spec):
 
 def against_n(ax, dataset, name: str, spec):
     """Models of one head a layer, of many in the first and of many in all, among the rules."""
-    shots, variants = rules_against_n(ax, dataset, name, spec), dataset[f"heads, {name}"].values
-    for kind, dashes in VARIANTS.items():
-        if (place := spec.architecture.places.get(kind)) is not None:
-            runs = variant_over_ridge(dataset, name, place)
-            style.mean_points(ax, shots, runs, **LINEAR, ls=dashes, capsize=2)
-            direct_label(ax, shots[0], runs[:, 0].mean(), variants[place], LINEAR["color"], (-5, 0))
-    ax.set(xlim=(shots[0] / 2, None), title=f"{spec.architecture.depth} layers, every n")
-
-
-def every_variant(ax, dataset, name: str, spec):
-    """All variants of a model, side by side, among the rules."""
-    shots, variants = rules_against_n(ax, dataset, name, spec), dataset[f"heads, {name}"].values
-    for i, (heads, color) in enumerate(zip(variants, in_order(len(variants)), strict=True)):
-        x = shots * 1.03 ** (i - (len(variants) - 1) / 2)
-        look = dict(color=color, marker=style.MARKERS[i % 6], ls="none", capsize=2)
-        style.mean_points(ax, x, variant_over_ridge(dataset, name, i), heads, **look)
-    ax.set_title(f"{spec.architecture.depth} layers")
-    ax.legend(loc="lower center", ncols=6)
-
-
-def in_order(count: int):  # -> [count, 4]
-    """Colours of no method."""
-    from matplotlib import colormaps
-
-    return colormaps["viridis"](np.linspace(0, 0.85, count))
-
-
-def variant_over_ridge(dataset, name: str, place: int):  # [S, shots]
-    runs = over_ridge(dataset, name)[f"risk, {name}"].isel({f"heads, {name}": place})
-    return runs.transpose("seed", "shots").values
-
-
-def rules_against_n(ax, dataset, name: str, spec):
     over, shots = over_ridge(dataset, name), dataset.shots.values
     curves = {rule: over.rule_risk.sel(rule=rule).values for rule in RULES[1:]}
     curves[f"descent, {spec.architecture.depth} steps"] = over[f"descent, {name}"].values
@@ -123,56 +102,63 @@ def rules_against_n(ax, dataset, name: str, spec):
         style.line(ax, shots, risks, color=color)
         direct_label(ax, shots[-1], risks[-1], rule, color, (6, 0))
     ax.hlines(1, shots[0], shots[-1], color=style.BLACK, lw=0.8, ls=":", zorder=0)
+    for kind, dashes in VARIANTS.items():
+        if (place := spec.architecture.places.get(kind)) is not None:
+            own = over[f"risk, {name}"].isel({f"heads, {name}": place})
+            runs, words = own.transpose("seed", "shots").values, str(own[f"heads, {name}"].values)
+            style.mean_points(ax, shots, runs, **LINEAR, ls=dashes, capsize=2)
+            direct_label(ax, shots[0], runs[:, 0].mean(), words, LINEAR["color"], (-5, 0))
     style.log_axes(ax, x=True, ticks=shots)
     ax.set(xlabel="demonstrations n", ylabel="risk / ridge's", ylim=(0, None))
-    return shots
+    ax.set(xlim=(shots[0] / 2, None), title=f"{spec.architecture.depth} layers, every n")
 
 
-def training(ax, dataset, config):
-    """The loss of the first and of the full variant, for as long as each is trained."""
-    for i, (name, spec) in enumerate(config.models):
-        variants, total = spec.architecture.variants, spec.training.steps
-        losses, color = dataset[f"loss, {name}"].values, TRAINED[i % len(TRAINED)]
-        steps = (np.arange(losses.shape[-1]) + 0.5) / losses.shape[-1] * total
-        for place, dashes in ((0, ":"), (-1, "-")) if len(losses) > 1 else ((-1, "-"),):
-            middle = np.nanmedian(losses[place], axis=0)
-            style.line(ax, steps, middle, None, color, dashes)
-            end, offset = (-1, (4, 0)) if name == LONG else (0, (-4, min(i, 1)))
-            words = ",".join(map(str, variants[place]))
-            direct_label(ax, steps[end], middle[end], words, color, offset)
-    style.log_axes(ax, x=True, y=True)
-    ax.set(xlabel="training step", ylabel="loss, median of seeds", title="training")
-    ax.set_xlim(ax.get_xlim()[0] / 6, None)
+def against_heads(ax, dataset):
+    """Means of seeds at the judged n, by the number of heads."""
+    config, ends = results.config_of(dataset), {}
+    place = config.beyond_d.shots.index(config.beyond_d.judged)
+    rules = parts.part(dataset, "beyond_d").rule_risk.isel(shots=place)
+    ridge, models = float(rules.sel(rule=RIDGE)), [place_of(spec) for _, spec in sizes(config)]
+    for kind, (face, dashes, words) in WHERE.items():
+        heads = sorted({h for where, h in models if where in (kind, SINGLE)})
+        runs = [risks_with(dataset, kind, h)[:, place] / ridge for h in heads]
+        means = [np.nanmean(own) for own in runs]
+        ax.plot(heads, means, color=LINEAR["color"], mfc=face, marker="o", ls=dashes)
+        for h, own in zip(heads, runs, strict=True):
+            x = h * (0.93 if kind == FIRST else 1.07)
+            ax.plot([x] * len(own), own, ".", color=LINEAR["color"], ms=2.5)
+        ends[words] = means[-1], LINEAR["color"]
+    for rule in (RIDGE, LASSO, SPARSE_BAYES):
+        ends[rule] = float(rules.sel(rule=rule)) / ridge, style.METHOD[rule]["color"]
+        ax.axhline(ends[rule][0], color=ends[rule][1], lw=0.8, ls=":", zorder=0)
+    d = counts(config)[FULL][1]
+    ax.axvline(d, color="grey", lw=0.8, zorder=0)
+    style.log_axes(ax, x=True, ticks=sorted({h for _, h in models}))
+    ax.set(xlabel="heads, in layer 1 or in all", ylim=(0, None), title=f"heads, d = {d}")
+    ax.set(ylabel=f"risk / ridge's, n = {config.beyond_d.judged}")
+    heights = {name: height for name, (height, _) in ends.items()}
+    end_labels(ax, heights, [color for _, color in ends.values()])
 
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    models = depths(config)
+    models, (_, samples) = depths(config), evidence(claims, dataset)
     risks = [risks_of(dataset, name) for name, _ in models]
-    over_bayes = [row["full"].mean() / row[SPARSE_BAYES].mean() for row in risks]
-    beaten = [rule for rule in RULES if all(row["full"].mean() < row[rule].mean() for row in risks)]
+    over_bayes = max(row["full"].mean() / row[SPARSE_BAYES].mean() for row in risks)
     later = all(row["first"].mean() > row["later"].mean() for row in risks if "later" in row)
-    order = "later layers more than in the first" if later else "the first layer most"
-    lost = sum(
-        int((dataset[f"taken, {name}"] < spec.training.steps).sum()) for name, spec in models
-    )
-    task, seeds = models[0][1].task, models[0][1].training.seeds
-    longer = "; grey, trained longer" if LONG in dict(config.models) else ""
-    having_first = [name for name, spec in models if "first" in spec.architecture.places]
-    over = [most_over(dataset, "ridge", name).mean() for name in having_first]
+    where = "later layers more than in the first" if later else "the first layer most"
+    over = [
+        most_over(dataset, "ridge", name).mean()
+        for name, spec in models
+        if "first" in spec.architecture.places
+    ]
+    fewer, d, more = counts(config)[FULL]
+    gain, rest = (np.exp(np.log(samples[id]).mean()) for id in ("up_to_d_full", "beyond_d_full"))
+    lost = sum(int((dataset[f"taken, {n}"] < s.training.steps).sum()) for n, s in models)
     return (
-        f"In {order}: many in layer 1 and one later reach {max(over, default=np.nan):.2f} of "
-        f"ridge's risk or less at every n, many everywhere {min(over_bayes):.2f} to "
-        f"{max(over_bayes):.2f} times the sparse Bayes rule's. "
-        "a, b: heads in each layer, and rules; models with all heads beat "
-        f"{' and '.join(beaten[-2:]) or 'no rule'}; none that ignores directions can be below "
-        "rotation-equivariant Bayes; descent has a tuned size for each of as many steps as a model "
-        "has layers. c: models of one head a layer (dotted), of many in the first (dashed), in all "
-        f"(full). d: dotted, one head a layer{longer}. "
-        f"e, f: {judged_panel.KEY}; n = {config.judged} if not said. Means of {seeds} seeds and "
-        f"their {level()} intervals. Linear attention, d = {task.d}, s = {task.sparsity}, "
-        f"σ = {task.noise_std:g}, prompts in units of their own, trained on "
-        f"n = {', '.join(map(str, task.lengths))}; {config.test_prompts} prompts; predictions cut "
-        f"at twice the largest label. {lost} of the trainings diverged and stand at their last "
-        "finite weights. Appendix (g, h): all at every n. Our setting, modelled on A4 (2408.04532)."
+        f"Heads help in {where}. Many in layer 1 and one in each later layer have at most "
+        f"{max(over, default=np.nan):.2f} of ridge's risk at every n. Many everywhere have at most "
+        f"{over_bayes:.2f} times the sparse Bayes rule's. At d = {d} the risk falls to {gain:.2f} "
+        f"of itself from {fewer} heads to {d}, and to {rest:.2f} of that with {more}. "
+        f"Descent has a tuned size for each step. {lost} trainings diverged."
     )

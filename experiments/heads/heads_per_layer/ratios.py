@@ -2,24 +2,21 @@
 
 import numpy as np
 
-from experiments.heads.heads_per_layer.config import LONG, depths
+from experiments.heads.heads_per_layer.config import FULL, SINGLE, counts, depths, place_of, sizes
 from experiments.heads.rule_names import RIDGE, RULES
 from lsa_lab.judging.statistics import worst
-from lsa_lab.store import results
-
-
-def judged(dataset, name: str):  # [variants, S]
-    """The risks of a model at the number of demonstrations at which it is judged."""
-    return dataset[f"risk, {name}"].sel(shots=results.config_of(dataset).judged)
+from lsa_lab.store import parts, results
 
 
 def risks_of(dataset, model: str) -> dict[str, np.ndarray]:  # [S]
-    """Risks there by variant, and those of the rules, which have no seed."""
+    """Risks at the judged n by variant, and those of the rules, which have no seed."""
     config = results.config_of(dataset)
-    values, shots, spec = judged(dataset, model).values, config.judged, dict(depths(config))[model]
-    rules = {rule: float(dataset.rule_risk.sel(rule=rule, shots=shots)) for rule in RULES}
-    variants = {kind: values[place] for kind, place in spec.architecture.places.items()}
-    return variants | {rule: np.full(values.shape[1], risk) for rule, risk in rules.items()}
+    values = dataset[f"risk, {model}"].sel(shots=config.judged).values
+    risks = dataset.rule_risk.sel(shots=config.judged)
+    places = dict(depths(config))[model].architecture.places
+    variants = {kind: values[place] for kind, place in places.items()}
+    rules = {rule: np.full(values.shape[1], float(risks.sel(rule=rule))) for rule in RULES}
+    return variants | rules
 
 
 def ratio(dataset, model: str, over: str, under: str) -> np.ndarray:  # [S]
@@ -47,7 +44,41 @@ def falls(dataset, model: str) -> np.ndarray:  # [S]
     return ratios[np.isfinite(ratios)]
 
 
-def longer_over_full(dataset) -> np.ndarray:  # [S]
-    first = depths(results.config_of(dataset))[0][0]
-    full, longer = (judged(dataset, name).values[-1] for name in (first, LONG))
-    return longer / full
+def risks_with(dataset, kind: str, heads: int) -> np.ndarray:  # [S, shots]
+    """Those of the model with so many heads in the first layer, or in all."""
+    names = {place_of(spec): name for name, spec in sizes(results.config_of(dataset))}
+    name = names[SINGLE if heads == 1 else kind, heads]
+    return dataset[f"beyond_d.risk, {name}"].values
+
+
+def around_d(dataset, kind: str) -> list[np.ndarray]:  # three [S]
+    """The risks with the numbers of heads next below d, d and next above, at the judged n."""
+    config = results.config_of(dataset)
+    place = config.beyond_d.shots.index(config.beyond_d.judged)
+    numbers = counts(config)[kind]
+    return paired(*(risks_with(dataset, kind, heads)[:, place] for heads in numbers))
+
+
+def paired(*rows) -> list[np.ndarray]:
+    """Rows [S] at the seeds that all have and that none diverged in."""
+    count = min(map(len, rows))
+    both = np.isfinite([row[:count] for row in rows]).all(0)
+    return [row[:count][both] for row in rows]
+
+
+def over_rule(dataset, kind: str, rule: str):  # (seed, shots)
+    """The risks with d heads over those of a rule."""
+    import xarray as xr
+
+    d = counts(results.config_of(dataset))[FULL][1]
+    risks = risks_with(dataset, kind, d)
+    finite = xr.DataArray(risks[np.isfinite(risks).all(1)], dims=("seed", "shots"))
+    return finite / parts.part(dataset, "beyond_d").rule_risk.sel(rule=rule)
+
+
+def over_ridge(dataset, kind: str, longer: bool = False) -> np.ndarray:  # [S]
+    """The same at the n of the training, or at those beyond, where it is most."""
+    ratios = over_rule(dataset, kind, RIDGE)
+    trained = sizes(results.config_of(dataset))[0][1].task.lengths
+    kept = ratios.shots > max(trained) if longer else ratios.shots.isin(trained)
+    return worst(ratios.isel(shots=kept.values).values, np.mean)

@@ -15,7 +15,6 @@ from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, R
 from experiments.heads.rule_names import RIDGE
 from experiments.models.specs import restored
 from lsa_lab.judging.statements import Statement, grid
-from lsa_lab.store import results
 
 A4 = "modelled on A4 (2408.04532), its probing"
 HERE = "derived here"
@@ -62,24 +61,15 @@ def descent_ratio(dataset, case: str, over: str, under: str) -> np.ndarray:  # [
     return (best.sel(feature=over) / best.sel(feature=under)).values
 
 
-def held_by_the_first(dataset, case: str) -> tuple[np.ndarray, np.ndarray]:  # [R] twice
-    """R² of r_j x_j after layer 1 of the full and of the single-head model."""
-    shares = select_case(dataset.held.sel(layer=1), case)
-    return shares.sel(model="full").values, shares.sel(model="single head").values
+def held_by_the_first(dataset, case: str) -> np.ndarray:  # [R]
+    """R² of r_j x_j after layer 1 of the full model."""
+    return select_case(dataset.held.sel(layer=1, model="full"), case).values
 
 
 def controls_of(dataset, case: str) -> list[np.ndarray]:  # rows of [R]
     """R² of other prompts' r_j x_j, for the models of which every training has finished."""
     shares = select_case(dataset.control.sel(layer=1), case).transpose("model", "run").values
     return [row for row in shares if np.isfinite(row).all()]
-
-
-def panels(dataset) -> list[str]:
-    return results.config_of(dataset).panels
-
-
-def dissected(dataset) -> list[str]:
-    return results.config_of(dataset).dissected
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -89,13 +79,13 @@ def statements(config) -> tuple[Statement, ...]:
         for names in (config.panels, config.dissected)
     )
     return (
-        *_about_readers(judged),
-        *_about_descent(looked_into),
-        *_about_the_first_layer(looked_into),
+        *_about_readers(config.panels, judged),
+        *_about_descent(config.dissected, looked_into),
+        *_about_the_first_layer(config.dissected, looked_into),
     )
 
 
-def _about_readers(seeds: str):
+def _about_readers(panels, seeds: str):
     row = dict(statistic="ratio", over=seeds)
     return (
         Statement(
@@ -105,7 +95,7 @@ def _about_readers(seeds: str):
             f"{READER} after a layer over that before it, at the worst layer of any model,",
             at_most=1.0,
             label="reader, a layer / before",
-            sample=lambda d: largest(r for case in panels(d) for r in layer_by_layer(d, case)),
+            sample=lambda d: largest(r for case in panels for r in layer_by_layer(d, case)),
             **row,
         ),
         Statement(
@@ -115,7 +105,7 @@ def _about_readers(seeds: str):
             f"{READER} after layer 1 of the full model over that of ridge, {LEAST}",
             at_least=1.0,
             label="layer 1 / ridge",
-            sample=lambda d: smallest(over_ridge(d, case, 1) for case in panels(d)),
+            sample=lambda d: smallest(over_ridge(d, case, 1) for case in panels),
             **row,
         ),
         Statement(
@@ -125,7 +115,7 @@ def _about_readers(seeds: str):
             f"{READER} after the last layer of the full model over that of ridge, {WORST}",
             at_most=1.0,
             label="last layer / ridge",
-            sample=lambda d: largest(over_ridge(d, case, -1) for case in panels(d)),
+            sample=lambda d: largest(over_ridge(d, case, -1) for case in panels),
             **row,
         ),
         Statement(
@@ -135,13 +125,13 @@ def _about_readers(seeds: str):
             f"{READER} after its last layer over that of the full model, {LEAST}",
             at_least=1.1,
             label="single head / full",
-            sample=lambda d: smallest(over_full(d, case, "single head") for case in panels(d)),
+            sample=lambda d: smallest(over_full(d, case, "single head") for case in panels),
             **row,
         ),
     )
 
 
-def _about_descent(seeds: str):
+def _about_descent(dissected, seeds: str):
     row = dict(statistic="ratio", over=seeds, revision=WHITE)
     rivals = {
         RAW: dict(than="on raw covariates", other="raw covariates", short="raw"),
@@ -153,7 +143,7 @@ def _about_descent(seeds: str):
     }
 
     def over(d, rival, features=OF_FULL):
-        return [descent_ratio(d, case, features, rival) for case in dissected(d)]
+        return [descent_ratio(d, case, features, rival) for case in dissected]
 
     return (
         Statement(
@@ -195,13 +185,7 @@ def _about_descent(seeds: str):
     )
 
 
-def _about_the_first_layer(seeds: str):
-    def held(d, take):
-        return min((take(*held_by_the_first(d, case)) for case in dissected(d)), key=np.mean)
-
-    def controls(d):
-        return (row for case in dissected(d) for row in controls_of(d, case))
-
+def _about_the_first_layer(dissected, seeds: str):
     return (
         Statement(
             "held",
@@ -211,17 +195,7 @@ def _about_the_first_layer(seeds: str):
             at_least=HELD,
             over=seeds,
             label="R² of r_j x_j",
-            sample=lambda d: held(d, lambda full, single: full),
-        ),
-        Statement(
-            "held_by_more",
-            A4,
-            "The full model's first layer holds more of them than the single-head one's",
-            f"{SHARE}, full minus single head, {WORST}",
-            at_least=0.25,
-            over=seeds,
-            label="R² minus single head's",
-            sample=lambda d: held(d, lambda full, single: full - single),
+            sample=lambda d: min((held_by_the_first(d, case) for case in dissected), key=np.mean),
         ),
         Statement(
             "control",
@@ -231,6 +205,8 @@ def _about_the_first_layer(seeds: str):
             at_most=NOTHING,
             over=seeds,
             revision="variants whose every training has finished, since a look at these runs",
-            sample=lambda d: max(controls(d), key=np.mean),
+            sample=lambda d: max(
+                (r for case in dissected for r in controls_of(d, case)), key=np.mean
+            ),
         ),
     )

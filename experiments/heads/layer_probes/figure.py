@@ -115,20 +115,12 @@ def caption(dataset) -> str:
         [np.exp(np.log(over_ridge(dataset, case, layer)).mean()) for case in config.panels]
         for layer in (1, -1)
     )
-    shares = [held_by_the_first(dataset, case)[0].mean() for case in config.dissected]
+    shares = [held_by_the_first(dataset, case).mean() for case in config.dissected]
     return (
-        f"In the last ones: from {min(first):.2g} times ridge's risk or more after layer 1 to "
-        f"{max(last):.2g} or less; layer 1 holds {min(shares):.0%} to {max(shares):.0%} of the "
-        "variance of r_j x_j. "
-        "a, b: the best linear reader of the query's token after each layer; crosses: the model's "
-        f"own read-out (pale: single head's); n = {config.n}. c: by the heads of each "
-        "layer (above: means); "
-        "strokes: one of the d coordinates for each head of layer 1; crosses: r_j x_j of other "
-        "prompts, dots: the most that counts as nothing; random: untrained weights. d: "
-        f"{judged_panel.KEY}; over {', '.join(config.panels)} (descent and R²: "
-        f"{', '.join(config.dissected)}). e, f: descent inside each prompt on tokens without the "
-        "label slot, each asked as a query, made "
-        "white over prompts: else it would depend on the basis of the stream. Elsewhere medians of "
-        "seeds and the middle 80 % of them; trainings left out as not finished: "
-        f"{int(dataset.lost.sum())}. Our setting, modelled on A4 (2408.04532)."
+        "The answer becomes readable in the last layers: a linear probe's risk falls from at "
+        f"least {min(first):.2g} of ridge's after layer 1 to at most {max(last):.2g} after the "
+        f"last. Layer 1 holds at least {min(shares):.0%} of the variance of r_j x_j. Crosses in a "
+        "and b are the models' own answers, in c other prompts' r_j x_j. In c strokes are one "
+        "coordinate a head. In e, f tokens are made white. Lines are medians of seeds; "
+        f"{int(dataset.lost.sum())} trainings diverged."
     )

@@ -11,12 +11,12 @@ slots, and the later layers with them, changes no prediction. White tokens do no
 
 import numpy as np
 
-from experiments.heads.preprocess_then_optimise.config import MODELS, SHUFFLED
-from experiments.heads.preprocess_then_optimise.ratios import Ratios
-from experiments.heads.rule_names import EQUIVARIANT
+from experiments.heads.preprocess_then_optimise.config import MODELS
+from experiments.heads.rule_names import RIDGE
 from experiments.models.specs import restored
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
+from lsa_lab.store import results
 
 HERE = "derived here"
 A4 = "modelled on A4 (2408.04532), abstract"
@@ -30,8 +30,46 @@ WHITE = f"white tokens, since a look at these runs with raw ones; {DOUBLED}"
 SINGLE, PATTERN, FULL = MODELS
 
 
-def numbers(dataset) -> Ratios:
+def numbers(dataset) -> "Ratios":
     return Ratios(dataset)
+
+
+class Ratios:
+    """Ratios of a result's risks on the same prompts."""
+
+    def __init__(self, dataset):
+        self.dataset, self.config = dataset, results.config_of(dataset)
+
+    def over_raw(self, rule: str):  # (run, depth)
+        """Steps of sizes of their own, over as many of raw descent."""
+        fitted = self.dataset.fitted
+        return (fitted / fitted.sel(tuned="raw")).transpose("run", ...).sel(tuned=rule)
+
+    def over_ridge(self, rule: str) -> np.ndarray:  # [R]
+        ratio = self.dataset.best / self.dataset.of_rule.sel(reference=RIDGE)
+        return infinite_as_largest(ratio.sel(rule=rule).values)
+
+    def over_fewer_heads(self):  # (run, used)
+        heads, d = self.dataset.of_heads.transpose("run", ...), self.config.d
+        fewer = [str(count) for count in self.config.heads if count < d]
+        return heads.sel(used=str(d)) / heads.sel(used=fewer)
+
+    def learned(self, features: str):  # (seed)
+        best = self.dataset.learned_best
+        return best.sel(features=features) / best.sel(features="raw")
+
+
+def infinite_as_largest(ratios: np.ndarray) -> np.ndarray:  # [R]
+    """A median may hold runs that diverged, as worse than all others."""
+    return np.where(np.isposinf(ratios), np.finfo(float).max, ratios)
+
+
+def steps_to_win(dataset, rule: str) -> int | None:
+    """The number of steps from which on the median risk of a rule is below that of raw descent."""
+    medians = dataset.by_step.median("run")
+    ahead = (medians.sel(rule=rule) < medians.sel(rule="raw")).values
+    start = len(ahead) - int(np.argmin(np.append(ahead[::-1], False)))
+    return int(dataset.t[start]) if start < len(ahead) else None
 
 
 # What differs between a step size for each prompt, and one for all.
@@ -79,21 +117,10 @@ def statements(config) -> tuple[Statement, ...]:
 def _about_a_few_steps(config):
     depth = config.depth
     mixed = {
-        "mixed": dict(
-            begin=f"After {depth} steps",
-            end=" than plain descent",
-            whose="The mixed preconditioner",
-            formula="α I + β R²",
-            last=", last step",
-            added="",
-            bound="",
-        ),
+        "mixed": dict(begin=f"After {depth} steps", formula="α I + β R²", added="", bound=""),
         "mixed, normalised": dict(
             begin="With R/|R|",
-            end=f" after {depth} steps",
-            whose="With R/|R| it",
             formula="α I + β R²/|R|²",
-            last="",
             added="added",
             bound=", with its rule and bound",
         ),
@@ -110,41 +137,17 @@ def _about_a_few_steps(config):
         **row,
     )
     yield Statement(
-        "mixed",
-        says="The mixed preconditioner is at no number of steps worse than plain descent",
-        measured=f"{OVER_RAW}, at the number of steps where it is most,",
-        at_most=1.02,
-        revision="the search had another start, with which it was 0.99 and held",
-        label="α I + β R² / raw, worst step",
-        sample=lambda r: worst(r.over_raw("mixed")),
-        **row,
-    )
-    yield Statement(
         "last_step",
-        says="{begin} the mixed preconditioner is clearly better{end}",
+        says="{begin} the mixed preconditioner is clearly better than plain descent",
         measured=f"{OVER_RAW} after {depth} steps",
         at_most=0.9,
         revision="{added}{bound}",
-        label="{formula} / raw{last}",
+        label="{formula} / raw, last step",
         sample=lambda r, rule: r.over_raw(rule).isel(depth=-1),
         cells=grid("mixed_gain mixed_normalised", rule=mixed),
         words=lambda rule: mixed[rule],
         message=f"After {depth} steps the mixed preconditioner, with R or with R/|R|, is clearly "
         "better than plain descent",
-        **row,
-    )
-    yield Statement(
-        "a_step_less",
-        says="{whose} is better even if the layer that preprocesses costs a step",
-        measured=f"the risk after {depth - 1} steps over that of raw descent after {depth}",
-        at_most=1.0,
-        revision="{added}",
-        label="{formula}, a step less / raw",
-        sample=lambda r, rule: r.a_step_less(rule),
-        cells=grid("layer_for_layer normalised_layer_for_layer", rule=mixed),
-        words=lambda rule: mixed[rule],
-        message="The mixed preconditioner, with R or with R/|R|, is better than plain descent "
-        "even if the layer that preprocesses costs a step",
         **row,
     )
 
@@ -174,25 +177,6 @@ def _about_many_steps():
         at_most=0.9,
         label="x̃, d heads / fewer",
         sample=lambda r: worst(r.over_fewer_heads()),
-        **row,
-    )
-    yield Statement(
-        "plateau",
-        says="In a wide task with many demonstrations preprocessing pays for s coordinates",
-        measured="n · excess / (σ² s) at the best step",
-        at_most=2.0,
-        label="wide: x̃, n · excess / (σ² s)",
-        sample=lambda r: r.wide("own step") / r.config.wide_sparsity,
-        **row,
-    )
-    yield Statement(
-        "dense",
-        says="There plain descent pays for all d coordinates",
-        measured="n · excess / (σ² d) at the best step",
-        at_least=0.9,
-        revision="four times the prompts, for it was undecided",
-        label="wide: raw, n · excess / (σ² d)",
-        sample=lambda r: r.wide("raw") / r.config.wide_d,
         **row,
     )
 
@@ -229,30 +213,6 @@ def _about_models(config):
         **row,
     )
     yield Statement(
-        "more_heads",
-        MECHANISM,
-        "All heads write better features than a single one",
-        "the risk of descent on white tokens of all heads over that on those of one, at the best "
-        "steps",
-        at_most=0.9,
-        revision=WHITE,
-        label="tokens of all heads / of one head",
-        sample=lambda r: r.learned(FULL, over=SINGLE),
-        **row,
-    )
-    yield Statement(
-        "shuffled",
-        HERE,
-        "Control: features that the model makes of shuffled labels do not help",
-        "the risk of descent on them, white, over that on raw covariates, at the best steps",
-        at_least=0.95,
-        note="a twentieth of the risk counts as no help",
-        revision=WHITE,
-        label="tokens, labels shuffled / raw",
-        sample=lambda r: r.learned(SHUFFLED),
-        **row,
-    )
-    yield Statement(
         "later_layers",
         MECHANISM,
         "The later layers of the model with all heads do what descent on its features does",
@@ -261,17 +221,8 @@ def _about_models(config):
         at_most=1.25,
         revision=WHITE,
         label="model / descent on tokens",
-        sample=lambda r: r.model() / r.dataset.learned_best.sel(features=FULL),
-        **row,
-    )
-    yield Statement(
-        "model",
-        A4,
-        "The model with all heads beats every rule that commutes with rotations",
-        "its risk over that of the best such rule",
-        at_most=1.0,
-        redrawn=ANEW,
-        label="model / equivariant Bayes",
-        sample=lambda r: r.model() / r.dataset.of_reference.sel(reference=EQUIVARIANT),
+        sample=lambda r: (
+            r.dataset.of_model.sel(model=FULL) / r.dataset.learned_best.sel(features=FULL)
+        ),
         **row,
     )

@@ -7,7 +7,6 @@ from experiments.heads import rule_names
 from experiments.heads.preprocess_then_optimise import descents, learned_features
 from experiments.heads.preprocess_then_optimise.config import (
     FEATURES,
-    FITTED,
     MODELS,
     RULES,
     TUNED,
@@ -20,13 +19,12 @@ from lsa_lab.tasks.linear import LinearTask
 def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in range(3)]
+    keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in (0, 2)]
     counts = 2 ** np.arange(int(np.log2(config.steps)) + 1)
     return xr.Dataset(
         {
             **first_task(config, counts, keys[0]),
-            **wide_task(config, counts, keys[1]),
-            **learned_features.variables(config, models, keys[2]),
+            **learned_features.variables(config, models, keys[1]),
         },
         {
             "heads": list(config.heads),
@@ -39,7 +37,6 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
             "features": list(FEATURES),
             "step": np.arange(config.trained_steps + 1),
             "model": list(MODELS),
-            "fitted_rule": list(FITTED),
         },
     )
 
@@ -62,20 +59,6 @@ def first_task(config: Config, counts, key) -> dict:
         "of_heads": (("run", "used"), of_heads),
         "fitted": (("run", "tuned", "depth"), with_fitted_steps(config, batch, tuning)),
         "of_rule": (("run", "reference"), descents.references(task, batch)),
-    }
-
-
-def wide_task(config: Config, counts, key) -> dict:
-    """Variables of the Dataset; with many demonstrations only one run is kept at a time."""
-    s, sizes = config.wide_sparsity, np.array(config.step_sizes)
-    task = LinearTask(config.wide_n, config.wide_d, s, config.wide_noise_var**0.5)
-    task = task.replace(weight_std=s**-0.5, signal="flat")
-    runs = descents.draw(task, key, config.wide_runs, config.wide_prompts)
-    risks = [np.asarray(descents.rule_risks(run, sizes, counts)) for run in runs]
-    by_step, best = descents.chosen(risks)
-    return {
-        "wide_by_step": (("wide_run", "rule", "t"), by_step),
-        "wide_best": (("wide_run", "rule"), best),
     }
 
 

@@ -14,11 +14,9 @@ from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_l
 # |r|², that is with R/|R|; a share of the largest that converges in the prompt.
 RULES = ("raw", "preprocessed", "normalised", "own step")
 TUNED = ("raw", "preprocessed", "normalised", "mixed", "mixed, normalised")
-FITTED = ("raw", "mixed")  # those of TUNED with as many layers as the models
 MODELS = ("single head", "first layer only", "all heads")  # with h heads in which layers
-SHUFFLED = "shuffled labels"  # read by the first layer of the last of these
 # What is descended on; of models: the white tokens that their first layers write.
-FEATURES = ("raw", "preprocessed", *MODELS, SHUFFLED)
+FEATURES = ("raw", "preprocessed", *MODELS)
 
 _TRAINED = named("laptop", ("depth 3",))
 _STEP_SIZES = tuple(2.0**k for k in range(-9, 5))
@@ -26,7 +24,7 @@ _STEP_SIZES = tuple(2.0**k for k in range(-9, 5))
 
 @dataclass(frozen=True)
 class Config(Bounded):
-    """Three tasks with E |w|² = 1: one for known rules, a wide one, and that of trained models.
+    """Two tasks with E |w|² = 1: one for known rules, and that of trained models.
 
     A step size, a share of the largest one, or a number of steps is chosen on as many prompts as it
     is then judged on, and never on these; for known rules once for all runs.
@@ -46,12 +44,6 @@ class Config(Bounded):
     share: Annotated[float, between(0.01, 0.99)] = 0.5
     runs: Annotated[int, at_least(2)] = 16
     prompts: Annotated[int, at_least(2)] = 256  # of each run, to be judged on
-    wide_d: Annotated[int, between(2, 128)] = 64  # covariates of the wide task, non-zeros ± 1/√s
-    wide_sparsity: Annotated[int, between(1, "wide_d")] = 4  # non-zeros of the wide task
-    wide_n: Annotated[int, at_least(1)] = 512  # demonstrations of the wide task
-    wide_noise_var: Annotated[float, POSITIVE] = 0.5  # variance of its noise
-    wide_runs: Annotated[int, at_least(2)] = 16  # runs of it
-    wide_prompts: Annotated[int, at_least(2)] = 128  # of each of these runs
     models: Named = _TRAINED  # the trained model, by name
     retrain: bool = False  # train again instead of reading committed weights
     trained_n: Annotated[int, at_least(1)] = 16  # demonstrations in a prompt of trained models
@@ -89,16 +81,11 @@ TIERS = {
         step_sizes=(0.125, 0.5),
         runs=2,
         prompts=4,
-        wide_d=2,
-        wide_sparsity=1,
-        wide_n=8,
-        wide_runs=2,
-        wide_prompts=4,
         models=named("smoke", ("depth 3",)),
         trained_n=8,
         trained_steps=4,
         trained_prompts=4,
     ),
     "laptop": Config(),
-    "paper": Config(models=named("paper", ("depth 3",)), runs=36, wide_runs=36, seed=2),
+    "paper": Config(models=named("paper", ("depth 3",)), runs=36, seed=2),
 }

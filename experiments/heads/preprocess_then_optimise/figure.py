@@ -4,8 +4,7 @@ import numpy as np
 
 from experiments.heads.looks import levels
 from experiments.heads.preprocess_then_optimise import claims
-from experiments.heads.preprocess_then_optimise.config import SHUFFLED
-from experiments.heads.preprocess_then_optimise.ratios import in_units_of_noise, steps_to_win
+from experiments.heads.preprocess_then_optimise.claims import steps_to_win
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
@@ -15,7 +14,7 @@ from lsa_lab.store import results
 DESCENT, MIXED, PREPROCESSED = (
     style.METHOD[name] for name in ("descent", "preconditioned descent", "preprocessed descent")
 )
-LINEAR, GREY = style.METHOD["linear"], style.METHOD["least squares"]["color"]
+LINEAR = style.METHOD["linear"]
 LOOKS = {  # of a rule, in every panel: dashed or open where it is normalised
     "preprocessed": (PREPROCESSED, ":", "x̃, one size"),
     "raw": (DESCENT, "-", "raw"),
@@ -24,69 +23,35 @@ LOOKS = {  # of a rule, in every panel: dashed or open where it is normalised
     "normalised": (PREPROCESSED, "--", "R / |R|"),
     "mixed, normalised": (MIXED, "--", "α I + β R² / |R|²"),
 }
-JUDGED = (  # all rows, from the top
-    *("slow", "mixed", "mixed_gain", "layer_for_layer"),
-    *("mixed_normalised", "normalised_layer_for_layer", "best_step", "best_step_for_all", "heads"),
-    *("learned_white", "pattern", "single", "shuffled", "more_heads", "later_layers", "model"),
-    *("plateau", "dense"),
-)
-SPOKEN_OF = ("slow", "mixed_gain", "mixed_normalised", "best_step", "best_step_for_all", "heads")
-SPOKEN_OF += ("learned_white", "single", "later_layers", "model")
 
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.stacked(6.75, (2.5, 2.3, 2.4), ((1, 1),) * 3)
-    many, wide, few, heads, learned, judged = axes
-    of_rules = medians(dataset.of_rule, RIDGE, LASSO, SPARSE_BAYES)
+    figure, axes = style.stacked(6.75, (2.5, 2.3, 2.6), ((1, 1), (1, 1), (1,)))
+    many, few, heads, learned, judged = axes
     plot_many_steps(many, dataset.by_step)
-    levels(many, of_rules, left=True)
-    many.set(
-        ylabel="excess risk", title=f"many steps, {_sizes(config.d, config.sparsity, config.n)}"
-    )
-    plot_many_steps(wide, in_units_of_noise(config) * dataset.wide_by_step)
-    levels(wide, {"d": config.wide_d, "s": config.wide_sparsity})
-    wide.set(ylabel="n · excess risk / σ²")
-    wide.set_title(
-        f"many steps, d = {config.wide_d}, s = {config.wide_sparsity}, n = {config.wide_n}"
-    )
+    levels(many, medians(dataset.of_rule, RIDGE, LASSO, SPARSE_BAYES), left=True)
+    many.set(ylabel="excess risk")
+    many.set_title(f"many steps, d = {config.d}, s = {config.sparsity}, n = {config.n}")
     plot_a_few_steps(few, dataset)
     plot_heads(heads, dataset)
     plot_learned(learned, dataset)
-    plot_judged(judged, dataset, SPOKEN_OF)
-    return figure
-
-
-def appendix(dataset):
-    """All rows that are judged."""
-    figure, (ax,) = style.figure(5.5, 4.2, first="g")
-    plot_judged(ax, dataset, JUDGED)
+    style.log_axes(judged, x=True, ticks=(0.25, 0.5, 1, 2))
+    judged_panel.rows(judged, *evidence(claims, dataset), (0.25, 3))
+    judged.set(xlabel="risk / the risk that is named", title="what is judged")
     return figure
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
     own, shared = (_from(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
-    lines = dataset[["fitted", "by_step", "wide_by_step", "by_heads", "learned"]]
-    lost = sum(map(style.missing, lines.values()))
+    lost = sum(map(style.missing, dataset[["fitted", "by_step", "by_heads", "learned"]].values()))
     return (
-        f"With a step size for each prompt {own}, with one size for all prompts {shared}. a: "
-        "descent on raw covariates and on x̃ = Rx, R = diag(Xᵀy/n); "
-        "sizes chosen on other prompts for each number of steps. b: a wide task. c: a size for "
-        "each step; with R normalised and plain descent mixed in, few steps suffice (α I + β R² "
-        "explodes on rare prompts). d, e: half the largest size that converges in the prompt; d: "
-        "heads share the coordinates; e: tokens that models with so many heads a layer write in "
-        f"layer 1 ({config.models[0][0]}, n = {config.trained_n}), made white over prompts, for no "
-        "prediction shows the basis of the stream; the models do more than descend on them. f: "
-        f"{judged_panel.KEY}. Medians of {config.runs} runs of {config.prompts} prompts (b: "
-        f"{config.wide_runs} of {config.wide_prompts}; e: {dataset.sizes['seed']} seeds, "
-        f"{int(dataset.diverged)} left out as diverged) and the middle 80 %; {lost} numbers not "
-        f"finite. σ² = {config.noise_var:g}. Appendix (g): all that is judged."
+        f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
+        f"{shared} if one size serves all. There x̃ = Rx and R = diag(Xᵀy/n). In c heads share the "
+        "coordinates. In d descent is on tokens that layer 1 of trained models writes, made white; "
+        "steps are half the largest that converges. Lines are medians of runs, bands the middle "
+        f"80 %. {int(dataset.diverged)} seeds diverged; {lost} numbers are not finite."
     )
-
-
-def _sizes(d: int, s: int, n: int) -> str:
-    return f"d = {d}, s = {s}, n = {n}"
 
 
 def _from(step: int | None) -> str:
@@ -136,7 +101,6 @@ def plot_learned(ax, dataset):
     """Descent on what first layers write."""
     single, *more = dataset.architecture.values
     looks = {  # of features
-        SHUFFLED: (GREY, "-", "labels shuffled", (-4, 1)),
         "raw": (DESCENT["color"], "-", "raw", (-4, 1)),
         dataset.model.values[0]: (LINEAR["color"], ":", single, (-4, -1)),
         "preprocessed": (PREPROCESSED["color"], "-", "x̃ = Rx", (-4, 0)),
@@ -152,13 +116,6 @@ def plot_learned(ax, dataset):
     levels(ax, medians(dataset.of_reference, RIDGE, LASSO, SPARSE_BAYES), left=True)
     steps_axis(ax, steps.values, 0.12)
     ax.set(ylabel="excess risk", title="tokens of trained first layers")
-
-
-def plot_judged(ax, dataset, ids):
-    """Ratios of risks as they are judged."""
-    style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
-    judged_panel.rows(ax, *evidence(claims, dataset), (0.25, 3), ids)
-    ax.set(xlabel="risk / the risk that is named", title="what is judged")
 
 
 def curve(ax, t, risks, color, dashes, name, offset, end=0):  # [run, t]

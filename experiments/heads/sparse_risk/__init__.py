@@ -1,1 +1,1 @@
-"""Which rules can use sparsity in context, and how much does it gain?"""
+"""Which rules can use sparsity in context, how much does it gain, and at which rates?"""

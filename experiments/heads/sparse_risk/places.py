@@ -77,7 +77,7 @@ class Draws:
 
 
 def measure(config: Config, panels: dict, prompts: int, tuning: int, tag: int) -> dict:
-    """{panel: (losses [place, rules, run], steps [place, 2], bounds [place])}, panels of one d."""
+    """{panel: (losses [place, rules, run], bounds [place])}, panels of one d."""
     everywhere = [place for points in panels.values() for place in points]
     longest, d = max(place.n for place in everywhere), everywhere[0].d
     judged = Draws(config.seed, tag, config.runs * prompts, longest, d)
@@ -87,27 +87,27 @@ def measure(config: Config, panels: dict, prompts: int, tuning: int, tag: int) -
         for place in (place for place in points if place not in rows):
             enumerable = math.comb(place.d, place.s) <= config.supports
             bayes = () if panel in ("long", "wide") else BAYES if enumerable else BAYES[:1]
-            each, steps = losses(place, judged, others, config.steps, bayes)
+            each = losses(place, judged, others, config.steps, bayes)
             each = each.reshape(len(each), config.runs, prompts).mean(2)
             # A rule that is not to be had has no number.
             each = np.pad(each, ((0, len(RULES) - len(each)), (0, 0)), constant_values=np.nan)
             bound = risk.rotation_invariant_bound(place.n, place.d, place.noise_var)
-            rows[place] = each, steps, bound
+            rows[place] = each, bound
     return {
         panel: [np.stack(values) for values in zip(*map(rows.get, points), strict=True)]
         for panel, points in panels.items()
     }
 
 
-def losses(place: Place, draws: Draws, tuning: Draws, steps: int, bayes: tuple) -> tuple:
-    """|ŵ - w|² of PLAIN and the rules in ``bayes`` [rules, B]; the steps of both descents [2]."""
+def losses(place: Place, draws: Draws, tuning: Draws, steps: int, bayes: tuple) -> np.ndarray:
+    """|ŵ - w|² of PLAIN and the rules in ``bayes`` [rules, B]."""
     task = place.condensed
     batch, w = draws.at(place)
     penalties = sparse_rules.lasso_penalties(task)
     ridge = task.noise_std**2 * task.d / task.n
-    plain, chosen = _plain(tuning.at(place), (batch, w), penalties, ridge, steps)
+    plain = _plain(tuning.at(place), (batch, w), penalties, ridge, steps)
     rest = [_distance(_bayes(rule, batch, task), w) for rule in bayes]
-    return np.stack([*plain, *rest]), np.asarray(chosen)
+    return np.stack([*plain, *rest])
 
 
 def descent(prompt: Prompt, steps: int):  # -> [steps+1, d]
@@ -128,14 +128,13 @@ def preprocessed(prompt: Prompt, steps: int):  # -> [steps+1, d]
 
 
 @partial(jax.jit, static_argnames="steps")
-def _plain(tuning: tuple, judged: tuple, penalties, ridge, steps: int) -> tuple:
+def _plain(tuning: tuple, judged: tuple, penalties, ridge, steps: int):
     """PLAIN [5, B], with the numbers of steps and the penalty that are best on other prompts."""
     prompts, w = judged
-    paths, chosen = [], []
+    paths = []
     for rule in (descent, preprocessed):
         on_tuning, on_judged = (_along(rule, steps, samples) for samples in (tuning, judged))
-        chosen.append(jnp.argmin(jnp.mean(on_tuning, axis=0)))
-        paths.append(on_judged[:, chosen[-1]])
+        paths.append(on_judged[:, jnp.argmin(jnp.mean(on_tuning, axis=0))])
 
     def lasso(penalty, sample):
         batch, truth = sample
@@ -145,7 +144,7 @@ def _plain(tuning: tuple, judged: tuple, penalties, ridge, steps: int) -> tuple:
     least_squares = _distance(jax.vmap(estimators.ols)(prompts), w)
     ridged = _distance(jax.vmap(partial(estimators.ridge, penalty=ridge))(prompts), w)
     lassoed = lasso(penalties[jnp.argmin(risks)], judged)
-    return jnp.stack([least_squares, paths[0], ridged, paths[1], lassoed]), jnp.stack(chosen)
+    return jnp.stack([least_squares, paths[0], ridged, paths[1], lassoed])
 
 
 _bayes = jax.jit(sparse_rules.weights, static_argnums=0)

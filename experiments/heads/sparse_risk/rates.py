@@ -1,4 +1,4 @@
-"""What rules lose on prompts of one place, their parameters chosen on other prompts."""
+"""What rules lose where one of n, s and d grows, their parameters chosen on other prompts."""
 
 import math
 from functools import partial
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from experiments.heads.sparse_risk.config import PANELS, RATE_RULES, Rates
 from experiments.heads.sparse_rules import MULTIPLES
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
@@ -20,6 +21,44 @@ class Place(NamedTuple):
     n: int
     d: int
     s: int
+
+
+def along_axes(config: Rates):
+    """The risks of every rule along each axis."""
+    import xarray as xr
+
+    panels, variables = places(config), {}
+    everywhere = list(dict.fromkeys(place for row in panels.values() for place in row))
+    rows = {
+        place: measure(config, place, np.random.default_rng([config.seed, i]))
+        for i, place in enumerate(everywhere)
+    }
+    for panel, row in panels.items():
+        risks = np.stack([rows[place] for place in row])
+        variables[panel] = ((PANELS[panel], "rule", "run"), risks)
+    axes = {"n": config.lengths, "s": config.sparsities, "d": config.widths}
+    coordinates = {axis: list(values) for axis, values in axes.items()}
+    return xr.Dataset(variables, coordinates | {"rule": list(RATE_RULES)})
+
+
+def places(config: Rates) -> dict[str, list[Place]]:
+    """{panel: the place of each of its points}"""
+    d, s, longest, middle = config.d, config.s, config.lengths[-1], config.middle
+    return {
+        "by_n": [Place(n, d, s) for n in config.lengths],
+        "by_s": [Place(longest, d, s) for s in config.sparsities],
+        "by_d": [Place(longest, d, s) for d in config.widths],
+        "short_by_s": [Place(middle, d, s) for s in config.sparsities],
+        "short_by_d": [Place(middle, d, s) for d in config.widths],
+    }
+
+
+def measure(config: Rates, place: Place, rng) -> np.ndarray:
+    """Mean losses [RATE_RULES, R]."""
+    counts = (config.runs * config.prompts, config.tuning)
+    batches = [draw(rng, place, config.noise_var, count) for count in counts]
+    each = losses(*batches, *penalties(place, config.noise_var), doublings=config.doublings)
+    return np.asarray(each).reshape(len(RATE_RULES), config.runs, config.prompts).mean(2)
 
 
 def draw(rng, place: Place, noise_var: float, size: int) -> tuple[Prompt, np.ndarray]:
@@ -45,26 +84,26 @@ def penalties(place: Place, noise_var: float) -> tuple[np.ndarray, float]:
 
 
 @partial(jax.jit, static_argnames="doublings")
-def losses(judged: tuple, tuning: tuple, of_lasso, of_ridge, *, doublings: int) -> tuple:
-    """|ŵ - w|² of RULES [RULES, B], and the places of the parameters that were chosen [3]."""
+def losses(judged: tuple, tuning: tuple, of_lasso, of_ridge, *, doublings: int) -> Array:
+    """|ŵ - w|² of RATE_RULES [rules, B]."""
     batch, w = judged
-    chosen, rows = [], []
+    rows = []
     for rule in (descent, preprocessed):
         path = jax.vmap(partial(rule, doublings=doublings))
-        chosen.append(jnp.argmin(_distance(path(tuning[0]), tuning[1][:, None]).mean(0)))
-        rows.append(_distance(path(batch)[:, chosen[-1]], w))
+        steps = jnp.argmin(_distance(path(tuning[0]), tuning[1][:, None]).mean(0))
+        rows.append(_distance(path(batch)[:, steps], w))
 
     def lasso(penalty, prompts):
         of_prompt = partial(estimators.lasso, penalty=penalty)
         return _distance(jax.vmap(of_prompt)(prompts[0]), prompts[1])
 
-    chosen.append(jnp.argmin(jax.lax.map(lambda each: lasso(each, tuning).mean(), of_lasso)))
+    best = jnp.argmin(jax.lax.map(lambda each: lasso(each, tuning).mean(), of_lasso))
     squares, ridged = (
         _distance(jax.vmap(partial(_ridge, penalty=penalty))(batch), w) for penalty in (0, of_ridge)
     )
     oracle = _distance(jax.vmap(on_support)(batch, w), w)
-    lassoed = lasso(of_lasso[chosen[-1]], judged)
-    return jnp.stack([squares, rows[0], ridged, rows[1], lassoed, oracle]), jnp.stack(chosen)
+    lassoed = lasso(of_lasso[best], judged)
+    return jnp.stack([squares, rows[0], ridged, rows[1], lassoed, oracle])
 
 
 def descent(prompt: Prompt, doublings: int) -> Array:  # [C, d]

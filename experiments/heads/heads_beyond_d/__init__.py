@@ -1,1 +1,0 @@
-"""Do heads help until there are as many as covariates, and which rules are beaten?"""

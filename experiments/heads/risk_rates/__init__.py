@@ -1,1 +1,0 @@
-"""How do excess risks grow with non-zeros, covariates and demonstrations?"""
