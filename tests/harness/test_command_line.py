@@ -62,7 +62,6 @@ REFUSED = {
     "run toy --with-caption": ("--with-caption is for draw",),
     "draw toy --panel a --width 99": ("--width 99: choose 1 to 20", "nearest 20"),
     "draw toy --panel a --width nan": ("--width nan", "nearest 3.25"),
-    "completion fish": ("bash or zsh",),
     "submit --engine local": ("submit needs a NAME", "toy"),
     "submit toy --engine slrm": ("unknown engine 'slrm'", "nearest 'slurm'; there are slurm, lo"),
     "submit toy toy --engine local": ("toy is named twice",),

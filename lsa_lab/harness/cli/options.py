@@ -32,7 +32,6 @@ USAGE = {
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),
     "fetch": ("[SOURCE...]", "download a language model and texts, once; all if none is named"),
-    "completion": ("bash|zsh", "a script that completes words at the tab key"),
     "new": ("PACKAGE/THEME/NAME", "write a small experiment that works, to be changed"),
 }
 
@@ -71,13 +70,6 @@ OPTIONS = (
         "so many experiments at a time, each in a process of its own; else one after the other",
         ("run",),
         int,
-    ),
-    Option(
-        "--hours",
-        "H",
-        "stop after so many, at a checkpoint, and say what is left; the same words go on",
-        ("run",),
-        float,
     ),
     Option(
         "--engine", "ENGINE", "slurm, which is the default, or local: this machine", ("submit",)
@@ -135,7 +127,7 @@ STATUS = (
     ("exit status 3", "a training diverged in every run; the last finite checkpoint is kept"),
     (
         "exit status 130",
-        "interrupted, or its hours are over; the same words go on from the last checkpoint",
+        "interrupted; the same words go on from the last checkpoint",
     ),
 )
 

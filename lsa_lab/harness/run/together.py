@@ -5,24 +5,27 @@ happens beside it. A process that is done with an experiment takes the next one,
 after one that took much memory a fresh process does.
 """
 
+import contextlib
+import json
+import math
 import os
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from rich.console import Console
+from rich.progress import TaskID
 
-from lsa_lab.harness.run import series
-from lsa_lab.harness.run.clock import Left
-from lsa_lab.harness.run.estimate import beforehand, past_of
-from lsa_lab.harness.run.outcomes import Outcome, comparison
-from lsa_lab.harness.run.progress import Row, screen
+from lsa_lab.harness.run import progress, series
+from lsa_lab.harness.run.outcomes import Outcome, last_facts
 from lsa_lab.harness.run.runner import Job
-from lsa_lab.harness.run.workers import Answer, Worker
-from lsa_lab.harness.run.workload import Workload
 from lsa_lab.training.console import interrupts_wait
 
+ANSWER = "\x1e"  # begins what a worker answers; every other line is text
 _POLL = 0.2  # seconds between two looks at what is asked for
-_INTERRUPTED = 130  # the status of a worker that has stopped at a checkpoint
 
 
 class LostError(RuntimeError):
@@ -40,127 +43,148 @@ def run(jobs: list[Job], count: int, words_of: Callable[[Job], list[str]]) -> in
     Ctrl-C, and an experiment whose process ends, stop the others at a checkpoint.
     """
     crew = _Crew(jobs, count, words_of)
-    series.say(crew.console, *beforehand(jobs))
+    series.say(crew.console, *series.beforehand(jobs))
     try:
-        with interrupts_wait() as interrupt, screen(crew.rows, crew.console):
+        with interrupts_wait() as interrupt, progress.shown(crew.bars):
             crew.work(interrupt.is_set)
-        if crew.is_interrupted:
-            raise KeyboardInterrupt
     except KeyboardInterrupt:
         if crew.unfinished:
-            raise series.Unfinished(crew.unfinished, crew.begun) from None
+            raise series.Unfinished(crew.unfinished) from None
     finally:
-        crew.dismiss()
+        for worker in crew.workers:
+            worker.end()
     if crew.lost:
         raise LostError(crew.lost, crew.unfinished)
-    names = [job.experiment.name for job in jobs]
-    outcomes = {name: crew.outcomes[name] for name in names if name in crew.outcomes}
-    if outcomes:
-        series.say(crew.console, comparison(outcomes))
-    return max(crew.failures, default=0)
+    names = [job.experiment.name for job in jobs if job.experiment.name in crew.outcomes]
+    series.say(crew.console, *series.after({name: crew.outcomes[name] for name in names}))
+    return max(crew.statuses.values())
+
+
+class _Worker:
+    """A process of ``cli.worker``. It has a session of its own: Ctrl-C reaches it by ``stop``."""
+
+    def __init__(self, lines: "SimpleQueue[tuple[_Worker, str | None]]"):
+        self.job: Job | None = None
+        self.bar = TaskID(0)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "lsa_lab.harness.cli.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+        threading.Thread(target=self._read, args=(lines,), daemon=True).start()
+
+    def take(self, job: Job, words: Sequence[str]) -> None:
+        """Begin a job."""
+        self.job = job
+        with contextlib.suppress(BrokenPipeError):  # its status will tell
+            print(json.dumps(words), file=self._process.stdin, flush=True)
+
+    def stop(self) -> None:
+        """It ends, at the next checkpoint of the job that it has."""
+        if self._process.poll() is None:
+            posix = os.name == "posix"
+            self._process.send_signal(signal.SIGINT if posix else signal.SIGTERM)
+
+    def end(self) -> int:
+        """The process is gone, and of a job that it still had, what follows on the checkpoint."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            return self._process.wait(0 if self.job else 5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+    def _read(self, lines: "SimpleQueue[tuple[_Worker, str | None]]") -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stdout:
+            for line in stdout:
+                lines.put((self, line.rstrip()))
+        lines.put((self, None))
 
 
 class _Crew:
     def __init__(self, jobs: list[Job], count: int, words_of: Callable[[Job], list[str]]):
         self.console = Console()
+        self.bars = progress.bars(self.console)
         self.outcomes: dict[str, Outcome] = {}
-        self.begun: dict[str, list[Row]] = {}  # the rows of those that are not over
-        self._lefts: dict[str, Left] = {}  # and their time left, where they have said it
-        self.failures: list[int] = []
-        self.lost, self.is_interrupted = "", False
+        self.statuses: dict[str, int] = {}  # of those that are over
+        self.workers: list[_Worker] = []
+        self.lost = ""
         self._jobs, self._count, self._words_of = jobs, count, words_of
-        self._pasts = {job.experiment.name: past_of(job) for job in jobs}
-        self._load = Workload(self._pasts, count)
-        longest = sorted(self._pasts, key=lambda name: -(self._load.seconds(name) or 0.0))
-        self._waiting = sorted(jobs, key=lambda job: longest.index(job.experiment.name))
-        self._workers: list[Worker] = []
-        self._answers: SimpleQueue[Answer] = SimpleQueue()
+        # One that was never measured may be the longest of all.
+        self._waiting = sorted(jobs, key=lambda job: -last_facts(job).get("wall_time", math.inf))
+        self._lines: SimpleQueue[tuple[_Worker, str | None]] = SimpleQueue()
+        self._whole = self.bars.add_task("all experiments", total=len(jobs))
+        self._stopping = False
 
     @property
     def unfinished(self) -> list[Job]:
-        waiting = [job.experiment.name for job in self._waiting]
-        return [job for job in self._jobs if job.experiment.name in [*self.begun, *waiting]]
-
-    def rows(self) -> list[Row]:
-        """The bar of all, then those of each experiment; parts say whose they are."""
-        over = len(self._jobs) - len(self.unfinished)
-        left = self._load.left(dict(self._lefts))
-        text = f"all {len(self._jobs)} experiments, {over} done"
-        rows = [Row(text, left.share(self._load.elapsed), self._load.elapsed, str(left))]
-        for name, (own, *parts) in list(self.begun.items()):
-            texts = [text if text.startswith(name) else f"{name}: {text}" for text, *_ in parts]
-            rows += [own, *(p._replace(text=t) for p, t in zip(parts, texts, strict=True))]
-        return rows
+        return [job for job in self._jobs if job.experiment.name not in self.statuses]
 
     def work(self, has_to_stop: Callable[[], bool]) -> None:
         """Until nothing waits and nobody is at work or, if it has to stop, until all have."""
-        stopped = False
         while True:
-            if not stopped and (has_to_stop() or self.lost or self.is_interrupted):
-                stopped = True
-                for worker in self._workers:
+            if not self._stopping and (has_to_stop() or self.lost):
+                self._stopping = True
+                for worker in self.workers:
                     worker.stop()
-            if not stopped:
+            if not self._stopping:
                 self._hand_out()
-            if not any(worker.job for worker in self._workers):
+            if not any(worker.job for worker in self.workers):
                 return
-            try:
-                self._hear(self._answers.get(timeout=_POLL), stopped)
-            except Empty:
-                continue
-
-    def dismiss(self) -> None:
-        for worker in self._workers:
-            worker.end()
+            with contextlib.suppress(Empty):
+                self._hear(*self._lines.get(timeout=_POLL))
 
     def _hand_out(self) -> None:
         """A job for everybody who has none."""
         while self._waiting:
-            free = [worker for worker in self._workers if worker.job is None]
-            if not free and len(self._workers) == self._count:
+            free = [worker for worker in self.workers if worker.job is None]
+            if not free and len(self.workers) == self._count:
                 return
-            worker = free[0] if free else Worker(self._answers)
-            self._workers += [] if free else [worker]
+            if not free:
+                free = [_Worker(self._lines)]
+                self.workers += free
             job = self._waiting.pop(0)
-            name = job.experiment.name
-            self.begun[name] = [Row(f"{name} ({self._pasts[name]})", None, 0.0)]
-            self._load.begin(name)
-            worker.take(job, self._words_of(job))
+            free[0].bar = self.bars.add_task(job.experiment.name, total=None)
+            free[0].take(job, self._words_of(job))
 
-    def _hear(self, answer: Answer, stopped: bool) -> None:
-        worker, value, job = answer.worker, answer.value, answer.worker.job
+    def _hear(self, worker: _Worker, line: str | None) -> None:
+        job = worker.job
         name = job.experiment.name if job else "a process"
-        if answer.kind == "text":
-            series.say(self.console, f"{name}: {value}")
-        elif answer.kind == "rows" and job:
-            self.begun[name], self._lefts[name] = value
-        elif answer.kind == "status":
-            self._workers = [each for each in self._workers if each is not worker]
-            worker.end()
-            worker.job = None
-            if job is None or stopped:
-                return
-            if value == _INTERRUPTED:
-                self.is_interrupted = True
-            else:
-                self.lost = f"{name} {_ended(value)}, without a result"
+        if line is None:
+            status = worker.end()
+            self.workers = [each for each in self.workers if each is not worker]
+            if job and not self._stopping:
+                self.lost = f"{name} {_ended(status)}, without a result"
+        elif not line.startswith(ANSWER):
+            series.say(self.console, f"{name}: {line}")
         elif job:
-            self._close(worker, job, answer)
+            answer = json.loads(line.removeprefix(ANSWER))
+            if isinstance(answer, str):
+                self.bars.update(worker.bar, description=f"{name}  {answer}")
+            else:
+                self._close(worker, name, *answer)
 
-    def _close(self, worker: Worker, job: Job, answer: Answer) -> None:
-        name, worker.job = job.experiment.name, None
-        del self.begun[name]
-        self._lefts.pop(name, None)
-        self._load.end(name)
-        if answer.kind in ("error", "diverged"):
-            self.failures.append(series.DIVERGED if answer.kind == "diverged" else 1)
-            series.say(self.console, answer.value)
+    def _close(
+        self, worker: _Worker, name: str, facts: dict | None, status: int, text: str
+    ) -> None:
+        worker.job = None
+        self.bars.remove_task(worker.bar)
+        self.bars.advance(self._whole)
+        self.statuses[name] = status
+        series.say(self.console, text)
+        if facts is None:
             return
-        outcome = self.outcomes[name] = answer.value
-        series.say(self.console, series.done(job, outcome))
-        if (outcome.facts["memory"] or 0) > _memory() / (2 * self._count):
-            worker.stop()
-            self._workers.remove(worker)
+        self.outcomes[name] = Outcome(**facts | {"moved": tuple(facts["moved"])})
+        if (facts["facts"]["memory"] or 0) > _memory() / (2 * self._count):
+            self.workers.remove(worker)
+            worker.end()
 
 
 def _ended(status: int) -> str:
@@ -174,4 +198,4 @@ def _memory() -> float:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return float("inf")
+        return math.inf
