@@ -81,17 +81,10 @@ OPTIONS = (
         ("submit",),
         int,
     ),
-    Option("--partition", "NAME", "SLURM's, of the tasks", ("submit",)),
-    Option(
-        "--time", "TIME", "the limit of a task, as SLURM writes it; else 1-00:00:00", ("submit",)
-    ),
-    Option("--gpus", "N", "GPUs of a task; else none", ("submit",), int),
-    Option("--mem", "SIZE", "memory of a task, as 16G", ("submit",)),
-    Option("--cpus", "N", "cores of a task, on which its runs are spread", ("submit",), int),
     Option(
         "--slurm",
         "KEY=VALUE",
-        "any other flag of sbatch, as --slurm qos=long; as often as there are flags",
+        "a flag of sbatch, as often as there are: --slurm time=12:00:00 --slurm cpus-per-task=8",
         ("submit",),
         list,
     ),
