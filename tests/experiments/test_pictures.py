@@ -1,16 +1,77 @@
 """Every committed figure is legible at the width at which it is printed."""
 
+import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.path import Path as Outline
+from matplotlib.text import Text
 
-from lsa_lab.harness.draw import legibility, style
+from lsa_lab.harness.draw import marks, pictures, style
 from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.store import results
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 EXPERIMENTS = experiments_of("experiments")
+LEAST_TYPE = 7.0  # points, at the width at which the figure is printed
+WIDTHS = (3.25, 5.5, 6.75)  # inches of a text block
+MOST_PANELS = 6
+AIR = 0.75  # points by which two boxes may overlap: they hold some air
+
+
+def faults(figure):
+    """One sentence for each thing that is not legible; none for a figure that is."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    if not np.isclose(WIDTHS, figure.get_figwidth(), atol=0.01).any():
+        yield f"it is {figure.get_figwidth():g} inches wide: choose one of {WIDTHS}"
+    if (count := len(pictures.panels_of(figure))) > MOST_PANELS:
+        yield f"it has {count} panels: {MOST_PANELS} at most, the others in an appendix figure"
+    outlines = [(repr(text.get_text()), text, outline(text)) for text in texts(figure)]
+    for name, text, corners in outlines:
+        if text.get_fontsize() < LEAST_TYPE:
+            yield f"{name} has {text.get_fontsize():g} points: {LEAST_TYPE:g} at least"
+        if corners.vertices.min() < -0.5 or (corners.vertices > figure.bbox.max + 0.5).any():
+            yield f"{name} is cut at the edge of the canvas"
+    for (name, _, first), (other, _, second) in itertools.combinations(outlines, 2):
+        if first.intersects_path(second, filled=True):
+            yield f"{name} and {other} lie over each other"
+    legends = [(ax, ax.get_legend()) for ax in figure.axes if ax.get_legend() is not None]
+    boxes = [legend.get_window_extent().extents.round().astype(int) for _, legend in legends]
+    for _, legend in legends:
+        legend.set_visible(False)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[::-1, :, :3]  # from below, as boxes are
+    for (ax, _), (left, low, right, high) in zip(legends, boxes, strict=True):
+        if (pixels[low:high, left:right] < 250).any():
+            yield f"the legend of {ax.get_title('left') or ax.get_title()!r} covers data"
+
+
+def texts(figure):
+    """Every visible text; of ticks those inside the view of their axis."""
+    hidden = set()
+    for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        span = 1e-9 * (abs(low) + abs(high))
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+            if not low - span <= tick.get_loc() <= high + span or not axis.get_visible():
+                hidden |= {tick.label1, tick.label2}
+    hidden |= {text for ax in figure.axes if not ax.get_visible() for text in ax.findobj(Text)}
+    shown = [text for text in figure.findobj(Text) if text.get_visible() and text not in hidden]
+    return [text for text in shown if text.get_text().strip()]
+
+
+def outline(text):
+    """A text's own box, turned as it is, in pixels."""
+    turned, middle = text.get_rotation(), text.get_window_extent().get_points().mean(0)
+    text.set_rotation(0)
+    size = text.get_window_extent().size - AIR * text.get_figure(root=True).dpi / 72
+    text.set_rotation(turned)
+    cos, sin = np.cos(np.deg2rad(turned)), np.sin(np.deg2rad(turned))
+    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]]) * np.maximum(size, 0) / 2
+    return Outline(middle + corners @ np.array([[cos, sin], [-sin, cos]]))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -19,6 +80,47 @@ def test_pictures_are_legible_on_a_page(name):
     door = EXPERIMENTS[name].door("figure")
     with style.context():
         for plot in filter(None, (door.plot, getattr(door, "appendix", None))):
-            picture = plot(dataset)
-            FigureCanvasAgg(picture)
-            assert legibility.faults(picture) == []
+            assert list(faults(plot(dataset))) == []
+
+
+def faults_of(change, width=3.25, panels=(1, 1)):
+    with style.context():
+        picture, axes = style.figure(width, 2.5, panels)
+        axes[0].plot([0, 1], [0, 1], label="a line")
+        change(axes[0])
+        return " ".join(faults(picture))
+
+
+def turned(ax):
+    ax.set_xticks(np.linspace(0, 1, 6), [f"a long label {i}" for i in range(6)])
+    ax.tick_params("x", rotation=60)
+
+
+def ends(ax):
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    marks.end_labels(ax, {"last": 0.0, "next": 0.01, "third": 0.9}, style.COLOURS)
+
+
+@pytest.mark.parametrize("change", [lambda ax: ax.set(xlabel="x", title="a title"), turned, ends])
+def test_a_figure_without_a_fault_has_none(change):
+    assert faults_of(change) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda ax: ax.set_title("a title", fontsize=6), "'a title' has 6 points"),
+        (lambda ax: ax.figure.text(0.9, 0.01, "leaves the canvas"), "is cut at the edge"),
+        (lambda ax: [ax.text(0.2, y, "text") for y in (0.8, 0.82)], "lie over each other"),
+        (lambda ax: ax.legend(loc="center"), "the legend of '' covers data"),
+    ],
+)
+def test_each_fault_is_named(change, fault):
+    assert fault in faults_of(change)
+
+
+def test_the_form_is_that_of_a_page():
+    assert "it is 9 inches wide: choose one of (3.25, 5.5, 6.75)" in faults_of(
+        lambda ax: None, width=9
+    )
+    assert "8 panels: 6 at most" in faults_of(lambda ax: None, 6.75, (2, 4))

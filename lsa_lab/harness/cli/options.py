@@ -90,9 +90,7 @@ OPTIONS = (
     ),
     Option("--status", "", "where the tasks stand; with a NAME, its tasks", ("submit",), bool),
     Option("--again", "", "submit those anew that failed or died, alone", ("submit",), bool),
-    Option(
-        "--panel", "LETTER", "one panel of one NAME as a pdf, svg and png of its own", ("draw",)
-    ),
+    Option("--panel", "LETTER", "one panel of one NAME, cut out as pdf, svg and png", ("draw",)),
     Option(
         "--with-caption",
         "",
@@ -100,7 +98,6 @@ OPTIONS = (
         ("draw",),
         bool,
     ),
-    Option("--width", "INCHES", "of that panel, 3.25 if nothing is said", ("draw",), float),
     Option(
         "--package",
         "PACKAGE",

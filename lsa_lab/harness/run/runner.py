@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsa_lab.harness.draw import panels, pictures, style
+from lsa_lab.harness.draw import pictures, style
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import precision, process, records
 from lsa_lab.harness.run.clock import Spent
@@ -161,14 +161,13 @@ def draw_captioned(experiment: Experiment, folder: Path) -> Path:
     return folder / "captioned.pdf"
 
 
-def draw_panel(experiment: Experiment, folder: Path, letter: str, width: float) -> list[Path]:
+def draw_panel(experiment: Experiment, folder: Path, letter: str) -> list[Path]:
     """One panel of the figure or of its appendix, as files of its own beside it."""
     dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
     with style.context():
-        pictures = [door.plot(dataset)]
-        if hasattr(door, "appendix"):
-            pictures.append(door.appendix(dataset))
-        return panels.save(pictures, letter, width, folder)
+        drawn = [door.plot(dataset)]
+        drawn += [door.appendix(dataset)] if hasattr(door, "appendix") else []
+        return pictures.save_panel(drawn, letter, folder)
 
 
 def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":
