@@ -8,8 +8,9 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.path import Path as Outline
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
-from lsa_lab.harness.draw import marks, pictures, style
+from lsa_lab.harness.draw import footer, marks, style
 from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.store import results
 
@@ -23,11 +24,10 @@ AIR = 0.75  # points by which two boxes may overlap: they hold some air
 
 def faults(figure):
     """One sentence for each thing that is not legible; none for a figure that is."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
+    FigureCanvasAgg(figure).draw()
     if not np.isclose(WIDTHS, figure.get_figwidth(), atol=0.01).any():
         yield f"it is {figure.get_figwidth():g} inches wide: choose one of {WIDTHS}"
-    if (count := len(pictures.panels_of(figure))) > MOST_PANELS:
+    if (count := len(footer.panels_of(figure))) > MOST_PANELS:
         yield f"it has {count} panels: {MOST_PANELS} at most, the others in an appendix figure"
     outlines = [(repr(text.get_text()), text, outline(text)) for text in texts(figure)]
     for name, text, corners in outlines:
@@ -35,18 +35,28 @@ def faults(figure):
             yield f"{name} has {text.get_fontsize():g} points: {LEAST_TYPE:g} at least"
         if corners.vertices.min() < -0.5 or (corners.vertices > figure.bbox.max + 0.5).any():
             yield f"{name} is cut at the edge of the canvas"
-    for (name, _, first), (other, _, second) in itertools.combinations(outlines, 2):
-        if first.intersects_path(second, filled=True):
+    for (name, one, first), (other, two, second) in itertools.combinations(outlines, 2):
+        near = one.get_window_extent().overlaps(two.get_window_extent())
+        if near and first.intersects_path(second, filled=True):
             yield f"{name} and {other} lie over each other"
-    legends = [(ax, ax.get_legend()) for ax in figure.axes if ax.get_legend() is not None]
-    boxes = [legend.get_window_extent().extents.round().astype(int) for _, legend in legends]
-    for _, legend in legends:
-        legend.set_visible(False)
-    canvas.draw()
-    pixels = np.asarray(canvas.buffer_rgba())[::-1, :, :3]  # from below, as boxes are
-    for (ax, _), (left, low, right, high) in zip(legends, boxes, strict=True):
-        if (pixels[low:high, left:right] < 250).any():
+    for ax in figure.axes:
+        legend = ax.get_legend()
+        box = legend and Bbox.intersection(legend.get_window_extent(), ax.bbox)
+        artists = (*ax.lines, *ax.collections, *ax.patches)
+        if box and any(lies_in(artist, box) for artist in artists if artist.get_visible()):
             yield f"the legend of {ax.get_title('left') or ax.get_title()!r} covers data"
+
+
+def lies_in(artist, box):
+    """Whether a line, points, the edge of a band or of a bar are in the box."""
+    if hasattr(artist, "get_offsets") and np.any(artist.get_offsets()):
+        points = artist.get_offset_transform().transform(artist.get_offsets())
+        return box.count_contains(points) > 0
+    paths = artist.get_paths() if hasattr(artist, "get_paths") else [artist.get_path()]
+    paths = [artist.get_transform().transform_path(path) for path in paths]
+    if artist.get_linestyle() == "None":  # of a line with markers alone
+        return any(box.count_contains(path.vertices) > 0 for path in paths)
+    return any(path.intersects_bbox(box, filled=False) for path in paths if len(path.vertices))
 
 
 def texts(figure):

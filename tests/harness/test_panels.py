@@ -3,7 +3,7 @@
 import matplotlib.image
 import pytest
 
-from lsa_lab.harness.draw import pictures, style
+from lsa_lab.harness.draw import footer, pictures, style
 from lsa_lab.harness.refusal import RefusalError
 
 
@@ -15,7 +15,7 @@ def test_a_panel_is_cut_out_and_takes_its_labels_along(tmp_path):
             ax.plot([1, 2], [1, 2], label="theory")
         picture.legend(loc="outside lower center")
         picture.colorbar(axes[0].pcolormesh([[1.0, 2.0]]), ax=axes[0])
-        assert list(pictures.panels_of(picture)) == ["a", "b", "c", "d"]
+        assert list(footer.panels_of(picture)) == ["a", "b", "c", "d"]
         paths = pictures.save_panel([picture], "d", tmp_path)
     assert [path.name for path in paths] == ["panel_d.pdf", "panel_d.svg", "panel_d.png"]
     text = paths[1].read_text("utf-8")

@@ -4,15 +4,14 @@ import io
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.footer import panels_of
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.store.results import write
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
@@ -58,14 +57,6 @@ def save_panel(pictures: "Sequence[Figure]", letter: str, folder: Path) -> list[
             paths.append(folder / f"panel_{letter}.{kind}")
             write(paths[-1], content(picture, kind, inches))
     return paths
-
-
-def panels_of(picture: "Figure") -> "dict[str, Axes]":
-    """The panels by letter: that of the title at the left, else that of the reading order."""
-    axes = [ax for ax in picture.axes if ax.get_visible() and ax.get_label() != "<colorbar>"]
-    titles = [ax.get_title(loc="left") for ax in axes]
-    own = set(titles) <= set(ascii_lowercase) and len(set(titles)) == len(axes)
-    return dict(zip(titles if own else ascii_lowercase, axes, strict=False))
 
 
 def content(picture: "Figure", kind: str, box: "Bbox | None" = None) -> bytes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lsa_lab.harness.draw import footer
 from lsa_lab.harness.draw.methods import BLACK, COLOURS, METHOD
 from lsa_lab.judging.statistics import mean_interval, median_interval
 
@@ -136,7 +137,7 @@ def band(
     """Runs ``samples`` [R, len(x)]: their median, and the interval of the middle 80 % of them.
 
     Points with bars or, without a marker, a line in a shaded band. Returns how many of the numbers
-    are not finite: these are left out, as is an x at which nothing remains. Tell the reader.
+    are not finite: these are left out, as is an x at which nothing remains. The caption says so.
     """
     x, samples = np.asarray(x), np.asarray(samples, float)
     if samples.ndim != 2 or samples.shape[1] != len(x):
@@ -153,7 +154,7 @@ def band(
         ax.errorbar(
             x, middle, bars, fmt=marker, color=color, label=label, capsize=2, elinewidth=0.8
         )
-    return int(np.sum(~np.isfinite(samples)))
+    return footer.leave_out(ax, samples)
 
 
 def missing(samples: ArrayLike) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsa_lab.harness.draw import pictures, style
+from lsa_lab.harness.draw import footer, pictures, style
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import precision, process, records
 from lsa_lab.harness.run.clock import Spent
@@ -22,6 +22,7 @@ from lsa_lab.store import results, safe_files
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
     from rich.progress import Progress
 
 
@@ -142,32 +143,31 @@ def check_statements(experiment: Experiment, config: Any) -> None:
 def draw(experiment: Experiment, folder: Path) -> None:
     """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf and appendix.png
     beside them where the figure's door has an ``appendix``."""
-    dataset = results.load(folder / "result.nc")
-    door = experiment.door("figure")
-    caption = " ".join(door.caption(dataset).split())
-    with style.context():
-        pictures.save(door.plot(dataset), folder)
-        if hasattr(door, "appendix"):
-            pictures.save(door.appendix(dataset), folder, "appendix")
+    drawn, caption = _drawn(experiment, folder)
+    for picture, name in zip(drawn, ("figure", "appendix"), strict=False):
+        pictures.save(picture, folder, name)
     results.write(folder / "caption.txt", f"{caption}\n".encode())
 
 
 def draw_captioned(experiment: Experiment, folder: Path) -> Path:
     """captioned.pdf and captioned.png beside the figure: the same with its caption below it."""
-    dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
-    caption = " ".join(door.caption(dataset).split())
-    with style.context():
-        pictures.save(pictures.with_caption(door.plot(dataset), caption), folder, "captioned")
+    drawn, caption = _drawn(experiment, folder)
+    pictures.save(pictures.with_caption(drawn[0], caption), folder, "captioned")
     return folder / "captioned.pdf"
 
 
 def draw_panel(experiment: Experiment, folder: Path, letter: str) -> list[Path]:
     """One panel of the figure or of its appendix, as files of its own beside it."""
+    return pictures.save_panel(_drawn(experiment, folder)[0], letter, folder)
+
+
+def _drawn(experiment: Experiment, folder: Path) -> "tuple[list[Figure], str]":
+    """The figure and, where there is one, its appendix; the caption of both."""
     dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
+    plots = [door.plot, *([door.appendix] if hasattr(door, "appendix") else [])]
     with style.context():
-        drawn = [door.plot(dataset)]
-        drawn += [door.appendix(dataset)] if hasattr(door, "appendix") else []
-        return pictures.save_panel(drawn, letter, folder)
+        drawn = [plot(dataset) for plot in plots]
+    return drawn, footer.with_footer(door.caption(dataset), results.config_of(dataset), drawn)
 
 
 def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":
