@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
 from matplotlib.path import Path as Outline
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
@@ -48,13 +49,13 @@ def faults(figure):
 
 
 def lies_in(artist, box):
-    """Whether a line, points, the edge of a band or of a bar are in the box."""
+    """Whether a line, points, the edge of a band or a bar, or the end of an interval are in it."""
     if hasattr(artist, "get_offsets") and np.any(artist.get_offsets()):
         points = artist.get_offset_transform().transform(artist.get_offsets())
         return box.count_contains(points) > 0
     paths = artist.get_paths() if hasattr(artist, "get_paths") else [artist.get_path()]
     paths = [artist.get_transform().transform_path(path) for path in paths]
-    if artist.get_linestyle() == "None":  # of a line with markers alone
+    if isinstance(artist, LineCollection) or artist.get_linestyle() == "None":  # markers alone
         return any(box.count_contains(path.vertices) > 0 for path in paths)
     return any(path.intersects_bbox(box, filled=False) for path in paths if len(path.vertices))
 

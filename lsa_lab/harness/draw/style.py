@@ -183,11 +183,7 @@ def mean_points(
     ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their mean as points, with Student's interval as bars."""
-    samples = np.asarray(samples)
-    middle, (low, high) = samples.mean(0), mean_ends(samples)
-    bars = np.stack([middle - low, high - middle])
-    bars = np.where(np.isfinite(bars), bars, 0.0)  # not known from one run
-    ax.errorbar(x, middle, bars, label=label, **look)
+    _points(ax, x, np.asarray(samples).mean(0), mean_ends(samples), label, look)
 
 
 def ratio_points(
@@ -196,10 +192,8 @@ def ratio_points(
     """Runs ``samples`` [R, len(x)] > 0: their geometric mean as points, with Student's
     interval of the logarithms as bars. Returns the points and the ends of the bars [3, len(x)]."""
     logs = np.log(samples)
-    middle, ends = np.exp(logs.mean(0)), np.exp(mean_ends(logs))
-    bars = np.stack([middle - ends[0], ends[1] - middle])
-    bars = np.where(np.isfinite(bars), bars, 0.0)  # not known from one run
-    ax.errorbar(x, middle, bars, label=label, **look)
+    middle = np.exp(logs.mean(0))
+    bars = _points(ax, x, middle, np.exp(mean_ends(logs)), label, look)
     return np.stack([middle, middle - bars[0], middle + bars[1]])
 
 
@@ -208,10 +202,18 @@ def median_points(
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their median as points, and its interval as bars."""
     samples = np.asarray(samples)
-    middle, ends = np.median(samples, 0), np.transpose([median_interval(s) for s in samples.T])
-    bars = np.abs(ends - middle[None])
-    bars = np.where(np.isfinite(bars), bars, 0.0)  # not known from few runs
+    ends = np.transpose([median_interval(s) for s in samples.T])
+    _points(ax, x, np.median(samples, 0), ends, label, look)
+
+
+def _points(
+    ax: "Axes", x: ArrayLike, middle: np.ndarray, ends: Any, label: str | None, look: dict[str, Any]
+) -> np.ndarray:
+    """Points with bars, which are returned; where an interval is not known there is none."""
+    bars = np.abs(np.asarray(ends) - middle)
+    bars = np.where(np.isfinite(bars), bars, 0.0)
     ax.errorbar(x, middle, bars, label=label, **look)
+    return bars
 
 
 def mean_ends(samples: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

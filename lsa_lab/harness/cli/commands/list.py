@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,7 +104,8 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     name, tier, time, memory, verdicts, question = cells
     head = f"  {name:{widths[0]}}  {tier:{widths[1]}}  {time:>{widths[2]}}  {memory:>{widths[3]}}"
     head += f"  {verdicts:>{widths[4]}}  "
-    return (head + terminal.shortened(question, terminal.width(_WIDEST) - len(head))).rstrip()
+    room = terminal.width(_WIDEST) - len(head)
+    return (head + textwrap.shorten(question, room, placeholder=" …")).rstrip()
 
 
 def _rows(experiment: Experiment, out: Path | None, errors: list[str]) -> list[Row]:
