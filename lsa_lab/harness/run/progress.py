@@ -43,7 +43,7 @@ def shown(progress: Progress) -> Iterator[None]:
 
     def lines() -> None:
         for task in progress.tasks:
-            if not task.finished:
+            if task.visible and not task.finished:
                 print(f"{words(task)}, {clock_word(task.elapsed or 0.0)} elapsed", flush=True)
 
     with progress, repeated(lines, EVERY) if progress.disable else contextlib.nullcontext():

@@ -167,7 +167,8 @@ class _Crew:
         elif job:
             answer = json.loads(line.removeprefix(ANSWER))
             if isinstance(answer, str):
-                self.bars.update(worker.bar, description=f"{name}  {answer}")
+                told = answer if answer.startswith(name) else f"{name}: {answer}"
+                self.bars.update(worker.bar, description=told if answer else name)
             else:
                 self._close(worker, name, *answer)
 
