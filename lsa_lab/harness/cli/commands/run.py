@@ -30,7 +30,8 @@ def obey(options: argparse.Namespace) -> int:
 
 def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
     """The exit status; several at a time where that is asked for."""
-    from lsa_lab.harness.run import series, together
+    from lsa_lab.harness.cli import together
+    from lsa_lab.harness.run import series
 
     if len(jobs) > 1 and options.together not in (None, 1):
         try:

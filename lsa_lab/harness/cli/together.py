@@ -3,9 +3,14 @@
 The results are those of ``series``, to the bit: an experiment's numbers depend on nothing that
 happens beside it. A process that is done with an experiment takes the next one, the longest first;
 after one that took much memory a fresh process does.
+
+A worker, ``python -m`` this module, is handed command lines of ``run``, one experiment each, as
+lines of JSON; how far it is, and in the end what came of it, are lines of JSON too, which begin
+with a mark. What else is printed is text. Where nobody can hand it anything any more, it ends.
 """
 
 import contextlib
+import dataclasses
 import json
 import math
 import os
@@ -15,17 +20,22 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from rich.console import Console
 from rich.progress import TaskID
 
-from lsa_lab.harness.run import progress, series
+from lsa_lab.harness.cli import options as command_options
+from lsa_lab.harness.cli.jobs import jobs_of
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import process, progress, series
 from lsa_lab.harness.run.outcomes import Outcome, last_facts
 from lsa_lab.harness.run.runner import Job
 from lsa_lab.training.console import interrupts_wait
 
-ANSWER = "\x1e"  # begins what a worker answers; every other line is text
+_ANSWER = "\x1e"  # begins what a worker answers
 _POLL = 0.2  # seconds between two looks at what is asked for
+_EVERY = 0.5  # and between two answers of a worker on how far it is
 
 
 class LostError(RuntimeError):
@@ -61,13 +71,13 @@ def run(jobs: list[Job], count: int, words_of: Callable[[Job], list[str]]) -> in
 
 
 class _Worker:
-    """A process of ``cli.worker``. It has a session of its own: Ctrl-C reaches it by ``stop``."""
+    """A process of ``main``. It has a session of its own: Ctrl-C reaches it by ``stop``."""
 
     def __init__(self, lines: "SimpleQueue[tuple[_Worker, str | None]]"):
         self.job: Job | None = None
         self.bar = TaskID(0)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "lsa_lab.harness.cli.worker"],
+            [sys.executable, "-m", "lsa_lab.harness.cli.together"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -162,10 +172,10 @@ class _Crew:
             self.workers = [each for each in self.workers if each is not worker]
             if job and not self._stopping:
                 self.lost = f"{name} {_ended(status)}, without a result"
-        elif not line.startswith(ANSWER):
+        elif not line.startswith(_ANSWER):
             series.say(self.console, f"{name}: {line}")
         elif job:
-            answer = json.loads(line.removeprefix(ANSWER))
+            answer = json.loads(line.removeprefix(_ANSWER))
             if isinstance(answer, str):
                 told = answer if answer.startswith(name) else f"{name}: {answer}"
                 self.bars.update(worker.bar, description=told if answer else name)
@@ -200,3 +210,43 @@ def _memory() -> float:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return math.inf
+
+
+def main() -> int:
+    """Until nothing more comes; 130 after an interruption."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a script's background
+    process.configure()
+    try:
+        for line in sys.stdin:
+            _carry_out(json.loads(line))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _carry_out(words: list[str]) -> None:
+    options = command_options.parse(words)
+    options.program, options.home = "lsa-lab", options.package or "experiments"
+    options.package = options.home
+    (job,) = jobs_of(options)
+    bars = progress.bars(Console(force_terminal=False))
+
+    def tell() -> None:
+        parts = [progress.words(task) for task in bars.tasks[1:] if not task.finished]
+        _answer(parts[-1] if parts else "")
+
+    with progress.repeated(tell, _EVERY):
+        try:
+            outcome, status, text = series.attempt(job, bars)
+        except RefusalError as error:
+            outcome, status, text = None, 1, f"error: {error}"
+    _answer([outcome and dataclasses.asdict(outcome), status, text])
+
+
+def _answer(value: Any) -> None:
+    sys.stdout.write(f"{_ANSWER}{json.dumps(value)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
