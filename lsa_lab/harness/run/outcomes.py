@@ -67,8 +67,6 @@ def comparison(outcomes: Mapping[str, Outcome]) -> str:
     if other:
         lines.append(f"Other bits: {', '.join(other)}.")
     lines.append(f"Verdicts that moved: {'; '.join(moved) or 'none'}.")
-    if not other and len(again) > 1:
-        lines.append("Every number repeated, bit for bit: a rare thing between two machines.")
     return "\n".join(lines)
 
 
