@@ -14,7 +14,7 @@ from lsa_lab.harness.run import clock, progress
 def test_without_a_terminal_progress_is_plain_lines(monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY", 0.01)
     bars = progress.bars(Console(file=io.StringIO()))
-    with progress.shown(bars), progress.whole(bars, "toy (last time 0:01:40)"):
+    with progress.screen(bars), progress.own_bar(bars, "toy (last time 0:01:40)"):
         task = bars.add_task("part [brackets]", total=4)
         bars.update(task, completed=1)
         bars.update(bars.add_task("over", total=1), completed=1)
@@ -36,7 +36,7 @@ def test_on_a_terminal_each_part_has_a_bar_and_its_time_left(monkeypatch, colour
     bars = progress.bars(Console(file=screen, force_terminal=True, width=100))
     now = [0.0]
     bars.get_time = lambda: now[0]
-    with progress.shown(bars), progress.whole(bars, "toy (first time)"):
+    with progress.screen(bars), progress.own_bar(bars, "toy (first time)"):
         task = bars.add_task("part", total=4)
         for now[0] in (10.0, 20.0):
             bars.advance(task)

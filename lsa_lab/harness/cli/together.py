@@ -29,7 +29,7 @@ from lsa_lab.harness.cli import options as command_options
 from lsa_lab.harness.cli.jobs import jobs_of
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import process, progress, series
-from lsa_lab.harness.run.outcomes import Outcome, last_facts
+from lsa_lab.harness.run.outcomes import Outcome, comparison, last_facts
 from lsa_lab.harness.run.runner import Job
 from lsa_lab.training.console import interrupts_wait
 
@@ -53,9 +53,9 @@ def run(jobs: list[Job], count: int, words_of: Callable[[Job], list[str]]) -> in
     Ctrl-C, and an experiment whose process ends, stop the others at a checkpoint.
     """
     crew = _Crew(jobs, count, words_of)
-    series.say(crew.console, *series.beforehand(jobs))
+    series.say(crew.console, *series.forecasts(jobs))
     try:
-        with interrupts_wait() as interrupt, progress.shown(crew.bars):
+        with interrupts_wait() as interrupt, progress.screen(crew.bars):
             crew.work(interrupt.is_set)
     except KeyboardInterrupt:
         if crew.unfinished:
@@ -66,7 +66,7 @@ def run(jobs: list[Job], count: int, words_of: Callable[[Job], list[str]]) -> in
     if crew.lost:
         raise LostError(crew.lost, crew.unfinished)
     names = [job.experiment.name for job in jobs if job.experiment.name in crew.outcomes]
-    series.say(crew.console, *series.after({name: crew.outcomes[name] for name in names}))
+    series.say(crew.console, *comparison({name: crew.outcomes[name] for name in names}))
     return max(crew.statuses.values())
 
 
@@ -235,7 +235,7 @@ def _carry_out(words: list[str]) -> None:
         parts = [progress.words(task) for task in bars.tasks[1:] if not task.finished]
         _answer(parts[-1] if parts else "")
 
-    with progress.repeated(tell, _EVERY):
+    with progress.repetition(tell, _EVERY):
         try:
             outcome, status, text = series.attempt(job, bars)
         except RefusalError as error:

@@ -21,7 +21,7 @@ KEY = (
     f"what is judged, with {level()} intervals; grey: where a row would hold; blue dots hold, "
     "orange crosses fail, black rings are undecided; arrows and numbers: beyond the axis"
 )
-judged: "WeakSet[Axes]" = WeakSet()  # the panels of ``judged_panel``
+judged_axes: "WeakSet[Axes]" = WeakSet()  # the panels of ``judged_panel``
 _left_out: "WeakKeyDictionary[Axes, int]" = WeakKeyDictionary()
 
 
@@ -38,7 +38,7 @@ def with_footer(caption: str, config: SimpleNamespace, pictures: "Iterable[Figur
     if KEY in caption:
         return caption
     panels = {name: ax for picture in pictures for name, ax in panels_of(picture).items()}
-    letters = ", ".join(name for name, ax in panels.items() if ax in judged)
+    letters = ", ".join(name for name, ax in panels.items() if ax in judged_axes)
     counts = {name: _whole(config, name) for name in ("runs", "seeds", "d", "n")}
     facts = [f"{counts[name]} {name}" for name in ("runs", "seeds") if counts[name]]
     facts += [f"{name} = {counts[name]}" for name in ("d", "n") if counts[name]]

@@ -37,7 +37,7 @@ def bars(console: Console) -> Progress:
 
 
 @contextlib.contextmanager
-def shown(progress: Progress) -> Iterator[None]:
+def screen(progress: Progress) -> Iterator[None]:
     """The bars on a terminal; elsewhere, in the log of a build for one, a line for each now and
     then."""
 
@@ -46,12 +46,12 @@ def shown(progress: Progress) -> Iterator[None]:
             if task.visible and not task.finished:
                 print(f"{words(task)}, {clock_word(task.elapsed or 0.0)} elapsed", flush=True)
 
-    with progress, repeated(lines, EVERY) if progress.disable else contextlib.nullcontext():
+    with progress, repetition(lines, EVERY) if progress.disable else contextlib.nullcontext():
         yield
 
 
 @contextlib.contextmanager
-def whole(progress: Progress, text: str) -> Iterator[None]:
+def own_bar(progress: Progress, text: str) -> Iterator[None]:
     """The bar of an experiment, which goes with it, and so do those of its parts."""
     before = set(progress.task_ids)
     progress.add_task(text, total=None)
@@ -73,7 +73,7 @@ def words(task: Task) -> str:
 
 
 @contextlib.contextmanager
-def repeated(act: Callable[[], None], every: float) -> Iterator[None]:
+def repetition(act: Callable[[], None], every: float) -> Iterator[None]:
     """Call ``act`` every so many seconds, in a thread of its own, until the end."""
     over = threading.Event()
 

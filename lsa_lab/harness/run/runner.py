@@ -143,7 +143,7 @@ def check_statements(experiment: Experiment, config: Any) -> None:
 def draw(experiment: Experiment, folder: Path) -> None:
     """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf and appendix.png
     beside them where the figure's door has an ``appendix``."""
-    drawn, caption = _drawn(experiment, folder)
+    drawn, caption = _pictures(experiment, folder)
     for picture, name in zip(drawn, ("figure", "appendix"), strict=False):
         pictures.save(picture, folder, name)
     results.write(folder / "caption.txt", f"{caption}\n".encode())
@@ -151,17 +151,17 @@ def draw(experiment: Experiment, folder: Path) -> None:
 
 def draw_captioned(experiment: Experiment, folder: Path) -> Path:
     """captioned.pdf and captioned.png beside the figure: the same with its caption below it."""
-    drawn, caption = _drawn(experiment, folder)
+    drawn, caption = _pictures(experiment, folder)
     pictures.save(pictures.with_caption(drawn[0], caption), folder, "captioned")
     return folder / "captioned.pdf"
 
 
 def draw_panel(experiment: Experiment, folder: Path, letter: str) -> list[Path]:
     """One panel of the figure or of its appendix, as files of its own beside it."""
-    return pictures.save_panel(_drawn(experiment, folder)[0], letter, folder)
+    return pictures.save_panel(_pictures(experiment, folder)[0], letter, folder)
 
 
-def _drawn(experiment: Experiment, folder: Path) -> "tuple[list[Figure], str]":
+def _pictures(experiment: Experiment, folder: Path) -> "tuple[list[Figure], str]":
     """The figure and, where there is one, its appendix; the caption of both."""
     dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
     plots = [door.plot, *([door.appendix] if hasattr(door, "appendix") else [])]

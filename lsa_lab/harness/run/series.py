@@ -1,6 +1,6 @@
 """Experiments one after the other."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.progress import Progress
@@ -37,8 +37,8 @@ def run(jobs: list[Job]) -> int:
     console, statuses = Console(), [0]
     outcomes: dict[str, Outcome] = {}
     bars = progress.bars(console)
-    say(console, *beforehand(jobs))
-    with progress.shown(bars):
+    say(console, *forecasts(jobs))
+    with progress.screen(bars):
         every = bars.add_task("all experiments", total=len(jobs), visible=len(jobs) > 1)
         for i, job in enumerate(jobs):
             try:
@@ -49,7 +49,7 @@ def run(jobs: list[Job]) -> int:
             outcomes |= {job.experiment.name: outcome} if outcome else {}
             say(console, text)
             bars.advance(every)
-    say(console, *after(outcomes))
+    say(console, *comparison(outcomes))
     return max(statuses)
 
 
@@ -58,7 +58,7 @@ def attempt(job: Job, bars: Progress) -> tuple[Outcome | None, int, str]:
     from lsa_lab.store import processes
 
     name = job.experiment.name
-    with progress.whole(bars, f"{name} ({last_time(job)})"):
+    with progress.own_bar(bars, f"{name} ({last_time(job)})"):
         try:
             outcome = run_one(job, bars)
         except (NotJudgedError, OwnedError) as error:
@@ -78,14 +78,10 @@ def say(console: Console, *texts: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def beforehand(jobs: Iterable[Job]) -> list[str]:
+def forecasts(jobs: Iterable[Job]) -> list[str]:
     """A line for each job of a tier that takes hours: what it took last time."""
     long = [job for job in jobs if job.tier in TIERS[2:]]
     return [f"{job.experiment.name} ({job.tier}): {last_time(job)}" for job in long]
-
-
-def after(outcomes: Mapping[str, Outcome]) -> list[str]:
-    return [comparison(outcomes)] if outcomes else []
 
 
 def _follow(jobs: list[Job]) -> int:
