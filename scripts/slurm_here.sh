@@ -70,9 +70,11 @@ echo "$(slurmd -V) is up on $name, $(nproc) cores"
 
 lab() { "$python" -m experiments "$@" --tier smoke --out "$here/$out"; }
 status() { "$python" -m experiments submit --status; }
-latest() { find "$LSA_LAB_CACHE/submitted" -mindepth 1 -maxdepth 1 | sort | tail -n 1; }
-# The ids of the latest submission, as SLURM has them.
-ids() { grep -oh '"job": "[0-9_]*' "$(latest)/jobs.json" | grep -o '[0-9_]*$' | paste -sd :; }
+# The ids of the tasks of an experiment, by default the first, as SLURM has them.
+ids() {
+    grep -oh '"job": "[0-9_]*' "$LSA_LAB_CACHE"/submitted/${1:-${names[0]}}-*/[0-9].json |
+        grep -o '[0-9_]*$' | paste -sd :
+}
 # Until the only task that computes has left its first checkpoint.
 begun() {
     for _ in $(seq 600); do
@@ -80,20 +82,20 @@ begun() {
     done
 }
 over() {
-    srun --quiet --dependency="afterany:$(ids)" true
+    srun --quiet --dependency="afterany:$(ids "$@")" true
     status
 }
 
 out=run; lab run "${names[@]}"
 echo "-- an array of two tasks"
-out=array; lab submit "${names[@]}" --cpus 1; over
+out=array; lab submit "${names[@]}" --slurm cpus-per-task=1; over "*"
 echo "-- a task that is killed, and submitted again"
-out=killed; lab submit "${names[0]}" --cpus 2
+out=killed; lab submit "${names[0]}" --slurm cpus-per-task=2
 begun  # and the process that holds the task's lock dies
-kill -KILL "$(grep -oh 'process [0-9]*' "$(latest)"/.*.lock | grep -o '[0-9]*')"; over
+kill -KILL "$(grep -oh 'process [0-9]*' "$LSA_LAB_CACHE"/submitted/*/.*.lock | grep -o '[0-9]*')"; over
 "$python" -m experiments submit --again; over
 echo "-- a task that SLURM warns of its time limit"
-out=limit; lab submit "${names[0]}" --cpus 2
+out=limit; lab submit "${names[0]}" --slurm cpus-per-task=2
 begun; scancel --signal=USR2 "$(ids)"; over
 echo "-- an experiment in two shares"
 out=shares; lab submit "${names[0]}" --shares 2; over

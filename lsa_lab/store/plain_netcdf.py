@@ -23,12 +23,13 @@ def check(content: bytes) -> None:
         room = _MOST_TIMES * len(content) + _MOST_BESIDE
         _check_attributes(file.id)
         for name in file:
-            if not isinstance(file.get(name, getlink=True), h5py.HardLink):
-                raise ValueError(f"{name} is a link")
-            opened = h5py.h5o.open(file.id, name.encode())
+            here = isinstance(file.get(name, getlink=True), h5py.HardLink)
+            opened = here and h5py.h5o.open(file.id, name.encode())
             if not isinstance(opened, h5py.h5d.DatasetID):
-                raise ValueError(f"{name} is no array")
-            _check_place(name, opened.get_create_plist())
+                raise ValueError(f"{name} is no array of this file")
+            facts = opened.get_create_plist()
+            if facts.get_layout() == h5py.h5d.VIRTUAL or facts.get_external_count():
+                raise ValueError(f"{name} lies in another file")
             _check_attributes(opened)
             array = h5py.Dataset(opened)
             if array.chunks and array.size:  # an axis of length 0 may grow, and is in chunks
@@ -38,23 +39,15 @@ def check(content: bytes) -> None:
                 raise ValueError(f"{name} would take much more room than the file")
 
 
-def _check_place(name: str, facts: Any) -> None:
-    import h5py
-
-    if facts.get_layout() == h5py.h5d.VIRTUAL or facts.get_external_count():
-        raise ValueError(f"{name} lies in another file")
-
-
 def _check_attributes(opened: Any) -> None:
     import h5py
 
     count = h5py.h5a.get_num_attrs(opened)
-    if count > _MOST_ATTRIBUTES:
-        raise ValueError(f"an array has {count} attributes")
-    for index in range(count):
-        attribute = h5py.h5a.open(opened, index=index)
-        if attribute.dtype.kind == "O" and math.prod(attribute.shape) > _MOST_TEXTS:
-            raise ValueError(f"the attribute {attribute.name.decode()} holds too many texts")
+    attributes = (h5py.h5a.open(opened, index=i) for i in range(min(count, _MOST_ATTRIBUTES)))
+    if count > _MOST_ATTRIBUTES or any(
+        each.dtype.kind == "O" and math.prod(each.shape) > _MOST_TEXTS for each in attributes
+    ):
+        raise ValueError(f"more than {_MOST_ATTRIBUTES} attributes, or {_MOST_TEXTS} texts in one")
 
 
 def _size(array: Any, room: int) -> int:

@@ -9,13 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+import legible
 import lowering
-from lsa_lab.harness.draw import legibility, pictures, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.run import folders, records, runner
 from lsa_lab.harness.run.laboratory import experiments_of
-from lsa_lab.store import results
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = experiments_of("experiments")
@@ -59,14 +58,11 @@ def test_a_committed_result_is_of_the_declared_configuration_and_judged_alike_to
 
 def test_pictures_are_legible_on_a_page(name):
     folder = ROOT / "figures" / name
-    dataset = results.load(folder / "result.nc")
-    door = EXPERIMENTS[name].door("figure")
-    caption = " ".join(door.caption(dataset).split())
+    drawings, caption = runner.drawings(EXPERIMENTS[name], folder)
     assert (folder / "caption.txt").read_text("utf-8") == f"{caption}\n"
     with style.context():
-        for _, picture in pictures.of_door(door, dataset):
-            FigureCanvasAgg(picture)
-            assert legibility.faults(picture) == []
+        for picture in drawings.values():
+            assert list(legible.faults(picture)) == []
 
 
 def test_make_language_fetches_and_runs_what_reads_a_language_model():

@@ -1,9 +1,11 @@
 """A reader sees which rows hold, by how much, and what lies beyond the axis."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import footer, judged_panel, style
 from lsa_lab.judging.claims import Statement
 from lsa_lab.judging.statements import grid
 from lsa_lab.judging.statistics import mean_interval
@@ -69,3 +71,21 @@ def test_rows_are_by_default_the_cells_that_have_a_label_in_their_order():
     samples = {id: [0.1, 0.2, 0.3] for id in ("silent", "left", "right")}
     judged_panel.rows(ax, [silent, family], samples, (-1.0, 3.0))
     assert [label.get_text() for label in ax.get_yticklabels()] == ["left one", "right one"]
+
+
+def test_a_caption_ends_in_the_key_the_runs_and_what_was_left_out():
+    picture, (left, right) = style.figure(5.5, 2, (1, 2))
+    config = SimpleNamespace(runs=9, d=5, n=[10, 20], seed=3)
+    assert footer.with_footer("It is.\n a: d = 5.", config, [picture]) == "It is. a: d = 5. 9 runs."
+    judged_panel.rows(right, [], {}, (0.0, 1.0))
+    style.band(left, [1, 2], np.array([[np.nan, 1.0], [2.0, np.inf]]))
+    told = footer.with_footer("It is.", config, [picture])
+    assert told == f"It is. b: {footer.KEY}. 9 runs, d = 5, 2 numbers left out as not finite."
+    assert footer.with_footer(told, config, [picture]) == told
+
+
+def test_a_caption_without_letters_has_the_key_as_a_sentence():
+    picture, (ax,) = style.figure(5.5, 2)
+    judged_panel.rows(ax, [], {}, (0.0, 1.0))
+    told = footer.with_footer("It is.", SimpleNamespace(), [picture])
+    assert told == f"It is. What is judged{footer.KEY.removeprefix('what is judged')}."

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness.cli.commands import completion
 from lsa_lab.lm import sources
 from lsa_lab.store import results
 
@@ -172,8 +171,3 @@ def test_a_source_that_is_none_is_named(two, capsys, monkeypatch):
     monkeypatch.setattr(config, "NEEDS", ("leters",))
     assert two("run", "read") == 2
     assert "NEEDS of read: no source 'leters': letters, numbers" in capsys.readouterr().err
-
-
-def test_the_tab_key_knows_the_model_and_the_tier(two):
-    assert "--model" in completion.candidates(["lsa-lab", "run", "read", "--m"], "two_lab")
-    assert completion.candidates(["lsa-lab", "run", "read", "--tier", "l"], "two_lab") == ["laptop"]

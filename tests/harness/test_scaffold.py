@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness.cli import listing, scaffold
+from lsa_lab.harness.cli import scaffold
 from lsa_lab.harness.cli.command_line import main
 from lsa_lab.harness.run.laboratory import TIERS, experiments_of
 from lsa_lab.store import results
@@ -189,7 +189,8 @@ LISTED = {  # before: after
     ),
     "EXPERIMENTS = ('a',\n    'b')": "EXPERIMENTS = ('a',\n    'b', \"new\")",
     "EXPERIMENTS = ('a', 'b',\n)": "EXPERIMENTS = ('a', 'b',\n    \"new\",\n)",
-    "'é' ; EXPERIMENTS = ('é',) # é": "'é' ; EXPERIMENTS = ('é', \"new\") # é",
+    "'é'\nEXPERIMENTS = ('é',) # é": "'é'\nEXPERIMENTS = ('é', \"new\") # é",
+    "'é' ; EXPERIMENTS = ('é',)": None,
     "EXPERIMENTS = 'a', 'b'": None,
     "EXPERIMENTS = ('a'), ('b')": None,
     "EXPERIMENTS = ('a', *more)": None,
@@ -202,5 +203,5 @@ LISTED = {  # before: after
 
 @pytest.mark.parametrize("source", LISTED)
 def test_a_name_is_added_and_the_rest_stays(source):
-    text = listing.with_name(source.encode(), "new")
+    text = scaffold.with_name(source.encode(), "new")
     assert (text and text.decode()) == LISTED[source]

@@ -9,22 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness.cli import engines, resources
-from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.cli import tasks
 from lsa_lab.harness.run import process
 from lsa_lab.store import results, safe_files
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
-# submitit leaves its processes to themselves.
+# Processes of this machine are left to themselves.
 pytestmark = pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 
 
 def jobs(toy):
-    """{task: what the engine calls its process} of the only submission."""
-    (file,) = (toy / "cache" / "submitted").glob("*/jobs.json")
-    return {number: entry["job"] for number, entry in json.loads(file.read_text()).items()}
+    """{share: what the engine calls its process} of the only experiment."""
+    files = sorted((toy / "cache" / "submitted").glob("toy-*/?.json"))
+    return {file.stem: json.loads(file.read_text())["job"] for file in files}
 
 
 def wait(*pids):
@@ -66,7 +65,7 @@ def test_shares_of_a_run_and_one_that_is_killed_leave_the_bits_of_one_process(
     assert program("submit", "--again") == 0
     assert "no task has failed or died" in capsys.readouterr().out
     assert not list((toy / "cache" / "checkpoints").iterdir())
-    assert not [path for path in toy.glob("cache/submitted/*/*") if path.is_dir()], "exchanged"
+    assert not list(toy.glob("cache/submitted/*/exchange"))
 
     assert program("run", "toy") == 0
     digests = {
@@ -95,15 +94,20 @@ def slurm(toy, monkeypatch):
 
 
 def test_slurm_is_told_what_the_words_say(toy, program, capsys, slurm):
-    words = "submit toy --tier smoke --partition night --time 1-2 --mem 4G --cpus 3 --gpus 1"
-    flags = (
-        "--slurm qos=long --slurm reservation=ours --slurm exclusive --slurm array_parallelism=2"
-    )
-    assert program(*words.split(), *flags.split()) == 0
+    flags = [
+        "partition=night",
+        "time=1-2",
+        "mem=4G",
+        "cpus-per-task=3",
+        "gpus_per_node=1",
+        "exclusive",
+    ]
+    words = [word for flag in flags for word in ("--slurm", flag)]
+    assert program("submit", "toy", "--tier", "smoke", *words) == 0
     lines = (toy / "script").read_text("utf-8").splitlines()
-    expected = "partition=night time=1560 mem=4G cpus-per-task=3 gpus-per-node=1 qos=long"
-    for flag in [*expected.split(), "reservation=ours", "exclusive"]:
-        assert f"#SBATCH --{flag}" in lines
+    for flag in flags:
+        assert f"#SBATCH --{flag.replace('_', '-')}" in lines
+    assert sum("--time=" in line for line in lines) == 1
     assert any(line.startswith("srun ") and "--cpus-per-task=3" in line for line in lines)
 
     assert states(program, capsys) == {"toy": "waiting"}
@@ -115,29 +119,30 @@ def test_slurm_is_told_what_the_words_say(toy, program, capsys, slurm):
     assert states(program, capsys) == {"toy": "unknown"}
     slurm("squeue", "echo 13 RUNNING")
     assert states(program, capsys) == {"toy": "dead"}
-    assert program("submit", "toy", "--again", "--mem", "9G") == 0
+    assert program("submit", "toy", "--again", "--slurm", "mem=9G") == 0
     lines = (toy / "script").read_text("utf-8").splitlines()
-    assert {"#SBATCH --mem=9G", "#SBATCH --time=1560"} <= set(lines)
+    assert {"#SBATCH --mem=9G", "#SBATCH --time=1-2"} <= set(lines)
 
 
 def test_what_comes_after_the_time_limit_is_the_same_task(tmp_path):
-    worker = engines.Worker(tmp_path, 3)
-    assert worker.checkpoint().function == worker
+    task = tasks.Task(str(tmp_path), "toy", "smoke", ["run", "toy"], "slurm", {})
+    assert task.checkpoint().function == task
 
 
 def test_two_tasks_are_an_array(toy, program, slurm, monkeypatch):
     slurm("squeue", "echo 12_0 RUNNING; echo 12_1 PENDING")
-    assert program("submit", "toy", "--shares", "2") == 0
-    assert "#SBATCH --array=0-1%2" in (toy / "script").read_text("utf-8")
+    assert program("submit", "toy", "--shares", "2", "--slurm", "array-parallelism=1") == 0
+    assert "#SBATCH --array=0-1%1" in (toy / "script").read_text("utf-8")
     assert set(jobs(toy).values()) == {"12_0", "12_1"}
 
 
 def test_what_slurm_refuses_is_told_and_nothing_is_submitted(toy, program, capsys, slurm):
     slurm("sbatch", "echo 'sbatch: error: invalid partition specified: nigt' >&2; exit 1")
-    assert program("submit", "toy", "--partition", "nigt") == 2
+    assert program("submit", "toy", "--slurm", "partition=nigt") == 2
     error = capsys.readouterr().err
     assert error == "error: slurm takes no task: invalid partition specified: nigt\n"
-    assert not list((toy / "cache" / "submitted").iterdir())
+    assert program("submit", "--status") == 0
+    assert "nothing has been submitted" in capsys.readouterr().out
 
 
 def test_without_slurm_or_the_extra_a_sentence_says_what_to_do(toy, program, capsys, monkeypatch):
@@ -145,7 +150,7 @@ def test_without_slurm_or_the_extra_a_sentence_says_what_to_do(toy, program, cap
     assert program("submit", "toy") == 2
     assert "no SLURM on this machine (no sbatch)" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "submitit", None)
-    assert program("submit", "toy", "--engine", "local") == 2
+    assert program("submit", "toy") == 2
     assert "pip install 'lsa-lab[cluster]'" in capsys.readouterr().err
     assert not (toy / "cache").exists()
 
@@ -165,24 +170,3 @@ def test_more_tasks_than_cores_would_start_at_once(program, capsys, monkeypatch)
     words = ("--engine", "local", "--shares", "2", "--package", "experiments")
     assert program("submit", "depth", "order", *words) == 2
     assert "4 tasks would start at once on 3 cores: submit fewer" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("clock", "minutes"),
-    [
-        ("90", 90),
-        ("5:30", 6),
-        ("12:00:00", 720),
-        ("2-0", 2880),
-        ("1-2:30", 1590),
-        ("1-0:0:30", 1440),
-    ],
-)
-def test_times_are_slurms(clock, minutes):
-    assert resources.minutes(clock) == minutes
-
-
-@pytest.mark.parametrize("clock", ["", "0", "x", "1:2:3:4", "1-", "-5", "1-2-3", "0:00:00"])
-def test_other_times_are_refused(clock):
-    with pytest.raises(RefusalError, match="write minutes, hours:minutes:seconds or days-hours"):
-        resources.minutes(clock)

@@ -49,4 +49,3 @@ def test_the_last_column_is_wrapped_under_itself():
     assert [len(row) for row in rows] == [2, 1]
     assert rows[0][1].startswith("      b")
     assert rows[1] == ["word"]
-    assert terminal.shortened("one two three", 9) == "one two …"

@@ -2,13 +2,15 @@
 
 import json
 import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness.run.clock import Left, Past
-from lsa_lab.harness.run.workload import Workload
 from lsa_lab.store import results
+from lsa_lab.training import console
 
 ROOT = Path(__file__).parents[2]
 WAITING = """
@@ -84,19 +86,25 @@ def test_an_error_ends_all_and_says_how_to_go_on(three, toy, capsys, line, what)
         assert "first: RuntimeError: broken" in told.out.splitlines()
 
 
-@pytest.mark.parametrize(("hours", "together"), [("0.003", ["--together", "2"]), ("0.0005", [])])
-def test_when_the_hours_are_over_it_says_what_is_left(three, toy, capsys, hours, together):
+def test_ctrl_c_stops_all_at_a_checkpoint_and_says_how_to_go_on(three, toy, capsys):
     for name in ("theme.first", "theme.second"):
         changed("compute", name, WAITING)
-    words = ["run", "all", "--hours", hours, *together]
-    assert three(*words) == 130
-    told = capsys.readouterr().err
-    assert told.startswith(f"\n{hours} hours are over; first ")
-    assert "not begun: second, third" in told or ("second " in told and "not begun: third" in told)
-    go_on = f"lsa-lab run first second third --tier laptop {' '.join([*together, *words[2:4]])}"
-    assert f"to go on from the last checkpoint: {go_on} --package two_lab" in told
-    (spent, *_) = (toy / "cache" / "checkpoints").rglob("spent.json")
-    assert 0 < json.loads(spent.read_text())["seconds"] < 60
+
+    def interrupt():
+        while len(list((toy / "cache" / "checkpoints").rglob("waiting"))) < 2:
+            time.sleep(0.05)
+        console.interrupt()
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background
+    assert three("run", "all", "--together", "2") == 130
+    signal.signal(signal.SIGINT, before)
+    go_on = "lsa-lab run first second third --tier laptop --together 2 --package two_lab"
+    told = capsys.readouterr()
+    assert told.err == f"\ninterrupted; to go on from the last checkpoint: {go_on}\n"
+    assert "Traceback" not in told.out
+    for spent in (toy / "cache" / "checkpoints").rglob("spent.json"):
+        assert 0 < json.loads(spent.read_text())["seconds"] < 60
 
 
 @pytest.mark.parametrize(
@@ -104,31 +112,9 @@ def test_when_the_hours_are_over_it_says_what_is_left(three, toy, capsys, hours,
     [
         ("--together 0", "--together 0: choose 1 to "),
         ("--together 999", "nearest "),
-        ("--hours 0", "--hours 0: choose a number above 0"),
-        ("--hours nan", "choose a number above 0"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(three, capsys, words, said):
     assert three("run", "all", *words.split()) == 2
     assert said in capsys.readouterr().err
     assert not os.path.exists("figures")
-
-
-def test_the_time_left_of_two_at_a_time_is_that_until_the_last_one_ends():
-    load = Workload({"a": Past(60.0), "b": Past(30.0), "c": Past(20.0), "d": Past()}, 2)
-    assert load.seconds("d") == pytest.approx(110 / 3)
-    load.begin("a")
-    load.begin("b")
-    left = load.left({"a": Left(60.0), "b": Left(30.0)})
-    assert left.seconds == pytest.approx(60 + 20), "d follows on b, and c on a"
-    assert not left.at_least
-    assert load.left({"a": Left(60.0)}).at_least, "b has not said how long it will take"
-
-
-def test_what_waits_is_expected_at_the_pace_of_what_is_over(monkeypatch):
-    now = iter([0.0, 0.0, 60.0])
-    monkeypatch.setattr("time.monotonic", lambda: next(now))
-    load = Workload({"a": Past(30.0), "b": Past(20.0)}, 1)
-    load.begin("a")
-    load.end("a")  # in 60 seconds, twice as many as last time
-    assert load.left({}).seconds == pytest.approx(40.0)

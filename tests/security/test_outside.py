@@ -37,7 +37,7 @@ WORDS = [
     ["draw", "toy", "--panel"],
     ["run", "toy", "--tier"],
 ]
-WORDS += [["list", "--package"], ["submit", "toy", "--engine"], ["completion"]]
+WORDS += [["list", "--package"], ["submit", "toy", "--engine"]]
 SECRET = "xyzzy-secret"
 
 

@@ -58,7 +58,6 @@ def words_of(options: argparse.Namespace, jobs: Sequence["Job"]) -> list[str]:
     words += ["--model", options.model] if options.model is not None else []
     words += ["--out", str(options.out)] if options.out else []
     words += [] if options.together is None else ["--together", str(options.together)]
-    words += [] if options.hours is None else ["--hours", f"{options.hours:g}"]
     words += ["--package", options.package] if options.package != "experiments" else []
     return [*words, *options.changes]
 

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import inspect
 import io
+import itertools
 import shlex
 import tokenize
 from types import NoneType, UnionType
@@ -88,33 +89,20 @@ def _notes(kind: type) -> dict[str, tuple[str, str]]:
         source = inspect.cleandoc("\n" + inspect.getsource(kind))
     except (OSError, TypeError):  # declared at a prompt
         return {}
-    (body,) = ast.parse(source).body
-    comments = _comments(source)
-    lines, notes = source.splitlines(), {}
-    fields = body.body if isinstance(body, ast.ClassDef) else []
-    for i, node in enumerate(fields):
+    tokens = [*tokenize.generate_tokens(io.StringIO(source).readline)]
+    comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
+    alone = {row for row, line in enumerate(source.splitlines(), 1) if line.strip()[:1] == "#"}
+    fields = next(node.body for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
+    notes = {}
+    for node, following in itertools.zip_longest(fields, fields[1:]):
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
             continue
-        end = node.end_lineno or node.lineno
-        beside = [comments[j] for j in range(node.lineno, end + 1) if j in comments]
-        following = fields[i + 1] if i + 1 < len(fields) else None
+        rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        beside = [comments[row] for row in rows if row in comments]
         if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-            beside.append(inspect.cleandoc(str(following.value.value)))
-        above: list[str] = []
-        for j in range(node.lineno - 1, 0, -1):
-            if j not in comments or lines[j - 1].strip()[0] != "#":
-                break
-            above.insert(0, comments[j])
+            beside.append(str(following.value.value))
+        before = itertools.takewhile(alone.__contains__, range(node.lineno - 1, 0, -1))
+        above = [comments[row] for row in before][::-1]
         texts = [" ".join(" ".join(part).split()) for part in (beside, above)]
         notes[node.target.id] = (texts[0] or texts[1], texts[1] if texts[0] else "")
     return notes
-
-
-def _comments(source: str) -> dict[int, str]:
-    """{line: the comment on it}."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return {
-        token.start[0]: token.string.lstrip("# ")
-        for token in tokens
-        if token.type == tokenize.COMMENT
-    }

@@ -21,7 +21,7 @@ class Option(NamedTuple):
     value: str
     meaning: str
     commands: tuple[str, ...]
-    kind: type = str
+    kind: type
 
 
 # The words after a command, and what it does.
@@ -32,111 +32,44 @@ USAGE = {
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),
     "fetch": ("[SOURCE...]", "download a language model and texts, once; all if none is named"),
-    "completion": ("bash|zsh", "a script that completes words at the tab key"),
     "new": ("PACKAGE/THEME/NAME", "write a small experiment that works, to be changed"),
 }
 
-OPTIONS = (
-    Option(
-        "--tier",
-        "TIER",
-        "smoke (seconds), laptop (minutes), where there is one paper (hours, a night at most)",
-        ("run", "submit", "draw"),
-    ),
-    Option(
-        "--seeds", "N", "so many runs: short for the config's runs or seeds", ("run", "submit"), int
-    ),
-    Option(
-        "--model",
-        "PATH",
-        "a decoder of your own, GGUF file or folder: short for the config's model",
-        ("run", "submit"),
-    ),
-    Option(
-        "--config.KEY",
-        "VALUE...",
-        "another value, for one NAME: a folder of its own; run NAME -h lists the keys",
-        ("run", "submit"),
-    ),
-    Option(
-        "--out",
-        "DIR",
-        "the folder of the results; else figures, for smoke .cache/smoke",
-        ("list", "run", "submit", "draw", "report"),
-        Path,
-    ),
-    Option(
-        "--together",
-        "N",
-        "so many experiments at a time, each in a process of its own; else one after the other",
-        ("run",),
-        int,
-    ),
-    Option(
-        "--hours",
-        "H",
-        "stop after so many, at a checkpoint, and say what is left; the same words go on",
-        ("run",),
-        float,
-    ),
-    Option(
-        "--engine", "ENGINE", "slurm, which is the default, or local: this machine", ("submit",)
-    ),
-    Option(
-        "--shares",
-        "K",
-        "K tasks for each experiment, its runs split among them: all K have to run at once",
-        ("submit",),
-        int,
-    ),
-    Option("--partition", "NAME", "SLURM's, of the tasks", ("submit",)),
-    Option(
-        "--time", "TIME", "the limit of a task, as SLURM writes it; else 1-00:00:00", ("submit",)
-    ),
-    Option("--gpus", "N", "GPUs of a task; else none", ("submit",), int),
-    Option("--mem", "SIZE", "memory of a task, as 16G", ("submit",)),
-    Option("--cpus", "N", "cores of a task, on which its runs are spread", ("submit",), int),
-    Option(
-        "--slurm",
-        "KEY=VALUE",
-        "any other flag of sbatch, as --slurm qos=long; as often as there are flags",
-        ("submit",),
-        list,
-    ),
-    Option("--status", "", "where the tasks stand; with a NAME, its tasks", ("submit",), bool),
-    Option("--again", "", "submit those anew that failed or died, alone", ("submit",), bool),
-    Option(
-        "--panel", "LETTER", "one panel of one NAME as a pdf, svg and png of its own", ("draw",)
-    ),
-    Option(
-        "--with-caption",
-        "",
-        "the figure with its caption below it, for a slide, as files of their own",
-        ("draw",),
-        bool,
-    ),
-    Option("--width", "INCHES", "of that panel, 3.25 if nothing is said", ("draw",), float),
-    Option(
-        "--package",
-        "PACKAGE",
-        "the package of experiments, else {home}",
-        ("list", "run", "submit", "draw", "report"),
-    ),
-    Option("--list", "", "what can be fetched, and whether it is in the cache", ("fetch",), bool),
-)
+_KINDS: dict[str, type] = {"": bool, "N": int, "K": int, "DIR": Path, "KEY=VALUE": list}
+_TABLE = """
+--tier TIER | run submit draw | smoke (seconds), laptop (minutes), some paper (hours, a night)
+--seeds N | run submit | so many runs: short for the config's runs or seeds
+--model PATH | run submit | a decoder of your own, GGUF or folder: short for the config's model
+--config.KEY VALUE... | run submit | another value, for one NAME, in a folder; run NAME -h has all
+--out DIR | list run submit draw report | the folder of results; else figures, or .cache/smoke
+--together N | run | so many experiments at a time, each in a process of its own; else one
+--engine ENGINE | submit | slurm, which is the default, or local: this machine
+--shares K | submit | K tasks for each experiment, its runs split among them: K have to run at once
+--slurm KEY=VALUE | submit | a flag of sbatch, as often as there are: time=12:00:00
+--status | submit | where the tasks stand; with a NAME, its tasks
+--again | submit | submit those anew that failed or died, alone
+--panel LETTER | draw | one panel of one NAME, cut out as pdf, svg and png
+--with-caption | draw | the figure with its caption below it, for a slide, as files of their own
+--package PACKAGE | list run submit draw report | the package of experiments, else {home}
+--list | fetch | what can be fetched, and whether it is in the cache
+"""
+
+
+def _option(row: str) -> Option:
+    what, commands, meaning = row.split(" | ")
+    word, _, value = what.partition(" ")
+    kind = _KINDS.get(value, str)
+    return Option(word, value, meaning, tuple(commands.split()), kind)
+
+
+OPTIONS = tuple(map(_option, _TABLE.strip().splitlines()))
 
 STATUS = (
     ("exit status 0", "done"),
-    (
-        "exit status 1",
-        "a result could not be judged or drawn, or a source fetched; the others are in place",
-    ),
+    ("exit status 1", "something could not be judged, drawn or fetched; the rest is in place"),
     ("exit status 2", "refused before anything was computed; the sentence says what would do"),
     ("exit status 3", "a training diverged in every run; the last finite checkpoint is kept"),
-    (
-        "exit status 130",
-        "interrupted, or its hours are over; the same words go on from the last checkpoint",
-    ),
+    ("exit status 130", "interrupted; the same words go on from the last checkpoint"),
 )
 
 

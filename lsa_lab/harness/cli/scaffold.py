@@ -7,11 +7,11 @@ so that they work in any package. Whatever is refused or goes wrong, nothing is 
 import ast
 import importlib.util
 import keyword
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from lsa_lab.harness.cli import listing
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run.laboratory import DOORS
 from lsa_lab.store import results
@@ -19,6 +19,12 @@ from lsa_lab.store import results
 TEMPLATES = Path(__file__).parent / "templates" / "experiment"
 FILES = tuple(f"{part}.py" for part in ("__init__", *DOORS))
 
+_STRING = rb"'[^'\n]*'|\"[^\"\n]*\""
+_LISTED = re.compile(
+    rb"^(EXPERIMENTS(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*)([(\[](?:%b|#.*|[\s,])*[)\]])[ \t]*(?:#.*)?$"
+    % _STRING,
+    re.MULTILINE,
+)
 _PACKAGE = '''"""What this laboratory asks: a folder an experiment."""
 
 # In the order in which they are run and reported.
@@ -83,8 +89,43 @@ def write(place: Place) -> None:
 
 def names_in(place: Place) -> list[str]:
     """The experiments of the package, without their themes."""
-    names = listing.names_of((place.package / "__init__.py").read_bytes()) or []
+    names = _names_of((place.package / "__init__.py").read_bytes()) or []
     return [name.rpartition(".")[2] for name in names]
+
+
+def _names_of(source: bytes) -> list[str] | None:
+    """The names that EXPERIMENTS lists; None if it is not names in brackets, assigned once."""
+    tuples = _LISTED.findall(source)
+    if len(tuples) != 1 or len(re.findall(rb"^EXPERIMENTS\b", source, re.MULTILINE)) != 1:
+        return None
+    try:
+        names = ast.literal_eval(tuples[0][1].decode())
+    except (SyntaxError, ValueError):
+        return None
+    return list(names) if isinstance(names, tuple | list) else None
+
+
+def with_name(source: bytes, name: str) -> bytes | None:
+    """The source with one more name, the last one, on a line of its own if the closing bracket has
+    one; the rest stays, byte for byte. None where the names cannot be read."""
+    names, listed = _names_of(source), _LISTED.search(source)
+    if names is None or listed is None:
+        return None
+    inside, start = listed[2][1:-1], listed.start(2) + 1
+    last = [each for each in re.finditer(rb"#.*|" + _STRING, inside) if each[0][:1] != b"#"][-1:]
+    end = last[0].end() if last else 0
+    tail, word = inside[end:], f'"{name}",'.encode()
+    comma = b"," if last and not re.match(rb"(?:\s|#.*\n)*,", tail) else b""
+    above, newline, below = tail.rpartition(b"\n")
+    if last and newline and not below.strip():
+        begin = inside[: last[0].start()].rpartition(b"\n")[2]
+        newline = b"\r\n" if above.endswith(b"\r") else newline
+        indent = b"    " if begin.strip() else begin
+        tail = comma + above.removesuffix(b"\r") + newline + indent + word + newline + below
+    else:
+        tail = comma + tail.rstrip() + b" " * bool(last) + word[: -1 if last else None]
+    text = source[: start + end] + tail + source[start + len(inside) :]
+    return text if _names_of(text) == [*names, name] else None
 
 
 def _begin(place: Place) -> None:
@@ -106,13 +147,13 @@ def _add(place: Place) -> None:
     _check_package(package)
     init = package / "__init__.py"
     source = init.read_bytes()
-    text = listing.with_name(source, place.listed)
+    text = with_name(source, place.listed)
     if text is None:
         raise RefusalError(
             f"{init} has no EXPERIMENTS that is a tuple of names in brackets: write "
             "EXPERIMENTS = () there"
         )
-    _check_name(place, listing.names_of(source) or [])
+    _check_name(place, _names_of(source) or [])
     if theme.exists():
         _check_package(theme)
     top = place.folder if theme.exists() else theme

@@ -41,11 +41,6 @@ def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> list[list[str]]:
     return lines
 
 
-def shortened(text: str, most: int) -> str:
-    """Text of at most so many characters, cut between words."""
-    return textwrap.shorten(text, most, placeholder=" …")
-
-
 def _has_looks() -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return sys.stdout.isatty() and not plain

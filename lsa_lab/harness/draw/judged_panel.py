@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lsa_lab.harness.draw import footer
+from lsa_lab.harness.draw.footer import KEY
 from lsa_lab.harness.draw.style import BLACK, COLOURS
 from lsa_lab.judging.claims import Claim, judge
 from lsa_lab.judging.statements import Statement, cells_of
-from lsa_lab.judging.statistics import Interval, level
+from lsa_lab.judging.statistics import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+__all__ = ["KEY", "LOOKS", "rows"]
 
 LOOKS: dict[str, dict[str, Any]] = {  # no verdict is told by its colour alone
     "holds": {"color": COLOURS[0], "marker": "o", "ms": 4.5},
     "fails": {"color": COLOURS[1], "marker": "X", "ms": 6.5, "mec": "white"},
     "undecided": {"color": BLACK, "marker": "o", "ms": 4.5, "mfc": "white"},
 }
-KEY = (  # for captions
-    f"what is judged, with {level()} intervals; grey: where a row would hold; blue dots hold, "
-    "orange crosses fail, black rings are undecided; arrows and numbers: beyond the axis"
-)
 
 
 def rows(
@@ -40,6 +40,7 @@ def rows(
     The axis is ``span``. An interval that leaves it ends in an arrow at the edge; a value beyond it
     is written there, beside an open triangle, so that nobody takes the edge for the value.
     """
+    footer.judged_axes.add(ax)
     by_id = {cell.id: cell for cell in cells_of(statements)}
     if ids is None:
         ids = [id for id, cell in by_id.items() if cell.label]

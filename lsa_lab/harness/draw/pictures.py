@@ -2,15 +2,18 @@
 
 import io
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.footer import panels_of
+from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.store.results import write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 # What a file says of its date is left out.
 KINDS = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
@@ -45,12 +48,34 @@ def save(picture: "Figure", folder: Path, name: str = "figure") -> None:
         write(folder / f"{name}.{kind}", content(picture, kind))
 
 
-def content(picture: "Figure", kind: str) -> bytes:
-    """The file of a kind, one of ``KINDS``, without a date: the same data give the same bytes."""
+def save_panel(pictures: "Sequence[Figure]", letter: str, folder: Path) -> list[Path]:
+    """panel_LETTER.pdf, .svg and .png: one panel, cut out of the picture that has it."""
+    panels = {name: ax for picture in pictures for name, ax in panels_of(picture).items()}
+    if letter not in panels:
+        raise RefusalError(f"no panel {letter!r}: the figure has {', '.join(panels)}")
+    panel, paths = panels[letter], []
+    picture = panel.get_figure(root=True)
+    assert picture is not None
+    with style.context():
+        _settle(picture)
+        for artist in (*picture.axes, *picture.legends):
+            artist.set_visible(artist is panel)
+        box = panel.get_tightbbox()
+        assert box is not None
+        inches = box.transformed(picture.dpi_scale_trans.inverted()).padded(0.02)
+        for kind in KINDS:
+            paths.append(folder / f"panel_{letter}.{kind}")
+            write(paths[-1], content(picture, kind, inches))
+    return paths
+
+
+def content(picture: "Figure", kind: str, box: "Bbox | None" = None) -> bytes:
+    """The file of a kind, one of ``KINDS``, without a date: the same data give the same bytes.
+    ``box``, in inches, is cut out."""
     file = io.BytesIO()
     with style.context():
         _settle(picture)
-        picture.savefig(file, format=kind, metadata=KINDS[kind])
+        picture.savefig(file, format=kind, metadata=KINDS[kind], bbox_inches=box)
     return file.getvalue()
 
 

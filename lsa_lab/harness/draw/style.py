@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lsa_lab.harness.draw import footer
 from lsa_lab.harness.draw.methods import BLACK, COLOURS, METHOD
 from lsa_lab.judging.statistics import mean_interval, median_interval
 
@@ -136,7 +137,7 @@ def band(
     """Runs ``samples`` [R, len(x)]: their median, and the interval of the middle 80 % of them.
 
     Points with bars or, without a marker, a line in a shaded band. Returns how many of the numbers
-    are not finite: these are left out, as is an x at which nothing remains. Tell the reader.
+    are not finite: these are left out, as is an x at which nothing remains. The caption says so.
     """
     x, samples = np.asarray(x), np.asarray(samples, float)
     if samples.ndim != 2 or samples.shape[1] != len(x):
@@ -153,7 +154,7 @@ def band(
         ax.errorbar(
             x, middle, bars, fmt=marker, color=color, label=label, capsize=2, elinewidth=0.8
         )
-    return int(np.sum(~np.isfinite(samples)))
+    return footer.leave_out(ax, samples)
 
 
 def missing(samples: ArrayLike) -> int:
@@ -182,11 +183,7 @@ def mean_points(
     ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their mean as points, with Student's interval as bars."""
-    samples = np.asarray(samples)
-    middle, (low, high) = samples.mean(0), mean_ends(samples)
-    bars = np.stack([middle - low, high - middle])
-    bars = np.where(np.isfinite(bars), bars, 0.0)  # not known from one run
-    ax.errorbar(x, middle, bars, label=label, **look)
+    _points(ax, x, np.asarray(samples).mean(0), mean_ends(samples), label, look)
 
 
 def ratio_points(
@@ -195,10 +192,8 @@ def ratio_points(
     """Runs ``samples`` [R, len(x)] > 0: their geometric mean as points, with Student's
     interval of the logarithms as bars. Returns the points and the ends of the bars [3, len(x)]."""
     logs = np.log(samples)
-    middle, ends = np.exp(logs.mean(0)), np.exp(mean_ends(logs))
-    bars = np.stack([middle - ends[0], ends[1] - middle])
-    bars = np.where(np.isfinite(bars), bars, 0.0)  # not known from one run
-    ax.errorbar(x, middle, bars, label=label, **look)
+    middle = np.exp(logs.mean(0))
+    bars = _points(ax, x, middle, np.exp(mean_ends(logs)), label, look)
     return np.stack([middle, middle - bars[0], middle + bars[1]])
 
 
@@ -207,10 +202,18 @@ def median_points(
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their median as points, and its interval as bars."""
     samples = np.asarray(samples)
-    middle, ends = np.median(samples, 0), np.transpose([median_interval(s) for s in samples.T])
-    bars = np.abs(ends - middle[None])
-    bars = np.where(np.isfinite(bars), bars, 0.0)  # not known from few runs
+    ends = np.transpose([median_interval(s) for s in samples.T])
+    _points(ax, x, np.median(samples, 0), ends, label, look)
+
+
+def _points(
+    ax: "Axes", x: ArrayLike, middle: np.ndarray, ends: Any, label: str | None, look: dict[str, Any]
+) -> np.ndarray:
+    """Points with bars, which are returned; where an interval is not known there is none."""
+    bars = np.abs(np.asarray(ends) - middle)
+    bars = np.where(np.isfinite(bars), bars, 0.0)
     ax.errorbar(x, middle, bars, label=label, **look)
+    return bars
 
 
 def mean_ends(samples: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

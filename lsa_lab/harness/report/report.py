@@ -114,6 +114,14 @@ def _device(facts: Mapping[str, Any]) -> str:
     return f"{kind}, in {processes} processes" + (f" with {own} each" if own > 1 else "")
 
 
+def _caption(folder: Path) -> str:
+    """That of the picture which lies there, as it was drawn."""
+    try:
+        return " ".join((folder / "caption.txt").read_text(encoding="utf-8").split())
+    except FileNotFoundError:
+        raise RefusalError(f"{folder} has no caption.txt: draw it again") from None
+
+
 def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidence: float) -> Result:
     dataset = load(experiment, tier, folder)
     facts = dataset.attrs
@@ -133,8 +141,7 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidenc
     for name, own in json.loads(facts.get("parts", "{}")).items():
         words = f"computed by itself, {own['date']}, commit {own.get('git_commit', 'unknown')}"
         provenance[f"part {name}"] = f"{words}, contents sha256 {own['contents_sha256']}"
-    door = experiment.door("figure")
-    caption = " ".join(door.caption(dataset).split())
+    caption = _caption(folder)
     relative = folder.relative_to(root).as_posix()
     statements, samples = evidence(experiment.door("claims"), dataset)
     family = {claim.id: claim for claim in judge(statements, samples, confidence)}

@@ -1,5 +1,6 @@
 """What a run left, in words, and how it stands to what lay there before."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,21 +48,18 @@ def compare(facts: dict, new: Path, old: Path) -> Outcome:
     return Outcome(facts, same, tuple(moved))
 
 
-def comparison(outcomes: dict[str, Outcome]) -> str:
+def comparison(outcomes: Mapping[str, Outcome]) -> list[str]:
     """How the new results stand to those that lay there before, in a few lines."""
     again = {name: outcome for name, outcome in outcomes.items() if outcome.same is not None}
     if not again:
-        return "There was no earlier result to compare with."
+        return ["There was no earlier result to compare with."] if outcomes else []
     other = [name for name, outcome in again.items() if not outcome.same]
     moved = [f"{name}.{text}" for name, outcome in again.items() for text in outcome.moved]
     same = len(again) - len(other)
     lines = [f"{same} of {len(again)} results are the same to the bit as before, their files kept."]
     if other:
         lines.append(f"Other bits: {', '.join(other)}.")
-    lines.append(f"Verdicts that moved: {'; '.join(moved) or 'none'}.")
-    if not other and len(again) > 1:
-        lines.append("Every number repeated, bit for bit: a rare thing between two machines.")
-    return "\n".join(lines)
+    return [*lines, f"Verdicts that moved: {'; '.join(moved) or 'none'}."]
 
 
 def describe(facts: dict) -> str:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsa_lab.harness.draw import panels, pictures, style
+from lsa_lab.harness.draw import footer, pictures, style
 from lsa_lab.harness.refusal import RefusalError
-from lsa_lab.harness.run import measured, precision, process, records
-from lsa_lab.harness.run.clock import Past
+from lsa_lab.harness.run import precision, process, records
+from lsa_lab.harness.run.clock import Spent
 from lsa_lab.harness.run.folders import identity
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.harness.run.outcomes import Outcome, compare
@@ -22,8 +22,8 @@ from lsa_lab.store import results, safe_files
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from lsa_lab.harness.run.progress import Bars
+    from matplotlib.figure import Figure
+    from rich.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class NotJudgedError(Exception):
     """A new result that cannot be judged or drawn; the message says where it lies."""
 
 
-def run_one(job: Job, progress: "Bars | None" = None) -> Outcome:
+def run_one(job: Job, progress: "Progress | None" = None) -> Outcome:
     """Compute, save, read back, judge and draw; then put the files in their places.
 
     Raises OwnedError where another process is computing the same, before anything is computed.
@@ -75,7 +75,7 @@ def run_share(job: Job) -> None:
         shutil.rmtree(job.checkpoints)
 
 
-def _compute(job: Job, progress: "Bars | None") -> "xr.Dataset":
+def _compute(job: Job, progress: "Progress | None") -> "xr.Dataset":
     precision.check()
     safe_files.make(job.checkpoints)
     compute = job.experiment.door("compute").compute
@@ -85,10 +85,10 @@ def _compute(job: Job, progress: "Bars | None") -> "xr.Dataset":
     return compute(job.config, job.experiment.trained(job.config, progress), **handed)
 
 
-def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
+def _run_owned(job: Job, progress: "Progress | None") -> Outcome:
     experiment, staging = job.experiment, job.staging
-    spent = measured.Spent(job.checkpoints)
-    with measured.metered() as meter, spent.kept():
+    spent = Spent(job.checkpoints)
+    with spent.kept():
         dataset = _compute(job, progress)
         wall_time = spent.seconds
         if staging.is_symlink():
@@ -96,24 +96,20 @@ def _run_owned(job: Job, progress: "Bars | None") -> Outcome:
         shutil.rmtree(staging, ignore_errors=True)
         results.save(dataset, staging / "result.nc", config=job.config, wall_time=wall_time)
         judgements = _judge_and_draw(job)
-    config, memory = results.plain(job.config), spent.most(meter.memory)
-    start = None if spent.resumed else meter.start
+    config = results.plain(job.config)
     facts = {
         "experiment": experiment.name,
         "tier": job.tier,
         "config": config,
         "wall_time": wall_time,
-        "start": start,
-        "memory": memory,
+        "start": spent.start,
+        "memory": spent.memory,
         **records.judgement(experiment, config, judgements),
     }
     outcome = compare(facts, job.staging, job.folder)
     records.write(staging, facts)
     _put(staging, job.folder, leave={"result.nc", "config.json"} if outcome.unmoved else set())
     shutil.rmtree(job.checkpoints)
-    if spent.seconds is not None:
-        parts = () if progress is None or spent.resumed else tuple(progress.take_away())
-        measured.keep(job.identity, Past(spent.seconds, parts, start), memory)
     return outcome
 
 
@@ -147,30 +143,31 @@ def check_statements(experiment: Experiment, config: Any) -> None:
 def draw(experiment: Experiment, folder: Path) -> None:
     """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf, appendix.png and
     more of them beside these where the figure's door has an ``appendix``."""
-    dataset = results.load(folder / "result.nc")
-    door = experiment.door("figure")
-    caption = " ".join(door.caption(dataset).split())
-    with style.context():
-        for name, picture in pictures.of_door(door, dataset):
-            pictures.save(picture, folder, name)
+    by_name, caption = drawings(experiment, folder)
+    for name, picture in by_name.items():
+        pictures.save(picture, folder, name)
     results.write(folder / "caption.txt", f"{caption}\n".encode())
 
 
 def draw_captioned(experiment: Experiment, folder: Path) -> Path:
     """captioned.pdf and captioned.png beside the figure: the same with its caption below it."""
-    dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
-    caption = " ".join(door.caption(dataset).split())
-    with style.context():
-        pictures.save(pictures.with_caption(door.plot(dataset), caption), folder, "captioned")
+    by_name, caption = drawings(experiment, folder)
+    pictures.save(pictures.with_caption(by_name["figure"], caption), folder, "captioned")
     return folder / "captioned.pdf"
 
 
-def draw_panel(experiment: Experiment, folder: Path, letter: str, width: float) -> list[Path]:
+def draw_panel(experiment: Experiment, folder: Path, letter: str) -> list[Path]:
     """One panel of the figure or of its appendix, as files of its own beside it."""
+    return pictures.save_panel(list(drawings(experiment, folder)[0].values()), letter, folder)
+
+
+def drawings(experiment: Experiment, folder: Path) -> "tuple[dict[str, Figure], str]":
+    """The pictures of a result by the names of their files, and the caption of all of them."""
     dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
     with style.context():
-        drawings = [picture for _, picture in pictures.of_door(door, dataset)]
-        return panels.save(drawings, letter, width, folder)
+        by_name = dict(pictures.of_door(door, dataset))
+    config = results.config_of(dataset)
+    return by_name, footer.with_footer(door.caption(dataset), config, by_name.values())
 
 
 def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":

@@ -1,14 +1,20 @@
-"""Experiments one after the other, and what is left of each and of all of them."""
+"""Experiments one after the other."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
+from rich.progress import Progress
 
-from lsa_lab.harness.run.clock import Clock
-from lsa_lab.harness.run.estimate import beforehand, past_of
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import progress
+from lsa_lab.harness.run.clock import clock_word
+from lsa_lab.harness.run.folders import folder_of
+from lsa_lab.harness.run.laboratory import TIERS
 from lsa_lab.harness.run.outcomes import Outcome, comparison, describe
-from lsa_lab.harness.run.progress import Bars, Row, repeated, screen
+from lsa_lab.harness.run.records import last_run
 from lsa_lab.harness.run.runner import Job, NotJudgedError, run_one, run_share
+from lsa_lab.store import results
 from lsa_lab.store.safe_files import OwnedError
 from lsa_lab.training.status import DivergedError
 
@@ -16,26 +22,12 @@ DIVERGED = 3  # the exit status
 
 
 class Unfinished(KeyboardInterrupt):
-    """Ctrl-C, with the jobs that are not done, the rows of those that had begun, and the words of a
-    command line that does them."""
+    """Ctrl-C, with the jobs that are not done, and the words of a command line that does them."""
 
-    def __init__(self, jobs: Sequence[Job], rows: Mapping[str, Sequence[Row]]):
+    def __init__(self, jobs: Sequence[Job]):
         super().__init__()
         self.jobs = jobs
-        self.rows = rows
         self.words: list[str] = []
-        self.why = "interrupted"
-
-    def __str__(self) -> str:
-        return f"{self.why}; {self.left}" if self.left else self.why
-
-    @property
-    def left(self) -> str:
-        """How far each is that had begun, and which had not."""
-        parts = [_how_far(name, rows) for name, rows in self.rows.items()]
-        names = [job.experiment.name for job in self.jobs if job.experiment.name not in self.rows]
-        parts += [f"not begun: {', '.join(names)}"] if names else []
-        return "; ".join(parts)
 
 
 def run(jobs: list[Job]) -> int:
@@ -48,40 +40,42 @@ def run(jobs: list[Job]) -> int:
 
     if not processes.leads():
         return _follow(jobs)
-    console, pasts = Console(), [past_of(job) for job in jobs]
-    say(console, *beforehand(jobs))
-    clock = Clock(pasts)
-    bars = Bars(clock)
-    failures: list[int] = []
+    console, statuses = Console(), [0]
     outcomes: dict[str, Outcome] = {}
+    bars = progress.bars(console)
+    say(console, *forecasts(jobs))
+    with progress.screen(bars):
+        every = bars.add_task("all experiments", total=len(jobs), visible=len(jobs) > 1)
+        for i, job in enumerate(jobs):
+            try:
+                outcome, status, text = attempt(job, bars)
+            except KeyboardInterrupt:
+                raise Unfinished(jobs[i:]) from None
+            statuses.append(status)
+            outcomes |= {job.experiment.name: outcome} if outcome else {}
+            say(console, text)
+            bars.advance(every)
+    say(console, *comparison(outcomes))
+    return max(statuses)
 
-    def rows() -> list[Row]:
-        own, over = bars.rows(), len(outcomes) + len(failures)
-        return [whole(len(jobs), over, clock), *own] if len(jobs) > 1 else own
 
-    with screen(rows, console), repeated(lambda: say(console, *bars.estimates()), 1.0):
-        for i, (job, past) in enumerate(zip(jobs, pasts, strict=True)):
-            name = job.experiment.name
-            with bars.experiment(name, past):
-                try:
-                    outcome = run_one(job, bars)
-                except KeyboardInterrupt:
-                    raise Unfinished(jobs[i:], {name: bars.rows()}) from None
-                except (NotJudgedError, OwnedError) as error:
-                    if processes.count() > 1 and isinstance(error, OwnedError):
-                        raise  # the others are computing it
-                    say(console, f"error: {error}")
-                    failures.append(1)
-                    continue
-                except DivergedError as error:
-                    say(console, diverged(job, error))
-                    failures.append(DIVERGED)
-                    continue
-            outcomes[name] = outcome
-            say(console, done(job, outcome))
-    if outcomes:
-        say(console, comparison(outcomes))
-    return max(failures, default=0)
+def attempt(job: Job, bars: Progress) -> tuple[Outcome | None, int, str]:
+    """One job: what it has left, its exit status, and what there is to say of it."""
+    from lsa_lab.store import processes
+
+    name = job.experiment.name
+    with progress.own_bar(bars, f"{name} ({last_time(job)})"):
+        try:
+            outcome = run_one(job, bars)
+        except (NotJudgedError, OwnedError) as error:
+            if processes.count() > 1 and isinstance(error, OwnedError):
+                raise  # the others are computing it
+            return None, 1, f"error: {error}"
+        except DivergedError as error:
+            kept = f"its checkpoints are kept in {job.checkpoints}"
+            return None, DIVERGED, f"error: {name}: {error}; {kept}"
+    facts = describe(outcome.facts)
+    return outcome, 0, f"{name} ({job.tier}): {facts}; {job.folder / 'figure.pdf'}"
 
 
 def say(console: Console, *texts: str) -> None:
@@ -90,21 +84,10 @@ def say(console: Console, *texts: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def done(job: Job, outcome: Outcome) -> str:
-    """What a finished experiment has come to."""
-    figure = job.folder / "figure.pdf"
-    return f"{job.experiment.name} ({job.tier}): {describe(outcome.facts)}; {figure}"
-
-
-def diverged(job: Job, error: DivergedError) -> str:
-    """What an experiment without a result has come to."""
-    return f"error: {job.experiment.name}: {error}; its checkpoints are kept in {job.checkpoints}"
-
-
-def whole(count: int, over: int, clock: Clock) -> Row:
-    """The bar of all experiments."""
-    text = f"all {count} experiments, {over} done"
-    return Row(text, clock.share_of_all(), clock.elapsed_of_all(), str(clock.left()))
+def forecasts(jobs: Iterable[Job]) -> list[str]:
+    """A line for each job of a tier that takes hours: what it took last time."""
+    long = [job for job in jobs if job.tier in TIERS[2:]]
+    return [f"{job.experiment.name} ({job.tier}): {last_time(job)}" for job in long]
 
 
 def _follow(jobs: list[Job]) -> int:
@@ -112,16 +95,25 @@ def _follow(jobs: list[Job]) -> int:
         try:
             run_share(job)
         except KeyboardInterrupt:
-            raise Unfinished(jobs[i:], {}) from None
+            raise Unfinished(jobs[i:]) from None
     return 0
 
 
-def _how_far(name: str, rows: Sequence[Row]) -> str:
-    """What the experiment's own bar says or, where its end is not known, that of its last part."""
-    if not rows or not rows[0].elapsed:
-        return f"{name} has hardly begun"
-    own, *parts = rows
-    if own.share is not None:
-        return f"{name} is at {own.percent}, {own.left}"
-    at = [f"{part.percent} of {part.text}" for part in parts if part.percent and not part.over]
-    return f"{name} is at {at[-1]}, {own.left}" if at else f"{name} has begun, {own.left}"
+def last_facts(job: Job) -> dict:
+    """What the last result of the same configuration tells of its run; nothing where none lies."""
+    for folder in (job.folder, folder_of(job.experiment, job.tier)):
+        with contextlib.suppress(RefusalError):  # a damaged record is replaced by this run's
+            facts = last_run(folder) or {}
+            if facts.get("config") == results.plain(job.config):
+                return {key: value for key, value in facts.items() if value is not None}
+    return {}
+
+
+def last_time(job: Job) -> str:
+    """As "last time 0:01:40, cold, 0.4 GB"."""
+    facts = last_facts(job)
+    seconds = facts.get("wall_time")
+    parts = ["first time" if seconds is None else f"last time {clock_word(seconds)}"]
+    parts += [facts["start"]] if "start" in facts else []
+    parts += [f"{facts['memory'] / 1e9:.1f} GB"] if "memory" in facts else []
+    return ", ".join(parts)

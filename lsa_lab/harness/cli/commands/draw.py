@@ -7,13 +7,9 @@ from pathlib import Path
 from lsa_lab.harness.cli import options as command_options
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import process
-from lsa_lab.harness.run.checks import nearest
 from lsa_lab.harness.run.folders import FIGURES, changed_folders, folder_of
 from lsa_lab.harness.run.laboratory import TIERS, Experiment
 from lsa_lab.harness.run.records import last_run
-
-_WIDTH = 3.25  # inches: a column of a page
-_WIDTHS = (1.0, 20.0)
 
 
 def obey(options: argparse.Namespace) -> int:
@@ -47,8 +43,7 @@ def _draw(
 
     runner.load(experiment, tier and (last_run(folder) or {}).get("tier", tier), folder)
     if options.panel is not None:
-        width = _WIDTH if options.width is None else options.width
-        return runner.draw_panel(experiment, folder, options.panel, width)
+        return runner.draw_panel(experiment, folder, options.panel)
     if options.with_caption:
         return [runner.draw_captioned(experiment, folder)]
     runner.draw(experiment, folder)
@@ -60,15 +55,6 @@ def _check(options: argparse.Namespace) -> None:
         raise RefusalError("--panel is of one experiment: draw NAME --panel LETTER")
     if options.panel is not None and options.with_caption:
         raise RefusalError("--with-caption is of the whole figure: leave out --panel or it")
-    if options.width is not None:
-        if options.panel is None:
-            raise RefusalError("--width is of a panel: draw NAME --panel LETTER --width INCHES")
-        if not _WIDTHS[0] <= options.width <= _WIDTHS[1]:
-            low, high = _WIDTHS
-            best = nearest(options.width, _WIDTHS) if options.width == options.width else _WIDTH
-            raise RefusalError(
-                f"--width {options.width:g}: choose {low:g} to {high:g} inches; nearest {best:g}"
-            )
 
 
 def _places(

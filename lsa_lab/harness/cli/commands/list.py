@@ -2,15 +2,16 @@
 
 import argparse
 import sys
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
 from lsa_lab.harness.cli import options as command_options
 from lsa_lab.harness.cli import terminal
 from lsa_lab.harness.refusal import RefusalError
-from lsa_lab.harness.run import measured, needs, records
+from lsa_lab.harness.run import needs, records
 from lsa_lab.harness.run.clock import short_clock_word
-from lsa_lab.harness.run.folders import changed_folders, folder_of, identity
+from lsa_lab.harness.run.folders import changed_folders, folder_of
 from lsa_lab.harness.run.laboratory import TIERS, Experiment
 from lsa_lab.harness.run.outcomes import VERDICTS, counts
 from lsa_lab.lm import sources
@@ -20,14 +21,12 @@ _HEAD = ("EXPERIMENT", "TIER", "TIME", "MEMORY", "H/F/U", "QUESTION")
 
 
 class Row(NamedTuple):
-    """One result: its tier or what was changed, what it took, and its verdicts; none where they
-    were given by other criteria than today's."""
+    """One result: its tier or what was changed, its record, and its verdicts; none where they were
+    given by other criteria than today's."""
 
     tier: str
     folder: Path
-    seconds: float | None
-    start: str | None
-    memory: int | None
+    facts: dict
     verdicts: dict[str, str] | None
 
     @property
@@ -40,16 +39,16 @@ class Row(NamedTuple):
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        time = "" if self.seconds is None else short_clock_word(self.seconds)
-        memory = "" if self.memory is None else f"{self.memory / 1e9:.1f} GB"
-        return time, memory, self.in_short
+        seconds, memory = self.facts.get("wall_time"), self.facts.get("memory")
+        time = "" if seconds is None else short_clock_word(seconds)
+        return time, "" if memory is None else f"{memory / 1e9:.1f} GB", self.in_short
 
 
 def obey(options: argparse.Namespace) -> int:
     """The experiments by theme, one a line, each with its largest tier that has run: the time and
-    the memory of the last run (in a series with what earlier experiments left in the process), and
-    how many statements hold, fail and are undecided. With a NAME all there is to know of that
-    experiment."""
+    the memory of the run that computed it (in a series with what earlier experiments left in the
+    process), and how many statements hold, fail and are undecided. With a NAME all there is to know
+    of that experiment."""
     experiments = command_options.chosen(options)
     errors: list[str] = []
     rows = {each.name: _rows(each, options.out, errors) for each in experiments}
@@ -105,7 +104,8 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     name, tier, time, memory, verdicts, question = cells
     head = f"  {name:{widths[0]}}  {tier:{widths[1]}}  {time:>{widths[2]}}  {memory:>{widths[3]}}"
     head += f"  {verdicts:>{widths[4]}}  "
-    return (head + terminal.shortened(question, terminal.width(_WIDEST) - len(head))).rstrip()
+    room = terminal.width(_WIDEST) - len(head)
+    return (head + textwrap.shorten(question, room, placeholder=" …")).rstrip()
 
 
 def _rows(experiment: Experiment, out: Path | None, errors: list[str]) -> list[Row]:
@@ -123,9 +123,8 @@ def _rows(experiment: Experiment, out: Path | None, errors: list[str]) -> list[R
             continue
         tier = facts["tier"]  # in ``out`` two tiers share a folder
         label = tier if folder in tiers else f"{tier}, {folder.name}"
-        past, memory = measured.last(identity(experiment, facts["config"]), facts, facts["config"])
         verdicts = facts["verdicts"] if records.is_current(experiment, facts) else None
-        rows.append(Row(label, folder, past.seconds, past.start, memory, verdicts))
+        rows.append(Row(label, folder, facts, verdicts))
     return rows
 
 
@@ -140,8 +139,8 @@ def _whole(experiment: Experiment, of_experiment: list[Row], program: str) -> st
         if row is None:
             table.append((tier, "", "", "", "", "not run yet"))
         else:
-            time, memory, verdicts = row.cells
-            table.append((tier, time, row.start or "", memory, verdicts, str(row.folder)))
+            (time, memory, verdicts), start = row.cells, row.facts.get("start") or ""
+            table.append((tier, time, start, memory, verdicts, str(row.folder)))
     lines = [terminal.bold(f"{experiment.name}: {experiment.question}")]
     lines += ["", *(line for row in terminal.columns(table) for line in row)]
     lines += _sources(experiment, program)

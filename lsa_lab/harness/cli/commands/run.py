@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from lsa_lab.harness.cli.jobs import jobs_of, words_of
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import process
-from lsa_lab.harness.run.budget import Budget
 from lsa_lab.store.provenance import cores
 
 if TYPE_CHECKING:
@@ -20,21 +19,19 @@ def obey(options: argparse.Namespace) -> int:
     whose model and texts have been fetched."""
     from lsa_lab.harness.run import series
 
-    budget = Budget(options.hours)
     _check_together(options.together)
     jobs = jobs_of(options)
     try:
-        with budget.kept():
-            return _run(jobs, options)
+        return _run(jobs, options)
     except series.Unfinished as interrupt:
         interrupt.words = words_of(options, interrupt.jobs)
-        interrupt.why = str(budget) if budget.is_over else interrupt.why
         raise
 
 
 def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
     """The exit status; several at a time where that is asked for."""
-    from lsa_lab.harness.run import series, together
+    from lsa_lab.harness.cli import together
+    from lsa_lab.harness.run import series
 
     if len(jobs) > 1 and options.together not in (None, 1):
         try:
