@@ -87,7 +87,8 @@ language: .venv/installed
 	@echo figures/index.html
 
 smoke: .venv/installed
-	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments/test_doors.py
+	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments/test_doors.py \
+	    tests/experiments/test_pictures.py
 
 # The same words go on after an end; pip install -e ".[bench]" brings torch.
 bench: .venv/installed

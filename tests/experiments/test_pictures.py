@@ -1,0 +1,22 @@
+"""Every committed figure is legible at the width at which it is printed."""
+
+from pathlib import Path
+
+import pytest
+
+from legible import faults
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.run import runner
+from lsa_lab.harness.run.laboratory import experiments_of
+
+FIGURES = Path(__file__).resolve().parents[2] / "figures"
+EXPERIMENTS = experiments_of("experiments")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_pictures_are_legible_on_a_page(name):
+    drawings, caption = runner.drawings(EXPERIMENTS[name], FIGURES / name)
+    assert (FIGURES / name / "caption.txt").read_text("utf-8") == f"{caption}\n"
+    with style.context():
+        for picture in drawings.values():
+            assert list(faults(picture)) == []
