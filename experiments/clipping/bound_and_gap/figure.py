@@ -102,8 +102,9 @@ def plot_truncations(ax, clipped):
     risk, layers = changes(clipped.risk), clipped.layer.values
     for layer, shade in zip(layers, shades(len(layers)), strict=True):
         cells = (values.sel(layer=layer).values.ravel() for values in (bound, risk))
-        ax.plot(*cells, "o", color=shade, ms=2.5, mew=0, label=f"layer {layer}")
-    ax.legend(loc="lower right", fontsize=7)
+        ax.plot(*cells, "o", color=shade, ms=2.5, mew=0)
+        ax.text(0.15 * 4.0**layer / 4, -0.012, f"{layer}", color=shade, weight="bold", ha="center")
+    ax.text(0.06, -0.012, "layer", ha="right")
     for axis, line in (("x", ax.axvline), ("y", ax.axhline)):
         line(0, color="grey", lw=0.8)
         getattr(ax, f"set_{axis}scale")("symlog", linthresh=2e-4, linscale=0.4)
@@ -125,7 +126,7 @@ def caption(dataset) -> str:
         f"Clipping a layer of a trained stack raises the bound in {rises:.0%} of cases. Where the "
         f"bound falls, the risk falls in {falls:.0%}. "
         f"In a larger marks have more label noise. b takes c = {best_c(clipped):g}, at which the "
-        "bound rises least often. c to e show medians and the middle 80 %. The theorem assumes "
+        "bound rises least often. The theorem assumes "
         f"C = cI. The {clipped.sizes['run']} trained stacks ({left_out(clipped)} diverged) have "
         f"{far:.3g} times ridge's risk. Appendix: {judged_panel.KEY}."
     )
