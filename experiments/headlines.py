@@ -116,7 +116,7 @@ HEADLINES = (
         "A2, Remark 4",
         "Where clipping lowers the bound it lowers the risk",
         "toy",
-        "clipping_and_bound.risk_falls_with_it",
+        "bound_and_gap.risk_falls_with_it",
     ),
     Headline(
         "A2, Remark 5",

@@ -6,6 +6,7 @@ experiments had one id, ``ROWS`` says which row is whose.
 """
 
 MOVED: dict[str, str] = {
+    "clipping_and_bound": "bound_and_gap",
     "disturbances": "condition_numbers",
     "noisy_pools": "fixed_and_per_query",
     "several_classes": "coverage",

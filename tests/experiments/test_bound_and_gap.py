@@ -1,14 +1,13 @@
-"""`bound_and_gap`: its gaps and bounds beside loops over layers and prompts."""
+"""`bound_and_gap`: its gaps and bounds beside loops over layers, prompts and truncations."""
 
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
-from experiments.descent.bound_and_gap import panels
-from experiments.descent.bound_and_gap.compute import (
+from experiments.clipping.bound_and_gap.clipped import draw_pairs, edits, measure_stack
+from experiments.clipping.bound_and_gap.compute import (
     best_step,
     divide,
     draw,
@@ -16,10 +15,11 @@ from experiments.descent.bound_and_gap.compute import (
     noisy_descent,
     spread_bound,
 )
-from experiments.descent.bound_and_gap.config import Config
+from experiments.clipping.bound_and_gap.config import TIERS, Clipped, Config
+from lsa_lab.analyses import clipping
 from lsa_lab.models import linear_attention
 
-D, E = 2, 3
+D, N, E = 2, 4, 3
 CONFIG = Config(
     d=D,
     depths=(1, 2),
@@ -32,6 +32,8 @@ CONFIG = Config(
     population=5,
     step_sizes=4,
 )
+STACKS = TIERS["smoke"].models
+PARAMS = linear_attention.init(jax.random.key(0), 2, 1, D, scale=0.6)
 
 
 def test_groups_have_one_task_each_and_noise_of_variance_one_is_left_to_add():
@@ -128,7 +130,45 @@ def test_gaps_and_bounds_are_those_of_loops():
         np.testing.assert_allclose(values[name], expected, err_msg=name)
 
 
-def test_the_middle_of_the_grid_is_the_middle_of_every_axis_but_one():
-    values = xr.DataArray(np.arange(24).reshape(2, 3, 4), dims=("noise", "shots", "depth"))
-    assert int(panels.cut(values)) == 12 + 4 + 2
-    assert panels.cut(values, "shots").values.tolist() == [14, 18, 22]
+def test_the_measure_of_a_stack_is_that_of_loops():
+    config = Config(models=STACKS, update_noises=(0.1, 2.0), largest_loss=1.5)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, N + 4, D)), rng.normal(size=(2, N + 4))
+    sizes, losses = np.zeros((2, 2)), np.zeros((2, N + 4))
+    w_pv, w_kq = (np.asarray(leaf[:, 0]) for leaf in (PARAMS.w_pv, PARAMS.w_kq))
+    for b in range(2):
+        rows, w = [np.append(x[b, i], y[b, i]) for i in range(N)], np.eye(E)
+        for t in range(2):
+            now = [w @ row for row in rows]
+            update = w_pv[t] @ (sum(np.outer(h, h) for h in now) / N) @ w_kq[t] @ w
+            sizes[b, t] = (update**2).sum()
+            w = w + update
+        # The query's label slot holds minus the prediction.
+        losses[b] = [min((y[b, i] + w[-1, :D] @ x[b, i]) ** 2, 1.5) for i in range(N + 4)]
+    terms = [E**2 * np.log(1 + sizes.mean(0) / (E**2 * c)).sum() for c in (0.1, 2.0)]
+    measure = jax.jit(measure_stack, static_argnums=3)
+    measured = measure(PARAMS, jnp.asarray(x), jnp.asarray(y), config)
+    risk, demonstrations = losses[:, N:].mean(), losses[:, :N].mean()
+    np.testing.assert_allclose(measured["bound"], 0.75 * np.sqrt(np.divide(terms, N)))
+    np.testing.assert_allclose([measured["risk"], measured["gap"]], [risk, risk - demonstrations])
+
+
+def test_an_edit_stands_at_its_matrix_layer_and_rank():
+    masks = edits(PARAMS, (*clipping.every_rate(E), clipping.DROP))
+    kept = {name: np.sum(masks[name], -1).reshape(2, 2, E + 1, 2) for name in masks}
+    for row, name in enumerate(("w_kq", "w_pv")):
+        for t in range(2):
+            ranks = kept[name][row, t]
+            assert ranks[:, t].tolist() == [3, 2, 1, 0]
+            assert (ranks[:, 1 - t] == E).all()
+        assert (kept[name][1 - row] == E).all()
+
+
+def test_each_prompt_has_a_task_of_its_own_and_noise_as_large_as_said():
+    config = Config(models=STACKS, clipped=Clipped(prompts=3, population=4000))
+    x, y = draw_pairs(jax.random.key(1), config)
+    assert x.shape == (3, N + 4000, D)
+    fits = [np.linalg.lstsq(x[b], y[b], rcond=None) for b in range(3)]
+    np.testing.assert_allclose([fit[1][0] / 4000 for fit in fits], 0.25, rtol=0.1)
+    weights = np.stack([fit[0] for fit in fits])
+    assert min(np.linalg.norm(weights[i] - weights[i - 1]) for i in range(3)) > 0.1

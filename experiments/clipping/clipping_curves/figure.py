@@ -3,15 +3,14 @@
 import numpy as np
 
 from experiments.clipping.clipping_curves import claims
-from experiments.clipping.clipping_curves.config import DROPPED
 from experiments.clipping.clipping_curves.curves import end_curves, layer_curves, shots_curves
 from experiments.clipping.diverged_runs import left_out
-from experiments.clipping.layer_ends import shades, shallow_and_deep
+from experiments.clipping.layer_ends import shades
 from experiments.clipping.transformers import PARTS
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import CONFIDENCE, level, mean_interval
+from lsa_lab.judging.statistics import CONFIDENCE, level
 
 # The judged rows, from the top: changes as shares of the risk, and ratios.
 SHARES = (
@@ -67,56 +66,16 @@ def caption(dataset) -> str:
     clipped, (_, samples) = claims.numbers(dataset), evidence(claims, dataset)
     config, change = clipped.config, clipped.change
     flat = [samples[id].mean() for id in ("attention_deep_is_flat", "mlp_deep_is_flat")]
-    apart = [
-        "{:.2f} [{:.2f}, {:.2f}]".format(*10 ** np.array([logs.mean(), *mean_interval(logs)]))
-        for logs in (samples["attention_deep_bears_more"], samples["mlp_deep_bears_more"])
-    ]
-    side, tail, edits = claims.sides(change), (1 - CONFIDENCE) / 2, change[0, 0].size
-    shots = dataset.shots.values
-    better = ", ".join(f"{int((side.sel(shots=s) < 0).sum())} at {s}" for s in shots)
-    far = np.exp(np.log(dataset.unclipped / dataset.ridge).mean("run"))
-    ratios = ", ".join(f"{float(ratio):.2g} at {s}" for s, ratio in zip(shots, far, strict=True))
+    apart = [10 ** samples[f"{part}_deep_bears_more"].mean() for part in ("attention", "mlp")]
+    better, edits = int((claims.sides(change) < 0).sum()), change[0].size
+    far = np.exp(np.log(dataset.unclipped / dataset.ridge).mean("run")).sel(shots=clipped.n)
     return (
-        f"Drastic clipping of the last {config.ends} layers raises our models' risk by "
-        f"{flat[0]:.0%} (attention) and {flat[1]:.0%} (MLP); with the first {config.ends} it is "
-        f"{apart[0]} and {apart[1]} times as high. "
-        f"Drastic: rates >= {config.high:g}, averaged. a, b: {judged_panel.KEY}; few: "
-        f"{min(config.shots)} shots. c, d: means; e, f: geometric means; bands: {level()} "
-        f"intervals. Appendix: g, h: by rate at each number of shots. "
-        f"{by_rate(dataset, clipped)} {two_readings(dataset, clipped)} Our models' risk, "
-        f"unclipped, is that of ridge regression times {ratios} shots; they were trained at "
-        f"{clipped.n} alone. Of {edits} edits the interval of a change lies "
-        f"below zero for {better} shots; luck alone puts {tail * edits:.0f} there. "
-        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), each with "
-        f"{config.prompts} prompts of its own; d = {clipped.spec.task.d}."
-    )
-
-
-def by_rate(dataset, clipped):
-    """How shallow and deep layers compare at each drastic rate, a layer's part dropped the last."""
-    logs = clipped.logs.sel(shots=clipped.n, rate=slice(clipped.config.high, None))
-    listed = []
-    for part in PARTS:
-        shallow, deep = shallow_and_deep(logs.sel(part=part), clipped.config.ends)
-        ratios = 10 ** (shallow - deep).mean("run")
-        names = ["dropped" if rate == DROPPED else f"{rate:g}" for rate in ratios.rate.values]
-        by_name = zip(names, ratios.values, strict=True)
-        listed.append(f"{part}, {', '.join(f'{ratio:.3g} ({name})' for name, ratio in by_name)}")
-    return f"Shallow over deep by rate: {'; '.join(listed)}."
-
-
-def two_readings(dataset, clipped):
-    """What fewer shots do to the collapse, as a factor and as a share of the risk of a guess."""
-    shots = [clipped.shots["few"], clipped.n]
-    factors, rises = (
-        clipped.ends(values, part="attention")[0].mean("run")
-        for values in (clipped.logs, clipped.rises)
-    )
-    room = clipped.spec.task.d / dataset.unclipped.mean("run")
-    factors, rises, room = (each.sel(shots=shots).values for each in (10**factors, rises, room))
-    return (
-        f"Few shots, two readings: clipping shallow attention multiplies the risk by "
-        f"{factors[0]:.2f} at {shots[0]} shots and {factors[1]:.2f} at {shots[1]}, and adds "
-        f"{rises[0]:.1%} and {rises[1]:.1%} of the risk of predicting 0, which is {room[0]:.1f} "
-        f"and {room[1]:.0f} times the risk unclipped: a factor has less room at few shots."
+        f"Drastic clipping of one of the last {config.ends} layers raises our models' risk by "
+        f"{flat[0]:.0%} (attention) and {flat[1]:.0%} (MLP). Clipping one of the first "
+        f"{config.ends} instead gives {apart[0]:.3g} times that risk (attention), or "
+        f"{apart[1]:.3g} times (MLP). Drastic rates are {config.high:g} or more, few shots "
+        f"{min(config.shots)}. Of {edits} edits and numbers of shots {better} lower the risk by a "
+        f"{level()} interval; luck puts {(1 - CONFIDENCE) / 2 * edits:.0f} there. "
+        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged) have "
+        f"{float(far):.2g} times ridge's risk at {clipped.n} shots. a, b: {judged_panel.KEY}."
     )

@@ -16,7 +16,6 @@ from experiments.clipping.transformers import spec_of
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 JUDGED = (  # from the top
@@ -83,45 +82,22 @@ def plot_gains(ax, rows, names, name=False):
     ax.set(ylim=(len(names) - 0.3, -0.5), xlabel="gain / unclipped risk")
 
 
-def tally(dataset, label, names):
-    """How many searches clip, win and lose, and what they gain, as words."""
-    chosen = dataset.sel(search=names)
-    test = chosen.test_gain
-    signs = (chosen.edits > 0, test > 0, test < 0, chosen.low > 0, chosen.high < 0)
-    edited, wins, losses, sure_wins, sure_losses = (int(sign.sum()) for sign in signs)
-    return (
-        f"{label}: {edited} of {chosen.edits.size} searches clip, {wins} win and {losses} lose "
-        f"({sure_wins} and {sure_losses} by a {level()} interval over test prompts), gain "
-        f"{float(chosen.validation_gain.mean()):+.2%} on validation and {float(test.mean()):+.2%} "
-        f"on test"
-    )
-
-
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    task = spec_of(config).task
-    groups = {
-        "Algorithm 1": list(ALGORITHM),
-        f"Algorithm 1 with {config.more_validation} prompts": list(PATIENT),
-        WIDE: [WIDE],
-        COMPOSED: [COMPOSED],
-    }
-    few, many, wide, _ = (
-        -float(dataset.test_gain.sel(search=names).mean()) for names in groups.values()
+    task, gains = spec_of(config).task, dataset.test_gain
+    few, many, wide = (
+        -float(gains.sel(search=list(names)).mean()) for names in (ALGORITHM, PATIENT, [WIDE])
     )
+    first = gains.sel(search=list(ALGORITHM))
+    wins, losses = int((first > 0).sum()), int((first < 0).sum())
     unclipped = dataset.risk.sel(task=TRAINED, search=WIDE)
     far = float(np.exp(np.log(unclipped / dataset.ridge).mean()))
     return (
         f"A2's Algorithm 1 changes our models' risk on unseen prompts by {few:+.1%} if it searches "
         f"with {config.validation} prompts, by {many:+.1%} with {config.more_validation}. A search "
-        f"of {WIDE} by {wide:+.1%}. "
-        f"a, c, d: gains with {level()} intervals over runs; dotted: a gain that counts; b: "
-        f"{judged_panel.KEY}. Appendix: e: each search, and how many prompts pass through a model. "
-        f"{'; '.join(tally(dataset, *group) for group in groups.items())}. A2's table C.5: +.019 "
-        f"of score on test on average, 20 wins, 3 losses, 5 ties; the logs of its public code "
-        f"(RTE, COPA): +.005 and +.002, as many losses as wins. Our models' risk on the task of "
-        f"training is {far:.2g} times that of ridge regression. "
-        f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged and left out), "
-        f"{config.validation} validation and {config.test} test prompts of its own for each model "
-        f"and task; d = {task.d}, n = {max(task.lengths)}."
+        f"of {WIDE} changes it by {wide:+.1%}. Of {first.size} searches of Algorithm 1 {wins} win "
+        f"and {losses} lose; A2's table C.5 has 20 wins and 3 losses. Dotted lines mark a gain "
+        f"that counts. {dataset.sizes['run']} runs ({left_out(dataset)} diverged) have {far:.2g} "
+        f"times ridge's risk on the task of training; n = {max(task.lengths)}. "
+        f"b: {judged_panel.KEY}."
     )

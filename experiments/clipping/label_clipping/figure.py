@@ -76,31 +76,19 @@ def shots_curves(ax, dataset, part):
 
 def caption(dataset) -> str:
     clipped = claims.numbers(dataset)
-    config, (few, n) = clipped.config, clipped.shots.values()
-    base = dataset.unclipped_accuracy.mean("run")
-    bayes = dataset.bayes.mean("run")
-    average = float(clipped.n.average.mean())
-    auc = clipped.n.auc - clipped.n.unclipped_auc
-    best = float(clipped.best("trained").mean())
-    first, last = (
-        " and ".join(
-            f"{float(end.sel(part=part, shots=n).mean('run')):.2f} ({part})"
-            for part in dataset.part.values
-        )
-        for end in clipped.sharp
+    config, n = clipped.config, clipped.shots["trained"]
+    base, bayes, average = (
+        float(values.mean())
+        for values in (clipped.n.unclipped_accuracy, clipped.n.bayes, clipped.n.average)
     )
+    auc = float((clipped.n.auc - clipped.n.unclipped_auc).mean("run").max())
+    least = float(clipped.sharp[0].sel(shots=n).mean("run").min())
     return (
-        f"Clipped sharply, a shallow layer leaves accuracies of {first}, a deep one of {last}, at "
-        f"{n} shots; unclipped it is {float(base.sel(shots=n)):.2f}. "
-        f"The best edit of the other runs changes it by {best:+.4f}; the largest mean change of "
-        f"AUC by any edit is {float(auc.mean('run').max()):+.4f}. Unclipped our models reach "
-        f"{float(base.sel(shots=few)):.3f} at {few} shots and {float(base.sel(shots=n)):.3f} at "
-        f"{n}; the Bayes rule, by Gibbs sampling on the same prompts, "
-        f"{float(bayes.sel(shots=few)):.3f} and {float(bayes.sel(shots=n)):.3f}. The sign of one "
-        f"average, Σ y x·x_query, is right in {average:.3f} at {n} shots, and one layer can form "
-        f"it. Labels are signs of a linear rule with noise, d = {clipped.spec.task.d}. a, b: one "
-        f"part of one layer clipped; dashes: unclipped; grey: a guess. c, d: averaged over drastic "
-        f"rates. Bands: {level()} intervals of {dataset.sizes['run']} runs, each with "
-        f"{config.prompts} prompts of its own. "
-        f"e, f: {judged_panel.KEY}."
+        f"One layer clipped sharply leaves our classifiers an accuracy of {least:.2f} or more "
+        f"at {n} shots, where they have {base:.2f} unclipped. The best edit of the other runs "
+        f"changes accuracy by {float(clipped.best('trained').mean()):+.4f}. No edit raises the "
+        f"mean AUC by more than {auc:.4f}. The Bayes rule, by Gibbs sampling, has an accuracy of "
+        f"{bayes:.3f}. The sign of one average, Σ y x·x_query, has {average:.3f}. Drastic "
+        f"rates are {config.high:g} or more. Bands are {level()} intervals of "
+        f"{dataset.sizes['run']} runs. e, f: {judged_panel.KEY}."
     )

@@ -54,20 +54,14 @@ def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
     mean = {id: float(np.mean(values)) for id, values in samples.items()}
     _, test = claims.numbers(dataset).gains
-    counts = [int((test > 0).sum()), int((test < 0).sum()), int((test == 0).sum())]
-    unclipped = dataset.score.sel(rate=0)
-    own = {
-        name: float(unclipped.sel(log=[log for log in dataset.log.values if name in log]).mean())
-        for name in ("GPT-J-6B", "LLAMA2-7B")
-    }
-    starts = " and ".join(f"{name} {score:.3f}" for name, score in own.items())
+    wins, losses = int((test > 0).sum()), int((test < 0).sum())
     return (
         f"In A2's own logs sharp clipping changes the score by {mean['shallow_degrades']:+.3f} in "
         f"the first layers and {mean['deep_is_flat']:+.3f} in the last; a searched rate gains "
-        f"{mean['search_gains']:+.3f} on test. "
-        f"{test.size} logs of {' and '.join(config.tasks)}, in the first and the last two layers; "
-        f"{style.missing(dataset.score)} score of exactly 0 left out. a: mean, and each log thin. "
-        f"b: {counts[0]} gains, {counts[1]} losses, {counts[2]} ties; grey: nothing lost to "
-        f"selection. Unclipped, {starts}: near .5 before any clipping. Logs of one model and task "
-        f"share their prompts, so intervals are too short, if anything. c: {judged_panel.KEY}."
+        f"{mean['search_gains']:+.3f} on test. The {test.size} logs are of "
+        f"{' and '.join(config.tasks)}; {style.missing(dataset.score)} score of exactly 0 is "
+        f"missing. In b {wins} searches gain and {losses} lose; the "
+        f"grey line loses nothing to selection. Unclipped the score is "
+        f"{float(dataset.score.sel(rate=0).mean()):.3f}. Logs of one model and task share their "
+        f"prompts, and their intervals may be too short. c: {judged_panel.KEY}."
     )

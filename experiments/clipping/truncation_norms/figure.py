@@ -124,15 +124,9 @@ def caption(dataset) -> str:
     return (
         f"Truncation never raises A2's upper bounds (a theorem), but the sum Σ|G|² of its Theorem "
         f"2 in {shares['sum']:.0%} of random and {shares['sum_when_trained']:.0%} of trained "
-        f"cases. "
-        f'Blue in a: never rises, a theorem (docs/theory, "Norms under truncation"); orange: it '
-        f"can. Dots: {config.seeds} seeds of {config.draws} random stacks; open: "
-        f"{dataset.sizes['run']} trained stacks of merged weights on {config.draws} prompts each "
-        f"({left_out(dataset)} diverged and left out), whose excess risk is {far:.3g} times that "
-        f"of ridge regression; median and the middle 80 %; mean over ranks and layers, without the "
-        f"last layer where later |G| count; dashes: what counts as rare. b, f: {judged_panel.KEY}. "
-        f"c: median and the middle 80 %. d: |log| (full) and its deviation over draws "
-        f"(dotted), mean and {level()} interval. e: the median (lines) and "
-        f"the worst (dotted) of all random stacks; the star is {before:.2g} becoming {after:.2g}, "
-        f"written down."
+        f"cases. In a, dots are random stacks, {config.seeds} seeds of {config.draws}; open "
+        f"squares are {dataset.sizes['run']} trained stacks ({left_out(dataset)} diverged) with "
+        f"{far:.3g} times ridge's risk. a and c show medians, d means with {level()} intervals; "
+        f"dotted lines are deviations of logs. The star in e is written down: {before:.2g} becomes "
+        f"{after:.2g}. b, f: {judged_panel.KEY}."
     )

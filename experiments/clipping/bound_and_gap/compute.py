@@ -1,4 +1,4 @@
-"""A2's bound and the generalisation gap of stacks that descend, on the whole grid."""
+"""A2's bound and the generalisation gap: of stacks that descend, and of trained stacks, clipped."""
 
 import itertools
 from functools import partial
@@ -6,12 +6,14 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from experiments.descent.bound_and_gap.config import GRID, Config
+from experiments.clipping.bound_and_gap.clipped import clip_all
+from experiments.clipping.bound_and_gap.config import GRID, Config
 from lsa_lab import prompts
 from lsa_lab.analyses.implicit_gd import trajectory
 from lsa_lab.estimators import gradient_descent
 from lsa_lab.models import constructions
 from lsa_lab.prompts import Prompt
+from lsa_lab.store import parts
 from lsa_lab.tasks.linear import LinearTask, sample, sample_weights
 from lsa_lab.theory.generalization import measured_gap, trajectory_bound
 
@@ -112,7 +114,7 @@ def measure(noise, n, depth, tuning, data, normal, config):  # -> {name: [G] or 
     return {name: values.T for name, values in every.items()}
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     @jax.jit
@@ -132,5 +134,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         axes = (*GRID, "update_noise", "group") if values.ndim == 3 else (*GRID, "group")
         # In single precision, for the size of the file.
         data[name] = (axes, values.reshape(*map(len, grid), *values.shape[1:]).astype("float32"))
-    coordinates = (*grid, config.update_noises)
-    return xr.Dataset(data, dict(zip((*GRID, "update_noise"), map(list, coordinates), strict=True)))
+    axes = zip((*GRID, "update_noise"), (*grid, config.update_noises), strict=True)
+    descent = xr.Dataset(data, {name: list(values) for name, values in axes})
+    return parts.join(descent, clipped=clip_all(config, models["linear stacks"]))

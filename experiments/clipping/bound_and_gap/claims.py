@@ -1,0 +1,263 @@
+"""What `bound_and_gap` judges: bounds beside gaps at the worst places of the grid, how well they
+rank it, for each task, and how the bound, the risk and the gap change as a layer is clipped."""
+
+from functools import cached_property
+
+import numpy as np
+
+from experiments.clipping.bound_and_gap.config import GRID
+from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.judging.statistics import best_elsewhere, spearman, worst
+from lsa_lab.store import parts, results
+
+PAPER = "A2 (2406.03768)"
+THEOREM = f"{PAPER}, Theorem 2"
+SPREAD = "c_t is the spread of G_t over the prompts of a task, tr Cov / e², as Assumption 1 has it"
+ALONE = "it was c = 0.01 alone"
+EXACT = 1e-9  # relative change that is none
+PLACES = ("module", "layer")
+CELLS = (*PLACES, "rank")
+DROPS = f"{PAPER}, appendix B.6, our reading, in our setting"
+BEST_C = "at the c of C = cI that suits the statement best on the other runs"
+RUNS = "16 fresh runs, 10 before"
+FRESH = f"{RUNS}, with four times the prompts"
+OVER_C = {"note": BEST_C, "revision": "it was c = 0.01", "redrawn": FRESH}
+MAY = {"note": f'{BEST_C}; A2 says that lower norms "may" help, and warns of lost expressive power'}
+
+
+def numbers(dataset) -> "Bounds":
+    return Bounds(dataset)
+
+
+class Bounds:
+    """A result's bounds, gaps and rank correlations, [G] each."""
+
+    def __init__(self, dataset):
+        self.dataset = parts.part(dataset).transpose("group", *GRID, "update_noise")
+        self.largest_loss = results.config_of(dataset).largest_loss
+        self.clipped = Truncations(parts.part(dataset, "clipped"))
+
+    def above(self, bound, gap):
+        return _least(self.dataset[bound] - np.abs(self.dataset[gap]))
+
+    @cached_property
+    def everywhere(self):  # [G, c]
+        return rank_correlations(self.dataset.bound, self.dataset.gap, GRID)
+
+    def at_equal_n(self):
+        bound, gap = self.dataset.bound, self.dataset.gap
+        pairs = [(bound.sel(shots=[n]), gap.sel(shots=[n])) for n in gap.shots]
+        return best_elsewhere(np.mean([rank_correlations(*pair, GRID) for pair in pairs], axis=0))
+
+    def over_counting(self):
+        gap = self.dataset.gap
+        count = (self.dataset.shots**-0.5).broadcast_like(gap).expand_dims("update_noise")
+        return best_elsewhere(self.everywhere - rank_correlations(count, gap, GRID))
+
+
+class Truncations:
+    """What every truncation of trained stacks does to the bound, the risk and the gap, [R] each."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset.transpose("run", *CELLS, "update_noise", ...)
+        self.bound_change = changes(self.dataset.bound)
+
+    def rises(self):
+        return -best_elsewhere(-(self.bound_change > EXACT).mean(CELLS).values)
+
+    def risk_falls(self):
+        """The share with a lower risk, of the truncations with a lower bound."""
+        lower = self.bound_change < -EXACT
+        both = (lower & (changes(self.dataset.risk) < 0)).sum(CELLS)
+        return best_elsewhere((both / lower.sum(CELLS).clip(1)).values)
+
+    def correlation(self, loss):
+        ranked = rank_correlations(self.dataset.bound, self.dataset[loss], ["rank"])
+        return best_elsewhere(ranked.mean((1, 2)))
+
+    def least_elsewhere(self):
+        """The share of layers at which the bound is not least when they are dropped."""
+        elsewhere = self.dataset.bound.argmin("rank") < len(self.dataset["rank"]) - 1
+        return -best_elsewhere(-elsewhere.mean(PLACES).values)
+
+    def rise_at_drop(self):
+        """What a layer's drop, through either matrix, adds to the gap."""
+        gap = self.dataset.gap
+        return (gap.isel(rank=-1) - gap.isel(rank=0)).mean("module").mean("layer").values
+
+
+def least_bounds(dataset):  # -> (group, *GRID)
+    """The least over c of a bound on the gap without noise, with c chosen on the other tasks:
+    bound(c) + |change of the population risk by that noise| + |change of the empirical one|."""
+    total = dataset.noisy_bound + dataset.noise_cost
+    least = -best_elsewhere(-total.transpose("group", *GRID, "update_noise").values)
+    return dataset.gap.transpose("group", *GRID).copy(data=least)
+
+
+def rank_correlations(bound, loss, over):  # -> [..., c]
+    """Spearman's correlations over some axes, of ten digits: the rest is rounding."""
+    digits = np.vectorize(lambda value: float(f"{value:.9e}"))
+    bounds = bound.stack(place=over).transpose(..., "update_noise", "place").values
+    losses = loss.stack(place=over).transpose(..., "place").values
+    over_places = np.vectorize(spearman, signature="(q),(q)->()", otypes=[float])
+    return over_places(digits(bounds), digits(losses)[..., None, :])
+
+
+def changes(values):  # (..., rank, ...) -> the same but for the full rank
+    """What truncation changes, relative to the matrix whole."""
+    return (values / values.isel(rank=0) - 1).isel(rank=slice(1, None))
+
+
+def _least(values) -> np.ndarray:  # [G, ...] -> [G]
+    return worst(values, lambda groups: -groups.mean())
+
+
+def statements(config) -> tuple[Statement, ...]:
+    return (*_about_the_height(config), *_about_the_order(), *_about_clipping())
+
+
+def _about_the_height(config) -> tuple[Statement, ...]:
+    positive = dict(at_least=0.0, over="tasks", redrawn="fresh tasks")
+    return (
+        Statement(
+            "above",
+            f"{THEOREM} and Assumption 1, our reading, in our setting",
+            "With noise as large as the spread of the updates the bound lies above descent's gap",
+            "bound - |gap| at the worst place of the grid",
+            note=SPREAD,
+            revision=f"{ALONE}, which was ours",
+            label="bound, c = spread, less |gap|",
+            sample=lambda b: b.above("spread_bound", "gap"),
+            **positive,
+        ),
+        Statement(
+            "above_with_noise",
+            f"{THEOREM}, as stated",
+            "The bound lies above the gap of descent that has the noise assumed, whatever its c",
+            "bound - |gap| at the worst c and place of the grid",
+            note="the updates are those of the noisy path; a mean stands inside the logarithm",
+            revision=f"{ALONE}, with the updates of the path without noise",
+            label="bound less noisy |gap|, worst c",
+            sample=lambda b: b.above("noisy_bound", "noisy_gap"),
+            **positive,
+        ),
+        Statement(
+            "says_something",
+            f"modelled on {THEOREM}",
+            "The least bound over c on the gap of descent without noise is below the largest loss "
+            f"{config.largest_loss:g}, which bounds every gap",
+            "largest loss - least of (bound + what the noise changes in the two risks), where that "
+            "is smallest",
+            note="the bound at c holds with that noise; c is chosen on the other tasks",
+            revision=ALONE,
+            label="largest loss less least bound",
+            sample=lambda b: _least(b.largest_loss - least_bounds(b.dataset)),
+            **positive,
+        ),
+    )
+
+
+def _about_the_order() -> tuple[Statement, ...]:
+    source = f"{THEOREM} and Remark 4, our reading, in our setting"
+    common = dict(
+        over="tasks",
+        note="c is free: of all c that which ranks best on the other tasks, one for the whole grid",
+        revision=ALONE,
+        redrawn="fresh tasks",
+    )
+    return (
+        Statement(
+            "ranks",
+            source,
+            "The bound ranks depths, numbers of demonstrations and noises as the gap does, at the "
+            "best c",
+            "Spearman's correlation over the whole grid",
+            at_least=0.5,
+            label="bound and gap, whole grid, ρ",
+            sample=lambda b: best_elsewhere(b.everywhere),
+            **common,
+        ),
+        Statement(
+            "ranks_at_equal_n",
+            source,
+            "It ranks depths and noises as the gap does where n is the same, at the best c",
+            "Spearman's correlation at equal n, averaged over n,",
+            at_least=0.5,
+            label="at equal n, ρ",
+            sample=lambda b: b.at_equal_n(),
+            **common,
+        ),
+        Statement(
+            "better_than_counting",
+            "derived here",
+            "The bound ranks the grid at least as well as 1/√n alone, at the best c",
+            "the paired difference of the rank correlations",
+            at_least=0.0,
+            label="whole grid, less ρ of 1/√n",
+            sample=lambda b: b.over_counting(),
+            **common,
+        ),
+    )
+
+
+def _about_clipping() -> tuple[Statement, ...]:
+    share = "the share of matrices, layers and ranks"
+    losses = {"risk": ("the risk", MAY["note"]), "gap": ("the generalisation gap", BEST_C)}
+    return (
+        Statement(
+            "bound_falls",
+            f"{PAPER}, Remark 6 and Theorem 2, our reading, in our setting",
+            "Truncating w_kq or w_pv of a trained stack lowers the bound of Theorem 2",
+            f"{share} at which it rises",
+            at_most=0.05,
+            label="clipped: bound rises, share",
+            sample=lambda b: b.clipped.rises(),
+            **OVER_C,
+        ),
+        Statement(
+            "risk_falls_with_it",
+            f"{PAPER}, Remark 4, our reading, in our setting",
+            "Where truncation lowers the bound, it lowers the risk",
+            f"{share}, of those with a lower bound, in which the risk is lower",
+            at_least=0.5,
+            label="risk falls where the bound\ndoes, share",
+            sample=lambda b: b.clipped.risk_falls(),
+            **OVER_C | MAY,
+        ),
+        Statement(
+            "ranks_kept",
+            f"{THEOREM} and Remark 4, our reading, in our setting",
+            "Over the ranks kept the bound and {other} fall together",
+            "Spearman's correlation over the ranks kept, averaged over matrices and layers",
+            at_least=0.5,
+            label="clipped: bound and {loss}, ρ",
+            sample=lambda b, loss: b.clipped.correlation(loss),
+            cells=grid("ranks_risks ranks_gaps", loss=losses),
+            words=lambda loss: dict(zip(("other", "note"), losses[loss], strict=True)),
+            message="Over the ranks kept the bound falls together with the risk and with the "
+            "generalisation gap",
+            **OVER_C | {"note": "{note}"},
+        ),
+        Statement(
+            "least_when_dropped",
+            DROPS,
+            "The bound is least where the layer is dropped",
+            "the share of matrices and layers in which it is not",
+            at_most=0.05,
+            label="least bound is not at\nrank 0, share",
+            sample=lambda b: b.clipped.least_elsewhere(),
+            **OVER_C,
+        ),
+        Statement(
+            "gap_least_when_dropped",
+            DROPS,
+            "On average a layer dropped makes the generalisation gap no larger",
+            "the gap when dropped - the gap unclipped, averaged over layers",
+            at_most=0.0,
+            note='A2 says that it "may be the best option for generalization error"',
+            revision="four times the prompts, for it was undecided",
+            redrawn=RUNS,
+            label="rise of the gap at rank 0",
+            sample=lambda b: b.clipped.rise_at_drop(),
+        ),
+    )

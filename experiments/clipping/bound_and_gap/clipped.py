@@ -1,0 +1,93 @@
+"""A2's bound, the risk and the gap of trained stacks, at every truncation of one matrix."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.clipping import trained_models
+from experiments.clipping.bound_and_gap.config import MODULES, Config
+from experiments.clipping.transformers import spec_of
+from lsa_lab.analyses import clipping
+from lsa_lab.analyses.implicit_gd import trajectory
+from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.theory.generalization import measured_gap, trajectory_bound
+
+
+def draw_pairs(key, config):  # -> x [B, n + m, d], y [B, n + m]
+    """Noisy pairs of a task of its own for each prompt: demonstrations, then the population."""
+    task, sizes = spec_of(config).task, config.clipped
+    pairs = max(task.lengths) + sizes.population
+    task = LinearTask(pairs, task.d, noise_std=task.noise_std)
+    many = jax.vmap(partial(sample, task=task))(jax.random.split(key, sizes.prompts))
+    return many.x, many.y
+
+
+def measure_stack(params, x, y, config):  # -> {name: []}, the bound [c]
+    """Theorem 2's value over the prompts, and the mean clipped losses."""
+    b, n = config.largest_loss, max(spec_of(config).task.lengths)
+
+    def on_prompt(x, y):
+        path = trajectory(params, Prompt(x[:n], y[:n], x[-1], y[-1]))
+        losses = (y + x @ path.maps[-1, -1, :-1]) ** 2
+        return path.updates, measured_gap(losses[n:], losses[:n], 0.0, b)
+
+    updates, gap = jax.vmap(on_prompt)(x, y)
+    levels = jnp.asarray(config.update_noises)
+    return {
+        "bound": jax.vmap(lambda c: trajectory_bound(updates, c, b / 2, n))(levels),
+        "risk": gap.population.mean(),
+        "gap": gap.gap.mean(),
+    }
+
+
+def edits(params, rates):  # one model -> masks, each [C, ...]
+    """Every rate for each layer of each matrix."""
+    pieces = clipping.by_singular_value(params, MODULES)
+    layers = range(len(params.w_kq))
+    grid = [(name, t, rate) for name in MODULES for t in layers for rate in rates]
+    masks = [
+        clipping.keep_masks(params, pieces, clipping.Edit(t, name, rate)) for name, t, rate in grid
+    ]
+    return jax.tree.map(lambda *each: jnp.asarray(np.stack(each)), *masks)
+
+
+@partial(jax.jit, static_argnames="config")
+def measure_edits(key, params, pieces, masks, config):  # params [R, ...] -> {name: [R, C, ...]}
+    def on_run(row):
+        params, pieces, key = row
+        x, y = draw_pairs(key, config)
+        clipped = lambda keep: clipping.rebuild(params, pieces, keep)  # noqa: E731
+        return jax.lax.map(lambda keep: measure_stack(clipped(keep), x, y, config), masks)
+
+    return jax.lax.map(on_run, (params, pieces, jax.random.split(key, len(params.w_kq))))
+
+
+def clip_all(config: Config, finished):
+    """The Dataset of every truncation."""
+    import xarray as xr
+
+    spec, params = spec_of(config), trained_models.float64_params(finished)
+    params = jax.tree.map(jnp.asarray, params)
+    rates = (*clipping.every_rate(spec.token_width), clipping.DROP)
+    masks = edits(jax.tree.map(lambda leaf: leaf[0], params), rates)
+    pieces = clipping.by_singular_value(params, MODULES)
+    key_edits, key_ridge = jax.random.split(jax.random.key(config.clipped.seed))
+    shape = (len(MODULES), spec.architecture.depth, len(rates))
+    data = {"status": (("start",), [str(status) for status in finished.status])}
+    for name, values in measure_edits(key_edits, params, pieces, masks, config).items():
+        values = np.asarray(values).reshape(len(values), *shape, *values.shape[2:])
+        data[name] = (("run", "module", "layer", "rank", "update_noise")[: values.ndim], values)
+    over_ridge = trained_models.risk_over_ridge(key_ridge, spec, params)
+    data["over_ridge"] = (("run",), np.asarray(over_ridge))
+    return xr.Dataset(
+        data,
+        {
+            "module": list(MODULES),
+            "layer": np.arange(1, spec.architecture.depth + 1),
+            "rank": np.arange(spec.token_width, -1, -1),
+            "update_noise": list(config.update_noises),
+        },
+    )
