@@ -46,7 +46,7 @@ class Config(Bounded):
     population: Annotated[int, at_least(2)] = 128  # fresh pairs for each prompt
     step_sizes: Annotated[int, at_least(2)] = 24  # the best of so many
     seed: Seed = 1
-    clipped: Clipped = Clipped()
+    clipped: Clipped = Clipped()  # trained stacks, of which a part is clipped
 
     def __post_init__(self):
         super().__post_init__()
