@@ -29,7 +29,7 @@ WAYS = {
 def digests_of_every_way() -> dict[str, list[str]]:
     """The digest of each run's weights and history, by way."""
     import jax
-    import sweep
+    from tools.chaos import sweep
 
     from lsa_lab.store import checkpoints
 
