@@ -29,9 +29,9 @@ WAYS = {
 def digests_of_every_way() -> dict[str, list[str]]:
     """The digest of each run's weights and history, by way."""
     import jax
-    import sweep
 
     from lsa_lab.store import checkpoints
+    from tools.chaos import sweep
 
     ways: dict[str, list[str]] = {}
     for way, (calls, arguments) in WAYS.items():
