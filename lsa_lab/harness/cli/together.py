@@ -29,7 +29,7 @@ from lsa_lab.harness.cli import options as command_options
 from lsa_lab.harness.cli.jobs import jobs_of
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import process, progress, series
-from lsa_lab.harness.run.outcomes import Outcome, comparison, last_facts
+from lsa_lab.harness.run.outcomes import Outcome, comparison
 from lsa_lab.harness.run.runner import Job
 from lsa_lab.training.console import interrupts_wait
 
@@ -128,7 +128,9 @@ class _Crew:
         self.lost = ""
         self._jobs, self._count, self._words_of = jobs, count, words_of
         # One that was never measured may be the longest of all.
-        self._waiting = sorted(jobs, key=lambda job: -last_facts(job).get("wall_time", math.inf))
+        self._waiting = sorted(
+            jobs, key=lambda job: -series.last_facts(job).get("wall_time", math.inf)
+        )
         self._lines: SimpleQueue[tuple[_Worker, str | None]] = SimpleQueue()
         self._whole = self.bars.add_task("all experiments", total=len(jobs))
         self._stopping = False
@@ -177,8 +179,8 @@ class _Crew:
         elif job:
             answer = json.loads(line.removeprefix(_ANSWER))
             if isinstance(answer, str):
-                told = answer if answer.startswith(name) else f"{name}: {answer}"
-                self.bars.update(worker.bar, description=told if answer else name)
+                text = answer if answer.startswith(name) else f"{name}: {answer}"
+                self.bars.update(worker.bar, description=text if answer else name)
             else:
                 self._close(worker, name, *answer)
 

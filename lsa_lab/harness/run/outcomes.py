@@ -1,19 +1,12 @@
 """What a run left, in words, and how it stands to what lay there before."""
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lsa_lab.harness.refusal import RefusalError
-from lsa_lab.harness.run.clock import clock_word
-from lsa_lab.harness.run.folders import folder_of
 from lsa_lab.harness.run.records import last_run
 from lsa_lab.store import results
-
-if TYPE_CHECKING:
-    from lsa_lab.harness.run.runner import Job
 
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}  # one, and many
 
@@ -67,26 +60,6 @@ def comparison(outcomes: Mapping[str, Outcome]) -> list[str]:
     if other:
         lines.append(f"Other bits: {', '.join(other)}.")
     return [*lines, f"Verdicts that moved: {'; '.join(moved) or 'none'}."]
-
-
-def last_facts(job: "Job") -> dict:
-    """What the last result of the same configuration tells of its run; nothing where none lies."""
-    for folder in (job.folder, folder_of(job.experiment, job.tier)):
-        with contextlib.suppress(RefusalError):  # a damaged record is replaced by this run's
-            facts = last_run(folder) or {}
-            if facts.get("config") == results.plain(job.config):
-                return {key: value for key, value in facts.items() if value is not None}
-    return {}
-
-
-def last_time(job: "Job") -> str:
-    """As "last time 0:01:40, cold, 0.4 GB"."""
-    facts = last_facts(job)
-    seconds = facts.get("wall_time")
-    parts = ["first time" if seconds is None else f"last time {clock_word(seconds)}"]
-    parts += [facts["start"]] if "start" in facts else []
-    parts += [f"{facts['memory'] / 1e9:.1f} GB"] if "memory" in facts else []
-    return ", ".join(parts)
 
 
 def describe(facts: dict) -> str:

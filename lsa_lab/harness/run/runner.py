@@ -143,16 +143,16 @@ def check_statements(experiment: Experiment, config: Any) -> None:
 def draw(experiment: Experiment, folder: Path) -> None:
     """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf and appendix.png
     beside them where the figure's door has an ``appendix``."""
-    drawn, caption = _pictures(experiment, folder)
-    for picture, name in zip(drawn, ("figure", "appendix"), strict=False):
+    figures, caption = _pictures(experiment, folder)
+    for picture, name in zip(figures, ("figure", "appendix"), strict=False):
         pictures.save(picture, folder, name)
     results.write(folder / "caption.txt", f"{caption}\n".encode())
 
 
 def draw_captioned(experiment: Experiment, folder: Path) -> Path:
     """captioned.pdf and captioned.png beside the figure: the same with its caption below it."""
-    drawn, caption = _pictures(experiment, folder)
-    pictures.save(pictures.with_caption(drawn[0], caption), folder, "captioned")
+    figures, caption = _pictures(experiment, folder)
+    pictures.save(pictures.with_caption(figures[0], caption), folder, "captioned")
     return folder / "captioned.pdf"
 
 
@@ -166,8 +166,8 @@ def _pictures(experiment: Experiment, folder: Path) -> "tuple[list[Figure], str]
     dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
     plots = [door.plot, *([door.appendix] if hasattr(door, "appendix") else [])]
     with style.context():
-        drawn = [plot(dataset) for plot in plots]
-    return drawn, footer.with_footer(door.caption(dataset), results.config_of(dataset), drawn)
+        figures = [plot(dataset) for plot in plots]
+    return figures, footer.with_footer(door.caption(dataset), results.config_of(dataset), figures)
 
 
 def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":

@@ -1,14 +1,20 @@
 """Experiments one after the other."""
 
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.progress import Progress
 
+from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import progress
+from lsa_lab.harness.run.clock import clock_word
+from lsa_lab.harness.run.folders import folder_of
 from lsa_lab.harness.run.laboratory import TIERS
-from lsa_lab.harness.run.outcomes import Outcome, comparison, describe, last_time
+from lsa_lab.harness.run.outcomes import Outcome, comparison, describe
+from lsa_lab.harness.run.records import last_run
 from lsa_lab.harness.run.runner import Job, NotJudgedError, run_one, run_share
+from lsa_lab.store import results
 from lsa_lab.store.safe_files import OwnedError
 from lsa_lab.training.status import DivergedError
 
@@ -82,6 +88,26 @@ def forecasts(jobs: Iterable[Job]) -> list[str]:
     """A line for each job of a tier that takes hours: what it took last time."""
     long = [job for job in jobs if job.tier in TIERS[2:]]
     return [f"{job.experiment.name} ({job.tier}): {last_time(job)}" for job in long]
+
+
+def last_facts(job: Job) -> dict:
+    """What the last result of the same configuration tells of its run; nothing where none lies."""
+    for folder in (job.folder, folder_of(job.experiment, job.tier)):
+        with contextlib.suppress(RefusalError):  # a damaged record is replaced by this run's
+            facts = last_run(folder) or {}
+            if facts.get("config") == results.plain(job.config):
+                return {key: value for key, value in facts.items() if value is not None}
+    return {}
+
+
+def last_time(job: Job) -> str:
+    """As "last time 0:01:40, cold, 0.4 GB"."""
+    facts = last_facts(job)
+    seconds = facts.get("wall_time")
+    parts = ["first time" if seconds is None else f"last time {clock_word(seconds)}"]
+    parts += [facts["start"]] if "start" in facts else []
+    parts += [f"{facts['memory'] / 1e9:.1f} GB"] if "memory" in facts else []
+    return ", ".join(parts)
 
 
 def _follow(jobs: list[Job]) -> int:
