@@ -22,7 +22,6 @@ from lsa_lab.store import results, safe_files
 
 if TYPE_CHECKING:
     import xarray as xr
-    from matplotlib.figure import Figure
     from rich.progress import Progress
 
 
@@ -140,34 +139,26 @@ def check_statements(experiment: Experiment, config: Any) -> None:
         raise RefusalError(f"{experiment.name}: {error}") from None
 
 
-def draw(experiment: Experiment, folder: Path) -> None:
+def draw(
+    experiment: Experiment, folder: Path, panel: str | None = None, captioned: bool = False
+) -> list[Path]:
     """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf and appendix.png
-    beside them where the figure's door has an ``appendix``."""
-    figures, caption = _pictures(experiment, folder)
-    for picture, name in zip(figures, ("figure", "appendix"), strict=False):
-        pictures.save(picture, folder, name)
-    results.write(folder / "caption.txt", f"{caption}\n".encode())
-
-
-def draw_captioned(experiment: Experiment, folder: Path) -> Path:
-    """captioned.pdf and captioned.png beside the figure: the same with its caption below it."""
-    figures, caption = _pictures(experiment, folder)
-    pictures.save(pictures.with_caption(figures[0], caption), folder, "captioned")
-    return folder / "captioned.pdf"
-
-
-def draw_panel(experiment: Experiment, folder: Path, letter: str) -> list[Path]:
-    """One panel of the figure or of its appendix, as files of its own beside it."""
-    return pictures.save_panel(_pictures(experiment, folder)[0], letter, folder)
-
-
-def _pictures(experiment: Experiment, folder: Path) -> "tuple[list[Figure], str]":
-    """The figure and, where there is one, its appendix; the caption of both."""
+    beside them where the figure's door has an ``appendix``. In place of them one panel, by its
+    letter, or captioned.pdf and captioned.png: the figure with its caption below it."""
     dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
     plots = [door.plot, *([door.appendix] if hasattr(door, "appendix") else [])]
     with style.context():
         figures = [plot(dataset) for plot in plots]
-    return figures, footer.with_footer(door.caption(dataset), results.config_of(dataset), figures)
+    if panel is not None:
+        return pictures.save_panel(figures, panel, folder)
+    caption = footer.with_footer(door.caption(dataset), results.config_of(dataset), figures)
+    if captioned:
+        pictures.save(pictures.with_caption(figures[0], caption), folder, "captioned")
+        return [folder / "captioned.pdf"]
+    for picture, name in zip(figures, ("figure", "appendix"), strict=False):
+        pictures.save(picture, folder, name)
+    results.write(folder / "caption.txt", f"{caption}\n".encode())
+    return [folder / "figure.pdf"]
 
 
 def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":
