@@ -95,11 +95,11 @@ def names_in(place: Place) -> list[str]:
 
 def _names_of(source: bytes) -> list[str] | None:
     """The names that EXPERIMENTS lists; None if it is not names in brackets, assigned once."""
-    tuples = _LISTED.findall(source)
-    if len(tuples) != 1 or len(re.findall(rb"^EXPERIMENTS\b", source, re.MULTILINE)) != 1:
+    matches = _LISTED.findall(source)
+    if len(matches) != 1 or len(re.findall(rb"^EXPERIMENTS\b", source, re.MULTILINE)) != 1:
         return None
     try:
-        names = ast.literal_eval(tuples[0][1].decode())
+        names = ast.literal_eval(matches[0][1].decode())
     except (SyntaxError, ValueError):
         return None
     return list(names) if isinstance(names, tuple | list) else None

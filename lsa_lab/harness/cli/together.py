@@ -179,8 +179,8 @@ class _Crew:
         elif job:
             answer = json.loads(line.removeprefix(_ANSWER))
             if isinstance(answer, str):
-                words = answer if answer.startswith(name) else f"{name}: {answer}"
-                self.bars.update(worker.bar, description=words if answer else name)
+                text = answer if answer.startswith(name) else f"{name}: {answer}"
+                self.bars.update(worker.bar, description=text if answer else name)
             else:
                 self._close(worker, name, *answer)
 

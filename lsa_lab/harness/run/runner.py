@@ -22,7 +22,6 @@ from lsa_lab.store import results, safe_files
 
 if TYPE_CHECKING:
     import xarray as xr
-    from matplotlib.figure import Figure
     from rich.progress import Progress
 
 
@@ -140,27 +139,6 @@ def check_statements(experiment: Experiment, config: Any) -> None:
         raise RefusalError(f"{experiment.name}: {error}") from None
 
 
-def draw(experiment: Experiment, folder: Path) -> None:
-    """figure.pdf, figure.png and caption.txt, from result.nc alone; appendix.pdf, appendix.png and
-    more of them beside these where the figure's door has an ``appendix``."""
-    by_name, caption = drawings(experiment, folder)
-    for name, picture in by_name.items():
-        pictures.save(picture, folder, name)
-    results.write(folder / "caption.txt", f"{caption}\n".encode())
-
-
-def draw_captioned(experiment: Experiment, folder: Path) -> Path:
-    """captioned.pdf and captioned.png beside the figure: the same with its caption below it."""
-    by_name, caption = drawings(experiment, folder)
-    pictures.save(pictures.with_caption(by_name["figure"], caption), folder, "captioned")
-    return folder / "captioned.pdf"
-
-
-def draw_panel(experiment: Experiment, folder: Path, letter: str) -> list[Path]:
-    """One panel of the figure or of its appendix, as files of its own beside it."""
-    return pictures.save_panel(list(drawings(experiment, folder)[0].values()), letter, folder)
-
-
 def drawings(experiment: Experiment, folder: Path) -> "tuple[dict[str, Figure], str]":
     """The pictures of a result by the names of their files, and the caption of all of them."""
     dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
@@ -168,6 +146,27 @@ def drawings(experiment: Experiment, folder: Path) -> "tuple[dict[str, Figure], 
         by_name = dict(pictures.of_door(door, dataset))
     config = results.config_of(dataset)
     return by_name, footer.with_footer(door.caption(dataset), config, by_name.values())
+
+
+def draw(
+    experiment: Experiment, folder: Path, panel: str | None = None, captioned: bool = False
+) -> list[Path]:
+    """figure.pdf, figure.png and caption.txt, from result.nc alone, and files of each appendix that
+    the figure's door has. In place of them one panel, by its letter, or captioned.pdf and
+    captioned.png: the figure with its caption below it."""
+    by_name, caption = drawings(experiment, folder)
+    if panel is not None:
+        return pictures.save_panel(list(by_name.values()), panel, folder)
+    if captioned:
+        pictures.save(pictures.with_caption(by_name["figure"], caption), folder, "captioned")
+        return [folder / "captioned.pdf"]
+    for stale in folder.glob("appendix*"):
+        if stale.stem not in by_name:
+            stale.unlink()
+    for name, picture in by_name.items():
+        pictures.save(picture, folder, name)
+    results.write(folder / "caption.txt", f"{caption}\n".encode())
+    return [folder / "figure.pdf"]
 
 
 def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":

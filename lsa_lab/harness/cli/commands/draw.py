@@ -26,12 +26,8 @@ def obey(options: argparse.Namespace) -> int:
         except Exception as error:  # one broken result does not stop the others
             if len(places) == 1:
                 raise
-            why = (
-                f"{error}"
-                if isinstance(error, RefusalError)
-                else f"{type(error).__name__}: {error}"
-            )
-            print(f"error: {place[1]} is not drawn: {why}", file=sys.stderr)
+            kind = "" if isinstance(error, RefusalError) else f"{type(error).__name__}: "
+            print(f"error: {place[1]} is not drawn: {kind}{error}", file=sys.stderr)
             failed += 1
     return 1 if failed else 0
 
@@ -42,12 +38,7 @@ def _draw(
     from lsa_lab.harness.run import runner
 
     runner.load(experiment, tier and (last_run(folder) or {}).get("tier", tier), folder)
-    if options.panel is not None:
-        return runner.draw_panel(experiment, folder, options.panel)
-    if options.with_caption:
-        return [runner.draw_captioned(experiment, folder)]
-    runner.draw(experiment, folder)
-    return [folder / "figure.pdf"]
+    return runner.draw(experiment, folder, options.panel, bool(options.with_caption))
 
 
 def _check(options: argparse.Namespace) -> None:
