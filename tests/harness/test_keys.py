@@ -7,11 +7,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
 from lsa_lab.harness.cli import keys, overrides, terminal
 from lsa_lab.harness.cli.command_line import main
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run.bounds import Bounded, between
 from lsa_lab.harness.run.laboratory import experiments_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,8 +101,9 @@ def test_the_keys_of_all_experiments_are_readable_without_jax():
     assert code == 0
     assert not jax_is_imported
     assert max(map(len, text.splitlines())) <= terminal.WIDTH
+    words = " ".join(text.split())
     for name, experiment in EXPERIMENTS.items():
-        assert f"{name}: {experiment.question}" in text
+        assert f"{name}: {' '.join(experiment.question.split())}" in words
     assert "\033" not in text, "colours are for a terminal"
 
 
@@ -128,3 +132,31 @@ def test_what_is_to_be_typed_next_names_a_package_that_is_not_the_programs(
     for package, named in (("toy_lab", False), ("experiments", True)):
         assert main([*words.split(), "--package", "toy_lab"], package=package) == 0
         assert (f"{line} --package toy_lab" in capsys.readouterr().out) == named
+
+
+@dataclass(frozen=True)
+class Part(Bounded):
+    rate: Annotated[float, between(0, 1)] = 0.5  # of the part
+    names: tuple[str, ...] = ("a",)  # of it too
+
+
+@dataclass(frozen=True)
+class Whole(Bounded):
+    n: int = 3
+    part: Part = Part()  # what is a Config of its own
+
+
+def test_keys_of_a_part_are_changed_listed_and_refused_by_their_whole_name():
+    changed = overrides.apply(Whole(), ["--config.part.rate", "0.25", "--config.n=4"])
+    assert changed == Whole(4, Part(0.25))
+    names = [key.name for key in keys.keys_of(Whole)]
+    assert names == ["n", "part.rate", "part.names"]
+    assert keys.keys_of(Whole)[1].meaning == "of the part (0 to 1)"
+    assert keys.type_word(Whole, "part.names") == "word..."
+    for words, message in (
+        (["--config.part.rat", "1"], "unknown key --config.part.rat 1: nearest --config.part.rate"),
+        (["--config.part.rate", "2"], "--config.part.rate = 2.0: choose a finite number"),
+        (["--config.part", "2"], "--config.part is more than a number"),
+    ):
+        with pytest.raises(RefusalError, match=message):
+            overrides.apply(Whole(), words)

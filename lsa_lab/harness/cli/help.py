@@ -4,6 +4,7 @@ import argparse
 import importlib
 import inspect
 import textwrap
+from operator import attrgetter
 
 from lsa_lab.harness.cli import terminal
 from lsa_lab.harness.cli.keys import keys_of, type_word, value_word
@@ -50,7 +51,8 @@ def help_text(options: argparse.Namespace, command: str | None = None) -> str:
 def keys_text(experiment: Experiment, program: str, package: str) -> str:
     """Every key of an experiment's Config: its type, its value at each tier, its meaning."""
     wide, kind = terminal.width(), type(next(iter(experiment.tiers.values())))
-    lines = [terminal.bold(f"{experiment.name}: {experiment.question}")]
+    title = textwrap.wrap(f"{experiment.name}: {' '.join(experiment.question.split())}", wide)
+    lines = [terminal.bold(line) for line in title]
     for paragraph in (inspect.getdoc(kind) or "").split("\n\n"):
         lines += ["", *textwrap.wrap(paragraph, wide)]
     lines += ["", f"{program} run {experiment.name} --config.KEY VALUE...{package}", ""]
@@ -63,7 +65,7 @@ def _table(experiment: Experiment, kind: type) -> list[str]:
     above: dict[int, str] = {}  # what stands above a row
     below: dict[int, list[str]] = {}
     for key in keys_of(kind):
-        values = [value_word(getattr(config, key.name)) for config in tiers.values()]
+        values = [value_word(attrgetter(key.name)(config)) for config in tiers.values()]
         if key.heading:
             above[len(rows)] = key.heading
         if max(map(len, values)) > _WIDEST:

@@ -40,7 +40,8 @@ class Key(NamedTuple):
 
 
 def keys_of(kind: type) -> list[Key]:
-    """The fields of a Config in their order, those that it inherits among them."""
+    """The fields of a Config in their order, those that it inherits among them; in the place of a
+    part, a Config of its own, its fields, "part.key"."""
     notes: dict[str, tuple[str, str]] = {}
     for parent in reversed(kind.__mro__):
         if dataclasses.is_dataclass(parent):
@@ -51,13 +52,23 @@ def keys_of(kind: type) -> list[Key]:
         meaning = meaning or HOUSE_WORDS.get(field.name, "")
         limits = ", ".join(bound.words for bound in bounds_of(kind, field.name))
         meaning = f"{meaning} ({limits})".strip() if limits else meaning
-        keys.append(Key(field.name, meaning, heading))
+        part = get_type_hints(kind)[field.name]
+        if dataclasses.is_dataclass(part) and isinstance(part, type):
+            title = f"{field.name}: {meaning}"
+            for key in keys_of(part):
+                keys.append(Key(f"{field.name}.{key.name}", key.meaning, title or key.heading))
+                title = ""
+        else:
+            keys.append(Key(field.name, meaning, heading))
     return keys
 
 
 def type_word(kind: type, name: str) -> str:
     """The type as a command line has it: "int", "float...", or "fixed" for what it cannot say."""
-    hint = get_type_hints(kind)[name]
+    part, _, key = name.partition(".")
+    hint = get_type_hints(kind)[part]
+    if key:
+        return type_word(hint, key)
     several = get_origin(hint) is tuple
     inner = get_args(hint)[0] if several else hint
     words = {bool: "bool", int: "int", float: "float", str: "word"}

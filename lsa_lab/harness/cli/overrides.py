@@ -28,10 +28,37 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def apply(default: Any, arguments: Sequence[str]) -> Any:
-    """``default``, a Config, with the values of ``--config.KEY VALUE ...`` in their place."""
+    """``default``, a Config, with the values of ``--config.KEY VALUE ...`` in their place; a key of
+    one of its parts, a Config of its own, is ``--config.PART.KEY``."""
+    words = [part for word in arguments for part in _parts(word)]
+    own, of_parts = _by_part(words, default)
+    for name, theirs in of_parts.items():
+        try:
+            changed = apply(getattr(default, name), theirs)
+        except RefusalError as error:
+            raise RefusalError(f"{error}".replace(PREFIX, f"{PREFIX}{name}.")) from None
+        default = dataclasses.replace(default, **{name: changed})
+    return _apply(default, own) if own else default
+
+
+def _by_part(words: list[str], default: Any) -> tuple[list[str], dict[str, list[str]]]:
+    """The words of the Config's own keys, and those of each part without its name."""
+    own: list[str] = []
+    parts: dict[str, list[str]] = {}
+    target = own
+    for word in words:
+        if word.startswith(PREFIX):
+            name, _, key = word.removeprefix(PREFIX).replace("-", "_").partition(".")
+            is_part = key and dataclasses.is_dataclass(getattr(default, name, None))
+            target = parts.setdefault(name, []) if is_part else own
+            word = f"{PREFIX}{key}" if is_part else word
+        target.append(word)
+    return own, parts
+
+
+def _apply(default: Any, words: list[str]) -> Any:
     import tyro
 
-    words = [part for word in arguments for part in _parts(word)]
     _check(words, default)
     # tyro parses by the declared types; the Config itself then judges the values, outside of
     # tyro, whose error box would break a sentence into lines.

@@ -14,8 +14,9 @@ from lsa_lab.harness.report.result import Result
 from lsa_lab.harness.run import records
 from lsa_lab.harness.run.folders import folder_of
 from lsa_lab.harness.run.laboratory import TIERS, Experiment
-from lsa_lab.harness.run.runner import load
+from lsa_lab.harness.run.runner import draw, load
 from lsa_lab.judging.claims import evidence, judge
+from lsa_lab.judging.statistics import confidence_or
 from lsa_lab.store import results
 
 BEGIN = "<!-- findings: begin -->"
@@ -141,6 +142,8 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidenc
     for name, own in json.loads(facts.get("parts", "{}")).items():
         words = f"computed by itself, {own['date']}, commit {own.get('git_commit', 'unknown')}"
         provenance[f"part {name}"] = f"{words}, contents sha256 {own['contents_sha256']}"
+    if (records.last_run(folder) or {}).get("confidence") != confidence_or(None):
+        draw(experiment, folder)  # the picture and its caption have intervals of another confidence
     caption = _caption(folder)
     relative = folder.relative_to(root).as_posix()
     statements, samples = evidence(experiment.door("claims"), dataset)

@@ -22,6 +22,7 @@ from lsa_lab.store import results, safe_files
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
     from rich.progress import Progress
 
 

@@ -117,23 +117,3 @@ def _follow(jobs: list[Job]) -> int:
         except KeyboardInterrupt:
             raise Unfinished(jobs[i:]) from None
     return 0
-
-
-def last_facts(job: Job) -> dict:
-    """What the last result of the same configuration tells of its run; nothing where none lies."""
-    for folder in (job.folder, folder_of(job.experiment, job.tier)):
-        with contextlib.suppress(RefusalError):  # a damaged record is replaced by this run's
-            facts = last_run(folder) or {}
-            if facts.get("config") == results.plain(job.config):
-                return {key: value for key, value in facts.items() if value is not None}
-    return {}
-
-
-def last_time(job: Job) -> str:
-    """As "last time 0:01:40, cold, 0.4 GB"."""
-    facts = last_facts(job)
-    seconds = facts.get("wall_time")
-    parts = ["first time" if seconds is None else f"last time {clock_word(seconds)}"]
-    parts += [facts["start"]] if "start" in facts else []
-    parts += [f"{facts['memory'] / 1e9:.1f} GB"] if "memory" in facts else []
-    return ", ".join(parts)
