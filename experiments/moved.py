@@ -1,8 +1,7 @@
 """Where the experiments of earlier versions are: the name of the one whose part each is now, or
 what it answered and which commit has it.
 
-Rows have kept their ids, "noisy_pools.few_flipped" as "fixed_and_per_query.few_flipped"; where two
-experiments had one id, ``ROWS`` says which row is whose.
+Rows have kept their ids: "noisy_pools.ridge_clean" is "fixed_and_per_query.ridge_clean".
 """
 
 MOVED: dict[str, str] = {
@@ -22,5 +21,3 @@ MOVED: dict[str, str] = {
     "heads_beyond_d": "heads_per_layer",
     "risk_rates": "sparse_risk",
 }
-
-ROWS: dict[str, str] = {}  # {"experiment.row" of before: "experiment.row"}
