@@ -183,7 +183,7 @@ def test_a_normalised_read_is_divided_by_the_tokens_that_wrote():
     first = jax.tree.map(lambda leaf: leaf[:1], params)
     plain = recurrent.forward(first, tokens, one).heads
     mean = recurrent.forward(first, tokens, dataclasses.replace(one, normalise=True)).heads
-    written = np.array([*range(1, T), T - 1])
+    written = np.array([*range(1, T), T - 1], float)
     np.testing.assert_allclose(mean * written[None, None, :, None], plain, atol=1e-12)
 
 
