@@ -128,5 +128,5 @@ def caption(dataset) -> str:
         f"In a larger marks have more label noise. b takes c = {best_c(clipped):g}, at which the "
         "bound rises least often. The theorem assumes "
         f"C = cI. The {clipped.sizes['run']} trained stacks ({left_out(clipped)} diverged) have "
-        f"{far:.3g} times ridge's risk. Appendix: {judged_panel.KEY}."
+        f"{far:.3g} times ridge's risk. "
     )

@@ -77,5 +77,5 @@ def caption(dataset) -> str:
         f"{min(config.shots)}. Of {edits} edits and numbers of shots {better} lower the risk by a "
         f"{level()} interval; luck puts {(1 - CONFIDENCE) / 2 * edits:.0f} there. "
         f"{dataset.sizes['run']} runs ({left_out(dataset)} diverged) have "
-        f"{float(far):.2g} times ridge's risk at {clipped.n} shots. a, b: {judged_panel.KEY}."
+        f"{float(far):.2g} times ridge's risk at {clipped.n} shots. "
     )

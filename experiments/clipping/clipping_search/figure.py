@@ -99,5 +99,4 @@ def caption(dataset) -> str:
         f"and {losses} lose; A2's table C.5 has 20 wins and 3 losses. Dotted lines mark a gain "
         f"that counts. {dataset.sizes['run']} runs ({left_out(dataset)} diverged) have {far:.2g} "
         f"times ridge's risk on the task of training; n = {max(task.lengths)}. "
-        f"b: {judged_panel.KEY}."
     )

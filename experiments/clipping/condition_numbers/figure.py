@@ -157,5 +157,5 @@ def caption(dataset) -> str:
         f"In h to k one matrix, or what it reads, is "
         f"disturbed by {config.disturbed.level:g} of its size, and moves of answers correlate with "
         f"condition numbers by {spread:.2f}. {dataset.sizes['run']} runs ({left_out(dataset)} "
-        f"diverged) have {far:.2g} times ridge's risk. {judged_panel.KEY}."
+        f"diverged) have {far:.2g} times ridge's risk. "
     )

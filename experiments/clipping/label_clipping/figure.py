@@ -90,5 +90,5 @@ def caption(dataset) -> str:
         f"mean AUC by more than {auc:.4f}. The Bayes rule, by Gibbs sampling, has an accuracy of "
         f"{bayes:.3f}. The sign of one average, Σ y x·x_query, has {average:.3f}. Drastic "
         f"rates are {config.high:g} or more. Bands are {level()} intervals of "
-        f"{dataset.sizes['run']} runs. e, f: {judged_panel.KEY}."
+        f"{dataset.sizes['run']} runs. "
     )

@@ -63,5 +63,5 @@ def caption(dataset) -> str:
         f"missing. In b {wins} searches gain and {losses} lose; the "
         f"grey line loses nothing to selection. Unclipped the score is "
         f"{float(dataset.score.sel(rate=0).mean()):.3f}. Logs of one model and task share their "
-        f"prompts, and their intervals may be too short. c: {judged_panel.KEY}."
+        f"prompts, and their intervals may be too short. "
     )

@@ -128,5 +128,5 @@ def caption(dataset) -> str:
         f"squares are {dataset.sizes['run']} trained stacks ({left_out(dataset)} diverged) with "
         f"{far:.3g} times ridge's risk. a and c show medians, d means with {level()} intervals; "
         f"dotted lines are deviations of logs. The star in e is written down: {before:.2g} becomes "
-        f"{after:.2g}. b, f: {judged_panel.KEY}."
+        f"{after:.2g}. "
     )

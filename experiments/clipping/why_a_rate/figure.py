@@ -80,5 +80,5 @@ def caption(dataset) -> str:
         f"{samples['no_search_regret'].mean():+.1%} beside the search. In a, an edit is chosen on "
         f"{config.prompts} prompts and judged on {config.more_prompts} others. "
         f"{dataset.sizes['run']} models ({left_out(dataset)} diverged) "
-        f"have ridge's risk times {ratios}. a, b, d, e: {judged_panel.KEY}."
+        f"have ridge's risk times {ratios}. "
     )

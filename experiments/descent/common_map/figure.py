@@ -82,5 +82,5 @@ def caption(dataset) -> str:
         f'0: rounding, for these maps are theorems (docs/theory, "Moments suffice"). Median of '
         f"{config.runs} runs and the middle 80 %, in the first sentence at weights × 1; "
         f"{sum(map(style.missing, residuals))} not finite. "
-        f"d: {judged_panel.KEY}. d = {config.d}, n = {config.n}."
+        f"d = {config.d}, n = {config.n}."
     )

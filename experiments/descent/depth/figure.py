@@ -130,7 +130,7 @@ def caption(dataset) -> str:
         f"that explode on rare prompts; settled: a "
         f"Gauss-Newton step fitted on half of the prompts changes the risk on the other half by "
         f"less than {100 * SETTLED:g} %. c: medians with {level()} intervals. "
-        f"d: {judged_panel.KEY}. {style.missing(dataset.trained_risk)} numbers not finite, "
+        f"{style.missing(dataset.trained_risk)} numbers not finite, "
         f"{diverged} stacks diverged and count with their last weights. d = {config.d}, "
         f"n = {config.n}."
     )

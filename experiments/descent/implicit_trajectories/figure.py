@@ -93,6 +93,6 @@ def caption(dataset) -> str:
         f"a to c: layer t beside step t, means of {dataset.sizes['run']} runs with {level()} "
         f"intervals; parameters are fitted, on other prompts, to each run's prediction, for ridge "
         f"to that of each layer. "
-        f"d: {judged_panel.KEY}. {missing} numbers left out as not finite. d = {task.d}, "
+        f"{missing} numbers left out as not finite. d = {task.d}, "
         f"n = {max(task.lengths)}, noise {task.noise_std:g}."
     )

@@ -119,7 +119,7 @@ def caption(dataset) -> str:
         f"one task; b: beside the whole update in random directions; lines: closed form of the "
         f'first layer (docs/theory, "The noise of an update is not Gaussian"). a to c: means of '
         f"runs with {level()} intervals, grey in a: within the margin. d: descent by the weights "
-        f"of the linear stack, runs and geometric means. e, f: {judged_panel.KEY}. "
+        f"of the linear stack, runs and geometric means. "
         f"{dataset.sizes['run']} linear stacks and {dataset.sizes['softmax_run']} softmax "
         f"transformers; trainings that diverged, at different steps, and are left out: {lost}. "
         f"n = {max(task.lengths)} in training, d = {task.d}, noise {task.noise_std:g}."

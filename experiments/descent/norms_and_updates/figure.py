@@ -118,7 +118,7 @@ def caption(dataset) -> str:
         f"{config.noisier:g} times as noisy, shrinking all writes of models without norms "
         f"multiplies the risk by {ratios['shrinking_helps_noisy']:.2f}. Risks end at "
         f"{float(ends.sel(norm='without')):.3g} times ridge's without norms and at "
-        f"{float(ends.sel(norm='with')):.3g} with. d, h: {judged_panel.KEY}. Appendix: with n "
+        f"{float(ends.sel(norm='with')):.3g} with. Appendix: with n "
         f"demonstrations updates change as n^{linear:.2g} (linear) and n^{softmax:.2g} (softmax, "
         f"with {near:.3g} times ridge's risk). W_V is clipped at {config.by_shots.rate:g} in g."
     )

@@ -93,5 +93,5 @@ def caption(dataset) -> str:
         f"{rises[1]:+.0f} % in the last, against the middle; its worst place leaves {helped:.2f} "
         f"of the error without it. Large gradient steps first change the error by {by_rule}. "
         f"In random orders errors are {far} times the Bayes rule's (b); risks are {risk:.2f} times "
-        f"that of least squares (c, d). e: {judged_panel.KEY}."
+        f"that of least squares (c, d). "
     )

@@ -86,7 +86,7 @@ def caption(dataset) -> str:
         f"{ratios[1]:.2g} times the Bayes rule's error. a, b: test error against shots; numbers "
         f"at an edge are medians beyond it: linear layers explode on single prompts at lengths "
         f"that they were not trained at; least squares keeps nothing of d shots without noise. "
-        f"c: with noise, beside the Bayes rule, ridge. d: {judged_panel.KEY}. "
+        f"c: with noise, beside the Bayes rule, ridge. "
         f"{config.depth} layers, d = {config.d}; medians of {config.runs} runs with {level()} "
         f"intervals; {missing} numbers left out as not finite, {diverged} of "
         f"{dataset.status.size} trainings diverged."

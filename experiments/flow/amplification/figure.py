@@ -70,7 +70,7 @@ def caption(dataset) -> str:
         f"{np.median(samples['large_disparity']):.0f} in random linear stacks of large "
         f"weights{most}. Width hardly changes that (appendix). a-c: medians over runs; "
         f"{level()} intervals. c: shared prompts have {max(task.lengths)} demonstrations. "
-        f"d-f: {judged_panel.KEY}. e: leads fall by regression to the mean. "
+        f"e: leads fall by regression to the mean. "
         "f: the gain and tying are the worst. "
         f"Trained stacks have at most {risk:.2f} times the Bayes rule's excess risk. "
         f"{config.runs} random runs of {config.pairs} pairs and {config.trained_runs} trained "

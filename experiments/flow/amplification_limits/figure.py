@@ -60,7 +60,7 @@ def caption(dataset) -> str:
         f"grows in every layer, median of {config.runs} runs of {config.pairs} pairs; feedback 1 "
         "is w_kq = w_pv = cI. c: lines are closed forms; result.nc has the weights that ascent "
         f"found (found_*). d: {config.restarts} restarts. "
-        f"e: {judged_panel.KEY}. f, g: the larger κ wins for {float(right[0]):.0%} and "
+        f"f, g: the larger κ wins for {float(right[0]):.0%} and "
         f"{float(right[2]):.0%} of the pairs; {dropped} of {total} overflow."
     )
 

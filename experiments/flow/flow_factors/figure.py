@@ -55,7 +55,7 @@ def caption(dataset) -> str:
         "What a demonstration takes off the error is nearly its relevance times its novelty: R² is "
         f"{product:.2f} or more, of a sum {total:.2f} or less. Its gradient flow alone is nearer "
         "to a sum. a: means over deciles; open marks are roots of squares. "
-        f"b: {judged_panel.KEY}. c-e: orange lines are products, dashed ones Eq. 2 without its "
+        f"c-e: orange lines are products, dashed ones Eq. 2 without its "
         f"cross term. g: {irrelevant:.0%} of the flow is left where a demonstration is "
         f"irrelevant, {learned:.0%} where it is learned. {config.runs} runs of {config.draws} "
         f"draws; d = {config.d}."

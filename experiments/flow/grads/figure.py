@@ -68,7 +68,7 @@ def caption(dataset) -> str:
         f"b the error ratio is {quiet} without noise and {noisy} with "
         f"it. a, b: {config.judged} shots of {config.pool} and {level()} intervals (Bonferroni); "
         f"three points have {', '.join(map(str, config.knowns))} coordinates known. "
-        f"d: {judged_panel.KEY}. Appendix: d = {config.d}, density {config.density:g}, no noise; "
+        f"Appendix: d = {config.d}, density {config.density:g}, no noise; "
         f"bars span the middle 80 % of {config.runs} runs."
     )
 

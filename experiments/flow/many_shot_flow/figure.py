@@ -68,7 +68,7 @@ def caption(dataset) -> str:
         f"to {_percent(max(growth.values()))}, depending on the stack. A flow beside a "
         f"near-duplicate changes by {least} to {largest}. a: open marks are untrained or have "
         "short steps; descent with the best step of one layer overshoots. b: one of "
-        f"{config.count} demonstrations has a near-duplicate. c, d: {judged_panel.KEY}; below 0, "
+        f"{config.count} demonstrations has a near-duplicate. Below 0, "
         "two duplicates together help less than their separate effects. "
         f"Trained stacks leave {linear} (linear) and {softmax} "
         f"(softmax) of the error. {config.runs} runs of {config.prompts} prompts."

@@ -28,7 +28,7 @@ def caption(dataset) -> str:
         f"take {samples['operations_all']:.0%} of the operations and {times[1]:.0%} of the time. "
         "a: operations of one query by the compiler; crosses are counts by hand. b: excess risk "
         f"of {config.shots} of {config.pool} demonstrations, means over runs, {level()} intervals. "
-        f"c: {judged_panel.KEY}. Costs are those of {config.large} demonstrations; d = "
+        f"Costs are those of {config.large} demonstrations; d = "
         f"{spec_of(config).task.d}; {config.runs} runs of {config.pools} pools."
     )
 

@@ -52,7 +52,7 @@ def caption(dataset) -> str:
         f"has R² {product:.2f} to the Bayes rule, a sum {total:.2f}. "
         f"a-c: mean expected gain over the error without it ({THEOREM}). d: share of the variance "
         f"of gains between {config.classes**2} classes; to the {last} similarity and surprise tell "
-        f"{pair:.0%}, the distance to the query {distance:.0%}. e: {judged_panel.KEY}. Trained "
+        f"{pair:.0%}, the distance to the query {distance:.0%}. Trained "
         "models have at "
         f"most {max(risk_ratios(dataset).values()):.2f} times the Bayes rule's excess risk; "
         f"{config.runs} runs of {config.prompts} prompts."

@@ -104,5 +104,5 @@ def caption(dataset) -> str:
         f"{attention:+.3f} (attention) and {mlp:+.3f} (MLP). On fresh sentences the wider search "
         f"gains {wide:+.3f} of accuracy; a threshold fitted on the same labels gains "
         f"{fitted:+.3f}. Grey squares are gains on validation. "
-        f"Bands are intervals over {config.runs} sets. Appendix: {judged_panel.KEY}."
+        f"Bands are intervals over {config.runs} sets. "
     )

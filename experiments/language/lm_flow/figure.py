@@ -109,6 +109,5 @@ def caption(dataset) -> str:
         f"{alone:.2f} alone and by {shared:.2f} in one prompt. Prompts that GradS selects give "
         f"the right label {gain.mean():+.2f} nats against random ones. Worth is what a "
         f"demonstration alone adds to the log-probability of the query's label. Appendix: "
-        f"{judged_panel.KEY}."
     )
     return text.replace(" -0", " \u22120")

@@ -123,5 +123,4 @@ def caption(dataset) -> str:
         f"leave {ratio:.2f} of the label cross-entropy after random ones. They leave {alike:.2f} "
         "of that after random ones with the same shares of labels. Points are geometric means over "
         f"{config.runs} pools of {config.pool}. In c each point is a subset. Panel d shows "
-        f"{judged_panel.KEY}."
     )

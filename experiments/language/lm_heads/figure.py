@@ -119,5 +119,4 @@ def caption(dataset) -> str:
         f"change answers in the first layer, {count[1:].mean():.1f} in later ones. With one head "
         f"in each later layer, answers correlate with the whole model's by "
         f"{heads.order_kept[PRUNED].mean():.2f}. Bands are intervals over {config.runs} sets. "
-        f"Appendix: {judged_panel.KEY}."
     )

@@ -128,5 +128,5 @@ def caption(dataset) -> str:
         f"{float(strata.min()):.2g} to {float(strata.max()):.2g} times as matched ones do. "
         f"a to g show means of runs, {config.runs} in a to c, with {level()} intervals. In f "
         f"{most} classes at {shots} shots have a KL of {random:.2g} at random and of {own:.2g} "
-        f"with an intercept. d, e, h: {judged_panel.KEY}. {missing} numbers were not finite."
+        f"with an intercept. {missing} numbers were not finite."
     )

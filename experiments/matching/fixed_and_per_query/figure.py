@@ -103,7 +103,7 @@ def caption(dataset) -> str:
         f"The rest of {config.n} are matched once for all queries. Part of a pool misleads in e to "
         f"h: matching leaves descent {_span(gained)} of the error of random subsets, and picks "
         f"{_span(picked)} times the outliers' share. a to c show medians and middle 80 % of "
-        f"{config.runs} runs, e to g means and {level()} intervals. d, h: {judged_panel.KEY}. "
+        f"{config.runs} runs, e to g means and {level()} intervals. "
         f"{missing} numbers were not finite."
     )
 

@@ -133,7 +133,7 @@ def caption(dataset) -> str:
         f"gradients. A stack of {config.depth} steps of descent learns from n of {config.m} "
         f"noisy demonstrations. Points are medians of {config.runs} runs, and bars hold the middle "
         f"80 % of them. Error and objective by n are in d and e; in f fewer checkpoints or tokens "
-        f"are used at n = {config.ablation_size}. c, g: {judged_panel.KEY}. "
+        f"are used at n = {config.ablation_size}. "
         f"{sum(style.missing(dataset[name]) for name in names)} numbers were not finite."
     )
 

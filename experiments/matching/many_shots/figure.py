@@ -77,5 +77,5 @@ def caption(dataset) -> str:
         f"{', '.join(far)} times the Bayes rule's error. Softmax ends at {config.softmax_most}, "
         f"for its cost is quadratic. Dots in b are the error of predicting 0. a to c show medians "
         f"and middle 80 % of {config.runs} runs, d means and {level()} intervals. "
-        f"e: {judged_panel.KEY}. {missing} errors were not finite."
+        f"{missing} errors were not finite."
     )

@@ -140,6 +140,6 @@ def caption(dataset) -> str:
         f"{float(far):.2g} times the Bayes rule's error here. In a to d sets have the pool's mean "
         f"gradients at some checkpoints and are otherwise drawn anew; in d these lie on the "
         f"descent's own path. In e, {config.n} of {config.m} are chosen to match (0: at random). "
-        f"Points are medians of {config.runs} runs with their middle 80 %. f: {judged_panel.KEY}. "
+        f"Points are medians of {config.runs} runs with their middle 80 %. "
         f"{missing} numbers were not finite."
     )

@@ -56,7 +56,7 @@ def caption(dataset) -> str:
         f"a shows medians and middle 80 % of {config.runs} runs, {max(task.lengths)} of {config.m} "
         f"demonstrations. After random subsets the larger models, from the top, have {far} times "
         f"the Bayes rule's error. The deep prefix has {min(config.descents)} layers, and the half "
-        f"proxy sees half of the covariates. b, c: {judged_panel.KEY}. {style.missing(ratio)} "
+        f"proxy sees half of the covariates. {style.missing(ratio)} "
         "ratios were not finite."
     )
 

@@ -97,5 +97,5 @@ def caption(dataset) -> str:
         'The bound is a theorem (docs/theory, "The whitened gap bound"). '
         f"In b directions outnumber demonstrations beyond the dashes, and in c each pool is unlike "
         f"the usual one. Points are medians of {config.runs} runs with their middle 80 %. "
-        f"d: {judged_panel.KEY}. {missing} numbers were not finite."
+        f"{missing} numbers were not finite."
     )

@@ -92,5 +92,5 @@ def caption(dataset) -> str:
         "closed form for d to infinity (Lu et al. 2405.11751); "
         f"points: mean of {config.runs} fits at d = {config.sizes[-1]}, exact risks, {level()} "
         "intervals. b, dotted: prompts without end and n = 1000 d. c: geometric means over runs, "
-        f"prolonged to 1/d = 0. d: {judged_panel.KEY}. Noise variance {config.noise_var:g}."
+        f"prolonged to 1/d = 0. Noise variance {config.noise_var:g}."
     )

@@ -133,7 +133,7 @@ def caption(dataset) -> str:
         f"optimum, and its matrix has cosine {samples['matrix'].mean():.4f} with the optimal one. "
         "These are means at the worst task and length. Lines are closed forms, dashes bounds or "
         f"floors, colours of a and b tasks; {missing} numbers are not finite. d, h: "
-        f"{judged_panel.KEY}. Appendix: at scale {SHIFTS[-1]:g} the layer's risk is "
+        f"Appendix: at scale {SHIFTS[-1]:g} the layer's risk is "
         f"{loss:.2f} times that of predicting zero. On the diabetes table (f) its error is "
         f"{trained:.2g} times the variance; descent with each prompt's own step has {descent:.2g}."
     )

@@ -103,5 +103,4 @@ def caption(dataset) -> str:
         f"fresh batches of {config.batch}, all entries free; {missing} numbers left out as not "
         f"finite. a: d = {config.d}, n = {config.n}; b, c: eigenvalues {eigenvalues}; "
         f"×: half-time over the one before. d: "
-        f"{judged_panel.KEY}."
     )

@@ -33,10 +33,8 @@ def leave_out(ax: "Axes", samples: ArrayLike) -> int:
 
 
 def with_footer(caption: str, config: SimpleNamespace, pictures: "Iterable[Figure]") -> str:
-    """A caption and what it does not say itself; one that has the key has said all of it."""
+    """A caption and what it does not say itself."""
     caption = " ".join(caption.split())
-    if KEY in caption:
-        return caption
     panels = {name: ax for picture in pictures for name, ax in panels_of(picture).items()}
     letters = ", ".join(name for name, ax in panels.items() if ax in judged_axes)
     counts = {name: _whole(config, name) for name in ("runs", "seeds", "d", "n")}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsa_lab.harness.draw import footer
-from lsa_lab.harness.draw.footer import KEY
 from lsa_lab.harness.draw.style import BLACK, COLOURS
 from lsa_lab.judging.claims import Claim, judge
 from lsa_lab.judging.statements import Statement, cells_of
@@ -17,8 +16,6 @@ from lsa_lab.judging.statistics import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["KEY", "LOOKS", "rows"]
 
 LOOKS: dict[str, dict[str, Any]] = {  # no verdict is told by its colour alone
     "holds": {"color": COLOURS[0], "marker": "o", "ms": 4.5},
