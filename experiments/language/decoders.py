@@ -57,6 +57,14 @@ def _random() -> lm.Decoder:
     return lm.Decoder(config, Params(**leaves), tokens.of_words(_WORDS))
 
 
+def _code() -> str:
+    """A digest of this theme's source: what was measured by other code is not taken up."""
+    total = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
 def table(
     texts,
     measure: Callable[[int, int], Mapping[str, Any]],
@@ -80,7 +88,8 @@ def table(
             progress.update(bar, completed=done, total=every)
 
     places = list(itertools.product(*map(range, shape)))
-    arrays = grid(places, lambda place: measure(*place), folder, progress=report)
+    facts = {"measured": label, "code": _code()}
+    arrays = grid(places, lambda place: measure(*place), folder, facts=facts, progress=report)
     return {
         name: (("task", "run", *axes[name]), values.reshape(*shape, *values.shape[1:]))
         for name, values in arrays.items()
