@@ -16,6 +16,7 @@ Every estimator takes one prompt and returns weights [d], or its whole path; cal
 
 from lsa_lab.estimators.bayes import (
     MAX_SUPPORTS,
+    discrete_posterior_means,
     gaussian_posterior_mean,
     gaussian_predictive_variance,
     sparse_posterior_mean,
@@ -44,6 +45,7 @@ __all__ = [
     "MAX_SUPPORTS",
     "descent_modes",
     "descent_predictions",
+    "discrete_posterior_means",
     "flat_posterior_mean",
     "gaussian_posterior_mean",
     "gaussian_predictive_variance",

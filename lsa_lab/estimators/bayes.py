@@ -63,6 +63,25 @@ def gaussian_predictive_variance(
     return noise_var * (1 + plain.x_query @ solve(precision, plain.x_query, assume_a="pos"))
 
 
+def discrete_posterior_means(prompt: Prompt, tasks: Array, noise_var: Real) -> Array:  # [n+1, d]
+    """E(w | the first 0, 1, ..., n demonstrations) where w is one of ``tasks`` [k, d], all alike:
+
+        Σ_k p_k w_k,  log p_k = -Σ_{i≤t} (y_i - x_i·w_k)²/(2σ²) + constant
+
+    It is what pretraining on few tasks teaches (dMMSE: Raventós et al. 2306.15063; docs/theory,
+    "The discrete Bayes rule"). Sums are kept as logarithms: far demonstrations make no 0/0.
+    """
+    prompt = admit(prompt)
+    noise_var = number(noise_var, "noise_var", prompt, "without noise the nearest task is left")
+    chex.assert_rank(tasks, 2, custom_message="tasks is [k, d], a row for each task")
+    d = prompt.x.shape[1]
+    chex.assert_shape(tasks, (tasks.shape[0], d), custom_message="tasks is [k, d], d as in x")
+    check_finite(tasks, "tasks")
+    squares = (prompt.y[:, None] - prompt.x @ tasks.T) ** 2  # [n, k]
+    evidence = jnp.pad(jnp.cumsum(squares, 0), ((1, 0), (0, 0)))
+    return jax.nn.softmax(-evidence / (2 * noise_var)) @ tasks
+
+
 def sparse_posterior_mean(
     prompt: Prompt, sparsity: int, signal_var: Real, noise_var: Real
 ) -> Array:  # [d]

@@ -204,6 +204,9 @@ CASES = {
     "estimators.mixed_gradient_descent": lambda i: estimators.mixed_gradient_descent(
         i.prompt, _steps(i), _steps(i)
     ),
+    "estimators.discrete_posterior_means": lambda i: estimators.discrete_posterior_means(
+        i.prompt, i.pool[:4, :D], _number(0.5, i)
+    ),
     "estimators.gaussian_posterior_mean": lambda i: estimators.gaussian_posterior_mean(
         i.prompt, 1.0, 0.25
     ),
