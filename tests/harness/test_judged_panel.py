@@ -81,7 +81,6 @@ def test_a_caption_ends_in_the_key_the_runs_and_what_was_left_out():
     style.band(left, [1, 2], np.array([[np.nan, 1.0], [2.0, np.inf]]))
     told = footer.with_footer("It is.", config, [picture])
     assert told == f"It is. b: {footer.KEY}. 9 runs, d = 5, 2 numbers left out as not finite."
-    assert footer.with_footer(told, config, [picture]) == told
 
 
 def test_a_caption_without_letters_has_the_key_as_a_sentence():
