@@ -25,21 +25,40 @@ def prefixes(rule: Callable[[Prompt], Array], prompt: Prompt) -> Array:  # [n+1,
 def recursive_ridge(prompt: Prompt, penalty: Real) -> Array:  # [n+1, d]
     """The minimiser of |y - Xw|² + penalty |w|² over the first 0, 1, ..., n demonstrations.
 
-    With penalty dσ² the Bayes rule for w ~ N(0, I/d) at every length, by recursive least squares:
-    K = Px/(1 + xᵀPx), w ← w + K(y - w·x), P ← P - K(Px)ᵀ from P = I/penalty (classical).
+    With penalty dσ² it is the Bayes rule for w ~ N(0, I/d) at every length; computed by
+    ``recursive_least_squares``, in n updates and without a solve.
     """
     prompt = admit(prompt)
     advice = "without one the first steps have no minimiser"
     penalty = number(penalty, "penalty", prompt, advice)
 
-    def step(carried: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple, Array]:
-        (inverse, weights), (x, y) = carried, row
-        moved = inverse @ x
-        gain = moved / (1 + x @ moved)
-        weights = weights + gain * (y - weights @ x)
-        return (inverse - gain[:, None] * moved[None], weights), weights
+    ones = jnp.ones_like(prompt.y)
+    later = recursive_least_squares(ones, ones, prompt.x, prompt.y[:, None], penalty)[..., 0]
+    return jnp.concatenate([jnp.zeros_like(later, shape=(1, later.shape[1])), later])
 
-    d, dtype = prompt.x.shape[1], prompt.x.dtype
-    first = jnp.eye(d, dtype=dtype) / penalty, jnp.zeros(d, dtype)
-    later = jax.lax.scan(step, first, (prompt.x, prompt.y))[1]
-    return jnp.concatenate([first[1][None], later])
+
+def recursive_least_squares(
+    weights: Array,  # [T]
+    gates: Array,  # [T]
+    x: Array,  # [T, k]
+    y: Array,  # [T, v]
+    penalty: Array,  # []
+) -> Array:  # [T, k, v]
+    """The minimiser of Σ β_i |y_i - Sᵀx_i|² + penalty |S|² after every row (Sherman and Morrison):
+
+        P ← (P - Px (Px)ᵀ β/(g + βxᵀPx))/g,  S ← S + βPx/(g + βxᵀPx) (y - Sᵀx)ᵀ,  P_0 = I/penalty
+
+    A gate g below 1 forgets the sums of before, and the penalty with them (classical).
+    """
+
+    def step(carried: tuple[Array, Array], row: tuple) -> tuple[tuple, Array]:
+        (inverse, state), (beta, g, x, y) = carried, row
+        moved = inverse @ x
+        gain = beta * moved / (g + beta * x @ moved)
+        inverse = (inverse - gain[:, None] * moved[None]) / g
+        state = state + gain[:, None] * (y - x @ state)[None]
+        return (inverse, state), state
+
+    first = jnp.eye(x.shape[1], dtype=x.dtype) / penalty
+    start = first, jnp.zeros((x.shape[1], y.shape[1]), x.dtype)
+    return jax.lax.scan(step, start, (weights, gates, x, y))[1]

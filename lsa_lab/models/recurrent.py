@@ -34,6 +34,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.arguments import is_concrete
+from lsa_lab.estimators.prefixes import recursive_least_squares
 from lsa_lab.models import recurrent_state
 from lsa_lab.models import trace as traces
 from lsa_lab.models.blocks import head_gates, layer_norm, mlp, run_layers
@@ -163,7 +164,7 @@ def _states(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T
 
 def _regressions(head: Params, rows: Array, config: Config) -> Array:  # [T, k, v]
     recursive = config.solve == "recursive"
-    solve = recurrent_state.updated_regressions if recursive else recurrent_state.solved_regressions
+    solve = recursive_least_squares if recursive else recurrent_state.solved_regressions
     return solve(*_weighted(head, rows, config), _penalty(head))
 
 

@@ -138,27 +138,6 @@ def solved_regressions(
     return jax.scipy.linalg.cho_solve((factors, True), products)
 
 
-def updated_regressions(
-    step: Array, gate: Array, keys: Array, values: Array, penalty: Array
-) -> Array:  # [T, k, v]
-    """The same by Sherman and Morrison's update, whose gates forget λ with the sums:
-
-    P ← (P - Pk (Pk)ᵀ β/(g + βkᵀPk))/g,  S ← S + βPk/(g + βkᵀPk) (v - Sᵀk)ᵀ.
-    """
-
-    def add(carried: tuple[Array, Array], row: tuple) -> tuple[tuple, Array]:
-        (inverse, state), (beta, g, k, v) = carried, row
-        moved = inverse @ k
-        gain = beta * moved / (g + beta * k @ moved)
-        inverse = (inverse - gain[:, None] * moved[None]) / g
-        state = state + gain[:, None] * (v - k @ state)[None]
-        return (inverse, state), state
-
-    first = jnp.eye(keys.shape[1], dtype=keys.dtype) / penalty
-    start = first, jnp.zeros((keys.shape[1], values.shape[1]), keys.dtype)
-    return jax.lax.scan(add, start, (step, gate, keys, values))[1]
-
-
 def _change(state: Array, w: Writes) -> Array:  # [k, v], one change -> [k, v]
     erased = w.erase[:, None] * (w.remove @ state)[None]
     return w.gate[:, None] * state - erased + w.write[:, None] * w.value[None]

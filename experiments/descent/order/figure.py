@@ -60,7 +60,7 @@ def plot_rules(ax, rules):
     ax.set_yticks(range(len(RULES)), RULES)
     ax.set(ylim=(len(RULES) - 0.5, -0.5), title="demonstrations sorted by a rule")
     ax.set(xlabel="change against random orders, %")
-    ax.legend(fontsize=7)
+    ax.legend(fontsize=7, loc="upper right")
 
 
 def place_curves(ax, values, raised=1):

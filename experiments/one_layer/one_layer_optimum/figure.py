@@ -50,7 +50,7 @@ def plot(dataset):
     axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes[0].yaxis.set_major_formatter("{x:g}")
     axes[0].legend()
-    axes[2].legend(loc="lower left")
+    axes[2].legend(loc="lower left", bbox_to_anchor=(0.12, 0))
     judged_panel.rows(axes[3], *evidence(claims, dataset), (-0.025, 0.025), ("risk", "heads"))
     axes[3].axvline(0, color="grey", lw=0.8)
     axes[3].set(xlabel="share of the risk", title="what is judged, at the worst place")
