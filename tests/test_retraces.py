@@ -4,11 +4,13 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import optax
 import pytest
 
 from lsa_lab.models import linear_attention, transformer
 from lsa_lab.models.trace import predict
 from lsa_lab.models.transformer import Config
+from lsa_lab.training import Training, fit
 
 
 def plain_config(kernel):
@@ -100,3 +102,21 @@ def test_equal_configs_are_one_config_to_the_compiler():
     assert len(calls) == 1
     compiled(params, tokens[0], plain_config("linear"))
     assert len(calls) == 2
+
+
+def test_a_second_fit_traces_nothing_whatever_its_number_of_steps_and_its_label():
+    loss, calls = counted(lambda w, batch: ((w - batch) ** 2).mean())
+    rule = optax.sgd(0.1)
+
+    def draw(key):
+        return jax.random.normal(key, (4,))
+
+    def train(**changed):
+        recipe = Training(**dict(loss=loss, sample=draw, optimizer=rule, steps=4) | changed)
+        return fit(recipe, jnp.zeros(()), jax.random.key(0), chunk=2)
+
+    first, count = train(), len(calls)
+    assert train().params == first.params and len(calls) == count
+    assert train(steps=6, label="longer").history["loss"].shape == (6,) and len(calls) == count
+    train(sample=lambda key: 2 * draw(key))
+    assert len(calls) > count  # another function is another program

@@ -82,3 +82,25 @@ def test_the_first_of_each_column_is_marked():
     mask = jnp.array([[0, 1, 0], [1, 1, 0], [1, 0, 0]], bool)
     expected = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]], bool)
     np.testing.assert_array_equal(variates._first(mask), expected)
+
+
+def normals_of_jax_and_here(dtype, make_key):
+    keys = jax.vmap(make_key)(jnp.arange(3))
+    pairs = [
+        jax.jit(jax.vmap(lambda key, draw=draw: draw(key, (5, 7), dtype)))(keys)
+        for draw in (jax.random.normal, variates.normal)
+    ]
+    return [np.asarray(numbers, float) for numbers in pairs]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("make_key", [jax.random.key, jax.random.PRNGKey])
+def test_normals_are_those_of_jax_to_the_bit(dtype, make_key):
+    expected, numbers = normals_of_jax_and_here(dtype, make_key)
+    assert (numbers == expected).all() and len(np.unique(numbers)) > 50
+
+
+def test_control_another_rotation_draws_others(monkeypatch):
+    monkeypatch.setattr(variates, "_TURNS", (13, 15, 26, 6, 17, 29, 16, 23))
+    expected, numbers = normals_of_jax_and_here("float64", jax.random.key)
+    assert (numbers != expected).all()

@@ -6,6 +6,7 @@ single program for all of them would change a run's last bits with that number.
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,8 @@ from jax import Array
 
 from lsa_lab.models import moments
 from lsa_lab.training import runs
-from lsa_lab.training.plan import Plan
+from lsa_lab.training.plan import Plan, remembered
+from lsa_lab.training.recipe import Training
 from lsa_lab.training.shards import Shards, places, settled
 
 
@@ -55,9 +57,10 @@ class RunGroups:
         if self._plan.shards > 1:
             self._programs: list = [Shards(self._plan, self._helpers, states[0], self._inputs[0])]
         else:
-            advance = _program(self._plan)
+            plan = self._plan
+            advance = _program(plan.step, plan.impl, plan.width, plan.chunk)
             arguments = zip(states, self._inputs, self._places, strict=False)
-            lowered = [advance.lower(s, *inputs, np.int32(0)) for s, inputs, _ in arguments]
+            lowered = [advance.lower(s, *inputs, *self._times(0)) for s, inputs, _ in arguments]
             self._programs = list(self._pool.map(lambda program: program.compile(), lowered))
         return [_ended((state, {})) for state in states]
 
@@ -69,13 +72,17 @@ class RunGroups:
 
         def train(g: int) -> tuple[runs.State, Any]:
             program, (state, _) = self._programs[g % len(self._programs)], before[g].result()
-            return settled(program(state, *self._inputs[g], np.int32(first)))
+            return settled(program(state, *self._inputs[g], *self._times(first)))
 
         def rest(g: int) -> tuple[runs.State, Any]:
             return before[g].result()[0], {}
 
         lives = [alive[members].any() for members in self.members]
         return [self._pool.submit(train if lives[g] else rest, g) for g in range(len(lives))]
+
+    def _times(self, first: int) -> tuple[np.int32, ...]:
+        """The first step of a chunk and the number of all, which is no part of the program."""
+        return np.int32(first), np.int32(self._plan.training.steps)
 
     def rows(self, chunk: list[Future]) -> runs.State:
         """The states after a chunk as one of NumPy rows [R, ...]."""
@@ -96,14 +103,17 @@ class RunGroups:
         ]
 
 
-def _program(plan: Plan) -> jax.stages.Wrapped:
-    """(state, keys, own, first) of a group -> its state and its records [.., chunk]."""
-    step = partial(runs.step, plan.training, plan.impl)
-    if plan.width > 1:
-        step = jax.vmap(step, in_axes=(0, 0, 0, None))
+@remembered
+def _program(training: Training, impl: str | None, width: int, chunk: int) -> jax.stages.Wrapped:
+    """(state, keys, own, first, steps) of a group -> its state and its records [.., chunk]."""
 
-    def advance(state: runs.State, key: Array, own: Any, first: Array) -> tuple[runs.State, dict]:
-        times = first + jnp.arange(plan.chunk, dtype=jnp.int32)
+    def advance(
+        state: runs.State, key: Array, own: Any, first: Array, steps: Array
+    ) -> tuple[runs.State, dict]:
+        step = partial(runs.step, replace(training, steps=steps), impl)
+        if width > 1:
+            step = jax.vmap(step, in_axes=(0, 0, 0, None))
+        times = first + jnp.arange(chunk, dtype=jnp.int32)
         state, record = jax.lax.scan(lambda s, t: step(s, key, own, t), state, times)
         return state, jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), record)
 

@@ -1,7 +1,9 @@
 """What ``fit`` has to do, as its loop takes it: functions of ``per_run``, arrays [R, ...]."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +28,11 @@ class Plan:
     shards: int
 
     @property
+    def step(self) -> Training:
+        """The training as a step sees it, which is given the number of steps: equal for all."""
+        return replace(self.training, steps=0, label="")
+
+    @property
     def num_runs(self) -> int:
         return len(self.inputs[1])
 
@@ -33,6 +40,39 @@ class Plan:
         """The plan of these runs alone."""
         inputs = jax.tree.map(lambda x: x[rows.start : rows.stop], self.inputs)
         return replace(self, inputs=inputs)
+
+
+def remembered(make: Callable) -> Callable:
+    """``make``, called once for equal arguments, so that what it returns is compiled once.
+
+    A caller's functions are equal if they are the same; one without a hash is met anew each time.
+    """
+    kept = functools.lru_cache(maxsize=16)(make)
+
+    @functools.wraps(make)
+    def call(*arguments: Any) -> Any:
+        try:
+            hash(arguments)
+        except TypeError:
+            return make(*arguments)
+        return kept(*arguments)
+
+    return call
+
+
+@remembered
+def _blind(loss: Callable, sample: Callable, optimizer: optax.GradientTransformation) -> dict:
+    """The functions as ones that are given ``per_run``, and look away."""
+    return dict(
+        loss=lambda params, batch, _: loss(params, batch),
+        sample=lambda *arguments: sample(*arguments[:-1]),
+        optimizer=lambda _: optimizer,
+    )
+
+
+@remembered
+def _each(watch: Callable) -> Callable:
+    return jax.jit(lambda params: jax.lax.map(watch, params))
 
 
 def plan_of(
@@ -46,20 +86,14 @@ def plan_of(
     params, key, per_run = inputs
     many = runs.count(params, key, per_run)
     if per_run is None:
-        loss, sample, optimizer = training.loss, training.sample, training.optimizer
-        training = replace(
-            training,
-            loss=lambda params, batch, _: loss(params, batch),
-            sample=lambda *arguments: sample(*arguments[:-1]),
-            optimizer=lambda _: optimizer,
-        )
-        per_run = ()
+        parts = _blind(training.loss, training.sample, training.optimizer)
+        training, per_run = replace(training, **parts), ()
     inputs = optax.tree.unwrap_random_key_data((params, key, per_run))
     return Plan(
         training=training,
         impl=runs.impl(key),
         inputs=jax.tree.map(lambda x: np.asarray(x if many else jnp.asarray(x)[None]), inputs),
-        watch=None if watch is None else jax.jit(lambda params: jax.lax.map(watch, params)),
+        watch=None if watch is None else _each(watch),
         width=width or _width(many or 1, shards),
         chunk=-(-training.steps // -(-training.steps // chunk)),  # nearly equal: no step is wasted
         shards=shards,

@@ -5,6 +5,7 @@ runs beside them: a single program for all devices (``shard_map``) has other las
 """
 
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -15,34 +16,37 @@ from jax import Array
 from lsa_lab.models import moments
 from lsa_lab.store.provenance import cores
 from lsa_lab.training import runs
-from lsa_lab.training.plan import Plan
+from lsa_lab.training.plan import Plan, remembered
+from lsa_lab.training.recipe import Training
 
 
 class Shards:
-    """The program of a group of runs, (state, keys, own, first) -> its state and its records."""
+    """The program of a group of runs: (state, keys, own, first, steps) -> its state and records."""
 
     def __init__(self, plan: Plan, pool: Executor, state: runs.State, inputs: tuple):
         self._plan, self._pool = plan, pool
         self._places = places()[0][: plan.shards]
         numbers = np.int32(0), np.int32(0)
+        program = plan.step, plan.impl, plan.width
+        descent = _descent(*program)
         lowered = [
-            _descent(plan).lower(*jax.device_put((state.params, *inputs), place), *numbers)
+            descent.lower(*jax.device_put((state.params, *inputs), place), *numbers)
             for place in self._places
         ]
         self._descents = list(pool.map(lambda program: program.compile(), lowered))
-        part = jax.eval_shape(_descent(plan), state.params, *inputs, *numbers)
+        part = jax.eval_shape(descent, state.params, *inputs, *numbers)
         parts = jax.device_put(
             jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), [part] * plan.shards),
             self._places[0],
         )
-        self._update = _update(plan).lower(state, parts, *inputs, numbers[0]).compile()
+        self._update = _update(*program).lower(state, parts, *inputs, *numbers).compile()
 
     def __call__(
-        self, state: runs.State, keys: Array, own: Any, first: np.int32
+        self, state: runs.State, keys: Array, own: Any, first: np.int32, steps: np.int32
     ) -> tuple[runs.State, dict]:
         inputs = [jax.device_put((keys, own), place) for place in self._places]
         records = []
-        for t in range(int(first), min(int(first) + self._plan.chunk, self._plan.training.steps)):
+        for t in range(int(first), min(int(first) + self._plan.chunk, int(steps))):
             time, params = np.int32(t), state.params
 
             def part(s: int, params: Any = params, time: np.int32 = time) -> Any:
@@ -52,40 +56,43 @@ class Shards:
 
             parts = list(self._pool.map(part, range(self._plan.shards)))
             parts = jax.device_put(parts, self._places[0])
-            state, record = self._update(state, parts, keys, own, time)
+            state, record = self._update(state, parts, keys, own, time, steps)
             records.append(record)
         return state, jax.tree.map(lambda *x: np.stack(jax.device_get(x), -1), *records)
 
 
-def _descent(plan: Plan) -> jax.stages.Wrapped:
+@remembered
+def _descent(training: Training, impl: str | None, width: int) -> jax.stages.Wrapped:
     """(params, keys, own, t, s) of a group -> the losses and gradients of shard s."""
 
     def descent(params: Any, key: Array, own: Any, t: Array, s: Array) -> tuple[Array, Any]:
-        batch_loss = runs.loss_at(plan.training, plan.impl, key, own, t, s)
+        batch_loss = runs.loss_at(training, impl, key, own, t, s)
         return jax.value_and_grad(batch_loss)(params)
 
-    if plan.width > 1:
+    if width > 1:
         descent = jax.vmap(descent, in_axes=(0, 0, 0, None, None))
     return jax.jit(descent, compiler_options=moments.compiler_options())
 
 
-def _update(plan: Plan) -> jax.stages.Wrapped:
-    """(state, parts, keys, own, t) of a group -> the state after the step, and its record."""
+@remembered
+def _update(training: Training, impl: str | None, width: int) -> jax.stages.Wrapped:
+    """(state, parts, keys, own, t, steps) of a group -> the state after the step, its record."""
 
     def update(
-        state: runs.State, parts: list, key: Array, own: Any, t: Array
+        state: runs.State, parts: list, key: Array, own: Any, t: Array, steps: Array
     ) -> tuple[runs.State, dict]:
         def batch_loss(params: Any) -> Array:
             def part(s: Array) -> Array:
-                return runs.loss_at(plan.training, plan.impl, key, own, t, s)(params)
+                return runs.loss_at(training, impl, key, own, t, s)(params)
 
-            return jax.lax.map(part, jnp.arange(plan.shards, dtype=jnp.int32)).mean()
+            return jax.lax.map(part, jnp.arange(len(parts), dtype=jnp.int32)).mean()
 
         loss, grads = jax.tree.map(lambda *x: jnp.stack(x).mean(0), *parts)
-        return runs.update(plan.training, state, loss, grads, batch_loss, own, t)
+        counted = replace(training, steps=steps)
+        return runs.update(counted, state, loss, grads, batch_loss, own, t)
 
-    if plan.width > 1:
-        update = jax.vmap(update, in_axes=(0, 0, 0, 0, None))
+    if width > 1:
+        update = jax.vmap(update, in_axes=(0, 0, 0, 0, None, None))
     return jax.jit(update, compiler_options=moments.compiler_options())
 
 

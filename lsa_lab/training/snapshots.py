@@ -15,7 +15,8 @@ from jax import Array
 
 from lsa_lab.store import checkpoints, processes, provenance
 from lsa_lab.training import programs, runs
-from lsa_lab.training.plan import Plan
+from lsa_lab.training.plan import Plan, remembered
+from lsa_lab.training.recipe import Training
 
 
 class Snapshot(flax.struct.PyTreeNode):
@@ -102,7 +103,7 @@ class Store:
             parts = jax.tree.map(lambda x: x[rows], (whole.state, whole.history))
             snapshot = Snapshot(whole.step, *parts)
         else:
-            return _start(part, lambda start, *inputs: jax.device_get(jax.jit(start)(*inputs)))
+            return _start(part, lambda start, *inputs: jax.device_get(start(*inputs)))
         return snapshot.replace(history=jax.tree.map(np.array, snapshot.history))  # written to
 
     def save(self, snapshot: Snapshot) -> None:
@@ -133,11 +134,16 @@ class Store:
 def _start(plan: Plan, evaluate: Callable) -> Snapshot:
     """The runs before their first step, or with eval_shape their shapes."""
     params, _, per_run = plan.inputs
+    state = evaluate(_starts(plan.step), params, per_run)
+    return Snapshot(np.int64(0), state, _empty_history(plan))
 
+
+@remembered
+def _starts(training: Training) -> Callable:
     def start(params: Any, per_run: Any) -> runs.State:
-        return jax.lax.map(lambda own: runs.start(plan.training, *own), (params, per_run))
+        return jax.lax.map(lambda own: runs.start(training, *own), (params, per_run))
 
-    return Snapshot(np.int64(0), evaluate(start, params, per_run), _empty_history(plan))
+    return jax.jit(start)
 
 
 def _empty_history(plan: Plan) -> dict[str, Any]:
