@@ -27,11 +27,11 @@ def normal(key: Array, shape: tuple[int, ...], dtype: DTypeLike | None = None) -
     if kind == np.float64:
         bits = (first.astype(jnp.uint64) << np.uint64(32)) | second.astype(jnp.uint64)
     bits = (_kept(bits) >> shift) | exponent
-    one = kind.type(1)
-    low = np.nextafter(-one, kind.type(0))
-    uniform = (jax.lax.bitcast_convert_type(bits, kind) - one) * (one - low) + low
-    drawn = np.sqrt(2 * one) * jax.lax.erf_inv(jnp.maximum(low, uniform))
-    return _kept(drawn).reshape(shape)
+    unit, two = kind.type(1), kind.type(2)
+    low = np.nextafter(-unit, kind.type(0))
+    uniform = (jax.lax.bitcast_convert_type(bits, kind) - unit) * (unit - low) + low
+    normals = np.sqrt(two) * jax.lax.erf_inv(jnp.maximum(low, uniform))
+    return _kept(normals).reshape(shape)
 
 
 _kept = jax.lax.optimization_barrier

@@ -116,7 +116,9 @@ def test_a_second_fit_traces_nothing_whatever_its_number_of_steps_and_its_label(
         return fit(recipe, jnp.zeros(()), jax.random.key(0), chunk=2)
 
     first, count = train(), len(calls)
-    assert train().params == first.params and len(calls) == count
-    assert train(steps=6, label="longer").history["loss"].shape == (6,) and len(calls) == count
+    assert train().params == first.params
+    assert len(calls) == count
+    assert train(steps=6, label="longer").history["loss"].shape == (6,)
+    assert len(calls) == count
     train(sample=lambda key: 2 * draw(key))
     assert len(calls) > count  # another function is another program
