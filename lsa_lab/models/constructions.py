@@ -68,6 +68,19 @@ def prior_attention(step_sizes: Array, prior_mean: Array) -> Params:
     return params.replace(w_pv=params.w_pv.at[:, 0, -1, :-1].set(prior_mean[None]))
 
 
+def temporal_difference(step_sizes: Array, d: int) -> Params:
+    """L layers = L steps of batch TD(0), w ← w + (η_l/n) Σ (r + γ w·φ' - w·φ) φ, from w = 0.
+
+    Tokens are transitions [φ, γφ', r], e = 2d + 1, the query [φ, 0, 0]: slot i holds the error of
+    its transition, and the prediction is the value w·φ (2405.13861, Theorem 1, as we read it; docs/
+    theory, "In-context TD(0)"). Without γφ' it is ``gradient_descent``.
+    """
+    step_sizes = _vector(step_sizes, "step_sizes")
+    keys = _multiples_of_identity(step_sizes, d)
+    w_kq = jnp.pad(jnp.concatenate([keys, -keys], -1), ((0, 0), (0, d + 1), (0, 1)))[:, None]
+    return Params(w_kq=w_kq, w_pv=jnp.zeros_like(w_kq).at[..., -1, -1].set(-1))
+
+
 def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:
     """The best single layer for x ~ N(0, Λ), w ~ N(0, I): W_kq = A/c, W_pv = -c in the label slot.
 

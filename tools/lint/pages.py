@@ -7,7 +7,7 @@ from pathlib import Path
 from tools.lint.source import Fault, Tree, line_of, spans
 
 THEORY = ("models", "one_layer", "descent", "flow", "clipping", "matching", "heads", "papers")
-THEORY += ("recurrent",)
+THEORY += ("recurrent", "neighbours")
 MARKS = re.compile(r"- \*\*(Test|Judged by experiment|Convention|Record)\.\*\*([^*]*)")
 REFERENCE = re.compile(r'docs/theory((?:, "[^"]+")+)')
 QUOTED = "P-probing"  # a word of a paper, and no statement

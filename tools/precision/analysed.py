@@ -311,6 +311,9 @@ CASES = {
     "theory.moving_demonstration.moving_flow": lambda i: moving_demonstration.moving_flow(
         i.square[0], i.unit[0], i.pool[0], i.query, 4
     ),
+    "theory.optimum.best_temperature": lambda i: optimum.best_temperature(
+        0.125 * i.image, i.covariance, i.task_covariance, N, 0.25
+    ),
     "theory.optimum.one_layer": lambda i: optimum.one_layer(
         i.covariance, i.task_covariance, N, 0.25
     ),
