@@ -20,9 +20,10 @@ class LinearTask(flax.struct.PyTreeNode):
     The target carries no label noise, so a squared error on it is an excess risk (docs/theory,
     "Prompts and tokens"). The weights are w = w0 + v: v ~ N(0, weight_std² W), or, with
     ``sparsity`` s, exactly s non-zeros on a uniformly random support, each N(0, weight_std²)
-    ("gaussian") or ± weight_std ("flat"). With the labels "signs" y_i = sign(w·x_i + ε_i), two
-    classes ±1 by a probit rule, and the target is sign(w·x_query). Sizes are static; everything
-    else may be traced or vmapped over.
+    ("gaussian") or ± weight_std ("flat"). On a "sphere" v has a uniform direction, and |v| is
+    weight_std times the root of the number of its non-zeros. With the labels "signs" y_i =
+    sign(w·x_i + ε_i), two classes ±1 by a probit rule, and the target is sign(w·x_query). Sizes are
+    static; everything else may be traced or vmapped over.
     """
 
     n: int = flax.struct.field(pytree_node=False)
@@ -33,7 +34,9 @@ class LinearTask(flax.struct.PyTreeNode):
     task_covariance: Array | None = None  # [d, d]  W; None is the identity
     prior_mean: Array | None = None  # [d]  w0, what the model is supposed to know
     weight_std: Real = 1.0
-    signal: Literal["gaussian", "flat"] = flax.struct.field(default="gaussian", pytree_node=False)
+    signal: Literal["gaussian", "flat", "sphere"] = flax.struct.field(
+        default="gaussian", pytree_node=False
+    )
     labels: Literal["real", "signs"] = flax.struct.field(default="real", pytree_node=False)
     dtype: DTypeLike | None = flax.struct.field(default=None, pytree_node=False)
 
@@ -171,6 +174,10 @@ def _weights(
         values = jnp.where(values < 0, -1, 1).astype(values.dtype)
     if support is not None:
         values = jnp.where(support, values, 0)
+    if task.signal == "sphere":
+        values = values if active is None else _cut(values, active)
+        count = (values != 0).sum(0).astype(values.dtype)
+        values = values * jnp.sqrt(count / (values**2).sum(0))[None]
     if task.task_covariance is not None:
         values = _root(task.task_covariance).astype(values.dtype) @ values
     weights = jnp.asarray(task.weight_std, values.dtype) * values
@@ -213,14 +220,14 @@ def _check(task: LinearTask) -> None:
         raise ValueError(
             f"sparsity = {s} with d = {d}: choose 1 to {d}, nearest {min(max(s, 1), d)}"
         )
-    if task.signal not in ("gaussian", "flat"):
-        raise ValueError(f"signal = {task.signal!r}: choose 'gaussian' or 'flat'")
+    if task.signal not in ("gaussian", "flat", "sphere"):
+        raise ValueError(f"signal = {task.signal!r}: choose 'gaussian', 'flat' or 'sphere'")
     if task.labels not in ("real", "signs"):
         raise ValueError(f"labels = {task.labels!r}: choose 'real' or 'signs'")
     if s is not None and task.task_covariance is not None:
         raise ValueError("task_covariance describes dense weights: leave sparsity or it at None")
-    if task.signal == "flat" and task.task_covariance is not None:
-        raise ValueError("task_covariance would turn flat weights: leave signal at 'gaussian'")
+    if task.signal != "gaussian" and task.task_covariance is not None:
+        raise ValueError(f"task_covariance would turn a {task.signal}: leave signal at 'gaussian'")
     for name, rank in (("covariance", 2), ("task_covariance", 2), ("prior_mean", 1)):
         # A pytree transformation may rebuild the task around placeholders or batched arrays.
         shape = getattr(getattr(task, name), "shape", None)

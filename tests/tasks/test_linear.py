@@ -30,7 +30,7 @@ def within(samples, expected, errors=5.0):
 
 
 @pytest.mark.parametrize("sparsity", [1, 2, 4])
-@pytest.mark.parametrize("signal", ["gaussian", "flat"])
+@pytest.mark.parametrize("signal", ["gaussian", "flat", "sphere"])
 def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
     task = LinearTask(n=1, d=4, sparsity=sparsity, weight_std=0.5, signal=signal)
     keys = jax.random.split(jax.random.key(1), PROMPTS)
@@ -39,6 +39,17 @@ def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
     assert within((weights != 0).astype(float), sparsity / 4)
     if signal == "flat":
         assert set(np.abs(weights[weights != 0])) == {0.5}
+    lengths = (weights**2).sum(1)
+    assert np.allclose(lengths, 0.25 * sparsity) == (signal != "gaussian")
+
+
+def test_on_a_sphere_the_active_coordinates_share_the_length():
+    task = LinearTask(1, 5, signal="sphere", weight_std=2.0)
+    keys = jax.random.split(jax.random.key(1), PROMPTS)
+    weights = np.asarray(jax.jit(jax.vmap(lambda key: sample_weights(key, task, 3)))(keys))
+    np.testing.assert_allclose((weights**2).sum(1), 12)
+    assert within(weights[:, :3] ** 2, 4)
+    assert not weights[:, 3:].any()
 
 
 def test_second_moments_are_those_of_the_task():
@@ -149,6 +160,7 @@ def test_dtype_follows_the_task():
         ({"n": 2, "d": 3, "noise_std": float("nan")}, "noise_std = nan"),
         ({"n": 2, "d": 3, "noise_std": -1.0}, "noise_std = -1.0"),
         ({"n": 2, "d": 3, "signal": "dense"}, "'flat'"),
+        ({"n": 2, "d": 3, "signal": "sphere", "task_covariance": np.eye(3)}, "turn a sphere"),
         ({"n": 2, "d": 3, "covariance": np.eye(2)}, r"\(3, 3\)"),
         ({"n": 2, "d": 3, "sparsity": 1, "task_covariance": np.eye(3)}, "dense"),
     ],
