@@ -1,5 +1,5 @@
 # make figures: every figure and every verdict. make test: everything that must hold.
-# Both need Python 3.11, 3.12 or 3.13 and nothing else; they install into .venv.
+# Both need Python 3.11 to 3.14 and nothing else; they install into .venv.
 #
 # Without make:
 #   python3 -m venv .venv && .venv/bin/pip install -e ".[dev]"
@@ -39,7 +39,7 @@ help:
 	@echo "make cuda      the same for NVIDIA's GPUs, gigabytes; it stays so until make clean"
 	@echo "make lint      ruff, mypy, and the rules of this repository (tools/lint) alone"
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
-	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.13"
+	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.14"
 
 # A file stays with a process: what its tests share is compiled once.
 test: lint
@@ -122,15 +122,15 @@ clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The versions are those of the lock file for this Python. To renew it:
-#   uv pip compile --no-header --no-annotate --extra dev --python-version 3.11 \
-#       pyproject.toml -o requirements/py311.txt      (and 3.12, 3.13)
+#   uv pip compile --generate-hashes --no-header --no-annotate --extra dev --python-version 3.11 \
+#       pyproject.toml -o requirements/py311.txt      (and 3.12 to 3.14)
 # and, for the same versions with CUDA's,
-#   uv pip compile --no-header --no-annotate --extra dev --extra cuda --python-version 3.11 \
+#   uv pip compile --generate-hashes --no-header --no-annotate --extra dev --extra cuda --python-version 3.11 \
 #       -c requirements/py311.txt pyproject.toml -o requirements/cuda-py311.txt
 CUDA := $(wildcard .venv/cuda)
 .venv/installed: pyproject.toml $(wildcard requirements/*.txt) $(CUDA)
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
-	    echo "$(PYTHON) is $$($(PYTHON) --version 2>&1): lsa_lab needs Python 3.11, 3.12 or 3.13;" \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || { \
+	    echo "$(PYTHON) is $$($(PYTHON) --version 2>&1): lsa_lab needs Python 3.11 to 3.14;" \
 	        "name one, for example: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv --clear .venv
 	$(if $(CUDA),@touch $(CUDA))

@@ -1,6 +1,7 @@
 """An environment for GPUs has the versions of the others, and no later make undoes it."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,10 +11,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("lock", ["py311.txt", "py312.txt", "py313.txt"])
+@pytest.mark.parametrize("lock", ["py311.txt", "py312.txt", "py313.txt", "py314.txt"])
 def test_a_gpu_adds_its_packages_and_moves_no_version(lock):
     plain, cuda = (
-        set((ROOT / "requirements" / name).read_text("utf-8").split())
+        set(
+            re.findall(
+                r"^\S+==\S+", (ROOT / "requirements" / name).read_text("utf-8"), re.MULTILINE
+            )
+        )
         for name in (lock, f"cuda-{lock}")
     )
     assert plain < cuda
