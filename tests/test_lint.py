@@ -51,6 +51,8 @@ WRONG = [
     ("wing", "experiments/a/b/claims.py", "import lsa_lab.harness.draw", "they do not draw"),
     ("wing", "experiments/a/b/compute.py", "from experiments.models import named", "only a config"),
     ("four_doors", "experiments/a/b/figure.py", None, "no figure beside it"),
+    ("formula", "docs/theory/a.md", "With `Σ_i x_i` and", "set Σ_i x_i as $...$"),
+    ("formula", "docs/findings/a.md", "So\n\n    r = √2\n", "set r = √2 as $...$"),
     ("statement_number", "docs/theory/models.md", PAGE.replace("1.1", "1.2"), "ought to be 1.1"),
     ("statement_number", "docs/theory/flow.md", "### 4.1 The map\n", "two statements"),
     ("statement_index", "docs/theory/README.md", "", "lacks the line - [1.1 The map]"),

@@ -10,6 +10,7 @@ THEORY = ("models", "one_layer", "descent", "flow", "clipping", "matching", "hea
 THEORY += ("recurrent", "neighbours")
 MARKS = re.compile(r"- \*\*(Test|Judged by experiment|Convention|Record)\.\*\*([^*]*)")
 REFERENCE = re.compile(r'docs/theory((?:, "[^"]+")+)')
+FORMULA = re.compile(r"[Σ√ᵀ²⁻∂]|\^\{")
 QUOTED = "P-probing"  # a word of a paper, and no statement
 SHOWN = ("README.md", "CONTRIBUTING.md", "docs/index.md")
 MOST_BYTES = 12 * 1024  # of the front page
@@ -135,6 +136,17 @@ def command(tree: Tree) -> Iterator[Fault]:
                 yield Fault(name, place, f"{line}: say .venv/bin/, or activate it first")
 
 
+def formula(tree: Tree) -> Iterator[Fault]:
+    """Formulas of the theory, the findings and the papers are set as mathematics, $...$."""
+    for page in sorted(tree.root.glob("docs/*/*.md")):
+        path = str(page.relative_to(tree.root))
+        if path.startswith(("docs/theory/", "docs/findings/", "docs/papers/")):
+            text = page.read_text("utf-8")
+            blocks = re.findall(r"^ {4}\S.*", text, re.MULTILINE)
+            for span in (span for span in [*spans(text), *blocks] if FORMULA.search(span)):
+                yield Fault(path, line_of(text, span), f"set {' '.join(span.split())} as $...$")
+
+
 def notebook(tree: Tree) -> Iterator[Fault]:
     """A notebook has a title, a row in notebooks/README.md, an exercise at its end, and a test."""
     for source in tree.inside("notebooks"):
@@ -152,4 +164,4 @@ def notebook(tree: Tree) -> Iterator[Fault]:
 
 
 RULES = (statement_number, statement_index, statement_mark, reference, front_page, link, command)
-RULES += (notebook,)
+RULES += (formula, notebook)
