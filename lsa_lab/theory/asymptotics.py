@@ -105,7 +105,7 @@ class _Spectrum(NamedTuple):
 
 
 def _spectrum(z: Array, c: Array) -> _Spectrum:
-    """From c z M² + (z + 1 - c) M = 1 for M = E 1/(λ + z) (Marchenko and Pastur 1967), and from
+    """Solves c z M² + (z + 1 - c) M = 1 for M = E 1/(λ + z) (Marchenko and Pastur 1967), and
     c s² - (z + 1 + c) s + 1 = 0 for the share s = 1 - zM."""
     root = jnp.sqrt((z + 1 - c) ** 2 + 4 * c * z)
     above = (2 * (1 + c) * z + (1 - c) ** 2) / (root + z)  # root - z
