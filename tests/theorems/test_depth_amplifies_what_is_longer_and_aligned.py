@@ -31,6 +31,16 @@ def network(w_kq, w_pv, d, q):  # -> [L+1, e]
 network_flow = jax.jit(jax.jacfwd(network, 2))
 
 
+@jax.jit
+def closed_forms(w_kq, scale, d, query):
+    """The path, the flow, and the flow's squared size by its three terms."""
+    first, second = theory.cubic_gains(scale * d @ w_kq @ d, L)
+    squares = jnp.stack([first**2, 2 * first * second, second**2])
+    closed = theory.moving_demonstration(w_kq, scale * jnp.eye(E), d, query, L)
+    size = scale**2 * theory.flow_terms(w_kq, d, query) @ squares
+    return closed, theory.moving_flow(w_kq, scale, d, query, L), size
+
+
 def draw(seed, e):  # K, λ, two demonstrations, query
     rng = np.random.default_rng(seed)
     (*pair, query), w_kq = rng.normal(size=(3, e)), rng.normal(size=(e, e)) / e
@@ -56,12 +66,8 @@ def ordered(pair, query):
 @seeds
 def test_the_flow_of_a_moving_demonstration_in_closed_form(seed):
     w_kq, scale, (d, _), query = draw(seed, E)
-    path, flow = (f(w_kq, scale * np.eye(E), d, query) for f in (network, network_flow))
-    first, second = theory.cubic_gains(scale * d @ w_kq @ d, L)
-    squares = np.stack([first**2, 2 * first * second, second**2])
-    closed = theory.moving_demonstration(w_kq, scale * np.eye(E), d, query, L)
-    closed_flow = theory.moving_flow(w_kq, scale, d, query, L)
-    size = scale**2 * theory.flow_terms(w_kq, d, query) @ squares
+    path, flow = (np.asarray(f(w_kq, scale * np.eye(E), d, query)) for f in (network, network_flow))
+    closed, closed_flow, size = jax.device_get(closed_forms(w_kq, scale, d, query))
     for left, right in ((path, closed), (flow, closed_flow), ((flow**2).sum((1, 2)), size)):
         assert np.abs(left - right).max() < 1e-10 * (1 + np.abs(right).max())
 
@@ -70,7 +76,8 @@ def test_the_flow_of_a_moving_demonstration_in_closed_form(seed):
 def test_the_lead_of_the_longer_and_better_aligned_grows_with_every_layer(seed):
     _, scale, pair, query = draw(seed, E)
     pair, w_pv = ordered(pair, query), scale / E * np.eye(E)
-    first, second = (np.linalg.norm(network_flow(np.eye(E), w_pv, d, query)[1]) for d in pair)
+    flows = (np.asarray(network_flow(np.eye(E), w_pv, d, query)) for d in pair)
+    first, second = (np.linalg.norm(flow[1]) for flow in flows)
     assert first >= second
     assert steps(np.eye(E), scale / E, pair, query).min() > 0
 
@@ -97,7 +104,7 @@ def test_control_layers_that_pull_back_narrow_the_lead():
 
 def test_control_a_shorter_one_that_is_ahead_by_its_angle_is_overtaken():
     pair, query = np.array([[1.0, 0.0], [0.0, 1.9]]), np.array([1.0, 0.0])
-    flows = [network_flow(np.eye(2), 0.05 * np.eye(2), d, query) for d in pair]
+    flows = [np.asarray(network_flow(np.eye(2), 0.05 * np.eye(2), d, query)) for d in pair]
     path = np.divide(*(np.linalg.norm(flow[1:], axis=(1, 2)) for flow in flows))
     np.testing.assert_allclose(path, [1.177, 1.019, 0.802, 0.510, 0.180], atol=1e-3)
 

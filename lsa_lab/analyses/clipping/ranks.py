@@ -80,7 +80,7 @@ def singular_values(matrix: Array) -> Array:  # [..., min(p, q)]
 
 
 def condition_number(matrix: Array) -> Array:  # [...]
-    """s_1 / s_min, infinite for a matrix that is singular in its precision, s_min ≤ r ε s_1. After
+    """s_1 / s_min, infinite for a matrix that is singular in its precision, s_min ≤ ε s_1. After
     truncation it says nothing."""
     return condition(singular_values(matrix))
 
@@ -95,7 +95,7 @@ def stable_rank(matrix: Array) -> Array:  # [...]
 def condition(values: Array) -> Array:  # [..., r] -> [...]
     """The largest over the smallest, infinite where rounding cannot tell that from 0."""
     largest, smallest = values[..., 0], values.min(-1)
-    positive = smallest > values.shape[-1] * jnp.finfo(values.dtype).eps * largest
+    positive = smallest > jnp.finfo(values.dtype).eps * largest
     return jnp.where(positive, largest / jnp.where(positive, smallest, 1), jnp.inf)
 
 
