@@ -63,20 +63,20 @@ def test_after_a_norm_no_stream_makes_the_update_exceed_a_bound_of_the_weights(s
 
 def test_equal_demonstrations_that_one_head_reads_and_writes_reach_the_bound():
     config = transformer.Config(D, 1, 1, 4, kernel="linear", norm=True)
-    shown, asked, new = np.linalg.qr(np.random.default_rng(0).normal(size=(D, 3)))[0].T
-    shown, asked = (v - v.mean() for v in (shown, asked))  # a norm takes the mean away
-    shown, asked = shown / np.linalg.norm(shown), asked / np.linalg.norm(asked)
+    key, query, new = np.linalg.qr(np.random.default_rng(0).normal(size=(D, 3)))[0].T
+    key, query = (v - v.mean() for v in (key, query))  # a norm takes the mean away
+    key, query = key / np.linalg.norm(key), query / np.linalg.norm(query)
     row = np.zeros((1, 1, 4, D))
-    row[0, 0, 0] = shown
+    row[0, 0, 0] = key
     params = transformer.Params(
-        w_q=row / shown * asked,
+        w_q=row / key * query,
         w_k=row,
         w_v=row,
-        w_o=(row / shown * new).swapaxes(2, 3),
+        w_o=(row / key * new).swapaxes(2, 3),
         attention_norm_scale=np.ones((1, D)),
         attention_norm_offset=np.zeros((1, D)),
     )
-    tokens = np.array([*[shown] * N, asked])
+    tokens = np.array([*[key] * N, query])
     np.testing.assert_allclose(written_by(config, params, tokens, 1e3), bound(params), rtol=1e-6)
 
 

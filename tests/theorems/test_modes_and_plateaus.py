@@ -59,8 +59,8 @@ SUBSETS = np.array(list(itertools.product([0.0, 1.0], repeat=D)))  # [2^d, d]
 
 @partial(jax.jit, static_argnames="n")
 def saddles(seed, n, noise_var):
-    """With heads at their optimum for every subset of the eigenvalues, largest first: the losses,
-    slopes, and what one more head of size .01 on an eigenvector that is left adds, twice."""
+    """Losses and slopes where the heads of a subset of the eigenvalues, the largest first, are at
+    their optimum, and what one more head of size .01 on an eigenvector that is left adds, twice."""
     eigenvalues, basis, _ = draw(seed, D)
     order = jnp.argsort(-eigenvalues)
     eigenvalues, basis = eigenvalues[order], basis[:, order]

@@ -32,14 +32,14 @@ def parts(params, w, keys):
     x = jnp.asarray(GRID[:, :2]) @ ROOT.T
 
     def predictions(sign):
-        def one(x, w):
+        def predict(x, w):
             return population.predict(params, x[:1], x[:1] @ w, x[1], keys=keys)
 
-        return jax.vmap(one)(x, sign * w)
+        return jax.vmap(predict)(x, sign * w)
 
-    there, back = predictions(1.0), predictions(-1.0)
-    errors = there - jnp.einsum("pd,pd->p", x[:, 1], w)
-    return jnp.asarray(MASS) @ errors**2, jnp.asarray(MASS) @ ((there + back) / 2) ** 2
+    forth, back = predictions(1.0), predictions(-1.0)
+    errors = forth - jnp.einsum("pd,pd->p", x[:, 1], w)
+    return jnp.asarray(MASS) @ errors**2, jnp.asarray(MASS) @ ((forth + back) / 2) ** 2
 
 
 slope = jax.jit(jax.grad(lambda params, w: parts(params, w, "all")[0]))
