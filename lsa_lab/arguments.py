@@ -26,20 +26,45 @@ def is_concrete(value: ArrayLike) -> bool:
 
 def check_at_least(value: int, name: str, least: int = 1) -> int:
     """The count, unless it is no whole number or too small; one that is traced as it is."""
-    if not is_concrete(value):
-        return value
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} = {value!r}: it is a whole number") from None
-    if count < least:
+    count = check_whole(value, name)
+    if is_concrete(count) and count < least:
         raise ValueError(f"{name} = {value}: it is at least {least}")
     return count
 
 
+def check_whole(value: int, name: str) -> int:
+    """The number, unless it is no whole one, which True is not; one that is traced as it is."""
+    if not is_concrete(value):
+        return value
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} = {value!r}: it is a whole number") from None
+
+
+def check_size(size: int, count: int, what: str = "demonstrations") -> int:
+    """The size of a subset of ``count``, unless there is none of that size."""
+    size = check_whole(size, "size")
+    if not 1 <= size <= count:
+        raise ValueError(f"size = {size} of {count} {what}: choose 1 to {count}")
+    return size
+
+
+def check_indices(indices: ArrayLike, count: int) -> None:
+    """Raise if indices are a mask or, where they can be read, beyond 0 to ``count`` - 1."""
+    dtype = jnp.result_type(indices)
+    if not jnp.issubdtype(dtype, jnp.integer):
+        advice = "np.flatnonzero(mask)" if dtype == np.bool_ else "indices.astype(int)"
+        raise ValueError(f"indices are {dtype}: expected whole numbers; give {advice}")
+    if is_concrete(indices) and not np.all((np.asarray(indices) >= 0) & (indices < count)):
+        raise ValueError(f"indices of {count} demonstrations are numbers from 0 to {count - 1}")
+
+
 def check_spread(value: ArrayLike, name: str, what: str = "a standard deviation") -> None:
     """Raise if a number, or any of an array, is no standard deviation."""
-    if not _is_readable(value):
+    if not is_readable(value):
         return
     numbers = np.asarray(value)
     if not ((numbers >= 0) & (numbers < math.inf)).all():
@@ -53,7 +78,7 @@ def check_variance(value: ArrayLike, name: str) -> None:
 
 def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> None:
     """Raise if a concrete matrix is not symmetric, or, if it is to be one, no covariance."""
-    if not _is_readable(matrix) or np.ndim(matrix) != 2:
+    if not is_readable(matrix) or np.ndim(matrix) != 2:
         return
     entries = np.asarray(matrix, float)
     if entries.shape[0] != entries.shape[1]:
@@ -78,7 +103,7 @@ def check_broadcast(**values: ArrayLike) -> None:
         raise ValueError(f"{listed}: expected shapes that broadcast") from None
 
 
-def _is_readable(value: Any) -> bool:
+def is_readable(value: Any) -> bool:
     """Whether the value is a number or an array: a pytree is rebuilt around other things, too."""
     return isinstance(value, int | float | np.ndarray | np.number | Array) and is_concrete(value)
 

@@ -34,7 +34,6 @@ def fit(key=None, optimizer=None, steps=2):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: risk.ols(10.7, 3, 1.0), "both are whole numbers"),
         (lambda: optimum.one_layer(I2, I2, np.int64(0), 0.0), "n = 0: it is at least 1"),
         (lambda: optimum.one_layer(I2, I2, 10.5, 0.0), "n = 10.5: it is a whole number"),
         (lambda: optimum.one_layer(SKEW, I2, 4, 0.0), "covariance is not symmetric"),

@@ -281,6 +281,27 @@ def test_many_supports_are_refused_with_their_number():
         (lambda p: estimators.gaussian_predictive_variance(p, 0.0, 1.0), "signal_var = 0.0"),
         (lambda p: estimators.sparse_posterior_mean(p, 2, 1.0, 0.0), "noise_var = 0.0.*use ols"),
         (lambda p: estimators.sparse_posterior_mean(p, 5, 1.0, 1.0), "sparsity = 5, d = 4"),
+        (lambda p: estimators.sparse_posterior_mean(p, 1.5, 1.0, 1.0), "sparsity = 1.5: it is a"),
+        (
+            lambda p: estimators.flat_posterior_mean(p, 1, 1.0, jnp.array(-0.1)),
+            "noise_std = -0.1: a standard deviation",
+        ),
+        (
+            lambda p: estimators.rotation_equivariant_posterior_mean(p, 1, -1.0, 0.1),
+            "weight_std = -1.0: a standard deviation",
+        ),
+        (lambda p: estimators.rotation_equivariant_ridge(p, -1.0, 0.1), "squared_length = -1.0"),
+        (lambda p: estimators.rotation_equivariant_ridge(p, 1.0, -0.1), "noise_std = -0.1"),
+        (
+            lambda p: estimators.gaussian_predictive_variance(
+                p, 1.0, 1.0, prior_covariance=jnp.triu(jnp.ones((4, 4)))
+            ),
+            "prior_covariance is not symmetric",
+        ),
+        (
+            lambda p: estimators.descent_predictions(p.x_query, p.x_query, [0.1], np.array([-4])),
+            "numbers of steps are whole and not negative",
+        ),
         (lambda p: estimators.spike_and_slab_posterior_mean(p, 1.5, 1.0, 1.0), "inclusion = 1.5"),
         (lambda p: estimators.spike_and_slab_posterior_mean(p, 0.5, 1.0, 1.0), "orthogonal"),
         (lambda p: estimators.gradient_descent(p, [0.1, np.inf]), "step_sizes holds 1 NaN"),

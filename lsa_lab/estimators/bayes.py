@@ -15,7 +15,15 @@ import numpy as np
 from jax import Array
 from jax.scipy.linalg import solve
 
-from lsa_lab.arguments import Real, admit, check_finite, is_concrete, number
+from lsa_lab.arguments import (
+    Real,
+    admit,
+    check_finite,
+    check_symmetric,
+    check_whole,
+    is_concrete,
+    number,
+)
 from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
 
@@ -54,13 +62,21 @@ def gaussian_predictive_variance(
 ) -> Array:  # []
     """Variance of a label with noise at the query under w ~ N(w0, signal_var W).
 
-    σ² + σ² x_qᵀ (XᵀX + (σ²/τ²) W⁻¹)⁻¹ x_q; the noise-free target w·x_query has σ² less.
+    σ² + σ² x_qᵀ (XᵀX + (σ²/τ²) W⁻¹)⁻¹ x_q; the noise-free target w·x_query has σ² less. For n < d,
+    in the prior's coordinates, σ² + min_a (τ²|x_q - Xᵀa|² + σ²|a|²), whose smaller system has no
+    eigenvalue σ²/τ² of its own.
     """
     prompt, signal_var, noise_var = _admit(prompt, signal_var, noise_var)
     plain, _, _ = _standardise(prompt, None, prior_covariance)
-    identity = jnp.eye(plain.x.shape[1], dtype=plain.x.dtype)
-    precision = plain.x.T @ plain.x + noise_var / signal_var * identity
-    return noise_var * (1 + plain.x_query @ solve(precision, plain.x_query, assume_a="pos"))
+    x, x_query, penalty = plain.x, plain.x_query, noise_var / signal_var
+    n, d = x.shape
+    if n < d:
+        gram = x @ x.T + penalty * jnp.eye(n, dtype=x.dtype)
+        shares = solve(gram, x @ x_query, assume_a="pos")
+        unseen = x_query - x.T @ shares
+        return noise_var + signal_var * (unseen @ unseen) + noise_var * (shares @ shares)
+    precision = x.T @ x + penalty * jnp.eye(d, dtype=x.dtype)
+    return noise_var * (1 + x_query @ solve(precision, x_query, assume_a="pos"))
 
 
 def discrete_posterior_means(prompt: Prompt, tasks: Array, noise_var: Real) -> Array:  # [n+1, d]
@@ -94,8 +110,8 @@ def sparse_posterior_mean(
     """
     prompt, signal_var, noise_var = _admit(prompt, signal_var, noise_var)
     d = prompt.x.shape[1]
-    if not isinstance(sparsity, int | np.integer) or not 1 <= sparsity <= d:
-        raise ValueError(f"sparsity = {sparsity!r}, d = {d}: expected a static integer 1 to {d}")
+    if not 1 <= check_whole(sparsity, "sparsity") <= d:
+        raise ValueError(f"sparsity = {sparsity}, d = {d}: choose 1 to {d}")
     count = math.comb(d, sparsity)
     if count > MAX_SUPPORTS:
         raise ValueError(
@@ -152,7 +168,7 @@ def _standardise(
     factor = jnp.eye(d, dtype=prompt.x.dtype)
     if covariance is not None:
         chex.assert_shape(covariance, (d, d), custom_message="prior_covariance is [d, d]")
-        check_finite(covariance, "prior_covariance")
+        check_symmetric(covariance, "prior_covariance", definite=False)
         factor = jnp.linalg.cholesky(covariance)
         if is_concrete(factor) and not jnp.isfinite(factor).all():
             raise ValueError("prior_covariance is not positive definite: add a small multiple of I")

@@ -10,7 +10,15 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import Real, admit, check_finite, number, schedule
+from lsa_lab.arguments import (
+    Real,
+    admit,
+    check_at_least,
+    check_finite,
+    is_concrete,
+    number,
+    schedule,
+)
 from lsa_lab.prompts import Prompt, near_one
 
 
@@ -64,8 +72,7 @@ def preprocessed_gradient_descent(
     """
     prompt = admit(prompt)
     step_size = number(step_size, "step_size", prompt, "a step against the gradient is positive")
-    if not isinstance(num_steps, int | np.integer) or num_steps < 0:
-        raise ValueError(f"num_steps = {num_steps!r}: expected a static integer, 0 or more")
+    num_steps = check_at_least(num_steps, "num_steps", 0)
     return _preprocessed(prompt, step_size, num_steps, normalise)
 
 
@@ -123,6 +130,8 @@ def descent_predictions(
         1,
         custom_message="curvatures [d], step_sizes [E], num_steps [T]; vmap over prompts",
     )
+    if is_concrete(num_steps) and not np.all((np.asarray(num_steps) >= 0) & (num_steps % 1 == 0)):
+        raise ValueError(f"num_steps = {num_steps}: numbers of steps are whole and not negative")
     shares = step_sizes[:, None] * curvatures[None]  # [E, d]  ηκ
     left = jnp.maximum(jnp.abs(1 - shares), jnp.finfo(shares.dtype).tiny)
     rates = jnp.where(shares < 0.5, jnp.log1p(-jnp.minimum(shares, 0.5)), jnp.log(left))
@@ -144,19 +153,24 @@ def largest_step(x: Array) -> Array:  # [n, d] -> []
     """
     chex.assert_rank(x, 2, custom_message="covariates are [n, d]; vmap over prompts")
     check_finite(x, "x")
-    return 1 / jnp.linalg.eigvalsh(x.T @ x / len(x))[-1]
+    x, exponent = near_one(x)
+    return jnp.ldexp(1 / jnp.linalg.eigvalsh(x.T @ x / len(x))[-1], -2 * exponent.reshape(()))
 
 
 def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array:  # []
     """2/λ_max(RHR): below it ``preprocessed_gradient_descent`` converges.
 
     docs/theory, "Preprocess then optimise".
-    It varies from prompt to prompt like r⁻⁴ (r⁻² if normalised), so that one step size for all
-    prompts is slow on most of them; infinite where r = 0 and nothing moves.
+    It varies from prompt to prompt like r⁻² (r⁰ if normalised) where the labels' scale differs,
+    like r⁻⁴ (r⁻²) where the covariates' does, so that one step size for all prompts is slow on most
+    of them; infinite where r = 0 and nothing moves.
     """
     prompt = admit(prompt)
-    features = prompt.x * _correlations(prompt.x, prompt.y, normalise)[None]
-    return 2 * prompt.x.shape[0] / jnp.linalg.norm(features, ord=2) ** 2
+    (x, of_x), (y, of_y) = near_one(prompt.x), near_one(prompt.y)
+    features, exponent = near_one(x * _correlations(x, y, normalise)[None])
+    limit = 2 * x.shape[0] / jnp.linalg.norm(features, ord=2) ** 2
+    exponent = (exponent + of_x).reshape(()) + (0 if normalise else of_x.reshape(()) + of_y[0])
+    return jnp.ldexp(limit, -2 * exponent)
 
 
 @jax.jit

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import Real, admit
+from lsa_lab.arguments import Real, admit, check_spread, check_whole
 from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
 
@@ -32,6 +32,8 @@ def rotation_equivariant_ridge(
     (docs/theory, "The rotation-invariant bound").
     """
     n, d = prompt.x.shape
+    check_spread(noise_std, "noise_std")
+    check_spread(squared_length, "squared_length", "a mean of |w|²")
     return ridge(prompt, noise_std**2 * d / (n * squared_length))
 
 
@@ -58,6 +60,8 @@ def rotation_equivariant_posterior_mean(
     count = _non_zeros(sparsity, d)
     if signal not in get_args(Signal):
         raise ValueError(f"signal = {signal!r}: choose one of {', '.join(get_args(Signal))}")
+    check_spread(weight_std, "weight_std")
+    check_spread(noise_std, "noise_std")
     squared_length = count * weight_std**2
     if signal == "gaussian" and count == d:
         return rotation_equivariant_ridge(prompt, squared_length, noise_std)
@@ -84,6 +88,8 @@ def flat_posterior_mean(
     prompt = admit(prompt)
     d = prompt.x.shape[1]
     s = _non_zeros(sparsity, d)
+    check_spread(weight_std, "weight_std")
+    check_spread(noise_std, "noise_std")
     if math.comb(d, s) * 2**s > MAX_SIGNED:
         raise ValueError(f"{s} signs among {d} weights: more than {MAX_SIGNED} are not enumerated")
     supports = np.array(list(itertools.combinations(range(d), s)))  # [m, s]
@@ -100,8 +106,8 @@ def flat_posterior_mean(
 def _non_zeros(sparsity: int | None, d: int) -> int:
     if sparsity is None:
         return d
-    if not isinstance(sparsity, int | np.integer) or not 1 <= sparsity <= d:
-        raise ValueError(f"sparsity = {sparsity!r}, d = {d}: expected a static integer 1 to {d}")
+    if not 1 <= check_whole(sparsity, "sparsity") <= d:
+        raise ValueError(f"sparsity = {sparsity}, d = {d}: choose 1 to {d}")
     return int(sparsity)
 
 

@@ -14,7 +14,11 @@ UNKNOWN: Interval = (-math.inf, math.inf)  # too few runs to know a spread
 
 def confidence_or(confidence: float | None) -> float:
     """The confidence of an interval: the one that is asked for, or ``CONFIDENCE``."""
-    return CONFIDENCE if confidence is None else confidence
+    if confidence is None:
+        return CONFIDENCE
+    if not (isinstance(confidence, float | np.floating) and 0 < confidence < 1):
+        raise ValueError(f"confidence = {confidence!r}: it lies between 0 and 1; for 95 % give .95")
+    return float(confidence)
 
 
 def level(confidence: float | None = None) -> str:
@@ -28,16 +32,18 @@ def mean_interval(samples: Any, confidence: float | None = None, overlap: float 
     The overlap o is 0 for independent runs; for runs that split one table at random it is the
     number of rows for testing over that for training (Nadeau and Bengio 2003).
     """
-    x = finite(samples)
+    x, confidence = finite(samples), confidence_or(confidence)
     if x.ndim != 1:
         raise ValueError(f"samples of shape {x.shape}: expected one number for each run, [R]")
+    if not 0 <= overlap < math.inf:
+        raise ValueError(f"overlap = {overlap}: a ratio of numbers of rows is not negative")
     if len(x) < 2:
         return UNKNOWN
     from scipy.special import stdtrit
 
     mean = float(x.mean())
     half = float(
-        stdtrit(len(x) - 1, (1 + confidence_or(confidence)) / 2)
+        stdtrit(len(x) - 1, (1 + confidence) / 2)
         * x.std(ddof=1)
         / math.sqrt(len(x) / (1 + overlap * len(x)))
     )

@@ -109,6 +109,7 @@ def skipped(
     or linear: W_Q times c^{2t}, W_O over c. Predictions and flows after l layers lack the factor
     cˡ, which no ratio sees (derived here; docs/theory, "The weighted skip").
     """
+    weight = float(weight)
     if weight == 0:
         raise ValueError("weight is 0: without a skip no stream is divided by it; choose another")
     if isinstance(params, Params):
@@ -124,8 +125,15 @@ def skipped(
 
 def _by_layer(leaf: Array, weight: float, power: int, offset: int) -> Array:  # [L, ...]
     """Layer t = 0, 1, ... times weight^(power t + offset)."""
-    factors = jnp.asarray(weight ** (power * np.arange(len(leaf)) + offset), leaf.dtype)
-    return leaf * factors.reshape(-1, *(1,) * (leaf.ndim - 1))
+    limits = jnp.finfo(leaf.dtype)
+    with np.errstate(over="ignore"):
+        factors = weight ** (power * np.arange(len(leaf)) + offset)
+    if not np.all((np.abs(factors) <= limits.max) & (np.abs(factors) >= limits.tiny)):
+        raise ValueError(
+            f"weight = {weight} over {len(leaf)} layers: its powers leave {leaf.dtype}; take fewer "
+            "layers, float64, or a weight nearer to 1"
+        )
+    return leaf * jnp.asarray(factors, leaf.dtype).reshape(-1, *(1,) * (leaf.ndim - 1))
 
 
 def _embed(blocks: Array) -> Array:  # [L, d, d] -> [L, 1, e, e]
@@ -134,7 +142,8 @@ def _embed(blocks: Array) -> Array:  # [L, d, d] -> [L, 1, e, e]
 
 
 def _multiples_of_identity(factors: Array, d: int) -> Array:  # [L, d, d]
-    return jnp.einsum("l,de->lde", factors, jnp.eye(d, dtype=factors.dtype))
+    identity = jnp.eye(check_at_least(d, "d"), dtype=factors.dtype)
+    return jnp.einsum("l,de->lde", factors, identity)
 
 
 def _vector(values: Array, name: str) -> Array:  # [L]

@@ -62,6 +62,10 @@ class LeafAxes:
             return f"{folded[0]} heads do not divide the axis of {shape[folded[1]]} in {shape}"
         return None
 
+    def lead(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes of the axes before these, such as that of runs."""
+        return shape[: len(shape) - len(self._stored)]
+
     def num_layers(self, shape: tuple[int, ...]) -> int:
         """The layers that one leaf holds."""
         return shape[self._stored.index("L") - len(self._stored)] if self.has_layers else 1

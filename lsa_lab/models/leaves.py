@@ -46,9 +46,10 @@ _HOUSE = {
     "mlp_gate": "LmD",
     "mlp_out": "LDm",
 }
+_PROJECTIONS = ("w_q", "w_k", "w_v", "w_o")
 _SHARED = ("w_k", "w_v")  # "LGkD" where there are fewer of them than of W_Q
 _MODULES = {
-    "attention": ("w_q", "w_k", "w_v", "w_o", "w_kq", "w_pv"),
+    "attention": (*_PROJECTIONS, "w_kq", "w_pv"),
     "mlp": ("mlp_in", "mlp_gate", "mlp_out"),
 }
 # The leaves of this library that no layer owns.
@@ -57,7 +58,8 @@ OUTSIDE = (
     *("read_in", "read_in_bias", "read_out", "read_out_bias"),
     *("final_norm_scale", "final_norm_offset"),
 )
-_NO_MATRICES = (*OUTSIDE, "b_q", "b_k", "b_v")  # biases [L, H, k] have the axes of matrices
+# Biases and gates [L, H, k] have the axes of matrices and are vectors of a head.
+_NO_MATRICES = (*OUTSIDE, "b_q", "b_k", "b_v", "b_step", "b_gate", "w_step", "w_gate")
 _FLAX = {"query": "DHk", "key": "DHk", "value": "DHk", "out": "HkD"}
 _LISTED = 12  # paths that a refusal names
 
@@ -158,18 +160,56 @@ def _stacks(leaves: Mapping[str, Any], module: str) -> list[Stack]:
 
 def _of_house(leaves: Mapping[str, Any], name: str) -> Stack:
     path, *others = ending(leaves, name)
-    if others:
-        raise ValueError(f"{name} stands twice in these params; pass the part that is meant")
     axes = _HOUSE[name]
+    if others:
+        own = axes[1:] if jnp.ndim(leaves[path]) == len(axes) - 1 else "pq"
+        raise ValueError(
+            f"{name} stands twice in these params, in {path} and {others[0]}: if they are layers, "
+            f"say the axes of each, as in '{name}:{own}'; if they are models, pass one of them"
+        )
     if jnp.ndim(leaves[path]) < len(axes):
         raise ValueError(
             f"module {name!r} has shape {jnp.shape(leaves[path])}: in this library it is "
             f"[{', '.join(axes)}], after the axis of runs if there is one; say the axes of another "
             f"model's, as in '{name}:pq'"
         )
+    _check_sizes(leaves, name)
     counts = [jnp.shape(leaves[each])[-3:-2] for each in (path, *ending(leaves, "w_q"))]
     shared = name in _SHARED and counts[0] < max(counts)
     return Stack(name, (path,), LeafAxes(axes.replace("H", "G") if shared else axes))
+
+
+def _check_sizes(leaves: Mapping[str, Any], name: str) -> None:
+    """Raise unless L, H and D mean the same sizes in W_Q, W_K, W_V and W_O: a name alone does not
+    say that a leaf is this library's."""
+    sizes: dict[tuple[str, bool], tuple[str, int]] = {}
+    for other in _PROJECTIONS if name in _PROJECTIONS else ():
+        paths = ending(leaves, other)
+        if len(paths) != 1 or jnp.ndim(leaves[paths[0]]) < 4:
+            continue
+        shape = jnp.shape(leaves[paths[0]])[-4:]
+        for letter, size in zip(_HOUSE[other], shape, strict=True):
+            of_groups = letter == "H" and other in _SHARED
+            first, expected = sizes.setdefault((letter, of_groups), (other, size))
+            if size != expected and letter != "k":  # a token may write several keys
+                raise ValueError(
+                    f"{first} has {letter} = {expected} and {other} {size}, if their axes are "
+                    f"[{', '.join(_HOUSE[first])}] and [{', '.join(_HOUSE[other])}] as in this "
+                    f"library: say the axes of another model's, as in '{name}:LDHk'"
+                )
+
+
+def check_one_model(params: Any, modules: str | Iterable[str]) -> None:
+    """Raise where the matrices of some modules have axes before L, such as one of runs."""
+    leaves = by_path(params)
+    for stack in stacks(params, modules):
+        shape = jnp.shape(leaves[stack.paths[0]])
+        if lead := stack.axes.lead(shape):
+            raise ValueError(
+                f"{stack.name} has shape {shape}, with {lead} before the axes of one model, as "
+                "those of several runs have: take one, jax.tree.map(lambda leaf: leaf[0], params), "
+                "or jax.vmap over them"
+            )
 
 
 def _stack(leaves: Mapping[str, Any], module: str, paths: tuple[str, ...], axes: str) -> Stack:

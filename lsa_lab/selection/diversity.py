@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_finite, is_concrete
+from lsa_lab.arguments import check_finite, check_size, is_concrete
 
 _RESTARTS = 4  # of k-means, from seeds of their own; the best is kept
 _ROUNDS = 100  # of Lloyd's algorithm at most
@@ -181,7 +181,6 @@ def _checked(points: ArrayLike, size: int) -> Array:  # [m, p]
     chex.assert_rank(points, 2, custom_message="points are [m, p], one row per demonstration")
     chex.assert_type(points, float)
     array = jnp.asarray(points)
-    if not 1 <= size <= len(array):
-        raise ValueError(f"size = {size} of {len(array)} demonstrations: choose 1 to {len(array)}")
+    check_size(size, len(array))
     check_finite(array, "points")
     return array

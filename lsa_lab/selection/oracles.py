@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import is_concrete, side_by_side
+from lsa_lab.arguments import check_at_least, check_size, is_concrete, side_by_side
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
 
@@ -38,8 +38,7 @@ def pick_greedily(
     _check_chosen(chosen)
     m = chosen.shape[0]
     free = int((np.asarray(chosen) == 0).sum()) if is_concrete(chosen) else m
-    if not 1 <= size <= free:
-        raise ValueError(f"size = {size} of {free} open demonstrations: choose 1 to {free}")
+    size = check_size(size, free, "open demonstrations")
 
     def pick(chosen: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
         scores = score(chosen)
@@ -115,8 +114,7 @@ def best_subset(
     is finite the indices are m.
     """
     width = side_by_side(together, 256)
-    if not 1 <= size <= m:
-        raise ValueError(f"size = {size} of {m} demonstrations: choose 1 to {m}")
+    size = check_size(size, check_at_least(m, "m"))
     count = math.comb(m, size)
     if count > MAX_SUBSETS:
         raise ValueError(

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import is_concrete
+from lsa_lab.arguments import check_size, is_concrete
 
 
 def random_subsets(key: Array, m: int, size: int, count: int) -> Array:  # [count, size]
     """``count`` independent subsets, each uniform among all of its size."""
-    _check(m, size)
+    check_size(size, m, "candidates")
     keys = jax.random.split(key, count)
     return jax.vmap(lambda key: jax.random.permutation(key, m)[:size])(keys)
 
@@ -48,7 +48,7 @@ def stratified(key: Array, labels: np.ndarray, size: int) -> Array:  # [m] integ
     """
     groups, labels = np.unique(np.asarray(labels), return_inverse=True)
     m = len(labels)
-    _check(m, size)
+    check_size(size, m, "candidates")
     exact = np.bincount(labels) * (size / m)
     quota = np.floor(exact + 1e-9).astype(int)
     quota[np.argsort(quota - exact, kind="stable")[: size - quota.sum()]] += 1
@@ -69,8 +69,3 @@ def moment_features(tokens: Array) -> Array:  # [m, e] -> [m, e(e+1)/2]
     rows, columns = np.triu_indices(tokens.shape[1])
     weights = np.where(rows == columns, 1, np.sqrt(2)).astype(tokens.dtype)
     return tokens[:, rows] * tokens[:, columns] * weights[None]
-
-
-def _check(m: int, size: int) -> None:
-    if not 1 <= size <= m:
-        raise ValueError(f"size = {size} of a pool of {m} candidates: choose 1 to {m}")

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, check_finite, side_by_side
+from lsa_lab.arguments import check_at_least, check_finite, check_size, side_by_side
 from lsa_lab.models.linear_attention import Params, check_params
 from lsa_lab.prompts import near_one
 
@@ -98,8 +98,7 @@ def select(scores: Array, size: int) -> Array:  # [m] -> [size]
     chex.assert_rank(scores, 1, custom_message="scores are [m], of one query; vmap over many")
     chex.assert_type(scores, float)
     m = scores.shape[0]
-    if not 1 <= size <= m:
-        raise ValueError(f"size = {size} of {m} demonstrations: choose 1 to {m}")
+    size = check_size(size, m)
     check_finite(scores, "scores")
     ranked = jnp.where(scores == 0, 0, scores)  # top_k takes 0.0 to be larger than -0.0
     best, indices = jax.lax.top_k(jnp.where(jnp.isfinite(ranked), ranked, -jnp.inf), size)

@@ -16,6 +16,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab import prompts
+from lsa_lab.arguments import check_whole, is_concrete
 from lsa_lab.prompts import Prompt
 
 
@@ -24,6 +25,9 @@ def staircase(
 ) -> Callable[[ArrayLike], Array]:
     """step -> min(start + stride ⌊step / interval⌋, stop), an integer: up by ``stride`` every
     ``interval`` steps until ``stop``."""
+    counts = {"start": start, "stop": stop, "interval": interval, "stride": stride}
+    for name, value in counts.items():
+        check_whole(value, name)
     if not 1 <= start <= stop:
         raise ValueError(f"start = {start}, stop = {stop}: a staircase climbs, from 1 at least")
     if interval < 1 or stride < 1:
@@ -44,7 +48,7 @@ def repeated(prompt: Prompt, demonstrations: ArrayLike) -> Prompt:
     """
     prompts.check(prompt)
     n = prompt.x.shape[0]
-    if isinstance(demonstrations, int) and not 1 <= demonstrations <= n:
+    if is_concrete(demonstrations) and not 1 <= check_whole(demonstrations, "demonstrations") <= n:
         nearest = min(max(demonstrations, 1), n)
         raise ValueError(f"demonstrations = {demonstrations} of n = {n}: nearest valid {nearest}")
     rows = jnp.arange(n) % jnp.asarray(demonstrations, int)

@@ -10,7 +10,14 @@ from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
 from lsa_lab import prompts, variates
-from lsa_lab.arguments import Real, check_at_least, check_spread, check_symmetric, is_concrete
+from lsa_lab.arguments import (
+    Real,
+    check_at_least,
+    check_spread,
+    check_symmetric,
+    check_whole,
+    is_concrete,
+)
 from lsa_lab.prompts import Prompt
 
 
@@ -216,7 +223,7 @@ def _check(task: LinearTask) -> None:
     for name in ("n", "d"):
         check_at_least(getattr(task, name), name)
     s, d = task.sparsity, task.d
-    if s is not None and not 1 <= s <= d:
+    if s is not None and not 1 <= check_whole(s, "sparsity") <= d:
         raise ValueError(
             f"sparsity = {s} with d = {d}: choose 1 to {d}, nearest {min(max(s, 1), d)}"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab.arguments import Real, check_at_least, check_spread
+from lsa_lab.arguments import Real, check_at_least, check_spread, check_whole
 from lsa_lab.prompts import Prompt
 
 _MOST = 4096  # features; more are a slip in d or degree
@@ -103,7 +103,7 @@ def _check(task: PolynomialTask) -> None:
             f"d = {task.d}, degree = {task.degree} make {count} features, more than {_MOST}: take "
             "fewer covariates or a lower degree"
         )
-    if s is not None and not 1 <= s <= count:
+    if s is not None and not 1 <= check_whole(s, "sparsity") <= count:
         raise ValueError(
             f"sparsity = {s} of {count} features: choose 1 to {count}, nearest "
             f"{min(max(s, 1), count)}"

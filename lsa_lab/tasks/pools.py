@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab.arguments import Real, check_at_least
+from lsa_lab.arguments import Real, check_at_least, check_indices, check_symmetric, is_readable
 from lsa_lab.prompts import Prompt
 
 
@@ -98,7 +98,7 @@ def queries(key: Array, task: PoolTask, population: Population, count: int) -> P
 
     Clusters are weighted by whoever averages: Σ_c share_c error_c is the error on the population.
     """
-    cluster = jnp.repeat(jnp.arange(len(task.shares)), count)
+    cluster = jnp.repeat(jnp.arange(len(task.shares)), check_at_least(count, "count"))
     source = jnp.arange(len(cluster))
     pool = _draw(key, task, population, cluster[:0], cluster, source)
     return pool.replace(y=pool.clean, source=source, population=population)
@@ -112,11 +112,13 @@ def tokens(pool: Pool) -> Array:  # [m, e]
 
 def prompt(pool: Pool, indices: Array, x_query: Array, y_query: Array) -> Prompt:
     """The chosen demonstrations in their order, before one query."""
+    check_indices(indices, len(pool.x))
     return Prompt(pool.x[indices], pool.y[indices], x_query, y_query)
 
 
 def take(pool: Pool, indices: Array) -> Pool:
     """The chosen demonstrations as a pool; their sources still count in the whole pool."""
+    check_indices(indices, len(pool.x))
     rows = jax.tree.map(lambda leaf: leaf[indices], pool.replace(population=None))
     return rows.replace(population=pool.population)
 
@@ -173,8 +175,8 @@ def _check(task: PoolTask) -> None:
         check_at_least(getattr(task, name), name)
     if min(task.shares) < 0 or abs(sum(task.shares) - 1) > 1e-6:
         raise ValueError(f"shares = {task.shares}: they are not negative and add up to 1")
-    if task.num_weights != "cluster" and task.num_weights < 1:
-        raise ValueError(f"num_weights = {task.num_weights!r}: at least 1, or 'cluster'")
+    if task.num_weights != "cluster":
+        check_at_least(task.num_weights, "num_weights")
     if task.labels not in ("linear", "sign", "cluster"):
         raise ValueError(f"labels = {task.labels!r}: choose 'linear', 'sign' or 'cluster'")
     if task.labels == "cluster" and num_clusters < 2:
@@ -184,10 +186,13 @@ def _check(task: PoolTask) -> None:
     shape = getattr(task.covariances, "shape", None)
     if shape is not None and shape[-3:] != (num_clusters, d, d):
         raise ValueError(f"covariances has shape {shape}: it is {(num_clusters, d, d)}")
+    if shape is not None and len(shape) == 3:
+        for k, covariance in enumerate(task.covariances):
+            check_symmetric(covariance, f"covariances[{k}]")
     bounds = {"separation": (0, np.inf), "noise_std": (0, np.inf), "flips": (0, 1)}
     for name, (low, high) in (bounds | {"closeness": (0, 1), "tail": (2, np.inf)}).items():
         value = getattr(task, name)
-        if isinstance(value, int | float) and not (low <= value <= high and value < np.inf):
+        if is_readable(value) and not np.all((low <= value) & (value <= high) & (value < np.inf)):
             raise ValueError(f"{name} = {value}: it is a number from {low} to {high}")
-    if isinstance(task.tail, int | float) and task.tail == 2:
+    if is_readable(task.tail) and np.any(task.tail == 2):
         raise ValueError("tail = 2: the covariance is infinite; choose more than 2")

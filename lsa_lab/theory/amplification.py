@@ -19,6 +19,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.arguments import check_at_least
+
 
 def relevance(w_kq: Array, demonstration: Array, query: Array) -> Array:  # []
     """s = d·Kq, the score with which the query reads the demonstration."""
@@ -101,6 +103,7 @@ def geometric_gain(coupling: Array, num_layers: int) -> Array:  # [L+1]
     of any two contributions flips in the end, only if κ_2 ≥ 0; else it falls to κ_2/κ_1.
     """
     chex.assert_shape(coupling, (), custom_message="κ is a number; use jax.vmap")
+    check_at_least(num_layers, "num_layers", 0)
     factors = jnp.full((num_layers,), 1 + coupling)
     return _damped_sum(jnp.ones_like(factors), factors)
 

@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_broadcast, is_concrete
+from lsa_lab.arguments import check_broadcast, check_variance, is_concrete
 
 _HALVINGS = 200  # of an interval of 30 decades: to the last bit
 
@@ -60,7 +60,7 @@ def ridge_risk(
     q, c = (1 + noise_var) / alpha, 1 / kappa
 
     def excess(level: Array) -> Array:  # grows with the level
-        return (level * _stieltjes(q + level, c)[0] - 1) / tau + 1 - penalty / level
+        return (level * _spectrum(q + level, c).transform - 1) / tau + 1 - penalty / level
 
     def halve(_: int, interval: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = interval
@@ -68,7 +68,8 @@ def ridge_risk(
         above = excess(jnp.exp(middle)) > 0
         return jnp.where(above, low, middle), jnp.where(above, middle, high)
 
-    bounds = (jnp.full_like(q, -40.0), jnp.full_like(q, 40.0))
+    widest = 0.25 * float(np.log(jnp.finfo(q.dtype).max))  # squares of levels are finite, too
+    bounds = (jnp.full_like(q, -widest), jnp.full_like(q, widest))
     low, high = jax.lax.fori_loop(0, _HALVINGS, halve, bounds)
     return _risks(jnp.exp((low + high) / 2), q, c, tau, noise_var)
 
@@ -79,26 +80,45 @@ def _risks(level: Array, q: Array, c: Array, tau: Array, noise_var: Array) -> Ri
     R has the spectrum of Marchenko and Pastur; tr stands for the mean over it (docs/theory,
     "Pretraining on finite data").
     """
-    transform, slope = _stieltjes(q + level, c)
-    own = _stieltjes(q, c)[0]
-    unexplained = noise_var + q * (1 - q * own)  # ρ + tr R - tr R²(R + q)⁻¹
-    shrunk = q**2 * own + (level**2 - q**2) * transform + level * (q + level) ** 2 * slope
-    degrees = 1 - 2 * level * transform - level**2 * slope  # tr (R + q)²(R + q + ν)⁻²
+    at, own = _spectrum(q + level, c), _spectrum(q, c)
+    unexplained = noise_var + q * own.share  # ρ + tr R - tr R²(R + q)⁻¹
+    # ν² tr R²(R + q)⁻¹(R + q + ν)⁻², by the form that loses less at this ν
+    small = q**2 * own.transform + (level**2 - q**2) * at.transform
+    small = small - level * (q + level) ** 2 * at.square
+    shrunk = jnp.where(level < 1, small, own.left - at.left - level * at.share_square)
+    within = at.share_slope + q * at.square  # tr (R + q)(R + q + ν)⁻²
+    degrees = at.share_square + q * (at.share_slope + within)  # tr (R + q)²(R + q + ν)⁻²
     pretraining = (unexplained + shrunk) / (1 - degrees / tau)
-    trace = 1 - (q + level) * transform  # tr Γ
-    square = 1 - 2 * (q + level) * transform - (q + level) ** 2 * slope
-    square = square + pretraining / tau * (transform + level * slope)  # tr ΓΓᵀ
-    return Risks(1 + noise_var - 2 * trace + (1 + q) * square, pretraining)
+    square = at.share_square + pretraining / tau * within  # tr ΓΓᵀ, and tr Γ is the share
+    return Risks(1 + noise_var - 2 * at.share + (1 + q) * square, pretraining)
 
 
-def _stieltjes(z: Array, c: Array) -> tuple[Array, Array]:
-    """M(z) = E 1/(λ + z) over the eigenvalues of (1/k) Σ w wᵀ with d/k = c, and its derivative.
+class _Spectrum(NamedTuple):
+    """Means over the eigenvalues λ of (1/k) Σ w wᵀ with d/k = c: none of them is a difference."""
 
-    c z M² + (z + 1 - c) M = 1 (Marchenko and Pastur 1967).
-    """
-    linear = z + 1 - c
-    transform = 1 / _positive_root(1.0, linear, c * z)
-    return transform, -(c * transform**2 + transform) / (2 * c * z * transform + linear)
+    transform: Array  # E 1/(λ + z)
+    square: Array  # E 1/(λ + z)²
+    share: Array  # E λ/(λ + z)
+    share_slope: Array  # E λ/(λ + z)²
+    share_square: Array  # E λ²/(λ + z)²
+    left: Array  # E λ²/(λ + z)
+
+
+def _spectrum(z: Array, c: Array) -> _Spectrum:
+    """Solves c z M² + (z + 1 - c) M = 1 for M = E 1/(λ + z) (Marchenko and Pastur 1967), and
+    c s² - (z + 1 + c) s + 1 = 0 for the share s = 1 - zM."""
+    root = jnp.sqrt((z + 1 - c) ** 2 + 4 * c * z)
+    above = (2 * (1 + c) * z + (1 - c) ** 2) / (root + z)  # root - z
+    transform = 1 / _positive_root(1.0, z + 1 - c, c * z)
+    share = 2 / (z + 1 + c + root)
+    return _Spectrum(
+        transform,
+        transform * (c * transform + 1) / root,
+        share,
+        share / root,
+        share * above / root,
+        share * (1 + c + above) / 2,
+    )
 
 
 def _positive_root(a: ArrayLike, b: Array, c: Array) -> Array:
@@ -118,6 +138,5 @@ def _checked(*arguments: ArrayLike) -> list[Array]:
     alpha, *_, noise_var = arguments
     if is_concrete(alpha) and not np.all(np.isfinite(np.asarray(alpha))):
         raise ValueError(f"alpha = {alpha}: prompts are finite; take a large number")
-    if is_concrete(noise_var) and not np.all(np.asarray(noise_var) >= 0):
-        raise ValueError(f"noise_var = {noise_var}: a variance is not negative")
+    check_variance(noise_var, "noise_var")
     return list(jnp.broadcast_arrays(*(jnp.asarray(value, float) for value in arguments)))

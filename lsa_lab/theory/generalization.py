@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import Real, is_concrete
+from lsa_lab.arguments import Real, check_at_least, is_concrete
 
 
 def trajectory_bound(
@@ -36,9 +36,9 @@ def trajectory_bound(
 
     The noise covariance is an assumption, the loss must be bounded and n is small: see the module.
     """
-    for name, value in (("subgaussian", subgaussian), ("n", n)):
-        if is_concrete(value) and not value > 0:
-            raise ValueError(f"{name} = {value}: it is positive")
+    check_at_least(n, "n")
+    if is_concrete(subgaussian) and not 0 < subgaussian < jnp.inf:
+        raise ValueError(f"subgaussian = {subgaussian}: it is positive and finite")
     total = summands(updates, noise_cov, centred=centred).sum()
     # The root has no slope at 0: that of 0 is taken. NaN, of a run that diverged, stays NaN.
     share = jnp.where(total <= 0, 1, total) / n

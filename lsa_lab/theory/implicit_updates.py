@@ -13,7 +13,8 @@ import flax.struct
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_at_least
+from lsa_lab.arguments import check_at_least, check_symmetric
+from lsa_lab.prompts import near_one
 
 
 class MeanSquare(flax.struct.PyTreeNode):
@@ -59,8 +60,9 @@ def shape(direction: Array, w_kq: Array, w_pv: Array, second_moment: Array, n: i
     _check(w_kq, w_pv, second_moment)
     chex.assert_shape(direction, second_moment.shape, custom_message="direction is [e, e], as G")
     check_at_least(n, "n")
+    direction, w_kq, w_pv = (near_one(w)[0] for w in (direction, w_kq, w_pv))  # of any size
     a = jnp.einsum("hij,kj,hkl->il", w_kq, direction, w_pv)
-    b = (a + a.T) / 2 @ second_moment
+    b = near_one((a + a.T) / 2 @ near_one(second_moment)[0])[0]
     square = b @ b
     second, third, fourth = jnp.trace(square), jnp.trace(square @ b), jnp.trace(square @ square)
     return Shape((8 / n) ** 0.5 * third / second**1.5, 12 / n * fourth / second**2)
@@ -71,3 +73,4 @@ def _check(w_kq: Array, w_pv: Array, second_moment: Array) -> None:
     chex.assert_shape(second_moment, (e, e), custom_message="second_moment is one, [e, e]")
     words = "w_kq and w_pv are [H, e, e], those of one layer"
     chex.assert_shape([w_kq, w_pv], (None, e, e), custom_message=words)
+    check_symmetric(second_moment, "second_moment")

@@ -13,7 +13,13 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import Real, check_at_least, check_variance, is_concrete
+from lsa_lab.arguments import (
+    Real,
+    check_at_least,
+    check_symmetric,
+    check_variance,
+    is_concrete,
+)
 from lsa_lab.theory.wishart import sizes, wishart_quadrature
 
 
@@ -132,7 +138,8 @@ def gated_delta(n: int, d: int, noise_var: Real, step: Real, gate: Real) -> Arra
 def inner_steps(step: Real, count: int) -> Array:  # []
     """The step of one pass that does what ``count`` inner steps on the same token do:
     1 - (1 - β)^count, for normalised keys (TTT-linear: Sun et al. 2407.04620; derived here)."""
-    return 1 - (1 - jnp.asarray(step, float)) ** count
+    _check_step(step)
+    return 1 - (1 - jnp.asarray(step, float)) ** check_at_least(count, "count", 0)
 
 
 def ridge(n: int, d: int, noise_var: float, penalty: float | None = None) -> np.ndarray:  # [n+1]
@@ -173,6 +180,8 @@ def best_weights(
     covariance = jnp.asarray(task_covariance, float)
     if covariance.ndim != 2 or covariance.shape[0] != covariance.shape[1]:
         raise ValueError(f"task_covariance has shape {covariance.shape}: expected [n+1, n+1]")
+    check_symmetric(covariance, "task_covariance")
+    check_at_least(d, "d")
     check_variance(noise_var, "noise_var")
     among, towards = covariance[:-1, :-1], covariance[:-1, -1]
     own = jnp.diag((d + 1) * jnp.diag(among) + d * jnp.asarray(noise_var, float))

@@ -24,7 +24,7 @@ def moment_spread(x: Array) -> Array:  # [m, d] -> []
     √2 for a large Gaussian pool; for heavy tails as large as their fourth moments.
     """
     chex.assert_rank(x, 2)
-    z = jnp.linalg.solve(jnp.linalg.cholesky(x.T @ x / len(x)), x.T).T  # H^{-1/2}, turned
+    z = _white(x)
     rows, columns = np.triu_indices(x.shape[1])
     weights = np.where(rows == columns, 1, np.sqrt(2)).astype(x.dtype)
     return _largest_deviation(z[:, rows] * z[:, columns] * weights[None])
@@ -66,12 +66,16 @@ def least_squares_gap(x: Array, y: Array, objective: Array) -> Array:  # [m, d],
     which is σ for noise of that size: nothing depends on the units of x. Infinite if κω ≥ 1.
     """
     chex.assert_rank([x, y], [2, 1])
-    root = jnp.linalg.cholesky(x.T @ x / len(x))
-    z = jnp.linalg.solve(root, x.T).T
+    z = _white(x)
     residuals = y - z @ (y @ z / len(x))
     share = moment_spread(x) * objective
     bound = objective * _largest_deviation(z * residuals[:, None]) / (1 - share)
     return jnp.where(share < 1, bound, jnp.inf)
+
+
+def _white(x: Array) -> Array:  # [m, d] -> [m, d]
+    """H^{-1/2} x of every row, turned: √m Q of x = QR, which does not square what x is."""
+    return len(x) ** 0.5 * jnp.linalg.qr(x)[0]
 
 
 def _largest_deviation(rows: Array) -> Array:  # [m, q] -> []

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.arguments import check_at_least
 from lsa_lab.theory.amplification import contribution, one_shot_jacobian, self_coupling
 
 
@@ -26,6 +27,7 @@ def cubic_gains(coupling: Array, num_layers: int) -> tuple[Array, Array]:  # [L+
     as that of two geometric gains does.
     """
     chex.assert_shape(coupling, (), custom_message="κ is a number; use jax.vmap")
+    check_at_least(num_layers, "num_layers", 0)
 
     def layer(state: tuple[Array, Array, Array], _: None) -> tuple[tuple, tuple[Array, Array]]:
         size, gain, slope = state  # ρ, A, ∂ρ/∂κ
@@ -64,8 +66,9 @@ def moving_flow(
 def flow_terms(w_kq: Array, demonstration: Array, query: Array) -> Array:  # [3]
     """a = |M_0|², b = M_0·M_1 and c = |M_1|²: |J_l|² = λ² (a A_l² + 2b A_l B_l + c B_l²).
 
-    The ratio of two flows grows with every layer if κ_1 > κ_2 ≥ 0, b_2 ≥ 0, b_1/a_1 ≥ b_2/a_2 and
-    c_1/b_1 ≥ c_2/b_2. For K = kI: a = k²|d|²|q|² ((e+2) cos² + 1) and b = c = 4 k²|d|²|q|² cos².
+    The ratio of two flows grows with every layer if κ_1 > κ_2 ≥ 0, b_1, b_2 ≥ 0, b_1 a_2 ≥ b_2 a_1
+    and c_1 b_2 ≥ c_2 b_1. For K = kI: a = k²|d|²|q|² ((e+2) cos² + 1) and b = c =
+    4 k²|d|²|q|² cos².
     """
     still, moved = _flow_parts(w_kq, demonstration, query)
     return jnp.stack([(still**2).sum(), (still * moved).sum(), (moved**2).sum()])

@@ -63,12 +63,14 @@ def shifted_risk(
     R = tr(Λ_q Aᵀ S A) - 2 tr(Λ_q Aᵀ Λ'W) + tr(Λ_q W) with S of (Λ', W, n, σ²): demonstrations from
     Λ' (``covariance``), query from Λ_q, task second moment W (aaᵀ for one task a), n demonstrations
     in the test prompt. A = Γ⁻¹, Λ' = Λ: Zhang et al. 2306.09927 (derived here; docs/theory, "Risk
-    under shift").
+    under shift"). Computed as its floor and 1/n times tr(Λ_q Aᵀ (Λ'WΛ' + (tr WΛ' + σ²) Λ') A), of
+    which nothing is subtracted: for large n the three terms nearly cancel.
     """
-    _check(covariance, n, noise_var, A=A, query_covariance=query_covariance)
-    outer, cross = label_moments(covariance, task_covariance, n, noise_var)
-    bowl = jnp.trace(query_covariance @ A.T @ (outer @ A - 2 * cross))
-    return bowl + jnp.trace(query_covariance @ task_covariance)
+    n = _check(covariance, n, noise_var, A=A, query_covariance=query_covariance)
+    floor = shifted_risk_floor(A, covariance, query_covariance, task_covariance)
+    with_weights = covariance @ task_covariance
+    spread = with_weights @ covariance + (jnp.trace(with_weights) + noise_var) * covariance
+    return floor + jnp.trace(query_covariance @ A.T @ spread @ A) / n
 
 
 def shifted_risk_floor(
@@ -107,17 +109,17 @@ def rank_limited_risk(
     """The least risk of one layer whose heads have total rank k, for k = 0, ..., d.
 
     R(A) - R(A*) = |S^{1/2} (A - A*) Λ^{1/2}|_F², so the best A of rank k is a truncated singular
-    value decomposition (Eckart-Young) and min R = tr ΛW - Σ_{i ≤ k} μ_i, μ the eigenvalues of
-    Λ^{1/2} WΛA* Λ^{1/2} in descending order; W = I, σ = 0: μ_i = λ_i²/γ_i (derived here;
-    docs/theory, "The rank limit").
+    value decomposition (Eckart-Young) and min R = tr ΛW - Σ_{i ≤ k} μ_i = R(A*) + Σ_{i > k} μ_i, μ
+    the eigenvalues of Λ^{1/2} WΛA* Λ^{1/2} in descending order; W = I, σ = 0: μ_i = λ_i²/γ_i
+    (derived here; docs/theory, "The rank limit").
     """
     best = one_layer(covariance, task_covariance, n, noise_var)
     values, vectors = jnp.linalg.eigh(covariance)
     root = vectors * jnp.sqrt(jnp.maximum(values, 0))[None]  # root rootᵀ = Λ
     gain = root.T @ task_covariance @ covariance @ best @ root
-    gains = jnp.linalg.eigvalsh((gain + gain.T) / 2)[::-1]
-    explained = jnp.concatenate([jnp.zeros_like(gains[:1]), jnp.cumsum(gains)])
-    return jnp.trace(covariance @ task_covariance) - explained
+    gains = jnp.maximum(jnp.linalg.eigvalsh((gain + gain.T) / 2), 0)  # ascending
+    missed = jnp.pad(jnp.cumsum(gains), (1, 0))[::-1]
+    return one_layer_risk(best, covariance, task_covariance, n, noise_var) + missed
 
 
 def _check(covariance: Array, n: int, noise_var: Real, **matrices: Array) -> int:  # n

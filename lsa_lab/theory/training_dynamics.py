@@ -22,7 +22,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import Real, check_broadcast, is_concrete
+from lsa_lab.arguments import (
+    Real,
+    check_at_least,
+    check_broadcast,
+    check_spread,
+    check_symmetric,
+    check_variance,
+    is_concrete,
+)
 
 _MAX_STEPS = 100_000
 
@@ -136,12 +144,16 @@ def plateaus(eigenvalues: Array, n: int, noise_var: Real = 0.0) -> Array:  # [d+
 
     γ_i = (1 + 1/n) λ_i + (tr Λ + σ²)/n, the largest eigenvalue first: saddles of the flow with one
     rank-1 key and query per head, visible only from small weights and well separated eigenvalues
-    (derived here; agrees in outline with 2501.16265; docs/theory, "Plateaus").
+    (derived here; agrees in outline with 2501.16265; docs/theory, "Plateaus"). Computed as
+    ½ [Σ_i λ_i (λ_i + tr Λ + σ²)/(n γ_i) + Σ_{i>k} λ_i²/γ_i], where nothing is subtracted.
     """
     chex.assert_rank(eigenvalues, 1, custom_message="eigenvalues of the covariance, [d]")
     ordered = jnp.sort(eigenvalues, descending=True)
-    gains = ordered**2 / _gammas(ordered, jnp.sum(ordered), n, noise_var)
-    return (jnp.sum(ordered) - jnp.concatenate([jnp.zeros_like(gains[:1]), jnp.cumsum(gains)])) / 2
+    trace = jnp.sum(ordered)
+    shares = ordered / _gammas(ordered, trace, n, noise_var)  # λ_i/γ_i
+    lost = jnp.sum(shares * (ordered + trace + noise_var)) / n
+    later = jnp.cumsum((ordered * shares)[::-1])[::-1]
+    return (lost + jnp.pad(later, (0, 1))) / 2
 
 
 def head_growth(sizes: Array, eigenvalues: Array, n: int, noise_var: Real = 0.0) -> Array:  # [d]
@@ -222,18 +234,28 @@ def _check_times(times: Array, rtol: float) -> None:
 
 
 def _gamma(covariance: Array, n: int, noise_var: Real) -> Array:  # [d, d]
+    n = _check_prompts(n, noise_var)
+    check_symmetric(covariance, "covariance")
     floor = (jnp.trace(covariance) + noise_var) / n
     return (1 + 1 / n) * covariance + floor * jnp.eye(len(covariance), dtype=covariance.dtype)
 
 
 def _gammas(eigenvalue: Real, trace: Real, n: int, noise_var: Real) -> Real:
+    n = _check_prompts(n, noise_var)
+    check_spread(eigenvalue, "eigenvalue", "an eigenvalue of the covariance")
     return (1 + 1 / n) * eigenvalue + (trace + noise_var) / n
 
 
 def _logistic(d: int, n: int, eigenvalue: Real, step: Real, noise_var: Real) -> tuple[Real, Real]:
     """The share γa of the limit that the step has reached, and the rate 2λ²√d."""
+    d = check_at_least(d, "d")
     gamma = _gammas(eigenvalue, d * eigenvalue, n, noise_var)
     return gamma * step, 2 * eigenvalue**2 * d**0.5
+
+
+def _check_prompts(n: int, noise_var: Real) -> int:
+    check_variance(noise_var, "noise_var")
+    return check_at_least(n, "n")
 
 
 def _check(U: Array, covariance: Array) -> None:

@@ -126,11 +126,17 @@ def _integrate(values: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.n
 def sizes(n: int, d: int, noise_var: Any) -> tuple[int, int]:
     """n and d as integers of at least 1; raises, too, for what is no variance."""
     try:
+        if isinstance(n, bool) or isinstance(d, bool):
+            raise TypeError
         counts = operator.index(n), operator.index(d)
     except TypeError:
         raise ValueError(f"n = {n}, d = {d}: both are whole numbers") from None
     if min(counts) < 1:
         raise ValueError(f"n = {n}, d = {d}: both are at least 1")
-    if isinstance(noise_var, int | float) and not 0 <= noise_var < float("inf"):
+    try:
+        variances = np.asarray(noise_var, float)
+    except TypeError:  # it is being traced, and cannot be read
+        return counts
+    if not np.all((variances >= 0) & (variances < np.inf)):
         raise ValueError(f"noise_var = {noise_var}: a variance is finite and not negative")
     return counts

@@ -200,6 +200,21 @@ def test_a_module_that_a_model_lacks_is_refused(params, names, message):
         clipping.clip(params, 0, names, 0.5)
 
 
+def test_several_runs_are_no_model_and_are_refused_with_what_to_do():
+    """What fit returns, [R, L, ...]: one run's layers would be cut and the others left."""
+    runs = jax.tree.map(lambda leaf: np.stack([leaf] * 4), LINEAR)
+    batches = {"validation": np.ones(3), "test": np.zeros(3)}
+    for call in (
+        lambda: clipping.clip(runs, 0, "w_kq", 0.5),
+        lambda: clipping.condition_numbers(runs, "w_kq"),
+        lambda: clipping.search(None, runs, **batches, modules="w_kq", errors=len),
+        lambda: clipping.search_everywhere(None, runs, **batches, modules=["w_kq"], errors=len),
+        lambda: clipping.compose(None, runs, **batches, modules=["w_kq"], errors=len),
+    ):
+        with pytest.raises(ValueError, match=r"with \(4,\) before the axes of one model.*take one"):
+            call()
+
+
 def test_layers_and_heads_that_a_model_lacks_are_refused():
     for layers in (3, -1, (0, 5), ()):
         with pytest.raises(ValueError, match="has 0 to 2"):

@@ -5,7 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from lsa_lab.judging.statistics import best_elsewhere, mean_interval, worst, worst_elsewhere
+from lsa_lab.judging.claims import judge
+from lsa_lab.judging.statements import Statement
+from lsa_lab.judging.statistics import (
+    best_elsewhere,
+    level,
+    mean_interval,
+    median_interval,
+    worst,
+    worst_elsewhere,
+)
 
 
 def test_a_choice_is_made_without_the_run_that_it_is_judged_by():
@@ -19,6 +28,21 @@ def test_control_noise_gains_nothing_where_the_best_of_each_run_gains():
     noise = np.random.default_rng(0).normal(size=(1000, 20))
     assert noise.max(1).mean() > 1
     assert abs(best_elsewhere(noise).mean()) < 0.2
+
+
+@pytest.mark.parametrize("confidence", [95, 1.0, 0.0, -0.5, math.nan, True, "0.95"])
+def test_a_confidence_outside_zero_to_one_is_refused_with_what_to_give(confidence):
+    statement = Statement("a", "derived here", "x is positive", "mean", at_least=0)
+    for call in (
+        lambda: mean_interval([1.0, 2.0, 3.0], confidence),
+        lambda: median_interval(np.arange(12.0), confidence),
+        lambda: level(confidence),
+        lambda: judge([statement], {"a": [1.0, 2.0, 3.0]}, confidence),
+    ):
+        with pytest.raises(ValueError, match=r"between 0 and 1; for 95 % give \.95"):
+            call()
+    with pytest.raises(ValueError, match=r"overlap = -0\.1"):
+        mean_interval([1.0, 2.0, 3.0], overlap=-0.1)
 
 
 @pytest.mark.parametrize("samples", [[[1.0, 2.0]], [[np.nan, 1.0], [1.0, 1.0], [1.0, 2.0]]])

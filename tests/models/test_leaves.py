@@ -187,6 +187,14 @@ def test_nnx_states_dataclasses_and_variables_are_trees_too():
         (BY_NAME, "mlp/kernel:(4k)D", "4 heads do not divide the axis of 6"),
         (BY_NAME, "mlp/kernel:(0k)D", "0 heads do not divide the axis of 6"),
         ({"l_0": jnp.ones((2, 3)), "l_1": jnp.ones((3, 2))}, "l_*", r"\(2, 3\) and \(3, 2\)"),
+        (
+            {"w_q": jnp.ones((2, 3, 5, 7)), "w_k": jnp.ones((2, 3, 7, 5))},
+            "w_q",
+            r"w_q has D = 7 and w_k 5, .*'w_q:LDHk'",
+        ),
+        ([{"w_q": jnp.ones((4, 4))}] * 2, "w_q", "in 0/w_q and 1/w_q: if they are layers.*w_q:pq"),
+        ([{"w_q": jnp.ones((3, 4, 4))}] * 2, "w_q", "say the axes of each, as in 'w_q:HkD'"),
+        ({"w_q": jnp.ones((2, 2, 3, 4)), "b_gate": jnp.ones((2, 2, 3))}, "b_gate", "no matrix of"),
         ({"w_q": jnp.ones((2, 2))}, "w_q", r"in this library it is \[L, H, k, D\].*'w_q:pq'"),
     ],
 )

@@ -33,11 +33,12 @@ def test_a_moment_of_another_width_is_refused():
 
 def test_other_models_are_refused_in_one_sentence():
     config = transformer.Config(token_width=3, num_layers=1, heads=1, key_width=2)
-    params = transformer.init(jax.random.key(0), config)
+    params = jax.eval_shape(transformer.init, jax.random.key(0), config)
     with pytest.raises(TypeError, match="no common layer map"):
         moments.layer_maps(params, jnp.eye(3))
 
 
+init = jax.jit(linear_attention.init, static_argnums=(1, 2, 3))
 WIDE = moments._NARROW  # covariates of the narrowest tokens that are wide
 
 
@@ -46,7 +47,7 @@ WIDE = moments._NARROW  # covariates of the narrowest tokens that are wide
 def test_batched_predictions_are_those_of_the_tokens(d, n):
     keys = jax.random.split(jax.random.key(d), 5)
     batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(n, d, noise_std=0.3))))(keys)
-    params = linear_attention.init(jax.random.key(0), 3, 2, d, scale=0.1)
+    params = init(jax.random.key(0), 3, 2, d, scale=0.1)
 
     def from_tokens(prompt):
         return predict(linear_attention.forward(params, prompts.tokens(prompt)))
@@ -54,8 +55,9 @@ def test_batched_predictions_are_those_of_the_tokens(d, n):
     expected = jax.jit(jax.vmap(from_tokens))(batch)
     batched = jax.jit(moments.predictions)(params, batch)
     np.testing.assert_allclose(batched, expected, rtol=1e-10, atol=1e-12)
-    second_moments = prompts.second_moments(batch)
-    batched = moments.predictions_from_moments(params, second_moments, batch.x_query.T)
+    second_moments = jax.jit(prompts.second_moments)(batch)
+    from_moments = jax.jit(moments.predictions_from_moments)
+    batched = from_moments(params, second_moments, np.asarray(batch.x_query).T)
     np.testing.assert_allclose(batched, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -63,7 +65,7 @@ def test_batched_predictions_are_those_of_the_tokens(d, n):
 def test_gradients_of_batched_predictions_are_those_of_the_tokens(num_layers):
     keys = jax.random.split(jax.random.key(1), 5)
     batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(6, 3, noise_std=0.2))))(keys)
-    params = linear_attention.init(jax.random.key(2), num_layers, 2, 3, scale=0.2)
+    params = init(jax.random.key(2), num_layers, 2, 3, scale=0.2)
 
     def from_tokens(params):
         def one(prompt):

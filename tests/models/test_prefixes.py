@@ -12,7 +12,8 @@ from lsa_lab.prompts import Prompt, bound_tokens
 
 N, D = 4, 2
 DRAWS = np.random.default_rng(0)
-PROMPT = Prompt(*(jnp.asarray(DRAWS.normal(size=s)) for s in ((N, D), (N,), (D,), ())))
+PROMPT = Prompt(*(np.asarray(DRAWS.normal(size=s)) for s in ((N, D), (N,), (D,), ())))
+predictions = jax.jit(prefixes.predictions, static_argnums=(0, 3))
 
 
 def cut(t):
@@ -21,41 +22,45 @@ def cut(t):
 
 
 def last_of_every_prefix(forward, params, layout):
-    cuts = [prefixes.predictions(forward, params, cut(t), layout)[-1] for t in range(1, N + 1)]
-    return np.stack(cuts)
+    every = [predictions(forward, params, cut(t), layout) for t in range(1, N + 1)]
+    return np.array([np.asarray(answers)[-1] for answers in every])
 
 
 def test_one_pass_of_bound_tokens_is_all_prefixes():
     config = recurrent.Config("gated_delta", 2 * D + 1, num_layers=2, width=6, layout="bound")
-    params = recurrent.init(jax.random.key(0), config)
+    params = jax.jit(recurrent.init, static_argnums=1)(jax.random.key(0), config)
 
     def forward(params, tokens):
         return recurrent.forward(params, tokens, config)
 
-    whole = prefixes.predictions(forward, params, PROMPT)
+    both = jax.jit(
+        lambda prompt: (
+            prefixes.predictions(forward, params, prompt),
+            recurrent.predict_prefixes(params, bound_tokens(prompt), config),
+        )
+    )
+    whole, same = jax.device_get(both(PROMPT))
+    np.testing.assert_array_equal(whole, same)
     np.testing.assert_allclose(
         whole[1:], last_of_every_prefix(forward, params, "bound"), atol=1e-12
     )
-    np.testing.assert_array_equal(
-        whole, recurrent.predict_prefixes(params, bound_tokens(PROMPT), config)
-    )
-    error = prefixes.loss(forward, params, PROMPT)
+    error = jax.jit(prefixes.loss, static_argnums=0)(forward, params, PROMPT)
     labels = np.append(PROMPT.y, PROMPT.y_query)
     np.testing.assert_allclose(error, ((whole - labels) ** 2).mean(), rtol=1e-12)
 
 
 def test_interleaved_and_merged_layouts_are_those_of_the_models():
     config = transformer.Config(D + 1, 1, 2, 3, width=5, keys="causal", layout="interleaved")
-    params = transformer.init(jax.random.key(1), config)
+    params = jax.jit(transformer.init, static_argnums=1)(jax.random.key(1), config)
 
     def forward(params, tokens):
         return transformer.forward(params, tokens, config)
 
-    whole = prefixes.predictions(forward, params, PROMPT, "interleaved")
+    whole = np.asarray(predictions(forward, params, PROMPT, "interleaved"))
     alone = last_of_every_prefix(forward, params, "interleaved")
     np.testing.assert_allclose(whole[1:], alone, atol=1e-12)
     linear = linear_attention.init(jax.random.key(2), 1, 1, D, scale=0.5)
-    merged = prefixes.predictions(linear_attention.forward, linear, PROMPT, "merged")
+    merged = np.asarray(predictions(linear_attention.forward, linear, PROMPT, "merged"))
     assert merged[0] == 0
     alone = last_of_every_prefix(linear_attention.forward, linear, "merged")
     np.testing.assert_allclose(merged[1:], alone, atol=1e-12)

@@ -67,7 +67,7 @@ def test_what_cannot_be_walked_through_is_refused():
         match_blocks(iter([gradients]), 3)
     with pytest.raises(ValueError, match="no blocks"):
         match_blocks([], 3)
-    with pytest.raises(ValueError, match="size = 61 of a pool of 60"):
+    with pytest.raises(ValueError, match="size = 61 of 60 candidates"):
         match_blocks(gradients, 61)
     with pytest.raises(AssertionError, match="same width"):
         match_blocks([gradients, gradients[:, :2]], 3)

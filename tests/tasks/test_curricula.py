@@ -78,6 +78,7 @@ def test_all_coordinates_active_is_the_task():
     [
         (lambda: curricula.staircase(5, 3, 10), "start = 5, stop = 3"),
         (lambda: curricula.staircase(1, 3, 0), "interval = 0"),
+        (lambda: curricula.staircase(1, 3, 2.5), "interval = 2.5: it is a whole number"),
         (
             lambda: curricula.repeated(linear.sample(KEYS[0], LinearTask(4, 2)), 5),
             "demonstrations = 5 of n = 4: nearest valid 4",

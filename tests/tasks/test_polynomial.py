@@ -84,6 +84,7 @@ def test_sparse_weights_have_exactly_s_features_and_noise_spares_the_target():
     ("change", "words"),
     [
         ({"degree": 0}, "degree = 0: it is at least 1"),
+        ({"sparsity": 1.5}, "sparsity = 1.5: it is a whole number"),
         ({"sparsity": 10}, "sparsity = 10 of 9 features.*nearest 9"),
         ({"d": 100}, "5150 features, more than 4096"),
         ({"noise_std": -0.1}, "noise_std = -0.1"),

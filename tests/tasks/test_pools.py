@@ -173,8 +173,32 @@ def test_task_fields_may_be_traced_and_the_dtype_follows_the_task():
         ({"closeness": -0.1}, "closeness = -0.1"),
         ({"tail": 2.0}, "more than 2"),
         ({"noise_std": float("nan")}, "noise_std = nan"),
+        ({"noise_std": jnp.array(-1.0)}, "noise_std = -1"),
+        ({"flips": np.array([0.5, 1.5])}, "flips = "),
+        ({"tail": jnp.array(2.0)}, "more than 2"),
+        ({"num_weights": 2.5}, "num_weights = 2.5: it is a whole number"),
+        ({"covariances": -np.eye(3)[None]}, r"covariances\[0\] has the eigenvalue -1"),
+        ({"covariances": np.triu(np.ones((1, 3, 3)))}, r"covariances\[0\] is not symmetric"),
     ],
 )
 def test_impossible_pools_are_refused_with_the_key_and_the_value(fields, words):
     with pytest.raises(ValueError, match=words):
         PoolTask(**({"m": 4, "d": 3} | fields))
+
+
+@pytest.mark.parametrize(
+    ("indices", "words"),
+    [
+        (np.arange(4) < 2, r"np.flatnonzero\(mask\)"),
+        (np.array([0.0, 2.0]), "expected whole numbers"),
+        (np.array([0, 4]), "numbers from 0 to 3"),
+        (np.array([-1, 2]), "numbers from 0 to 3"),
+    ],
+)
+def test_a_mask_and_places_outside_the_pool_are_no_indices(indices, words):
+    pool = pools.Pool(np.ones((4, 3)), np.ones(4))
+    for call in (pools.take, lambda *given: pools.prompt(*given, np.ones(3), 1.0)):
+        with pytest.raises(ValueError, match=words):
+            call(pool, indices)
+    with pytest.raises(ValueError, match="count = -4: it is at least 1"):
+        pools.queries(jax.random.key(0), PoolTask(4, 3), pools.Population(pool.x, pool.x), -4)

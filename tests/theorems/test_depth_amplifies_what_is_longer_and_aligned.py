@@ -17,8 +17,7 @@ from lsa_lab.models import linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.theory import moving_demonstration as theory
 
-E = 4
-L = 5
+E, L = 4, 5
 seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
@@ -28,7 +27,16 @@ def network(w_kq, w_pv, d, q):  # -> [L+1, e]
     return linear_attention.forward(params, jnp.stack([d, q])).stream[:, -1]
 
 
-network_flow = jax.jit(jax.jacfwd(network, 2))
+NETWORK = network, network_flow = network, jax.jit(jax.jacfwd(network, 2))
+
+
+@jax.jit
+def closed_forms(w_kq, scale, d, query):
+    first, second = theory.cubic_gains(scale * d @ w_kq @ d, L)
+    squares = scale**2 * jnp.stack([first**2, 2 * first * second, second**2])
+    closed = theory.moving_demonstration(w_kq, scale * jnp.eye(E), d, query, L)
+    size = theory.flow_terms(w_kq, d, query) @ squares
+    return closed, theory.moving_flow(w_kq, scale, d, query, L), size
 
 
 def draw(seed, e):  # K, λ, two demonstrations, query
@@ -48,20 +56,15 @@ def steps(w_kq, scale, pair, query, path=network_flow):  # [L-1]
 def ordered(pair, query):
     """The two lengths and the two directions, put together so that d_1 has the better of both."""
     lengths = np.linalg.norm(pair, axis=1, keepdims=True)
-    return (
-        np.sort(lengths, 0)[::-1] * (pair / lengths)[np.argsort(-abs(pair @ query) / lengths[:, 0])]
-    )
+    by_angle = np.argsort(-abs(pair @ query) / lengths[:, 0])
+    return np.sort(lengths, 0)[::-1] * (pair / lengths)[by_angle]
 
 
 @seeds
 def test_the_flow_of_a_moving_demonstration_in_closed_form(seed):
     w_kq, scale, (d, _), query = draw(seed, E)
-    path, flow = (f(w_kq, scale * np.eye(E), d, query) for f in (network, network_flow))
-    first, second = theory.cubic_gains(scale * d @ w_kq @ d, L)
-    squares = np.stack([first**2, 2 * first * second, second**2])
-    closed = theory.moving_demonstration(w_kq, scale * np.eye(E), d, query, L)
-    closed_flow = theory.moving_flow(w_kq, scale, d, query, L)
-    size = scale**2 * theory.flow_terms(w_kq, d, query) @ squares
+    path, flow = (np.asarray(f(w_kq, scale * np.eye(E), d, query)) for f in NETWORK)
+    closed, closed_flow, size = jax.device_get(closed_forms(w_kq, scale, d, query))
     for left, right in ((path, closed), (flow, closed_flow), ((flow**2).sum((1, 2)), size)):
         assert np.abs(left - right).max() < 1e-10 * (1 + np.abs(right).max())
 
@@ -70,8 +73,8 @@ def test_the_flow_of_a_moving_demonstration_in_closed_form(seed):
 def test_the_lead_of_the_longer_and_better_aligned_grows_with_every_layer(seed):
     _, scale, pair, query = draw(seed, E)
     pair, w_pv = ordered(pair, query), scale / E * np.eye(E)
-    first, second = (np.linalg.norm(network_flow(np.eye(E), w_pv, d, query)[1]) for d in pair)
-    assert first >= second
+    flows = [np.asarray(network_flow(np.eye(E), w_pv, d, query))[1] for d in pair]
+    assert np.linalg.norm(flows[0]) >= np.linalg.norm(flows[1])
     assert steps(np.eye(E), scale / E, pair, query).min() > 0
 
 
@@ -91,13 +94,13 @@ def test_the_ratio_of_contributions_grows_if_the_first_couples_more_to_itself(se
 
 
 def test_control_layers_that_pull_back_narrow_the_lead():
-    _, scale, pair, query = draw(0, 4)
-    assert steps(np.eye(4), -scale / 4, ordered(pair, query), query).max() < 0
+    _, scale, pair, query = draw(0, E)
+    assert steps(np.eye(E), -scale / E, ordered(pair, query), query).max() < 0
 
 
 def test_control_a_shorter_one_that_is_ahead_by_its_angle_is_overtaken():
     pair, query = np.array([[1.0, 0.0], [0.0, 1.9]]), np.array([1.0, 0.0])
-    flows = [network_flow(np.eye(2), 0.05 * np.eye(2), d, query) for d in pair]
+    flows = [np.asarray(network_flow(np.eye(2), 0.05 * np.eye(2), d, query)) for d in pair]
     path = np.divide(*(np.linalg.norm(flow[1:], axis=(1, 2)) for flow in flows))
     np.testing.assert_allclose(path, [1.177, 1.019, 0.802, 0.510, 0.180], atol=1e-3)
 

@@ -53,6 +53,12 @@ def test_a_disturbance_of_a_linear_system_grows_by_at_most_the_condition_number(
         np.testing.assert_allclose(limit, float(condition_number(jnp.asarray(matrix))), rtol=1e-6)
 
 
+def test_control_a_right_hand_side_outside_the_clipped_range_has_no_bound():
+    inverse = np.linalg.pinv(np.diag([1.0, 0.9, 0.0, 0.0]))  # of diag(1, .9, .5, .1), r = 2
+    side, disturbance = np.array([[1e-3, 0, 1, 0], [1e-4, 0, 0, 0]])[..., None]
+    np.testing.assert_allclose(spread(inverse, side, disturbance), 1000, rtol=1e-5)
+
+
 @ranks
 @seeds
 def test_a_layer_keeps_the_mean_ratio_of_disturbance_and_token(rank, seed):

@@ -1,14 +1,13 @@
 """A mesa layer with penalty dσ² is the Bayes rule after every demonstration.
 
-docs/theory, "Learning curve of ridge regression". Sides: the layer's state; ridge of the estimators
-on every prefix, and its risk by quadrature. Hypotheses: open gates, steps of 1, penalty λ = dσ².
+docs/theory, "Learning curve of ridge regression". Sides: the layer's state; ridge on every
+prefix by NumPy, and its risk by quadrature. Hypotheses: open gates, steps of 1, penalty λ = dσ².
 """
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import pytest
 
-from lsa_lab import estimators
 from lsa_lab.models import recurrent
 from lsa_lab.prompts import Prompt, tokens
 from lsa_lab.theory import depth, learning_curves
@@ -16,18 +15,18 @@ from lsa_lab.theory import depth, learning_curves
 N, D, NOISE = 6, 3, 0.4
 
 
-def mesa(penalty, gate=jnp.inf):
-    rows = jnp.eye(D, D + 1)[None, None]
+def mesa(penalty, gate=np.inf):
+    rows = np.eye(D, D + 1)[None, None]
     return recurrent.Params(
         w_q=rows,
         w_k=rows,
-        w_v=jnp.eye(D + 1)[None, None, -1:],
-        w_o=-jnp.eye(D + 1)[None, None, :, -1:],
-        w_step=jnp.zeros((1, 1, 1, D + 1)),
-        b_step=jnp.full((1, 1, 1), jnp.inf),
-        w_gate=jnp.zeros((1, 1, 1, D + 1)),
-        b_gate=jnp.full((1, 1, 1), gate),
-        log_penalty=jnp.full((1, 1), jnp.log(penalty)),
+        w_v=np.eye(D + 1)[None, None, -1:],
+        w_o=-np.eye(D + 1)[None, None, :, -1:],
+        w_step=np.zeros((1, 1, 1, D + 1)),
+        b_step=np.full((1, 1, 1), np.inf),
+        w_gate=np.zeros((1, 1, 1, D + 1)),
+        b_gate=np.full((1, 1, 1), gate),
+        log_penalty=np.full((1, 1), np.log(penalty)),
     )
 
 
@@ -35,19 +34,20 @@ def prompt(seed):
     rng = np.random.default_rng(seed)
     x, w = rng.normal(size=(N + 1, D)), rng.normal(size=D) / D**0.5
     y = x @ w + NOISE**0.5 * rng.normal(size=N + 1)
-    return Prompt(*map(jnp.asarray, (x[:-1], y[:-1], x[-1], y[-1])))
+    return Prompt(x[:-1], y[:-1], x[-1], np.asarray(y[-1]))
 
 
 def states(solve, **weights):  # [N, D]
     config = recurrent.Config("mesa", D + 1, key_width=D, value_width=1, solve=solve)
-    return recurrent.states(mesa(**weights), tokens(prompt(0)), config)[0, 0, :-1, :, 0]
+    run = jax.jit(lambda params, prompt: recurrent.states(params, tokens(prompt), config))
+    return np.asarray(run(mesa(**weights), prompt(0)))[0, 0, :-1, :, 0]
 
 
 def ridge_of_prefixes(penalty):  # [N, D]
     whole, rows = prompt(0), []
     for t in range(1, N + 1):
-        prefix = whole.replace(x=whole.x[:t], y=whole.y[:t])
-        rows.append(estimators.ridge(prefix, penalty / t))
+        x, y = whole.x[:t], whole.y[:t]
+        rows.append(np.linalg.solve(x.T @ x + penalty * np.eye(D), x.T @ y))
     return np.stack(rows)
 
 

@@ -5,10 +5,12 @@ Derived from the flow of Zhang et al. 2306.09927 (agrees in outline with 2501.16
 moments; equations written out mode by mode, and the closed form of the plateaus.
 """
 
+import itertools
 from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,23 +54,35 @@ def heads_loss(value, key, query, covariance, n, noise_var):
     return population.one_layer_loss(A, covariance, n, noise_var)
 
 
-@partial(jax.jit, static_argnames=("d", "n"))
-def saddles(seed, d, n, noise_var, largest_first):
-    """Losses [d+1] with k heads at their optimum and the others at zero, and their gradients."""
-    eigenvalues, basis, _ = draw(seed, d)
-    covariance = basis * eigenvalues[None] @ basis.T
-    order = jnp.argsort(jnp.where(largest_first, -eigenvalues, eigenvalues))
-    optimum = jnp.cbrt(optimal_steps(eigenvalues, n, noise_var))[order]
-    sizes = jnp.tril(jnp.ones((d + 1, d)), -1) * optimum[None]
+SUBSETS = np.array(list(itertools.product([0.0, 1.0], repeat=D)))  # [2^d, d]
 
-    def at(sizes):
-        heads = sizes, sizes[:, None] * basis.T[order], sizes[:, None] * basis.T[order]
-        return jax.value_and_grad(heads_loss, (0, 1, 2))(*heads, covariance, n, noise_var)
 
-    losses, gradients = jax.vmap(at)(sizes)
-    values = training_dynamics.plateaus(eigenvalues, n, noise_var)
-    slope = jnp.max(jnp.stack([jnp.max(jnp.abs(gradient)) for gradient in gradients]))
-    return jnp.max(jnp.abs(losses - values)), slope
+@partial(jax.jit, static_argnames="n")
+def saddles(seed, n, noise_var):
+    """Losses and slopes where the heads of a subset of the eigenvalues, the largest first, are at
+    their optimum, and what one more head of size .01 on an eigenvector that is left adds, twice."""
+    eigenvalues, basis, _ = draw(seed, D)
+    order = jnp.argsort(-eigenvalues)
+    eigenvalues, basis = eigenvalues[order], basis[:, order]
+    covariance, gammas = (
+        basis * eigenvalues[None] @ basis.T,
+        1 / optimal_steps(eigenvalues, n, noise_var),
+    )
+    losses_at = partial(heads_loss, covariance=covariance, n=n, noise_var=noise_var)
+
+    def heads(sizes):
+        return sizes, sizes[:, None] * basis.T, sizes[:, None] * basis.T
+
+    def at(subset):
+        loss, slopes = jax.value_and_grad(losses_at, (0, 1, 2))(*heads(subset / jnp.cbrt(gammas)))
+        left, m = jnp.argmin(subset), 0.01
+        more = losses_at(*heads((subset / jnp.cbrt(gammas)).at[left].set(m))) - loss
+        alone = eigenvalues[left] ** 2 * (gammas[left] * m**6 / 2 - m**3)
+        return loss, jnp.max(jnp.stack([jnp.max(jnp.abs(s)) for s in slopes])), more, alone
+
+    closed = (jnp.sum(eigenvalues) - SUBSETS @ (eigenvalues**2 / gammas)) / 2
+    plateaus = training_dynamics.plateaus(eigenvalues, n, noise_var)
+    return jax.vmap(at)(jnp.asarray(SUBSETS)), closed, plateaus
 
 
 @given(seed=st.integers(0, 2**32 - 1), noise_var=st.floats(0.0, 2.0))
@@ -77,14 +91,19 @@ def test_diagonal_weights_train_mode_by_mode(seed, noise_var):
 
 
 @given(seed=st.integers(0, 2**32 - 1), noise_var=st.floats(0.0, 2.0))
-def test_plateaus_are_the_losses_at_the_saddles(seed, noise_var):
-    of_loss, slope = saddles(seed, D, N, noise_var, largest_first=True)
-    assert of_loss < 1e-10
-    assert slope < 1e-10
+def test_every_subset_is_critical_and_all_but_the_whole_one_are_saddles(seed, noise_var):
+    (losses, slopes, more, alone), closed, plateaus = jax.device_get(saddles(seed, N, noise_var))
+    np.testing.assert_allclose(losses, closed, atol=1e-10)
+    assert slopes.max() < 1e-10
+    first = SUBSETS.cumprod(1) == SUBSETS  # the first k and no other
+    np.testing.assert_allclose(plateaus[::-1], np.sort(losses[first.all(1)]), atol=1e-10)
+    whole = SUBSETS.all(1)
+    assert (more[~whole] < 0).all()  # a direction of descent
+    np.testing.assert_allclose(more[~whole], alone[~whole], atol=1e-13)
 
 
 def test_control_rotated_covariates_or_another_order_of_learning_break_it():
-    assert jnp.min(departure_from_modes(0, 4, 6, 0.5, rotated=True)) > 1e-2
-    of_loss, slope = saddles(0, 4, 6, 0.5, largest_first=False)
-    assert of_loss > 1e-2
-    assert slope < 1e-10
+    assert jnp.min(departure_from_modes(0, D, N, 0.5, rotated=True)) > 1e-2
+    (losses, *_), _, plateaus = jax.device_get(saddles(0, N, 0.5))
+    last = SUBSETS[:, ::-1].cumprod(1) == SUBSETS[:, ::-1]  # the smallest eigenvalues first
+    assert np.abs(np.sort(losses[last.all(1)])[1:-1] - plateaus[::-1][1:-1]).min() > 1e-2

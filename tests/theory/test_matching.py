@@ -34,3 +34,51 @@ def test_steps_too_long_for_the_steepest_direction_have_no_bound():
     for size, bounded in ((0.25, True), (0.26, False)):
         gap = matching.descent_gap(x, y, jnp.full(2, size), jnp.array(0.0))
         assert bool(jnp.isfinite(gap).all()) == bounded
+
+
+def one_covariate(heavy):
+    """A thousand x = 1 with labels ±1 and one x = ``heavy`` with label 0, of which 52 of +1 and 48
+    of -1 are chosen: ω, the pool, and both solutions."""
+    x, y = np.r_[np.ones(1000), heavy], np.r_[np.tile([1.0, -1.0], 500), 0.0]
+    chosen = np.r_[np.arange(0, 104, 2), np.arange(1, 97, 2)]
+    features = np.stack([x**2, x * y], 1)
+    away = features[chosen].mean(0) - features.mean(0)
+    omega = np.sqrt(away @ np.linalg.pinv(np.cov(features.T, bias=True), hermitian=True) @ away)
+    return omega, x, y, chosen
+
+
+def descended(x, y, steps):
+    w, path = 0.0, [0.0]
+    for step in steps:
+        w = w - step * np.mean(x * (x * w - y))
+        path.append(w)
+    return np.array(path)
+
+
+def test_where_all_second_moments_agree_both_bounds_are_reached():
+    """A bound that is larger than it has to be would show here, and one that is smaller too."""
+    omega, x, y, chosen = one_covariate(1.0)
+    steps = np.full(12, 0.3)
+    bound = matching.least_squares_gap(x[:, None], y, jnp.asarray(omega))
+    distance = np.sqrt(np.mean(x**2)) * (x[chosen] @ y[chosen]) / (x[chosen] @ x[chosen])
+    assert 0.999 * bound < distance <= bound * (1 + 1e-12)
+    apart = np.abs(descended(x[chosen], y[chosen], steps) - descended(x, y, steps))
+    bounds = np.asarray(matching.descent_gap(x[:, None], y, jnp.asarray(steps), jnp.asarray(omega)))
+    assert (0.999 * bounds <= apart).all()
+    assert (apart <= bounds * (1 + 1e-12)).all()
+
+
+def test_control_without_the_spread_of_moments_neither_would_be_a_bound():
+    """One demonstration holds half of the second moment, and the subset lacks it: κω is .8."""
+    omega, x, y, chosen = one_covariate(1000**0.5)
+    spread = float(matching.moment_spread(jnp.asarray(x[:, None])))
+    assert 0.7 < spread * omega < 0.9
+    steps = np.full(40, 0.25)
+    bound = matching.least_squares_gap(x[:, None], y, jnp.asarray(omega))
+    distance = np.sqrt(np.mean(x**2)) * (x[chosen] @ y[chosen]) / (x[chosen] @ x[chosen])
+    root = np.std(x * y) / np.sqrt(np.mean(x**2))
+    assert omega * root / (1 - omega) < distance <= bound  # with κ = 1, or without the divisor, no
+    apart = np.abs(descended(x[chosen], y[chosen], steps) - descended(x, y, steps))
+    bounds = np.asarray(matching.descent_gap(x[:, None], y, jnp.asarray(steps), jnp.asarray(omega)))
+    assert (apart <= bounds).all()
+    assert apart[-1] > omega * np.std(x * y) / ((1 - omega) * np.mean(x**2))

@@ -82,6 +82,7 @@ def clip(
     pattern of paths, ``layers_*/mlp/kernel`` (see ``models.leaves``).
     """
     edit = Edit(several(layers), several(modules), rate)
+    leaves.check_one_model(params, edit.modules)
     check_groups(params, edit.modules, groups)
     pieces = split(params, edit.modules, per_head=heads is not None or groups is not None)
     masks = keep_masks(params, pieces, edit, heads, groups)

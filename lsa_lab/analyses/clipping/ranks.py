@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import is_concrete
+from lsa_lab.arguments import check_at_least, is_concrete
 from lsa_lab.models import linear_attention, transformer
 
 DROP: Literal["drop"] = "drop"  # in place of a rate: rank 0, which no rate reaches
@@ -53,6 +53,7 @@ def every_rate(full_rank: int) -> tuple[float, ...]:
 
     A2's list reaches few ranks of a small matrix, and some of them several times.
     """
+    full_rank = check_at_least(full_rank, "full_rank")
     return tuple(1 - rank / full_rank for rank in range(full_rank, 0, -1))
 
 
@@ -79,7 +80,8 @@ def singular_values(matrix: Array) -> Array:  # [..., min(p, q)]
 
 
 def condition_number(matrix: Array) -> Array:  # [...]
-    """s_1 / s_min, infinite for a singular matrix. After truncation it says nothing."""
+    """s_1 / s_min, infinite for a matrix that is singular in its precision, s_min ≤ ε s_1. After
+    truncation it says nothing."""
     return condition(singular_values(matrix))
 
 
@@ -91,9 +93,10 @@ def stable_rank(matrix: Array) -> Array:  # [...]
 
 
 def condition(values: Array) -> Array:  # [..., r] -> [...]
-    """The largest over the smallest, infinite where that is 0."""
+    """The largest over the smallest, infinite where rounding cannot tell that from 0."""
     largest, smallest = values[..., 0], values.min(-1)
-    return jnp.where(smallest > 0, largest / jnp.where(smallest > 0, smallest, 1), jnp.inf)
+    positive = smallest > jnp.finfo(values.dtype).eps * largest
+    return jnp.where(positive, largest / jnp.where(positive, smallest, 1), jnp.inf)
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:  # [..., p, r], [..., r], [..., r, q]

@@ -22,6 +22,7 @@ from lsa_lab.analyses.clipping.factors import Factors
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition
 from lsa_lab.analyses.clipping.splits import Pieces, Split, by_singular_value
 from lsa_lab.analyses.clipping.trials import Average, Errors, Search, Trial
+from lsa_lab.models import leaves
 
 Place = tuple[tuple[int, ...], tuple[str, ...]]  # layers, and modules cut together in each
 
@@ -118,6 +119,7 @@ def condition_numbers(
     Merged weights and stacked heads have that of the matrix as it is cut (``splits``). ``pieces``:
     those by singular value, such as ``Factors``, where they are at hand.
     """
+    leaves.check_one_model(params, modules)
     terms: Any = by_singular_value(params, modules) if pieces is None else pieces
     every = [np.asarray(condition(jnp.asarray(piece.values))) for piece in terms.values()]
     return np.stack([c.reshape(len(c), -1).max(-1) for c in every]).max(0)

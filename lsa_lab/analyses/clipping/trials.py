@@ -10,6 +10,7 @@ from lsa_lab.analyses.clipping.cells import errors_after
 from lsa_lab.analyses.clipping.edits import Edit, Risk, distinct, keep_masks
 from lsa_lab.analyses.clipping.splits import Masks, Pieces
 from lsa_lab.judging import claims
+from lsa_lab.models import leaves
 
 Average = Literal["mean", "median"]
 Errors = Callable[[Pieces, Masks, Any], Any]  # (pieces, places kept, prompts [B]) -> errors [B]
@@ -49,6 +50,7 @@ class Trial:
             raise ValueError(f"average is {average!r}; choose one of {get_args(Average)}")
         if (risk is None) == (errors is None):
             raise ValueError("give a risk of params, or errors of an edit with the risk None")
+        leaves.check_one_model(params, tuple(pieces))
         self.params, self.pieces, self.validation = params, pieces, validation
         self.risk, self.errors = risk, cast(Errors, errors)  # one of the two is None
         self.average: Callable = getattr(np, average)

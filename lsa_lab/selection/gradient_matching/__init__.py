@@ -25,7 +25,13 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_at_least, check_finite, is_concrete
+from lsa_lab.arguments import (
+    check_at_least,
+    check_finite,
+    check_indices,
+    check_size,
+    is_concrete,
+)
 from lsa_lab.selection.gradient_matching.blocks import match_blocks
 from lsa_lab.selection.gradient_matching.rules import (
     TOLERANCE,
@@ -90,7 +96,8 @@ def certify(gradients: ArrayLike, indices: ArrayLike) -> Certificate:  # [m, p],
     (size,) = jnp.shape(indices)
     gradients = _admit(gradients, size)
     m = len(gradients)
-    if is_concrete(indices) and len(np.intersect1d(indices, np.arange(m))) < size:
+    check_indices(indices, m)
+    if is_concrete(indices) and len(np.unique(indices)) < size:
         raise ValueError(f"indices of {m} candidates are different numbers from 0 to {m - 1}")
     return _certify(*_centred(gradients), jnp.asarray(indices))
 
@@ -191,7 +198,6 @@ def _admit(gradients: ArrayLike, size: int) -> Array:  # [m, p]
     if not jnp.issubdtype(gradients.dtype, jnp.floating):
         raise ValueError(f"gradients are {gradients.dtype}: give floats, say astype(float)")
     m = len(gradients)
-    if not 1 <= size <= m:
-        raise ValueError(f"size = {size} of a pool of {m} candidates: choose 1 to {m}")
+    check_size(size, m, "candidates")
     check_finite(gradients, "gradients")
     return gradients

@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_finite
+from lsa_lab.arguments import check_finite, check_size
 
 Blocks = ArrayLike | Sequence[ArrayLike] | Callable[[], Iterable[ArrayLike]]
 
@@ -54,10 +54,7 @@ class Pool:
         if origin is None:
             raise ValueError("no blocks: the gradients have no rows")
         self.m = sum(counts)
-        if not 1 <= size <= self.m:
-            raise ValueError(
-                f"size = {size} of a pool of {self.m} candidates: choose 1 to {self.m}"
-            )
+        check_size(size, self.m, "candidates")
         mean = origin + sum(sums) / self.m
         parts = [_spread(piece, mean) for piece in self._pieces()]
         rests, spans, largest = (jnp.stack(part) for part in zip(*parts, strict=True))

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_finite
+from lsa_lab.arguments import check_finite, check_size
 
 _HALVINGS = 200  # of the interval of log λ: to the last bit
 
@@ -34,6 +34,7 @@ def whitened(gradients: ArrayLike, size: int) -> Array:  # [m, p] -> [m, min(m, 
     gradients = jnp.asarray(gradients)
     chex.assert_rank(gradients, 2, custom_message="gradients are [m, p], one row a candidate")
     check_finite(gradients, "gradients")
+    check_size(size, len(gradients), "candidates")
     return _whitened(gradients, size)
 
 

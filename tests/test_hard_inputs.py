@@ -1,0 +1,134 @@
+"""Numbers that keep their digits where a plain formula would lose them, each at its hard input.
+
+Sides: the function in the precision named; float64, or the same formula without a difference, in
+NumPy.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import estimators
+from lsa_lab.analyses import clipping
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.prompts import Prompt
+from lsa_lab.theory import asymptotics, implicit_updates, matching, optimum, training_dynamics
+
+RNG = np.random.default_rng(0)
+SINGLE, DOUBLE = np.float32, np.float64
+X, Y, X_QUERY = RNG.normal(size=(3, 6)), RNG.normal(size=3), RNG.normal(size=6)
+TALL, LABELS = RNG.normal(size=(40, 3)), RNG.normal(size=40)
+
+
+def prompt(x, y, dtype, scale=1.0):
+    arrays = (scale * x, scale * y, np.ones(x.shape[1]), 0.0)
+    return Prompt(*(jnp.asarray(array, dtype) for array in arrays))
+
+
+@pytest.mark.parametrize(("noise_var", "dtype"), [(1e-6, SINGLE), (1e-15, DOUBLE), (0.3, DOUBLE)])
+def test_fewer_demonstrations_than_covariates_leave_the_variance_of_what_none_has_seen(
+    noise_var, dtype
+):
+    _, values, right = np.linalg.svd(X)
+    along = right @ X_QUERY
+    kept = 1 / (1 + np.r_[values, np.zeros(3)] ** 2 / noise_var)
+    expected = noise_var + (along**2 * kept).sum()
+    ours = estimators.gaussian_predictive_variance(
+        prompt(X, Y, dtype).replace(x_query=jnp.asarray(X_QUERY, dtype)), 1.0, noise_var
+    )
+    np.testing.assert_allclose(ours, expected, rtol=10 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("penalty", [1e3, 1e6, 1e18, 1e30])
+def test_a_large_penalty_leaves_the_risk_of_predicting_zero(penalty):
+    risks = np.array(asymptotics.ridge_risk(2.0, 0.5, 0.9, 0.1, penalty))
+    first = np.array([2, 6]) / penalty  # Γ → R/ν or I/ν: 2 tr R, and 2 tr R² = 2 (1 + 1/κ) of it
+    np.testing.assert_allclose(risks, 1.1 - first, rtol=100 / penalty**2 + 1e-14)
+
+
+def test_both_forms_of_the_risk_meet_at_the_level_where_one_takes_over():
+    penalties = np.linspace(0.3, 0.6, 31)  # ν = 1 at .42
+    for risks in zip(
+        *(asymptotics.ridge_risk(2.0, 0.5, 0.9, 0.1, p) for p in penalties), strict=True
+    ):
+        smooth = np.polynomial.Polynomial.fit(penalties, np.array(risks), 16)
+        np.testing.assert_allclose(risks, smooth(penalties), rtol=1e-11)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e3, 1e6])
+def test_the_constants_of_a_gap_forget_a_mean_however_large(mean):
+    """Uncentred covariates square the condition of x in H; the bounds are those of x turned by any
+    matrix, as one that takes the mean away from all but one column."""
+    x = TALL + mean * np.array([1.0, 1.0, 1.0])[None]
+    turn = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [0.0, 0.0, 1.0]]).T
+    turned = x @ turn  # its first two columns have no mean
+    turned[:, 2] /= max(mean, 1.0)
+    for bound in (
+        lambda rows: matching.moment_spread(jnp.asarray(rows)),
+        lambda rows: matching.least_squares_gap(jnp.asarray(rows), LABELS, jnp.asarray(0.01)),
+    ):
+        np.testing.assert_allclose(bound(x), bound(turned), rtol=1e-13 * max(mean, 100) ** 1.2)
+
+
+@pytest.mark.parametrize("n", [10**6, 10**9])
+def test_risks_of_long_prompts_are_not_lost_in_single_precision(n):
+    eigenvalues = np.array([1.5, 0.7, 0.3])
+    gammas = (1 + 1 / n) * eigenvalues + (eigenvalues.sum() + 0.1) / n
+    lost = (eigenvalues * (eigenvalues + eigenvalues.sum() + 0.1) / (n * gammas)).sum()
+    covariance = jnp.asarray(np.diag(eigenvalues), SINGLE)
+    identity, noise_var = jnp.eye(3, dtype=SINGLE), jnp.float32(0.1)
+    best = optimum.one_layer(covariance, identity, n, noise_var)
+    for risk in (
+        optimum.one_layer_risk(best, covariance, identity, n, noise_var),
+        optimum.rank_limited_risk(covariance, identity, n, noise_var)[-1],
+        2 * training_dynamics.plateaus(jnp.asarray(eigenvalues, SINGLE), n, noise_var)[-1],
+    ):
+        assert risk.dtype == SINGLE
+        np.testing.assert_allclose(risk, lost, rtol=1e-5)
+    floor = optimum.shifted_risk_floor(best, covariance, covariance, identity)
+    assert 0 <= floor < 1e-9
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-6, 1e6])
+def test_the_shape_of_the_noise_has_no_unit(size):
+    w_kq, w_pv, direction = (
+        jnp.asarray(RNG.normal(size=s)) for s in ((2, 3, 3), (2, 3, 3), (3, 3))
+    )
+    expected = implicit_updates.shape(direction, w_kq, w_pv, jnp.eye(3), 7)
+    single = [jnp.asarray(size * w, SINGLE) for w in (direction, w_kq, w_pv)]
+    ours = implicit_updates.shape(*single, jnp.float32(size) * jnp.eye(3, dtype=SINGLE), 7)
+    np.testing.assert_allclose(ours.skewness, expected.skewness, rtol=1e-4)
+    np.testing.assert_allclose(ours.excess_kurtosis, expected.excess_kurtosis, rtol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-4, 1e4, 1e9])
+def test_steps_have_the_scale_of_the_covariates_and_of_the_labels(size):
+    one = prompt(TALL, LABELS, SINGLE)
+    x = SINGLE(size) * one.x
+    step = float(estimators.largest_step(one.x))
+    np.testing.assert_allclose(estimators.largest_step(x), step / size**2, rtol=1e-5)
+    for normalise, of_x, of_y in ((False, 4, 2), (True, 2, 0)):
+        limit = float(estimators.preprocessed_step_limit(one, normalise=normalise))
+        larger = one.replace(x=x, y=one.y / SINGLE(size))
+        own = estimators.preprocessed_step_limit(larger, normalise=normalise)
+        np.testing.assert_allclose(own, limit * size ** (of_y - of_x), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("weight", "layers"), [(2, 3), (0.5, 30), (3, 30)])
+def test_a_skip_of_any_kind_of_number_and_of_many_layers_is_a_power(weight, layers):
+    params = linear_attention.init(jax.random.key(0), layers, 1, 1)
+    powers = np.array([float(weight) ** (2 * t - 1) for t in range(layers)])
+    ours = constructions.skipped(params, weight)
+    np.testing.assert_allclose(ours.w_pv, params.w_pv * powers[:, None, None, None], rtol=1e-12)
+    single = jax.tree.map(lambda leaf: leaf.astype(SINGLE), params)
+    with pytest.raises(ValueError, match=r"weight = 1e\+30 over .* leave float32"):
+        constructions.skipped(single, 1e30)
+
+
+def test_a_matrix_that_is_singular_in_its_precision_has_no_condition():
+    rank_one = np.outer(RNG.normal(size=7), RNG.normal(size=5))
+    for dtype in (SINGLE, DOUBLE):
+        assert np.isinf(clipping.condition_number(jnp.asarray(rank_one, dtype)))
+    steep = jnp.diag(jnp.asarray([1.0, 1e-5], SINGLE))  # Control
+    np.testing.assert_allclose(clipping.condition_number(steep), 1e5, rtol=1e-5)
