@@ -102,8 +102,8 @@ def caption(dataset) -> str:
         f"Fully trained layers match tuned gradient descent with as many steps: their risk is at "
         f"most {ratio.max():.3f} times its risk. We judge depths and covariances at which "
         f"{SETTLED_RUNS} or more of {config.runs} stacks have settled: a Gauss-Newton step changes "
-        f"their risk by less than {100 * SETTLED:g} %. Numbers at the top of a and b count stacks "
-        f"that explode on rare prompts. Panel c has medians with {level()} intervals. "
+        f"their risk by less than {100 * SETTLED:g} %. Panels a and b count at the top those that "
+        f"explode on rare prompts; c has medians with {level()} intervals. "
         f"{diverged} stacks diverged, and {lost} numbers are not finite. "
         f"d = {config.d}, n = {config.n}."
     )
