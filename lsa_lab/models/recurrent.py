@@ -26,7 +26,8 @@ way of mesa, which divides by it, NaN. At 4 096 tokens and normalised keys a del
 1e-6 in float32 and a few hundredths in bfloat16; a mesa state at 512 tokens loses digits like
 1/λ²: in float32 1e-6 at λ = 1 and 1e-3 at 1e-4, in bfloat16 .02 at 1 and all of them at .01.
 
-In the merged layout the query is read for and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read (``prompts.bound_tokens``).
+In the merged layout the query is read for and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}]
+all write and read (``prompts.bound_tokens``).
 """
 
 import dataclasses

@@ -81,9 +81,9 @@ def test_the_layer_follows_the_recursion(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_control_with_another_scale_or_noise_it_does_not(case):
-    found = risk(*case, NOISE)
+    own = risk(*case, NOISE)
     others = stated(*case[:3], 1.1 * case[3], NOISE), stated(*case, 1.1 * NOISE)
-    assert np.abs(np.array(others) / found - 1).min() > 1e-3
+    assert np.abs(np.array(others) / own - 1).min() > 1e-3
 
 
 def test_floors_and_the_best_step():

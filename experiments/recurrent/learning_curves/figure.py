@@ -45,15 +45,15 @@ def plot_layer(ax, dataset, layer):
 
 def caption(dataset) -> str:
     config, curves = results.config_of(dataset), claims.numbers(dataset)
-    one, two = DEPTHS[0], DEPTHS[-1]
+    first, last = DEPTHS[0], DEPTHS[-1]
 
     def median(values):
         return float(np.median(values))
 
     longest = TIMES[-1]
-    fewest = min(median(curves.growth(layer, one, longest)) for layer in RULE)
-    most = max(median(curves.growth(layer, two, longest)) for layer in RULE)
-    null = max(median(curves.nearness(layer, depth)) for layer in RULE for depth in (one, two))
+    fewest = min(median(curves.growth(layer, first, longest)) for layer in RULE)
+    most = max(median(curves.growth(layer, last, longest)) for layer in RULE)
+    null = max(median(curves.nearness(layer, depth)) for layer in RULE for depth in DEPTHS)
     return (
         f"On prompts {longest} times longer than in training, the risk of one recurrent layer "
         f"changes by a factor of {fewest:.2g} at best. Two layers of the worst kind change theirs "
