@@ -62,8 +62,8 @@ print("the delta rule:  ", delta_rule(w, k, v), "by hand:", w + 0.1 * (v - w @ k
 # ## Its learning curve
 #
 # Keys are $N(0, I)$ and $v = w^* \cdot k + \varepsilon$. A curve is the mean of $|w_t - w^*|^2$
-# after $t$ tokens. Points are simulated; lines are closed forms (docs/theory, "Constant steps, and labels
-# as they are"). Ridge regression is the Bayes rule here: no layer is below it.
+# after $t$ tokens. Points are simulated; lines are closed forms (docs/theory, "Constant steps,
+# and labels as they are"). Ridge regression is the Bayes rule here: no layer is below it.
 
 # %%
 d, n, noise_var, count = 4, 128, 0.25, 500
@@ -115,7 +115,7 @@ for name, update in (("linear attention", linear_attention), ("the delta rule", 
 # ## Break it: a task that drifts
 #
 # Now $w^*$ moves a little at every token. Ridge regression trusts all tokens alike and falls
-# behind; a constant step forgets at the right speed. The floor that was a fault has become a virtue.
+# behind; a constant step forgets at the right speed. The floor, a fault before, is a virtue.
 
 # %%
 moves = 0.2 * rng.normal(size=(count, n, d)) / np.sqrt(d)
