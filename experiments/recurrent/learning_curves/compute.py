@@ -126,8 +126,8 @@ def look(params, prompts, targets, of_rules, model, config):  # -> [R, T], [R, r
     """Every run's risk after each prefix, and over the lengths in training its mean squared
     distance to each rule, and to ridge regression on the labels of another task.
 
-    Predictions are cut at twice the largest label of their prompt: a state that has exploded would
-    be all that a mean tells of.
+    Predictions are cut at twice the largest label of their prompt, where one that is not finite
+    stands: a state that has exploded would be all that a mean tells of.
     """
     module, shape = model
     forward = partial(module.forward, config=shape)
@@ -139,7 +139,8 @@ def look(params, prompts, targets, of_rules, model, config):  # -> [R, T], [R, r
 
     def one_run(params):
         answer = partial(prefixes.predictions, forward, params)
-        predicted = jnp.clip(jax.lax.map(answer, prompts, batch_size=100), -most, most)
+        answers = jax.lax.map(answer, prompts, batch_size=100)
+        predicted = jnp.clip(jnp.where(jnp.isfinite(answers), answers, most), -most, most)
         gaps = predicted[:, None, trained] - of_rules[..., trained]
         chance = (predicted - ridge)[:, trained]
         risk = ((predicted - targets) ** 2).mean(0)
