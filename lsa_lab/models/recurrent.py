@@ -20,14 +20,9 @@ the gate g, of what is erased (a, r) and written, b; k̂ = k/|k|, and β is the 
     rwkv7          diagonal g        a α⊙k̂, r k̂     b α⊙k̂     2503.14456, α a step a channel
     mesa           S = (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ, sums with gates  2309.05858, MesaNet 2506.05233
 
-(docs/theory, "The state as a regression"). Gates and steps are squashed into [0, 1] and (0,
-``largest_step``): none can lie outside. A gate of 0 is a sum that begins anew, but in the recursive
-way of mesa, which divides by it, NaN. At 4 096 tokens and normalised keys a delta state is right to
-1e-6 in float32 and a few hundredths in bfloat16; a mesa state at 512 tokens loses digits like
-1/λ²: in float32 1e-6 at λ = 1 and 1e-3 at 1e-4, in bfloat16 .02 at 1 and all of them at .01.
-
-In the merged layout the query is read for and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}]
-all write and read (``prompts.bound_tokens``).
+(docs/theory, "The state as a regression", which says what precision keeps). In the merged layout
+the query is read for and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read
+(``prompts.bound_tokens``).
 """
 
 import dataclasses
@@ -252,10 +247,8 @@ def _check(params: Params, tokens: Array, config: Config) -> None:
     penalty = params.log_penalty
     if penalty is not None and is_concrete(penalty) and not np.exp(np.asarray(penalty)).all():
         raise ValueError(
-            "a penalty exp(log_penalty) is 0: the first keys leave the sums singular; 1e-3 or more "
-            "keeps digits in float32, 1 or more in bfloat16"
+            "a penalty exp(log_penalty) is 0: the first keys leave the sums singular; "
+            "1e-3 or more keeps digits in float32, 1 or more in bfloat16"
         )
-    if config.kind == "mesa" and config.solve == "cholesky" and tokens.dtype.itemsize < 4:
-        raise TypeError(f"tokens are {tokens.dtype}: Cholesky's factors are of float32 or float64")
     shape = (config.num_layers, config.num_heads, config.key_width, config.stream_width)
     chex.assert_shape(params.w_q, shape, custom_message="w_q is [L, H, k, D], as the config says")

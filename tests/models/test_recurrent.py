@@ -221,7 +221,7 @@ def test_a_penalty_of_zero_and_factors_in_half_precision_are_named():
     with pytest.raises(ValueError, match=r"a penalty exp\(log_penalty\) is 0"):
         recurrent.forward(none, tokens, config)
     half = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (params, tokens))
-    with pytest.raises(TypeError, match="tokens are bfloat16: Cholesky's factors"):
+    with pytest.raises(TypeError, match="keys are bfloat16: Cholesky's factors"):
         recurrent.forward(*half, dataclasses.replace(config, solve="cholesky"))
 
 
