@@ -69,6 +69,7 @@ TREES = {  # the pages below a page that a forge shows as it is
             "first_theorem",
             "train_and_dissect",
             "does_depth_amplify",
+            "design_a_layer",
             "choose_demonstrations",
             "bring_your_own_model",
             "a_language_model",

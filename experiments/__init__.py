@@ -40,6 +40,7 @@ EXPERIMENTS = (
     "heads.heads_per_layer",
     "heads.head_pruning",
     "heads.layer_probes",
+    "recurrent.learning_curves",
     "language.lm_clipping",
     "language.lm_flow",
     "language.lm_gradient_matching",

@@ -18,6 +18,7 @@ FIRST = (
     "matching_is_exact",
     "heads_per_layer",
     "head_pruning",
+    "learning_curves",
     "lm_clipping",
     "lm_gradient_matching",
 )

@@ -48,7 +48,8 @@ def recursive_least_squares(
 
         P ← (P - Px (Px)ᵀ β/(g + βxᵀPx))/g,  S ← S + βPx/(g + βxᵀPx) (y - Sᵀx)ᵀ,  P_0 = I/penalty
 
-    A gate g below 1 forgets the sums of before, and the penalty with them (classical).
+    A gate g below 1 forgets the sums of before, and the penalty with them (classical). Gates lie in
+    (0, 1], and the penalty is positive: each divides, and the caller checks.
     """
 
     def step(carried: tuple[Array, Array], row: tuple) -> tuple[tuple, Array]:

@@ -20,8 +20,9 @@ the gate g, of what is erased (a, r) and written, b; k̂ = k/|k|, and β is the 
     rwkv7          diagonal g        a α⊙k̂, r k̂     b α⊙k̂     2503.14456, α a step a channel
     mesa           S = (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ, sums with gates  2309.05858, MesaNet 2506.05233
 
-(docs/theory, "The state as a regression"). In the merged layout the query is read for and writes
-nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read (``prompts.bound_tokens``).
+(docs/theory, "The state as a regression", which says what precision keeps). In the merged layout
+the query is read for and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read
+(``prompts.bound_tokens``).
 """
 
 import dataclasses
@@ -242,6 +243,12 @@ def _check(params: Params, tokens: Array, config: Config) -> None:
     if tokens.shape[1] != config.token_width:
         raise ValueError(
             f"tokens have width {tokens.shape[1]}, and the config token_width {config.token_width}"
+        )
+    penalty = params.log_penalty
+    if penalty is not None and is_concrete(penalty) and not np.exp(np.asarray(penalty)).all():
+        raise ValueError(
+            "a penalty exp(log_penalty) is 0: the first keys leave the sums singular; "
+            "1e-3 or more keeps digits in float32, 1 or more in bfloat16"
         )
     shape = (config.num_layers, config.num_heads, config.key_width, config.stream_width)
     chex.assert_shape(params.w_q, shape, custom_message="w_q is [L, H, k, D], as the config says")

@@ -130,7 +130,12 @@ def regression_sums(
 def solved_regressions(
     step: Array, gate: Array, keys: Array, values: Array, penalty: Array
 ) -> Array:  # [T, k, v]
-    """(Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ after every token, by Cholesky's factors; gates leave λ alone."""
+    """(Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ after every token, by Cholesky's factors; gates leave λ alone.
+
+    Raises TypeError for half precision, which has no factors.
+    """
+    if keys.dtype.itemsize < 4:
+        raise TypeError(f"keys are {keys.dtype}: Cholesky's factors are of float32 or float64")
     moments, products = regression_sums(step, gate, keys, values)
     factors = jnp.linalg.cholesky(
         moments + penalty * jnp.eye(keys.shape[1], dtype=keys.dtype)[None]

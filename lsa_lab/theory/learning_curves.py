@@ -5,6 +5,7 @@ holds the excess risk r_t = E |ŵ_t - w|² after t = 0, 1, ..., n demonstrations
 The layers are those of ``models.recurrent`` (docs/theory, "The state as a regression").
 """
 
+import math
 from typing import Any
 
 import jax
@@ -109,7 +110,9 @@ def delta(n: int, d: int, noise_var: Real, step: Real | None = None) -> Array:  
     return _curve(rule, jnp.ones(()), jnp.zeros(n))
 
 
-def gated_delta(n: int, d: int, noise_var: Real, step: Real, gate: Real) -> Array:  # [n+1]
+def gated_delta(
+    n: int, d: int, noise_var: Real, step: Real, gate: Real, scale: Real | None = None
+) -> Array:  # [n+1]
     """Gated DeltaNet, ŵ ← gŵ + β (y/|x| - gŵ·u)u, by two scalars m = E ŵ·w and q = E |ŵ|²:
 
         m' = (1 - β/d) g m + β/d
@@ -117,19 +120,52 @@ def gated_delta(n: int, d: int, noise_var: Real, step: Real, gate: Real) -> Arra
         r = q - 2m + 1
 
     At g = 1 it is ``delta`` (derived here; Gated DeltaNet: Yang et al. 2412.06464). A gate below 1
-    forgets: with noise the best constant gate and step depend on the length.
+    forgets: with noise the best constant gate and step depend on the length. With ``scale`` c the
+    labels are cy, as layers without a division have them: |x| then is noise beside ε, and with
+    ρ = c E |x| it is ρβ/d, 2ρβ(1 - β) g m/d and β²c²(1 + σ²) that are added.
     """
     n, d = _sizes(n, d, noise_var)
-    extra = _normalised_noise(d, noise_var)
     _check_step(step)
+    if scale is None:
+        product, square = 1 / d, 1 / d + _normalised_noise(d, noise_var)
+    else:
+        check_variance(noise_var, "noise_var")
+        length = np.sqrt(2) * np.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))
+        product, square = scale * length / d, scale**2 * (1 + noise_var)
+    return _constant_steps(n, step, gate, (1 / d, 1 / d), (product, product, square))
+
+
+def lms(
+    n: int, d: int, noise_var: Real, step: Real, gate: Real = 1.0, scale: Real = 1.0
+) -> Array:  # [n+1]
+    """The delta rule with a constant step, a gate and labels cy, ŵ ← gŵ + β (cy - gŵ·x)x:
+
+        m' = (1 - β) g m + βc
+        q' = (1 - 2β + β²(d + 2)) g² q + 2βc(1 - β(d + 2)) g m + β²c²(d + 2 + dσ²)
+
+    and r = q - 2m + 1. It falls where β(d + 2) < 2; its floor at g = c = 1 is βdσ²/(2 - β(d + 2))
+    (classical; Widrow and Hoff 1960).
+    """
+    n, d = _sizes(n, d, noise_var)
+    if is_concrete(step) and not np.all(np.asarray(step) > 0):
+        raise ValueError(f"step = {step}: steps are positive")
+    labels = scale, scale * (d + 2), scale**2 * (d + 2 + d * noise_var)
+    return _constant_steps(n, step, gate, (1.0, d + 2.0), labels)
+
+
+def _constant_steps(n: int, step: Real, gate: Real, keys: tuple, labels: tuple) -> Array:  # [n+1]
+    """r of ŵ ← gŵ + β (v - gŵ·k)k from the multiples of I or w that E kkᵀ, E |k|²kkᵀ, E vk and
+    E v|k|²k are, and from E v²|k|²."""
     if is_concrete(gate) and not np.all((np.asarray(gate) >= 0) & (np.asarray(gate) <= 1)):
         raise ValueError(f"gate = {gate}: a gate lies in [0, 1]")
     beta, g = jnp.asarray(step, float), jnp.asarray(gate, float)
+    (moment, fourth), (product, third, square) = keys, labels
 
     def rule(moments: Array, _: Array) -> Array:
         m, q = moments
-        kept = (1 - beta * (2 - beta) / d) * g**2 * q + 2 * beta * (1 - beta) * g * m / d
-        return jnp.stack([(1 - beta / d) * g * m + beta / d, kept + beta**2 * (1 / d + extra)])
+        kept = (1 - 2 * beta * moment + beta**2 * fourth) * g**2 * q
+        kept += 2 * beta * (product - beta * third) * g * m
+        return jnp.stack([(1 - beta * moment) * g * m + beta * product, kept + beta**2 * square])
 
     m, q = _curve(rule, jnp.zeros(2), jnp.zeros(n)).T
     return q - 2 * m + 1

@@ -215,6 +215,47 @@ def test_a_state_that_overflows_is_named():
         recurrent.states(wild, tokens, config)
 
 
+def test_a_penalty_of_zero_and_factors_in_half_precision_are_named():
+    config, params, tokens = drawn("mesa")
+    none = params.replace(log_penalty=jnp.full_like(params.log_penalty, -jnp.inf))
+    with pytest.raises(ValueError, match=r"a penalty exp\(log_penalty\) is 0"):
+        recurrent.forward(none, tokens, config)
+    half = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (params, tokens))
+    with pytest.raises(TypeError, match="keys are bfloat16: Cholesky's factors"):
+        recurrent.forward(*half, dataclasses.replace(config, solve="cholesky"))
+
+
+def worst_digits(function, *arrays):  # float32, bfloat16
+    """The largest error of a single and of a half precision beside double precision."""
+    exact = function(*map(jnp.asarray, arrays))
+    runs = [function(*(jnp.asarray(a, t) for a in arrays)) for t in (jnp.float32, jnp.bfloat16)]
+    return [np.abs(np.asarray(run.astype(float)) - exact).max() for run in runs]
+
+
+def test_a_delta_state_keeps_its_digits_and_a_mesa_state_those_that_its_penalty_leaves():
+    rng = np.random.default_rng(0)
+    keys = rng.normal(size=(512, 8))
+    unit, ones = keys / np.linalg.norm(keys, axis=1, keepdims=True), np.ones(512)
+    unit[100:] = unit[100]  # a key that repeats
+    rows = ones[:, None], unit / 2, unit, unit / 2, rng.normal(size=(512, 1))
+
+    @jax.jit
+    def delta(*arrays):
+        return recurrent_state.scanned(recurrent_state.Writes(*arrays), arrays[2])
+
+    mesa = jax.jit(recurrent.recursive_least_squares)
+    single, half = worst_digits(delta, *rows)
+    assert single < 2e-6
+    assert half < 0.1
+    labels = keys.sum(1, keepdims=True) + 0.1 * rows[-1]
+    mild = worst_digits(mesa, ones, ones, keys, labels, np.array(1.0))
+    weak = worst_digits(mesa, ones, ones, keys, labels, np.array(1e-4))
+    assert mild[0] < 1e-5
+    assert mild[1] < 0.1
+    assert 1e-5 < weak[0] < 1e-2
+    assert not weak[1] < 1  # where half precision breaks
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -526,6 +526,7 @@ REASONS = {
         "theory.learning_curves.gated_delta",
         "theory.learning_curves.implicit",
         "theory.learning_curves.inner_steps",
+        "theory.learning_curves.lms",
     ),
 }
 # They look at the values of what they are given, and are not jitted.

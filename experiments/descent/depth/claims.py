@@ -7,6 +7,7 @@ import numpy as np
 
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
+from lsa_lab.store import parts
 
 SETTLED = 0.1  # a share of its risk below which a Gauss-Newton step changes nothing
 SETTLED_RUNS = 9  # at a depth and covariance, at least, to judge those alone
@@ -15,6 +16,7 @@ DISTANCE = 0.1  # of a learned matrix to a multiple of its predicted shape
 # Stacks explode on rare prompts, and the mean over runs with them.
 MEDIAN = "it was the mean"
 TENTH = "the threshold of a tenth was chosen on earlier runs"
+EXACT = "added after a look, for the closed form was derived after these runs"
 ADDED = f"added, for few of them were trained; {TENTH}"
 
 
@@ -56,6 +58,21 @@ class Stacks:
         columns = [runs[np.isfinite(runs)] for runs in rows]
         enough = [runs for runs in columns if len(runs) >= SETTLED_RUNS]
         return max(enough, key=badness) if enough else None
+
+    @cached_property
+    def over_closed_form(self):
+        """Tuned descent's and the stacks' risks over the exact one of the best L steps that all
+        prompts share, at the identity covariance."""
+        closed = parts.part(self.dataset, "closed").risk
+        here = self.dataset.sel(covariance="identity")
+        return here.algorithm_risk.sel(algorithm="gradient descent") / closed, (
+            here.trained_risk / closed
+        )
+
+    def settled_over_closed_form(self, depth):  # [R'], or None if too few have settled
+        at_rest = self.settled.sel(covariance="identity", depth=depth).values
+        ratios = self.over_closed_form[1].sel(depth=depth).values[at_rest]
+        return ratios if len(ratios) >= SETTLED_RUNS else None
 
     @property
     def least_clear_cost(self) -> tuple[float, float]:
@@ -188,5 +205,42 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message="The learned matrices, of all stacks or of those whose training has settled, "
             "are A_l ∝ Σ^{-1} and B_l ∝ I",
+        ),
+        Statement(
+            "closed_form",
+            'derived here (docs/theory, "The best steps at finite sizes")',
+            "Tuned descent has the exact risk of the best L steps, to which nothing is fitted",
+            "the largest |log of risk over closed form| over depths, identity covariance,",
+            "value",
+            at_most=0.1,
+            note="the risk of deep stacks rests on rare prompts",
+            revision=EXACT,
+            label="|log tuned / exact|",
+            sample=lambda c: float(np.abs(np.log(c.over_closed_form[0])).max()),
+        ),
+        Statement(
+            "trained_and_exact",
+            "derived here",
+            "One trained layer has the exact risk of the best step",
+            "the risk over the closed form's, settled stacks, identity covariance,",
+            "median",
+            at_least=0.98,
+            at_most=1.02,
+            revision=EXACT,
+            label="one layer / exact",
+            sample=lambda c: c.settled_over_closed_form(1),
+        ),
+        Statement(
+            "below_any_two_steps",
+            "derived here",
+            "Two trained layers have less than half the risk of any two steps that prompts share",
+            "the risk over the closed form's, settled stacks, identity covariance,",
+            "median",
+            at_most=0.5,
+            note="the closed form bounds polynomials in the covariates' moment of degree below L; "
+            "layers that move the covariates too, as GD++ does, have a higher one",
+            revision=EXACT,
+            label="two layers / exact",
+            sample=lambda c: c.settled_over_closed_form(2),
         ),
     )

@@ -20,7 +20,9 @@ from experiments.descent.depth.tuned import (
     tune,
 )
 from lsa_lab.models import linear_attention, moments
+from lsa_lab.store import parts
 from lsa_lab.tasks.linear import sample_moments
+from lsa_lab.theory.depth import best_descent_at
 from lsa_lab.training import Files, Training, fit
 from lsa_lab.training.status import refuse_divergence
 
@@ -108,7 +110,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
         distances[:, :, depth - 1, :, :depth] = both.reshape(2, 2, runs, depth)
         status.append(np.reshape([str(end) for end in run.status], (2, runs)))
     lost, axes = squared[1] - squared[0], ("covariance", "depth")
-    return xr.Dataset(
+    whole = xr.Dataset(
         {
             "trained_risk": ((*axes, "run"), trained),
             "left_to_gain": ((*axes, "run"), left),
@@ -126,3 +128,12 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
             "layer": np.arange(1, depths + 1),
         },
     )
+    return parts.join(whole, closed=closed_form(config))
+
+
+def closed_form(config):
+    """The risk of the best L steps at the identity covariance, w ~ N(0, I), without a fit."""
+    import xarray as xr
+
+    risks = config.d * best_descent_at(config.n, config.d, 0.0, config.closed.most_steps)
+    return xr.Dataset({"risk": ("depth", risks[1:])}, {"depth": np.arange(1, len(risks))})

@@ -10,6 +10,13 @@ ALGORITHMS = ("gradient descent", "without the last demonstration", "preconditio
 
 
 @dataclass(frozen=True)
+class ClosedForm(Bounded):
+    """The exact least risk of steps that all prompts share, by depth."""
+
+    most_steps: Annotated[int, between(1, 8)] = 4
+
+
+@dataclass(frozen=True)
 class Config(Bounded):
     """L trained layers beside L steps of four algorithms with tuned step sizes."""
 
@@ -32,6 +39,7 @@ class Config(Bounded):
     tuning_prompts: Annotated[int, at_least("coarse_prompts")] = 16_384
     test_prompts: Annotated[int, at_least(1)] = 20_000
     seed: Seed = 1
+    closed: ClosedForm = ClosedForm()
 
 
 TIERS = {
@@ -45,6 +53,7 @@ TIERS = {
         coarse_prompts=32,
         tuning_prompts=64,
         test_prompts=64,
+        closed=ClosedForm(2),
     ),
     "laptop": Config(),
     # 24 runs from seed 11 left two rows undecided, one of them narrowly.

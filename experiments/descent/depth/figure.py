@@ -92,45 +92,18 @@ def plot_judged(ax, dataset):
     ax.set(xlabel="ratio of risks, or distance; worst depth", title="what is judged")
 
 
-def _named(places):
-    """Depths and covariances: "1 layer (identity, rotated), 2 layers (identity)"."""
-    by_depth = [(int(depth), places.sel(depth=depth)) for depth in places.depth.values]
-    return ", ".join(
-        f"{depth} layer{'s' * (depth > 1)} ({', '.join(each.covariance.values[each.values])})"
-        for depth, each in by_depth
-        if each.any()
-    )
-
-
-def _too_few(ratios, at_rest, enough):
-    """What the settled stacks say where they are too few to be judged, but half of all."""
-    half = (at_rest.mean("run") >= 0.5) & ~enough
-    if not half.any():
-        return ""
-    medians = ratios.where(at_rest).median("run").where(half)
-    return f" Not judged, with half settled: {_named(half)}, {float(medians.min()):.2f} times."
-
-
 def caption(dataset) -> str:
     config, stacks = results.config_of(dataset), claims.numbers(dataset)
-    at_rest = stacks.settled
-    enough = at_rest.sum("run") >= SETTLED_RUNS
-    ratios = stacks.descent, stacks.plus_plus
-    descent, best = (each.where(at_rest).median("run").where(enough) for each in ratios)
-    overall = stacks.plus_plus.median("run")
+    enough = stacks.settled.sum("run") >= SETTLED_RUNS
+    ratio = stacks.descent.where(stacks.settled).median("run").where(enough)
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
+    lost = style.missing(dataset.trained_risk)
     return (
-        f"Layers whose training has settled equal steps: at most {descent.max():.3f} times the "
-        f"risk of tuned descent, and {best.min():.2f} to {best.max():.2f} times that of tuned "
-        f"GD++. That is where {SETTLED_RUNS} stacks or more have: {_named(enough)}."
-        f"{_too_few(stacks.plus_plus, at_rest, enough)} "
-        f"All stacks have {overall.min():.1g} to {overall.max():.1g} times GD++'s risk in the "
-        f"median: far from trained, no verdict on depth rests on them. a, b: "
-        f"{config.runs} stacks a place; numbers at the top: stacks "
-        f"that explode on rare prompts; settled: a "
-        f"Gauss-Newton step fitted on half of the prompts changes the risk on the other half by "
-        f"less than {100 * SETTLED:g} %. c: medians with {level()} intervals. "
-        f"{style.missing(dataset.trained_risk)} numbers not finite, "
-        f"{diverged} stacks diverged and count with their last weights. d = {config.d}, "
-        f"n = {config.n}."
+        f"Fully trained layers match tuned gradient descent with as many steps: their risk is at "
+        f"most {ratio.max():.3f} times its risk. We judge depths and covariances at which "
+        f"{SETTLED_RUNS} or more of {config.runs} stacks have settled: a Gauss-Newton step changes "
+        f"their risk by less than {100 * SETTLED:g} %. Panels a and b count at the top those that "
+        f"explode on rare prompts; c has medians with {level()} intervals. "
+        f"{diverged} stacks diverged, and {lost} numbers are not finite. "
+        f"d = {config.d}, n = {config.n}."
     )

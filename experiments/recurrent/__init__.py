@@ -1,0 +1,1 @@
+"""Layers that keep a state as regression solvers, and what training makes of them."""

@@ -1,0 +1,50 @@
+"""The sizes of `learning_curves`, its layers and the rules that these are known for."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
+
+# Each layer and its rule; the curve of softmax attention is not known.
+RULE = {
+    "additive": "linear attention",
+    "lms": "LMS",
+    "delta": "DeltaNet",
+    "gated_delta": "gated DeltaNet",
+    "mesa": "ridge",
+}
+LAYERS = (*RULE, "softmax")
+RULES = tuple(RULE.values())
+LABELS = ("divided by |x|", "as they are")  # two closed curves of DeltaNet
+TIMES = (2, 8)  # longer prompts, in training lengths
+DEPTHS = (1, 2)  # layers
+
+
+@dataclass(frozen=True)
+class Config(Bounded):
+    """One and two layers of each kind, trained on prompts of n demonstrations and longer ones."""
+
+    d: Annotated[int, between(3, 32)] = 4  # E 1/|x|² is infinite at 2
+    n: Annotated[int, at_least(4)] = 16  # demonstrations in training
+    noise_var: Annotated[float, POSITIVE] = 0.25  # of a label whose signal has variance 1
+    width: Annotated[int, at_least(1)] = 12  # of the stream; keys and values are d wide
+    runs: Annotated[int, at_least(2)] = 9
+    steps: Annotated[int, at_least(2)] = 1200
+    batch: Annotated[int, at_least(1)] = 32
+    learning_rate: Annotated[float, POSITIVE] = 0.01
+    test_prompts: Annotated[int, at_least(2)] = 1000  # the same for every layer
+    seed: Seed = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.n % 2:  # softmax attention takes an odd number of tokens
+            raise ValueError(f"n = {self.n}: choose an even number, such as {self.n + 1}")
+
+
+TIERS = {
+    "smoke": Config(d=3, n=4, width=6, runs=2, steps=4, batch=4, test_prompts=8),
+    "laptop": Config(seed=2),  # at seed 1 one layer of DeltaNet had stayed where it began
+    "paper": Config(
+        d=8, n=32, width=24, runs=24, steps=20_000, batch=64, test_prompts=8000, seed=11
+    ),
+}

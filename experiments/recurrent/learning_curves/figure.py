@@ -1,0 +1,60 @@
+"""A panel for each layer: the closed curve of its rule, the rule simulated, and what is trained."""
+
+import numpy as np
+
+from experiments.recurrent.learning_curves import claims
+from experiments.recurrent.learning_curves.claims import NAMES
+from experiments.recurrent.learning_curves.config import DEPTHS, LAYERS, RULE, TIMES
+from lsa_lab.harness.draw import style
+from lsa_lab.store import results
+
+COLOURS = style.COLOURS[3:]  # of one layer and of two
+
+
+def plot(dataset):
+    figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)))
+    low = 0.7 * float(dataset.closed[:, -1].min())
+    for ax, layer in zip(axes, LAYERS, strict=True):
+        plot_layer(ax, dataset, layer)
+        ax.set(title=NAMES[layer], ylim=(low, 1.5))
+    for ax in axes[::3]:
+        ax.set_ylabel("excess risk")
+    for ax in axes[3:]:
+        ax.set_xlabel("demonstrations")
+    axes[0].legend(loc="lower left")
+    return figure
+
+
+def plot_layer(ax, dataset, layer):
+    config, prefix = results.config_of(dataset), dataset.prefix.values[1:]
+    later = dataset.sel(prefix=prefix)
+    style.log_axes(ax, x=True, y=True, ticks=[config.n * k for k in (1, *TIMES)])
+    style.line(ax, prefix, later.closed.sel(rule="ridge"), "ridge, the Bayes rule", "0.6", ":")
+    if layer in RULE:
+        places = np.unique(np.geomspace(1, len(prefix), 12).round().astype(int)) - 1
+        rule = later.sel(rule=RULE[layer])
+        style.line(ax, prefix, rule.closed, "closed curve", style.BLACK)
+        dots = dict(ls="", marker="o", ms=2.5, color=style.BLACK, mfc="white")
+        ax.plot(prefix[places], rule.simulated[places], label="the rule, simulated", **dots)
+    for depth, color in zip(DEPTHS, COLOURS, strict=False):
+        runs = later.risk.sel(layer=layer, depth=depth).transpose("run", "prefix")
+        name = f"trained, {depth} layer{'s' * (depth > 1)}"
+        style.band(ax, prefix, runs, name, color, marker=None)
+    ax.axvline(config.n, color="grey", lw=0.8, ls="--")
+
+
+def caption(dataset) -> str:
+    config, curves = results.config_of(dataset), claims.numbers(dataset)
+    longest, ridge = TIMES[-1], dataset.closed.sel(rule="ridge")
+    most = max(float(np.median(curves.over_curve(layer))) for layer in RULE)
+    trained = dataset.risk.sel(layer="delta", depth=DEPTHS[0]).median("run")
+    null = max(float(np.median(curves.nearness(layer, DEPTHS[0]))) for layer in RULE)
+    return (
+        f"Training finds the rule of each recurrent layer: the mean risk of one layer is at most "
+        f"{most:.2f} times that of its closed curve. DeltaNet keeps its step on prompts {longest} "
+        f"times longer: its risk there is {float(curves.near(trained, longest)):.2g}. The risk of "
+        f"ridge regression falls to {float(curves.near(ridge, longest)):.2g}. The distance "
+        f"of a layer to its nearest rule is at most {null:.2g} of that to ridge on another task's "
+        f"labels. The dashed line is "
+        f"the training length; bands hold the middle 80 % of {config.runs} runs."
+    )

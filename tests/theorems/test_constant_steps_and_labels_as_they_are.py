@@ -1,0 +1,97 @@
+"""Least mean squares and gated DeltaNet with constant steps, and labels as a layer reads them.
+
+docs/theory, "Constant steps, and labels as they are". Sides: recurrent layers on every pair of
+vertices of an icosahedron, each at two lengths that have the moments of |x|; the recursions.
+Hypotheses: the direction uniform, E |x|² = d, with E |x|⁴ = d(d + 2) or the mean length of N(0, I).
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.models import recurrent
+from lsa_lab.theory import learning_curves
+
+N, D, NOISE = 2, 3, 0.4
+GOLDEN = (1 + 5**0.5) / 2
+SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=2)))
+ONE = np.stack([np.zeros(4), SIGNS[:, 0], SIGNS[:, 1] * GOLDEN], 1) / np.sqrt(1 + GOLDEN**2)
+VERTICES = np.concatenate([np.roll(ONE, shift, axis=1) for shift in range(3)])  # [12, 3]
+MEAN = np.sqrt(8 / np.pi)  # E |x| in three dimensions
+LENGTHS = {
+    "lms": np.sqrt(D + np.sqrt(2 * D) * np.array([-1, 1])),
+    "gated_delta": MEAN + np.sqrt(D - MEAN**2) * np.array([-1, 1]),
+}
+
+
+def prompts_of(kind):  # [P, N, D]
+    points = np.concatenate([length * VERTICES for length in LENGTHS[kind]])
+    return jnp.asarray(points[np.array(list(itertools.product(range(24), repeat=N)))])
+
+
+def layer(kind, step, gate, scale):
+    rows = jnp.eye(D, D + 1)[None, None]
+    gates = dict(w_gate=jnp.zeros((1, 1, 1, D + 1)))
+    gates |= dict(b_gate=jnp.full((1, 1, 1), jnp.log(gate) - jnp.log1p(-gate)))
+    bias = jnp.log(jnp.expm1(step)) if kind == "lms" else jnp.log(step / (2 - step))
+    return recurrent.Params(
+        w_q=rows,
+        w_k=rows,
+        w_v=scale * jnp.eye(D + 1)[None, None, -1:],
+        w_o=-jnp.eye(D + 1)[None, None, :, -1:],
+        w_step=jnp.zeros((1, 1, 1, D + 1)),
+        b_step=jnp.full((1, 1, 1), bias),
+        **gates if kind == "gated_delta" else {},
+    )
+
+
+def risk(kind, step, gate, scale, noise_var):  # []
+    config = recurrent.Config(kind, D + 1, key_width=D, value_width=1, largest_step=2.0)
+    params = layer(kind, step, gate, scale)
+
+    def errors(x):
+        def answer(y, query):
+            rows = jnp.concatenate([x, y[:, None]], 1)
+            return recurrent.predict(
+                params, jnp.concatenate([rows, jnp.append(query, 0.0)[None]]), config
+            )
+
+        answers = jax.vmap(jax.vmap(answer, (None, 0)), (0, None))  # labels, queries
+        signal = ((answers(x.T, jnp.eye(D)) - jnp.eye(D)) ** 2).sum() / D
+        return signal + noise_var * (answers(jnp.eye(N), jnp.eye(D)) ** 2).sum()
+
+    return jax.jit(jax.vmap(errors))(prompts_of(kind)).mean()
+
+
+def stated(kind, step, gate, scale, noise_var):
+    curve = learning_curves.lms if kind == "lms" else learning_curves.gated_delta
+    return curve(N, D, noise_var, step, gate, scale)[-1]
+
+
+CASES = [("lms", 0.2, 1.0, 0.7), ("gated_delta", 0.6, 0.9, 0.5)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_layer_follows_the_recursion(case):
+    np.testing.assert_allclose(risk(*case, NOISE), stated(*case, NOISE), rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_control_with_another_scale_or_noise_it_does_not(case):
+    own = risk(*case, NOISE)
+    others = stated(*case[:3], 1.1 * case[3], NOISE), stated(*case, 1.1 * NOISE)
+    assert np.abs(np.array(others) / own - 1).min() > 1e-3
+
+
+def test_floors_and_the_best_step():
+    floor = 0.1 * 4 * 0.3 / (2 - 0.1 * 6)
+    np.testing.assert_allclose(learning_curves.lms(400, 4, 0.3, 0.1)[-1], floor, rtol=1e-12)
+    best = learning_curves.delta_rule(1, 4, 0.3)[1]
+    np.testing.assert_allclose(learning_curves.lms(1, 4, 0.3, 1 / (6 + 4 * 0.3))[1], best)
+    with pytest.raises(ValueError, match="steps are positive"):
+        learning_curves.lms(3, 4, 0.3, 0.0)
+    with pytest.raises(ValueError, match=r"a gate lies in \[0, 1\]"):
+        learning_curves.lms(3, 4, 0.3, 0.1, gate=1.2)
