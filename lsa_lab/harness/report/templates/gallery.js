@@ -6,6 +6,7 @@
     const papers = checked("paper"), verdicts = checked("verdict"), thin = checked("thin").size > 0;
     const kept = (row) => papers.has(row.dataset.paper || "none") && verdicts.has(row.dataset.verdict) && (!thin || "thin" in row.dataset);
     for (const row of document.querySelectorAll("tr.claim")) row.hidden = !kept(row);
+    for (const row of document.querySelectorAll("tr.headline")) row.hidden = !papers.has(row.dataset.paper || "none");
     for (const message of document.querySelectorAll("article tbody")) message.hidden = !message.querySelector("tr.claim:not([hidden])");
     let claims = 0, figures = 0;
     for (const article of document.querySelectorAll("article")) {
