@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lsa_lab.harness.report.pages import RULE, Levels, summary
 from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import LEGEND, case, doubt, interval, marks, number
+from lsa_lab.harness.report.tables import LEGEND, doubt, interval, marks, number
 from lsa_lab.judging.claims import Claim
 from lsa_lab.judging.statistics import level
 
@@ -56,7 +56,7 @@ def html(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for function in (number, interval, doubt, marks, paper, case):
+    for function in (number, interval, doubt, marks, paper):
         environment.filters[function.__name__] = function
     papers = sorted({paper(claim) for each in whole for claim in each.claims} - {""})
     return environment.get_template("index.html").render(

@@ -41,10 +41,13 @@ class Levels:
     def by_theme(self) -> "dict[str, list[Repeatable]]":
         """Level 1: {theme: messages}, without those whose experiments have no result."""
         themes = {
-            theme: [Repeatable(m, self.index.sentence(m.words), self.index) for m in messages]
+            theme: [
+                Repeatable(message, sentence, self.index)
+                for message in messages
+                if (sentence := self.index.sentence(message.words))
+            ]
             for theme, messages in self.messages.items()
         }
-        themes = {theme: [m for m in each if m.sentence] for theme, each in themes.items()}
         return {theme: each for theme, each in themes.items() if each}
 
     @cached_property
@@ -115,7 +118,9 @@ class Line:
     def columns(self) -> tuple[Column, Column, Column]:
         proof, each = self.headline.proved, (self.headline.trained, self.headline.language)
         first = Column(test=proof.test, proved=proof.verdict) if proof else Column()
-        trained, language = (Column(words and self.index.sentence(words)) for words in each)
+        trained, language = (
+            Column(self.index.sentence(words) if words else None) for words in each
+        )
         return first, trained, language
 
     @property
@@ -243,11 +248,16 @@ def with_verdicts(text: str, whole: Sequence[Result]) -> str:
 
 
 def table(rows: Sequence[Family]) -> str:
-    """A Markdown table with a row for each family, in it a line for each cell."""
+    """A Markdown table with a row for each family, in it a line for each place on all axes but the
+    last."""
     lines = [("Claim", "Source", "Criterion", f"Cells, {level()} intervals"), ("---",) * 4]
     for family in rows:
-        cells = "<br>".join(judged(claim) for claim in family.cells)
-        lines.append((family.says, family.source, family.criterion, cells))
+        cells = [
+            (f"{place}: " if place else "")
+            + "; ".join(f"{word} {judged(claim)}".strip() for word, claim in row.items())
+            for place, row in family.lines
+        ]
+        lines.append((family.says, family.source, family.criterion, "<br>".join(cells)))
     return markdown(lines)
 
 

@@ -58,6 +58,23 @@ class Family:
         notes = self.remarks("note")
         return family.criterion + (f" ({notes})" if notes else "")
 
+    @property
+    def columns(self) -> list[str]:
+        """The values of its last axis, where it has two or more; else none."""
+        cases = [claim.case for claim in self.cells if len(claim.case) > 1]
+        return list(dict.fromkeys(_word([*case.values()][-1]) for case in cases))
+
+    @property
+    def lines(self) -> list[tuple[str, dict[str, Claim]]]:
+        """Its cells by their place on all axes but the last, each by that on the last; where there
+        is one axis or none a line for each cell."""
+        groups: dict[str, dict[str, Claim]] = {}
+        for claim in self.cells:
+            *first, last = [_word(value) for value in claim.case.values()] or [""]
+            place = (", ".join(first), last) if first else (last, "")
+            groups.setdefault(place[0], {})[place[1]] = claim
+        return list(groups.items())
+
     def remarks(self, name: str) -> str:
         """A text of the cells, "note", "revision" or "redrawn": once where all have the same."""
         texts: dict[str, list[Claim]] = {}
@@ -134,9 +151,8 @@ def interval(ends: tuple[float, float]) -> str:
 
 
 def judged(claim: Claim) -> str:
-    """A cell in a line of Markdown: "MLP: 1.4 [1.2, 1.6] **holds**‡"."""
-    place = f"{case(claim)}: " if case(claim) else ""
-    words = f"{place}{number(claim.value)} {interval(claim.interval)} **{claim.verdict}**"
+    """A cell in Markdown: "1.4 [1.2, 1.6] **holds**‡"."""
+    words = f"{number(claim.value)} {interval(claim.interval)} **{claim.verdict}**"
     return words + marks(claim) + (f", {doubt(claim)}" if doubt(claim) else "")
 
 
