@@ -1,7 +1,7 @@
 """Judged cells by the names of their rows, and sentences that are generated from them."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -136,8 +136,3 @@ class Sentence:
             for _, each in groupby(pairs, key=lambda pair: pair[0].anchor)
             if (group := list(each))
         ]
-
-
-def links(results: Sequence[Result], root: str = "") -> str:
-    """As "[depth](depth/paper/README.md), [order](order/README.md)"."""
-    return ", ".join(f"[{each.name}]({root}{each.folder}/README.md)" for each in results)

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lsa_lab.harness.report.pages import RULE, Levels, summary
+from lsa_lab.harness.report.levels import Levels
+from lsa_lab.harness.report.pages import RULE, summary
 from lsa_lab.harness.report.result import Result
 from lsa_lab.harness.report.tables import LEGEND, doubt, interval, marks, number
 from lsa_lab.judging.claims import Claim

@@ -11,6 +11,7 @@ from lsa_lab.harness.report import gallery, pages
 from lsa_lab.harness.report.cells import Index
 from lsa_lab.harness.report.gallery import pixels
 from lsa_lab.harness.report.headlines import first_of, headlines_of, messages_of
+from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.result import Result
 from lsa_lab.harness.run import records
 from lsa_lab.harness.run.folders import folder_of
@@ -55,10 +56,10 @@ def largest(whole: Iterable[Result]) -> list[Result]:
     return [replace(last, smaller=tuple(before)) for *before, last in tiers.values()]
 
 
-def levels_of(package: str, whole: Sequence[Result]) -> pages.Levels:
+def levels_of(package: str, whole: Sequence[Result]) -> Levels:
     """What is read first of a package, beside its results."""
     first, messages = first_of(package), messages_of(package)
-    return pages.Levels(headlines_of(package), messages, Index(whole), first)
+    return Levels(headlines_of(package), messages, Index(whole), first)
 
 
 def write(
