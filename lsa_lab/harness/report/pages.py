@@ -97,8 +97,7 @@ def with_verdicts(text: str, whole: Sequence[Result]) -> str:
         row = match[1]
         return f"`{row}` **{verdicts[row]}**" if row in verdicts else match[0]
 
-    verdict = r"(?: \*\*(?:holds|fails|undecided|estimated)\*\*)?"
-    return re.sub(rf"`([^`]+)`{verdict}", named, text)
+    return re.sub(r"`([^`]+)`(?: \*\*(?:holds|fails|undecided|estimated)\*\*)?", named, text)
 
 
 def table(rows: Sequence[Family]) -> str:
