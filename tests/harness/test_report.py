@@ -253,9 +253,10 @@ def test_pages_on_papers_are_given_the_verdicts_of_the_rows_that_they_name(toy, 
     program("run", "toy")
     page = toy / "docs" / "papers" / "t1.md"
     page.parent.mkdir(parents=True)
-    page.write_text("| Theorem 1 | `toy.mean` **fails**, `toy.wrong`, `tests/large.py` |\n")
+    page.write_text("| 1 | `toy.mean` **fails**, `toy.wrong`, `toy.*`, `tests/large.py` |\n")
     assert program("report") == 0
-    text = "| Theorem 1 | `toy.mean` **holds**, `toy.wrong` **fails**, `tests/large.py` |\n"
+    text = "| 1 | `toy.mean` **holds**, `toy.wrong` **fails**, `toy.*` **1 of 3, 1 undecided**, "
+    text += "`tests/large.py` |\n"
     assert page.read_text(encoding="utf-8") == text
     program("report")
     assert page.read_text(encoding="utf-8") == text

@@ -3,10 +3,11 @@
 import fnmatch
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from lsa_lab.harness.run.outcomes import together
 from tools.lint.source import Fault, Tree, line_of, spans
 
 PAPERS = {"A1": "2508.00385", "A2": "2406.03768", "A3": "2506.04579", "A4": "2408.04532"}
@@ -156,6 +157,11 @@ def paper_page(tree: Tree) -> dict[str, dict[str, str]]:
     return pages
 
 
+def is_named(row: str, names: Iterable[str]) -> bool:
+    """Whether one of the names is the row, or a pattern that it fits."""
+    return any(fnmatch.fnmatchcase(row, name) for name in names)
+
+
 def paper(tree: Tree) -> Iterator[Fault]:
     """A paper's page is complete: each place names what decides it, each row is on its page, with
     the committed verdict."""
@@ -168,15 +174,16 @@ def paper(tree: Tree) -> Iterator[Fault]:
             if "`" not in decided and not any(words in decided for words in OPEN):
                 line = line_of(tree.page(path), where)
                 yield Fault(path, line, f"{where}: nothing decides it, and nothing says why")
-        named, said = spans(whole), dict(re.findall(r"`([^`]+)` \*\*(\w+)\*\*", whole))
+        named, said = spans(whole), dict(re.findall(r"`([^`]+)` \*\*([^*]+)\*\*", whole))
         for row in dict.fromkeys(named):
             line = line_of(tree.page(path), f"`{row}`")
-            if row not in rows and not (tree.root / row).is_file():
+            cells = [verdicts[each] for each in fnmatch.filter(verdicts, row)]
+            if not fnmatch.filter(rows, row) and not (tree.root / row).is_file():
                 yield Fault(path, line, f"no row or file {row}")
-            elif said.get(row) != verdicts.get(row):
+            elif said.get(row) != (together(cells) if cells else None):
                 yield Fault(path, line, f"{row}: run the report")
         for row in rows:
-            if PAPERS[name] in rows[row][0] and row not in named:
+            if PAPERS[name] in rows[row][0] and not is_named(row, named):
                 yield Fault(path, 1, f"lacks the row {row}, whose source is this paper")
 
 
@@ -198,7 +205,8 @@ def headline(tree: Tree) -> Iterator[Fault]:
         names = [name for words in judged for name in words.rows.split()]
         rows = {row for name in names for row in fnmatch.filter(verdicts, name)}
         rows |= {each.proved.test} if each.proved else set()
-        lacking = rows - set(spans(" ".join(pages[each.place[:2]].values())))
+        named = spans(" ".join(pages[each.place[:2]].values()))
+        lacking = [row for row in rows if not is_named(row, named)]
         if lacking:
             words = ", ".join(sorted(lacking))
             yield Fault(HEADLINES, line, f"{each.place}: its paper's page lacks {words}")

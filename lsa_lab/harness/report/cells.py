@@ -9,6 +9,7 @@ from itertools import groupby
 from lsa_lab.harness.report.headlines import Words
 from lsa_lab.harness.report.result import Result
 from lsa_lab.harness.report.tables import MARKS, interval, marks, number
+from lsa_lab.harness.run.outcomes import together
 from lsa_lab.judging.claims import Claim
 
 SCALES: dict[str, Callable[[float], float]] = {  # what a format like "{0:%}" makes of a number x
@@ -42,14 +43,8 @@ class Cells:
 
     @property
     def verdict(self) -> str:
-        """The one that all cells have, or "3 of 6": so many hold. Estimates have none to count."""
-        words = {claim.verdict for claim in self.claims}
-        judged = words - {"estimated"}
-        if len(judged or words) == 1:
-            return (judged or words).pop()
-        unclear = self.count("undecided")
-        text = f"{self.count('holds')} of {self.count('holds', 'fails', 'undecided')}"
-        return f"{text}, {unclear} undecided" if unclear else text
+        """The one that all cells have, or "3 of 6"."""
+        return together([claim.verdict for claim in self.claims])
 
     @property
     def marks(self) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from lsa_lab.harness.report.cells import Index
 from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.result import Result
 from lsa_lab.harness.report.tables import LEGEND, Family, families, judged, markdown
@@ -98,6 +99,16 @@ def with_verdicts(text: str, whole: Sequence[Result]) -> str:
         return f"`{row}` **{verdicts[row]}**" if row in verdicts else match[0]
 
     return re.sub(r"`([^`]+)`(?: \*\*(?:holds|fails|undecided|estimated)\*\*)?", named, text)
+
+
+def with_counts(text: str, index: Index) -> str:
+    """The text with the verdict of all rows after each pattern: `experiment.*_row` **3 of 6**."""
+
+    def counted(match: re.Match[str]) -> str:
+        cells = index.cells(match[1])
+        return f"`{match[1]}` **{cells.verdict}**" if cells.pairs else match[0]
+
+    return re.sub(r"`(\w+\.[^`*]*\*[^`]*)`(?: \*\*[^*]+\*\*)?", counted, text)
 
 
 def table(rows: Sequence[Family]) -> str:

@@ -92,7 +92,8 @@ def write(
         old = readme.read_text(encoding="utf-8")
         texts[readme] = between_markers(old, pages.front_lines(levels, root))
     for paper in papers:
-        texts[paper] = pages.with_verdicts(paper.read_text(encoding="utf-8"), whole)
+        text = pages.with_counts(paper.read_text(encoding="utf-8"), levels.index)
+        texts[paper] = pages.with_verdicts(text, whole)
     for path, text in texts.items():
         if not path.exists() or path.read_bytes() != text.encode():
             results.write(path, text.encode())
