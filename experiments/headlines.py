@@ -239,21 +239,21 @@ HEADLINES = (
         "A3, Abstract, hypothesis",
         "What teaches in fine-tuning teaches in context",
         Words(
-            "the theorem asks for equal moments, which random subsets have not: {0}",
-            "matching_transfer.rank_gap",
+            "the Bayes rule, never fine-tuned, ranks subsets alike: {0}; the theorem's equal "
+            "gradients are not met: {1} of a random subset's gap is left",
+            "matching_transfer.bayes_as_* matching_is_exact.subset",
         ),
         proof("holds", "matched_gradients_predict_alike"),
-        Words(
-            "rank correlation {all:i}", "matching_transfer.rank_gap matching_transfer.rank_gap_deep"
-        ),
-        Words("rank correlation {0:i}", "lm_gradient_matching.*_ranks"),
+        Words("rank correlation over random subsets {0:i}", "matching_transfer.*_tuned_as_*"),
     ),
     Headline(
         "A3, Abstract, open models",
         "Matched subsets teach better than random ones",
         Words(
-            "spread explains it: over designs that see no label {0} and {1}",
-            "gradient_matching.over_determinantal gradient_matching.over_leverage",
+            "spread: it has {0} and {1} times the error of designs that see no label; on the "
+            "language model the labels' shares: {2}",
+            "gradient_matching.over_determinantal gradient_matching.over_leverage "
+            "lm_gradient_matching.*_stratified",
         ),
         trained=Words("error over random choice's {0:i}", "gradient_matching.random"),
         language=Words("cross-entropy over random choice's {0:i}", "lm_gradient_matching.*_random"),
@@ -262,11 +262,11 @@ HEADLINES = (
         "A3, Figure 4",
         "Mismatched subsets teach worse than random ones",
         Words(
-            "the row added after a look, at one size: {0}", "gradient_matching.mismatched_at_most"
+            "none needed, because random subsets are the comparison",
         ),
         trained=Words(
-            "error over random choice's {all:i}",
-            "gradient_matching.mismatched matching_transfer.mismatching",
+            "by size, error over random choice's {0:i}",
+            "gradient_matching.mismatched*",
         ),
         language=Words(
             "cross-entropy over random choice's {0:i}", "lm_gradient_matching.*_mismatched"
@@ -276,34 +276,33 @@ HEADLINES = (
         "A3, Abstract, transfer",
         "Subsets chosen on a small model serve larger ones",
         Words(
-            "it finds what is chosen, and does not rank random subsets: correlation {0}",
-            "matching_transfer.rank_random",
+            "what a proxy has not chosen it does not rank: {0}; beside a design that sees no "
+            "gradient {1}",
+            "matching_transfer.rank_random matching_transfer.*_over_diverse",
         ),
-        trained=Words(
-            "error over random choice's {all:i}", "matching_transfer.proxy matching_transfer.prefix"
-        ),
+        trained=Words("error over random choice's {0:i}", "matching_transfer.*_on_average"),
     ),
     Headline(
         "A3, Table 6",
-        "Matching keeps the shares of classes better than random choice does",
+        "Matching keeps the shares of classes, KL at most as in the table",
         Words(
-            "an intercept in the proxy keeps them by a theorem: {0}",
-            "coverage.classes_shares_intercept",
+            "an intercept in the proxy keeps them by a theorem: {0}; random subsets {1}",
+            "coverage.intercept_? coverage.random_?",
         ),
-        trained=Words(
-            "KL over random choice's {all:i}", "coverage.classes_shares coverage.*_tasks_shares"
-        ),
+        proof("holds", "intercept_keeps_the_shares"),
+        trained=Words("without an intercept KL {0:i}", "coverage.plain_?"),
         language=Words("KL over random choice's {0:i}", "lm_gradient_matching.*_shares"),
     ),
     Headline(
         "A3, Curriculum",
         "Gradients along the whole training choose better than early ones",
         Words(
-            "ten checkpoints are compared with one, not with ten: {0}",
-            "gradient_matching.checkpoints",
+            "one against all gives {0}, early over late {1}: the spread counts",
+            "gradient_matching.checkpoints gradient_matching.checkpoints_late",
         ),
         trained=Words(
-            "error of the first alone over that of all {0:i}", "gradient_matching.checkpoints"
+            "error of as many early ones over that of all {0:i}",
+            "gradient_matching.checkpoints_equal",
         ),
     ),
     Headline(

@@ -357,111 +357,125 @@ CLIPPING = (
 
 MATCHING = (
     Message(
-        "Matched demonstrations have {0} of random choice's error at the worst size",
+        "Matched demonstrations leave {0} of the error of random ones at the worst size",
         "gradient_matching.random",
-        "designs that see no label do better: {0} and {1} times their error",
+        "designs that see no label do better there: matching has {0} and {1} times their error",
         "gradient_matching.over_determinantal gradient_matching.over_leverage",
     ),
     Message(
-        "Matching beats {holds} of {cells} rival rules at every size",
+        "Matching beats {holds} of {cells} rivals at their worst size: determinantal and leverage "
+        "designs beat it",
         "gradient_matching.over_*",
         "its error over theirs is {0}",
         "gradient_matching.over_*",
         stands="counted",
     ),
     Message(
-        "Mismatched demonstrations harm at one size ({1}), and not at every size ({0})",
-        "gradient_matching.mismatched gradient_matching.mismatched_at_most",
+        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes, and "
+        "the row fixed before, on the least of all sizes, is {0:verdict}",
+        "gradient_matching.mismatched gradient_matching.mismatched_?* "
+        "gradient_matching.mismatched_at_most",
         "none needed, because random subsets are the comparison",
-        stands="fails holds",
+        stands="counted",
     ),
     Message(
-        "One early checkpoint chooses demonstrations with {0} times the error of all checkpoints",
-        "gradient_matching.checkpoints",
-        "the number differs as well, and {0} is both together",
-        "gradient_matching.checkpoints",
+        "Checkpoints along the whole training choose subsets with {0} times less error than as "
+        "many early ones",
+        "gradient_matching.checkpoints_equal",
+        "one checkpoint against all gives {0}, early over late ones {1}: the spread counts",
+        "gradient_matching.checkpoints gradient_matching.checkpoints_late",
     ),
     Message(
-        "An eighth of the pool, matched, leaves {0} times the error of the whole pool",
-        "gradient_matching.pool",
-        "at the worst size it has {0} of random choice's error",
-        "gradient_matching.random",
+        "A subset that matches d + 1 checkpoints still leaves {0} of a random subset's gap: the "
+        "theorem's hypothesis, equal gradients, is not met",
+        "matching_is_exact.subset",
+        "none needed, because random subsets are the comparison",
         stands="fails",
     ),
     Message(
-        "Whitened gradients choose subsets whose gap to the pool is {0} of plain ones'",
-        "matching_is_exact.whitened_nearer",
-        "it is {0} of the gap that scaled gradients leave",
-        "matching_is_exact.whitened_over_scaled",
+        "Whitened gradients leave {0} of a random subset's gap, and {1} of what plain ones leave",
+        "matching_is_exact.whitened_subset matching_is_exact.whitened_nearer",
+        "before softmax attention {0} of what plain ones leave",
+        "matching_is_exact.whitened_softmax",
     ),
     Message(
-        "Whitened matching has a knee at d + 1 checkpoints: the gap falls to {0}",
-        "whitened_matching.knee_whitened",
-        "plain matching has none: {0}",
-        "whitened_matching.knee_plain",
+        "A subset on which a transformer is fine-tuned well teaches it in context: rank "
+        "correlation {0} by its own prefix and {1} by linear attention's",
+        "matching_transfer.own_tuned_as_transformer matching_transfer.linear_tuned_as_transformer",
+        "the Bayes rule, which nobody fine-tunes, ranks subsets alike by {0}",
+        "matching_transfer.bayes_as_transformer",
     ),
     Message(
-        "Whitened matching teaches no worse than plain matching in any pool: {all} of its error",
-        "whitened_matching.case_*",
-        "none needed, because plain matching on the same pools is the comparison",
+        "Subsets that a small proxy chooses help every larger model: {0} of random subsets' error "
+        "by the linear proxy, {1} by a layer",
+        "matching_transfer.proxy matching_transfer.prefix",
+        "beside determinantal subsets, chosen without a gradient, {0} and {1}",
+        "matching_transfer.proxy_over_diverse matching_transfer.prefix_over_diverse",
     ),
     Message(
-        "For softmax attention equal moments are not enough: the gap is {all}",
-        "matching_is_exact.softmax_random matching_is_exact.softmax_trained",
-        "it is {0} of the gap after sets without them",
-        "matching_is_exact.softmax_*_nearer",
-    ),
-    Message(
-        "Subsets that a linear proxy matches have {0} of random choice's error in larger models",
-        "matching_transfer.proxy",
-        "of random subsets the proxy's ranking says {0}",
+        "Which random subsets are better a proxy of one step does not tell: rank correlation {0} "
+        "at the worst of the larger models",
         "matching_transfer.rank_random",
-    ),
-    Message(
-        "A proxy that sees half of the covariates chooses {0} times worse than random choice",
-        "matching_transfer.half_on_average",
-        "one that sees all has {0} of random choice's error",
-        "matching_transfer.proxy_on_average",
+        "a trained linear stack ranks them for the transformer by {0}",
+        "matching_transfer.stack_ranks_transformer",
         stands="fails",
     ),
     Message(
-        "Among random subsets the gap hardly tells which teach better: rank correlation {all}",
-        "matching_transfer.rank_gap matching_transfer.rank_gap_deep",
-        "chosen, mismatched and random subsets together {0}",
-        "matching_transfer.rank_all",
-        stands="fails",
+        "Matching without an intercept keeps class shares as A3's table does for {holds} of "
+        "{cells} numbers of classes: KL {all}",
+        "coverage.plain_?",
+        "random subsets have {0}, and an intercept, by a theorem, {1}",
+        "coverage.random_? coverage.intercept_?",
+        stands="counted",
     ),
     Message(
-        "Matching by a proxy without an intercept misses class shares by {0} times chance",
-        "coverage.classes_shares",
-        "with an intercept, by a theorem, {0}",
-        "coverage.classes_shares_intercept",
-        stands="fails",
+        "Stratified random subsets teach two classes as well as matched ones ({0}), and tasks "
+        "worse ({1} and {2})",
+        "coverage.classes_strata coverage.one_task_strata coverage.own_tasks_strata",
+        "none needed, because stratified choice is the null of matching",
+        stands="holds fails fails",
     ),
     Message(
-        "Matching never teaches the minority worse than random choice: {all} of its error",
+        "Matching teaches a minority no worse than random choice: {all} of its error",
         "coverage.*_minority",
-        "stratified random subsets have {0} of matching's error",
-        "coverage.*_strata",
+        "none needed, because random subsets are the comparison",
     ),
     Message(
-        "Matched and per-query demonstrations together leave {all} of the better one's error",
+        "Where clusters have tasks of their own, demonstrations matched once and others for the "
+        "query beat either alone: {all} of the better one's error",
         "fixed_and_per_query.*_tasks",
-        "with a single task {0}",
-        "fixed_and_per_query.*_one_task",
+        "none needed, because each part alone is the comparison",
     ),
     Message(
-        "With flipped labels or heavy tails matching has {all} of random choice's error",
-        "fixed_and_per_query.*_few_flipped fixed_and_per_query.*_many_flipped "
-        "fixed_and_per_query.*_heavy_covariates fixed_and_per_query.*_heavy_noise",
-        "in clean pools {0}",
-        "fixed_and_per_query.*_clean",
+        "Matching gains with flipped labels, but descent keeps less of its gain: {0} and {1} "
+        "times the ratio in clean pools",
+        "fixed_and_per_query.descent_few_flipped_kept "
+        "fixed_and_per_query.descent_many_flipped_kept",
+        "none needed, because clean pools are the comparison",
+        stands="fails",
     ),
     Message(
-        "Divided by their number, demonstrations beyond the trained length lower errors to {all}",
+        "Divided by their number, demonstrations beyond the trained length lower errors to {all} "
+        "of those at that length",
         "many_shots.*_normalised many_shots.softmax",
-        "divided by the trained length they raise it {0}-fold",
-        "many_shots.*_fixed",
+        "divided by the trained length they explode; divided by n they leave {0} times the Bayes "
+        "rule's error",
+        "many_shots.*_bayes",
+    ),
+    Message(
+        "Classification does not lose from more demonstrations: the share of errors changes by "
+        "{all}",
+        "many_shots.*_classes",
+        "none needed, because the same prompts are compared",
+        stands="fails",
+    ),
+    Message(
+        "Whitened matching comes nearer to the pool than plain matching before eight layers "
+        "({0}), and not before very many ({1}) or one ({2})",
+        "whitened_matching.nearer whitened_matching.nearer_deep whitened_matching.nearer_shallow",
+        "scaling each entry alone leaves whitening {0} of its gap",
+        "whitened_matching.scaled",
+        stands="holds fails fails",
     ),
 )
 
@@ -573,49 +587,66 @@ HEADS = (
 
 LANGUAGE = (
     Message(
-        "In SmolLM2 drastic clipping of deep attention changes AUC by {all}",
-        "lm_clipping.*_attention_deep_is_flat",
-        "of the first layer it leaves an AUC of {0}",
-        "lm_clipping.*_attention_shallow_collapses",
+        "Drastic clipping of SmolLM2's layer 28 costs no AUC in {holds} of {cells} cases: {all}",
+        "lm_clipping.*_deep_is_flat",
+        "none needed, because the unclipped model is the comparison",
+        stands="counted",
     ),
     Message(
-        "In SmolLM2 clipped shallow layers collapse in attention ({0}) and not in MLPs ({1})",
+        "In SmolLM2's first layer clipped attention leaves guessing (AUC {0}), a clipped MLP does "
+        "not ({1})",
         "lm_clipping.*_attention_shallow_collapses lm_clipping.*_mlp_shallow_collapses",
         "none needed, because guessing has an AUC of a half",
         stands="holds fails",
     ),
     Message(
-        "In SmolLM2 Algorithm 1 gains {0} of accuracy on fresh sentences",
-        "lm_clipping.algorithm_gains",
-        "a fitted threshold gains {0} more than a wider search",
-        "lm_clipping.threshold",
+        "SmolLM2's last layer tolerates clipping better than its first in {holds} of {cells} cases",
+        "lm_clipping.*_deep_tolerates_more",
+        "the difference of AUC is {0}",
+        "lm_clipping.*_deep_tolerates_more",
+        stands="counted",
     ),
     Message(
-        "What clipping does to SmolLM2's accuracy a moved threshold does: {all} apart",
-        "lm_clipping.shift_*",
-        "none needed, because the threshold is the null",
+        "One edit for all prompts does not improve SmolLM2's accuracy on reviews ({0}); on news "
+        "it is open ({1})",
+        "lm_clipping.rotten_tomatoes_helps lm_clipping.reuters_helps",
+        "a threshold fitted on the same labels gains {0} more than a search for each prompt",
+        "lm_clipping.threshold",
+        stands="fails undecided",
+    ),
+    Message(
+        "A searched edit gains {0} of SmolLM2's accuracy by Algorithm 1, and {1} over more layers",
+        "lm_clipping.algorithm_gains lm_clipping.wider_gains",
+        "a threshold fitted on the same sentences gains {0} more than the wider search",
+        "lm_clipping.threshold",
     ),
     Message(
         "Clipping W_K alone leaves SmolLM2's AUC unchanged: {all}",
         "lm_clipping.*_keys_alone",
-        "all of attention clipped: {0}",
-        "lm_clipping.*_attention_deep_is_flat",
+        "none needed, because the row is an equivalence",
     ),
     Message(
-        "With fewer shots clipping costs SmolLM2 less on {holds} of {cells} data sets",
-        "lm_clipping.*_few_shots",
-        "unclipped, more shots change AUC by {0}",
-        "lm_clipping.*_more_shots",
-        stands="counted",
+        "With fewer shots clipping costs SmolLM2 less on reviews ({0}) and more on news ({1})",
+        "lm_clipping.rotten_tomatoes_few_shots lm_clipping.reuters_few_shots",
+        "so much do shots help the unclipped model: {0} and {1}",
+        "lm_clipping.rotten_tomatoes_more_shots lm_clipping.reuters_more_shots",
+        stands="holds fails",
     ),
     Message(
-        "Each demonstration alone, SmolLM2's gradients get {all} times more unequal with depth",
+        "Without attention in layer 28 SmolLM2's accuracy changes by {0}, without its MLP by {1}",
+        "lm_clipping.*_attention_dropped lm_clipping.rotten_tomatoes_mlp_dropped",
+        "none needed, because the row is an equivalence",
+        stands="holds fails",
+    ),
+    Message(
+        "Each demonstration alone, depth makes SmolLM2's gradients {all} times more unequal",
         "lm_flow.*_alone_*_disparity",
-        "all in one prompt {0} times",
-        "lm_flow.*_shared_*_disparity",
+        "in an untrained decoder, all in one prompt, {0} times",
+        "lm_flow.*_untrained",
     ),
     Message(
-        "In one prompt depth makes SmolLM2's gradients more unequal in {holds} of {cells} cases",
+        "In one prompt depth makes SmolLM2's gradients more unequal in {holds} of {cells} cases: "
+        "{all}",
         "lm_flow.*_shared_*_disparity",
         "in an untrained decoder {0} times",
         "lm_flow.*_untrained",
@@ -628,29 +659,24 @@ LANGUAGE = (
         stands="fails",
     ),
     Message(
-        "In SmolLM2 gradients do not predict what a demonstration is worth: {all}",
-        "lm_flow.*_predicts_margin lm_flow.*_predicts_row",
-        "similarity does by {0}",
-        "lm_flow.*_predicts_similarity",
-        stands="fails",
-    ),
-    Message(
-        "In SmolLM2 a demonstration with the query's label is worth {all} nats more",
-        "lm_flow.*_label",
-        "its similarity has a rank correlation of {0}",
-        "lm_flow.*_relevance",
+        "What a demonstration adds in SmolLM2 is decided by its label ({0} nats) and not by its "
+        "gradient (rank correlation {1})",
+        "lm_flow.*_label lm_flow.*_predicts_margin",
+        "similarity and BM25 predict it by {0} and {1}",
+        "lm_flow.*_predicts_similarity lm_flow.*_predicts_bm25",
+        stands="holds fails",
     ),
     Message(
         "GradS selects worse prompts for SmolLM2 than random choice, by {all:size} nats",
         "lm_flow.*_prompts_*_random",
-        "than similarity by {0:size}",
+        "than similarity by {0:size} nats",
         "lm_flow.*_prompts_*_similarity",
         stands="fails",
     ),
     Message(
         "Matched demonstrations leave SmolLM2 {0} of the cross-entropy after random ones",
         "lm_gradient_matching.*_random",
-        "random ones with the pool's labels leave as much: {0}",
+        "of random ones with the same shares of labels {0}: the shares are what matching gains",
         "lm_gradient_matching.*_stratified",
         stands="fails",
     ),
@@ -660,6 +686,13 @@ LANGUAGE = (
         "none needed, because random ones are the comparison",
     ),
     Message(
+        "Among subsets that matching has not chosen a small gap does not tell SmolLM2's answers: "
+        "rank correlation {0}",
+        "lm_gradient_matching.*_ranks",
+        "none needed, because chance has a correlation of 0",
+        stands="fails",
+    ),
+    Message(
         "In SmolLM2 {all} heads of a later layer matter, not one",
         "lm_heads.*_later_*",
         "of the first layer a share of {0}",
@@ -667,9 +700,10 @@ LANGUAGE = (
         stands="fails",
     ),
     Message(
-        "With the top head of each later layer alone SmolLM2 answers at random: correlation {0}",
+        "With the top head of each later layer alone SmolLM2's order of answers is lost: rank "
+        "correlation {0}",
         "lm_heads.*_pruned",
-        "its six top heads keep {0} more than six random ones",
+        "a few top heads keep {0} more of it than as many random ones",
         "lm_heads.*_top_heads",
         stands="fails",
     ),

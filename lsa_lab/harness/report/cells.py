@@ -73,6 +73,7 @@ class Index:
             f"{result.name}.{id}": pair for result in whole for id, pair in result.claim_of.items()
         }
         self.names = {row.partition(".")[0] for row in self.pairs}
+        self.strange: dict[str, str] = {}  # names that no row has, and why they are in no sentence
 
     def cells(self, name: str) -> Cells:
         """What a name of ``Words.rows`` stands for; nothing where its experiment has no result."""
@@ -80,7 +81,7 @@ class Index:
             return Cells((self.pairs[name],))
         pairs = tuple(pair for row, pair in self.pairs.items() if fnmatchcase(row, name))
         if not pairs and name.partition(".")[0] in self.names:
-            raise ValueError(f"{name}: that experiment has no such row")
+            self.strange[name] = "a sentence names it, and that experiment has no such row"
         return Cells(pairs)
 
     def sentence(self, words: Words) -> "Sentence | None":

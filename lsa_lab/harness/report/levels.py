@@ -48,6 +48,15 @@ class Levels:
         pairs = [(result, claim) for result, claim in pairs if claim.verdict != "estimated"]
         return Cells(tuple({id(claim): (result, claim) for result, claim in pairs}.values()))
 
+    @cached_property
+    def strange(self) -> dict[str, str]:
+        """Names in its sentences that no row has, and why nothing is said of them."""
+        for words in [line.headline.explained for line in self.lines]:
+            self.index.sentence(words)
+        for message in [message for each in self.by_theme.values() for message in each]:
+            self.index.sentence(message.message.null_words)
+        return self.index.strange
+
     @property
     def confidence(self) -> float:
         """What one of the m cells must keep so that all of them do: 1 - (1 - confidence) / m."""

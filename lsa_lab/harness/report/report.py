@@ -76,6 +76,7 @@ def write(
     every, broken = collect(experiments, root)
     whole = largest(every)
     levels = levels_of(package, whole)
+    broken |= levels.strange
     for result in every:
         experiment, folder = result.experiment, root / result.folder
         config = results.plain(experiment.tiers[result.tier])
