@@ -1,292 +1,401 @@
-"""What is read first: questions on the front page, and in the ledger a row for each statement of
-the four papers; docs/papers lists all that decide it."""
+"""Level 0 of the ledger: a line for each statement of the papers, and those of the front page."""
 
-from lsa_lab.harness.report.headlines import Headline
+from lsa_lab.harness.report.headlines import Headline, Proof, Words
+from lsa_lab.judging.claims import Verdict
 
-_THEOREMS = "tests/theorems"
 
-# The front page: one or two questions a theme.
+def proof(verdict: Verdict, name: str) -> Proof:
+    """What the theorem ``tests/theorems/test_NAME.py`` says of a statement."""
+    return Proof(verdict, f"tests/theorems/test_{name}.py")
+
+
 FIRST = (
-    "one_layer_optimum",
-    "depth",
-    "implicit_trajectories",
-    "flow_factors",
-    "amplification",
-    "clipping_curves",
-    "clipping_search",
-    "gradient_matching",
-    "matching_is_exact",
-    "heads_per_layer",
-    "head_pruning",
-    "learning_curves",
-    "lm_clipping",
-    "lm_gradient_matching",
+    "A1, Eq. 2",
+    "A1, Theorem 1",
+    "A1, Abstract",
+    "A2, Theorem 1",
+    "A2, Theorem 2",
+    "A2, Figure 1 (ii), deep layers",
+    "A2, Figure 4",
+    "A3, Abstract, hypothesis",
+    "A3, Abstract, open models",
+    "A3, Abstract, transfer",
+    "A4, Abstract, against ridge",
+    "A4, Figure 1c, later layers",
+    "A4, Heads needed",
 )
 
 HEADLINES = (
     Headline(
         "A1, Eq. 2",
-        "The flow of one demonstration is s P + (P d)(K q)ᵀ",
-        "theorem",
-        theorem=f"{_THEOREMS}/test_one_shot_flow.py",
-        proved="holds",
+        "The gradient through one demonstration is s P + (P d)(K q)ᵀ",
+        Words("none needed, because it is an identity for all weights"),
+        proof("holds", "one_shot_flow"),
     ),
     Headline(
         "A1, Eq. 2, dichotomy",
         "No gradient flows from a demonstration that is irrelevant or learned",
-        "theorem",
-        theorem=f"{_THEOREMS}/test_when_the_flow_vanishes.py",
-        proved="fails",
+        Words("less flows: {0} of the others' gradient", "flow_factors.either_or_less"),
+        proof("fails", "when_the_flow_vanishes"),
+        Words("{0:i} of the others' gradient", "flow_factors.either_or_flow"),
     ),
     Headline(
-        "A1, Eq. 2, effect",
-        "What is relevant and new lowers the error",
-        "toy",
-        "flow_factors.helps",
+        "A1, Figure 2",
+        "A demonstration is worth more, the more relevant and the newer it is",
+        Words(
+            "only on average: of single demonstrations that are both, a share of {0} lowers the "
+            "error",
+            "flow_factors.helps",
+        ),
+        proof("holds", "worth_to_the_bayes_rule"),
+        Words("rank correlation of mean worth {0:i}", "flow_factors.figure_2"),
+        Words("rank correlation {all:i}", "lm_flow.*_relevance lm_flow.*_novelty lm_flow.*_both"),
     ),
     Headline(
         "A1, Theorem 1",
-        "The ratio of two flows grows with the number of layers",
-        "toy",
-        "amplification.theorem_1",
+        "The ratio of two demonstrations' gradients grows with depth in every stack",
+        Words(
+            "gradient ascent finds stacks that lower the log ratio by {0:size}",
+            "amplification_limits.theorem_1",
+        ),
+        proof("fails", "layers_turn_the_order_of_flows"),
+        Words("random weights, share of pairs that grow {0:i}", "amplification.theorem_1"),
+        Words("last over first layer {0:i}", "lm_flow.*_disparity"),
+    ),
+    Headline(
+        "A1, Theorem 1, order",
+        "The demonstration that leads after one layer leads after the last",
+        Words("half of the pairs would turn by chance; random stacks: {0}", "amplification.order"),
+        proof("fails", "layers_turn_the_order_of_flows"),
+        Words("random weights, share of pairs that turn {0:i}", "amplification.order"),
+        Words("share of pairs that turn {0:i}", "lm_flow.*_order"),
     ),
     Headline(
         "A1, Figures on depth",
-        "The disparity of flows rises with the layers of a trained model",
-        "trained",
-        "amplification.linear_trained_shared_disparity",
+        "In trained models with many demonstrations depth makes gradients more unequal",
+        Words("the same decoder untrained: {0}", "lm_flow.*_untrained"),
+        trained=Words("last over first layer {0:i}", "amplification.*_trained_shared_disparity"),
+        language=Words("last over first layer {0:i}", "lm_flow.*_shared_*_disparity"),
     ),
     Headline(
         "A1, Abstract",
-        "Selection by flow beats the strongest rival",
-        "toy",
-        "grads.usual",
+        "Selection by gradients (GradS) beats the strongest rival",
+        Words("a random choice is beaten: {0} of its error", "grads.random"),
+        trained=Words("error over the rival's {0:i}", "grads.usual"),
+        language=Words(
+            "nats of log-probability gained {all:i}",
+            "lm_flow.*_prompts_*_random lm_flow.*_prompts_*_similarity lm_flow.*_prompts_*_bm25",
+        ),
+    ),
+    Headline(
+        "A1, Effectiveness",
+        "The size of its gradient predicts what a demonstration is worth",
+        Words("similarity predicts it on the same texts by {0}", "lm_flow.*_predicts_similarity"),
+        trained=Words(
+            "rank correlation {all:i}", "flow_factors.flow_predicts relevance_and_novelty.*_single"
+        ),
+        language=Words(
+            "rank correlation {all:i}", "lm_flow.*_predicts_margin lm_flow.*_predicts_row"
+        ),
     ),
     Headline(
         "A1, Ablation of layers",
-        "The flow of the last layer selects best",
-        "toy",
-        "grads.last_layer",
-    ),
-    Headline(
-        "A1, Open question 2",
-        "Softmax amplifies too",
-        "toy",
-        "amplification.softmax_random_disparity",
-    ),
-    Headline(
-        "A1, Open question 3",
-        "Depth amplifies among many demonstrations",
-        "toy",
-        "many_shot_flow.depth_linear",
+        "The gradient at the last layer selects best",
+        Words("against the earlier layer that is best on other queries: {0}", "grads.last_layer"),
+        trained=Words("error over the best earlier layer's {0:i}", "grads.last_layer"),
+        language=Words("rank correlation lost {0:i}", "lm_flow.*_last_layer"),
     ),
     Headline(
         "A2, Lemma 1",
         "A layer of linear attention adds a low-rank ΔW h",
-        "theorem",
-        theorem=f"{_THEOREMS}/test_implicit_update.py",
-        proved="holds",
+        Words("none needed, because it is an identity for all weights"),
+        proof("holds", "implicit_update"),
     ),
     Headline(
         "A2, Theorem 1",
-        "One matrix W_t = I + Σ G_t takes every token to layer t",
-        "theorem",
-        theorem=f"{_THEOREMS}/test_moments_suffice.py",
-        proved="holds",
+        "One matrix takes every token to layer t in linear attention, and none does elsewhere",
+        Words("none needed, because a common map would leave a distance of 0"),
+        proof("holds", "moments_suffice"),
+        Words("softmax, causal, norm, MLP: distance from a common map {0:i}", "common_map.*"),
+        Words("distance from a common map {0:i}", "lm_heads.*_map"),
     ),
     Headline(
         "A2, Examples 1 to 3",
-        "The upper bound on |ΔW| falls when W_V, W_K or W_Q is truncated",
-        "theorem",
-        theorem=f"{_THEOREMS}/test_norms_under_truncation.py",
-        proved="holds",
+        "Truncating W_V, W_K or W_Q lowers the update: its upper bound, and the update itself",
+        Words("in the typical random stack log(after / before) is {0}", "truncation_norms.typical"),
+        proof("holds", "norms_under_truncation"),
+        Words(
+            "share of truncations that raise it {all:i}",
+            "truncation_norms.own truncation_norms.sum*",
+        ),
     ),
     Headline(
         "A2, Theorem 2",
         "The bound lies above the generalisation error",
-        "toy",
-        "bound_and_gap.above_with_noise",
-    ),
-    Headline(
-        "A2, Theorem 2, what it tells",
-        "The least such bound is below the largest loss, which bounds every error",
-        "toy",
-        "bound_and_gap.says_something",
+        Words(
+            "it exceeds the largest loss, which bounds every error, by {0:size}",
+            "bound_and_gap.says_something",
+        ),
+        trained=Words(
+            "bound less error {all:i}", "bound_and_gap.above_with_noise bound_and_gap.above"
+        ),
     ),
     Headline(
         "A2, Remark 4",
         "Where clipping lowers the bound it lowers the risk",
-        "toy",
-        "bound_and_gap.risk_falls_with_it",
+        Words("the bound itself rises in a share of {0}", "bound_and_gap.bound_falls"),
+        trained=Words("share of truncations {0:i}", "bound_and_gap.risk_falls_with_it"),
     ),
     Headline(
         "A2, Remark 5",
         "The deeper the clipped layer, the steadier Σ|G_t|²",
-        "toy",
-        "truncation_norms.deep_is_steady_when_trained",
+        Words("of random weights by {0}", "truncation_norms.deep_is_steady"),
+        trained=Words(
+            "change of the log at the last layer less that at the first {0:i}",
+            "truncation_norms.deep_is_steady_when_trained",
+        ),
     ),
     Headline(
         "A2, Figure 1 (i)",
         "Clipping singular values improves the model",
-        "toy",
-        "clipping_curves.helps_trained",
+        Words("a moved threshold does as well on classes: {0}", "label_clipping.threshold"),
+        trained=Words(
+            "risk {0:i}; accuracy {1:i}", "clipping_curves.helps_* label_clipping.helps_*"
+        ),
+        language=Words(
+            "accuracy {all:i}", "lm_clipping.rotten_tomatoes_helps lm_clipping.reuters_helps"
+        ),
     ),
     Headline(
         "A2, Figure 1 (ii), deep layers",
         "Deep layers can be reduced drastically without much degradation",
-        "toy",
-        "clipping_curves.attention_deep_is_flat",
+        Words(
+            "classifiers forgive in shallow layers too: {0} of accuracy apart",
+            "label_clipping.*_deep_tolerates_more",
+        ),
+        trained=Words(
+            "risk {0:i}; accuracy {1:i}",
+            "clipping_curves.*_deep_is_flat label_clipping.*_deep_is_flat",
+        ),
+        language=Words("AUC {0:i}", "lm_clipping.*_deep_is_flat"),
     ),
     Headline(
         "A2, Figure 1 (ii), shallow layers",
-        "Shallow layers collapse where deep ones do not",
-        "toy",
-        "clipping_curves.attention_deep_bears_more",
+        "Shallow layers tolerate less clipping than deep ones",
+        Words("in A2's own logs by {0} of the score", "published_logs.deep_is_steadier"),
+        trained=Words(
+            "decades of risk {0:i}; accuracy {1:i}",
+            "clipping_curves.*_deep_bears_more label_clipping.*_deep_tolerates_more",
+        ),
+        language=Words("AUC {0:i}", "lm_clipping.*_deep_tolerates_more"),
     ),
     Headline(
-        "A2, Figure 2, relative",
-        "With fewer shots, clipped shallow layers raise the risk by a smaller factor",
-        "toy",
-        "clipping_curves.attention_few_shots_collapse_less",
-    ),
-    Headline(
-        "A2, Figure 2, absolute",
-        "They raise it by less, too",
-        "toy",
-        "clipping_curves.attention_few_shots_rise_less",
+        "A2, Figure 2",
+        "With fewer shots clipping shallow layers costs less",
+        Words(
+            "unclipped, more shots raise AUC by {0}: there is more to lose",
+            "lm_clipping.*_more_shots",
+        ),
+        trained=Words(
+            "decades of risk {0:i}; accuracy {1:i}",
+            "clipping_curves.*_few_shots_collapse_less label_clipping.*_few_shots_fall_less",
+        ),
+        language=Words("AUC {0:i}", "lm_clipping.*_few_shots"),
     ),
     Headline(
         "A2, Figure 3",
         "Deep layers have larger condition numbers",
-        "toy",
-        "condition_numbers.deep_is_larger",
+        Words("before training {0} decades", "condition_numbers.random_is_level"),
+        trained=Words(
+            "decades {all:i}", "condition_numbers.deep_is_larger condition_numbers.last_is_largest"
+        ),
     ),
     Headline(
-        "A2, Figure 4, Algorithm 1",
-        "Clipping a layer chosen by condition number at a searched rate improves the model",
-        "toy",
-        "clipping_search.algorithm_gains",
+        "A2, Figure 4",
+        "Algorithm 1, a searched rate at a layer chosen by condition number, improves the model",
+        Words("a fitted threshold gains {0} more than the search", "lm_clipping.threshold"),
+        trained=Words(
+            "share of the risk {all:i}", "clipping_search.algorithm_gains why_a_rate.gain_*"
+        ),
+        language=Words("accuracy {0:i}", "lm_clipping.algorithm_gains"),
     ),
     Headline(
         "A2, Appendix B.3",
         "Clipping W_K alone gains nothing",
-        "toy",
-        "why_a_rate.single_module",
+        Words("all modules together gain {0}", "why_a_rate.gain_*"),
+        trained=Words("share of the risk {0:i}", "why_a_rate.single_module"),
+        language=Words("AUC {0:i}", "lm_clipping.*_keys_alone"),
     ),
     Headline(
-        "A2, Appendix B.4",
-        "The best rate varies with the noise of model and prompts",
-        "toy",
-        "why_a_rate.rate_varies",
-    ),
-    Headline(
-        "A2, Appendix B.6, performance",
+        "A2, Appendix B.6",
         "Dropping a layer neither harms nor improves",
-        "toy",
-        "why_a_rate.dropping_is_harmless",
+        Words(
+            "clipping the same layer predicts better, by a log of {0}", "why_a_rate.clip_or_drop"
+        ),
+        trained=Words("relative change of the risk {0:i}", "why_a_rate.dropping_is_harmless"),
+        language=Words("accuracy {0:i}", "lm_clipping.*_dropped"),
     ),
     Headline(
         "A3, Abstract, hypothesis",
-        "What teaches in fine-tuning teaches in context (linear attention)",
-        "theorem",
-        theorem=f"{_THEOREMS}/test_matched_gradients_predict_alike.py",
-        proved="holds",
+        "What teaches in fine-tuning teaches in context",
+        Words(
+            "the Bayes rule, never fine-tuned, ranks subsets alike: {0}; the theorem's equal "
+            "gradients are not met: {1} of a random subset's gap is left",
+            "matching_transfer.bayes_as_* matching_is_exact.subset",
+        ),
+        proof("holds", "matched_gradients_predict_alike"),
+        Words("rank correlation over random subsets {0:i}", "matching_transfer.*_tuned_as_*"),
     ),
     Headline(
         "A3, Abstract, open models",
         "Matched subsets teach better than random ones",
-        "toy",
-        "gradient_matching.random",
+        Words(
+            "spread: it has {0} and {1} times the error of designs that see no label; on the "
+            "language model the labels' shares: {2}",
+            "gradient_matching.over_determinantal gradient_matching.over_leverage "
+            "lm_gradient_matching.*_stratified",
+        ),
+        trained=Words("error over random choice's {0:i}", "gradient_matching.random"),
+        language=Words("cross-entropy over random choice's {0:i}", "lm_gradient_matching.*_random"),
     ),
     Headline(
-        "A3, Figure 4, section 4.7",
+        "A3, Figure 4",
         "Mismatched subsets teach worse than random ones",
-        "toy",
-        "gradient_matching.mismatched_at_most",
+        Words(
+            "none needed, because random subsets are the comparison",
+        ),
+        trained=Words(
+            "by size, error over random choice's {0:i}",
+            "gradient_matching.mismatched*",
+        ),
+        language=Words(
+            "cross-entropy over random choice's {0:i}", "lm_gradient_matching.*_mismatched"
+        ),
     ),
     Headline(
         "A3, Abstract, transfer",
         "Subsets chosen on a small model serve larger ones",
-        "toy",
-        "matching_transfer.proxy",
+        Words(
+            "what a proxy has not chosen it does not rank: {0}; beside a design that sees no "
+            "gradient {1}",
+            "matching_transfer.rank_random matching_transfer.*_over_diverse",
+        ),
+        trained=Words("error over random choice's {0:i}", "matching_transfer.*_on_average"),
     ),
     Headline(
-        "A3, Table 6, section 4.10",
-        "Matching keeps the shares of classes better than random choice does",
-        "toy",
-        "coverage.classes_shares",
-    ),
-    Headline(
-        "A3, Table 6, proxy with an intercept",
-        "So it does where the small model has an intercept",
-        "toy",
-        "coverage.classes_shares_intercept",
+        "A3, Table 6",
+        "Matching keeps the shares of classes, KL at most as in the table",
+        Words(
+            "an intercept in the proxy keeps them by a theorem: {0}; random subsets {1}",
+            "coverage.intercept_? coverage.random_?",
+        ),
+        proof("holds", "intercept_keeps_the_shares"),
+        trained=Words("without an intercept KL {0:i}", "coverage.plain_?"),
+        language=Words("KL over random choice's {0:i}", "lm_gradient_matching.*_shares"),
     ),
     Headline(
         "A3, Curriculum",
         "Gradients along the whole training choose better than early ones",
-        "toy",
-        "gradient_matching.checkpoints",
+        Words(
+            "one against all gives {0}, early over late {1}: the spread counts",
+            "gradient_matching.checkpoints gradient_matching.checkpoints_late",
+        ),
+        trained=Words(
+            "error of as many early ones over that of all {0:i}",
+            "gradient_matching.checkpoints_equal",
+        ),
     ),
     Headline(
         "A4, Abstract, against ridge",
-        "Many heads first and one later beat ridge",
-        "trained",
-        "heads_per_layer.beats_ridge_3",
+        "Many heads first and one later beat ridge and descent of as many steps",
+        Words(
+            "so does one head in each layer: {0} of what no rule without directions can beat",
+            "heads_per_layer.single_beats_bound_*",
+        ),
+        trained=Words(
+            "risk over theirs {all:i}",
+            "heads_per_layer.beats_ridge_* heads_per_layer.beats_descent_*",
+        ),
     ),
     Headline(
-        "A4, Abstract, against gradient descent",
-        "They beat gradient descent of as many steps",
-        "trained",
-        "heads_per_layer.beats_descent_3",
+        "A4, Abstract, pattern",
+        "Heads count in the first layer and one is enough in each later layer",
+        Words(
+            "as many heads in the later layers are better: {0}",
+            "heads_per_layer.first_before_later_*",
+        ),
+        trained=Words(
+            "risk over the rival pattern's {all:i}",
+            "heads_per_layer.first_before_later_* heads_per_layer.first_layer_suffices_*",
+        ),
+        language=Words("what the top head leaves {0:i}", "lm_heads.*_one_is_enough"),
     ),
     Headline(
         "A4, Figure 1b",
         "More heads have a lower risk",
-        "trained",
-        "heads_per_layer.more_heads_3",
+        Words("beyond d heads {0}", "heads_per_layer.beyond_d_*"),
+        trained=Words(
+            "risk over the single-head model's {all:i}",
+            "heads_per_layer.more_heads_* heads_per_layer.first_layer_helps_*",
+        ),
     ),
     Headline(
         "A4, Figure 1c, first layer",
         "All heads of the first layer matter",
-        "trained",
-        "head_pruning.first.softmax_full",
+        Words(
+            "mixing heads, which changes no answer, moves the share by {0}",
+            "head_pruning.mixing_first*",
+        ),
+        trained=Words("share of heads in effect {0:i}", "head_pruning.first.*"),
+        language=Words("share of heads in effect {0:i}", "lm_heads.*_first_*"),
     ),
     Headline(
         "A4, Figure 1c, later layers",
         "One head dominates each later layer",
-        "trained",
-        "head_pruning.later.softmax_full",
+        Words("the first layer's share in the same models is {0}", "head_pruning.first.*"),
+        trained=Words("heads in effect {0:i}", "head_pruning.later.*"),
+        language=Words("heads in effect {0:i}", "lm_heads.*_later_*"),
     ),
     Headline(
         "A4, Figure 1d",
-        "Pruning all but the top head of each later layer changes little",
-        "trained",
-        "head_pruning.softmax",
+        "Without retraining, all but the top head of each later layer can be pruned",
+        Words("a model trained with one head there: {0}", "head_pruning.trained_*"),
+        trained=Words(
+            "risk over the full model's {all:i}", "head_pruning.narrow head_pruning.softmax"
+        ),
+        language=Words("rank correlation of answers {0:i}", "lm_heads.*_pruned"),
     ),
     Headline(
-        "A4, Figure 5, probing",
+        "A4, Figure 5",
         "The answer gets more readable from layer to layer",
-        "trained",
-        "layer_probes.steady",
+        Words("after layer 1 ridge is still better: {0}", "layer_probes.not_yet"),
+        trained=Words(
+            "risk of a linear reader, a layer over the one before {0:i}", "layer_probes.steady"
+        ),
     ),
     Headline(
         "A4, Heads needed",
         "The first layer needs d heads to preprocess d covariates",
-        "theorem",
-        theorem=f"{_THEOREMS}/test_head_lower_bound.py",
-        proved="holds",
+        Words(
+            "trained models do as well with half as many in layer 1: {0}",
+            "heads_per_layer.up_to_d_first",
+        ),
+        proof("holds", "head_lower_bound"),
+        Words("risk over that with d heads {0:i}", "head_lower_bound.cost*"),
     ),
     Headline(
         "A4, Risk, against descent and ridge",
         "Preprocessed descent has less excess risk than descent and ridge",
-        "toy",
-        "sparse_risk.preprocessed",
+        Words("for dense weights it has more: {0}", "sparse_risk.dense"),
+        trained=Words(
+            "share of the bound gained {all:i}",
+            "sparse_risk.preprocessed sparse_risk.noise",
+        ),
     ),
     Headline(
         "A4, Risk, against the Lasso",
         "It is comparable with the Lasso",
-        "toy",
-        "sparse_risk.flat",
+        Words("with Gaussian weights it is worse: {0}", "sparse_risk.gaussian"),
+        trained=Words("share of the bound gained {0:i}", "sparse_risk.flat"),
     ),
 )

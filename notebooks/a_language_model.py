@@ -199,7 +199,8 @@ picture
 # ## What the experiments found
 #
 # They ask this of SmolLM2-135M, Q4_1, one model of 135 million parameters whose weights have four
-# bits. The verdicts are read from their files; every row stands in `figures/CLAIMS.md`.
+# bits. The verdicts are read from their files; each experiment's page in `figures`
+# has every row.
 
 # %%
 figures = Path(lsa_lab.__file__).parents[1] / "figures"

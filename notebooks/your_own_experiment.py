@@ -10,7 +10,6 @@
 # %% tags=["setup"]
 import dataclasses
 import os
-import re
 import sys
 import tempfile
 from pathlib import Path
@@ -254,13 +253,13 @@ ridge_dataset = results.load("figures/against_ridge/result.nc")
 experiments_of("my_lab")["against_ridge"].door("figure").plot(ridge_dataset)
 
 # %% [markdown]
-# `report` writes the ledger of all claims, and a page with all figures. In the file the names are
-# links to the results:
+# `report` writes the ledger, and a page with all figures. An experiment's own page has its table of
+# claims:
 
 # %%
 lsa_lab("report --package my_lab")
-ledger = Path("figures/CLAIMS.md").read_text()
-display(Markdown(re.sub(r"## \[(\w+)\]\(.*?\)", r"#### \1", ledger[ledger.index("## ") :])))
+page = Path("figures/one_step/README.md").read_text()
+display(Markdown(page[page.index("## Claims") : page.index("## Where")]))
 
 # %% [markdown]
 # The next experiment is yours: `lsa-lab new my_lab/your_question`, in any folder.

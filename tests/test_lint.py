@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments import headlines
+from experiments import headlines, messages
+from lsa_lab.harness.report.headlines import Headline, Message, Words
 from lsa_lab.judging.statements import Statement
 from tools.lint.__main__ import RULES, main
 from tools.lint.source import Tree
@@ -162,18 +163,26 @@ def test_what_is_wrong_in_an_experiment_is_seen(tmp_path, rule, changes, words):
     assert [fault for fault in faults if words in fault.what], faults
 
 
-def test_a_key_without_a_meaning_and_a_headline_of_no_page_are_seen(tmp_path, monkeypatch):
+def test_a_key_without_a_meaning_is_seen(tmp_path):
     tree = tree_of(tmp_path, tiers={"laptop": make_dataclass("Config", [("width", int)])(3)})
     assert [fault.what.split()[0] for fault in RULES["key_meaning"](tree)] == ["width"]
-    monkeypatch.setattr(headlines, "FIRST", ("b", "lost"))
-    row = SimpleNamespace(place="A1, Theorem 2", row="b.mean", theorem="")
-    monkeypatch.setattr(headlines, "HEADLINES", (row, row))
+
+
+def test_a_headline_of_no_page_and_a_sentence_whose_cells_have_moved_are_seen(
+    tmp_path, monkeypatch
+):
+    tree, null = tree_of(tmp_path), Words("none needed, because it is a test")
+    row = Headline("A1, Theorem 2", "It is", null, trained=Words("{0:i}", "b.lost"))
+    strange = Headline("A2, Theorem 1", "It is", null, trained=Words("{0:i}", "b.mean"))
+    moved = Message("It is {0}", "b.mean", null.text, stands="undecided")
+    monkeypatch.setattr(headlines, "FIRST", ("A1, lost",))
+    monkeypatch.setattr(headlines, "HEADLINES", (row, row, strange))
+    monkeypatch.setattr(messages, "MESSAGES", {"b": (moved,)})
     said = " ".join(fault.what for fault in RULES["headline"](tree))
-    assert "names another" in said
-    assert "stands twice" in said
-    assert "what is no experiment" in said
-    monkeypatch.setattr(headlines, "FIRST", ())
-    assert "one or two questions of a" in " ".join(f.what for f in RULES["headline"](tree))
+    for words in ("stands twice", "no committed row b.lost", "A1, lost is the place of no line"):
+        assert words in said
+    assert "A2, Theorem 1: its paper's page lacks b.mean" in said
+    assert "b.mean has moved" in said
 
 
 def test_nothing_is_wrong_where_nothing_is(tmp_path):

@@ -49,7 +49,7 @@ def _finding(folder: str) -> str:
     _, question, _, caption, _ = text.split("\n\n", 4)
     counts, table = re.search(r"^## (Claims: .*)\n\n((?:\|.*\n)+)", text, re.MULTILINE).groups()
     rows = [_cells(line) for line in table.splitlines()]
-    verdict_first = tables.markdown([(row[-1], row[0], *row[3:5], row[2]) for row in rows])
+    verdict_first = tables.markdown([(row[-1], row[0], row[2]) for row in rows])
     place, (name, _, tier) = f"/figures/{folder}", folder.partition("/")
     words = f"run {name} --tier {tier}" if tier else f"run {name}"
     return f"""## {name}

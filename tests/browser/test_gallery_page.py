@@ -15,7 +15,7 @@ def gallery(visit):
 
 
 def rows(page, verdict):
-    return page.locator(f"article tr.claim[data-verdict={verdict}]:not([hidden])").count()
+    return page.locator(f"article td.claim[data-verdict={verdict}]:not([hidden])").count()
 
 
 def test_the_gallery_asks_for_nothing_but_its_own_files_and_complains_of_nothing(gallery):
@@ -47,7 +47,7 @@ def test_a_verdict_and_a_paper_can_be_left_out(gallery):
         page.uncheck(f"[name=paper][value={paper}]")
     shown = page.locator("article:not([hidden])")
     assert 0 < shown.count() < page.locator("article").count()
-    assert page.locator("article tr.claim:not([hidden]):not([data-paper=A4])").count() == 0
+    assert page.locator("article td.claim:not([hidden]):not([data-paper=A4])").count() == 0
     assert gallery.complaints == []
 
 
@@ -55,7 +55,7 @@ def test_without_scripts_all_claims_are_there_and_no_dead_filter(visit):
     page = visit(GALLERY, java_script_enabled=False).page
     assert page.locator("#filters").is_hidden()
     page.locator("article details summary", has_text="cells").first.click()
-    assert page.locator("article tr.claim").first.is_visible()
+    assert page.locator("article td.claim").first.is_visible()
 
 
 def test_a_phone_shows_it_without_scrolling_sideways_and_opens_a_picture_whole(visit):

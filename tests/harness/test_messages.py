@@ -2,7 +2,7 @@
 
 import pytest
 
-from lsa_lab.harness.report.tables import messages
+from lsa_lab.harness.report.tables import families
 from lsa_lab.judging.claims import judge
 from lsa_lab.judging.statements import Statement, grid
 
@@ -21,8 +21,8 @@ def family(note):
         message="Every part is small",
     )
     claims = judge([statement], {id: [0.1, 0.2, 0.3] for id in cells})
-    (message,) = messages(claims)
-    return message
+    (read,) = families(claims)
+    return read
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,22 @@ def family(note):
     ],
 )
 def test_a_remark_names_the_cells_that_it_concerns_by_what_sets_them_apart(note, words):
-    message = family(note)
-    assert message.remarks("note") == words
-    assert message.says == "Every part is small"
-    assert message.criterion.endswith(f"a number <= 1 ({words})" if words else "a number <= 1")
+    read = family(note)
+    assert read.remarks("note") == words
+    assert read.says == "Every part is small"
+    assert read.criterion.endswith(f"a number <= 1 ({words})" if words else "a number <= 1")
 
 
-def test_a_statement_without_cells_is_a_message_of_its_own():
+def test_a_statement_without_cells_is_a_row_of_its_own():
     claims = judge([Statement("x", "ours", "It is", "x", at_least=0)], {"x": [1.0, 2.0]})
-    (message,) = messages(claims)
-    assert not message.is_family
-    assert message.says == "It is"
+    (read,) = families(claims)
+    assert not read.is_family
+    assert read.says == "It is"
+
+
+def test_a_control_folds_into_the_row_that_stands_before_it():
+    sources = {"first": "derived here, a control", "trunk": "ours", "guard": "ours, a control"}
+    statements = [Statement(id, source, "It is", "x", at_least=0) for id, source in sources.items()]
+    first, trunk = families(judge(statements, {id: [1.0, 2.0] for id in sources}))
+    assert [claim.id for claim in first.cells] == ["first"]  # before it stands none
+    assert [claim.id for each in trunk.controls for claim in each.cells] == ["guard"]

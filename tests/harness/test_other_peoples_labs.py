@@ -75,10 +75,9 @@ def test_a_package_of_ones_own_is_begun_listed_refused_run_drawn_and_reported(fo
     assert names == {
         *("result.nc", "config.json", "figure.pdf", "figure.png", "caption.txt", "README.md")
     }
-    ledger = (folder / "figures" / "CLAIMS.md").read_text("utf-8")
-    assert (
-        "| One trained layer does as well as the best step of descent at n = 10 | ours |" in ledger
-    )
+    assert "| [one_step](one_step/README.md) |" in (folder / "figures/CLAIMS.md").read_text("utf-8")
+    page = (folder / "figures" / "one_step" / "README.md").read_text("utf-8")
+    assert "| One trained layer does as well as the best step of descent at n = 10 | ours |" in page
     figure = (folder / "figures" / "one_step" / "figure.pdf").read_bytes()
     assert lsa_lab("draw", "one_step", *package).returncode == 0
     assert (folder / "figures" / "one_step" / "figure.pdf").read_bytes() == figure

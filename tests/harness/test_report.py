@@ -6,8 +6,7 @@ import importlib
 import pytest
 
 from lsa_lab.harness.report import report
-from lsa_lab.harness.report.headlines import Headline, HeadlineRow, family_level
-from lsa_lab.judging.claims import Statement, judge
+from lsa_lab.harness.report.headlines import Headline, Message, Proof, Words
 from lsa_lab.store import provenance
 
 
@@ -27,44 +26,33 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
     own = (toy / "figures" / "toy" / "README.md").read_text(encoding="utf-8")
     for verdict in ("holds", "fails", "undecided"):
-        assert f"**{verdict}**" in ledger
         assert f"**{verdict}**" in own
         assert f'class="verdict {verdict}"' in page
-    for text in (ledger, own):
-        assert "a \\| b" in text
-        assert "mean over runs of the mean <= 9" in text
-        assert "(n = 40)" in text
-    assert "## [toy](toy/README.md): 1 hold, 1 fail, 1 undecided" in ledger
+    assert "a \\| b" in own
+    assert "mean over runs of the mean <= 9" in own
+    assert "(n = 40)" in own
+    assert "| [toy](toy/README.md) |" in ledger
+    assert "| 1 hold, 1 fail, 1 undecided |" in ledger
     front = readme.read_text(encoding="utf-8")
     assert front.startswith("before\n")
     assert front.endswith("after\n")
     assert "yesterday" not in front
-    assert "(figures/toy) | It does \\| nearly. | 1/1/1 |" in front
+    assert (
+        "| T1, section 2 | The mean is small | [**holds**](tests/small.py) | **holds**: " in front
+    )
+    assert "[toy](figures/toy/README.md)" in front
+    assert "Theorem 1" not in front
 
 
-def test_the_front_page_shows_the_questions_that_a_package_puts_first(toy, copies):
-    """One of two experiments, with its theme's page; another one's result changes nothing there."""
-    program = copies("theme.toy", "theme.second")
-    (toy / "two_lab" / "headlines.py").write_text('FIRST = ("toy",)\n', encoding="utf-8")
-    readme, theme = toy / "README.md", toy / "docs" / "themes" / "theme.md"
-    readme.write_text(f"{report.BEGIN}\n{report.END}\n", encoding="utf-8")
-    theme.parent.mkdir(parents=True)
-    theme.touch()
-    program("run", "all")
-    assert program("report") == 0
-    front = readme.read_text(encoding="utf-8")
-    assert front.count("(figures/") == 1
-    assert "\n| [theme](docs/themes/theme.md) | [Does the mean of " in front
-    assert "The pages of the themes have the other questions" in front
-    assert "## [second]" in (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
-
-
-def test_a_first_question_that_is_none_is_refused(toy, program, monkeypatch, capsys):
+def test_a_first_line_that_is_the_place_of_no_headline_is_refused(
+    toy, program, monkeypatch, capsys
+):
     program("run", "toy")
     headlines = importlib.import_module("toy_lab.headlines")
-    monkeypatch.setattr(headlines, "FIRST", ("toi",), raising=False)
+    monkeypatch.setattr(headlines, "FIRST", ("T1, section 3",))
     assert program("report") == 2
-    assert "headlines.py: no experiment 'toi'; nearest 'toy'" in capsys.readouterr().err
+    said = "headlines.py: no headline 'T1, section 3'; nearest 'T1, section 2'"
+    assert said in capsys.readouterr().err
 
 
 def test_a_report_of_the_same_results_writes_nothing(toy, program, capsys):
@@ -118,7 +106,7 @@ def test_a_broken_folder_is_named_and_the_rest_is_written(toy, program, monkeypa
     assert "toy/paper is left out of the report" in capsys.readouterr().err
     ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
     assert "toy/paper cannot be read" in ledger
-    assert "**holds**" in ledger
+    assert "1 hold, 1 fail, 1 undecided" in ledger
 
 
 def test_a_result_of_another_configuration_is_named(toy, program, monkeypatch, capsys):
@@ -148,17 +136,25 @@ def test_claims_that_have_changed_since_are_named_with_what_to_do(
     assert "run it again" in error
 
 
-def test_headlines_stand_first_with_their_verdicts_alone_and_all_at_once(toy, program):
+def test_the_ledger_has_levels_whose_sentences_are_generated_from_their_cells(toy, program):
     program("run", "toy")
     program("report")
     ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
+    first, rest = ledger.split("## Level 0")[1].split("## Level 1")
+    assert "1 cells stand behind these lines" in first
+    line = next(line for line in first.splitlines() if "T1, section 2" in line)
+    assert line.split(" | ")[2] == "[**holds**](../tests/small.py)"
+    assert line.split(" | ")[3].startswith("**holds**: ")
+    assert line.split(" | ")[3].endswith("] of one ([toy](toy/README.md))")
+    assert line.split(" | ")[4] == "not tried"
+    assert "| [**fails**](../tests/large.py) | not tried | not tried | none needed, " in first
+    messages, index = rest.split("## Level 2")
+    assert "| 1 of 3 hold | as wrong: " in messages
+    assert "| [toy](toy/README.md): mean |" in messages
+    assert "1 hold, 1 fail, 1 undecided" in index
     page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
-    front = ledger.split("## Headlines")[1].split("## [toy]")[0]
-    assert "1 of these verdicts rest on samples" in front
-    assert "| T1, section 2 | The mean is small | toy |" in front
-    assert "[toy.mean](toy/README.md)" in front
-    assert "**fails**, proved | fails | [theorem](../tests/large.py)" in front
-    assert "T1, Theorem 1" in page
+    assert '<tr class="headline" data-paper="T1">' in page
+    assert "1 of 3 hold" in page
 
 
 def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monkeypatch):
@@ -182,37 +178,59 @@ def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monk
     program("run", "toy", "--tier", "paper")
     assert program("report") == 0
     ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
-    front, tables = ledger.split("\n## [toy")
-    assert "**fails**" in front.split("| T1, section 2 |")[1].splitlines()[0]
-    assert "[toy.mean](toy/paper/README.md)" in front
-    assert tables.startswith(" (paper)](toy/paper/README.md): 0 hold, 2 fail, 0 undecided\n")
-    words = "[The laptop tier](toy/README.md): 1 hold, 1 fail, 1 undecided. Verdicts that differ"
-    assert f"{words} there: mean holds." in tables
+    front, index = ledger.split("## Level 2")
+    line = front.split("| T1, section 2 |")[1].splitlines()[0]
+    assert "**fails**" in line
+    assert "[toy](toy/paper/README.md)" in line
+    assert "(out of date: toy.mean fails, not holds)" in front
+    (row,) = [line for line in index.splitlines() if line.startswith("| [toy (paper)]")]
+    assert "| 0 hold, 2 fail, 0 undecided | [laptop](toy/README.md) differs in: mean holds |" in row
     assert paper.read_text() == "`toy.mean` **fails**, `toy.few` **undecided**\n"
-    assert readme.read_text().count("figures/toy") == 1
-    assert "(figures/toy/paper) (paper tier) | It does \\| nearly. | 0/2/0 |" in readme.read_text()
+    assert "(figures/toy/paper/README.md)" in readme.read_text()
     page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
     assert page.count("<article ") == 1
     assert '<a href="toy/figure.png">The laptop tier</a>: 1 hold' in page
 
 
-def test_a_headline_without_its_row_is_an_error(toy, program, monkeypatch):
+def test_a_headline_without_its_row_is_named_and_the_rest_is_written(
+    toy, program, monkeypatch, capsys
+):
     program("run", "toy")
     headlines = importlib.import_module("toy_lab.headlines")
-    lost = dataclasses.replace(headlines.HEADLINES[0], row="toy.median")
+    lost = dataclasses.replace(headlines.HEADLINES[0], trained=Words("{0:i}", "toy.median"))
     monkeypatch.setattr(headlines, "HEADLINES", (lost,))
-    with pytest.raises(ValueError, match="toy has no row 'median'"):
-        program("report")
+    assert program("report") == 1
+    assert "toy.median is left out of the report: a sentence names it" in capsys.readouterr().err
+    ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
+    assert "- **toy.median cannot be read**: a sentence names it, and that experiment" in ledger
+    assert "[toy](toy/README.md)" in ledger
+
+
+NONE = Words("none needed, because it is a toy")
 
 
 @pytest.mark.parametrize(
-    "words", [{}, {"row": "toy.mean", "theorem": "t.py"}, {"theorem": "t.py"}, {"proved": "fails"}]
+    ("says", "build"),
+    [
+        ("nothing decides it", lambda: Headline("T1", "It is", NONE)),
+        ("name the null's rows", lambda: Headline("T1", "It is", Words("0"), Proof("holds", "t"))),
+        ("name the null's rows", lambda: Message("{0}", "toy.mean", "by chance", stands="holds")),
+        (
+            "hides a number",
+            lambda: Headline("T1", "It is", NONE, trained=Words("{0:i}", "toy.mean toy.few")),
+        ),
+        ("no '1' among the rows", lambda: Words("{1}", "toy.mean")),
+        ("counts no cells", lambda: Words("all hold", "toy.*", "counted")),
+        (
+            "one verdict, or one a name",
+            lambda: Words("{0}", "toy.mean toy.few", "holds fails holds"),
+        ),
+        ("the verdicts that it supposes", lambda: Message("{0}", "toy.mean", NONE.text, stands="")),
+    ],
 )
-def test_a_headline_is_decided_by_a_row_or_by_a_theorem(words):
-    with pytest.raises(ValueError, match="give a row, or a theorem and what it proves"):
-        Headline("T1", "It is", "toy", **words)
-    with pytest.raises(ValueError, match="badge 'proof'"):
-        Headline("T1", "It is", "proof", row="toy.mean")
+def test_a_headline_that_shows_one_cell_or_names_no_null_is_refused(says, build):
+    with pytest.raises(ValueError, match=says):
+        build()
 
 
 def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeypatch):
@@ -225,36 +243,25 @@ def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeyp
     again = dataclasses.replace(others[0], redrawn="12 fresh runs, 8 before")
     monkeypatch.setattr(claims, "statements", lambda _: (revised, again, *others[1:]))
     program("report")
-    for name in ("CLAIMS.md", "index.html", "toy/README.md"):
+    for name in ("index.html", "toy/README.md"):
         text = (toy / "figures" / name).read_text(encoding="utf-8")
-        assert "After a look at results: it was the median" in text
-        assert "Drawn anew: 12 fresh runs, 8 before" in text
-        if name != "toy/README.md":
-            assert "1 were changed or added after a look at results; 0 of these" in text
-            assert "1 others were drawn anew as they stood" in text
-            assert "too few samples for an interval" in text
+        assert "after a look: it was the median" in text
+        assert "drawn anew: 12 fresh runs, 8 before" in text
+        assert "too few samples for an interval" in text
+    ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
+    assert "1 cells were changed or added after a look at results, and 0 of them" in ledger
+    assert "**holds**†: " in ledger
+    assert "| The mean is " in ledger
 
 
 def test_pages_on_papers_are_given_the_verdicts_of_the_rows_that_they_name(toy, program):
     program("run", "toy")
     page = toy / "docs" / "papers" / "t1.md"
     page.parent.mkdir(parents=True)
-    page.write_text("| Theorem 1 | `toy.mean` **fails**, `toy.wrong`, `tests/large.py` |\n")
+    page.write_text("| 1 | `toy.mean` **fails**, `toy.wrong`, `toy.*`, `tests/large.py` |\n")
     assert program("report") == 0
-    text = "| Theorem 1 | `toy.mean` **holds**, `toy.wrong` **fails**, `tests/large.py` |\n"
+    text = "| 1 | `toy.mean` **holds**, `toy.wrong` **fails**, `toy.*` **1 of 3, 1 undecided**, "
+    text += "`tests/large.py` |\n"
     assert page.read_text(encoding="utf-8") == text
     program("report")
     assert page.read_text(encoding="utf-8") == text
-
-
-def test_a_headline_that_falls_at_the_common_level_is_seen_to_fall():
-    statement = Statement("mean", "derived here", "It is", "the mean", at_least=0)
-    samples = {"mean": [0.1, 0.5, 0.9, 1.3]}
-    claims = [judge([statement], samples, level)[0] for level in (0.9, 0.999)]
-    assert [claim.verdict for claim in claims] == ["holds", "undecided"]
-    headline = Headline("T1", "It is", "toy", row="toy.mean")
-    row, same = (
-        HeadlineRow(headline, None, claims[0], family) for family in (claims[1], claims[0])
-    )
-    assert (row.verdict, row.family_verdict) == ("holds", "undecided")
-    assert "1 of 2 verdicts stay" in family_level([row, same])

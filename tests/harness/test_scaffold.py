@@ -143,7 +143,7 @@ def test_an_experiment_joins_those_that_exist(folder, capsys):
 def test_results_go_elsewhere_beside_those_of_another_package(folder, capsys):
     (folder / "figures" / "old").mkdir(parents=True)
     ledger = folder / "figures" / "CLAIMS.md"
-    ledger.write_text("# Claims\n\n## [old](old/README.md): 1 hold\n", "utf-8")
+    ledger.write_text("# Claims\n\n| [old](old/README.md) | Is it? | It is. | 1 hold |\n", "utf-8")
     assert main(["new", "asks/first"]) == 0
     lines = capsys.readouterr().out.splitlines()[-3:]
     assert [line.split(None, 1)[1] for line in lines] == [

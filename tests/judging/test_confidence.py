@@ -19,7 +19,6 @@ from lsa_lab.store import results
 from lsa_lab.judging import statistics
 statistics.CONFIDENCE = 0.9
 from lsa_lab.harness.report import gallery, pages, report
-from lsa_lab.harness.report.headlines import headlines_of, headline_rows
 from lsa_lab.harness.run.laboratory import experiments_of
 
 names = ("clipping_curves", "depth", "flow_factors", "published_logs")
@@ -27,16 +26,14 @@ experiments = {name: experiments_of("experiments")[name] for name in names}
 root = Path(sys.argv[1])
 for name in names:  # redrawn there, for its picture has intervals of another confidence
     shutil.copytree(Path("figures") / name, root / name)
-headlines = headlines_of("experiments")
-whole, broken = report.collect(experiments.values(), root, headlines)
+whole, broken = report.collect(experiments.values(), root)
 assert not broken, broken
 for result in whole:
     print(pages.page(result))
 whole = report.largest(whole)
-rows = headline_rows(headlines, whole)
-print(pages.ledger(whole, broken, rows))
-words = pages.RULE, pages.summary(whole)
-print(gallery.html(root, whole, broken, rows, {}, *words))
+levels = report.levels_of("experiments", whole)
+print(pages.ledger(whole, broken, levels))
+print(gallery.html(root, whole, broken, levels, {}))
 """
 
 

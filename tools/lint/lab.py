@@ -1,17 +1,19 @@
 """Experiments, what they judge and the pages on papers agree."""
 
+import fnmatch
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from lsa_lab.harness.run.outcomes import together
 from tools.lint.source import Fault, Tree, line_of, spans
 
 PAPERS = {"A1": "2508.00385", "A2": "2406.03768", "A3": "2506.04579", "A4": "2408.04532"}
 READINGS = ("as stated", "in our setting", "modelled on", "open question")
 OPEN = ("*nothing yet*", "*cannot be decided here*")
-HEADLINES = "experiments/headlines.py"
+HEADLINES, MESSAGES = "experiments/headlines.py", "experiments/messages.py"
 MOST_MEGABYTES = {"laptop": 1, "paper": 2}  # of one committed file
 
 
@@ -155,6 +157,11 @@ def paper_page(tree: Tree) -> dict[str, dict[str, str]]:
     return pages
 
 
+def is_named(row: str, names: Iterable[str]) -> bool:
+    """Whether one of the names is the row, or a pattern that it fits."""
+    return any(fnmatch.fnmatchcase(row, name) for name in names)
+
+
 def paper(tree: Tree) -> Iterator[Fault]:
     """A paper's page is complete: each place names what decides it, each row is on its page, with
     the committed verdict."""
@@ -167,37 +174,55 @@ def paper(tree: Tree) -> Iterator[Fault]:
             if "`" not in decided and not any(words in decided for words in OPEN):
                 line = line_of(tree.page(path), where)
                 yield Fault(path, line, f"{where}: nothing decides it, and nothing says why")
-        named, said = spans(whole), dict(re.findall(r"`([^`]+)` \*\*(\w+)\*\*", whole))
+        named, said = spans(whole), dict(re.findall(r"`([^`]+)` \*\*([^*]+)\*\*", whole))
         for row in dict.fromkeys(named):
             line = line_of(tree.page(path), f"`{row}`")
-            if row not in rows and not (tree.root / row).is_file():
+            cells = [verdicts[each] for each in fnmatch.filter(verdicts, row)]
+            if not fnmatch.filter(rows, row) and not (tree.root / row).is_file():
                 yield Fault(path, line, f"no row or file {row}")
-            elif said.get(row) != verdicts.get(row):
+            elif said.get(row) != (together(cells) if cells else None):
                 yield Fault(path, line, f"{row}: run the report")
         for row in rows:
-            if PAPERS[name] in rows[row][0] and row not in named:
+            if PAPERS[name] in rows[row][0] and not is_named(row, named):
                 yield Fault(path, 1, f"lacks the row {row}, whose source is this paper")
 
 
 def headline(tree: Tree) -> Iterator[Fault]:
-    """A headline is the entry of a paper's page; the front page has each theme once or twice."""
-    from experiments import headlines
+    """What is read first stands on committed rows: those of a headline are on its paper's page, and
+    no sentence supposes a verdict that has moved."""
+    from experiments import headlines, messages
 
-    pages, text, places = paper_page(tree), tree.page(HEADLINES), set()
+    verdicts = committed_verdicts(tree, "*/config.json")
+    verdicts |= committed_verdicts(tree, "*/paper/config.json")
+    pages, places, text = paper_page(tree), [], tree.page(HEADLINES)
+    sentences = [(HEADLINES, each.explained) for each in headlines.HEADLINES]
+    for each in messages.MESSAGES.values():
+        sentences += [(MESSAGES, words) for m in each for words in (m.words, m.null_words)]
     for each in headlines.HEADLINES:
-        name, _, where = each.place.partition(", ")
         line = line_of(text, f'"{each.place}"')
-        if f"`{each.row or each.theorem}`" not in pages[name].get(where, ""):
-            yield Fault(HEADLINES, line, f"{each.place}: its paper's page names another")
+        judged = [words for words in (each.trained, each.language) if words]
+        sentences += [(HEADLINES, words) for words in judged]
+        names = [name for words in judged for name in words.rows.split()]
+        rows = {row for name in names for row in fnmatch.filter(verdicts, name)}
+        rows |= {each.proved.test} if each.proved else set()
+        named = spans(" ".join(pages[each.place[:2]].values()))
+        lacking = [row for row in rows if not is_named(row, named)]
+        if lacking:
+            words = ", ".join(sorted(lacking))
+            yield Fault(HEADLINES, line, f"{each.place}: its paper's page lacks {words}")
         if each.place in places:
             yield Fault(HEADLINES, line, f"{each.place} stands twice")
-        places.add(each.place)
-    themes = [tree.lab[name].theme for name in headlines.FIRST if name in tree.lab]
-    if len(themes) < len(headlines.FIRST):
-        yield Fault(HEADLINES, line_of(text, "FIRST"), "FIRST names what is no experiment")
-    for theme in {experiment.theme for experiment in tree.lab.values()}:
-        if not 1 <= themes.count(theme) <= 2:
-            yield Fault(HEADLINES, line_of(text, "FIRST"), f"one or two questions of {theme}")
+        places.append(each.place)
+    for place in set(headlines.FIRST) - set(places):
+        yield Fault(HEADLINES, line_of(text, "FIRST"), f"FIRST: {place} is the place of no line")
+    for path, words in sentences:
+        line = line_of(tree.page(path), words.text[:20])
+        for name in words.rows.split():
+            own = {verdicts[row] for row in fnmatch.filter(verdicts, name)} - {"estimated"}
+            if not fnmatch.filter(verdicts, name):
+                yield Fault(path, line, f"no committed row {name}")
+            elif own - {words.expected.get(name)} and name in words.expected:
+                yield Fault(path, line, f"{name} has moved: write the sentence again")
 
 
 RULES = (question, key_meaning, needs, committed_size, claim_id, family, reading, paper, headline)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lsa_lab.harness.report.headlines import HeadlineRow, family_level
+from lsa_lab.harness.report.levels import Levels
+from lsa_lab.harness.report.pages import RULE, summary
 from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import case, doubt, interval, number
+from lsa_lab.harness.report.tables import LEGEND, doubt, interval, marks, number
 from lsa_lab.judging.claims import Claim
 from lsa_lab.judging.statistics import level
 
@@ -42,10 +43,8 @@ def html(
     root: Path,
     whole: Sequence[Result],
     broken: dict[str, str],
-    front: Sequence[HeadlineRow],
+    levels: Levels,
     theorems: dict[str, list[Theorem]],
-    rule: str,
-    summary: str,
 ) -> str:
     """The page of the results under ``root``, with links up to the working folder that holds it."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -58,7 +57,7 @@ def html(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for function in (number, interval, doubt, paper, case):
+    for function in (number, interval, doubt, marks, paper):
         environment.filters[function.__name__] = function
     papers = sorted({paper(claim) for each in whole for claim in each.claims} - {""})
     return environment.get_template("index.html").render(
@@ -68,11 +67,11 @@ def html(
         up="" if root.is_absolute() else "../" * len(root.parts),
         papers=papers,
         broken=broken,
-        front=front,
-        rule=rule,
-        summary=summary,
+        levels=levels,
+        rule=RULE,
+        summary=summary(whole),
+        legend=LEGEND,
         level=level(),
-        family_level=family_level(front),
     )
 
 

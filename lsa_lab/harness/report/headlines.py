@@ -1,137 +1,154 @@
-"""``headlines.py`` of a package, if it has one: HEADLINES, the statements of papers that it answers
-first, and FIRST, the experiments that its front page shows."""
+"""What is read first of a package. ``headlines.py`` has HEADLINES, level 0 of its ledger: a line
+for each statement of a paper, and FIRST, the places of those that its front page shows.
+``messages.py`` has MESSAGES, level 1: {theme: messages}. All numbers come from the cells that a
+sentence names."""
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+import re
+import string
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal, get_args
+from typing import get_args
 
 from lsa_lab.harness.refusal import RefusalError
-from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import doubt, interval, markdown, number, verdict_cell
 from lsa_lab.harness.run.checks import nearest
-from lsa_lab.judging.claims import Claim, Verdict
-from lsa_lab.judging.statistics import confidence_or, level
+from lsa_lab.judging.claims import Verdict
 
-# Toy: weights constructed, drawn or briefly trained. Trained: a risk near that of ridge, or less.
-Badge = Literal["theorem", "toy", "trained", "real table"]
+NONE_NEEDED = "none needed, because "
+COUNTS = ("holds", "fails", "cells")  # fields that count over all cells of a sentence
+ALL = "all"  # the field that has the range of all cells
+
+
+@dataclass(frozen=True)
+class Words:
+    """A sentence whose numbers are those of the cells that it stands on.
+
+    ``rows`` names them: "experiment.row" or a pattern, "experiment.*_row", with a space between.
+    In ``text`` "{0}" is the number of the first name, or the range of its cells; "{0:i}" has the
+    interval beside it, and ``cells.SCALES`` lists more; "{all}" is the range of all cells, and
+    "{holds} of {cells}" counts them.
+    ``stands`` are the verdicts that the words suppose, for all cells or name by name: where they
+    move, the sentence is out of date. "counted": the sentence itself says how many.
+    """
+
+    text: str
+    rows: str = ""
+    stands: str = ""
+
+    def __post_init__(self):
+        verdicts, names = self.stands.split(), self.rows.split()
+        if self.stands == "counted":
+            if not set(self.fields) & set(COUNTS):
+                raise ValueError(f"{self.text}: it counts no cells: write {{holds}} of {{cells}}")
+        elif not set(verdicts) <= set(get_args(Verdict)) or len(verdicts) not in (0, 1, len(names)):
+            raise ValueError(f"{self.text}: stands {self.stands!r}: one verdict, or one a name")
+        for name in self.fields:
+            if name not in (*COUNTS, ALL) and not (name.isdigit() and int(name) < len(names)):
+                raise ValueError(f"{self.text}: no {name!r} among the rows {names}")
+
+    @property
+    def fields(self) -> list[str]:
+        parsed = string.Formatter().parse(self.text)
+        return [re.split(r"[.\[]", name)[0] for _, name, _, _ in parsed if name is not None]
+
+    @property
+    def expected(self) -> dict[str, str]:
+        """{name: the verdict that the words suppose of it}; empty where they suppose none."""
+        verdicts, names = self.stands.split(), self.rows.split()
+        if not verdicts or self.stands == "counted":
+            return {}
+        return dict(zip(names, verdicts * (len(names) if len(verdicts) == 1 else 1), strict=True))
+
+
+def _check_null(place: str, null: Words) -> None:
+    if not null.fields and not null.text.startswith(NONE_NEEDED):
+        raise ValueError(f"{place}: name the null's rows and show it, or {NONE_NEEDED!r} and why")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a theorem says of a statement."""
+
+    verdict: Verdict
+    test: str  # "tests/theorems/test_common_map.py"
 
 
 @dataclass(frozen=True)
 class Headline:
-    """One statement of a paper and what decides it: a row of the ledger, or a theorem's test."""
+    """One statement of a paper: what proof, trained regression and a language model say of it, and
+    what explains that: the null or the rival that accounts for the numbers."""
 
     place: str  # "A1, Theorem 1"
     says: str  # one sentence, in our words
-    badge: Badge  # what it was tried on
-    row: str = ""  # "amplification.theorem_1"
-    theorem: str = ""  # "tests/theorems/test_common_map.py"
-    proved: Verdict | None = None  # what that theorem says of the statement
+    explained: Words
+    proved: Proof | None = None
+    trained: Words | None = None  # its verdict is that of its cells; the words say what they are
+    language: Words | None = None
 
     def __post_init__(self):
-        if self.badge not in get_args(Badge):
-            raise ValueError(f"{self.place}: badge {self.badge!r}: choose {get_args(Badge)}")
-        by_theorem = bool(self.theorem)
-        if bool(self.row) == by_theorem or (self.proved is not None) != by_theorem:
-            raise ValueError(f"{self.place}: give a row, or a theorem and what it proves")
+        _check_null(self.place, self.explained)
+        judged = [words for words in (self.trained, self.language) if words]
+        if not judged and self.proved is None:
+            raise ValueError(f"{self.place}: nothing decides it: name rows, or a proof")
+        for words in judged:
+            every = {str(i) for i in range(len(words.rows.split()))}
+            if not every or not (ALL in words.fields or every <= set(words.fields)):
+                raise ValueError(f"{self.place}: {words.text!r} hides a number of its rows")
+
+
+@dataclass(frozen=True)
+class Message:
+    """One sentence that a reader can repeat, and its null: what the number would be without the
+    effect. The null's ``beside`` are rows of its own, by default those of the message."""
+
+    says: str
+    rows: str
+    null: str
+    beside: str = ""
+    stands: str = "holds"
+
+    def __post_init__(self):
+        _check_null(self.says, self.null_words)
+        if not self.stands or not self.rows:
+            raise ValueError(f"{self.says}: name its rows and the verdicts that it supposes")
+
+    @property
+    def words(self) -> Words:
+        return Words(self.says, self.rows, self.stands)
+
+    @property
+    def null_words(self) -> Words:
+        needed = "" if self.null.startswith(NONE_NEEDED) else self.rows
+        return Words(self.null, self.beside or needed)
 
 
 def headlines_of(package: str) -> tuple[Headline, ...]:
     """HEADLINES of ``PACKAGE/headlines.py``, in their order; none without that file."""
-    return tuple(getattr(_door(package), "HEADLINES", ()))
+    return tuple(getattr(_door(package, "headlines"), "HEADLINES", ()))
 
 
-def first_of(package: str, names: Sequence[str]) -> tuple[str, ...]:
-    """FIRST of the same file: the experiments that the front page shows; () where it is not said.
+def messages_of(package: str) -> Mapping[str, tuple[Message, ...]]:
+    """MESSAGES of ``PACKAGE/messages.py``, {theme: messages}; none without that file."""
+    return getattr(_door(package, "messages"), "MESSAGES", {})
 
-    Refused if it lists what is none of ``names``."""
-    first = tuple(getattr(_door(package), "FIRST", ()))
-    for name in first:
-        if name not in names:
-            best = nearest(name, list(names))
+
+def first_of(package: str) -> tuple[str, ...]:
+    """FIRST of ``headlines.py``: the places of the headlines that the front page shows.
+
+    Refused if it lists what is the place of none."""
+    first = tuple(getattr(_door(package, "headlines"), "FIRST", ()))
+    places = [headline.place for headline in headlines_of(package)]
+    for place in first:
+        if place not in places:
+            best = nearest(place, places)
             raise RefusalError(
-                f"FIRST of {package}/headlines.py: no experiment {name!r}; nearest {best!r}"
+                f"FIRST of {package}/headlines.py: no headline {place!r}; nearest {best!r}"
             )
     return first
 
 
-def _door(package: str) -> ModuleType | None:
-    name = f"{package}.headlines"
+def _door(package: str, name: str) -> ModuleType | None:
+    name = f"{package}.{name}"
     return None if importlib.util.find_spec(name) is None else importlib.import_module(name)
-
-
-def family_confidence(headlines: Sequence[Headline]) -> float:
-    """What one of m judged rows must keep so that all of them do: 1 - (1 - confidence) / m."""
-    return 1 - (1 - confidence_or(None)) / max(1, sum(bool(headline.row) for headline in headlines))
-
-
-@dataclass(frozen=True)
-class HeadlineRow:
-    """One statement of a paper beside what was found."""
-
-    headline: Headline
-    result: Result | None  # None where a theorem decides
-    claim: Claim | None
-    family: Claim | None  # with the interval that all headlines share
-
-    @property
-    def verdict(self) -> str:
-        return f"{self.headline.proved}" if self.claim is None else self.claim.verdict
-
-    @property
-    def doubt(self) -> str:
-        return "proved" if self.claim is None else doubt(self.claim)
-
-    @property
-    def family_verdict(self) -> str:
-        return self.verdict if self.family is None else self.family.verdict
-
-
-def headline_rows(headlines: Sequence[Headline], whole: Sequence[Result]) -> list[HeadlineRow]:
-    """The headlines whose experiments have results; a row that none of them has raises."""
-    results = {result.name: result for result in whole}
-    rows = []
-    for headline in headlines:
-        name, _, id = headline.row.partition(".")
-        if not id:
-            rows.append(HeadlineRow(headline, None, None, None))
-        elif name in results:
-            claims = results[name].claim_of
-            if id not in claims:
-                raise ValueError(f"{headline.place}: {name} has no row {id!r}")
-            result, claim = claims[id]
-            rows.append(HeadlineRow(headline, result, claim, result.family[id]))
-    return rows
-
-
-def family_level(front: Sequence[HeadlineRow]) -> str:
-    """What the headline verdicts say together."""
-    judged = [(row.claim, row.family) for row in front if row.claim and row.family]
-    stand = sum(alone.verdict == together.verdict for alone, together in judged)
-    share = 100 * (1 - (1 - confidence_or(None)) / max(1, len(judged)))
-    return (
-        "Tried on: theorem, proved for all sizes; toy, weights that were constructed, drawn or "
-        "briefly trained; trained, models whose risk is near ridge's or less; real table, data. "
-        f"{len(judged)} of these verdicts rest on samples. At {level()} each about one in "
-        f"{1 / (1 - confidence_or(None)):.0f} intervals misses its truth. The last column judges "
-        f"with intervals of {share:.2f} %, so that all of them cover at once with probability "
-        f"{level()} (Bonferroni): {stand} of {len(judged)} verdicts stay."
-    )
-
-
-def headline_table(front: Sequence[HeadlineRow]) -> str:
-    """A Markdown table with one row for each headline."""
-    columns = ["Paper", "It says", "Tried on", "Measured", f"{level()} interval", "Verdict"]
-    columns += ["All at once", "Where"]
-    rows: list[Sequence[str]] = [columns, ("---",) * len(columns)]
-    for row in front:
-        measured, where = ("", ""), f"[theorem](../{row.headline.theorem})"
-        if row.claim is not None and row.result is not None:
-            measured = number(row.claim.value), interval(row.claim.interval)
-            where = f"[{row.headline.row}]({row.result.folder}/README.md)"
-        verdicts = verdict_cell(row.verdict, row.doubt), row.family_verdict
-        paper = row.headline.place, row.headline.says, row.headline.badge
-        rows.append((*paper, *measured, *verdicts, where))
-    return markdown(rows)

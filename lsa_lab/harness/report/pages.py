@@ -1,78 +1,68 @@
-"""How results read: verdicts in words, tables of claims, the ledger, a page for each."""
+"""How results read: the ledger in levels, the front page's lines, a page for each result."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from lsa_lab.harness.report.headlines import HeadlineRow, family_level, headline_table
+from lsa_lab.harness.report.cells import Index
+from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import (
-    case,
-    doubt,
-    interval,
-    markdown,
-    messages,
-    number,
-    verdict_cell,
-)
+from lsa_lab.harness.report.tables import LEGEND, Family, families, judged, markdown
 from lsa_lab.harness.run.outcomes import counts
-from lsa_lab.judging.claims import Claim
 from lsa_lab.judging.statistics import level
 
 RULE = """\
-A claim holds if its whole interval keeps the bound, fails if none of it does, and is undecided
-otherwise. It is thin if an end of the interval is nearer to the bound than a tenth of its width.
-A message is one sentence; where it is judged in several cases by one criterion, each case is a
-cell with a verdict of its own. The bounds stand in the experiments' claims; whatever was changed
-or added after a look at results is said in the row, and whether fresh runs judge it. A worst place
-is chosen by the judged runs themselves unless the row says otherwise, which makes a row harder to
-hold and easier to fail.
+A cell is one judged number. It holds if its whole interval keeps the bound, fails if none of it
+does, and is undecided otherwise; an estimate has no bound and gets no verdict. Bounds stand in the
+experiments' claims and were fixed before the run, unless a mark says otherwise.
 """
-
-
-@dataclass(frozen=True)
-class Front:
-    """The front page: a file with two markers, the experiments that it begins with, all of them if
-    none is named, and the pages of the themes."""
-
-    readme: Path
-    first: Sequence[str] = ()
-    themes: Sequence[Path] = ()  # each named for its theme
+_HEAD = ("Paper", "It says", "Proved", "Trained regression", "Language model", "Explained by")
 
 
 def summary(whole: Sequence[Result]) -> str:
-    """As "180 messages, judged in 365 cells: 173 hold, 114 fail, 78 undecided; 12 ..."."""
+    """As "365 cells in 180 families: 173 hold, 114 fail, 78 undecided; ..."."""
     claims = [claim for result in whole for claim in result.claims]
-    count = sum(len(messages(result.claims)) for result in whole)
-    thin, revised = sum(claim.thin for claim in claims), [c for c in claims if c.revision]
+    count = sum(1 + len(f.controls) for result in whole for f in families(result.claims))
+    revised = [claim for claim in claims if claim.revision]
     afresh = sum(bool(claim.redrawn) for claim in revised)
-    again = sum(bool(claim.redrawn) for claim in claims) - afresh
     return (
-        f"{count} messages, judged in {len(claims)} cells: "
-        f"{counts([claim.verdict for claim in claims])}. {thin} of the decided cells are thin. "
-        f"{len(revised)} were changed or added after a look at results; {afresh} of these are "
-        f"judged by runs drawn after the change. {again} others were drawn anew as they stood."
+        f"{len(claims)} cells in {count} families: {counts([c.verdict for c in claims])}. "
+        f"{len(revised)} cells were changed or added after a look at results, and {afresh} of them "
+        "are judged by runs drawn since."
     )
 
 
-def ledger(
-    whole: Sequence[Result], broken: dict[str, str], front: Sequence[HeadlineRow] = ()
-) -> str:
-    """CLAIMS.md: the headlines, then the claims of every result, one table a result."""
-    parts = [f"# Claims\n\n{RULE}\n{summary(whole)}\n"]
+def ledger(whole: Sequence[Result], broken: dict[str, str], levels: Levels) -> str:
+    """CLAIMS.md: level 0, a line a statement; level 1, messages by theme; level 2, an experiment a
+    line, whose page has its table and, folded within it, level 3."""
+    parts = [f"# Claims\n\n{RULE}\n{summary(whole)}\n\nMarks: {LEGEND}\n"]
     parts += [f"\n- **{name} cannot be read**: {text}\n" for name, text in broken.items()]
-    if front:
-        parts.append(f"\n## Headlines\n\n{family_level(front)}\n\n{headline_table(front)}")
+    if levels.lines:
+        rows = [_HEAD, ("---",) * len(_HEAD), *(line.markdown() for line in levels.lines)]
+        parts.append(
+            "\n## Level 0: the papers' statements\n\nA column has one verdict: where its cells "
+            f'differ it reads "3 of 6". {levels.together}\n\n{markdown(rows)}'
+        )
+    if levels.by_theme:
+        parts.append("\n## Level 1: messages\n")
+    for theme, messages in levels.by_theme.items():
+        rows = [("Message", "Beside it", "Rows"), ("---",) * 3]
+        rows += [message.markdown() for message in messages]
+        title = next(r.experiment.theme_title for r in whole if r.experiment.theme == theme)
+        parts.append(f"\n### {title}\n\n{markdown(rows)}")
+    rows = [("Experiment", "Question", "Answer", "Cells", "Smaller tiers"), ("---",) * 5]
     for result in whole:
-        link = f"[{result.title}]({result.folder}/README.md)"
-        parts.append(f"\n## {link}: {result.counts}\n\n{result.question}\n\n")
-        parts += [
-            f"[The {each.tier} tier]({each.folder}/README.md): {each.counts}. Verdicts that differ "
-            f"there: {words}.\n\n"
+        smaller = "; ".join(
+            f"[{each.tier}]({each.folder}/README.md) differs in: {words}"
             for each, words in result.beside
-        ]
-        parts.append(table(result.claims))
+        )
+        link = f"[{result.title}]({result.folder}/README.md)"
+        rows.append((link, result.question, result.answer, result.counts, smaller))
+    parts.append(
+        "\n## Level 2: a table for each experiment\n\nAn experiment's page has its figure, its "
+        "table with a family a row, and folded below it level 3: controls, and what the marks "
+        f"stand for.\n\n{markdown(rows)}"
+    )
     return "".join(parts)
 
 
@@ -83,29 +73,17 @@ def page(result: Result) -> str:
     return (
         f"# {result.title}\n\n**{result.question}**\n\n![{result.question}](figure.png)\n\n"
         f"{result.caption}\n\n{appendix}[Vector figure](figure.pdf), [data](result.nc), "
-        f"[configuration](config.json)\n\n## Claims: {result.counts}\n\n{table(result.claims)}\n"
-        f"## Where the numbers come from\n\n{facts}"
+        f"[configuration](config.json)\n\n## Claims: {result.counts}\n\n{table(result.families)}\n"
+        f"{guards(result)}## Where the numbers come from\n\n{facts}"
     )
 
 
-def findings(front: Front, whole: Sequence[Result], root: Path) -> str:
-    """The front page's table, theme by theme; no other experiment changes it."""
-    chosen = [result for result in whole if not front.first or result.name in front.first]
-    pages, before = {page.stem: page.as_posix() for page in front.themes}, ""
-    rows = [("Theme", "Question", "Answer", "Hold/fail/undecided"), ("---",) * 4]
-    for result in chosen:
-        theme = result.experiment.theme
-        title = theme.replace("_", " ")
-        linked = f"[{title}]({pages[theme]})" if theme in pages else title
-        verdicts = [claim.verdict for claim in result.claims]
-        tally = "/".join(str(verdicts.count(v)) for v in ("holds", "fails", "undecided"))
-        place = (root / result.folder).as_posix()
-        link = f"[{result.question}]({place})"  # a forge shows the README of a folder
-        tier = "" if result.tier == "laptop" else f" ({result.tier} tier)"
-        rows.append(("" if theme == before else linked, link + tier, result.answer, tally))
-        before = theme
-    rest = "\nThe pages of the themes have the other questions, with their figures.\n"
-    return markdown(rows) + (rest if len(chosen) < len(whole) else "")
+def front_lines(levels: Levels, root: Path) -> str:
+    """The front page's table: the strongest lines of level 0."""
+    lines = {line.headline.place: line for line in levels.lines}
+    chosen = [lines[place] for place in levels.first if place in lines]
+    rows = [line.markdown(f"{root.as_posix()}/", "") for line in chosen]
+    return markdown([_HEAD, ("---",) * len(_HEAD), *rows])
 
 
 def with_verdicts(text: str, whole: Sequence[Result]) -> str:
@@ -120,29 +98,41 @@ def with_verdicts(text: str, whole: Sequence[Result]) -> str:
         row = match[1]
         return f"`{row}` **{verdicts[row]}**" if row in verdicts else match[0]
 
-    return re.sub(r"`([^`]+)`(?: \*\*(?:holds|fails|undecided)\*\*)?", named, text)
+    return re.sub(r"`([^`]+)`(?: \*\*(?:holds|fails|undecided|estimated)\*\*)?", named, text)
 
 
-def table(claims: Sequence[Claim]) -> str:
-    """A Markdown table with one row for each message, in it a line for each cell of a family."""
-    level_word = level(claims[0].confidence if claims else None)
-    columns = ("Claim", "Source", "Criterion", "Measured", f"{level_word} interval", "Verdict")
-    rows = [columns, ("---",) * len(columns)]
-    for message in messages(claims):
-        revision, redrawn = message.remarks("revision"), message.remarks("redrawn")
-        criterion = message.criterion
-        criterion += f". *After a look at results: {revision}*" if revision else ""
-        criterion += f". *Drawn anew: {redrawn}*" if redrawn else ""
-        lines = [
-            (
-                f"{case(claim)}: {number(claim.value)}"
-                if message.is_family
-                else number(claim.value),
-                interval(claim.interval),
-                verdict_cell(claim.verdict, doubt(claim)),
-            )
-            for claim in message.cells
+def with_counts(text: str, index: Index) -> str:
+    """The text with the verdict of all rows after each pattern: `experiment.*_row` **3 of 6**."""
+
+    def counted(match: re.Match[str]) -> str:
+        cells = index.cells(match[1])
+        return f"`{match[1]}` **{cells.verdict}**" if cells.pairs else match[0]
+
+    return re.sub(r"`(\w+\.[^`*]*\*[^`]*)`(?: \*\*[^*]+\*\*)?", counted, text)
+
+
+def table(rows: Sequence[Family]) -> str:
+    """A Markdown table with a row for each family, in it a line for each place on all axes but the
+    last."""
+    lines = [("Claim", "Source", "Criterion", f"Cells, {level()} intervals"), ("---",) * 4]
+    for family in rows:
+        cells = [
+            (f"{place}: " if place else "")
+            + "; ".join(f"{word} {judged(claim)}".strip() for word, claim in row.items())
+            for place, row in family.lines
         ]
-        cells = ("<br>".join(column) for column in zip(*lines, strict=True))
-        rows.append((message.says, message.source, criterion, *cells))
-    return markdown(rows)
+        lines.append((family.says, family.source, family.criterion, "<br>".join(cells)))
+    return markdown(lines)
+
+
+def guards(result: Result) -> str:
+    """Level 3, folded: controls, by the row that they guard, and what the marks stand for."""
+    text = "".join(
+        f"Controls of: {family.says}\n\n{table(family.controls)}\n"
+        for family in result.families
+        if family.controls
+    )
+    text += "".join(f"- {note}\n" for note in result.notes)
+    if not text:
+        return ""
+    return f"<details><summary>Controls and notes</summary>\n\n{LEGEND}\n\n{text}\n</details>\n\n"

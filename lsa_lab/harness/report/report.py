@@ -8,8 +8,10 @@ from typing import Any
 
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.report import gallery, pages
+from lsa_lab.harness.report.cells import Index
 from lsa_lab.harness.report.gallery import pixels
-from lsa_lab.harness.report.headlines import Headline, family_confidence, headline_rows
+from lsa_lab.harness.report.headlines import first_of, headlines_of, messages_of
+from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.result import Result
 from lsa_lab.harness.run import records
 from lsa_lab.harness.run.folders import folder_of
@@ -23,22 +25,19 @@ BEGIN = "<!-- findings: begin -->"
 END = "<!-- findings: end -->"
 
 
-def collect(
-    experiments: Iterable[Experiment], root: Path, headlines: Sequence[Headline] = ()
-) -> tuple[list[Result], dict[str, str]]:
+def collect(experiments: Iterable[Experiment], root: Path) -> tuple[list[Result], dict[str, str]]:
     """Every result of a tier under ``root``, and {name: why} of those that cannot be read.
 
     Results of a changed configuration have folders of their own and are not looked at.
     """
     whole, broken = [], {}
-    confidence = family_confidence(headlines)
     for experiment in experiments:
         for tier in TIERS[1:]:
             folder = folder_of(experiment, tier, root)
             if not (folder / "result.nc").exists():
                 continue
             try:
-                whole.append(_read(root, folder, experiment, tier, confidence))
+                whole.append(_read(root, folder, experiment, tier))
             except Exception as error:  # one broken folder does not stop the others
                 why = f"{error}"
                 if not isinstance(error, RefusalError):
@@ -57,38 +56,45 @@ def largest(whole: Iterable[Result]) -> list[Result]:
     return [replace(last, smaller=tuple(before)) for *before, last in tiers.values()]
 
 
+def levels_of(package: str, whole: Sequence[Result]) -> Levels:
+    """What is read first of a package, beside its results."""
+    first, messages = first_of(package), messages_of(package)
+    return Levels(headlines_of(package), messages, Index(whole), first)
+
+
 def write(
     experiments: Iterable[Experiment],
     root: Path,
-    front: pages.Front | None = None,
-    headlines: Sequence[Headline] = (),
+    package: str,
+    readme: Path | None = None,
     papers: Iterable[Path] = (),
     theory: Iterable[Path] = (),
 ) -> dict[str, str]:
     """CLAIMS.md, index.html and a README.md in each folder under ``root``, the table of the front
     page, and the verdicts of the rows that the pages ``papers`` name; what could not be read, by
     folder. The pages ``theory`` say which theorems an experiment rests on."""
-    whole, broken = collect(experiments, root, headlines)
-    for result in whole:
+    every, broken = collect(experiments, root)
+    whole = largest(every)
+    levels = levels_of(package, whole)
+    broken |= levels.strange
+    for result in every:
         experiment, folder = result.experiment, root / result.folder
         config = results.plain(experiment.tiers[result.tier])
         new = records.judgement(experiment, config, result.claims)
-        if headlines:
-            new["family_confidence"] = family_confidence(headlines)
+        if levels.lines:
+            new["family_confidence"] = levels.confidence
         if records.judge_again(folder, new):
             print(folder / "config.json")
-    texts = {root / result.folder / "README.md": pages.page(result) for result in whole}
-    whole = largest(whole)
-    rows = headline_rows(headlines, whole)
-    texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, rows)
-    rule, summary = pages.RULE, pages.summary(whole)
+    texts = {root / result.folder / "README.md": pages.page(result) for result in every}
+    texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, levels)
     theorems = gallery.theorems(theory)
-    texts[root / "index.html"] = gallery.html(root, whole, broken, rows, theorems, rule, summary)
-    if front is not None and front.readme.exists():
-        old = front.readme.read_text(encoding="utf-8")
-        texts[front.readme] = between_markers(old, pages.findings(front, whole, root))
+    texts[root / "index.html"] = gallery.html(root, whole, broken, levels, theorems)
+    if readme is not None and readme.exists() and levels.first:
+        old = readme.read_text(encoding="utf-8")
+        texts[readme] = between_markers(old, pages.front_lines(levels, root))
     for paper in papers:
-        texts[paper] = pages.with_verdicts(paper.read_text(encoding="utf-8"), whole)
+        text = pages.with_counts(paper.read_text(encoding="utf-8"), levels.index)
+        texts[paper] = pages.with_verdicts(text, whole)
     for path, text in texts.items():
         if not path.exists() or path.read_bytes() != text.encode():
             results.write(path, text.encode())
@@ -123,7 +129,7 @@ def _caption(folder: Path) -> str:
         raise RefusalError(f"{folder} has no caption.txt: draw it again") from None
 
 
-def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidence: float) -> Result:
+def _read(root: Path, folder: Path, experiment: Experiment, tier: str) -> Result:
     dataset = load(experiment, tier, folder)
     facts = dataset.attrs
     commit = facts.get("git_commit", "unknown")
@@ -146,9 +152,8 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str, confidenc
         draw(experiment, folder)  # the picture and its caption have intervals of another confidence
     caption = _caption(folder)
     relative = folder.relative_to(root).as_posix()
-    statements, samples = evidence(experiment.door("claims"), dataset)
-    family = {claim.id: claim for claim in judge(statements, samples, confidence)}
-    claims = judge(statements, samples)
+    basis = evidence(experiment.door("claims"), dataset)
+    claims = judge(*basis)
     more = sorted(folder.glob("appendix*.png"))
     sizes = pixels(folder / "figure.png"), {path.name: pixels(path) for path in more}
-    return Result(experiment, tier, relative, caption, claims, family, provenance, *sizes)
+    return Result(experiment, tier, relative, caption, claims, basis, provenance, *sizes)

@@ -1,11 +1,14 @@
 """What the pages show of a result: its question, its answer, its claims, its provenance."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from lsa_lab.harness.report.tables import Message, messages
+from lsa_lab.harness.report.tables import Family, families
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.harness.run.outcomes import counts
-from lsa_lab.judging.claims import Claim
+from lsa_lab.judging.claims import Claim, judge
+from lsa_lab.judging.statements import Statement
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,7 @@ class Result:
     folder: str  # relative to the report
     caption: str
     claims: list[Claim]
-    family: dict[str, Claim]  # the same by id, at the confidence that all headlines share
+    evidence: tuple[Sequence[Statement], Mapping[str, Any]]  # the statements and their samples
     provenance: dict[str, str]
     pixels: tuple[int, int]  # of the picture
     appendix: dict[str, tuple[int, int]]  # pixels of further pictures, by the names of their files
@@ -63,8 +66,27 @@ class Result:
         return counts([claim.verdict for claim in self.claims])
 
     @property
-    def messages(self) -> list[Message]:
-        return messages(self.claims)
+    def families(self) -> list[Family]:
+        return families(self.claims)
+
+    @property
+    def notes(self) -> list[str]:
+        """What its marks stand for, family by family."""
+        everything = [each for family in self.families for each in (family, *family.controls)]
+        return [
+            f"{family.says}: {what}: {remark}"
+            for family in everything
+            for name, what in (("revision", "after a look"), ("redrawn", "drawn anew"))
+            if (remark := family.remarks(name))
+        ]
+
+    def judged_at(self, confidence: float) -> dict[str, Claim]:
+        """Its claims by id at another confidence, those that it takes from smaller tiers too."""
+        return {
+            claim.id: claim
+            for each in (*self.smaller, self)
+            for claim in judge(*each.evidence, confidence)
+        }
 
     @property
     def claim_of(self) -> dict[str, tuple["Result", Claim]]:

@@ -1,24 +1,44 @@
 """The cells of tables of claims: numbers, intervals, verdicts and what is to be said of them."""
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lsa_lab.judging.claims import Claim
 
 _MOST_NAMED = 4  # cells that a remark lists one by one
+MARKS = {  # what is to be known of a cell beside its verdict
+    "†": "changed or added after a look at results, and judged by no fresh runs: post hoc",
+    "‡": "changed or added after a look at results, and judged by runs that were drawn since",
+    "°": "drawn anew as it stood",
+    "~": "thin: an end of the interval is nearer to the bound than a tenth of its width",
+}
+LEGEND = "; ".join(f"{mark} {meaning}" for mark, meaning in MARKS.items()) + "."
+
+
+def marks(claim: Claim) -> str:
+    """The marks of a cell, "‡~"."""
+    history = ("‡" if claim.redrawn else "†") if claim.revision else "°" * bool(claim.redrawn)
+    return history + "~" * claim.thin
 
 
 @dataclass(frozen=True)
-class Message:
-    """One sentence that a reader can repeat, and its judged numbers: the cells of a family, or one
-    claim that belongs to none."""
+class Family:
+    """Judged numbers that share a sentence and a criterion, or one claim that shares them with
+    none; below it the controls that guard it."""
 
     cells: tuple[Claim, ...]
+    controls: tuple["Family", ...] = ()
 
     @property
     def is_family(self) -> bool:
         return len(self.cells) > 1
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it guards the row that stands before it: its source or its sentence says so."""
+        return re.search(r"\bcontrol\b", f"{self.source} {self.says}", re.I) is not None
 
     @property
     def says(self) -> str:
@@ -37,6 +57,23 @@ class Message:
             return self.cells[0].criterion
         notes = self.remarks("note")
         return family.criterion + (f" ({notes})" if notes else "")
+
+    @property
+    def columns(self) -> list[str]:
+        """The values of its last axis, where it has two or more; else none."""
+        cases = [claim.case for claim in self.cells if len(claim.case) > 1]
+        return list(dict.fromkeys(_word([*case.values()][-1]) for case in cases))
+
+    @property
+    def lines(self) -> list[tuple[str, dict[str, Claim]]]:
+        """Its cells by their place on all axes but the last, each by that on the last; where there
+        is one axis or none a line for each cell."""
+        groups: dict[str, dict[str, Claim]] = {}
+        for claim in self.cells:
+            *first, last = [_word(value) for value in claim.case.values()] or [""]
+            place = (", ".join(first), last) if first else (last, "")
+            groups.setdefault(place[0], {})[place[1]] = claim
+        return list(groups.items())
 
     def remarks(self, name: str) -> str:
         """A text of the cells, "note", "revision" or "redrawn": once where all have the same."""
@@ -65,13 +102,20 @@ def _which(chosen: Sequence[Claim], cells: Sequence[Claim]) -> str:
     return "; ".join(names[:_MOST_NAMED] + ["and others"] * (len(names) > _MOST_NAMED))
 
 
-def messages(claims: Sequence[Claim]) -> list[Message]:
-    """The claims by the family that they are cells of, in the order of their first ones."""
+def families(claims: Sequence[Claim]) -> list[Family]:
+    """The claims by the family that they are cells of, in the order of their first ones; a control
+    lies within the family before it."""
     groups: dict[str, list[Claim]] = {}
     for claim in claims:
         key = f"family {claim.family.id}" if claim.family else f"claim {claim.id}"
         groups.setdefault(key, []).append(claim)
-    return [Message(tuple(cells)) for cells in groups.values()]
+    rows: list[Family] = []
+    for family in map(Family, map(tuple, groups.values())):
+        if family.is_control and rows:
+            rows[-1] = replace(rows[-1], controls=(*rows[-1].controls, family))
+        else:
+            rows.append(family)
+    return rows
 
 
 def case(claim: Claim) -> str:
@@ -84,9 +128,9 @@ def _word(value: object) -> str:
 
 
 def doubt(claim: Claim) -> str:
-    """What is to be said of a verdict: "thin", or what would decide an undecided one."""
+    """What would decide an undecided cell."""
     if claim.verdict != "undecided":
-        return "thin" if claim.thin else ""
+        return ""
     if claim.interval == (-math.inf, math.inf):
         return "too few samples for an interval"
     if not claim.runs_factor <= 100:
@@ -106,9 +150,10 @@ def interval(ends: tuple[float, float]) -> str:
     return f"[{number(ends[0])}, {number(ends[1])}]"
 
 
-def verdict_cell(word: str, doubt: str) -> str:
-    """As "**holds**, thin"."""
-    return f"**{word}**{', ' if doubt else ''}{doubt}"
+def judged(claim: Claim) -> str:
+    """A cell in Markdown: "1.4 [1.2, 1.6] **holds**‡"."""
+    words = f"{number(claim.value)} {interval(claim.interval)} **{claim.verdict}**"
+    return words + marks(claim) + (f", {doubt(claim)}" if doubt(claim) else "")
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:

@@ -53,7 +53,7 @@ def reported_of_others(root: Path, names: Collection[str]) -> list[str]:
     """The experiments of other packages that the ledger under ``root`` tells of."""
     ledger = root / "CLAIMS.md"
     text = ledger.read_text(encoding="utf-8") if ledger.exists() else ""
-    told_of = dict.fromkeys(re.findall(r"^## \[(\w+)", text, re.MULTILINE))
+    told_of = dict.fromkeys(re.findall(r"^\| \[(\w+)", text, re.MULTILINE))
     return [name for name in told_of if name not in names and (root / name).exists()]
 
 

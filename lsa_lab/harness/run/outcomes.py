@@ -1,6 +1,6 @@
 """What a run left, in words, and how it stands to what lay there before."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +70,18 @@ def describe(facts: dict) -> str:
     return f"{spent}; {counts(list(facts['verdicts'].values()))}"
 
 
+def together(verdicts: Sequence[str]) -> str:
+    """The verdict that all have, or "3 of 6", so many hold; estimates have none to count."""
+    judged = [verdict for verdict in verdicts if verdict != "estimated"] or verdicts
+    if len(set(judged)) == 1:
+        return judged[0]
+    text = f"{judged.count('holds')} of {len(judged)}"
+    unclear = judged.count("undecided")
+    return f"{text}, {unclear} undecided" if unclear else text
+
+
 def counts(verdicts: list[str]) -> str:
-    """As "3 hold, 1 fail, 0 undecided"."""
-    return ", ".join(f"{verdicts.count(v)} {word}" for v, word in VERDICTS.items())
+    """As "3 hold, 1 fail, 0 undecided"; estimates without a bound are added."""
+    text = ", ".join(f"{verdicts.count(v)} {word}" for v, word in VERDICTS.items())
+    estimates = verdicts.count("estimated")
+    return f"{text}, {estimates} estimated" if estimates else text

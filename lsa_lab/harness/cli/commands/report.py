@@ -13,8 +13,8 @@ from lsa_lab.harness.run.laboratory import TIERS
 
 def obey(options: argparse.Namespace) -> int:
     """Pages of every experiment that has a result, in the folder of the results."""
-    from lsa_lab.harness.report import pages, report
-    from lsa_lab.harness.report.headlines import first_of, headlines_of
+    from lsa_lab.harness.report import report
+    from lsa_lab.harness.report.headlines import first_of
 
     if options.names:
         listed = " ".join(options.names)
@@ -29,14 +29,12 @@ def obey(options: argparse.Namespace) -> int:
             f"{root / 'CLAIMS.md'} tells of {others[0]}, which {options.package} has not "
             f"({len(others)} in all): delete its results, or run and report elsewhere, --out out"
         )
-    first = first_of(options.package, [each.name for each in experiments])
+    first_of(options.package)  # refuses a place that is none before anything is read
     process.configure()
-    themes = sorted(Path("docs/themes").glob("*.md"))
-    front = None if options.out else pages.Front(Path("README.md"), first, themes)
+    readme = None if options.out else Path("README.md")
     papers = [] if options.out else sorted(Path("docs/papers").glob("*.md"))
     theory = sorted(Path("docs", "theory").glob("*.md"))
-    headlines = headlines_of(options.package)
-    broken = report.write(experiments, root, front, headlines, papers, theory)
+    broken = report.write(experiments, root, options.package, readme, papers, theory)
     for name, text in broken.items():
         print(f"error: {name} is left out of the report: {text}", file=sys.stderr)
     return 1 if broken else 0

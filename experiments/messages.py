@@ -1,0 +1,720 @@
+"""Level 1 of the ledger: one sentence a message, by theme, beside its null. The verdicts that a
+sentence supposes stand with it; all hold where none are named."""
+
+from lsa_lab.harness.report.headlines import Message
+
+ONE_LAYER = (
+    Message(
+        "A trained layer of linear attention has at most {0:%} % more risk than theory's optimum",
+        "one_layer_optimum.risk",
+        "none needed, because no layer is better than the optimum",
+    ),
+    Message(
+        "More heads change the risk of one layer by at most {0:%} %",
+        "one_layer_optimum.heads",
+        "none needed, because heads of one layer merge into one matrix by a theorem",
+    ),
+    Message(
+        "At other scales and lengths a trained layer has {0} times the risk that theory predicts",
+        "one_layer_optimum.theory",
+        "none needed, because the prediction is in closed form",
+    ),
+    Message(
+        "At a larger scale than in training even the longest prompt leaves a layer worse than "
+        "predicting 0, by {0} of the signal",
+        "one_layer_optimum.floor",
+        "descent with each prompt's own step beats the layer on a real table by {0}",
+        "one_layer_optimum.table_descent",
+    ),
+    Message(
+        "A layer trained on Gaussians has {0} more error than the mean on the diabetes table",
+        "one_layer_optimum.table",
+        "descent with each prompt's own step is {0} better than the layer there",
+        "one_layer_optimum.table_descent",
+        stands="fails",
+    ),
+    Message(
+        "Training on samples follows the logistic law within {0:%} % of the limit",
+        "training_dynamics.samples",
+        "none needed, because the law is in closed form",
+    ),
+    Message(
+        "Modes are learnt in the order of squared eigenvalues: each takes {0} times as long as the "
+        "one before",
+        "training_dynamics.order",
+        "none needed, because equal times would have the ratio one",
+    ),
+    Message(
+        "With fewer pretraining tasks than dimensions a layer memorises them: new tasks have {0} "
+        "times their risk",
+        "finite_pretraining.memorised",
+        "with more tasks than dimensions {0} times",
+        "finite_pretraining.learned",
+    ),
+    Message(
+        "The risk on new tasks peaks {0}-fold where prompts equal the layer's entries in number",
+        "finite_pretraining.peak",
+        "theory in closed form has the same risk within a factor of {0}",
+        "finite_pretraining.closed_form_new",
+    ),
+)
+
+DESCENT = (
+    Message(
+        "L converged linear layers have at most {0} times the risk of L tuned steps of descent",
+        "depth.descent_settled",
+        "stacks that have not converged have {0} times",
+        "depth.descent",
+    ),
+    Message(
+        "Converged linear stacks are not tuned GD++: at the worst place they have {0} of its risk",
+        "depth.plus_plus_settled",
+        "against plain descent {0}",
+        "depth.descent_settled",
+        stands="fails",
+    ),
+    Message(
+        "The last layer of linear attention is nearer to ridge, which takes no steps, than to GD++",
+        "implicit_trajectories.not_ridge",
+        "the difference of the distances is {0}, that to GD++ itself {1}",
+        "implicit_trajectories.not_ridge implicit_trajectories.linear",
+        stands="fails",
+    ),
+    Message(
+        "Softmax transformers are nearer to descent than to Newton's iteration, by {0:size}",
+        "implicit_trajectories.newton",
+        "ridge is nearer than both: {0} away",
+        "implicit_trajectories.softmax",
+        stands="fails",
+    ),
+    Message(
+        "Softmax, causal masks, norms and MLPs leave no map common to a prompt's tokens: the best "
+        "one misses {all} of them",
+        "common_map.*",
+        "none needed, because in linear attention the distance is zero by a theorem",
+    ),
+    Message(
+        "The noise of implicit gradients is not Gaussian: its excess kurtosis is {all}",
+        "noisy_descent.gaussian_*",
+        "a test of normality lets a share of {0} pass",
+        "noisy_descent.passes_*",
+        stands="fails",
+    ),
+    Message(
+        "Descent with Gaussian noise on its gradients has {0} times the risk of the model",
+        "noisy_descent.tests_alike",
+        "half of the noise leaves {0} of that risk",
+        "noisy_descent.size_matters",
+        stands="fails",
+    ),
+    Message(
+        "Norms before the layers make updates {0} times as large, and risks {1} times as high",
+        "norms_and_updates.smaller_updates norms_and_updates.helps",
+        "shrunk writes have {0} times the risk of shrunk answers",
+        "norms_and_updates.shrinking_beats_answers",
+        stands="holds fails",
+    ),
+    Message(
+        "Updates grow with the shots as sums (slope {0}) and fall as means ({1} and {2})",
+        "norms_and_updates.*_as_in_the_paper norms_and_updates.linear_grows "
+        "norms_and_updates.softmax_grows",
+        "none needed, because a mean has one less in the slope than its sum",
+        stands="holds fails fails",
+    ),
+    Message(
+        "A relevant demonstration is worth {1} more at the end of a prompt, {0} at the beginning: "
+        "no U-shape",
+        "order.beginning order.end",
+        "with labels as noisy as the others' {0} at the end",
+        "order.noisy_end",
+        stands="fails holds",
+    ),
+    Message(
+        "A rule of ordering that was chosen on other prompts lowers errors by {all:size}",
+        "order.*_best",
+        "none needed, because random orders of the same demonstrations are the rival",
+    ),
+    Message(
+        "Without noise 2d shots leave {0} of the error in linear attention and {1} in softmax",
+        "shots_and_steps.linear_zero_2d shots_and_steps.softmax_zero_2d",
+        "with noise the error is {0} times the Bayes rule's",
+        "shots_and_steps.*_bayes",
+        stands="fails",
+    ),
+)
+
+FLOW = (
+    Message(
+        "What a demonstration takes off the error is relevance times novelty rather than their "
+        "sum: R² differs by {0}",
+        "flow_factors.reduction_is_a_product",
+        "beside other demonstrations in trained models by {0}",
+        "relevance_and_novelty.*_product",
+    ),
+    Message(
+        "A demonstration that is relevant and new helps on average, and in a share of {0} of cases",
+        "flow_factors.helps",
+        "mean worth rises with both by a rank correlation of {0}",
+        "flow_factors.figure_2",
+        stands="fails",
+    ),
+    Message(
+        "What is irrelevant or learned has {0} of the others' gradient, and not none: {1}",
+        "flow_factors.either_or_less flow_factors.either_or_flow",
+        "none needed, because the other demonstrations are the comparison",
+        stands="holds fails",
+    ),
+    Message(
+        "The size of its gradient says little of what a demonstration is worth: rank correlation "
+        "{all}",
+        "flow_factors.flow_predicts relevance_and_novelty.*_single",
+        "its contribution says {0}",
+        "flow_factors.contribution_predicts",
+        stands="fails",
+    ),
+    Message(
+        "In random linear stacks the ratio of two gradients grows with depth for a share of {0}",
+        "amplification.theorem_1",
+        "ascent finds stacks in which it falls by a log of {0:size}",
+        "amplification_limits.theorem_1",
+        stands="fails",
+    ),
+    Message(
+        "Large weights make two gradients {0} times more unequal, small ones {1} times",
+        "amplification.large_disparity amplification.small_disparity",
+        "constructed descent {0} times",
+        "amplification.descent_disparity",
+        stands="holds fails",
+    ),
+    Message(
+        "With all demonstrations in one prompt random stacks do not amplify: {0} in linear and {1} "
+        "in softmax attention",
+        "amplification.linear_shared_disparity amplification.softmax_shared_disparity",
+        "each demonstration alone in softmax attention {0}",
+        "amplification.softmax_random_disparity",
+        stands="fails",
+    ),
+    Message(
+        "Depth makes gradients more unequal in {holds} of {cells} kinds of trained models",
+        "amplification.*_trained_shared_disparity",
+        "random linear stacks {0}",
+        "amplification.linear_shared_disparity",
+        stands="counted",
+    ),
+    Message(
+        "Among many demonstrations depth makes gradients more unequal in {holds} of {cells} stacks",
+        "many_shot_flow.depth_*",
+        "which layer orders the pairs changes the growth to {0}",
+        "many_shot_flow.turned",
+        stands="counted",
+    ),
+    Message(
+        "A demonstration's gradient is lower beside its near-duplicate, by a log of {all:size}",
+        "many_shot_flow.explained_away_*",
+        "none needed, because an unrelated demonstration in its place is the comparison",
+    ),
+    Message(
+        "GradS has {0} times the error of the usual rival, and {1} of a random choice's",
+        "grads.usual grads.random",
+        "the rival that is best in each task is stronger: {0}",
+        "grads.strongest",
+        stands="fails holds",
+    ),
+    Message(
+        "Among duplicates GradS has {0} times the error of its strongest rival",
+        "grads.duplicates",
+        "recomputed after each pick, the contribution has {0} of its error",
+        "grads.recomputed_contribution",
+        stands="fails",
+    ),
+    Message(
+        "A pool that is encoded once costs a query {0:%} % of the operations",
+        "offline_encoding.operations",
+        "what it selects has {0} times the risk of what gradients online select",
+        "offline_encoding.risk",
+    ),
+    Message(
+        "Trained models value demonstrations as the Bayes rule does: correlation {all}",
+        "relevance_and_novelty.*_alike",
+        "untrained ones follow neither factor: {0}",
+        "relevance_and_novelty.untrained",
+    ),
+)
+
+CLIPPING = (
+    Message(
+        "In attention shallow layers lose {0} decades of risk more by clipping than deep ones",
+        "clipping_curves.attention_deep_bears_more",
+        "in MLPs {0}",
+        "clipping_curves.mlp_deep_bears_more",
+    ),
+    Message(
+        "Drastic clipping of deep attention adds {0} times the risk in regression",
+        "clipping_curves.attention_deep_is_flat",
+        "of deep MLPs {0} times",
+        "clipping_curves.mlp_deep_is_flat",
+        stands="fails",
+    ),
+    Message(
+        "In classifiers drastic clipping of a deep layer changes accuracy by {all}",
+        "label_clipping.*_deep_is_flat",
+        "shallow layers tolerate it too: {0} apart",
+        "label_clipping.*_deep_tolerates_more",
+    ),
+    Message(
+        "One edit, chosen on other runs, improves {holds} of {cells} kinds of models and shots",
+        "clipping_curves.helps_* label_clipping.helps_*",
+        "a moved threshold differs from it by {0} of accuracy",
+        "label_clipping.threshold",
+        stands="counted",
+    ),
+    Message(
+        "Algorithm 1 gains {0:%} % of the risk on average over tasks",
+        "clipping_search.algorithm_gains",
+        "on the task of training a search gains {0}",
+        "clipping_search.matched",
+    ),
+    Message(
+        "A search over all layers and modules gains {0} of the risk more than Algorithm 1",
+        "clipping_search.wider_gains_more",
+        "it is more optimistic on validation by {0}",
+        "clipping_search.wider_is_more_optimistic",
+    ),
+    Message(
+        "Clipping gains {0} more of the risk on tasks that a model was not trained for",
+        "clipping_search.mismatch",
+        "on its own task it gains {0}",
+        "clipping_search.matched",
+    ),
+    Message(
+        "Training makes deep layers worse conditioned than shallow ones, by {0} decades",
+        "condition_numbers.deep_is_larger",
+        "before training they differ by {0}",
+        "condition_numbers.random_is_level",
+    ),
+    Message(
+        "Layers with larger condition numbers tolerate clipping slightly better: correlation {0}",
+        "condition_numbers.condition_tells",
+        "the stable rank tells it by {0}",
+        "condition_numbers.stable_rank_tells",
+    ),
+    Message(
+        "Where truncation lowers the bound, the risk falls in a share of {0}",
+        "bound_and_gap.risk_falls_with_it",
+        "the bound rises in a share of {0}",
+        "bound_and_gap.bound_falls",
+        stands="fails",
+    ),
+    Message(
+        "Theorem 2's bound is valid, by {0}, and exceeds the largest loss by {1:size}",
+        "bound_and_gap.above_with_noise bound_and_gap.says_something",
+        "the number of shots alone ranks gaps as well: {0}",
+        "bound_and_gap.better_than_counting",
+        stands="holds fails",
+    ),
+    Message(
+        "Truncation raises the update in a share of {all}, although its upper bound falls",
+        "truncation_norms.own truncation_norms.sum*",
+        "in the typical random stack its log changes by {0}",
+        "truncation_norms.typical",
+        stands="fails",
+    ),
+    Message(
+        "The deeper the truncated layer, the less the sum of updates moves: by a log of {all:size}",
+        "truncation_norms.deep_is_steady*",
+        "random weights alone: {0}",
+        "truncation_norms.deep_is_steady",
+    ),
+    Message(
+        "A regression model without one of its layers has {0} times more risk",
+        "why_a_rate.dropping_is_harmless",
+        "the same layer clipped at a searched rate is better by a log of {0}",
+        "why_a_rate.clip_or_drop",
+        stands="fails",
+    ),
+    Message(
+        "No statistic of a spectrum predicts its best rank: correlation {all}",
+        "why_a_rate.*_ranks",
+        "a second search with other prompts agrees by {0}",
+        "why_a_rate.search_repeats",
+        stands="fails",
+    ),
+    Message(
+        "Pruning by magnitude harms less than clipping as many numbers, by a log of {0:size}",
+        "why_a_rate.clip_or_prune",
+        "a projection harms more, by {0}",
+        "why_a_rate.clip_or_project",
+        stands="fails",
+    ),
+    Message(
+        "In A2's own logs deep layers are flat ({0}), and a searched rate gains {1} on test",
+        "published_logs.deep_is_flat published_logs.search_gains",
+        "the gain on validation is {0} larger than on test",
+        "published_logs.optimism",
+        stands="holds fails",
+    ),
+)
+
+MATCHING = (
+    Message(
+        "Matched demonstrations leave {0} of the error of random ones at the worst size",
+        "gradient_matching.random",
+        "designs that see no label do better there: matching has {0} and {1} times their error",
+        "gradient_matching.over_determinantal gradient_matching.over_leverage",
+    ),
+    Message(
+        "Matching beats {holds} of {cells} rivals at their worst size: determinantal and leverage "
+        "designs beat it",
+        "gradient_matching.over_*",
+        "its error over theirs is {0}",
+        "gradient_matching.over_*",
+        stands="counted",
+    ),
+    Message(
+        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes, and "
+        "the row fixed before, on the least of all sizes, is {0:verdict}",
+        "gradient_matching.mismatched gradient_matching.mismatched_?* "
+        "gradient_matching.mismatched_at_most",
+        "none needed, because random subsets are the comparison",
+        stands="counted",
+    ),
+    Message(
+        "Checkpoints along the whole training choose subsets with {0} times less error than as "
+        "many early ones",
+        "gradient_matching.checkpoints_equal",
+        "one checkpoint against all gives {0}, early over late ones {1}: the spread counts",
+        "gradient_matching.checkpoints gradient_matching.checkpoints_late",
+    ),
+    Message(
+        "A subset that matches d + 1 checkpoints still leaves {0} of a random subset's gap: the "
+        "theorem's hypothesis, equal gradients, is not met",
+        "matching_is_exact.subset",
+        "none needed, because random subsets are the comparison",
+        stands="fails",
+    ),
+    Message(
+        "Whitened gradients leave {0} of a random subset's gap, and {1} of what plain ones leave",
+        "matching_is_exact.whitened_subset matching_is_exact.whitened_nearer",
+        "before softmax attention {0} of what plain ones leave",
+        "matching_is_exact.whitened_softmax",
+    ),
+    Message(
+        "A subset on which a transformer is fine-tuned well teaches it in context: rank "
+        "correlation {0} by its own prefix and {1} by linear attention's",
+        "matching_transfer.own_tuned_as_transformer matching_transfer.linear_tuned_as_transformer",
+        "the Bayes rule, which nobody fine-tunes, ranks subsets alike by {0}",
+        "matching_transfer.bayes_as_transformer",
+    ),
+    Message(
+        "Subsets that a small proxy chooses help every larger model: {0} of random subsets' error "
+        "by the linear proxy, {1} by a layer",
+        "matching_transfer.proxy matching_transfer.prefix",
+        "beside determinantal subsets, chosen without a gradient, {0} and {1}",
+        "matching_transfer.proxy_over_diverse matching_transfer.prefix_over_diverse",
+    ),
+    Message(
+        "Which random subsets are better a proxy of one step does not tell: rank correlation {0} "
+        "at the worst of the larger models",
+        "matching_transfer.rank_random",
+        "a trained linear stack ranks them for the transformer by {0}",
+        "matching_transfer.stack_ranks_transformer",
+        stands="fails",
+    ),
+    Message(
+        "Matching without an intercept keeps class shares as A3's table does for {holds} of "
+        "{cells} numbers of classes: KL {all}",
+        "coverage.plain_?",
+        "random subsets have {0}, and an intercept, by a theorem, {1}",
+        "coverage.random_? coverage.intercept_?",
+        stands="counted",
+    ),
+    Message(
+        "Stratified random subsets teach two classes as well as matched ones ({0}), and tasks "
+        "worse ({1} and {2})",
+        "coverage.classes_strata coverage.one_task_strata coverage.own_tasks_strata",
+        "none needed, because stratified choice is the null of matching",
+        stands="holds fails fails",
+    ),
+    Message(
+        "Matching teaches a minority no worse than random choice: {all} of its error",
+        "coverage.*_minority",
+        "none needed, because random subsets are the comparison",
+    ),
+    Message(
+        "Where clusters have tasks of their own, demonstrations matched once and others for the "
+        "query beat either alone: {all} of the better one's error",
+        "fixed_and_per_query.*_tasks",
+        "none needed, because each part alone is the comparison",
+    ),
+    Message(
+        "Matching gains with flipped labels, but descent keeps less of its gain: {0} and {1} "
+        "times the ratio in clean pools",
+        "fixed_and_per_query.descent_few_flipped_kept "
+        "fixed_and_per_query.descent_many_flipped_kept",
+        "none needed, because clean pools are the comparison",
+        stands="fails",
+    ),
+    Message(
+        "Divided by their number, demonstrations beyond the trained length lower errors to {all} "
+        "of those at that length",
+        "many_shots.*_normalised many_shots.softmax",
+        "divided by the trained length they explode; divided by n they leave {0} times the Bayes "
+        "rule's error",
+        "many_shots.*_bayes",
+    ),
+    Message(
+        "Classification does not lose from more demonstrations: the share of errors changes by "
+        "{all}",
+        "many_shots.*_classes",
+        "none needed, because the same prompts are compared",
+        stands="fails",
+    ),
+    Message(
+        "Whitened matching comes nearer to the pool than plain matching before eight layers "
+        "({0}), and not before very many ({1}) or one ({2})",
+        "whitened_matching.nearer whitened_matching.nearer_deep whitened_matching.nearer_shallow",
+        "scaling each entry alone leaves whitening {0} of its gap",
+        "whitened_matching.scaled",
+        stands="holds fails fails",
+    ),
+)
+
+HEADS = (
+    Message(
+        "Many heads first and one later have {0} of ridge's risk at most",
+        "heads_per_layer.beats_ridge_*",
+        "one head in each layer has {0} of the least risk without directions",
+        "heads_per_layer.single_beats_bound_*",
+    ),
+    Message(
+        "Heads in the later layers do more than heads in the first: {0} times its risk",
+        "heads_per_layer.first_before_later_*",
+        "heads everywhere do most: {0}",
+        "heads_per_layer.first_layer_suffices_*",
+        stands="fails",
+    ),
+    Message(
+        "Many heads have {all} of the risk of one head a layer",
+        "heads_per_layer.more_heads_* heads_per_layer.first_layer_helps_*",
+        "beyond d heads {0}",
+        "heads_per_layer.beyond_d_*",
+    ),
+    Message(
+        "Three quarters of the first layer's heads matter in {holds} of {cells} models: {all}",
+        "head_pruning.first.*",
+        "mixing heads, which changes no answer, moves the share by {0}",
+        "head_pruning.mixing_first*",
+        stands="counted",
+    ),
+    Message(
+        "{all} heads of a later layer matter, not one",
+        "head_pruning.later.*",
+        "of the first layer a share of {0}",
+        "head_pruning.first.*",
+        stands="fails",
+    ),
+    Message(
+        "Without retraining, pruning later layers to their top heads multiplies the risk by {all}",
+        "head_pruning.narrow head_pruning.softmax",
+        "as many heads kept at random cost {0} times that",
+        "head_pruning.at_random_*",
+        stands="fails",
+    ),
+    Message(
+        "A model trained with one head in each later layer has {all} times the full model's risk",
+        "head_pruning.trained_*",
+        "the best mixture of heads without retraining {0}",
+        "head_pruning.best_mixed_*",
+        stands="fails",
+    ),
+    Message(
+        "Each layer makes the answer more readable: a linear reader's risk falls to {0}",
+        "layer_probes.steady",
+        "models with one head end {0} times as high",
+        "layer_probes.single",
+    ),
+    Message(
+        "The first layer does not answer: a linear reader of it has {0} times ridge's risk",
+        "layer_probes.not_yet",
+        "a reader of the last layer has {0}",
+        "layer_probes.at_last",
+    ),
+    Message(
+        "Descent on the first layer's tokens is {0} times as bad as on the formula's covariates",
+        "layer_probes.descent_formula",
+        "where that layer has read shuffled labels it gains nothing over raw ones: {0}",
+        "layer_probes.descent_control",
+        stands="fails",
+    ),
+    Message(
+        "Features of fewer than d heads cost descent {all} times the risk",
+        "head_lower_bound.cost*",
+        "trained models do as well with half as many in layer 1: {0}",
+        "heads_per_layer.up_to_d_first",
+    ),
+    Message(
+        "At its best step preprocessed descent has {all} of the risk of ridge",
+        "preprocess_then_optimise.best_step*",
+        "after a few steps it is worse than descent on raw covariates: {0}",
+        "preprocess_then_optimise.slow",
+    ),
+    Message(
+        "For sparse weights preprocessed descent gains {all} of the bound over ridge",
+        "sparse_risk.preprocessed sparse_risk.noise sparse_risk.less_sparse",
+        "for dense weights it loses {0}",
+        "sparse_risk.dense",
+    ),
+    Message(
+        "For flat weights and many shots preprocessed descent beats the Lasso, by {0} of the bound",
+        "sparse_risk.flat",
+        "for Gaussian weights the difference reaches {0}",
+        "sparse_risk.gaussian",
+    ),
+    Message(
+        "Its risk falls like n to the {0} and grows like s to the {1}",
+        "sparse_risk.preprocessed_n sparse_risk.preprocessed_s",
+        "rules without directions pay for d instead: to the {0}",
+        "sparse_risk.directionless_d",
+    ),
+    Message(
+        "Beyond the lengths of training a model of d heads has {0} times ridge's risk",
+        "heads_per_layer.longer",
+        "within them {0}",
+        "heads_per_layer.full_ridge",
+        stands="fails",
+    ),
+)
+
+LANGUAGE = (
+    Message(
+        "Drastic clipping of SmolLM2's layer 28 costs no AUC in {holds} of {cells} cases: {all}",
+        "lm_clipping.*_deep_is_flat",
+        "none needed, because the unclipped model is the comparison",
+        stands="counted",
+    ),
+    Message(
+        "In SmolLM2's first layer clipped attention leaves guessing (AUC {0}), a clipped MLP does "
+        "not ({1})",
+        "lm_clipping.*_attention_shallow_collapses lm_clipping.*_mlp_shallow_collapses",
+        "none needed, because guessing has an AUC of a half",
+        stands="holds fails",
+    ),
+    Message(
+        "SmolLM2's last layer tolerates clipping better than its first in {holds} of {cells} cases",
+        "lm_clipping.*_deep_tolerates_more",
+        "the difference of AUC is {0}",
+        "lm_clipping.*_deep_tolerates_more",
+        stands="counted",
+    ),
+    Message(
+        "One edit for all prompts does not improve SmolLM2's accuracy on reviews ({0}); on news "
+        "it is open ({1})",
+        "lm_clipping.rotten_tomatoes_helps lm_clipping.reuters_helps",
+        "a threshold fitted on the same labels gains {0} more than a search for each prompt",
+        "lm_clipping.threshold",
+        stands="fails undecided",
+    ),
+    Message(
+        "A searched edit gains {0} of SmolLM2's accuracy by Algorithm 1, and {1} over more layers",
+        "lm_clipping.algorithm_gains lm_clipping.wider_gains",
+        "a threshold fitted on the same sentences gains {0} more than the wider search",
+        "lm_clipping.threshold",
+    ),
+    Message(
+        "Clipping W_K alone leaves SmolLM2's AUC unchanged: {all}",
+        "lm_clipping.*_keys_alone",
+        "none needed, because the row is an equivalence",
+    ),
+    Message(
+        "With fewer shots clipping costs SmolLM2 less on reviews ({0}) and more on news ({1})",
+        "lm_clipping.rotten_tomatoes_few_shots lm_clipping.reuters_few_shots",
+        "so much do shots help the unclipped model: {0} and {1}",
+        "lm_clipping.rotten_tomatoes_more_shots lm_clipping.reuters_more_shots",
+        stands="holds fails",
+    ),
+    Message(
+        "Without attention in layer 28 SmolLM2's accuracy changes by {0}, without its MLP by {1}",
+        "lm_clipping.*_attention_dropped lm_clipping.rotten_tomatoes_mlp_dropped",
+        "none needed, because the row is an equivalence",
+        stands="holds fails",
+    ),
+    Message(
+        "Each demonstration alone, depth makes SmolLM2's gradients {all} times more unequal",
+        "lm_flow.*_alone_*_disparity",
+        "in an untrained decoder, all in one prompt, {0} times",
+        "lm_flow.*_untrained",
+    ),
+    Message(
+        "In one prompt depth makes SmolLM2's gradients more unequal in {holds} of {cells} cases: "
+        "{all}",
+        "lm_flow.*_shared_*_disparity",
+        "in an untrained decoder {0} times",
+        "lm_flow.*_untrained",
+        stands="counted",
+    ),
+    Message(
+        "A share of {all} of the pairs changes its order between SmolLM2's first and last layer",
+        "lm_flow.*_order",
+        "none needed, because chance would turn a half",
+        stands="fails",
+    ),
+    Message(
+        "What a demonstration adds in SmolLM2 is decided by its label ({0} nats) and not by its "
+        "gradient (rank correlation {1})",
+        "lm_flow.*_label lm_flow.*_predicts_margin",
+        "similarity and BM25 predict it by {0} and {1}",
+        "lm_flow.*_predicts_similarity lm_flow.*_predicts_bm25",
+        stands="holds fails",
+    ),
+    Message(
+        "GradS selects worse prompts for SmolLM2 than random choice, by {all:size} nats",
+        "lm_flow.*_prompts_*_random",
+        "than similarity by {0:size} nats",
+        "lm_flow.*_prompts_*_similarity",
+        stands="fails",
+    ),
+    Message(
+        "Matched demonstrations leave SmolLM2 {0} of the cross-entropy after random ones",
+        "lm_gradient_matching.*_random",
+        "of random ones with the same shares of labels {0}: the shares are what matching gains",
+        "lm_gradient_matching.*_stratified",
+        stands="fails",
+    ),
+    Message(
+        "Mismatched demonstrations leave SmolLM2 {0} times the cross-entropy of random ones",
+        "lm_gradient_matching.*_mismatched",
+        "none needed, because random ones are the comparison",
+    ),
+    Message(
+        "Among subsets that matching has not chosen a small gap does not tell SmolLM2's answers: "
+        "rank correlation {0}",
+        "lm_gradient_matching.*_ranks",
+        "none needed, because chance has a correlation of 0",
+        stands="fails",
+    ),
+    Message(
+        "In SmolLM2 {all} heads of a later layer matter, not one",
+        "lm_heads.*_later_*",
+        "of the first layer a share of {0}",
+        "lm_heads.*_first_*",
+        stands="fails",
+    ),
+    Message(
+        "With the top head of each later layer alone SmolLM2's order of answers is lost: rank "
+        "correlation {0}",
+        "lm_heads.*_pruned",
+        "a few top heads keep {0} more of it than as many random ones",
+        "lm_heads.*_top_heads",
+        stands="fails",
+    ),
+)
+
+MESSAGES = {
+    "one_layer": ONE_LAYER,
+    "descent": DESCENT,
+    "flow": FLOW,
+    "clipping": CLIPPING,
+    "matching": MATCHING,
+    "heads": HEADS,
+    "language": LANGUAGE,
+}

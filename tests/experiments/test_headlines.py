@@ -1,0 +1,83 @@
+"""No sentence that is read first can be overturned by its own cells."""
+
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+from experiments import headlines, messages
+from lsa_lab.store import results
+
+FIGURES = Path(__file__).resolve().parents[2] / "figures"
+HEADLINES = headlines.HEADLINES
+MESSAGES = [message for each in messages.MESSAGES.values() for message in each]
+MEASURED = re.compile(r"\d*\.\d|\d+ ?%|\d\d|\d+ (?:of|times|cells)\b")  # "0.59", "60 %", "3 of 6"
+
+
+def sentences():
+    """Whatever is generated from cells, and whatever is said beside it."""
+    for each in HEADLINES:
+        yield from filter(None, (each.explained, each.trained, each.language))
+    for message in MESSAGES:
+        yield from (message.words, message.null_words)
+
+
+def test_no_number_is_typed_by_hand():
+    for words in sentences():
+        literal = " ".join(text for text, *_ in string.Formatter().parse(words.text))
+        assert not MEASURED.search(literal), words.text
+    for headline in HEADLINES:
+        assert not MEASURED.search(headline.says), headline.says
+
+
+def test_control_a_number_that_is_typed_is_seen():
+    for text in ("0.59 of the error", "in 3 of 6 models", "less by 12 %", "8 times the risk"):
+        assert MEASURED.search(text), text
+
+
+def test_the_levels_can_be_read_in_twenty_minutes():
+    ledger = (FIGURES / "CLAIMS.md").read_text("utf-8")
+    assert len(ledger.splitlines()) <= 400
+    assert len(headlines.FIRST) == 13
+    assert 25 <= len(HEADLINES) <= 40
+    assert len({message.says for message in MESSAGES}) == len(MESSAGES) <= 110
+
+
+# Risks of edited models over that of predicting 0, from the variables that claims judge.
+def clipped_layers(dataset, config):
+    d = dict(config.models)["transformer"].task.d
+    return (dataset.unclipped + dataset.change) / d
+
+
+def searched(dataset, config):
+    return dataset.risk * (1 - dataset.test_gain) / dataset.zero
+
+
+def clipped_and_dropped(dataset, config):
+    d = dict(config.models)["transformer"].task.d
+    zero = dataset.risk.isel(prompts=0, run=0) * 0 + d
+    zero = zero.where(dataset.condition != "shifted", d * config.shift**2)
+    return dataset.risk * (1 + dataset.change) / zero
+
+
+def pruned(dataset, config):
+    task = config.models[0][1].task
+    return dataset.risk / (task.sparsity * task.weight_std**2)
+
+
+@pytest.mark.parametrize(
+    ("name", "risks"),
+    [
+        ("clipping_curves", clipped_layers),
+        ("clipping_search", searched),
+        ("why_a_rate", clipped_and_dropped),
+        ("head_pruning", pruned),
+    ],
+)
+def test_what_is_judged_of_edited_models_is_no_explosion(name, risks):
+    """A mean over runs is at most ten times the risk of predicting 0, on every tier."""
+    for path in sorted(FIGURES.glob(f"{name}/**/result.nc")):
+        dataset = results.load(path)
+        worst = float(risks(dataset, results.config_of(dataset)).mean("run").max())
+        assert worst < 10, f"{path}: {worst:.3g} times the risk of predicting 0"
