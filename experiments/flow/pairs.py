@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.models.model import forward
 from lsa_lab import prompts
 from lsa_lab.analyses import disparity
 from lsa_lab.analyses.amplification import demonstration_flow, log_sizes, token_flow
@@ -156,3 +157,19 @@ def amplify(params, gain):
 def tie(params):
     """Stacks whose every layer is their first."""
     return jax.tree.map(lambda leaf: np.broadcast_to(leaf[:, :1], leaf.shape), params)
+
+
+def plain_forward(spec):
+    """(params, tokens) -> Trace of a trained stack that reads prompts as they are: what it does to
+    them before the first layer, it does inside, and the stream is in the prompt's units."""
+    inner = forward(spec)
+    if not spec.architecture.own_units:
+        return inner
+
+    def run(params, rows):
+        prompt = Prompt(rows[:-1, :-1], rows[:-1, -1], rows[-1, :-1], rows[-1, -1])
+        own, scale = prompts.normalised(prompt)
+        trace = inner(params, prompts.tokens(own))
+        return trace.replace(stream=scale * trace.stream)
+
+    return run
