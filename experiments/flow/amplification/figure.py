@@ -13,7 +13,7 @@ from lsa_lab.store import results
 
 METHODS = {"linear": "linear", "softmax": "softmax"}
 METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
-RATIOS = (0.5, 0.8, 1, 1.4, 2, 5, 10, 100)
+RATIOS = (0.5, 1, 1.5, 2, 5, 10, 100)
 PANELS = {  # title: families, label and limits of the axis
     "more unequal?": (
         ("large_disparity", "softmax_disparity", "trained_disparity", "residual_disparity"),
@@ -89,7 +89,7 @@ def _draw_alone(ax, dataset, config):
     direct_label(ax, late + 1, linear[late], text, color, (7, -5))
     text = f"softmax stacks:\n× {min(rest):.2g} to {max(rest):.2g}"
     direct_label(ax, depth - 0.5, max(rest), text, style.METHOD["softmax"]["color"], (0, 6))
-    _finish_layers(ax, depth, "Random stacks: large linear ones alone")
+    _finish_layers(ax, depth, "Large linear stacks grow")
 
 
 def _draw_layers(ax, change, name, beside=0.0, **look):  # change [R, L] -> [L]

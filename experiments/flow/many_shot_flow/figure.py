@@ -22,7 +22,7 @@ TRAINED = dict(zip(NAMES, ("linear", "softmax", "softmax, norm, MLP"), strict=Tr
 PANELS = {  # title: families, label and limits of the axis
     "end / the Bayes rule's": (("ends_at_bayes", "ends_at_least_squares"), "ratio", (0.4, 3.6)),
     "last layer / first": (("depth",), "ratio of |log ratio|", (0.6, 1.6)),
-    "less, and correlation": (
+    "lead less Bayes's; correlation": (
         ("lead_ends_at_bayes", "listens_as_bayes"),
         "log ratio, or correlation",
         (-0.15, 1.02),
@@ -48,8 +48,8 @@ def plot(dataset):
         ax.set(xlabel="layers", xticks=layers)
         ax.axhline(1, color="grey", lw=0.8)
     axes[0].axhspan(1 / claims.GROWTH, claims.GROWTH, color="grey", alpha=0.2, lw=0)
-    axes[0].set(title="Disparity ends at the Bayes rule's", ylabel="|log ratio| / Bayes rule's")
-    axes[1].set(title="Flows become the Bayes rule's", ylabel="correlation of log flows")
+    axes[0].set(title="Models end as Bayes does", ylabel="|log ratio| / Bayes rule's")
+    axes[1].set(title="Flows become Bayes's", ylabel="correlation of log flows")
     return figure
 
 
