@@ -218,7 +218,7 @@ def _growth(config, fresh):
         for reading, names in zip(READINGS, ids, strict=True):
             added = "added; the lead alone was judged" if reading == DISPARITY else ""
             yield Statement(
-                f"{group}_{reading}",
+                f"{group}_stacks_{reading}",
                 source,
                 f"{{who}} {DOES[reading]}",
                 f"{MEASURED[reading]},",

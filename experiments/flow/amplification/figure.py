@@ -16,12 +16,12 @@ METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
 RATIOS = (0.5, 1, 1.5, 2, 5, 10, 100)
 PANELS = {  # title: families, label and limits of the axis
     "more unequal?": (
-        ("large_disparity", "softmax_disparity", "trained_disparity", "residual_disparity"),
+        (*(f"{group}_stacks_disparity" for group in claims.GROWTH), "residual_disparity"),
         "|log ratio|, last layer / first",
         (0.3, 35.0),
     ),
     "does the lead grow?": (
-        ("large_lead", "softmax_lead", "trained_lead", "residual_lead"),
+        (*(f"{group}_stacks_lead" for group in claims.GROWTH), "residual_lead"),
         "log ratio, last less first",
         (-1.2, 1.2),
     ),

@@ -51,9 +51,9 @@ def class_means(values, sizes, count):  # [M], [M] -> [count]
 
 
 def beside_bayes(effects: dict, bayes) -> dict:  # effects [M], what the Bayes rule adds [M]
-    """Of demonstrations with s r ≠ 0: the shares that lower the error of attention and of the Bayes
-    rule, and what they take off attention's, over the error without. Of all: the rank correlation
-    of what each takes off with what is expected, given the prompt."""
+    """The shares of demonstrations with s r ≠ 0 that lower the error of attention and of the Bayes
+    rule; what these take off attention's, over the error without; and the rank correlation over all
+    demonstrations of what each takes off with what is expected, given the prompt."""
     s, r, c, missing = (effects[name] for name in ("s", "r", "contribution", "missing"))
     inside = np.logical_and(*(np.abs(v) > 1e-12 * np.sqrt((v**2).mean()) for v in (s, r)))
     taken = missing**2 - (missing - bayes) ** 2

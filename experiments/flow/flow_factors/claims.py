@@ -132,19 +132,19 @@ def _use_statements(config):
             sample=lambda r: r.taken.values,
         ),
         Statement(
-            "helps_as_often",
+            "share",
             EFFECT,
-            "A demonstration that is relevant and new lowers the error as often as that of the "
-            "Bayes rule",
-            "the share of those with s r ≠ 0 that do less the share that do so for the Bayes rule",
-            at_least=0,
-            note="the share itself is in the caption; no rule comes near .9",
-            revision="added after a look, in place of a bound that the Bayes rule does not meet",
+            "A demonstration that is relevant and new lowers the error of {rule} in this share of "
+            "cases",
+            "the share of those with s r ≠ 0 that do",
+            unjudged="at least .9 was asked, which the Bayes rule is far from",
+            revision="added after a look, in place of that bound",
             redrawn=fresh,
-            label="share that lower it, less Bayes's",
-            sample=lambda r: (
-                (r.lowers.sel(rule="attention") - r.lowers.sel(rule="Bayes rule")).values
-            ),
+            label="share that lowers it: {rule}",
+            sample=lambda r, rule: r.lowers.sel(rule=rule).values,
+            cells=grid("share_of_attention share_of_bayes", rule=("attention", "Bayes rule")),
+            message="A demonstration that is relevant and new lowers the error of attention and of "
+            "the Bayes rule in these shares of cases",
         ),
         Statement(
             "predicts",
@@ -152,13 +152,25 @@ def _use_statements(config):
             "The size of {whose} {predictor} predicts what it takes off the error",
             "the rank correlation with the error reduction",
             at_least=PREDICTS,
-            note="what is expected, given the prompt, reaches the ceiling of the caption",
+            note="the best predictor is in predicts_ceiling",
             label="prediction by {predictor}",
             sample=lambda r, predictor: correlation(r, predictor).values,
             cells=grid("flow_predicts contribution_predicts", predictor=("flow", "contribution")),
             words=lambda predictor: single[predictor],
             message="The size of a demonstration's flow, or of its contribution, predicts what it "
             "takes off the error",
+        ),
+        Statement(
+            "predicts_ceiling",
+            OWN,
+            "What a demonstration is expected to take off the error, given the prompt, predicts "
+            "what it does by this much",
+            "the rank correlation with the error reduction",
+            unjudged="the best that a predictor of single demonstrations can do",
+            revision="added after a look: the null of both predictions",
+            redrawn=fresh,
+            label="best prediction",
+            sample=lambda r: r.ceiling.values,
         ),
         Statement(
             "rises",

@@ -46,8 +46,9 @@ def caption(dataset) -> str:
         f"labels. With noise it has {noisy:.2f} times that error, for noise is new to the weights. "
         "It beats the rival that is best in each kind of tasks in "
         f"{verdicts.count('holds')} of {len(verdicts)}. {config.judged} shots of {config.pool} "
-        f"and {level()} intervals (Bonferroni); three points of a have {', '.join(map(str, config.knowns))} coordinates "
-        f"known. {config.runs} runs, d = {config.d}."
+        f"and {level()} intervals (Bonferroni); three points of a have "
+        f"{', '.join(map(str, config.knowns))} coordinates known. "
+        f"{config.runs} runs, d = {config.d}."
     )
 
 
