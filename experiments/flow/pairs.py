@@ -14,7 +14,6 @@ from lsa_lab.analyses.amplification import demonstration_flow, log_sizes, token_
 from lsa_lab.estimators import gaussian_posterior_mean
 from lsa_lab.models import linear_attention
 from lsa_lab.prompts import Prompt
-from lsa_lab.theory.amplification import self_coupling
 
 MODES = ("alone", "together")  # each demonstration in a prompt of its own, or both in one
 READINGS = ("token", "prediction")  # the flow to all of the query's token (A1, Eq. 2), or its label
@@ -51,23 +50,9 @@ def log_ratios(forward, params, prompt):  # -> [2, 2, L]: modes, readings
     return jnp.stack([alone[0] - alone[1], together[..., 0] - together[..., 1]])
 
 
-def contribution_ratio(forward, params, prompt):  # -> [L]
-    """log |c| of what the first of two demonstrations, alone, adds to the query's token, less that
-    of the second. Linear attention without a demonstration reads one that is zero."""
-
-    def size(prompt):  # -> [L]
-        rows = prompts.tokens(prompt)
-        after, before = (forward(params, t).stream[1:, -1] for t in (rows, rows.at[0].set(0)))
-        return log_sizes((after - before)[:, None])[:, 0]
-
-    apart, axes = _split_pair(prompt)
-    sizes = jax.vmap(size, (axes,))(apart)
-    return sizes[0] - sizes[1]
-
-
 def measure(ratios, forward, params, batch):  # Params [R, ...], Prompt [R, B] -> [R, B, ..., L]
-    """``log_ratios`` or ``contribution_ratio`` of every run's pairs in its own stack, some runs
-    after the others: the derivatives of all of them would take gigabytes."""
+    """``log_ratios`` of every run's pairs in its own stack, some runs after the others: the
+    derivatives of all of them would take gigabytes."""
     runs, pairs = batch.y_query.shape
     size = min(MOST_RUNS, max(1, MOST_PAIRS // pairs))
     parts = [
@@ -98,23 +83,6 @@ def least_risks(batches, noise_var):  # Prompt [R, B] -> [R]
         return (mean @ prompt.x_query - prompt.y_query) ** 2
 
     return jax.vmap(jax.vmap(error))(batches).mean(1)
-
-
-@jax.jit
-def couplings(params, batch):  # -> [R, B, 2]
-    """The self-couplings κ of both demonstrations in the first layer."""
-    rows = jnp.concatenate([batch.x, batch.y[..., None]], axis=-1)
-    of_run = jax.vmap(jax.vmap(self_coupling, (None, None, 0)), (None, None, 0))
-    return jax.vmap(of_run)(params.w_kq[:, 0, 0], params.w_pv[:, 0, 0], rows)
-
-
-def agreement(logs, kappa):  # [R, B, L], [R, B, 2] -> [R]
-    """Share of the pairs with κ > -1 whose ratio grows from the first layer to the last where, and
-    only where, the first κ is the larger. Twice the share less one is Kendall's τ."""
-    change = logs[..., -1] - logs[..., 0]
-    kept = np.isfinite(change) & (kappa > -1).all(-1)
-    right = np.sign(change) == np.sign(kappa[..., 0] - kappa[..., 1])
-    return (kept & right).sum(1) / kept.sum(1)
 
 
 @jax.jit

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.flow.offline_encoding import costs, encodings
-from experiments.flow.offline_encoding.config import FLOWS, RULES, Config, spec_of
+from experiments.flow.offline_encoding import encodings
+from experiments.flow.offline_encoding.config import FLOWS, RULES, WAYS, Config, spec_of
 from experiments.models.model import Model
 from lsa_lab import prompts
 from lsa_lab.models import moments
@@ -19,16 +19,12 @@ def draw(key, config):  # -> Prompt of the pool, x [Q, d] and y [Q] of the queri
     """The queries have the pool's task, and no noise."""
     key_task, key_pool, key_queries, key_noise = jax.random.split(key, 4)
     task = spec_of(config).task
-    size = (config.pool, task.d)
+    size, queries = (config.pool, task.d), (config.queries, task.d)
     weights = jax.random.normal(key_task, (task.d,))
-    x, x_queries = jax.random.normal(key_pool, size), _queries(key_queries, config)
+    x, x_queries = jax.random.normal(key_pool, size), jax.random.normal(key_queries, queries)
     noise = task.noise_std * jax.random.normal(key_noise, (config.pool,))
     pool = Prompt(x, x @ weights + noise, x_queries[0], x_queries[0] @ weights)
     return pool, x_queries, x_queries @ weights
-
-
-def _queries(key, config):
-    return jax.random.normal(key, (config.queries, spec_of(config).task.d))
 
 
 def pool_measures(config, params, key):  # -> rank correlations [2], squared errors [rules]
@@ -58,7 +54,8 @@ def pool_measures(config, params, key):  # -> rank correlations [2], squared err
         picks = [scores.select(by_rule[rule], config.shots) for rule in RULES]
         chosen = jnp.stack(picks).astype(int)
         model = Model(spec_of(config), params)
-        batch = Prompt(raw.x[chosen], raw.y[chosen], *_repeat_query(x_query, target, len(RULES)))
+        every = [jnp.stack([each] * len(RULES)) for each in (x_query, target)]
+        batch = Prompt(raw.x[chosen], raw.y[chosen], *every)
         ranks = [rank_correlation(by_rule[rule], by_rule["together"]) for rule in FLOWS[:2]]
         return jnp.stack(ranks), (model.predict(batch) - target) ** 2
 
@@ -67,14 +64,22 @@ def pool_measures(config, params, key):  # -> rank correlations [2], squared err
     return jax.tree.map(lambda values: values.mean(0), each)
 
 
-def _repeat_query(x_query, target, count):
-    return jnp.broadcast_to(x_query, (count, len(x_query))), jnp.broadcast_to(target, (count,))
-
-
 def rank_correlation(left, right):  # [m] x 2 -> []
     ranks = [jnp.argsort(jnp.argsort(values)).astype(float) for values in (left, right)]
     first, second = (rank - rank.mean() for rank in ranks)
     return first @ second / (jnp.linalg.norm(first) * jnp.linalg.norm(second))
+
+
+def operations(params, pool, query_token) -> dict[str, float]:
+    """{way: the compiler's count for one query}, in the order of WAYS; what is made once for all
+    queries is an argument."""
+    calls = (
+        (scores.grads, (encodings.encode_one_layer(params, pool), query_token)),
+        (encodings.score, (encodings.encode_together(params, pool), query_token)),
+        (encodings.score_online, (params, pool, query_token)),
+    )
+    programs = [jax.jit(call).lower(*arguments).compile() for call, arguments in calls]
+    return {way: p.cost_analysis()["flops"] for way, p in zip(WAYS, programs, strict=True)}
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -93,16 +98,12 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     ranks, errors = (np.asarray(values).mean(1) for values in follow((params, keys)))
     first = jax.tree.map(lambda leaf: leaf[0], params)
     large = jax.random.normal(jax.random.key(config.seed), (config.large + 1, width))
-    flops, seconds, kept = costs.measure(first, large[:-1], large[-1].at[-1].set(0), config.repeats)
-    hand = costs.hand_counts(config.large, width)
+    counts = operations(first, large[:-1], large[-1].at[-1].set(0))
     return xr.Dataset(
         {
             "ranks": (("run", "encoded"), ranks),
             "error": (("run", "rule"), errors),
-            "operations": (("way",), flops),
-            "by_hand": (("way",), [hand.get(way, np.nan) for way in costs.WAYS]),
-            "seconds": (("repeat", "way"), seconds),
-            "kept": (("way",), kept),
+            "operations": (("way",), [*counts.values()]),
         },
-        {"encoded": list(FLOWS[:2]), "rule": list(RULES), "way": list(costs.WAYS)},
+        {"encoded": list(FLOWS[:2]), "rule": list(RULES), "way": list(WAYS)},
     )
