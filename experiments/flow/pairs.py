@@ -16,41 +16,38 @@ from lsa_lab.models import linear_attention
 from lsa_lab.prompts import Prompt
 
 MODES = ("alone", "together")  # each demonstration in a prompt of its own, or both in one
-READINGS = ("token", "prediction")  # the flow to all of the query's token (A1, Eq. 2), or its label
 MOST_RUNS, MOST_PAIRS = 32, 8192  # in one program
 UNMASKED = partial(linear_attention.forward, keys="all")  # as in A1: the query is a key
 _MATRICES = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")
 
 
-def draw(rng, runs, count, d, prior=None):  # -> Prompt [R, B] of two demonstrations, w0 [R, d]
-    """Tasks w ~ N(w0, I/2), w0 ~ N(0, I/2) the same for a run: w0 is what weights can know."""
-    prior = rng.normal(size=(runs, d)) / 2**0.5 if prior is None else prior
+def draw(rng, runs, count, d):  # -> Prompt [R, B] of two demonstrations
+    """Tasks w ~ N(w0, I/2), w0 ~ N(0, I/2) the same for a run."""
+    prior = rng.normal(size=(runs, d)) / 2**0.5
     weights = prior[:, None] + rng.normal(size=(runs, count, d)) / 2**0.5
     x = rng.normal(size=(runs, count, 3, d))
     y = np.einsum("rbid,rbd->rbi", x, weights)
-    return Prompt(x[:, :, :2], y[:, :, :2], x[:, :, 2], y[:, :, 2]), prior
-
-
-def _split_pair(prompt):
-    """The first two demonstrations in prompts of their own [2], and the axes to map over."""
-    return prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None]), Prompt(0, 0, None, None)
+    return Prompt(x[:, :, :2], y[:, :, :2], x[:, :, 2], y[:, :, 2])
 
 
 def log_ratios(forward, params, prompt):  # -> [2, 2, L]: modes, readings
     """log |flow| of the first demonstration less that of the second: of each in a prompt of its
-    own, and among all of the prompt."""
+    own, and among all of the prompt; to all of the query's token (A1, Eq. 2), and to its label."""
 
     def sizes(prompt):  # -> [2, L, n]
         whole = token_flow(forward, params, prompt)
         answer = demonstration_flow(forward, params, prompt)
         return jnp.stack([log_sizes(whole.reshape(*whole.shape[:2], -1)), log_sizes(answer)])
 
-    apart, axes = _split_pair(prompt)
+    apart, axes = (
+        prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None]),
+        Prompt(0, 0, None, None),
+    )
     alone, together = jax.vmap(sizes, (axes,))(apart)[..., 0], sizes(prompt)
     return jnp.stack([alone[0] - alone[1], together[..., 0] - together[..., 1]])
 
 
-def measure(ratios, forward, params, batch):  # Params [R, ...], Prompt [R, B] -> [R, B, ..., L]
+def measure(forward, params, batch):  # Params [R, ...], Prompt [R, B] -> [R, B, ..., L]
     """``log_ratios`` of every run's pairs in its own stack, some runs after the others: the
     derivatives of all of them would take gigabytes."""
     runs, pairs = batch.y_query.shape
@@ -59,12 +56,12 @@ def measure(ratios, forward, params, batch):  # Params [R, ...], Prompt [R, B] -
         jax.tree.map(lambda leaf, first=first: leaf[first : first + size], (params, batch))
         for first in range(0, runs, size)
     ]
-    return jnp.concatenate([_measure(ratios, forward, *part) for part in parts])
+    return jnp.concatenate([_measure(forward, *part) for part in parts])
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _measure(ratios, forward, params, batch):
-    return jax.vmap(jax.vmap(partial(ratios, forward), (None, 0)))(params, batch)
+@partial(jax.jit, static_argnums=0)
+def _measure(forward, params, batch):
+    return jax.vmap(jax.vmap(partial(log_ratios, forward), (None, 0)))(params, batch)
 
 
 @partial(jax.jit, static_argnums=0)

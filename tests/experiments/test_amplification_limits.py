@@ -66,7 +66,7 @@ def test_a_stack_without_feedback_is_the_random_one():
     rng = np.random.default_rng(2)
     config = SimpleNamespace(d=2, feedbacks=(0.0,), gains=(1.0, 0.5))
     base = Params(*0.3 * rng.normal(size=(2, 1, 2, 1, 3, 3)))
-    batch, _ = pairs.draw(rng, 1, 5, 2)
+    batch = pairs.draw(rng, 1, 5, 2)
     growth, dropped = compute.feedback_map(config, base, batch)
     for g, gain in enumerate(config.gains):
         grown = 0

@@ -30,9 +30,9 @@ def test_a_stack_that_reads_prompts_as_they_are_predicts_as_its_model_does(name)
 
 def test_runs_are_measured_one_after_the_other_as_they_are_side_by_side(monkeypatch):
     rng = np.random.default_rng(0)
-    batch, _ = pairs.draw(rng, 3, 5, 2)
+    batch = pairs.draw(rng, 3, 5, 2)
     params = pairs.random_linear(rng, 3, 2, 2)
-    measured = partial(pairs.measure, pairs.log_ratios, pairs.UNMASKED, params, batch)
+    measured = partial(pairs.measure, pairs.UNMASKED, params, batch)
     together = measured()
     monkeypatch.setattr(pairs, "MOST_PAIRS", 10)  # two runs, then one
     np.testing.assert_allclose(measured(), together, rtol=1e-9)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.flow.offline_encoding import compute, encodings
+from experiments.flow.offline_encoding import compute
 from experiments.flow.offline_encoding.config import FLOWS, RULES
 from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.models.linear_attention import Params
@@ -21,10 +21,10 @@ def draw(m=12, e=4, layers=3):
 
 def test_flows_of_the_whole_pool_are_linear_in_the_query():
     params, pool, query = draw()
-    encoded = jax.jit(encodings.encode_together)(params, pool)
-    online = jax.jit(encodings.score_online)(params, pool, query)
-    np.testing.assert_allclose(encodings.score(encoded, query), online, rtol=1e-10)
-    alone = encodings.score(jax.jit(encodings.encode_alone)(params, pool), query)
+    encoded = jax.jit(compute.encode_together)(params, pool)
+    online = jax.jit(compute.score_online)(params, pool, query)
+    np.testing.assert_allclose(compute.score(encoded, query), online, rtol=1e-10)
+    alone = compute.score(jax.jit(compute.encode_alone)(params, pool), query)
     assert np.abs(alone / online - 1).max() > 0.1
 
 
@@ -38,7 +38,7 @@ def test_the_compiler_counts_what_is_counted_by_hand():
 
 def test_the_encoding_of_one_layer_gives_the_square_of_equation_2():
     params, pool, query = draw(layers=1)
-    squares = scores.grads(encodings.encode_one_layer(params, pool), query)
+    squares = scores.grads(compute.encode_one_layer(params, pool), query)
     u = params.w_kq[0, 0] @ query
     flows = [(d @ u) * params.w_pv[0, 0] + np.outer(params.w_pv[0, 0] @ d, u) for d in pool]
     np.testing.assert_allclose(squares, [(flow**2).sum() for flow in flows], rtol=1e-10)

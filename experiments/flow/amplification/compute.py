@@ -19,7 +19,7 @@ from lsa_lab.store.results import in_short
 def untrained_cases(config):
     """Case, forward, Params [R, L, ...] and Prompt [R, B] of all that are not trained."""
     rng = np.random.default_rng(config.seed)
-    batch, _ = pairs.draw(rng, config.runs, config.pairs, config.d)
+    batch = pairs.draw(rng, config.runs, config.pairs, config.d)
     base = pairs.random_linear(rng, config.runs, config.depth, config.d)
     for name, params in variants(base, config, config.gains).items():
         yield f"linear: {name}", pairs.UNMASKED, params, batch
@@ -60,7 +60,7 @@ def untrained_summaries(config):  # -> {case: {name: [R, ...]}}
     """``pairs.summarise`` of log ratios by the token, each demonstration alone."""
     summaries = {}
     for case, run, params, batch in untrained_cases(config):
-        logs = np.asarray(pairs.measure(pairs.log_ratios, run, params, batch))
+        logs = np.asarray(pairs.measure(run, params, batch))
         summaries[case] = pairs.summarise(logs[:, :, 0, 0])
     return summaries
 

@@ -17,7 +17,7 @@ def feedback_map(config, base, batch):
         rest, share = (1 - feedback**2) ** 0.5, abs(feedback)
         mixed = Params(share * same + rest * base.w_kq, feedback * same + rest * base.w_pv)
         stacks = [pairs.amplify(mixed, gain) for gain in config.gains]
-        logs = np.stack([pairs.measure(pairs.log_ratios, pairs.UNMASKED, s, batch) for s in stacks])
+        logs = np.stack([pairs.measure(pairs.UNMASKED, s, batch) for s in stacks])
         summary = pairs.summarise(np.moveaxis(logs[:, :, :, :, 0], 2, 3))  # [G, R, 2, B, L]
         growth.append(summary["growth"])
         dropped.append(summary["dropped"])
@@ -29,7 +29,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
     rng = np.random.default_rng(config.seed)
     paths, reverses, chosen = ascent.search(config, rng)
-    batch, _ = pairs.draw(rng, config.runs, config.pairs, config.d)
+    batch = pairs.draw(rng, config.runs, config.pairs, config.d)
     base = pairs.random_linear(rng, config.runs, config.depth, config.d)
     growth, dropped = feedback_map(config, base, batch)
     data = {

@@ -49,24 +49,15 @@ class Flows:
     def depth(self, kind):  # -> [R]
         return growth(self.spread).sel(kind=kind).values
 
-    def of_null(self, name, which):  # -> [R, L + 1] or [R, L]
+    def beside(self, name, which):  # -> [R], or None: a smaller tier lacks some models
+        """The last layer's disparity over the Bayes rule's, its lead less the Bayes rule's, or the
+        correlation of its log flows with the Bayes rule's."""
         stage = "own" if which in KINDS else "trained"
-        if which in self.null[stage].values:
-            values = self.null[f"{stage}_{name}"].sel({stage: which})
-            return values.transpose(f"{stage}_run", ...).values
-
-    def end(self, which):  # -> [R], or None: a smaller tier lacks some models
-        """The last layer's disparity over the Bayes rule's."""
-        values = self.of_null("disparity", which)
-        return None if values is None else values[:, -2] / values[:, -1]
-
-    def lead(self, which):  # -> [R], or None
-        values = self.of_null("lead", which)
-        return None if values is None else values[:, -2] - values[:, -1]
-
-    def agreement(self, which):  # -> [R], or None
-        values = self.of_null("agreement", which)
-        return None if values is None else values[:, -1]
+        if which not in self.null[stage].values:
+            return None
+        values = self.null[f"{stage}_{name}"].sel({stage: which})
+        *_, ours, last = values.transpose(..., f"{stage}_run").values
+        return {"disparity": ours / last, "lead": ours - last, "agreement": last}[name]
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -111,7 +102,7 @@ def _depth_statements(config):
             at_most=GROWTH,
             revision=POST_HOC,
             redrawn=f"{config.null.own_prompts} fresh prompts of each run",
-            sample=lambda r, kind: r.end(kind),
+            sample=lambda r, kind: r.beside("disparity", kind),
             cells=grid(
                 "descent_ends_at_least_squares short_steps_ends_at_least_squares "
                 "linear_untrained_ends_at_least_squares linear_ends_at_least_squares "
@@ -154,7 +145,7 @@ def _null_statements(config):
             at_least=1 / GROWTH,
             at_most=GROWTH,
             note="alone: prompts of one demonstration, which are not like those in training",
-            sample=lambda r, model: r.end(model),
+            sample=lambda r, model: r.beside("disparity", model),
         ),
         family(
             "lead_ends_at_bayes",
@@ -163,7 +154,7 @@ def _null_statements(config):
             "linear_lead_ends_at_bayes softmax_lead_ends_at_bayes transformer_lead_ends_at_bayes",
             NAMES,
             margin=CLEAR,
-            sample=lambda r, model: r.lead(model),
+            sample=lambda r, model: r.beside("lead", model),
         ),
         family(
             "listens_as_bayes",
@@ -173,7 +164,7 @@ def _null_statements(config):
             "linear_listens_as_bayes softmax_listens_as_bayes transformer_listens_as_bayes",
             NAMES,
             at_least=ALIKE,
-            sample=lambda r, model: r.agreement(model),
+            sample=lambda r, model: r.beside("agreement", model),
         ),
     )
 

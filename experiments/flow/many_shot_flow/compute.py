@@ -100,11 +100,11 @@ def compare_with_bayes(config: Config, models, many):  # -> Dataset
     fresh = dataclasses.replace(config, prompts=null.own_prompts, seed=null.seed)
     prompts = flows.prompts_of(fresh, flows.draw(fresh), config.most, 0)
     prompts = jax.tree.map(lambda leaf: leaf[0], prompts)  # without duplicates, equal for all c
-    own = [
-        bayes.compare(*bayes.log_flows(run, null.penalty, False, params, prompts))
-        for run, every in many.values()
-        for params in _each(every(config.most))
-    ]
+    own = []
+    for run, params in ((run, of_count(config.most)) for run, of_count in many.values()):
+        for v in range(len(jax.tree.leaves(params)[0])):
+            kind = jax.tree.map(lambda leaf, v=v: leaf[v], params)
+            own.append(bayes.compare(*bayes.log_flows(run, null.penalty, False, kind, prompts)))
     data = {}
     for stage, of_kind in (("trained", [*rows.values()]), ("own", own)):
         for name in of_kind[0]:
@@ -112,13 +112,6 @@ def compare_with_bayes(config: Config, models, many):  # -> Dataset
             values = np.stack([each[name] for each in of_kind]).astype(np.float32)
             data[f"{stage}_{name}"] = ((stage, f"{stage}_run", f"{stage}_{axis}"), values)
     return xr.Dataset(data, {"trained": list(rows), "own": list(KINDS)})
-
-
-def _each(params):  # Params [V, ...] -> V of Params
-    return [
-        jax.tree.map(lambda leaf, v=v: leaf[v], params)
-        for v in range(len(jax.tree.leaves(params)[0]))
-    ]
 
 
 def _medians(values):  # [K, C, R, B, ...] -> [K, C, R, ...]
