@@ -13,7 +13,7 @@ from lsa_lab.store import results
 
 METHODS = {"linear": "linear", "softmax": "softmax"}
 METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
-RATIOS = (0.5, 1, 1.5, 2, 5, 10, 100)
+RATIOS = (0.5, 1, 2, 5, 10, 100)
 PANELS = {  # title: families, label and limits of the axis
     "more unequal?": (
         (*(f"{group}_stacks_disparity" for group in claims.GROWTH), "residual_disparity"),
@@ -90,6 +90,8 @@ def _draw_alone(ax, dataset, config):
     text = f"softmax stacks:\n× {min(rest):.2g} to {max(rest):.2g}"
     direct_label(ax, depth - 0.5, max(rest), text, style.METHOD["softmax"]["color"], (0, 6))
     _finish_layers(ax, depth, "Large linear stacks grow")
+    ax.set_yscale("log")
+    _write_decimals(ax.yaxis, ax.get_ylim())
 
 
 def _draw_layers(ax, change, name, beside=0.0, **look):  # change [R, L] -> [L]
@@ -102,11 +104,9 @@ def _draw_layers(ax, change, name, beside=0.0, **look):  # change [R, L] -> [L]
 
 
 def _finish_layers(ax, depth, title):
-    """Logarithmic axes, in grey what is no change."""
+    """In grey what is no change."""
     ax.axhspan(1 / FACTOR, FACTOR, color="grey", alpha=0.2, lw=0)
-    ax.set(yscale="log", xlabel="layers", xlim=(0.7, depth + 0.3), xticks=range(1, depth + 1))
-    ax.set_title(title)
-    _write_decimals(ax.yaxis, ax.get_ylim())
+    ax.set(xlabel="layers", xlim=(0.7, depth + 0.3), xticks=range(1, depth + 1), title=title)
 
 
 def _write_decimals(axis, limits):
