@@ -253,9 +253,10 @@ print("effective number of eight demonstrations, layers 1 to 6:", numbers)
 # %% [markdown]
 # ## What the experiments found
 #
-# `figures/amplification` judges random, constructed and trained stacks, linear and softmax, over
-# many runs, by criteria fixed before. The verdicts in this sentence are read from its files; every
-# row of A1, and how it was read, stands in `docs/papers/a1.md`.
+# `figures/amplification` judges random and trained stacks, linear and softmax, over many runs, by
+# criteria fixed before; `figures/many_shot_flow` puts the Bayes rule beside the trained ones. The
+# verdicts in this sentence are read from its files; every row of A1, and how it was read, stands in
+# `docs/papers/a1.md`.
 
 # %%
 folder = Path(lsa_lab.__file__).parents[1] / "figures" / "amplification"

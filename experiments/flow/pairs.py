@@ -7,78 +7,61 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.models.model import forward
 from lsa_lab import prompts
 from lsa_lab.analyses import disparity
 from lsa_lab.analyses.amplification import demonstration_flow, log_sizes, token_flow
 from lsa_lab.estimators import gaussian_posterior_mean
 from lsa_lab.models import linear_attention
 from lsa_lab.prompts import Prompt
-from lsa_lab.theory.amplification import self_coupling
 
 MODES = ("alone", "together")  # each demonstration in a prompt of its own, or both in one
-READINGS = ("token", "prediction")  # the flow to all of the query's token (A1, Eq. 2), or its label
 MOST_RUNS, MOST_PAIRS = 32, 8192  # in one program
 UNMASKED = partial(linear_attention.forward, keys="all")  # as in A1: the query is a key
 _MATRICES = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")
 
 
-def draw(rng, runs, count, d, prior=None):  # -> Prompt [R, B] of two demonstrations, w0 [R, d]
-    """Tasks w ~ N(w0, I/2), w0 ~ N(0, I/2) the same for a run: w0 is what weights can know."""
-    prior = rng.normal(size=(runs, d)) / 2**0.5 if prior is None else prior
+def draw(rng, runs, count, d):  # -> Prompt [R, B] of two demonstrations
+    """Tasks w ~ N(w0, I/2), w0 ~ N(0, I/2) the same for a run."""
+    prior = rng.normal(size=(runs, d)) / 2**0.5
     weights = prior[:, None] + rng.normal(size=(runs, count, d)) / 2**0.5
     x = rng.normal(size=(runs, count, 3, d))
     y = np.einsum("rbid,rbd->rbi", x, weights)
-    return Prompt(x[:, :, :2], y[:, :, :2], x[:, :, 2], y[:, :, 2]), prior
-
-
-def _split_pair(prompt):
-    """The first two demonstrations in prompts of their own [2], and the axes to map over."""
-    return prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None]), Prompt(0, 0, None, None)
+    return Prompt(x[:, :, :2], y[:, :, :2], x[:, :, 2], y[:, :, 2])
 
 
 def log_ratios(forward, params, prompt):  # -> [2, 2, L]: modes, readings
     """log |flow| of the first demonstration less that of the second: of each in a prompt of its
-    own, and among all of the prompt."""
+    own, and among all of the prompt; to all of the query's token (A1, Eq. 2), and to its label."""
 
     def sizes(prompt):  # -> [2, L, n]
         whole = token_flow(forward, params, prompt)
         answer = demonstration_flow(forward, params, prompt)
         return jnp.stack([log_sizes(whole.reshape(*whole.shape[:2], -1)), log_sizes(answer)])
 
-    apart, axes = _split_pair(prompt)
+    apart, axes = (
+        prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None]),
+        Prompt(0, 0, None, None),
+    )
     alone, together = jax.vmap(sizes, (axes,))(apart)[..., 0], sizes(prompt)
     return jnp.stack([alone[0] - alone[1], together[..., 0] - together[..., 1]])
 
 
-def contribution_ratio(forward, params, prompt):  # -> [L]
-    """log |c| of what the first of two demonstrations, alone, adds to the query's token, less that
-    of the second. Linear attention without a demonstration reads one that is zero."""
-
-    def size(prompt):  # -> [L]
-        rows = prompts.tokens(prompt)
-        after, before = (forward(params, t).stream[1:, -1] for t in (rows, rows.at[0].set(0)))
-        return log_sizes((after - before)[:, None])[:, 0]
-
-    apart, axes = _split_pair(prompt)
-    sizes = jax.vmap(size, (axes,))(apart)
-    return sizes[0] - sizes[1]
-
-
-def measure(ratios, forward, params, batch):  # Params [R, ...], Prompt [R, B] -> [R, B, ..., L]
-    """``log_ratios`` or ``contribution_ratio`` of every run's pairs in its own stack, some runs
-    after the others: the derivatives of all of them would take gigabytes."""
+def measure(forward, params, batch):  # Params [R, ...], Prompt [R, B] -> [R, B, ..., L]
+    """``log_ratios`` of every run's pairs in its own stack, some runs after the others: the
+    derivatives of all of them would take gigabytes."""
     runs, pairs = batch.y_query.shape
     size = min(MOST_RUNS, max(1, MOST_PAIRS // pairs))
     parts = [
         jax.tree.map(lambda leaf, first=first: leaf[first : first + size], (params, batch))
         for first in range(0, runs, size)
     ]
-    return jnp.concatenate([_measure(ratios, forward, *part) for part in parts])
+    return jnp.concatenate([_measure(forward, *part) for part in parts])
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _measure(ratios, forward, params, batch):
-    return jax.vmap(jax.vmap(partial(ratios, forward), (None, 0)))(params, batch)
+@partial(jax.jit, static_argnums=0)
+def _measure(forward, params, batch):
+    return jax.vmap(jax.vmap(partial(log_ratios, forward), (None, 0)))(params, batch)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -97,23 +80,6 @@ def least_risks(batches, noise_var):  # Prompt [R, B] -> [R]
         return (mean @ prompt.x_query - prompt.y_query) ** 2
 
     return jax.vmap(jax.vmap(error))(batches).mean(1)
-
-
-@jax.jit
-def couplings(params, batch):  # -> [R, B, 2]
-    """The self-couplings κ of both demonstrations in the first layer."""
-    rows = jnp.concatenate([batch.x, batch.y[..., None]], axis=-1)
-    of_run = jax.vmap(jax.vmap(self_coupling, (None, None, 0)), (None, None, 0))
-    return jax.vmap(of_run)(params.w_kq[:, 0, 0], params.w_pv[:, 0, 0], rows)
-
-
-def agreement(logs, kappa):  # [R, B, L], [R, B, 2] -> [R]
-    """Share of the pairs with κ > -1 whose ratio grows from the first layer to the last where, and
-    only where, the first κ is the larger. Twice the share less one is Kendall's τ."""
-    change = logs[..., -1] - logs[..., 0]
-    kept = np.isfinite(change) & (kappa > -1).all(-1)
-    right = np.sign(change) == np.sign(kappa[..., 0] - kappa[..., 1])
-    return (kept & right).sum(1) / kept.sum(1)
 
 
 @jax.jit
@@ -156,3 +122,19 @@ def amplify(params, gain):
 def tie(params):
     """Stacks whose every layer is their first."""
     return jax.tree.map(lambda leaf: np.broadcast_to(leaf[:, :1], leaf.shape), params)
+
+
+def plain_forward(spec):
+    """(params, tokens) -> Trace of a trained stack that reads prompts as they are: what it does to
+    them before the first layer, it does inside, and the stream is in the prompt's units."""
+    inner = forward(spec)
+    if not spec.architecture.own_units:
+        return inner
+
+    def run(params, rows):
+        prompt = Prompt(rows[:-1, :-1], rows[:-1, -1], rows[-1, :-1], rows[-1, -1])
+        own, scale = prompts.normalised(prompt)
+        trace = inner(params, prompts.tokens(own))
+        return trace.replace(stream=scale * trace.stream)
+
+    return run

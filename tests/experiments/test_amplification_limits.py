@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.flow import pairs
-from experiments.flow.amplification_limits import ascent, compute, examples
+from experiments.flow.amplification_limits import ascent, compute
 from lsa_lab.models.linear_attention import Params
 
 log_ratio = jax.jit(ascent.log_ratio, static_argnums=1)
@@ -34,20 +34,6 @@ def flows(w_kq, w_pv, demonstration, query):  # -> |∂q/∂d| after every layer
         moved = demonstration + 1j * STEP * np.eye(e)[i]
         columns.append([after.imag / STEP for after in layers(w_kq, w_pv, moved, query)])
     return np.linalg.norm(np.array(columns), axis=(0, 2))
-
-
-def test_ratios_of_examples_are_those_of_layers_in_loops():
-    width_1, descent, coupling = np.asarray(jax.jit(examples.ratios, static_argnums=0)(3))[:, 0]
-    one, query = np.ones((3, 1, 1)), np.array([0.5])
-    first, second = (flows(one, -0.01 * one, np.array([d]), query) for d in (1.5, 0.8))
-    np.testing.assert_allclose(width_1, first / second, rtol=1e-10)
-    steps = np.arange(1, 4)
-    # After t steps ŷ = y x·x_query (1 - (1 - η|x|²)^t) / |x|².
-    first, second = 2 * (1 - 0.4**steps) / 4, 0.6 * (1 - 0.946**steps) / 0.36
-    np.testing.assert_allclose(descent, first / second, rtol=1e-10)
-    # With κ = 0 every layer adds the same, with κ = 1/2 half more than the last one; d·Kq of the
-    # demonstrations is -1 and -0.5, the label that is read 1 and 0.5.
-    np.testing.assert_allclose(coupling, 4 * steps / np.cumsum(1.5 ** (steps - 1)), rtol=1e-10)
 
 
 @pytest.fixture(scope="module")
@@ -76,38 +62,11 @@ def test_copies_without_errors_have_the_ratios_of_the_stack(point):
     np.testing.assert_allclose(rows[:, 0], np.tile(log_ratio(small, 2), (2, 1)), rtol=1e-9)
 
 
-def test_a_plane_counts_every_pair_both_ways_round():
-    logs = np.array([[[0.0, 1.0], [0.0, -1.0], [0.0, np.nan]]])  # grows, falls, is left out
-    kappa = np.array([[[0.5, 1.5], [0.2, 0.7], [0.5, 0.5]]])
-    count, larger = compute.plane(logs, kappa, np.array([0.0, 1.0, 2.0]))
-    assert count.tolist() == [[2, 1], [1, 0]]
-    np.testing.assert_array_equal(larger, [[0.5, 1], [0, np.nan]])
-
-
-def test_frozen_demonstrations_contribute_geometric_sums():
-    rng = np.random.default_rng(1)
-    config = SimpleNamespace(gain=0.8)
-    base = Params(*rng.normal(size=(2, 1, 3, 1, 3, 3)))
-    batch, _ = pairs.draw(rng, 1, 4, 2)
-    logs, kappas = compute.coupling_maps(config, base, batch)[0]
-    w_kq, w_pv = (0.8**0.5 * w[0, 0, 0] for w in (base.w_kq, base.w_pv))
-    skew = (w_kq - w_kq.T) / 2
-    for b in range(4):
-        query, sizes = np.append(batch.x_query[0, b], 0), []
-        for i in range(2):
-            d = np.append(batch.x[0, b, i], batch.y[0, b, i])
-            kappa = d @ skew @ w_pv @ d
-            assert abs(kappas[0, b, i] - kappa) < 1e-10
-            sums = np.cumsum((1 + kappa) ** np.arange(3))
-            sizes.append(np.abs(d @ skew @ query * sums) * np.linalg.norm(w_pv @ d))
-        np.testing.assert_allclose(logs[0, b], np.log(sizes[0] / sizes[1]), rtol=1e-8)
-
-
 def test_a_stack_without_feedback_is_the_random_one():
     rng = np.random.default_rng(2)
     config = SimpleNamespace(d=2, feedbacks=(0.0,), gains=(1.0, 0.5))
     base = Params(*0.3 * rng.normal(size=(2, 1, 2, 1, 3, 3)))
-    batch, _ = pairs.draw(rng, 1, 5, 2)
+    batch = pairs.draw(rng, 1, 5, 2)
     growth, dropped = compute.feedback_map(config, base, batch)
     for g, gain in enumerate(config.gains):
         grown = 0

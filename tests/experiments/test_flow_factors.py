@@ -18,7 +18,8 @@ def test_the_contribution_is_relevance_times_novelty_and_the_flow_its_gradient()
     )
     effects = jax.jit(one_shot.effects)(prompt, jnp.array([0.5, 0.0]), jnp.asarray(0.1))
     # s = 0.1 · 4, r = 3 - 0.5, and of 4 - 1 that is missing the demonstration adds s r = 1.
-    exact = {"s": 0.4, "r": 2.5, "contribution": 1.0, "zero_shot": 9.0, "reduction": 5.0}
+    exact = {"s": 0.4, "r": 2.5, "contribution": 1.0, "missing": 3.0}
+    exact |= {"zero_shot": 9.0, "reduction": 5.0}
     # η (r x_query - (x·x_query) w_0) to x, η x·x_query to y
     exact["flow"] = np.linalg.norm([0.1 * (5 - 2), 0.1 * 2.5, 0.4])
     for name, value in exact.items():
@@ -72,3 +73,18 @@ def test_means_over_classes_leave_out_what_is_zero():
 def test_a_class_without_members_has_no_mean():
     with pytest.raises(ValueError, match="1 of 3 classes are empty"):
         cells.class_means(np.ones(5), np.array([0.1, 0.1, 0.1, 0.1, 0.2]), 3)
+
+
+def test_the_bayes_rule_beside_attention_on_three_demonstrations():
+    x = np.array([[3.0, 1.0], [1.0, 0.0], [0.0, 2.0]])[:, None]
+    prompt = Prompt(x, np.array([[4.0], [2.0], [6.0]]), np.array([[1.0, 1.0]] * 3), np.zeros(3))
+    # The first weight is known to be 1; what is new, 1, 1 and 6, is the second's.
+    added = one_shot.bayes_contribution(prompt, np.array([[1.0, 0.0]] * 3))
+    np.testing.assert_allclose(added, [1.0, 0.0, 3.0])
+    effects = {"s": np.array([0.4, 0.1, 0.2]), "r": np.array([1.0, 1.0, 6.0])}
+    effects |= {"contribution": np.array([0.4, 0.1, 1.2]), "missing": np.array([1.0, 1.0, 1.0])}
+    effects["reduction"] = 1 - (1 - effects["contribution"]) ** 2
+    effects["zero_shot"] = np.ones(3)
+    beside = cells.beside_bayes(effects, added)
+    np.testing.assert_allclose(beside["lowers"], [1.0, 1 / 3])
+    np.testing.assert_allclose(beside["taken"], effects["reduction"].mean())

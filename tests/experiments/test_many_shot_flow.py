@@ -7,13 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.flow.many_shot_flow import compute, flows
+from experiments.flow.many_shot_flow import bayes, compute, flows
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.prompts import Prompt
 
-CONFIG = SimpleNamespace(
-    seed=0, runs=2, prompts=3, counts=(2, 4), n=5, d=2, correlations=(0.0, 0.6)
-)
+CONFIG = SimpleNamespace(seed=0, runs=2, prompts=3, most=4, n=5, d=2, correlations=(0.0, 0.6))
 
 
 def test_a_duplicate_has_its_correlation_and_the_label_of_its_own_covariates():
@@ -47,23 +45,7 @@ def test_sizes_of_flows_are_those_of_a_step_of_descent(step):
         to_x, to_y = y * prompt.x_query, x @ prompt.x_query
         lengths.append(0.7 / 4 * np.linalg.norm(np.append(to_x, to_y)))
     np.testing.assert_allclose(sizes["logs"], np.log(lengths)[None], rtol=1e-10)
-    shares = np.array(lengths) / sum(lengths)
-    assert abs(sizes["top_share"][0] - max(shares)) < 1e-12
     assert abs(sizes["size"][0] - np.log(np.mean(lengths))) < 1e-12
-
-
-def test_interactions_are_over_the_mean_effect_and_with_the_sign_of_theirs(step, monkeypatch):
-    params, prompt = step
-    together = np.arange(1.0, 17.0).reshape(4, 4)
-    monkeypatch.setattr(flows, "interactions", lambda *_: jnp.asarray(together))
-    run = linear_attention.forward
-    joint = jax.jit(lambda params, prompt: flows.joint_effects(run, params, prompt))(params, prompt)
-    # ŷ is of degree 2 in a demonstration: the slope along it is twice its part.
-    effects = 2 * 0.7 / 4 * np.asarray(prompt.y * (prompt.x @ prompt.x_query))
-    pairs = {"duplicates": [(0, 1), (2, 3)], "others": [(0, 2), (0, 3), (1, 2), (1, 3)]}
-    for name, those in pairs.items():
-        values = [np.sign(effects[i] + effects[j]) * together[i, j] for i, j in those]
-        assert abs(joint[name] - np.median(values) / np.abs(effects).mean()) < 1e-10
 
 
 def test_errors_are_squares_of_what_a_step_misses(step):
@@ -74,13 +56,34 @@ def test_errors_are_squares_of_what_a_step_misses(step):
     np.testing.assert_allclose(squares["label"], prompt.y_query**2, rtol=1e-12)
 
 
-def test_ratios_are_turned_to_be_positive_where_it_is_said():
-    logs = np.array([[0.0, 1.0, 3.0], [5.0, 1.0, 0.0]])[None, None]
-    # Pairs (0, 1), (0, 2), (1, 2): -1, -3, -2 at the first layer, 4, 5, 1 at the last.
-    turned = flows.turned_ratios(logs)
-    assert turned["from_first"].tolist() == [[[2, -4]]]
-    assert turned["from_last"].tolist() == [[[-2, 4]]]
-    assert turned["spread"].tolist() == [[[2, 4]]]
+def test_flows_alone_are_those_of_ridge_on_one_demonstration(step):
+    params, prompt = step
+    batch = jax.tree.map(lambda leaf: leaf[None, None], prompt)
+    many = jax.tree.map(lambda leaf: leaf[None], params)
+    ours, best = bayes.log_flows(linear_attention.forward, 0.3, True, many, batch)
+    x_query, lengths = np.asarray(prompt.x_query), []
+    for x, y in zip(np.asarray(prompt.x[:2]), np.asarray(prompt.y[:2]), strict=True):
+        size, score = x @ x + 0.3, x @ x_query  # ŷ = y x·x_query / (|x|² + σ²)
+        to_x = y * (x_query / size - 2 * score * x / size**2)
+        lengths.append(np.linalg.norm(np.append(to_x, score / size)))
+        to_step = 0.7 * np.append(y * x_query, score)
+        np.testing.assert_allclose(ours[0, 0, 0, len(lengths) - 1], np.log(np.linalg.norm(to_step)))
+    np.testing.assert_allclose(best[0, 0], np.log(lengths), rtol=1e-10)
+
+
+def test_layers_are_compared_with_the_bayes_rule_by_pairs_of_log_flows():
+    ours = np.array([[0.0, 1.0, 3.0], [5.0, 1.0, 0.0]])[None, None]
+    best = np.array([10.0, 2.0, 0.0])[None, None]
+    compared = bayes.compare(ours, best)
+    # Pairs (0, 1), (0, 2), (1, 2): -1, -3, -2 at the first layer, then 4, 5, 1 and 8, 10, 2.
+    assert compared["disparity"].tolist() == [[2, 4, 8]]
+    assert compared["lead"].tolist() == [[2, -4, -8]]
+    correlation = np.corrcoef(ours[0, 0, 1], best[0, 0])[0, 1]
+    np.testing.assert_allclose(compared["agreement"][0, 1], correlation)
+
+
+def test_the_spread_is_the_median_over_pairs():
+    assert flows.spread(np.array([[0.0, 1.0, 3.0], [5.0, 1.0, 0.0]])).tolist() == [2, 4]
 
 
 def test_medians_are_over_finite_prompts():

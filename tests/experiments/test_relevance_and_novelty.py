@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from experiments.flow.relevance_and_novelty import cells, compute, worth
+from experiments.flow.relevance_and_novelty import cells, compute
 from experiments.models.model import Model
 from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.models.linear_attention import Params
@@ -17,9 +17,9 @@ def prompts(seed, count, n=6, d=3):
 
 
 def test_the_bayes_rule_moves_by_flow_times_surprise_and_gains_its_square():
-    factors = jax.jit(jax.vmap(lambda prompt: worth.factors(prompt, 0.25)))(prompts(0, 20))
+    factors = jax.jit(jax.vmap(lambda prompt: compute.factors_of(prompt, 0.25)))(prompts(0, 20))
     move = factors["flow"] * factors["surprise"]
-    gain = worth.gains(factors["without"], factors["with"], factors["with"])
+    gain = compute.gains(factors["without"], factors["with"], factors["with"])
     np.testing.assert_allclose(gain, move**2, atol=1e-12)
 
 

@@ -1,5 +1,6 @@
 """The ratios of two demonstrations' flows, layer by layer, in untrained and in trained stacks."""
 
+import dataclasses
 from functools import partial
 
 import jax
@@ -7,25 +8,60 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flow import pairs
-from experiments.flow.amplification import cases
 from experiments.flow.amplification.config import Config
 from experiments.flow.amplification.width import compare_widths
 from experiments.models import tasks
-from lsa_lab.models import moments
+from lsa_lab.models import constructions, moments, transformer
 from lsa_lab.store import parts
 from lsa_lab.store.results import in_short
 
 
+def untrained_cases(config):
+    """Case, forward, Params [R, L, ...] and Prompt [R, B] of all that are not trained."""
+    rng = np.random.default_rng(config.seed)
+    batch = pairs.draw(rng, config.runs, config.pairs, config.d)
+    base = pairs.random_linear(rng, config.runs, config.depth, config.d)
+    for name, params in variants(base, config, config.gains).items():
+        yield f"linear: {name}", pairs.UNMASKED, params, batch
+    for tag, kind in enumerate(config.kinds[1:]):
+        key, model = jax.random.fold_in(jax.random.key(config.seed), tag), shape(config, kind)
+        base = random_transformers(key, config.runs, model)
+        for name, params in variants(base, config, (config.gain,)).items():
+            run = partial(transformer.forward, config=model)
+            yield f"{kind}: {name}", run, params, batch
+
+
+def shape(config, kind):
+    """A random transformer's: "norm" has softmax, "MLP" a norm."""
+    norm, mlp_width = kind in ("norm", "MLP"), config.mlp_width if kind == "MLP" else None
+    e, depth = config.d + 1, config.depth
+    sizes = dict(token_width=e, num_layers=depth, heads=1, key_width=e, mlp_width=mlp_width)
+    return transformer.Config(**sizes, keys="all", norm=norm, init_scale=1.0)
+
+
+def random_transformers(key, runs, model):  # -> Params [R, L, ...]
+    """Random transformers of about gain 1, whose scores are of about that size, too."""
+    many = dataclasses.replace(model, num_layers=runs * model.num_layers)
+    deep = jax.jit(partial(transformer.init, config=many))(key)  # layers do not know each other
+    return jax.tree.map(lambda leaf: leaf.reshape(runs, -1, *leaf.shape[1:]), deep)
+
+
+def variants(base, config, gains):  # -> {name: Params [R, L, ...]}
+    """A random stack of every gain, tied or not, and with a weaker residual connection."""
+    by_name = {f"gain {gain:g}": pairs.amplify(base, gain) for gain in gains}
+    by_name |= {f"tied, {name}": pairs.tie(params) for name, params in by_name.items()}
+    if getattr(base, "attention_norm_scale", None) is None:
+        skipped = jax.vmap(partial(constructions.skipped, weight=config.skip))
+        by_name[f"skip {config.skip:g}"] = skipped(by_name[f"gain {config.gain:g}"])
+    return by_name
+
+
 def untrained_summaries(config):  # -> {case: {name: [R, ...]}}
-    """``pairs.summarise`` of log ratios, of masked stacks by the prediction, of others by the
-    token; each demonstration alone, and of the usual random stacks both in one prompt."""
-    summaries, usual = {}, [f"{kind}: gain {config.gain:g}" for kind in config.kinds]
-    for case, run, params, batch in cases.untrained_cases(config):
-        logs = np.asarray(pairs.measure(pairs.log_ratios, run, params, batch))
-        reading = pairs.READINGS.index("prediction" if case.startswith("masked") else "token")
-        summaries[case] = pairs.summarise(logs[:, :, 0, reading])
-        if case in usual:
-            summaries[f"{case}, shared"] = pairs.summarise(logs[:, :, 1, reading])
+    """``pairs.summarise`` of log ratios by the token, each demonstration alone."""
+    summaries = {}
+    for case, run, params, batch in untrained_cases(config):
+        logs = np.asarray(pairs.measure(run, params, batch))
+        summaries[case] = pairs.summarise(logs[:, :, 0, 0])
     return summaries
 
 
@@ -47,7 +83,7 @@ def trained_summaries(config, models):
     for kind, spec in config.trained:
         model = models[kind].models(seeds=slice(config.trained_runs))
         stages = jax.tree.map(lambda leaf: jnp.asarray(leaf, float)[:, None], model.params)
-        logs = pairs.stage_log_ratios(cases.plain_forward(spec), stages, exact)
+        logs = pairs.stage_log_ratios(pairs.plain_forward(spec), stages, exact)
         summaries.append(pairs.summarise(np.moveaxis(np.asarray(logs)[:, 0, :, :, 1], 1, -2)))
         risk = moments.compiled(partial(jax.lax.map, lambda row: row[0].errors(row[1]).mean()))
         risks.append(np.asarray(risk((jax.tree.map(jnp.asarray, model), fresh))))

@@ -14,9 +14,6 @@ TRAINED = {  # kind: the shared model, of those that are near ridge regression
     "softmax": "softmax attention",
     "MLP": "transformer",
 }
-# What is wide: the token's empty slots, the covariates, or the stream after a read-in.
-WIDE = ("linear", "linear, covariates", "softmax")
-WIDE_TRAINED = "trained linear"
 
 Count, Several = Annotated[int, at_least(1)], Annotated[int, at_least(2)]
 Depth = Annotated[int, between(2, 8)]
@@ -25,22 +22,13 @@ Widths = Annotated[tuple[int, ...], at_least(0), INCREASING]
 
 @dataclass(frozen=True)
 class Width(Bounded):
-    """The same in stacks of growing width, random ones of one gain, and trained ones.
+    """The same in trained stacks that have empty slots to work in, and read prompts in units of
+    their own."""
 
-    Trained ones have empty slots to work in, and prompts are read in units of their own.
-    """
-
-    d: Count = 5  # covariates, where these are not what is wide
-    widths: Widths = (6, 12, 24, 48)  # of tokens, or of the stream; the first is d + 1
-    depth: Depth = 4  # layers of a random stack
-    gain: Annotated[float, POSITIVE] = 1.0  # of random stacks
-    runs: Several = 32  # each with its own random weights
-    pairs: Several = 64  # of demonstrations, for each run
-    # Trained stacks.
-    trained_d: Count = 3  # covariates of trained stacks
+    trained_d: Count = 3  # covariates
     scratch: Widths = (0, 4, 12)  # empty slots beside d + 1 others
     shots: Several = 12  # demonstrations in a prompt
-    trained_depth: Depth = 3  # layers of trained stacks
+    trained_depth: Depth = 3  # layers
     noise_std: Annotated[float, at_least(0)] = 0.5  # of the labels in training
     steps: Count = 5000  # of the training
     seeds: Several = 9  # trainings at each width
@@ -49,11 +37,8 @@ class Width(Bounded):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in ("widths", "scratch"):
-            if len(getattr(self, name)) < 2:
-                raise ValueError(f"{name} = {getattr(self, name)!r}: choose two or more")
-        if self.widths[0] <= self.d:
-            raise ValueError(f"widths = {self.widths!r}: a token has d + 1 = {self.d + 1} slots")
+        if len(self.scratch) < 2:
+            raise ValueError(f"scratch = {self.scratch!r}: choose two or more")
 
     @property
     def models(self) -> Named:
@@ -68,7 +53,7 @@ class Width(Bounded):
 
 @dataclass(frozen=True)
 class Config(Bounded):
-    """The flows of two demonstrations, layer by layer, in random, constructed and trained stacks.
+    """The flows of two demonstrations, layer by layer, in random and in trained stacks.
 
     The gain of a random stack is the size of what a layer writes, over that of a token: matrices
     grow like √gain, and so do the inputs of a softmax, whose scores then grow like the gain.
@@ -84,7 +69,6 @@ class Config(Bounded):
     mlp_width: Count = 24  # of the hidden layer
     runs: Several = 32  # each with its own weights
     pairs: Several = 64  # of demonstrations, for each run
-    many_pairs: Several = 256  # where the weights are the same in every run
     # Trained stacks.
     trained_runs: Several = 9  # trainings of each kind
     trained_pairs: Several = 128  # two of the demonstrations of as many prompts, for each run
@@ -108,7 +92,6 @@ def _shared(tier: str, *kinds: str) -> Named:
     return tuple((kind, MODELS[tier][TRAINED[kind]]) for kind in kinds)
 
 
-_TINY = dict(d=2, depth=2, runs=2, pairs=8, trained_pairs=8)
 _TINY_WIDE = dict(trained_d=2, scratch=(0, 1), shots=4, trained_depth=2, steps=4, seeds=2)
 TIERS = {
     "smoke": Config(
@@ -116,19 +99,21 @@ TIERS = {
         kinds=("linear", "norm"),
         gains=(0.1, 1.0),
         mlp_width=4,
-        many_pairs=8,
         trained_runs=2,
-        width=Width(widths=(3, 4), **_TINY, **_TINY_WIDE),
-        **_TINY,
+        d=2,
+        depth=2,
+        runs=2,
+        pairs=8,
+        trained_pairs=8,
+        width=Width(**_TINY_WIDE, trained_pairs=8),
     ),
     "laptop": Config(_shared("laptop", *TRAINED)),
     "paper": Config(
         _shared("paper", *TRAINED),
         runs=256,
         pairs=128,
-        many_pairs=1024,
         trained_runs=36,
         seed=2,
-        width=Width(runs=256, seeds=36, seed=1),
+        width=Width(seeds=36, seed=1),
     ),
 }

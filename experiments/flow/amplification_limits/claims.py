@@ -4,14 +4,12 @@ from math import exp
 
 import numpy as np
 
-from experiments.flow.amplification_limits.config import MAPS
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
 from lsa_lab.store import results
 
 SMALL = 0.5  # a change of the log ratio up to which it is left as it is
 GENERIC = 0.95  # share of the pairs for which a generic theorem has to be true
-PREDICTS = 0.8  # share of the pairs for which a rule of thumb has to be right
 OWN = "derived here"
 
 
@@ -121,15 +119,5 @@ def _map_statements():
             at_most=1 - GENERIC,
             label="grows, feedback \u22121",
             sample=lambda r: worst(growth(r, -1)),
-        ),
-        Statement(
-            "kappa_moving",
-            OWN,
-            "κ_1 > κ_2 predicts whether a ratio of contributions grows where demonstrations move",
-            "the share of pairs with κ > -1 for which it is right",
-            "median",
-            at_least=PREDICTS,
-            label="larger κ wins, moving",
-            sample=lambda r: r.agreement.sel(map=MAPS[1]).values,
         ),
     )

@@ -7,9 +7,6 @@ from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
 
 DIRECTIONS = ("least", "largest")  # change of the log ratio that the ascent seeks
-EXAMPLES = ("width 1, w_pv w_kq < 0", "gradient descent", "self-coupling")
-SIDES = ("network", "closed form")
-MAPS = ("contribution, frozen", "contribution, masked", "flow, not masked")
 
 Width = Annotated[int, between(1, 64)]
 Depth = Annotated[int, between(2, 8)]
@@ -21,7 +18,7 @@ Positives = Annotated[tuple[float, ...], POSITIVE]
 
 @dataclass(frozen=True)
 class Config(Bounded):
-    """Counterexamples to amplification, found by ascent and by hand, and maps of where it holds.
+    """Counterexamples to amplification, found by ascent, and maps of where it holds.
 
     The ascent moves the weights of one tied linear layer, two demonstrations and a query. All have
     a fixed length: tokens 1, and |w_kq|_F = |w_pv|_F = √budget. Maps have the stacks, the
@@ -39,16 +36,13 @@ class Config(Bounded):
     restarts: Several = 16  # of the ascent, at each budget
     copies: Count = 64  # of what was found, every number with a relative error
     error: Positive = 0.05  # the standard deviation of that relative error
-    layers: Count = 200  # of the examples made by hand
     d: Width = 5  # covariates in the maps
     depth: Depth = 6  # layers in the maps
     # w_kq = |f| cI + √(1 - f²) noise, w_pv the same with the sign of f: f is the feedback.
     feedbacks: Feedbacks = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
     gains: Positives = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the stacks in the maps
-    gain: Positive = 1.0  # of the stacks whose self-couplings are looked at
     runs: Several = 16
     pairs: Several = 128  # of demonstrations, for each run
-    bins: Count = 12  # of a self-coupling between -1 and 2
     seed: Seed = 0
 
     def __post_init__(self):
@@ -68,14 +62,12 @@ TIERS = {
         steps=10,
         restarts=2,
         copies=4,
-        layers=16,
         d=2,
         depth=2,
         feedbacks=(-1.0, 0.0, 1.0),
         gains=(0.3, 1.0),
         runs=2,
         pairs=16,
-        bins=3,
     ),
     "laptop": Config(),
     "paper": Config(
@@ -87,6 +79,5 @@ TIERS = {
         depth=8,
         runs=64,
         pairs=1024,
-        bins=24,
     ),
 }

@@ -48,3 +48,18 @@ def class_means(values, sizes, count):  # [M], [M] -> [count]
             "choose fewer classes"
         )
     return np.bincount(of_size, values, count + 1)[1:] / members
+
+
+def beside_bayes(effects: dict, bayes) -> dict:  # effects [M], what the Bayes rule adds [M]
+    """The shares of demonstrations with s r ≠ 0 that lower the error of attention and of the Bayes
+    rule; what these take off attention's, over the error without; and the rank correlation over all
+    demonstrations of what each takes off with what is expected, given the prompt."""
+    s, r, c, missing = (effects[name] for name in ("s", "r", "contribution", "missing"))
+    inside = np.logical_and(*(np.abs(v) > 1e-12 * np.sqrt((v**2).mean()) for v in (s, r)))
+    taken = missing**2 - (missing - bayes) ** 2
+    lowered = [(each[inside] > 0).mean() for each in (effects["reduction"], taken)]
+    return {
+        "lowers": np.array(lowered),
+        "taken": effects["reduction"][inside].mean() / effects["zero_shot"][inside].mean(),
+        "ceiling": spearman(effects["reduction"], c * (2 * bayes - c)),
+    }

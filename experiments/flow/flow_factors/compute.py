@@ -22,6 +22,9 @@ AXES = {
     "correlation": ("over", "predictor"),
     "of_kind": ("measure", "kind"),
     "helps": (),
+    "lowers": ("rule",),
+    "taken": (),
+    "ceiling": (),
 }
 
 
@@ -33,12 +36,13 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         batch_size = min(config.draws, 2000)
         return jax.lax.map(lambda draw: one_shot.effects(*draw), each, batch_size=batch_size)
 
-    rows = []
+    steps, rows = np.full(config.draws, best_step(config)), []
     for run in range(config.runs):
-        prompt, prior = one_shot.draw(config, run)
-        steps = np.full(config.draws, best_step(config))
-        effects = jax.tree.map(np.asarray, measure(prompt, prior, steps))
+        effects = jax.tree.map(np.asarray, measure(*one_shot.draw(config, run), steps))
         rows.append(cells.summary(effects, config.classes))
+        fresh = one_shot.draw(config, config.runs + run)  # no other row has seen these
+        effects = jax.tree.map(np.asarray, measure(*fresh, steps))
+        rows[-1] |= cells.beside_bayes(effects, one_shot.bayes_contribution(*fresh))
     return xr.Dataset(
         {
             name: (("run", *axes), np.array([of_run[name] for of_run in rows]))
@@ -53,5 +57,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "predictor": list(PREDICTORS),
             "measure": ["flow", "contribution"],
             "kind": list(KINDS),
+            "rule": ["attention", "Bayes rule"],
         },
     )

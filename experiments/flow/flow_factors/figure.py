@@ -3,14 +3,7 @@
 import numpy as np
 
 from experiments.flow.flow_factors import claims
-from experiments.flow.flow_factors.config import (
-    FORMS,
-    KINDS,
-    OVER,
-    PREDICTORS,
-    SCALES,
-    best_step,
-)
+from experiments.flow.flow_factors.config import FORMS, SCALES, best_step
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
@@ -26,39 +19,32 @@ POINTS = {"ls": "none", "capsize": 2, "elinewidth": 0.8}
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.stacked(6.75, (2.6, 2.5), ((1, 1), (1, 1, 1)))
+    figure, axes = style.figure(6.75, 2.9, (1, 2))
     _draw_forms(axes[0], dataset)
     judged_panel.rows(axes[1], *evidence(claims, dataset), (-0.25, 1.05))
     axes[1].set(xlabel="share, correlation or difference", title="what is judged")
-    _draw_maps(figure, axes[2:], dataset, config)
     return figure
 
 
 def appendix(dataset):
-    """What predicts the error reduction, and what is left where a factor is zero."""
-    figure, axes = style.figure(6.75, 2.6, (1, 2), "f")
-    _draw_predictors(axes[0], dataset)
-    _draw_kinds(axes[1], dataset)
+    """Products and sums over relevance and novelty."""
+    figure, axes = style.figure(6.75, 2.5, (1, 3), "c")
+    _draw_maps(figure, axes, dataset, results.config_of(dataset))
     return figure
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
     r2 = dataset.r2.sel(quantity="error reduction").mean("run")
     product, total = (
         float(end) for end in (r2.sel(form="product").min(), r2.sel(form="sum").max())
     )
-    kept = dataset.of_kind.sel(measure="flow").mean("run")
-    irrelevant, learned = (float(kept.sel(kind=kind)) for kind in ("irrelevant", "learned"))
+    ours, best = (float(share) for share in dataset.lowers.mean("run"))
     return (
         "What a demonstration takes off the error is nearly its relevance times its novelty: R² is "
         f"{product:.2f} or more, of a sum {total:.2f} or less. Its gradient flow alone is nearer "
-        "to a sum. a: means over deciles; open marks are roots of squares. "
-        f"c-e: orange lines are products, dashed ones Eq. 2 without its "
-        f"cross term. g: {irrelevant:.0%} of the flow is left where a demonstration is "
-        f"irrelevant, {learned:.0%} where it is learned. {config.runs} runs of {config.draws} "
-        f"draws; d = {config.d}."
+        f"to a sum. A relevant and new one lowers the error in {ours:.0%} of cases, for the Bayes "
+        f"rule in {best:.0%}. a: means over deciles; open marks are roots of squares. "
+        "c-e: orange lines are products, dashed ones Eq. 2 without its cross term."
     )
 
 
@@ -106,32 +92,4 @@ def _draw_forms(ax, dataset):
                 text = f"{form}, of {scale}" if i else form
                 direct_label(ax, beside, float(r2[:, 0].mean()), text, color, (6, 0))
     ax.set_xticks(x, list(MAPS))
-    ax.set(ylabel="R² over cells of s and r", ylim=(None, 1.03), title="product or sum?")
-
-
-def _draw_predictors(ax, dataset):
-    x = np.arange(len(PREDICTORS))
-    bounds = (claims.PREDICTS, claims.RISES)
-    for i, (over, bound) in enumerate(zip(OVER, bounds, strict=True)):
-        correlation = dataset.correlation.sel(over=over).transpose("run", "predictor")
-        look = {"color": style.COLOURS[4 - i], "marker": style.MARKERS[i]}
-        style.mean_points(ax, x, correlation, **POINTS | look)
-        direct_label(
-            ax, len(x) // 2, bound, f"over {over}: at least {bound:g}", look["color"], (0, -6)
-        )
-        ax.axhline(bound, color=look["color"], lw=0.8, ls="--")
-    names = [name.replace(" + ", "\n+ ") for name in PREDICTORS]
-    ax.set_xticks(x, names, rotation=30, ha="right", rotation_mode="anchor")
-    ax.set(ylabel="rank correlation", ylim=(0, 1.05), title="what predicts the reduction")
-
-
-def _draw_kinds(ax, dataset):
-    x = np.arange(len(KINDS))
-    for i, (measure, rule) in enumerate((("flow", "GradS"), ("contribution", "contribution"))):
-        medians = dataset.of_kind.sel(measure=measure).transpose("run", "kind")
-        look, beside = style.METHOD[rule], 0.1 * i
-        style.mean_points(ax, x + beside, medians, **POINTS | look)
-        place = len(KINDS) - 2 + beside
-        direct_label(ax, place, float(medians[:, -2].mean()), measure, look["color"], (5, 2))
-    ax.set_xticks(x, [f"{kind}\n{zeros}" for kind, zeros in KINDS.items()])
-    ax.set(ylabel="median / that of neither", title="irrelevant or learned")
+    ax.set(ylabel="R² over cells of s and r", ylim=(None, 1.03), title="It helps by a product")

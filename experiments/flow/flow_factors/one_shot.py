@@ -39,6 +39,17 @@ def effects(prompt: Prompt, prior, step_size) -> dict:  # {name: []}
         "r": prompt.y[0] - prior @ prompt.x[0],
         "contribution": after - before,
         "flow": jnp.linalg.norm(demonstration_flow(linear_attention.forward, params, prompt)),
+        "missing": missing,
         "zero_shot": missing**2,
         "reduction": missing**2 - (missing - (after - before)) ** 2,
     }
+
+
+def bayes_contribution(prompt: Prompt, prior) -> np.ndarray:  # [M]
+    """What one demonstration adds to the answer of the Bayes rule for w ~ N(w_0, P), P the
+    coordinates that the weights do not know: x_query·Px r / |Px|²."""
+    x, unknown = prompt.x[:, 0], prior == 0
+    missing = prompt.y[:, 0] - (prior * x).sum(1)
+    sizes = (x**2 * unknown).sum(1)
+    score = (x * unknown * prompt.x_query).sum(1)
+    return score * missing / np.where(sizes > 0, sizes, 1)

@@ -14,7 +14,7 @@ DIVERSE = ("determinantal", "farthest point", "relevance × determinantal")
 LAST = "GradS, last layer"
 RECOMPUTED = "contribution, recomputed"
 VARIANTS = ("GradS", LAST)  # no rivals
-PRODUCTS = ("contribution", RECOMPUTED)  # relevance times novelty
+RELEVANCE = "relevance"  # the rival of all tasks
 
 Count = Annotated[int, at_least(1)]
 Share = Annotated[float, POSITIVE, at_most(1.0)]

@@ -2,25 +2,31 @@
 
 import numpy as np
 
-from experiments.flow.grads.config import PRODUCTS, RECOMPUTED, SWEEP, VARIANTS
+from experiments.flow.grads.config import RECOMPUTED, RELEVANCE, SWEEP, VARIANTS
 from lsa_lab.judging.claims import verdict_of
 from lsa_lab.judging.statistics import CONFIDENCE, mean_interval
 from lsa_lab.store import results
 
-STRONGEST = {"strongest": VARIANTS, "usual": (*VARIANTS, *PRODUCTS)}  # of the rules but these
 
-
-def strongest(validation, without):  # [..., other, rule] -> names [...]
-    """The rule that is best on other queries."""
-    return validation.drop_sel(rule=list(without)).mean("other").idxmin("rule")
+def strongest(validation):  # [..., other, rule] -> names [...]
+    """The rival that is best on other queries."""
+    return validation.drop_sel(rule=list(VARIANTS)).mean("other").idxmin("rule")
 
 
 def log_ratios(dataset, rival, rule="GradS"):  # -> [R, cells]
     """Logarithms of the error by a rule over that by a rival, in every cell of the sweep."""
     errors = dataset.sweep.stack(cell=SWEEP)
-    if rival in STRONGEST:
-        rival = strongest(dataset.sweep_validation, STRONGEST[rival]).stack(cell=SWEEP)
+    if rival == "strongest":
+        rival = strongest(dataset.sweep_validation).stack(cell=SWEEP)
     return np.log(errors.sel(rule=rule) / errors.sel(rule=rival)).transpose("run", "cell")
+
+
+def noise_ratios(dataset, rule, noise):  # -> [R]
+    """The error by a rule over that by relevance, geometric mean over the tasks without noise in
+    the labels, or over those with the most."""
+    ratios = log_ratios(dataset, RELEVANCE, rule)
+    level = {"without": ratios.noise.min(), "with": ratios.noise.max()}[noise]
+    return np.exp(ratios[:, (ratios.noise == level).values].mean("cell").values)
 
 
 def intervals(ratios):  # log ratios [R, cells] -> [(low, high)] of their means
@@ -37,8 +43,8 @@ def verdicts(ratios) -> list[str]:  # log ratios [R, cells] -> [cells]
 def task_ratios(dataset, task, rival):  # -> [R]
     """The error of GradS over that of a rival on one kind of tasks."""
     place = {"setting": task, "shots": results.config_of(dataset).judged}
-    if rival in STRONGEST:
-        rival = strongest(dataset.validation.sel(place), STRONGEST[rival]).item()
+    if rival == "strongest":
+        rival = strongest(dataset.validation.sel(place)).item()
     errors = dataset.error.sel(place)
     return (errors.sel(rule="GradS") / errors.sel(rule=rival)).values
 

@@ -1,23 +1,31 @@
-"""What `many_shot_flow` judges."""
+"""What `many_shot_flow` judges.
 
-from experiments.flow.many_shot_flow.config import KINDS, LEARNERS
+The null of what depth does is the Bayes rule's flows on the same prompts: a model that answers as
+it does has its flows in the end, whatever they were in its first layer.
+"""
+
+from experiments.flow.many_shot_flow.config import ALONE, KINDS, LEARNERS, NAMES
 from lsa_lab.judging.statements import Statement, grid
-from lsa_lab.judging.statistics import worst, worst_elsewhere
-from lsa_lab.store import results
+from lsa_lab.store import parts
 
 GROWTH = 1.1  # a ratio over another of at least this is amplification
+CLEAR = 0.1  # a change of a log ratio of at least this is amplification
+ALIKE = 0.9  # a correlation of log flows from which on two rules listen to the same demonstrations
 PAPER, OWN = "A1 (2508.00385)", "derived here"
 THIRD = f"{PAPER}, open question on many demonstrations"
+DEPTH = f"{PAPER}, figures on depth, our reading, in our setting"
+LARGER = "the median log ratio, the flow that is larger after one layer on top,"
 SPREAD = "the median |log ratio| of two flows, over pairs and prompts,"
-NAMES = {
+STACKS = {
     "descent": "descent",
     "short steps": "descent with short steps",
     "linear, untrained": "untrained linear attention",
-    "linear": "trained linear attention",
+    "linear": "briefly trained linear attention",
     "softmax, untrained": "untrained softmax attention",
-    "softmax": "trained softmax attention",
+    "softmax": "briefly trained softmax attention",
 }
-BRIEFLY = "trained briefly: the caption says how much of the error it leaves"
+TRAINED = (ALONE, *NAMES)
+POST_HOC = "added after a look: the null of all rows on growth with depth in trained models"
 
 
 def growth(flows):  # -> the same without layers
@@ -30,58 +38,52 @@ def numbers(dataset) -> "Flows":
 
 
 class Flows:
-    """A result's flows among unrelated demonstrations, and after all layers with duplicates."""
+    """A result's flows among unrelated demonstrations, after all layers with duplicates, and beside
+    those of the Bayes rule."""
 
     def __init__(self, dataset):
-        dataset = dataset.transpose("run", ...)
-        self.config, unrelated = results.config_of(dataset), dataset.sel(correlation=0)
-        self.most, self.last = unrelated.isel(count=-1), unrelated.isel(layer=-1)
+        self.null, dataset = parts.part(dataset, "null"), dataset.transpose("run", ...)
+        self.spread = dataset.spread.sel(correlation=0)
         self.duplicated = dataset.isel(layer=-1, correlation=-1)
 
     def depth(self, kind):  # -> [R]
-        return growth(self.most.spread).sel(kind=kind).values
+        return growth(self.spread).sel(kind=kind).values
 
-    def turning(self):  # -> [R]
-        descent = self.most.sel(kind="descent")
-        return (growth(descent.from_first) / growth(descent.from_last)).values
+    def beside(self, name, which):  # -> [R], or None: a smaller tier lacks some models
+        """The last layer's disparity over the Bayes rule's, its lead less the Bayes rule's, or the
+        correlation of its log flows with the Bayes rule's."""
+        stage = "own" if which in KINDS else "trained"
+        if which not in self.null[stage].values:
+            return None
+        values = self.null[f"{stage}_{name}"].sel({stage: which})
+        *_, ours, last = values.transpose(..., f"{stage}_run").values
+        return {"disparity": ours / last, "lead": ours - last, "agreement": last}[name]
 
-    def share(self):  # -> [R]
-        shares = self.last.top_share.transpose("run", "kind", "count").values
-        return worst((shares[..., 1:] / shares[..., :-1]).max(-1))
 
-    def number(self, kind):  # -> [R]
-        few = self.last.spread.sel(count=self.config.counts[1])
-        return (self.most.spread.isel(layer=-1) / few).sel(kind=kind).values
-
-    def gap(self):  # -> [R]
-        apart = self.duplicated.duplicates - self.duplicated.others
-        return worst_elsewhere(apart.sel(kind=list(LEARNERS)).transpose("run", "kind"))
+def statements(config) -> tuple[Statement, ...]:
+    return (*_depth_statements(config), *_null_statements(config), *_duplicate_statements(config))
 
 
 def _words(kind) -> dict[str, str]:
     return dict(
-        where=NAMES[kind],
-        note=BRIEFLY if kind in ("linear", "softmax") else "",
-        revision="added, with this stack" if kind == "short steps" else "",
+        where=STACKS[kind], revision="added, with this stack" if kind == "short steps" else ""
     )
 
 
-def statements(config) -> tuple[Statement, ...]:
-    return (*_ratio_statements(config), *_duplicate_statements(config))
-
-
-def _ratio_statements(config):
-    few, many, fresh = config.counts[1], config.counts[-1], f"{config.runs} fresh runs, 8 before"
-    of_kind = dict(note="{note}", revision="{revision}", redrawn=fresh, words=_words)
+def _depth_statements(config):
+    least = "Two flows of many end no more unequal than those of least squares in"
+    end = f"{SPREAD} at the last layer over that"
+    every = dict(statistic="median", words=_words, label="{kind}")
     return (
         Statement(
             "depth",
             f"{PAPER}, Theorem 1 and open question on many demonstrations",
             "Depth amplifies the disparity of many demonstrations in {where}",
-            f"{SPREAD} at the last layer over that at the first, n = {many},",
-            "median",
+            f"{end} at the first, n = {config.most},",
             at_least=GROWTH,
-            label="depth: {kind}",
+            note="what least squares do is in ends_at_least_squares",
+            revision="{revision}",
+            redrawn=f"{config.runs} fresh runs, 8 before",
             sample=Flows.depth,
             cells=grid(
                 "depth_descent depth_short_steps depth_linear_untrained depth_linear "
@@ -90,48 +92,79 @@ def _ratio_statements(config):
             ),
             message="Depth amplifies the disparity of many demonstrations in descent and in "
             "attention, trained or not",
-            **of_kind,
+            **every,
         ),
         Statement(
-            "turned",
-            OWN,
-            "Which layer turns the pairs decides whether their ratio falls or rises with depth",
-            "the change over the layers of descent's log ratios, the larger flow at the first "
-            "layer above, over the change with that at the last layer above, "
-            f"n = {many},",
-            "median",
-            at_most=1 / GROWTH,
-            note="a median of sizes is the largest of its signs: at most 1, whatever the layers do",
-            redrawn=fresh,
-            label="turned by first / last layer",
-            sample=Flows.turning,
-        ),
-        Statement(
-            "top_share",
+            "ends_at_least_squares",
             THIRD,
-            "The share of the strongest demonstration falls with every further demonstration",
-            "the largest ratio of that share to the share among the next fewer, at the worst "
-            "stack,",
-            "median",
-            at_most=1,
-            redrawn=fresh,
-            label="largest share / among fewer",
-            sample=Flows.share,
+            f"{least} {{where}}",
+            f"{end} of least squares on the same prompts, n = {config.most},",
+            at_most=GROWTH,
+            revision=POST_HOC,
+            redrawn=f"{config.null.own_prompts} fresh prompts of each run",
+            sample=lambda r, kind: r.beside("disparity", kind),
+            cells=grid(
+                "descent_ends_at_least_squares short_steps_ends_at_least_squares "
+                "linear_untrained_ends_at_least_squares linear_ends_at_least_squares "
+                "softmax_untrained_ends_at_least_squares softmax_ends_at_least_squares",
+                kind=KINDS,
+            ),
+            message=f"{least} descent and in attention, trained or not",
+            **every,
         ),
-        Statement(
-            "same_ratio",
-            THIRD,
-            f"Two demonstrations of {many} are as unequal as two of {few} in {{where}}",
-            f"{SPREAD} over that among the fewer,",
-            "median",
+    )
+
+
+def _null_statements(config):
+    end = "at the last layer"
+    fresh = f"{config.null.prompts} fresh prompts of each of nine committed models"
+    every = dict(statistic="median", revision=POST_HOC, redrawn=fresh, label="{model}")
+    near = "trained to the risk of ridge"
+
+    def family(id, says, measured, ids, models, **rest):
+        return Statement(
+            id,
+            DEPTH,
+            f"In {{model}} that is {near}, {says}",
+            measured,
+            cells=grid(ids, model=models),
+            message=f"In models that are {near}, {says}",
+            **rest,
+            **every,
+        )
+
+    ahead = "the lead of the demonstration ahead after one layer"
+    return (
+        family(
+            "ends_at_bayes",
+            "two flows end as unequal as the Bayes rule's, not more",
+            f"{SPREAD} {end} over that of the Bayes rule on the same prompts,",
+            "linear_alone_ends_at_bayes linear_ends_at_bayes softmax_ends_at_bayes "
+            "transformer_ends_at_bayes",
+            TRAINED,
             at_least=1 / GROWTH,
             at_most=GROWTH,
-            label="many / few: {kind}",
-            sample=Flows.number,
-            cells=grid("same_ratio_linear same_ratio_softmax", kind=("linear", "softmax")),
-            message=f"Two demonstrations of {many} are as unequal as two of {few} in trained "
-            "attention, linear or softmax",
-            **of_kind,
+            note="alone: prompts of one demonstration, which are not like those in training",
+            sample=lambda r, model: r.beside("disparity", model),
+        ),
+        family(
+            "lead_ends_at_bayes",
+            f"{ahead} ends as wide as the Bayes rule has it",
+            f"{LARGER} {end} less that of the Bayes rule on the same prompts,",
+            "linear_lead_ends_at_bayes softmax_lead_ends_at_bayes transformer_lead_ends_at_bayes",
+            NAMES,
+            margin=CLEAR,
+            sample=lambda r, model: r.beside("lead", model),
+        ),
+        family(
+            "listens_as_bayes",
+            "the last layer listens to the demonstrations that the Bayes rule does",
+            "the mean over prompts of the correlation of the last layer's log flows with those of "
+            "the Bayes rule",
+            "linear_listens_as_bayes softmax_listens_as_bayes transformer_listens_as_bayes",
+            NAMES,
+            at_least=ALIKE,
+            sample=lambda r, model: r.beside("agreement", model),
         ),
     )
 
@@ -139,9 +172,9 @@ def _ratio_statements(config):
 def _duplicate_statements(config):
     place = f"at c = {config.correlations[-1]:g}, n = {config.count},"
     log_ratio = "the median over prompts of the log ratio to the"
-    fresh, learners = f"{config.runs} fresh runs, 8 before", "in all that learns"
-    of_kind = dict(statistic="median", at_most=0, note="{note}", revision="{revision}")
-    of_kind |= dict(redrawn=fresh, words=_words)
+    learners = "in all that learns"
+    every = dict(statistic="median", at_most=0, revision="{revision}", words=_words)
+    every |= dict(redrawn=f"{config.runs} fresh runs, 8 before")
     return (
         Statement(
             "explained_away",
@@ -156,7 +189,7 @@ def _duplicate_statements(config):
                 kind=LEARNERS,
             ),
             message=f"The flow of a demonstration is lower beside its near-duplicate {learners}",
-            **of_kind,
+            **every,
         ),
         Statement(
             "redundancy",
@@ -170,34 +203,6 @@ def _duplicate_statements(config):
                 kind=LEARNERS,
             ),
             message=f"Where all have near-duplicates, flow per demonstration is lower {learners}",
-            **of_kind,
-        ),
-        Statement(
-            "interactions",
-            OWN,
-            "Two near-duplicates do less together than apart in {where}",
-            f"the median over prompts of their interaction, {place}",
-            label="together: {kind}",
-            sample=lambda r, kind: r.duplicated.duplicates.sel(kind=kind).values,
-            cells=grid(
-                "interactions_descent interactions_short_steps interactions_linear "
-                "interactions_softmax",
-                kind=LEARNERS,
-            ),
-            message=f"Two near-duplicates do less together than apart {learners}",
-            **of_kind,
-        ),
-        Statement(
-            "interactions_below_others",
-            OWN,
-            "Near-duplicates interact more negatively than other pairs of the same prompts",
-            "the difference of the medians over prompts for that of the stacks that learn which "
-            f"is worst for the other runs, {place}",
-            "median",
-            at_most=0,
-            revision="the worst stack was that of the judged runs",
-            redrawn=fresh,
-            label="together, less other pairs",
-            sample=Flows.gap,
+            **every,
         ),
     )

@@ -11,6 +11,7 @@ from lsa_lab.harness.run.bounds import Bounded, Seed, at_least, between
 # By Eq. 2 of one layer, by all layers of each demonstration alone, or of the whole pool together.
 FLOWS = ("Eq. 2", "alone", "together")
 RULES = (*FLOWS, "similarity", "random")
+WAYS = ("Eq. 2, encoded", "pool, encoded", "pool, online")  # of a query to meet a pool
 
 NAMES = ("linear attention",)
 MODELS = named("laptop", NAMES)
@@ -32,7 +33,6 @@ class Config(Bounded):
     shots: Annotated[int, between(1, "pool")] = 20
     runs: Several = 9  # each with a seed of the training of its own
     large: Several = 4096  # demonstrations of the pool in which costs are counted
-    repeats: Several = 15  # of a measurement of time
     seed: Seed = 0
 
     def __post_init__(self):
@@ -55,7 +55,6 @@ TIERS = {
         shots=4,
         runs=2,
         large=16,
-        repeats=2,
     ),
     "laptop": Config(),
     "paper": Config(pool=256, queries=64, pools=64),

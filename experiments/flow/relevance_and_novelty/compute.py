@@ -5,8 +5,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from experiments.flow.relevance_and_novelty import cells, worth
+from experiments.flow.relevance_and_novelty import cells
 from experiments.flow.relevance_and_novelty.config import (
     BAYES,
     READINGS,
@@ -16,7 +17,9 @@ from experiments.flow.relevance_and_novelty.config import (
 )
 from experiments.models import tasks
 from experiments.models.model import Model, init
+from lsa_lab import estimators
 from lsa_lab.models import moments
+from lsa_lab.prompts import Prompt
 
 AXES = {
     "map": ("reading", "relevance", "novelty"),
@@ -27,10 +30,44 @@ AXES = {
 }
 
 
+def drop_last(prompt: Prompt) -> Prompt:
+    return prompt.replace(x=prompt.x[:-1], y=prompt.y[:-1])
+
+
+def factors_of(prompt: Prompt, noise_var: float) -> dict[str, Array]:  # {name: []}
+    """The Bayes rule for w ~ N(0, I), Σ the posterior covariance given the others.
+
+    Its answer moves by flow times surprise, x_queryᵀΣx/(xᵀΣx + σ²) times y - ŷ(x).
+    """
+    others, x, x_query = drop_last(prompt), prompt.x[-1], prompt.x_query
+    precision = jnp.eye(len(x)) + others.x.T @ others.x / noise_var
+    spread, spread_query = jnp.linalg.solve(precision, jnp.stack([x, x_query]).T).T  # Σx, Σx_query
+    before = estimators.gaussian_posterior_mean(others, 1.0, noise_var)
+    after = estimators.gaussian_posterior_mean(prompt, 1.0, noise_var)
+    variance, covariance = x @ spread, x_query @ spread
+    lengths = jnp.linalg.norm(x) * jnp.linalg.norm(x_query)
+    return {
+        "similarity": jnp.abs(x @ x_query) / lengths,
+        "distance": jnp.linalg.norm(x - x_query),
+        "flow": jnp.abs(covariance) / (variance + noise_var),
+        "surprise": jnp.abs(prompt.y[-1] - before @ x),
+        "correlation": jnp.abs(covariance) / jnp.sqrt(variance * (x_query @ spread_query)),
+        "variance": variance,
+        "without": before @ x_query,
+        "with": after @ x_query,
+    }
+
+
+def gains(without: Array, with_it: Array, target: Array) -> Array:  # [B] x 3 -> [B]
+    """Squared error without it less that with it. Against the Bayes answer to the whole prompt in
+    the target's place it is the expected gain, given all that the prompt shows."""
+    return (without - target) ** 2 - (with_it - target) ** 2
+
+
 def answers(models, batches):  # Model [R], Prompt [R, B] -> without, with the last [R, B]
     def answer_both(row):
         model, batch = row
-        return model.predict(jax.vmap(worth.drop_last)(batch)), model.predict(batch)
+        return model.predict(jax.vmap(drop_last)(batch)), model.predict(batch)
 
     models = models.replace(params=jax.tree.map(jnp.asarray, models.params))
     return moments.compiled(partial(jax.lax.map, answer_both))((models, batches))
@@ -51,7 +88,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     keys = jax.random.split(jax.random.key(config.seed), config.runs)
     batches = jax.jit(jax.vmap(partial(tasks.draw, task=law, size=config.prompts)))(keys)
     exact = jax.tree.map(lambda leaf: leaf.astype(float), batches)
-    of_prompt = jax.vmap(jax.vmap(partial(worth.factors, noise_var=task.noise_std**2)))
+    of_prompt = jax.vmap(jax.vmap(partial(factors_of, noise_var=task.noise_std**2)))
     factors = {name: np.asarray(values) for name, values in jax.jit(of_prompt)(exact).items()}
     before, best = factors.pop("without"), factors.pop("with")
     both = {BAYES: (before, best)}
@@ -59,7 +96,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         both[name] = tuple(np.asarray(part, float) for part in answers(model, batches))
     targets, summaries, risks = np.asarray(exact.y_query), [], []
     for without, with_it in both.values():
-        expected, actual = (worth.gains(without, with_it, t) for t in (best, targets))
+        expected, actual = (gains(without, with_it, t) for t in (best, targets))
         zero = ((without - targets) ** 2).mean(1)
         risks.append(((with_it - targets) ** 2).mean(1))
         of_run = [{name: values[r] for name, values in factors.items()} for r in range(config.runs)]

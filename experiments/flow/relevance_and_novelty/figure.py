@@ -15,25 +15,21 @@ THEOREM = 'docs/theory, "What a demonstration is worth to the Bayes rule"'
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.2, 2.9), ((1, 1, 1), (1, 1)))
-    last = names(dataset)[-1]
-    panels = ((BAYES, "flow"), (last, "flow"), (last, "similarity"))
-    for ax, (learner, reading) in zip(axes, panels, strict=False):
-        _draw_map(ax, dataset, learner, reading)
-    _draw_shares(axes[3], dataset)
-    _draw_rows(axes[4], dataset, last, "untrained")
-    axes[4].set(xlabel="rank correlation or difference", title=f"judged: {last}")
+    figure, axes = style.figure(6.75, 2.7, (1, 2))
+    _draw_map(axes[0], dataset, BAYES, "flow")
+    _draw_map(axes[1], dataset, names(dataset)[-1], "similarity")
     return figure
 
 
 def appendix(dataset):
-    """What is judged of the other learners."""
-    others = names(dataset)[:-1]
-    figure, axes = style.figure(6.75, 2.4 * len(others), (len(others), 1), "f")
-    for ax, learner in zip(axes, others, strict=True):
-        _draw_rows(ax, dataset, learner)
+    """What tells the gain, and what is judged of each learner."""
+    judged, learners = evidence(claims, dataset), names(dataset)
+    figure, axes = style.stacked(6.75, (2.6, 2.4, 2.4), ((1,), (1, 1), (1, 1)), "c")
+    _draw_shares(axes[0], dataset)
+    for ax, learner in zip(axes[1:], learners, strict=False):
+        ids = [cell.id for cell in cells_of(judged[0]) if cell.case.get("learner") == learner]
+        judged_panel.rows(ax, *judged, (-0.25, 1.05), ids)
         ax.set(title=learner)
-    axes[-1].set(xlabel="rank correlation or difference")
     return figure
 
 
@@ -50,20 +46,13 @@ def caption(dataset) -> str:
     return (
         "Beside the others of its prompt a demonstration helps by flow times surprise: a product "
         f"has R² {product:.2f} to the Bayes rule, a sum {total:.2f}. "
-        f"a-c: mean expected gain over the error without it ({THEOREM}). d: share of the variance "
+        f"a, b: mean expected gain over the error without it ({THEOREM}). c: share of the variance "
         f"of gains between {config.classes**2} classes; to the {last} similarity and surprise tell "
         f"{pair:.0%}, the distance to the query {distance:.0%}. Trained "
         "models have at "
         f"most {max(risk_ratios(dataset).values()):.2f} times the Bayes rule's excess risk; "
         f"{config.runs} runs of {config.prompts} prompts."
     )
-
-
-def _draw_rows(ax, dataset, learner, *more):
-    """What is judged of one learner, and rows more."""
-    statements, samples = evidence(claims, dataset)
-    ids = [cell.id for cell in cells_of(statements) if cell.case.get("learner") == learner]
-    judged_panel.rows(ax, statements, samples, (-0.25, 1.05), (*ids, *more))
 
 
 def _draw_map(ax, dataset, learner, reading):
