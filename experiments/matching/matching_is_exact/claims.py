@@ -54,7 +54,7 @@ def statements(config) -> tuple[Statement, ...]:
     later = config.runs > 64  # the paper tier, whose rows other runs of it judged before
     deep = f"the gap of {max(config.depths)} layers"
     median = partial(Statement, statistic="median")
-    softmax = partial(median, redrawn=fresh(config.trained, *((96, 32, 16) if later else (16,))))
+    softmax = partial(median, redrawn=fresh(config.trained, *((192, 96, 32, 16) if later else (16,))))
     by_weights = dict(random="", trained=CLEAN)
     by_learner = {
         "descent": dict(
@@ -65,8 +65,8 @@ def statements(config) -> tuple[Statement, ...]:
             "whitening is more than units",
             plain_row="whitened / plain",
             scaled_row="whitened / scaled",
-            since_plain=fresh(config.runs, 192, 64, 48) if later else "",
-            since_scaled=fresh(config.runs, 96) if later else "",
+            since_plain=fresh(config.runs, 192, 192, 64, 48) if later else "",
+            since_scaled=fresh(config.runs, 192, 96) if later else "",
         ),
         "softmax": dict(
             gap="the gap",
@@ -76,8 +76,8 @@ def statements(config) -> tuple[Statement, ...]:
             "units",
             plain_row="the same, softmax",
             scaled_row="the same, softmax",
-            since_plain=fresh(config.trained, 96, 32, 12) if later else "",
-            since_scaled=fresh(config.trained, 96) if later else "",
+            since_plain=fresh(config.trained, 192, 96, 32, 12) if later else "",
+            since_scaled=fresh(config.trained, 192, 96) if later else "",
         ),
     }
     return (
@@ -118,7 +118,7 @@ def statements(config) -> tuple[Statement, ...]:
             "A subset chosen to match d + 1 checkpoints comes near to its pool",
             f"{deep} over that of the median random subset",
             at_most=0.3,
-            redrawn=fresh(config.runs, *((192, 64, 16) if later else (16,))),
+            redrawn=fresh(config.runs, *((192, 192, 64, 16) if later else (16,))),
             label="subset / random one",
             sample=lambda g: (g.chosen("plain") / g.random).values,
         ),
@@ -130,7 +130,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{deep} over that of the median random subset",
             at_most=0.3,
             revision=WITH_THE_RULE,
-            redrawn=fresh(config.runs, 192, 64, 48) if later else "",
+            redrawn=fresh(config.runs, 192, 192, 64, 48) if later else "",
             label="whitened / random",
             sample=lambda g: (g.chosen("whitened") / g.random).values,
         ),
