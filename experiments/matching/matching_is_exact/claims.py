@@ -54,7 +54,8 @@ def statements(config) -> tuple[Statement, ...]:
     later = config.runs > 64  # the paper tier, whose rows other runs of it judged before
     deep = f"the gap of {max(config.depths)} layers"
     median = partial(Statement, statistic="median")
-    softmax = partial(median, redrawn=fresh(config.trained, *((192, 96, 32, 16) if later else (16,))))
+    before = (192, 96, 32, 16) if later else (16,)
+    softmax = partial(median, redrawn=fresh(config.trained, *before))
     by_weights = dict(random="", trained=CLEAN)
     by_learner = {
         "descent": dict(
