@@ -15,6 +15,7 @@ from experiments.models.model import forward
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix
+from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
 
@@ -55,11 +56,8 @@ def twins_of_pools(config, both, pool, proxy, keys):  # -> [R, C+1, 2, n, e], [R
     return jax.vmap(run_twins)(both, pool, proxy, keys)
 
 
-def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
-    root = jax.random.key(config.seed)
-    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
+def sample(config, keys, progress):  # -> sets of m + n, pools of m, queries, proxies
+    """Pools, each with n others that are no part of it, and the linear proxy along its training."""
     covariance = jnp.diag(jnp.linspace(*config.spectrum, config.d))
     sizes, noise_std = (config.m + config.n, config.d), config.noise_std
     task = pools.PoolTask(*sizes, covariances=covariance[None], noise_std=noise_std)
@@ -67,34 +65,60 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     pool = jax.tree.map(lambda leaf: leaf[:, : config.m], both)
     recipe = prefix.Recipe(batch=config.batch, learning_rate=config.rate, saves=config.most)
     proxy = matching.linear_checkpoints(pool, recipe, keys[1], "matching_is_exact", progress)
+    return both, pool, queries, proxy
+
+
+def chosen_sets(config, pool, proxy, keys):  # -> [R, most + draws, n, e], [R, 2, n, e]
+    """Subsets of plain matching and random ones, and those of whitened and of scaled matching."""
+    rows = jax.vmap(pools.tokens)(pool)
+    plain = jax.vmap(partial(subsets, config))(pool, proxy, keys)
+    others = jax.vmap(partial(rescaled_subsets, config))(pool, proxy)
+    pick = jax.vmap(lambda rows, indices: rows[indices])
+    return pick(rows, plain), pick(rows, others)
+
+
+def subset_gaps(config, progress):
+    """Gaps of the deepest descent after chosen and random subsets, of pools of their own."""
+    import xarray as xr
+
+    root, runs = jax.random.key(config.subsets.seed), config.subsets.runs
+    keys = [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(3)]
+    _, pool, queries, proxy = sample(config, keys, progress)
+    depth = max(config.depths)
+    stack = constructions.gradient_descent(jnp.full(depth, config.step), config.d)
+    stacks = jax.tree.map(lambda w: jnp.broadcast_to(w, (runs, *w.shape)), stack)
+    plain, others = (
+        np.asarray(
+            gaps(linear_attention.forward, stacks, sets, jax.vmap(pools.tokens)(pool), queries.x)
+        )
+        for sets in chosen_sets(config, pool, proxy, keys[2])
+    )
+    whitened, scaled = others.T
+    data = {"subset": (("run", "pick"), plain), "whitened": ("run", whitened)}
+    return xr.Dataset(data | {"scaled": ("run", scaled)})
+
+
+def compute(config: Config, models, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    root = jax.random.key(config.seed)
+    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
+    both, pool, queries, proxy = sample(config, keys, progress)
     sets, rows = twins_of_pools(config, both, pool, proxy, keys[2])
     if not np.isfinite(sets).all():
         raise ValueError("a twin's second moment is not positive definite: raise n")
     linear = linear_stacks(config, keys[3][0])
-    chosen = jax.vmap(partial(subsets, config))(pool, proxy, keys[4])
-    deepest = linear[f"descent, {max(config.depths)}"]
-    picked = jax.vmap(lambda rows, indices: rows[indices])(rows, chosen)
-
-    def gaps_after(sets):  # [R, S, n, e] -> [R, S]
-        return gaps(linear_attention.forward, deepest, sets, rows, queries.x)
-
-    indices = jax.vmap(partial(rescaled_subsets, config))(pool, proxy)
-    others = jax.vmap(lambda rows, indices: rows[indices])(rows, indices)
-    whitened, scaled = np.asarray(gaps_after(others)).T
-    matched = jnp.concatenate([picked[:, config.d][:, None], others], axis=1)
-    data = {
-        "linear": linear_gaps(config, linear, sets, rows, queries.x),
-        **softmax_gaps(
-            config, models["brief softmax"], sets, rows, picked[:, config.most :], matched, queries
-        ),
-        "subset": (("run", "pick"), np.asarray(gaps_after(picked))),
-        "whitened": ("run", whitened),
-        "scaled": ("run", scaled),
-    }
+    plain, others = chosen_sets(config, pool, proxy, keys[4])
+    random = plain[:, config.most :]
+    matched = jnp.concatenate([plain[:, config.d][:, None], others], axis=1)
+    softmax = models["brief softmax"]
+    data = {"linear": linear_gaps(config, linear, sets, rows, queries.x)}
+    data |= softmax_gaps(config, softmax, sets, rows, random, matched, queries)
     coordinates = {"model": list(linear), "square": list(SQUARES)}
     coordinates |= {"matched": np.arange(config.most + 1), "weights": ["random", "trained"]}
     coordinates["gradients"] = list(MATCHING)
-    return xr.Dataset(data, coordinates)
+    main = xr.Dataset(data, coordinates)
+    return parts.join(main, subsets=subset_gaps(config, progress))
 
 
 def linear_gaps(config, linear, sets, rows, x_queries):

@@ -16,6 +16,14 @@ Positive = Annotated[float, POSITIVE]
 
 
 @dataclass(frozen=True)
+class Subsets(Bounded):
+    """More pools, after whose subsets descent alone answers."""
+
+    runs: Annotated[int, at_least(2)] = 48
+    seed: Seed = 11
+
+
+@dataclass(frozen=True)
 class Config(Bounded):
     """Twins of a pool, matched at C checkpoints and otherwise unlike it, before many models.
 
@@ -46,6 +54,7 @@ class Config(Bounded):
     # How many of the runs have softmax weights of their own.
     trained: Annotated[int, between(1, "runs")] = 12
     seed: Seed = 1
+    subsets: Subsets = Subsets()  # pools from which subsets are chosen for descent
 
     def __post_init__(self):
         super().__post_init__()
@@ -78,8 +87,9 @@ TIERS = {
         queries=4,
         runs=2,
         trained=1,
+        subsets=Subsets(runs=2),
     ),
     "laptop": Config(),
-    # Fewer runs from seeds 11 to 13 (64, 192 and 192) left three rows undecided each time.
-    "paper": Config(runs=480, trained=192, seed=14),
+    # Fewer pools from seeds 11 to 13 left rows undecided each time.
+    "paper": Config(runs=192, trained=192, seed=13, subsets=Subsets(runs=480, seed=14)),
 }

@@ -105,7 +105,7 @@ def chosen_subsets(ax, dataset):
     """Subsets of the pool, matched as well as they can be."""
     config = results.config_of(dataset)
     most, counts = config.most, np.arange(config.most + 1)
-    values = dataset.subset.transpose("run", "pick")
+    values = claims.numbers(dataset).subsets.subset
     random = random_subsets(config, values).values[:, None]
     runs = np.concatenate([random, values.values[:, :most]], axis=1)
     upright(ax, counts, runs, LEAST, **look_of(config, max(config.depths)))
@@ -127,7 +127,7 @@ def caption(dataset) -> str:
     far = (dataset.error / dataset.bayes).median("pair").sel(weights="trained")
     chosen = claims.numbers(dataset)
     gap = float((chosen.chosen("plain") / chosen.random).median("run"))
-    names = ("linear", "softmax", "subset", "whitened", "scaled")
+    names = ("linear", "softmax", "subsets.subset", "subsets.whitened", "subsets.scaled")
     missing = sum(style.missing(dataset[name]) for name in names)
     return (
         "Sets that match a pool's mean gradients at d + 1 checkpoints equal the pool for descent "
