@@ -93,10 +93,10 @@ def test_rank_correlations_are_spearmans_with_ties_and_0_of_equal_errors():
 
 def test_a_linear_model_tuned_on_a_subset_descends_by_adam_from_0(taught):
     x, y, *queries = map(jnp.asarray, taught)
-    config = dataclasses.replace(TINY, prefix_steps=3, checkpoints=3, prefix_rate=0.1)
+    config = dataclasses.replace(TINY, tuned_steps=3, prefix_rate=0.1)
     frozen = learners.one_layer_model(config, 2)
-    start = learners.start(config, jax.random.key(0), "linear model")
-    ours = learners.tune(config, learners.linear_answers, frozen, start, x, y, queries)
+    start = jnp.zeros((2, 2))
+    ours = learners.tune(config, learners.linear_answers, frozen, start, x, y, *queries)
 
     def learn(x, y):
         w, first, second = np.zeros(2), 0.0, 0.0

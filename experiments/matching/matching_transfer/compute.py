@@ -92,21 +92,16 @@ def teach(config, stack, keys, progress):
 
 def tuned_errors(config, trained, subsets, key):  # -> [learner, model, R, P, S]
     """Errors of each of ``TUNED`` after fine-tuning on the subsets, and of the Bayes rule."""
-    x, y, *queries = subsets
-    one_layer = learners.one_layer_model(config, config.runs)
-    start = {name: learners.start(config, key, name) for name in TUNED}
-    alone = [
-        learners.tune(config, learners.linear_answers, one_layer, start[TUNED[0]], x, y, queries),
-        learners.tune(config, learners.prefix_answers, one_layer, start[TUNED[1]], x, y, queries),
-        np.asarray(bayes_errors(config, *subsets)),
-    ]
-    single = [jnp.asarray(part, jnp.float32) for part in (start[TUNED[2]], x, y, *queries)]
+    zero, stack = jnp.zeros((config.runs, config.d)), trained[STACK]
+    linear = learners.tune(config, learners.linear_answers, stack, zero, *subsets)
+    bayes = np.asarray(bayes_errors(config, *subsets))
+    rows = (learners.prefix_starts(config, config.runs, key), *subsets)
+    single = [jnp.asarray(part, jnp.float32) for part in rows]
     own = [
-        learners.tune(config, learners.prefix_answers, model, *single[:3], single[3:])
-        for model in trained.values()
+        learners.tune(config, learners.prefix_answers, model, *single) for model in trained.values()
     ]
-    linear, prefix, bayes = (np.broadcast_to(each, (len(own), *each.shape)) for each in alone)
-    return np.stack([linear, prefix, np.stack(own), bayes])
+    alone = (np.broadcast_to(each, (len(own), *each.shape)) for each in (linear, bayes))
+    return np.stack([next(alone), np.stack(own), next(alone)])
 
 
 def rank_correlation(left, right):  # [A, R, P, S], [B, R, P, S] -> [A, B, R]

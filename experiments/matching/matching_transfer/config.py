@@ -15,10 +15,9 @@ STACK = TRAINED[0]  # a proxy too: of another architecture than the two that fol
 # linear proxy mismatched, a diverse choice that sees no gradient, and after these random subsets.
 GRADIENTS = ("linear proxy", "prefix", "stack prefix")
 RULES = (*GRADIENTS, "mismatched", "determinantal")
-# What is trained on a subset alone: w of w·x, a prefix of one layer, and one of the target itself.
-# The Bayes rule reads the subset.
-TUNED = ("linear model", "prefix", "own prefix")
-BAYES = "Bayes rule"
+# What is trained on a subset alone: w of w·x, and a prefix of the target itself.
+TUNED = ("linear model", "own prefix")
+BAYES = "Bayes rule"  # which reads the subset
 
 Count = Annotated[int, at_least(1)]
 
@@ -35,7 +34,7 @@ class Config(Bounded):
     models: Named  # the trained targets
     noise_std: Annotated[float, POSITIVE] = 0.5  # of the labels, in training and in the pool
     m: Annotated[int, between(2, 10_000)] = 256  # the pool
-    pools: Count = 4  # of each run
+    pools: Count = 2  # of each run
     tuned_pools: Count = 1  # on whose subsets models are fine-tuned
     queries: Count = 32  # of each pool
     random_subsets: Annotated[int, at_least(2)] = 24  # of each pool, to compare with
@@ -44,6 +43,7 @@ class Config(Bounded):
     prefix_length: Count = 4  # tokens whose gradients a prefix has
     prefix_rate: Annotated[float, POSITIVE] = 0.03  # learning rate of the prefixes
     prefix_steps: int = 200  # training steps of the prefixes
+    tuned_steps: Count = 100  # of what is trained on a subset alone
     # Layers of the constructed stacks.
     descents: Annotated[tuple[int, ...], between(1, 64)] = (4, 16)
     runs: Annotated[int, at_least(2)] = 9  # as many as the seeds of the models
@@ -80,11 +80,12 @@ TIERS = {
         checkpoints=3,
         prefix_length=2,
         prefix_steps=6,
+        tuned_steps=3,
         descents=(2,),
         runs=2,
     ),
     "laptop": Config(named("laptop", TRAINED)),
-    "paper": Config(named("paper", TRAINED), pools=8, tuned_pools=2, runs=36, seed=22),
+    "paper": Config(named("paper", TRAINED), runs=36, seed=22),
 }
 
 

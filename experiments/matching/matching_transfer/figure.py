@@ -5,9 +5,7 @@ import numpy as np
 from experiments.matching import rows
 from experiments.matching.matching_transfer import claims
 from experiments.matching.matching_transfer.config import BAYES, RULES, SMALL, STACK, TUNED, task_of
-from lsa_lab.harness.draw import judged_panel, style
-from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statements import cells_of
+from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
 LOOKS = {
@@ -18,7 +16,6 @@ LOOKS = {
     "mismatched": style.METHOD["mismatching"],
 }
 SPAN = (0.02, 100.0)  # of the errors that lie in the panel
-RATIOS = ("every_target", "over_diverse", "mismatching")  # families that are judged by ratios
 
 
 def plot(dataset):
@@ -28,28 +25,12 @@ def plot(dataset):
     return figure
 
 
-def appendix(dataset):
-    """Whether models rank random subsets alike, and what is judged."""
-    figure, axes = style.stacked(6.75, (2.6, 3.4), ((1,), (1, 1)), first="c")
-    rank_correlations(axes[0], dataset)
-    statements, samples = evidence(claims, dataset)
-    cells = cells_of(statements)
-    ratios = [cell.id for cell in cells if (cell.family or cell.id) in RATIOS]
-    ranks = [cell.id for cell in cells if cell.id not in ratios]
-    style.log_axes(axes[1], x=True, ticks=(0.1, 0.2, 0.5, 1, 2, 5))
-    judged_panel.rows(axes[1], statements, samples, (0.1, 6.0), ratios)
-    axes[1].set(xlabel="ratio of errors", title="judged: errors")
-    judged_panel.rows(axes[2], statements, samples, (-0.2, 1.0), ranks)
-    axes[2].set(xlabel="rank correlation", title="judged: ranks")
-    return figure
-
-
 def caption(dataset) -> str:
     config, transfer = results.config_of(dataset), claims.numbers(dataset)
     task, last = task_of(config), dataset.model.values[-1]
     medians = transfer.ratios.sel(target=transfer.larger).median("run")
     far = transfer.bayes_ratios().sel(target=last)
-    own, bayes = (np.median(transfer.rank_of_tuned(each, last)) for each in (TUNED[2], BAYES))
+    own, bayes = (np.median(transfer.rank_of_tuned(each, last)) for each in (TUNED[1], BAYES))
     return (
         "Subsets that match gradients of a one-layer prefix leave larger models at most "
         f"{float(medians.sel(rule='prefix').max()):.2g} of a random subset's error. Errors after "
@@ -84,8 +65,7 @@ def plot_ranks(ax, dataset):
         "one layer in context": lambda model: transfer.rank(SMALL, model),
         "linear stack in context": lambda model: transfer.rank(STACK, model),
         "linear model, fine-tuned": lambda model: transfer.rank_of_tuned(TUNED[0], model),
-        "prefix of one layer, fine-tuned": lambda model: transfer.rank_of_tuned(TUNED[1], model),
-        "its own prefix, fine-tuned": lambda model: transfer.rank_of_tuned(TUNED[2], model),
+        "its own prefix, fine-tuned": lambda model: transfer.rank_of_tuned(TUNED[1], model),
         "the Bayes rule": lambda model: transfer.rank_of_tuned(BAYES, model),
     }
     places = np.arange(len(kinds))
@@ -104,15 +84,3 @@ def plot_ranks(ax, dataset):
 def shade(ax, places):
     for place in places[::2]:
         ax.axhspan(place - 0.5, place + 0.5, color="grey", alpha=0.08, lw=0)
-
-
-def rank_correlations(ax, dataset):
-    rank = dataset.spearman.transpose("run", "target", "other").median("run").values
-    names, places = dataset.target.values, np.arange(len(rank))
-    ax.imshow(rank, vmin=-1, vmax=1, cmap="RdBu_r", aspect="auto")
-    for i, j in np.ndindex(rank.shape):
-        ink = "white" if abs(rank[i, j]) > 0.7 else "black"
-        ax.text(j, i, f"{rank[i, j]:.2f}", ha="center", va="center", fontsize=7, color=ink)
-    ax.set_xticks(places, names, rotation=20, ha="right", rotation_mode="anchor")
-    ax.set_yticks(places, names)
-    ax.set_title("rank correlation of two models' errors over random subsets")

@@ -45,8 +45,7 @@ def squared_error(z, model, example):  # for ``prefix.mean_loss`` and ``example_
 
 def prefix_path(config, models, pool, key, label, progress):  # leaves [G, ...] -> [G, C, k, e]
     """The prefix of a frozen model along its training on each pool, from before the first step."""
-    keys = [jax.random.split(jax.random.fold_in(key, tag), len(pool.y)) for tag in range(2)]
-    start = partial(prefix.init, prefix_length=config.prefix_length, e=config.d + 1)
+    key_start, key_data = (jax.random.fold_in(key, tag) for tag in range(2))
     training = Training(
         loss=lambda z, batch, row: prefix.mean_loss(squared_error, row[2], z, batch),
         sample=lambda key, row: prefix.sample_batch(key, row[:2], min(64, config.m)),
@@ -56,8 +55,8 @@ def prefix_path(config, models, pool, key, label, progress):  # leaves [G, ...] 
     )
     run = fit(
         training,
-        jax.jit(jax.vmap(start))(keys[0]),
-        keys[1],
+        prefix_starts(config, len(pool.y), key_start),
+        jax.random.split(key_data, len(pool.y)),
         per_run=(pool.x, pool.y, models),
         watch=lambda z: z,
         chunk=config.prefix_steps // config.checkpoints,
@@ -71,15 +70,11 @@ def pool_gradients(model, path, pool):  # of one pool, [C, k, e] -> [m, C·k·e]
     return prefix.example_gradients(squared_error, model, path, (pool.x, pool.y))
 
 
-def tune(config, answers, models, start, x, y, queries):  # leaves [R, ...], x [R, P, S, n, d]
-    """Errors [R, P, S] on each pool's queries after as many steps of Adam on each subset alone as
-    prefixes have on a pool, all its examples in each step."""
-    program = _tune_steps(answers, config.prefix_steps, config.prefix_rate)
-    return np.asarray(program(models, start, x, y, *queries), float)
+def tune(config, answers, models, start, *subsets):  # leaves [R, ...] -> [R, P, S]
+    """Errors on each pool's queries after steps of Adam on each subset alone, all examples in each.
 
-
-def _tune_steps(answers, steps, rate):
-    optimizer = optax.adam(rate)
+    ``subsets``: x [R, P, S, n, d], y, and the queries' x and y."""
+    optimizer = optax.adam(config.prefix_rate)
 
     def tuned_error(model, start, x, y, x_queries, y_queries):
         def loss(z):
@@ -91,17 +86,15 @@ def _tune_steps(answers, steps, rate):
             return (optax.apply_updates(z, updates), state), None
 
         carry = (start, optimizer.init(start))
-        (z, _), _ = jax.lax.scan(step, carry, None, length=steps)
+        (z, _), _ = jax.lax.scan(step, carry, None, length=config.tuned_steps)
         return ((answers(model, z, x_queries) - y_queries) ** 2).mean()
 
     over_subsets = jax.vmap(tuned_error, (None, None, 0, 0, None, None))
     over_pools = jax.vmap(over_subsets, (None, None, 0, 0, 0, 0))
-    return moments.compiled(lambda *rows: jax.lax.map(lambda row: over_pools(*row), rows))
+    program = moments.compiled(lambda *rows: jax.lax.map(lambda row: over_pools(*row), rows))
+    return np.asarray(program(models, start, *subsets), float)
 
 
-def start(config, key, name):  # -> [R, d] or [R, k, e]
-    """Where the training on subsets begins: at weights of 0, or at a prefix for each run."""
-    if name == "linear model":
-        return jnp.zeros((config.runs, config.d))
-    first = partial(prefix.init, prefix_length=config.prefix_length, e=config.d + 1)
-    return jax.vmap(first)(jax.random.split(key, config.runs))
+def prefix_starts(config, count, key):  # -> [count, k, e]
+    start = partial(prefix.init, prefix_length=config.prefix_length, e=config.d + 1)
+    return jax.jit(jax.vmap(start))(jax.random.split(key, count))
