@@ -44,7 +44,7 @@ def test_the_gap_is_that_of_descent_by_hand():
             w = w + TINY.step * x.T @ (y - x @ w) / len(x)
         return w
 
-    chosen = compute.members(jnp.asarray(indices)[None], TINY.m)
+    chosen = subsets.members(jnp.asarray(indices)[None], TINY.m)
     gap, error, _, _ = cases.measure_subsets(TINY, pool, queries, chosen)
     few, whole = (queries.x @ descend(pool.x[i], pool.y[i]) for i in (indices, np.arange(24)))
     np.testing.assert_allclose(gap[0, 1], np.linalg.norm(few - whole) / np.linalg.norm(whole))

@@ -25,7 +25,7 @@ class Gaps:
 
     def __init__(self, dataset):
         self.config = results.config_of(dataset)
-        self.dataset = parts.part(dataset).transpose("run", "pair", ...)
+        self.dataset = parts.part(dataset).transpose("pair", ...)
         self.subsets = parts.part(dataset, "subsets").transpose("run", ...)
         self.random = random_subsets(self.config, self.subsets.subset)
 

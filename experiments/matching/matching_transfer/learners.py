@@ -92,7 +92,8 @@ def tune(config, answers, models, start, *subsets):  # leaves [R, ...] -> [R, P,
     over_subsets = jax.vmap(tuned_error, (None, None, 0, 0, None, None))
     over_pools = jax.vmap(over_subsets, (None, None, 0, 0, 0, 0))
     program = moments.compiled(lambda *rows: jax.lax.map(lambda row: over_pools(*row), rows))
-    return np.asarray(program(models, start, *subsets), float)
+    with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
+        return np.asarray(program(models, start, *subsets), float)
 
 
 def prefix_starts(config, count, key):  # -> [count, k, e]
