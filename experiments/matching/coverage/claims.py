@@ -151,12 +151,11 @@ def class_statements(config) -> tuple[Statement, ...]:
     fresh = dict(redrawn=f"{config.runs} fresh runs, {before} before")
     reading = dict(revision="the KL was to the pool's shares; in the table it is to the test set's")
     proxies = {"plain": "a proxy", "intercept": "a proxy with an intercept"}
-    caveats = {"plain": "", "intercept": TAUTOLOGY}
-    matched = dict(
-        words=lambda classes, tag: dict(proxy=proxies[tag], caveat=caveats[tag]),
-        label="{tag}, {classes}",
-        **fresh,
-    )
+    kinds = {
+        "plain": dict(source=f"{A3}, table 6, in our setting", caveat=""),
+        "intercept": dict(source=CONTROL, caveat=TAUTOLOGY),
+    }
+    matched = dict(words=lambda classes, tag: dict(proxy=proxies[tag], **kinds[tag]), **fresh)
 
     def cells(end):
         pairs = [(f"plain_{k}{end}", f"intercept_{k}{end}") for k in config.classes]

@@ -13,7 +13,6 @@ A3 = "A3 (2506.04579)"
 RIVALS = ("best of 5", "k-means", "similarity", "determinantal", "leverage", "stratified")
 PUBLISHED = RIVALS[:2]
 PLACES = {  # checkpoints that are matched
-    "along": "{} checkpoints along the training",
     "late": "the last {} checkpoints",
     "last": "the last checkpoint alone",
 }
@@ -69,6 +68,10 @@ def statements(config) -> tuple[Statement, ...]:
     added = partial(Statement, statistic="median")
     median = partial(added, redrawn=f"{config.runs} fresh runs, {before} before")
     over_random = "the error over that of the median random subset"
+    curriculum = dict(
+        revision="added: one checkpoint had stood against many",
+        redrawn=f"{config.curriculum.runs} fresh runs, {config.runs} before",
+    )
     return (
         median(
             "random",
@@ -76,7 +79,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Matched demonstrations teach better than random ones at every size",
             f"{over_random}, at the worst size",
             at_most=0.8,
-            label="matching / random, worst n",
             sample=lambda s: worst(s.relative.sel(rule="matching")),
         ),
         median(
@@ -87,7 +89,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.0,
             revision="a row for each rival, it was the best on average; the worst size was that of "
             "the judged runs",
-            label="matching / {rival}, worst n",
             sample=lambda s, rival: worst_elsewhere(s.ratio(rival)),
             cells=grid(
                 "over_best_of_5 over_k_means over_similarity over_determinantal over_leverage "
@@ -107,7 +108,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{size} matched demonstrations teach nearly as well as the whole pool does",
             f"the error over that of all {config.m}",
             at_most=1.5,
-            label=f"matching / the whole pool, n = {size}",
             sample=lambda s: (s.matched_error / s.dataset.pool_error).values,
         ),
         median(
@@ -117,7 +117,6 @@ def statements(config) -> tuple[Statement, ...]:
             over_random,
             at_least=1.0,
             revision="added, a size each: the row on the least of all sizes fails",
-            label="mismatching / random, n = {n}",
             sample=lambda s, n: s.relative.sel(rule="mismatching", n=n).values,
             cells=mismatched_cells(config),
             message="Mismatched demonstrations teach worse than random ones, size by size",
@@ -129,7 +128,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{over_random}, at the size where it is least",
             at_least=1.0,
             revision="the random subsets were others, and it failed",
-            label="mismatching / random, least n",
             sample=lambda s: s.least("mismatching"),
         ),
         median(
@@ -138,7 +136,6 @@ def statements(config) -> tuple[Statement, ...]:
             "A prefix of any length is as good a learner as the linear proxy",
             f"the error over that of the proxy's choice, n = {size}, at the worst length",
             at_most=1.25,
-            label="prefix / linear proxy, worst length",
             sample=lambda s: worst(s.dataset.by_length / s.matched_error),
         ),
         median(
@@ -147,7 +144,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Swaps improve what greedy choice has reached",
             f"the objective over that of greedy choice alone, n = {size}",
             at_most=0.8,
-            label="objective, swaps / greedy",
             sample=lambda s: s.swaps(),
         ),
         median(
@@ -157,27 +153,31 @@ def statements(config) -> tuple[Statement, ...]:
             f"the error with one checkpoint over that with all, n = {size}",
             at_least=1.5,
             note="one checkpoint stands against many",
-            label="one / all checkpoints",
             sample=lambda s: s.one_checkpoint(),
         ),
         added(
-            "equal_checkpoints",
+            "checkpoints_equal",
             f"{A3}, curriculum of gradients, in our setting",
-            "Matching {places} chooses better than matching equally many early checkpoints",
-            f"the error with early checkpoints over that with {{later}} ones, n = {size}",
+            f"Matching {config.saves} checkpoints along the training chooses better than matching "
+            "equally many early ones",
+            f"the error with early checkpoints over that with those along the training, n = {size}",
             at_least=1.5,
-            revision="added: one checkpoint had stood against many",
-            redrawn=f"{config.curriculum.runs} fresh runs, {config.runs} before",
-            label="{early} / {later}",
+            sample=lambda s: s.matched_early("early", "along"),
+            **curriculum,
+        ),
+        added(
+            "checkpoints_where",
+            "derived here, a control",
+            "Matching {places} chooses better than matching equally many early checkpoints",
+            f"the error with early checkpoints over that with late ones, n = {size}",
+            unjudged="of a bound of 1.5, set before the run, one fails and one is undecided",
             sample=lambda s, early, later: s.matched_early(early, later),
             cells={
-                "checkpoints_equal": dict(early="early", later="along"),
                 "checkpoints_late": dict(early="early", later="late"),
                 "one_last": dict(early="first", later="last"),
             },
             words=lambda early, later: dict(places=PLACES[later].format(config.saves)),
-            message="Checkpoints along the training, or late, choose better than equally many "
-            "early ones",
+            **curriculum,
         ),
     )
 

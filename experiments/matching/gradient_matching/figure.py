@@ -1,17 +1,15 @@
-"""Errors of every rule relative to random subsets, the proxy's training, and what is judged."""
+"""Errors of every rule relative to random subsets, and the headline's rules by size."""
 
 import numpy as np
 
 from experiments.matching import rows
 from experiments.matching.gradient_matching import claims
 from experiments.matching.gradient_matching.config import WHITE
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
-from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
 COMPARED = ("best of 5", "determinantal", "matching", WHITE)
-RIVALLED = 10  # rows that are judged of rivals and of the whole pool; then those of the parts
 SPAN = (0.03, 10.0)  # of errors relative to random subsets
 
 
@@ -19,14 +17,6 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 3.5, (1, 2))
     relative_by_size(axes[0], dataset)
     all_rules(axes[1], dataset)
-    return figure
-
-
-def appendix(dataset):
-    """What is judged of rivals, and of the method's parts."""
-    figure, axes = style.figure(6.75, 3.4, (1, 2), first="c")
-    plot_judged(axes[0], dataset, slice(RIVALLED), 2.5)
-    plot_judged(axes[1], dataset, slice(RIVALLED, None), 8.0)
     return figure
 
 
@@ -74,14 +64,6 @@ def all_rules(ax, dataset):
 def look_of(rule: str) -> dict:
     """The method's own; hollow without the swaps."""
     return style.METHOD["matching"] | {"mfc": "white"} if "greedy" in rule else style.METHOD[rule]
-
-
-def plot_judged(ax, dataset, part, most):
-    style.log_axes(ax, x=True, ticks=(0.5, 1, 2, 5))
-    statements, samples = evidence(claims, dataset)
-    judged_panel.rows(ax, statements, samples, (0.4, most), list(samples)[part])
-    ax.axvline(1, color="grey", lw=0.8)
-    ax.set(xlabel="ratio", title="what is judged")
 
 
 def caption(dataset) -> str:

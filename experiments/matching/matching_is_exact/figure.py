@@ -5,9 +5,8 @@ import numpy as np
 from experiments.matching.matching_is_exact import claims
 from experiments.matching.matching_is_exact.claims import random_subsets
 from experiments.matching.rows import upright
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
-from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
 ROUNDING, LEAST = 1e-10, 1e-17
@@ -29,14 +28,13 @@ def plot(dataset):
 
 
 def appendix(dataset):
-    """Linear attention with random weights, chosen subsets, and what is judged."""
+    """Linear attention with random weights, and chosen subsets."""
     config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 2.7, (1, 3), first="c")
+    figure, axes = style.figure(6.75, 2.7, (1, 2), first="c")
     linear_attention(axes[0], dataset.linear, config)
     twins(axes[0], dataset, config)
     axis_to_rounding(axes[0], config)
     chosen_subsets(axes[1], dataset)
-    plot_judged(axes[2], dataset)
     return figure
 
 
@@ -113,12 +111,6 @@ def chosen_subsets(ax, dataset):
     ax.axvline(config.d + 1, color="grey", lw=0.8, ls="--")
     ax.set_xticks(counts)
     ax.set(xlabel="checkpoints used", ylabel=GAP, title="chosen: near, not equal", ylim=(4e-3, 3))
-
-
-def plot_judged(ax, dataset):
-    style.log_axes(ax, x=True, ticks=(0.02, 0.1, 0.5, 2))
-    judged_panel.rows(ax, *evidence(claims, dataset), (0.01, 2.0))
-    ax.set(xlabel="gap, or ratio of gaps", title="what is judged")
 
 
 def caption(dataset) -> str:
