@@ -45,7 +45,7 @@ def plot_gains(ax, gains):
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_yticks(range(len(rows)), [name.replace(", ", ",\n") for name in rows])
     ax.set(ylim=(len(rows) - 0.5, -0.6), xlabel="gain of accuracy")
-    ax.set_title("a threshold gains as much as a search")
+    ax.set_title("a threshold gains as much")
 
 
 def caption(dataset) -> str:

@@ -26,7 +26,7 @@ def plot(dataset):
     random = pools.log_probabilities("random")
     gains = {rule: (pools.log_probabilities(rule) - random).mean(-1) for rule in RULES}
     plot_rules(axes[1], gains)
-    axes[1].set(title="prompts that rules select", xlabel="nats more than a random choice")
+    axes[1].set(title="GradS selects worse than chance", xlabel="nats more than a random choice")
     return figure
 
 
@@ -44,7 +44,7 @@ def plot_layers(ax, flows):
     ax.set(xlabel="layers", ylabel="|log ratio| / that of layer 1", xticks=layers)
     ax.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
     ax.minorticks_off()
-    ax.set_title("depth amplifies lone flows")
+    ax.set_title("depth amplifies flows of lone texts")
     marks.end_labels(ax, middles, [color for _, color, *_ in LINES.values()])
 
 
@@ -67,7 +67,6 @@ def caption(dataset) -> str:
     text = (
         f"{config.model_name}, on {task.title}: depth multiplies the log ratio of flows by "
         f"{alone:.2f} alone and by {shared:.2f} in one prompt. Prompts that GradS selects give "
-        f"the right label {gain.mean():+.2f} nats against random ones. Worth is what a "
-        f"demonstration alone adds to the log-probability of the query's label. "
+        f"the right label {gain.mean():+.2f} nats against random ones."
     )
     return text.replace(" -0", " \u22120")

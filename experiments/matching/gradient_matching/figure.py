@@ -40,7 +40,7 @@ def relative_by_size(ax, dataset):
     ax.set(
         xlabel="n",
         ylabel="error relative to random subsets",
-        title="determinantal designs win at many shots",
+        title="at many shots designs win",
     )
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from experiments.matching.matching_transfer.learners import pool_gradients
+from experiments.matching.matching_transfer.learners import squared_error
 from lsa_lab import estimators, prompts
 from lsa_lab.models import moments
 from lsa_lab.selection import diversity, gradient_matching, prefix, rivals
@@ -17,7 +17,9 @@ def features(config, pool, learners):  # of one pool -> [F, m, p], in the order 
     steps = jnp.full(config.checkpoints - 1, 0.3)  # from w = 0, in small steps
     whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
     linear = prefix.linear_gradients(estimators.gradient_descent(whole, steps), pool)
-    parts = [linear, *(pool_gradients(model, path, pool) for model, path in learners.values())]
+    parts = [linear]
+    for model, path in learners.values():
+        parts.append(prefix.example_gradients(squared_error, model, path, (pool.x, pool.y)))
     width = max(part.shape[1] for part in parts)
     return jnp.stack([jnp.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
 

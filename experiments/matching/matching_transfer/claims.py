@@ -23,6 +23,7 @@ A3 = "A3 (2506.04579)"
 TRANSFER = f"{A3}, abstract, in our setting"
 RANKING = f"modelled on {A3}, transfer to larger models"
 BRIEF = "models trained to the end, at d = 8; they were brief, at d = 4"
+NEW = "added: a proxy of another architecture"
 LEARNERS = {  # by the rule that matches their gradients
     "linear proxy": "the linear proxy",
     "prefix": "a prefix of one-layer attention",
@@ -89,11 +90,10 @@ def least(runs):
 
 
 def statements(config) -> tuple[Statement, ...]:
-    median = partial(Statement, statistic="median")
     place = f"at the worst of {len(targets(config)) - 1} targets"
     correlation = "the mean over pools of Spearman's correlation over random subsets"
-    before = "36 and 12" if config.runs >= 36 else "9"
-    again = partial(median, redrawn=f"{config.runs} fresh runs, {before} before")
+    fresh = f"{config.runs} fresh runs, 36 and 12 before"
+    again = partial(Statement, statistic="median", redrawn=fresh)
     return (
         again(
             "every_target",
@@ -106,11 +106,8 @@ def statements(config) -> tuple[Statement, ...]:
             cells=grid("proxy prefix stack", rule=LEARNERS),
             words=lambda rule: dict(
                 learner=LEARNERS[rule],
-                change="added: a proxy of another architecture"
-                if rule == "stack prefix"
-                else BRIEF,
+                change=NEW if rule == "stack prefix" else BRIEF,
             ),
-            message="Subsets that match gradients of a small learner help every larger model",
         ),
         again(
             "over_diverse",
@@ -123,7 +120,6 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda t, rule: t.over_diverse(rule),
             cells=grid("proxy_over_diverse prefix_over_diverse stack_over_diverse", rule=LEARNERS),
             words=lambda rule: dict(learner=LEARNERS[rule]),
-            message="Subsets that match gradients help larger models more than determinantal ones",
         ),
         again(
             "mismatching",
@@ -166,8 +162,6 @@ def statements(config) -> tuple[Statement, ...]:
             words=lambda gradients: dict(
                 learner=LEARNERS[gradients], change="" if gradients == "prefix" else ADDED
             ),
-            message="Random subsets that match gradients of a proxy better teach larger models "
-            "better",
         ),
         again(
             "fine_tuning",
@@ -184,8 +178,6 @@ def statements(config) -> tuple[Statement, ...]:
                 model=TRAINED,
             ),
             words=lambda tuned, model: dict(learner=FINE_TUNED[tuned].capitalize()),
-            message="Fine-tuned on a random subset, a small learner errs where trained models err "
-            "in context",
         ),
         again(
             "bayes",

@@ -85,7 +85,6 @@ TIERS = {
         runs=2,
     ),
     "laptop": Config(named("laptop", TRAINED)),
-    "paper": Config(named("paper", TRAINED), runs=36, seed=22),
 }
 
 

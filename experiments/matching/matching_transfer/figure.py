@@ -49,7 +49,6 @@ def plot_errors(ax, dataset):
     for i, (rule, look) in enumerate(LOOKS.items()):
         y = places + 0.15 * (i - (len(RULES) - 1) / 2)
         rows.medians(ax, y, ratio.sel(rule=rule).values, SPAN, label=rule, **look)
-    shade(ax, places)
     ax.axvline(1, color="grey", lw=0.8)
     style.log_axes(ax, x=True, ticks=(0.1, 1, 10, 100))
     ax.set_yticks(places, dataset.target.values)
@@ -73,14 +72,8 @@ def plot_ranks(ax, dataset):
         runs = np.stack([rank(model) for rank in kinds.values()], axis=1)
         look = {"color": style.COLOURS[i], "marker": style.MARKERS[i], "label": model}
         rows.medians(ax, places + 0.2 * (i - 1), runs, (-0.3, 1.0), **look)
-    shade(ax, places)
     ax.axvline(0, color="grey", lw=0.8)
     ax.set_yticks(places, kinds)
     ax.set(xlim=(-0.3, 1.03), ylim=(len(places) - 0.5, -0.5), xlabel="rank correlation of errors")
     ax.set_title("which small learner ranks subsets")
     ax.legend(loc="upper center", bbox_to_anchor=(0.3, -0.17), ncols=1)
-
-
-def shade(ax, places):
-    for place in places[::2]:
-        ax.axhspan(place - 0.5, place + 0.5, color="grey", alpha=0.08, lw=0)

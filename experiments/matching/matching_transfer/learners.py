@@ -66,10 +66,6 @@ def prefix_path(config, models, pool, key, label, progress):  # leaves [G, ...] 
     return jnp.asarray(run.history["watch"][:, :-1])
 
 
-def pool_gradients(model, path, pool):  # of one pool, [C, k, e] -> [m, C·k·e]
-    return prefix.example_gradients(squared_error, model, path, (pool.x, pool.y))
-
-
 def tune(config, answers, models, start, *subsets):  # leaves [R, ...] -> [R, P, S]
     """Errors on each pool's queries after steps of Adam on each subset alone, all examples in each.
 
