@@ -85,6 +85,8 @@ TIERS = {
         runs=2,
     ),
     "laptop": Config(named("laptop", TRAINED)),
+    # The same models, whose seeds are the runs: more pools for each.
+    "paper": Config(named("laptop", TRAINED), pools=8, tuned_pools=4, seed=23),
 }
 
 

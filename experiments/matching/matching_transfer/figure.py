@@ -75,5 +75,5 @@ def plot_ranks(ax, dataset):
     ax.axvline(0, color="grey", lw=0.8)
     ax.set_yticks(places, kinds)
     ax.set(xlim=(-0.3, 1.03), ylim=(len(places) - 0.5, -0.5), xlabel="rank correlation of errors")
-    ax.set_title("which small learner ranks subsets")
+    ax.set_title("who ranks subsets alike")
     ax.legend(loc="upper center", bbox_to_anchor=(0.3, -0.17), ncols=1)
