@@ -38,7 +38,7 @@ def name_normalised(ax, at_noise, config):
     names = {
         "descent": (shots, low, (0, -3)),
         "linear": (shots, high, (0, 2)),
-        "softmax": (few, float(at_noise.softmax.sel(few=few).median("run")), (0, 4)),
+        "softmax": (few, float(at_noise.softmax.sel(few=few).median("run")), (0, 14)),
     }
     for name, (x, y, offset) in names.items():
         direct_label(ax, x, y, name, style.METHOD[name]["color"], offset)
