@@ -1,10 +1,10 @@
 """Families over the data sets of a config: their words, their cells, and the ids of these."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lsa_lab.judging.statements import Statement, cells_of, grid
+from lsa_lab.judging.statements import Statement, grid
 
 Cells = Mapping[str, Mapping[str, Any]]
 
@@ -44,18 +44,6 @@ def families(config, answers: str = "", texts=None, **shared) -> Callable[..., S
 def data_grid(*data: str) -> Callable[..., Cells]:
     """``grid`` with the axis ``data`` before the others."""
     return lambda ids, **axes: grid(ids, data=data, **axes)
-
-
-def cell_ids(statements: Iterable[Statement], data: str, places: Iterable[str]) -> list[str]:
-    """The ids of cells on one data set; a place is a family, "first", or some of its cells, those
-    that have these values on its axes: "first change"."""
-    cells = [cell for cell in cells_of(statements) if cell.case.get("data") == data]
-    return [
-        cell.id
-        for family, *values in map(str.split, places)
-        for cell in cells
-        if cell.family == family and set(values) <= {*cell.case.values()}
-    ]
 
 
 def _cells_of_tasks(tasks, cells: Cells) -> Cells:

@@ -24,7 +24,6 @@ class Alone(NamedTuple):
     """Sentences as questions by themselves."""
 
     scores: np.ndarray  # [N, C]  the logits of the label words
-    embedded: np.ndarray  # [N, D]  the mean embedding of its tokens
     rows: np.ndarray  # [N, D]  the mean of their rows after a layer
 
 
@@ -157,8 +156,8 @@ def _alone(
         stream = decoder.embed(params, jnp.concatenate([prefix, ids]), config)
         rows = decoder.forward(params, stream, config).stream[:, len(prefix) :]
         own = (jnp.arange(len(ids), dtype=place.dtype) <= place).astype(stream.dtype)
-        means = (own @ rows[at] / own.sum() for at in (0, layer))
-        return Alone(decoder.logits(params, rows[-1, place], config, label_ids), *means)
+        scores = decoder.logits(params, rows[-1, place], config, label_ids)
+        return Alone(scores, own @ rows[layer] / own.sum())
 
     return jax.lax.map(each, (questions, last), batch_size=TOGETHER)
 

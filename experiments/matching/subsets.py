@@ -6,16 +6,14 @@ and w(S) is read from its last layer map.
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from lsa_lab.models import moments
 
 
 def members(indices, m):  # [..., n] -> [..., m]
     """1 for the chosen and 0 for the others."""
-    chosen = np.zeros((*np.shape(indices)[:-1], m))
-    np.put_along_axis(chosen, np.asarray(indices), 1.0, axis=-1)
-    return chosen
+    chosen = jnp.zeros((*jnp.shape(indices)[:-1], m))
+    return jnp.put_along_axis(chosen, jnp.asarray(indices), 1.0, axis=-1, inplace=False)
 
 
 def scale(gradients):  # [m, p] -> [m, p]

@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
-from matplotlib.figure import Figure
 
-from experiments.matching.gradient_matching import compute, figure, learners, rules
+from experiments.matching.gradient_matching import compute, curriculum, learners, rules
 from experiments.matching.gradient_matching.config import Config
+from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks.pools import Pool
 
 TINY = Config(
@@ -152,33 +151,31 @@ def test_errors_after_a_subset_are_those_of_descent_on_it(pool):
 
 
 def test_the_best_try_is_that_of_the_validation_and_each_query_has_a_subset_of_its_own():
-    squares, gap = np.zeros((1, 17, 2)), np.zeros((1, 17))
+    squares = np.zeros((1, 17, 2))
     squares[0, :10] = np.arange(10)[:, None] + np.array([-1, 1])  # ten rules, of mean 0 to 9
     squares[0, 10:12] = [[20, 22], [30, 32]]
     squares[0, 12:15] = [[1, 1], [7, 9], [50, 70]]
     squares[0, 15:] = [[4, 1000], [1000, 6]]
-    gap[0] = np.arange(17)
     validated = np.zeros((1, 17))
     validated[0, 10:12] = [0.2, 0.1]
-    error, objective = compute.rule_values(TINY, squares, validated, gap)
+    error = compute.rule_errors(TINY, squares, validated)
     np.testing.assert_allclose(error, [[*range(10), 31, 8, 5]])
-    np.testing.assert_allclose(objective, [[*range(10), 11, 13, 15.5]])
 
 
-def test_learners_are_drawn_over_the_whole_pools_error_run_by_run():
-    dataset = xr.Dataset(
-        {
-            "by_used": (("run", "used"), [[2.0, 1.0], [9.0, 6.0], [40.0, 10.0]]),
-            "by_length": (("run", "length"), [[4.0], [3.0], [50.0]]),
-            "pool_error": ("run", [1.0, 3.0, 10.0]),
-        },
-        {"used": [1, 9], "length": [4]},
-    )
-    ax = Figure().subplots()
-    figure.learners(ax, dataset)
-    used, length = (container.lines[0] for container in ax.containers)
-    np.testing.assert_allclose(used.get_xydata(), [[1, 3], [9, 1]])
-    np.testing.assert_allclose(length.get_xydata(), [[4, 4]])
+def test_checkpoints_are_matched_from_their_own_part_of_the_training(pool):
+    path = np.random.default_rng(7).normal(size=(4, 2))
+    row = pool, pool, jnp.asarray(path)
+    ours = np.asarray(curriculum.errors(TINY, 4, row))
+    x, y = np.asarray(pool.x), np.asarray(pool.y)
+    places = ([0], [3], [0, 1], [2, 3], [0, 2])  # first, last, early, late, along
+    for error, place in zip(ours, places, strict=True):
+        gradients = [[(a @ w - b) * a for w in path[place]] for a, b in zip(x, y, strict=True)]
+        rows = jnp.asarray(np.reshape(gradients, (8, -1)))
+        members = np.asarray(gradient_matching.match(rows, 4).indices)
+        w = np.zeros(2)
+        for _ in range(2):
+            w = w + 0.3 * x[members].T @ (y[members] - x[members] @ w) / 4
+        np.testing.assert_allclose(error, ((x @ w - y) ** 2).mean())
 
 
 def test_a_prefix_without_the_length_that_is_matched_is_refused_at_once():

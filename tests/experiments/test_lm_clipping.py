@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from experiments.language import decoders, sentences
-from experiments.language.lm_clipping import claims, compute, figure, readings, search
+from experiments.language.lm_clipping import claims, compute, figure, search
 from experiments.language.lm_clipping.config import (
     DROPPED,
     MATRICES,
@@ -16,8 +16,6 @@ from experiments.language.lm_clipping.config import (
     READINGS,
     SEARCHES,
     TIERS,
-    UNCLIPPED,
-    edits_of,
 )
 from experiments.language.lm_clipping.scores import Answers, Clipped
 from lsa_lab.judging.statements import cells_of, samples_of
@@ -113,12 +111,6 @@ def test_a_threshold_is_fitted_on_validation_and_judged_on_test():
 @pytest.fixture(scope="module")
 def dataset():
     rng = np.random.default_rng(0)
-    base = np.array([3.0, 2, 1, -1])  # margins of labels 1, 1, 0, 0
-    names = [UNCLIPPED, *edits_of(TINY.label_bias)]
-    margin = np.tile(base, (1, 2, len(names), 1))
-    margin[0, :, 1] -= 1.5  # both runs: all is right
-    margin[0, :, 2] = [-2, 4, 1, -1]  # one of class 1 below the others
-    margin[0, 1, 2] = base
 
     def draw(*shape):
         return rng.uniform(size=shape)
@@ -154,14 +146,7 @@ def dataset():
         },
         {"search": list(SEARCHES), "reading": ["accuracy", "auc", "fitted"]},
     )
-    bias = xr.Dataset(
-        {
-            "task_margin": (("task", "run", "edit", "task_sentence"), margin),
-            "task_label": (("task", "run", "task_sentence"), np.tile(LABELS, (1, 2, 1))),
-        },
-        {"task": [name for name, _ in TINY.label_bias.tasks], "edit": names},
-    )
-    whole = parts.join(main, search=searched, label_bias=bias)
+    whole = parts.join(main, search=searched)
     return whole.assign_attrs(config=results.json.dumps(results.plain(BOTH)))
 
 
@@ -192,10 +177,9 @@ def test_a_layer_dropped_is_judged_by_accuracy_beside_the_whole_model(dataset):
 def test_the_best_edit_is_chosen_on_the_other_sets_and_among_the_clipped(dataset):
     films = claims.numbers(dataset).changes["films"]
     edited, plain = dataset.edited.values[0], dataset.unclipped.values[0]
-    for place, reading in enumerate(("accuracy", "auc")):
-        cells = (edited[..., :2, place] - plain[:, None, None, None, place]).reshape(3, -1)
-        gains = [cells[r, np.delete(cells, r, 0).mean(0).argmax()] for r in range(3)]
-        np.testing.assert_allclose(films.gain(reading), gains)
+    cells = (edited[..., :2, 0] - plain[:, None, None, None, 0]).reshape(3, -1)
+    gains = [cells[r, np.delete(cells, r, 0).mean(0).argmax()] for r in range(3)]
+    np.testing.assert_allclose(films.gain(), gains)
 
 
 def test_searches_are_judged_beside_nothing_and_beside_rivals(dataset):
@@ -223,23 +207,3 @@ def test_curves_are_mean_changes_by_layer_part_and_rate(dataset):
         for rate in range(3)
     ]
     np.testing.assert_allclose(curves, expected)
-
-
-def test_a_shift_changes_accuracy_as_far_as_a_moved_threshold_does(dataset):
-    margins = claims.numbers(dataset).margins
-    names = list(parts.part(dataset, "label_bias").edit.values)
-    for edit, expected in ((names[1], [[0.25, 0.25]] * 2), (names[2], [[-0.25, 0.25], [0, 0]])):
-        changes, shifts, rest = (each.sel(edit=edit).values[0] for each in margins.changes)
-        np.testing.assert_allclose(np.transpose([changes, shifts]), expected)
-        np.testing.assert_allclose(rest, changes - shifts)
-
-
-def test_a_shift_of_margins_is_all_shift_and_a_shuffle_is_not():
-    rng = np.random.default_rng(0)
-    label = np.arange(200) % 2
-    margin = 2 * label - 3 + rng.standard_normal(200)
-    shifted = ((margin + 2 > 0) == label).mean()
-    assert readings.move_threshold(margin + 2, label, margin) == shifted > 0.8
-    shuffled = rng.permutation(margin + 2)
-    moved = readings.move_threshold(shuffled, label, margin)
-    assert ((shuffled > 0) == label).mean() - moved < -0.2

@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 
 from experiments.language import decoders, readouts
-from experiments.language.lm_flow import compute, measures, readings, rules
+from experiments.language.lm_flow import compute, measures, readings
 from experiments.language.lm_flow.config import RULES, TIERS
-from lsa_lab.lm import decoder, halts
+from lsa_lab.lm import decoder
 from lsa_lab.store import parts
 from lsa_lab.store.results import in_short
 
@@ -18,8 +18,7 @@ TINY = TIERS["smoke"]  # two runs, two demonstrations, two queries, two layers
 MODEL = decoders.decoder(TINY)
 RNG = np.random.default_rng(0)
 FLOWS = RNG.normal(size=(4, 1, 2, 3, 2))  # a demonstration each, three layers, margin and row
-SINGLES = measures.Singles(*(RNG.normal(size=s) for s in ((4, 2), (4, 2), (4,), (2, 4, 2))))
-EQ_2 = RNG.normal(size=(4, 2))
+SINGLES = measures.Singles(*(RNG.normal(size=s) for s in ((4, 2), (4, 2), (4,), (4, 2))))
 
 
 @functools.cache
@@ -77,15 +76,11 @@ def test_every_demonstration_stands_once_at_every_place(monkeypatch):
 def test_each_rule_scores_by_its_own_reading(monkeypatch):
     monkeypatch.setattr(measures, "log_flows", lambda *_: FLOWS)
     monkeypatch.setattr(measures, "singles", lambda _: SINGLES)
-    monkeypatch.setattr(rules, "eq_2", lambda *_: EQ_2)
     ours = measures.score_pool(run_of())
     scores = dict(zip(RULES, ours["score"], strict=True))
     np.testing.assert_array_equal(scores["GradS"], FLOWS[:, 0, :, 2, 0])
     np.testing.assert_array_equal(scores["GradS, row"], FLOWS[:, 0, :, 2, 1])
-    np.testing.assert_array_equal(scores["GradS, earlier"], FLOWS[:, 0, :, 1, 0])
-    np.testing.assert_array_equal(scores["GradS, Eq. 2"], EQ_2)
-    np.testing.assert_array_equal(scores["embedding"], SINGLES.relevance[0])
-    np.testing.assert_array_equal(scores["similarity"], SINGLES.relevance[1])
+    np.testing.assert_array_equal(scores["similarity"], SINGLES.relevance)
     np.testing.assert_array_equal(scores["contribution"], np.abs(SINGLES.moved))
     for worth in (scores["oracle"], ours["worth"]):
         np.testing.assert_array_equal(worth, SINGLES.worth)
@@ -120,7 +115,7 @@ def test_every_run_keeps_what_was_measured_in_it(monkeypatch):
         "single_worths": lambda run: {
             "worth": worth[run.number],
             "same_label": run.sets.others.labels[:, None] == run.sets.fresh.labels,
-            "relevance": np.stack([worth[run.number], -worth[run.number]]),
+            "relevance": -worth[run.number],
             "novelty": worth[run.number, :, 0],
         },
         "score_pool": lambda run: {
@@ -141,32 +136,17 @@ def test_every_run_keeps_what_was_measured_in_it(monkeypatch):
     np.testing.assert_array_equal(dataset.untrained[0], in_short(-flows))
     np.testing.assert_array_equal(dataset.alone[0], in_short(flows[:, 0]))
     np.testing.assert_array_equal(dataset.worth[0], in_short(worth))
-    np.testing.assert_array_equal(dataset.relevance.sel(rows="middle")[0], in_short(-worth))
+    np.testing.assert_array_equal(dataset.relevance[0], in_short(-worth))
     grads = parts.part(dataset, "grads")
     oracle = grads.score.sel(rule="oracle").values[0]
-    np.testing.assert_array_equal(oracle, np.full((2, 4, 2), [[[8]], [[108]]]))
-    np.testing.assert_array_equal(grads.prompt.sel(rule="oracle")[0], [[8, 8], [108, 108]])
+    np.testing.assert_array_equal(oracle, np.full((2, 4, 2), [[[5]], [[105]]]))
+    np.testing.assert_array_equal(grads.prompt.sel(rule="oracle")[0], [[5, 5], [105, 105]])
     np.testing.assert_array_equal(grads.worth[0, 1], np.ones((4, 2)))
-
-
-def test_eq_2_is_the_derivative_of_linear_attention():
-    of_layer = jax.tree.map(lambda leaf: leaf.astype(float), halts.layer_of(MODEL.params, 3))
-    rng = np.random.default_rng(0)
-    means, ends = rng.standard_normal((3, 16)), rng.standard_normal((2, 16))
-
-    def written(d, q):  # what all heads write to the query
-        w_k, w_v = (jnp.repeat(leaf, 2, axis=0) for leaf in (of_layer.w_k, of_layer.w_v))
-        scores = jnp.einsum("hke,e,hkf,f->h", w_k, d, of_layer.w_q, q)
-        return jnp.einsum("h,hdk,hke,e->d", scores, of_layer.w_o, w_v, d)
-
-    sizes = rules._norms(of_layer, jnp.asarray(means), jnp.asarray(ends))
-    jacobian = jax.jacfwd(written)(means[2], ends[1])
-    np.testing.assert_allclose(sizes[2, 1], jnp.linalg.norm(jacobian), rtol=1e-10)
 
 
 def test_bm25_counts_rare_words_and_holds_long_texts_back():
     texts = ("A film", "a dull film", "a a a a dull dull film film warm warm")
-    scores = rules.bm25(texts, ("dull", "a", "warm slow"))
+    scores = measures.bm25(texts, ("dull", "a", "warm slow"))
     assert scores[1, 0] > scores[0, 0] == 0
     assert scores[2, 2] > scores[:, 1].max() > 0  # every text holds "a", in small letters too
     length, mean = 3, 5
@@ -187,10 +167,10 @@ def test_disparities_and_turns_are_those_of_known_flows():
             "shared": (("read", "rotation", *axes), np.stack([turned - 1, turned + 1])[None]),
             "worth": (shape, pairs + np.arange(4)),
             "same_label": (shape, pairs + np.array([1, 0, 1, 0])),
-            "relevance": (("rows", *shape), (pairs + np.arange(4))[None]),
+            "relevance": (shape, pairs + np.arange(4)),
             "novelty": (shape[:2], pairs[..., 0] + np.arange(2)),
         },
-        {"rows": ["middle"], "read": ["margin"]},
+        {"read": ["margin"]},
     )
     ours = readings.Flows(dataset)
     np.testing.assert_allclose(ours.disparities("alone", "margin"), [[1, 3]] * 5)

@@ -8,14 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib.figure import Figure
 
-from experiments.matching.matching_is_exact import claims, compute, figure, gaps, twins
+from experiments.matching.matching_is_exact import claims, compute, gaps, twins
 from experiments.matching.matching_is_exact.config import MATCHING, TIERS
 from lsa_lab.judging.claims import evidence
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import gradient_matching
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 from lsa_lab.tasks.pools import Pool
 
 TINY = TIERS["smoke"]  # d = 2, a pool of 12, sets of 6, steps of 0.2, noise of 0.5
@@ -83,26 +82,6 @@ def test_gaps_and_errors_are_those_of_descent(rows):
     arrays = (jnp.asarray(part[None]) for part in (others, queries, clean))
     error = gaps.errors(linear_attention.forward, params, *arrays)
     np.testing.assert_allclose(error, [((few - clean) ** 2).mean()], rtol=1e-10)
-
-
-def test_one_layer_gaps_and_their_bound_are_those_of_the_best_step(rows):
-    pool, _, queries = rows
-    covariance, chosen = np.diag([0.4, 2.0]), np.array([[0, 3, 5, 7, 8, 11], [1, 2, 3, 4, 5, 6]])
-    arrays = Pool(*map(jnp.asarray, (pool[:, :2], pool[:, 2]))), jnp.asarray(chosen)
-    ours = gaps.one_layer_gaps(TINY, jnp.asarray(covariance), *arrays, jnp.asarray(queries))
-    inverse = np.linalg.inv((1 + 1 / 6) * covariance + (2.4 + 0.25) / 6 * np.eye(2))
-
-    def answers(rows):
-        return queries @ inverse @ sum(row[:2] * row[2] for row in rows) / len(rows)
-
-    size = np.sqrt((answers(pool) ** 2).mean())
-    for s, indices in enumerate(chosen):
-        apart = pool[indices].T @ pool[indices][:, 2] / 6 - pool.T @ pool[:, 2] / 12
-        gap = np.sqrt(((answers(pool[indices]) - answers(pool)) ** 2).mean()) / size
-        longest = [np.linalg.norm(inverse @ x) * np.linalg.norm(apart[:2]) for x in queries]
-        np.testing.assert_allclose(ours[0][s], gap, rtol=1e-10)
-        np.testing.assert_allclose(ours[1][s], np.sqrt(np.mean(np.square(longest))) / size)
-        assert ours[0][s] <= ours[1][s]
 
 
 def test_a_shallow_stack_is_the_first_layers_and_then_nothing(rows):
@@ -217,12 +196,9 @@ def test_whitened_subsets_are_compared_with_plain_scaled_and_random_ones_of_thei
     softmax = np.full((2, 2, TINY.most + 1), 1.0)
     chosen = np.array([[[1.0, 9.0, 9.0]] * 2, [[2.0, 1.0, 4.0], [4.0, 3.0, 2.0]]])
     weights = ["random", "trained"]
-    dataset = xr.Dataset(
+    main = xr.Dataset(
         {
             "softmax": (("weights", "pair", "matched"), softmax),
-            "subset": (("run", "pick"), plain),
-            "whitened": (("run",), np.array([1.0, 1.0])),
-            "scaled": (("run",), np.array([2.0, 4.0])),
             "softmax_subset": (("weights", "pair", "gradients"), chosen),
         },
         {
@@ -230,26 +206,19 @@ def test_whitened_subsets_are_compared_with_plain_scaled_and_random_ones_of_thei
             "gradients": list(MATCHING),
             "matched": np.arange(TINY.most + 1),
         },
-        attrs={"config": results.json.dumps(results.plain(TINY))},
     )
+    subsets = xr.Dataset(
+        {
+            "subset": (("run", "pick"), plain),
+            "whitened": (("run",), np.array([1.0, 1.0])),
+            "scaled": (("run",), np.array([2.0, 4.0])),
+        }
+    )
+    dataset = parts.join(main, subsets=subsets)
+    dataset.attrs["config"] = results.json.dumps(results.plain(TINY))
     _, ours = evidence(claims, dataset)
     np.testing.assert_allclose(ours["whitened_subset"], [1 / 8, 1 / 2])
     np.testing.assert_allclose(ours["whitened_nearer"], [1 / 2, 1 / 4])
     np.testing.assert_allclose(ours["whitened_softmax"], [1 / 2, 3 / 4])
     np.testing.assert_allclose(ours["whitened_over_scaled"], [1 / 2, 1 / 4])
     np.testing.assert_allclose(ours["whitened_over_scaled_softmax"], [1 / 4, 3 / 2])
-
-
-def test_chosen_subsets_are_drawn_beside_the_median_random_one():
-    values = np.random.default_rng(3).uniform(0.1, 1, (3, 2, 3 + 20))
-    names = ("subset", "one_layer", "bound")
-    dataset = xr.Dataset(
-        {name: (("pick", "run"), part.T) for name, part in zip(names, values, strict=True)},
-        attrs={"config": results.json.dumps(results.plain(TINY))},
-    )
-    ax = Figure().subplots()
-    figure.chosen_subsets(ax, dataset)
-    for container, runs in zip(ax.containers, values, strict=True):
-        first = np.median([np.median(row[3:]) for row in runs])
-        expected = [first, *np.median(runs[:, :3], axis=0)]
-        np.testing.assert_allclose(container.lines[0].get_ydata(), expected)

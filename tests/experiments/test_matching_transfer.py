@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.matching_transfer import choices, compute, targets
-from experiments.matching.matching_transfer.config import GRADIENTS, TIERS
+from experiments.matching.matching_transfer import choices, compute, learners, targets
+from experiments.matching.matching_transfer.config import GRADIENTS, RULES, TIERS
 from experiments.models.model import Model
 from experiments.models.regression import dense
 from lsa_lab.models import constructions
@@ -77,7 +77,8 @@ def test_trained_targets_err_with_the_weights_of_their_own_run(taught):
 
 def test_rank_correlations_are_spearmans_with_ties_and_0_of_equal_errors():
     error = np.array([[1.0, 2, 3, 4], [1, 2, 4, 3], [9, 7, 5, 2], [1, 1, 2, 2], [5, 5, 5, 5]])
-    ours = compute.rank_correlation(error[:, None, None])[..., 0, 0]
+    both = error[:, None, None]
+    ours = compute.rank_correlation(both, both)[..., 0]
     expected = np.eye(5)
     expected[4, 4] = 0
     by_pair = {(0, 1): 0.8, (0, 2): -1, (1, 2): -0.8}  # 1 - 6 Σ d² / (n (n² - 1))
@@ -85,16 +86,47 @@ def test_rank_correlations_are_spearmans_with_ties_and_0_of_equal_errors():
     for (i, j), value in by_pair.items():
         expected[i, j] = expected[j, i] = value
     np.testing.assert_allclose(ours, expected, atol=1e-12)
+    left, right = error[None, None, [0, 1]], error[None, None, [0, 0]]  # two pools of one run
+    np.testing.assert_allclose(compute.rank_correlation(left, right), [[[0.9]]])
+
+
+def test_a_linear_model_tuned_on_a_subset_descends_by_adam_from_0(taught):
+    x, y, *queries = map(jnp.asarray, taught)
+    config = dataclasses.replace(TINY, tuned_steps=3, prefix_rate=0.1)
+    frozen = learners.one_layer_model(config, 2)
+    start = jnp.zeros((2, 2))
+    ours = learners.tune(config, learners.linear_answers, frozen, start, x, y, *queries)
+
+    def learn(x, y):
+        w, first, second = np.zeros(2), 0.0, 0.0
+        for step in range(1, 4):
+            gradient = x.T @ (x @ w - y) / 4
+            first = 0.9 * first + 0.1 * gradient
+            second = 0.999 * second + 0.001 * gradient**2
+            size = np.sqrt(second / (1 - 0.999**step)) + 1e-8
+            w = w - 0.1 * first / (1 - 0.9**step) / size
+        return w
+
+    np.testing.assert_allclose(ours, mean_errors(taught, learn), rtol=1e-6)
+
+
+def test_a_prefix_answers_as_the_demonstrations_of_one_step_do():
+    z, x = jax.random.normal(jax.random.key(1), (4, 3)), jnp.eye(2)
+    frozen = jax.tree.map(lambda leaf: leaf[0], learners.one_layer_model(TINY, 1))
+    best = 1 / (1 + 1 / 4 + (2 + 0.25) / 4)  # Γ⁻¹ of Λ = I, for prompts of 4
+    expected = best * np.asarray(z[:, :2].T @ z[:, 2]) / 4
+    np.testing.assert_allclose(learners.prefix_answers(frozen, z, x), expected, rtol=1e-10)
 
 
 def test_every_subset_comes_from_the_pool_of_its_own_queries(monkeypatch):
     config = dataclasses.replace(TINY, pools=2, noise_std=1e-9)
     rng = np.random.default_rng(1)
     chosen, gaps = rng.integers(0, 12, (4, 3, 4)), rng.normal(size=(4, 5, 2))
-    monkeypatch.setattr(compute, "prefixes", lambda *_: np.zeros(()))
+    monkeypatch.setattr(learners, "prefix_path", lambda *_: np.zeros(()))
     monkeypatch.setattr(compute, "choose", lambda *_: (chosen, gaps))
     keys = [jax.random.fold_in(jax.random.key(0), tag) for tag in range(3)]
-    x, y, queries, clean, of_subsets = map(np.asarray, compute.teach(config, keys, None))
+    stack = learners.one_layer_model(config, 2)
+    x, y, queries, clean, of_subsets = map(np.asarray, compute.teach(config, stack, keys, None))
     assert x.shape == (2, 2, 3, 4, 2)
     for run, pool in itertools.product(range(2), range(2)):
         w = np.linalg.solve(queries[run, pool], clean[run, pool])  # two queries, two covariates
@@ -107,17 +139,14 @@ def test_every_subset_comes_from_the_pool_of_its_own_queries(monkeypatch):
 
 
 def test_gaps_of_random_subsets_are_those_that_certify_gives():
-    config = TIERS["smoke"]
-    task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
+    task = pools.PoolTask(TINY.m, TINY.d, noise_std=TINY.noise_std)
     keys = jax.random.split(jax.random.key(3), 3)
     pool = jax.vmap(lambda key: pools.sample(key, task))(keys[:1]).replace(population=None)
-    learners = {
-        rule: jax.random.normal(keys[1], (1, config.checkpoints, config.prefix_length, 3))
-        for rule in choices.stacks(config)
-    }
-    indices, gaps = choices.choose(config, pool, learners, keys[2:])
-    rows = choices.features(config, *jax.tree.map(lambda leaf: leaf[0], (pool, learners)))
-    assert gaps.shape == (1, len(GRADIENTS), config.random_subsets)
-    for subset, gap in zip(indices[0, len(GRADIENTS) + 1 :], gaps[0].T, strict=True):
+    path = jax.random.normal(keys[1], (1, TINY.checkpoints, TINY.prefix_length, 3))
+    paths = dict.fromkeys(GRADIENTS[1:], (learners.one_layer_model(TINY, 1), path))
+    indices, gaps = choices.choose(TINY, pool, paths, keys[2:])
+    rows = choices.features(TINY, *jax.tree.map(lambda leaf: leaf[0], (pool, paths)))
+    assert gaps.shape == (1, len(GRADIENTS), TINY.random_subsets)
+    for subset, gap in zip(indices[0, len(RULES) :], gaps[0].T, strict=True):
         certified = [gradient_matching.certify(row, subset).objective for row in rows]
         np.testing.assert_allclose(gap, certified, rtol=1e-10)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.matching import subsets
 from experiments.matching.whitened_matching import cases, compute, rules
 from experiments.matching.whitened_matching.config import CASES, Case, Config
 from lsa_lab.selection import gradient_matching
@@ -43,7 +44,7 @@ def test_the_gap_is_that_of_descent_by_hand():
             w = w + TINY.step * x.T @ (y - x @ w) / len(x)
         return w
 
-    chosen = compute.members(jnp.asarray(indices)[None], TINY.m)
+    chosen = subsets.members(jnp.asarray(indices)[None], TINY.m)
     gap, error, _, _ = cases.measure_subsets(TINY, pool, queries, chosen)
     few, whole = (queries.x @ descend(pool.x[i], pool.y[i]) for i in (indices, np.arange(24)))
     np.testing.assert_allclose(gap[0, 1], np.linalg.norm(few - whole) / np.linalg.norm(whole))
@@ -55,7 +56,7 @@ def test_scaled_rows_have_one_size_and_objectives_are_the_librarys():
     gradients = jnp.asarray(rng.normal(size=(24, 3)) * np.array([1.0, 0.0, 50.0]))
     np.testing.assert_allclose(rules.scale(gradients).std(0), [1, 0, 1])
     indices = rng.permutation(24)[:8]
-    gap = compute.objective(gradients, compute.members(jnp.asarray(indices)[None], 24))[0]
+    gap = subsets.gaps(gradients, subsets.members(jnp.asarray(indices)[None], 24))[0]
     expected = gradient_matching.certify(gradients, indices).objective
     np.testing.assert_allclose(gap, expected)
 

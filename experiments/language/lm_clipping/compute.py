@@ -1,4 +1,4 @@
-"""Readings after layers are clipped, what searches for a rate gain, and margins of label bias."""
+"""Readings after layers are clipped, and what searches for a rate gain."""
 
 import itertools
 
@@ -11,10 +11,7 @@ from experiments.language.lm_clipping.config import (
     MATRICES,
     PARTS,
     READINGS,
-    UNCLIPPED,
     Config,
-    LabelBias,
-    edits_of,
 )
 from experiments.language.lm_clipping.scores import Answers, Clipped, split_content_free
 from lsa_lab.analyses.clipping import DROP
@@ -31,7 +28,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     return parts.join(
         clip_layers(config, clipped, *place("layers")),
         search=search.search(config.search, clipped, *place("search")),
-        label_bias=clip_deep_layer(config.label_bias, clipped, *place("label bias")),
     )
 
 
@@ -95,29 +91,3 @@ def readings_of(scores, labels) -> list[float]:
     """Accuracy, AUC, and the cross-entropy but for a constant shift."""
     own = (readings.accuracy, readings.auc, readings.cross_entropy_after_best_shift)
     return [reading(scores, labels) for reading in own]
-
-
-def clip_deep_layer(config: LabelBias, clipped: Clipped, *place):
-    """The log-odds of class 1 by the decoder as it is, and after each edit of its deep layer."""
-    import xarray as xr
-
-    pools, edits = [sentences.read(task) for _, task in config.tasks], edits_of(config)
-
-    def measure(number, run):
-        task = config.tasks[number][1]
-        demonstrations, fresh, _ = sentences.sets(pools[number], task, config, run, number)
-        queries = sentences.add_content_free(fresh)
-        answers = Answers(clipped, task, demonstrations, queries, [config.deep])
-        every = [None, *((config.deep, *edit) for edit in edits.values())]
-        scores = np.stack([answers.scores(edit) for edit in every])
-        margins = (scores[..., 1] - scores[..., 0]).astype(np.float32)
-        margin, free = np.split(margins, [len(fresh)], axis=1)
-        return {"task_margin": margin, "task_content_free": free[0], "task_label": fresh.labels}
-
-    axes = {
-        "task_margin": ("edit", "task_sentence"),
-        "task_content_free": ("text",),
-        "task_label": ("task_sentence",),
-    }
-    coordinates = {"edit": [UNCLIPPED, *edits], "task": [name for name, _ in config.tasks]}
-    return xr.Dataset(decoders.table(config, measure, axes, *place), coordinates)

@@ -22,7 +22,6 @@ DROPPED = 1.0  # the rate that stands for rank 0
 ALGORITHM = tuple(f"Algorithm 1, {part}" for part in PARTS)
 WIDE = "more layers, both parts"
 SEARCHES = (*ALGORITHM, WIDE)
-UNCLIPPED = "unclipped"  # an edit that is none
 
 Tasks = tuple[tuple[str, TextTask], ...]
 TWO = text_tasks("rotten_tomatoes", "reuters")
@@ -51,19 +50,6 @@ class Search(Texts):
 
 
 @dataclass(frozen=True)
-class LabelBias(Texts):
-    """A decoder of which attention or MLP of one layer is clipped, on sentences of two classes.
-
-    Layer and rates are fixed by reasoning alone: A2 clips the last layer but one (26 of 28, 30 of
-    32, counted from 0), at rates of which .9 and .99 cut most.
-    """
-
-    deep: Annotated[int, at_least(0)] = 28  # the layer that is clipped, the last but one
-    rates: Annotated[tuple[float, ...], Rate, INCREASING] = (0.9, 0.99)  # of it
-    seed: Seed = 16
-
-
-@dataclass(frozen=True)
 class Config(LanguageConfig):
     """Readings of label scores after one part of one layer of a decoder is clipped or dropped.
 
@@ -81,7 +67,6 @@ class Config(LanguageConfig):
     fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
     seed: Seed = 17
     search: Search = Search()  # Algorithm 1 and a wider search
-    label_bias: LabelBias = LabelBias()  # what of a gain is a bias of the labels
 
     def __post_init__(self):
         super().__post_init__()
@@ -102,20 +87,11 @@ TIERS = {
         search=Search(
             **SMOKE_TEXTS, rates=(0.5,), wide_layers=(1, 3), wide_rates=(0.5, 0.75), validation=8
         ),
-        label_bias=LabelBias(**SMOKE_TEXTS, deep=2),
     ),
     "laptop": Config(
         **_FILMS,
         search=Search(**_FILMS),
-        label_bias=LabelBias(tasks=TWO, fresh=64, runs=9),
     ),
     # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.
     "paper": Config(runs=64, seed=117, search=Search(runs=36, seed=118)),
 }
-
-
-def edits_of(label_bias) -> dict[str, tuple[str, float | str]]:
-    """The edits of the deep layer by name: module and rate."""
-    mlp = {f"MLP {rate:g}": ("mlp", rate) for rate in label_bias.rates}
-    high = max(label_bias.rates)
-    return mlp | {f"attention {high:g}": ("attention", high), "MLP dropped": ("mlp", "drop")}

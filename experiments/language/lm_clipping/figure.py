@@ -1,50 +1,22 @@
-"""What clipping a layer of a language model does, what a search gains, and the share of a shift."""
+"""What clipping a layer of a language model does, and what a search gains beside its rivals."""
 
 import itertools
 
-import numpy as np
-
-from experiments.language.data_sets import cell_ids
 from experiments.language.lm_clipping import claims
 from experiments.language.lm_clipping.config import DROPPED, PARTS, SEARCHES, WIDE
-from lsa_lab.harness.draw import judged_panel, style
-from lsa_lab.judging.claims import evidence
+from lsa_lab.harness.draw import style
 from lsa_lab.store import parts, results
 
 LINES = {"attention": "-", "MLP": "--"}
-AUCS = ("deep_is_flat", "dropped", "deep_tolerates_more", "keys_alone")
-OTHERS = ("helps", "few_shots", "more_shots")
-SEARCHED = ("algorithm_gains", "wider_gains", "threshold", "calibration_wider")
 
 
 def plot(dataset):
-    first, numbers = parts.part(dataset).isel(task=0), claims.numbers(dataset)
-    figure, axes = style.stacked(6.75, (2.6, 2.6), ((1, 1), (1, 1)))
+    first, gains = parts.part(dataset).isel(task=0), claims.numbers(dataset).gains
+    figure, axes = style.figure(6.75, 2.7, (1, 2))
     plot_layers(axes[0], first, "auc")
-    axes[0].set(title="classes told apart", ylabel="change of AUC")
-    plot_layers(axes[1], first, "accuracy")
-    axes[1].set(title="accuracy", ylabel="change of accuracy")
-    low, high = axes[1].get_ylim()
-    axes[1].set_ylim(1.5 * low - 0.5 * high, high)  # room for the legend
-    axes[1].legend(*axes[0].get_legend_handles_labels(), ncols=2, fontsize=7, loc="lower center")
-    plot_gains(axes[2], numbers.gains)
-    plot_shifts(axes[3], numbers.margins)
-    return figure
-
-
-def appendix(dataset):
-    """What is judged: layers, by data set, then searches and shifts."""
-    config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
-    bias = [id for id in samples if id.startswith(("a2_gain", "shift"))]
-    rows = [
-        (cell_ids(statements, name, ids), task.title)
-        for (name, task), ids in itertools.product(config.tasks, (AUCS, OTHERS))
-    ] + [(SEARCHED, "what a search gains"), (bias, "what a shift does")]
-    heights = [0.8 + 0.17 * len(ids) for ids, _ in rows[::2]]
-    figure, axes = style.stacked(6.75, heights, [(1, 1)] * len(heights), first="e")
-    for ax, (ids, title) in zip(axes, rows, strict=True):
-        judged_panel.rows(ax, statements, samples, (-0.2, 0.3), ids)
-        ax.set(xlabel="change of accuracy or AUC", title=title)
+    axes[0].set(title="late layers tolerate clipping", ylabel="change of AUC")
+    axes[0].legend(ncols=1, fontsize=7, loc="lower right")
+    plot_gains(axes[1], gains)
     return figure
 
 
@@ -73,23 +45,7 @@ def plot_gains(ax, gains):
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_yticks(range(len(rows)), [name.replace(", ", ",\n") for name in rows])
     ax.set(ylim=(len(rows) - 0.5, -0.6), xlabel="gain of accuracy")
-    ax.set_title("searches and their rivals")
-
-
-def plot_shifts(ax, margins):
-    """A point for each set of demonstrations: the change of accuracy by the strongest clipping of
-    the MLP over what the threshold, moved to give each label as often, does to the whole model."""
-    edit = f"MLP {max(margins.config.rates):g}"
-    changes, shifts, _ = (each.sel(edit=edit) for each in margins.changes)
-    limit = 1.1 * max(0.05, float(np.abs(changes).max()), float(np.abs(shifts).max()))
-    ax.plot([-limit, limit], [-limit, limit], color=style.BLACK, lw=0.8, ls="--", zorder=0)
-    looks = zip(margins.config.tasks, style.COLOURS, style.MARKERS, strict=False)
-    for (name, task), color, marker in looks:
-        own = shifts.sel(task=name), changes.sel(task=name)
-        ax.plot(*own, marker, color=color, label=task.title)
-    ax.legend(loc="upper left", handletextpad=0.2)
-    ax.set(xlim=(-limit, limit), ylim=(-limit, limit), xlabel="change by a moved threshold")
-    ax.set(ylabel=f"change by {edit}", title="what it does is a shift")
+    ax.set_title("a threshold gains as much")
 
 
 def caption(dataset) -> str:

@@ -1,23 +1,17 @@
-"""What clipping does: changes by layer, gains of searches, and parts of them that are a shift."""
+"""What clipping does: changes by layer, and gains of searches."""
 
-from functools import cached_property
-
-import numpy as np
-
-from experiments.language.lm_clipping.config import ALGORITHM, DROPPED, UNCLIPPED, WIDE
+from experiments.language.lm_clipping.config import ALGORITHM, DROPPED, WIDE
 from lsa_lab.judging.statistics import best_elsewhere
-from lsa_lab.lm import readings
 from lsa_lab.store import parts, results
 
 
 class Numbers:
-    """Changes of every data set, gains of searches, and label margins."""
+    """Changes of every data set, and gains of searches."""
 
     def __init__(self, dataset):
         main = parts.part(dataset)
         self.changes = {name: Changes(main.sel(task=name)) for name in main.task.values}
         self.gains = Gains(parts.part(dataset, "search"))
-        self.margins = Margins(parts.part(dataset, "label_bias"))
 
 
 class Changes:
@@ -46,9 +40,9 @@ class Changes:
         place = dict(reading="accuracy", part=part, rate=DROPPED, layer=self.last)
         return self.change.sel(place).values
 
-    def gain(self, reading):  # [R]
-        """The change by the edit that is best for the other runs."""
-        table = self.clipped.sel(reading=reading).transpose("run", ...).values
+    def gain(self):  # [R]
+        """The change of accuracy by the edit that is best for the other runs."""
+        table = self.clipped.sel(reading="accuracy").transpose("run", ...).values
         return best_elsewhere(table.reshape(len(table), -1))
 
     def keys_alone(self):  # [R]
@@ -90,34 +84,3 @@ class Gains:
 
 def averaged(values):  # (task, run) -> [R]
     return values.mean("task").values
-
-
-class Margins:
-    """What edits do to the accuracy by label margins, by data set, run and edit."""
-
-    def __init__(self, dataset):
-        self.dataset, self.config = dataset, results.config_of(dataset)
-
-    @cached_property
-    def changes(self):  # (task, run, edit) each
-        """The changes of accuracy: all of it, what a shift does, and the rest."""
-        margin, label = self.dataset.task_margin, self.dataset.task_label.values
-        values = margin.values.astype(float)
-        numbers = np.empty((2, *values.shape[:3]))
-        for i, run, edit in np.ndindex(values.shape[:3]):
-            own, right = values[i, run], label[i, run]
-            scores = np.stack([0 * own[edit], own[edit]], axis=1)
-            numbers[0, i, run, edit] = readings.accuracy(scores, right)
-            numbers[1, i, run, edit] = move_threshold(own[edit], right, own[0])
-        table = margin.isel(task_sentence=0, drop=True)
-        accuracies, at_moved = (table.copy(data=each) for each in numbers)
-        unclipped = accuracies.sel(edit=UNCLIPPED)
-        return accuracies - unclipped, at_moved - unclipped, accuracies - at_moved
-
-
-def move_threshold(margin, label, base) -> float:
-    """The accuracy of the unclipped margins at the threshold above which are as many of them as
-    are above 0 of ``margin``: what a shift makes of the model that answers so often alike."""
-    answers = np.zeros(len(base), int)
-    answers[np.argsort(-base, kind="stable")[: int((margin > 0).sum())]] = 1
-    return float((answers == label).mean())

@@ -17,17 +17,16 @@ NOTES = {
     "margin": "after a layer the margin is read through the logit lens",
     "row": "the Frobenius norm of a derivative, by random directions",
 }
-SAYS = {  # a factor of worth, and its name in a picture
-    "relevance": ("its similarity to the query", "similarity"),
-    "novelty": ("the loss of its own label without demonstrations", "loss of its label"),
-    "both": ("similarity and loss together, as a sum of ranks", "both"),
+SAYS = {  # a factor of worth
+    "relevance": "its similarity to the query",
+    "novelty": "the loss of its own label without demonstrations",
+    "both": "similarity and loss together, as a sum of ranks",
 }
 WORTH = "what it adds to the log-probability of the query's label"
 FACTOR = 1.1  # a disparity that grows by this is amplification
 SCORED = {  # rule, what it is
     "margin": ("GradS", "the flow of the label margin after the last layer"),
     "row": ("GradS, row", "the flow of the query's row after the last layer"),
-    "offline": ("GradS, Eq. 2", "A1's Eq. 2, offline, with the attention of the last layer,"),
     "contribution": (
         "contribution",
         "how far a demonstration changes the label margin, either way,",
@@ -58,8 +57,7 @@ def flow_statements(config):
     ends = "at the last layer over that at the first,"
 
     def read_words(read, mode="shared"):
-        short = {"alone": "alone", "shared": "one prompt"}[mode]
-        return dict(of=OF[read], note=NOTES[read], placed=WHERE[mode], short=short)
+        return dict(of=OF[read], note=NOTES[read], placed=WHERE[mode])
 
     return (
         family(
@@ -70,7 +68,6 @@ def flow_statements(config):
             "ratio",
             at_least=FACTOR,
             note="{note}",
-            label="{read}, {short}",
             sample=lambda n, data, read, mode: n.flows[data].disparities(mode, read)[:, -1],
             cells=grid(
                 "rotten_tomatoes_alone_margin_disparity rotten_tomatoes_shared_margin_disparity "
@@ -91,7 +88,6 @@ def flow_statements(config):
             f"{log_ratio} weights random, {ends}",
             "ratio",
             at_least=FACTOR,
-            label="{read}, untrained",
             sample=lambda n, data, read: n.flows[data].disparities("untrained", read)[:, -1],
             cells=grid(
                 "rotten_tomatoes_margin_untrained rotten_tomatoes_row_untrained "
@@ -108,7 +104,6 @@ def flow_statements(config):
             "it after the last",
             f"the share of pairs that turn, {WHERE['shared']},",
             at_most=0.05,
-            label="share of pairs that turn",
             sample=lambda n, data: n.flows[data].turns(),
             cells=grid("rotten_tomatoes_order imdb_order reuters_order"),
         ),
@@ -118,7 +113,6 @@ def flow_statements(config):
             "a single demonstration is worth more, the larger {what}",
             f"the rank correlation, over demonstrations and queries, of {{what}} and {WORTH}",
             at_least=0.2,
-            label="{short}",
             sample=lambda n, data, factor: n.flows[data].correlation(factor),
             cells=grid(
                 "rotten_tomatoes_relevance rotten_tomatoes_novelty rotten_tomatoes_both "
@@ -126,7 +120,7 @@ def flow_statements(config):
                 "reuters_relevance reuters_novelty reuters_both",
                 factor=FACTORS,
             ),
-            words=lambda factor: dict(zip(("what", "short"), SAYS[factor], strict=True)),
+            words=lambda factor: dict(what=SAYS[factor]),
         ),
         family(
             "label",
@@ -135,7 +129,6 @@ def flow_statements(config):
             f"the mean of {WORTH}, of those with the query's label less that of the others, in "
             "nats,",
             at_least=0.1,
-            label="its label is the query's, nats",
             sample=lambda n, data: n.flows[data].label_effect(),
             cells=grid("rotten_tomatoes_label imdb_label reuters_label"),
         ),
@@ -165,13 +158,11 @@ def grads_statements(config):
             f"{correlation} {{score}} and {worth}",
             at_least=0.2,
             note="{note}",
-            label="{rule}",
             sample=lambda n, data, score: n.pools[data].predicts(SCORED[score][0]),
             cells=grid(
                 "rotten_tomatoes_predicts_margin rotten_tomatoes_predicts_row "
-                "rotten_tomatoes_predicts_offline rotten_tomatoes_predicts_contribution "
-                "rotten_tomatoes_predicts_similarity rotten_tomatoes_predicts_bm25 "
-                "reuters_predicts_margin reuters_predicts_row reuters_predicts_offline "
+                "rotten_tomatoes_predicts_contribution rotten_tomatoes_predicts_similarity "
+                "rotten_tomatoes_predicts_bm25 reuters_predicts_margin reuters_predicts_row "
                 "reuters_predicts_contribution reuters_predicts_similarity reuters_predicts_bm25",
                 score=SCORED,
             ),
@@ -184,7 +175,6 @@ def grads_statements(config):
             f"{correlation} {last} and {worth} less that of the earlier layer that is best in the "
             "other pools,",
             at_least=-0.05,
-            label="last layer less another",
             sample=lambda n, data: n.pools[data].last_layer(),
             cells=grid("rotten_tomatoes_last_layer reuters_last_layer"),
         ),
@@ -196,7 +186,6 @@ def grads_statements(config):
             "by {rule} less that by {rival}, on the same queries,",
             at_least=0,
             note=HEADLINE,
-            label="{rule} less {rival}",
             sample=lambda n, data, score, rival: n.pools[data].prompts(SCORED[score][0], rival),
             cells=grid(
                 "rotten_tomatoes_prompts_margin_random rotten_tomatoes_prompts_margin_similarity "

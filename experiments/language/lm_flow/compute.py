@@ -2,7 +2,7 @@
 
 from experiments.language import decoders, sentences
 from experiments.language.lm_flow import measures
-from experiments.language.lm_flow.config import READS, ROWS, RULES, Config
+from experiments.language.lm_flow.config import READS, RULES, Config
 from lsa_lab.store import parts
 from lsa_lab.store.results import in_short
 
@@ -43,8 +43,8 @@ def compare_flows(config: Config, table):
     import xarray as xr
 
     single, prompts = ("single", "fresh"), ("rotation", *FLOW)
-    axes = dict.fromkeys(("worth", "same_label"), single)
-    axes |= {"relevance": ("rows", *single), "novelty": single[:1]}
+    axes = dict.fromkeys(("worth", "same_label", "relevance"), single)
+    axes |= {"novelty": single[:1]}
     return xr.Dataset(
         table(config, measures.alone_flows, {"alone": FLOW})
         | table(config, measures.shared_flows, {"shared": prompts})
@@ -54,7 +54,6 @@ def compare_flows(config: Config, table):
             "task": [name for name, _ in config.tasks],
             "layer": list(config.layers),
             "read": list(READS),
-            "rows": list(ROWS),
         },
     ).map(in_short)
 

@@ -18,16 +18,12 @@ FILMS = text_tasks("rotten_tomatoes", most_words=40)  # whole sentences: longer 
 
 MODES = ("alone", "shared")  # each demonstration before the query by itself, or all of them
 READS = ("margin", "row")  # of the label words through the logit lens; of the query's row
-ROWS = ("embedded", "middle")  # by which two sentences are similar
 FACTORS = ("relevance", "novelty", "both")  # of a single demonstration
 RULES = (  # they score every demonstration of a pool for a query
     "GradS",  # the flow of the margin after the last layer
     "GradS, row",  # that of the query's row
-    "GradS, earlier",  # that of the margin after the layer in the middle of the list
-    "GradS, Eq. 2",  # A1's equation offline, of one layer of linear attention
     "contribution",  # the size of what a demonstration alone changes the margin by
     "similarity",  # of mean rows
-    "embedding",  # of mean embeddings
     "BM25",
     "oracle",  # what a demonstration alone adds to the log-probability of the query's label
 )
@@ -38,8 +34,7 @@ class Grads(Texts):
     """Demonstrations selected from a pool for each query, each scored alone before it (one-shot).
 
     The flow is that of the margin of the two label words, through the logit lens, and that of the
-    query's row, along random directions. Offline a demonstration is the mean of its own rows before
-    the last layer, and A1's Eq. 2 is evaluated with the attention of that layer.
+    query's row, along random directions.
     """
 
     tasks: tuple[tuple[str, TextTask], ...] = FILMS  # texts in two classes

@@ -1,6 +1,8 @@
 """What is measured in one run: flows to demonstrations, what single ones are worth and how similar
 they are to queries, scores of a pool by every rule, and the prompts that these select."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -8,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.language import readouts
-from experiments.language.lm_flow import rules
 from experiments.language.lm_flow.config import RULES, Config
 from experiments.language.sentences import Sets, Writer
 from lsa_lab import lm
@@ -16,6 +17,7 @@ from lsa_lab.lm import flow, weights
 from lsa_lab.lm.readings import log_probabilities
 from lsa_lab.lm.text import Sentences
 
+_K1, _B = 1.5, 0.75  # how soon a repeated word saturates, and how far long texts are held back
 _random = jax.jit(weights.init, static_argnames=("config", "dtype"))
 
 
@@ -36,7 +38,7 @@ class Singles(NamedTuple):
     worth: np.ndarray  # [m, B]  what it adds to the log-probability of the query's label
     moved: np.ndarray  # [m, B]  what it adds to the margin of the labels
     novelty: np.ndarray  # [m]  the loss of its own label, as a query
-    relevance: np.ndarray  # [2, m, B]  cosines: of mean embeddings, of mean rows of a layer
+    relevance: np.ndarray  # [m, B]  cosines of mean rows after a layer
 
 
 def alone_flows(run: Run) -> dict[str, np.ndarray]:  # log flow [n, query, layer, read]
@@ -71,18 +73,14 @@ def single_worths(run: Run) -> dict[str, np.ndarray]:  # worth and same_label [m
 
 def score_pool(run: Run) -> dict[str, np.ndarray]:
     """Flows [m, B, L, 2], scores [rule, m, B] and worth [m, B] of single demonstrations."""
-    (_, queries, pool), model = run.sets, run.model
+    _, queries, pool = run.sets
     flows, of = log_flows(run, singletons(pool), queries)[:, 0], singles(run)
-    embedding, similarity = of.relevance
     scores = {
         "GradS": flows[..., -1, 0],
         "GradS, row": flows[..., -1, 1],
-        "GradS, earlier": flows[..., (flows.shape[2] - 1) // 2, 0],
-        "GradS, Eq. 2": rules.eq_2(model, run.writer, pool, queries, model.config.num_layers),
         "contribution": np.abs(of.moved),
-        "similarity": similarity,
-        "embedding": embedding,
-        "BM25": rules.bm25(pool.texts, queries.texts),
+        "similarity": of.relevance,
+        "BM25": bm25(pool.texts, queries.texts),
         "oracle": of.worth,
     }
     scores = np.stack([scores[rule] for rule in RULES])
@@ -125,9 +123,7 @@ def singles(run: Run) -> Singles:
         worth=after[:, *right] - before[*right],
         moved=after[..., 1] - after[..., 0] - (before[..., 1] - before[..., 0]),
         novelty=-own[np.arange(m), pool.labels],
-        relevance=np.stack(
-            [readouts.cosines(rows[:m], rows[m:]) for rows in (alone.embedded, alone.rows)]
-        ),
+        relevance=readouts.cosines(alone.rows[:m], alone.rows[m:]),
     )
 
 
@@ -160,3 +156,24 @@ def _log_sizes(squares: np.ndarray, spans: np.ndarray) -> np.ndarray:
     """Logarithms [n, B, L, 2] of flows from spans [n, 2], of squared flows [B, L, K, P]."""
     sums = np.stack([squares[..., first:stop].sum(-1) for first, stop in spans])
     return np.log(np.stack([sums[..., 0], sums[..., 1:].mean(-1)], axis=-1)) / 2
+
+
+def bm25(texts: Sequence[str], queries: Sequence[str]) -> np.ndarray:  # [m, B]
+    """The words that a text and a query share (Robertson and Zaragoza 2009),
+
+    Σ_w log(1 + (m - m_w + ½) / (m_w + ½)) f (k + 1) / (f + k (1 - b + b |t| / mean |t|)),
+
+    over the words w of a query; f counts w in the text t, m_w the texts that hold w. Words are
+    parts between blanks, in small letters.
+    """
+    counts = [Counter(text.lower().split()) for text in texts]
+    lengths = np.array([count.total() for count in counts])
+    held = Counter(word for count in counts for word in count)
+    damping = _K1 * (1 - _B + _B * lengths / lengths.mean())
+    columns = np.zeros((len(texts), len(queries)))
+    for column, query in zip(columns.T, queries, strict=True):
+        for word in query.lower().split():
+            f = np.array([count[word] for count in counts])
+            rarity = np.log1p((len(texts) - held[word] + 0.5) / (held[word] + 0.5))
+            column += rarity * f * (_K1 + 1) / (f + damping)
+    return columns

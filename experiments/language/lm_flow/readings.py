@@ -26,7 +26,7 @@ class Flows:
         of_single = ("run", "single", "fresh")
         self.worth = dataset.worth.transpose(*of_single).values
         self.same_label = dataset.same_label.transpose(*of_single).values.astype(bool)
-        relevance = dataset.relevance.sel(rows="middle").transpose(*of_single).values
+        relevance = dataset.relevance.transpose(*of_single).values
         novelty = np.broadcast_to(dataset.novelty.values[..., None], relevance.shape)
         both = _ranks(relevance) + _ranks(novelty)
         self.factors = dict(zip(FACTORS, (relevance, novelty, both), strict=True))

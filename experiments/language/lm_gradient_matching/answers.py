@@ -75,12 +75,5 @@ def best_draw(dataset) -> np.ndarray:  # [R]
     return first + np.argmin(losses, axis=1)
 
 
-def plain_reading(dataset, reading=readings.cross_entropy) -> np.ndarray:  # of one task -> [R]
-    """A reading of the answers without demonstrations."""
-    scores = dataset.score_without.transpose("run", "sentence", "label").values
-    right = dataset.right.transpose("run", "sentence").values
-    return np.array([reading(s, y) for s, y in zip(scores, right, strict=True)])
-
-
 def geometric_mean(values: np.ndarray) -> np.ndarray:  # [R, S] -> [R]
     return np.exp(np.log(values).mean(1))

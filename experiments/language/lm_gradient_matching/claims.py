@@ -37,7 +37,6 @@ def statements(config) -> tuple[Statement, ...]:
             measured=f"{LOSS}, matching over random subsets (geometric mean of {config.draws}),",
             note="",
             changed=ORDERS,
-            label="matching / random",
         ),
         "shifted": dict(
             source=f"{A3}, abstract, our reading, in our setting",
@@ -45,7 +44,6 @@ def statements(config) -> tuple[Statement, ...]:
             measured=f"{LOSS} after the best shift, matching over random subsets,",
             note="the shift is fitted on one half of the sentences and judged on the other",
             changed="added after a look at nine other runs",
-            label="the same after the best shift",
         ),
         "rivals": dict(
             source=f"{A3}, baselines, in our setting",
@@ -54,18 +52,11 @@ def statements(config) -> tuple[Statement, ...]:
             "(geometric mean),",
             note="best of so many is chosen on other sentences than those that judge it",
             changed=ORDERS,
-            label="matching / three rivals",
         ),
     }
     plain = {
-        "random": dict(
-            whom="random ones", what="whitened matching over random subsets", short="random"
-        ),
-        "matching": dict(
-            whom="those matched by plain ones",
-            what="whitened over plain matching",
-            short="matching",
-        ),
+        "random": dict(whom="random ones", what="whitened matching over random subsets"),
+        "matching": dict(whom="those matched by plain ones", what="whitened over plain matching"),
     }
     return (
         family(
@@ -77,7 +68,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.9,
             note="{note}",
             revision="{changed}",
-            label="{label}",
             sample=lambda a, data, rival: a[data].over("matching", rival),
             cells=grid(
                 "rotten_tomatoes_random rotten_tomatoes_random_shifted rotten_tomatoes_rivals",
@@ -94,7 +84,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{LOSS}, {{what}},",
             "ratio",
             at_most=0.9,
-            label="whitened / {short}",
             sample=lambda a, data, rival: a[data].over("matching, whitened", rival),
             cells=grid("rotten_tomatoes_whitened rotten_tomatoes_whitened_over_plain", rival=plain),
             words=lambda rival: plain[rival],
@@ -108,7 +97,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{config.strata}),",
             "ratio",
             margin=0.15,
-            label="matching / same shares of labels",
             sample=lambda a, data: a[data].over("matching", "stratified"),
             cells=grid("rotten_tomatoes_stratified"),
         ),
@@ -119,7 +107,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{LOSS}, mismatching over random subsets,",
             "ratio",
             at_least=1.1,
-            label="mismatching / random",
             sample=lambda a, data: a[data].over("mismatching", "random"),
             cells=grid("rotten_tomatoes_mismatched"),
         ),
@@ -130,7 +117,6 @@ def statements(config) -> tuple[Statement, ...]:
             "divergence KL(subset, pool) of the labels' shares, over its mean at random,",
             at_most=0.5,
             revision="",
-            label="divergence of labels / random",
             sample=lambda a, data: a[data].shares(),
             cells=grid("rotten_tomatoes_shares"),
         ),
@@ -140,7 +126,6 @@ def statements(config) -> tuple[Statement, ...]:
             "among subsets that are not chosen by it, the gap tells which answer better",
             "rank correlation of gap and cross-entropy among random and stratified subsets,",
             at_least=0.5,
-            label="gap and answers, ranks",
             sample=lambda a, data: a[data].ranks(),
             cells=grid("rotten_tomatoes_ranks"),
         ),

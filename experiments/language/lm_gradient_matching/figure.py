@@ -2,51 +2,27 @@
 
 import numpy as np
 
-from experiments.language.data_sets import cell_ids
 from experiments.language.lm_gradient_matching import claims
 from experiments.language.lm_gradient_matching.answers import (
     BEST,
-    plain_reading,
     rule_readings,
     subset_readings,
 )
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
-from lsa_lab.harness.draw import judged_panel, style
-from lsa_lab.judging.claims import evidence
+from lsa_lab.harness.draw import style
 from lsa_lab.lm import readings
 from lsa_lab.store import results
 
 BESIDE = ("stratified", BEST, "k-means", "matching", "matching, whitened")  # random ones
 TICKS = (0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4, 2)
-CURVES = ("random", *BESIDE, "mismatching")
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.0, 2.5), ((1, 1), (1, 1)))
+    figure, axes = style.figure(6.75, 2.5, (1, 2))
     judged = dataset.sel(n=results.config_of(dataset).shots)
     plot_ratios(axes[0], judged, readings.cross_entropy)
-    axes[0].set(xlabel="label cross-entropy / random's", title="answers")
-    plot_ratios(axes[1], judged, readings.cross_entropy_after_best_shift)
-    axes[1].set(xlabel="the same after the best shift", title="answers but for label bias")
-    axes[1].set_yticklabels([])
-    plot_gaps(axes[2], judged.isel(task=0))
-    plot_judged(axes[3], dataset, dataset.task.values[0])
-    return figure
-
-
-def appendix(dataset):
-    """Two more readings, and of every other task what is judged, of all sizes their answers."""
-    names = dataset.task.values
-    heights = [2.0] + [2.5] * (len(names) if dataset.sizes["n"] > 1 else len(names) - 1)
-    figure, axes = style.stacked(6.75, heights, [(1, 1)] * len(heights), first="e")
-    judged = dataset.sel(n=results.config_of(dataset).shots)
-    for ax, name in zip(axes, ("auc", "accuracy"), strict=False):
-        plot_ratios(ax, judged, getattr(readings, name))
-        ax.set(xlabel=f"{name.replace('auc', 'AUC')} / random's")
-    axes[1].set_yticklabels([])
-    for i, name in enumerate(names[len(names) + 1 - len(heights) :]):
-        plot_sizes(axes[2 * i + 2], dataset.sel(task=name))
-        plot_judged(axes[2 * i + 3], dataset, name)
+    axes[0].set(xlabel="label cross-entropy / random's", title="same label shares do as well")
+    plot_gaps(axes[1], judged.isel(task=0))
     return figure
 
 
@@ -85,30 +61,7 @@ def plot_gaps(ax, dataset):
     ax.set_yticks([0.7, 1, 1.5, 2, 3], ["0.7", "1", "1.5", "2", "3"])
     ax.axhline(1, color="grey", lw=0.8)
     ax.set(xlabel="gap / that of random subsets", ylabel="cross-entropy / random's")
-    ax.set_title("gap and answers")
-
-
-def plot_sizes(ax, dataset):
-    """The answers by the number of demonstrations, one task."""
-    sizes = dataset.n.values
-    style.log_axes(ax, x=True, ticks=sizes)
-    for i, rule in enumerate(CURVES):
-        losses = np.stack([rule_readings(dataset.sel(n=n))[rule] for n in sizes], axis=1)
-        style.mean_points(ax, sizes * 1.02 ** (i - 3), losses, rule, ls="-", **style.METHOD[rule])
-    ax.axhline(plain_reading(dataset).mean(), color=style.BLACK, lw=0.8, ls=":")
-    ax.set(
-        xlabel="demonstrations",
-        ylabel="label cross-entropy",
-        title=str(dataset.task.values).replace("_", " "),
-    )
-
-
-def plot_judged(ax, dataset, name):
-    statements, samples = evidence(claims, dataset)
-    ids = cell_ids(statements, name, [family.id for family in statements])
-    judged_panel.rows(ax, statements, samples, (0.0, 2.0), ids)
-    ax.axvline(1, color="grey", lw=0.8)
-    ax.set(xlabel="ratio, or correlation", title="what is judged")
+    ax.set_title("a small gap tells little")
 
 
 def caption(dataset) -> str:
@@ -122,5 +75,5 @@ def caption(dataset) -> str:
         f"{config.model_name}, on {task.title}:{answered} {config.shots} matched demonstrations "
         f"leave {ratio:.2f} of the label cross-entropy after random ones. They leave {alike:.2f} "
         "of that after random ones with the same shares of labels. Points are geometric means over "
-        f"{config.runs} pools of {config.pool}. In c each point is a subset. Panel d shows "
+        f"{config.runs} pools of {config.pool}. In b each point is a subset. "
     )

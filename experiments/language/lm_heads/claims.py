@@ -65,7 +65,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.75,
             note="{noise}",
             revision=AVERAGED,
-            label="first layer: N / H, by {name}",
             sample=lambda h, data, reading: h[data].count(reading)[:, 0] / h[data].number,
             cells=judged_cells(
                 "rotten_tomatoes_first_change rotten_tomatoes_first_mean rotten_tomatoes_first_rise"
@@ -80,7 +79,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.5,
             note="{noise}",
             revision=AVERAGED,
-            label="later layer: N, by {name}",
             sample=lambda h, data, reading: h[data].count(reading)[:, 1:].mean(1),
             cells=judged_cells(
                 "rotten_tomatoes_later_change rotten_tomatoes_later_mean rotten_tomatoes_later_rise"
@@ -95,7 +93,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=0.2,
             note=top,
-            label="later layer: left with its top head",
             sample=lambda h, data: np.exp(h[data].share_left[:, 1:].mean(1)),
             cells=grid("rotten_tomatoes_one_is_enough"),
         ),
@@ -108,7 +105,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="by the mean absolute slope; the cross-entropy of an empty answer is near the "
             "whole's",
             revision=MORE,
-            label="order kept: later heads pruned",
             sample=lambda h, data: h[data].order_kept[PRUNED],
             cells=grid("rotten_tomatoes_pruned"),
         ),
@@ -120,7 +116,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{order}, top less random,",
             at_least=0.0,
             revision=MORE,
-            label="order kept: top less random heads",
             sample=lambda h, data: h[data].order_kept[TOP] - h[data].order_kept[RANDOM],
             cells=grid("rotten_tomatoes_top_heads"),
         ),
@@ -133,7 +128,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.3,
             note="A2's layers are linear attention; which map the others lack is its open question",
             revision=WORDS,
-            label="missed by any function of the word",
             sample=lambda h, data: h[data].share_missed(),
             cells=grid("rotten_tomatoes_map"),
         ),

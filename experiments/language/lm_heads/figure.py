@@ -2,39 +2,30 @@
 
 import numpy as np
 
-from experiments.language.data_sets import cell_ids
 from experiments.language.lm_heads import claims
 from experiments.language.lm_heads.answers import pseudo_values
 from experiments.language.lm_heads.config import PRUNED
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
-from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
 BLUE, GREY = style.COLOURS[0], "grey"
-SHARES = ("first", "one_is_enough", "pruned", "top_heads", "common_map")
 
 
 def plot(dataset):
     heads = claims.numbers(dataset)[results.config_of(dataset).tasks[0][0]]
-    figure, axes = style.stacked(6.75, (2.2, 2.2), ((1, 1), (1, 1)))
+    figure, axes = style.figure(6.75, 2.5, (1, 2))
     plot_effective_heads(axes[0], heads)
-    plot_layers(axes[1], heads)
-    plot_order_kept(axes[2], heads)
-    plot_common_maps(axes[3], heads)
+    plot_order_kept(axes[1], heads)
     return figure
 
 
 def appendix(dataset):
-    """All rows that are judged, of each task."""
-    tasks, (statements, samples) = results.config_of(dataset).tasks, evidence(claims, dataset)
-    figure, axes = style.stacked(6.75, (2.0, 1.2) * len(tasks), ((1,), (1,)) * len(tasks), "e")
-    for i, (name, task) in enumerate(tasks):
-        shares, counts = (cell_ids(statements, name, ids) for ids in (SHARES, ("later",)))
-        judged_panel.rows(axes[2 * i], statements, samples, (-1.0, 1.2), shares)
-        axes[2 * i].set_title(f"{task.title}: shares, ratios, correlations")
-        judged_panel.rows(axes[2 * i + 1], statements, samples, (0.0, 9.0), counts)
-        axes[2 * i + 1].set_title("heads of a later layer")
+    """Heads closed in a layer, and common maps."""
+    heads = claims.numbers(dataset)[results.config_of(dataset).tasks[0][0]]
+    figure, axes = style.figure(6.75, 2.2, (1, 2), first="c")
+    plot_layers(axes[0], heads)
+    plot_common_maps(axes[1], heads)
     return figure
 
 
@@ -57,7 +48,7 @@ def plot_effective_heads(ax, heads):
         ax.axhline(level, color=GREY, lw=0.8, ls=":")
     ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, number + 5))
     ax.legend(ncols=2, fontsize=7, loc="upper center")
-    ax.set_title("effective heads of a layer")
+    ax.set_title("late layers use more than one head")
 
 
 def plot_layers(ax, heads):
@@ -89,7 +80,7 @@ def plot_order_kept(ax, heads):
     ax.set_yticks(range(len(middle)), list(heads.order_kept))
     ax.axvline(0, color=GREY, lw=0.8)
     ax.set(xlim=(-0.5, 1.05), ylim=(len(middle) - 0.5, -0.5))
-    ax.set(xlabel="rank correlation of margins", title="a part of all heads")
+    ax.set(xlabel="rank correlation of margins", title="one head a layer loses the order")
 
 
 def plot_common_maps(ax, heads):

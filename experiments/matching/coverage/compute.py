@@ -11,7 +11,7 @@ from experiments.matching import subsets
 from experiments.matching.coverage import proxies, several
 from experiments.matching.coverage.config import GROUPS, KINDS, RULES, Config, shares
 from lsa_lab.models import constructions
-from lsa_lab.selection import diversity, gradient_matching, rivals
+from lsa_lab.selection import gradient_matching, rivals
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
@@ -30,22 +30,17 @@ def sample(config, key):  # -> Pool, leaves [K·R, m, ...], and queries [K·R, 2
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def choose(config, size, pool, features, random, keys):  # of K·R runs -> indices [.., 7 + 2 S, n]
-    """The choices of the first seven rules, random subsets, and random ones within the clusters."""
+def choose(config, size, pool, features, random, keys):  # of K·R runs -> indices [.., 3 + 2 S, n]
+    """The choices of the first three rules, random subsets, and random ones within the clusters."""
     labels = np.repeat(np.arange(2), pools.counts(shares(config), config.m))
 
     def choose_run(row):
         pool, features, random, key = row
-        rows, keys = pools.tokens(pool), jax.random.split(key, 1 + config.random_draws)
+        keys = jax.random.split(key, config.random_draws)
         by_cluster = jnp.argsort(pool.cluster, stable=True)
         matched = jax.vmap(lambda part: gradient_matching.match(part, size).indices)(features)
-        diverse = [
-            diversity.medoids(rows, size, keys[0]),
-            diversity.determinantal(rows, size, ridge=1.0),
-            gradient_matching.match(gradient_matching.whitened(features[0], size), size).indices,
-        ]
-        strata = jax.vmap(lambda key: by_cluster[rivals.stratified(key, labels, size)])(keys[1:])
-        return jnp.concatenate([matched, jnp.stack(diverse), random[:, :size], strata])
+        strata = jax.vmap(lambda key: by_cluster[rivals.stratified(key, labels, size)])(keys)
+        return jnp.concatenate([matched, random[:, :size], strata])
 
     return jax.lax.map(choose_run, (pool, features, random, keys))
 
@@ -77,7 +72,7 @@ def expected_divergence(config, size):
     return probabilities @ divergence(config, numbers / size)
 
 
-def rule_values(config, values):  # [K·R, 7 + 2 S, ...] -> [K·R, 9, ...]
+def rule_values(config, values):  # [K·R, 3 + 2 S, ...] -> [K·R, 5, ...]
     """The mean over random subsets and over stratified ones beside the other rules' values: each
     subset is judged before the mean is taken, for a mean of draws is no subset's own."""
     parts = np.split(values, [SINGLE, SINGLE + config.random_draws], axis=1)

@@ -11,29 +11,24 @@ import jax
 import jax.numpy as jnp
 
 from experiments.matching.coverage.config import CLASSES, KINDS
-from lsa_lab.selection import prefix, rivals
-from lsa_lab.tasks import pools
+from lsa_lab.selection import prefix
 from lsa_lab.training import Training, fit
 from lsa_lab.training.status import refuse_divergence
 
 
-def features(config, pool, keys, progress):  # of K·R pools -> [K·R, 4, m, p]
-    """What ``PROXIES`` are, and moments, padded to one width: zeros change no distance."""
+def features(config, pool, keys, progress):  # of K·R pools -> [K·R, 3, m, p]
+    """What ``PROXIES`` are; zeros in the place of the start's gradients change no distance."""
     examples = labelled_examples(config, pool)
     start = jnp.zeros(config.d + 1, pool.x.dtype)
     path = checkpoints(config, loss, start, examples, keys, "proxies", progress)
 
     @jax.jit
-    def collect(examples, path, pool):
+    def collect(examples, path):
         both = jax.vmap(gradients)(path, *examples).reshape(2, len(pool.y), config.m, -1)
-        oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
-        most = max(both.shape[-1], oracle.shape[-1])
         later = both[1].at[..., : config.d + 1].set(0)
-        kinds = [*both, later, oracle]
-        padded = [jnp.pad(f, ((0, 0), (0, 0), (0, most - f.shape[-1]))) for f in kinds]
-        return jnp.stack(padded, axis=1)
+        return jnp.stack([*both, later], axis=1)
 
-    return collect(examples, path, pool)
+    return collect(examples, path)
 
 
 def add_intercepts(x):  # [N, m, d] -> [2 N, m, d+1]

@@ -83,9 +83,9 @@ def measure(config, progress):
 
 
 def measures(config, classes, progress):  # -> [R, rule], [R, rule]
-    """KL and share of wrong answers by rule; of random subsets the means."""
+    """KL to a test set and share of wrong answers by rule; of random subsets the means."""
     root = jax.random.fold_in(jax.random.key(config.seed), classes)
-    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(3)]
+    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(4)]
     shares = class_shares(config, classes)
     task = pools.PoolTask(config.m, config.d, shares, config.separation, labels="cluster")
     pool, queries = matching.sample_pools(task, config.queries, keys[0])
@@ -95,10 +95,17 @@ def measures(config, classes, progress):  # -> [R, rule], [R, rule]
     chosen = choose(config, path, *rows, keys[2])
     labels = np.take_along_axis(np.asarray(pool.cluster)[:, None], np.asarray(chosen), 2)
     counts = (labels[..., None] == np.arange(classes)).sum(2)
-    whole = (np.asarray(pool.cluster)[..., None] == np.arange(classes)).mean(1, keepdims=True)
     missed = jax.jit(jax.vmap(partial(wrong_answers, config, classes)))(pool, queries, chosen)
     missed = rule_means(np.asarray(missed) @ np.array(shares))
-    return rule_means(divergence(counts, whole)), missed
+    return rule_means(divergence(counts, sample_shares(config, shares, keys[3])[:, None])), missed
+
+
+def sample_shares(config, shares, keys):  # -> [R, K]
+    """Shares of the classes in a test set of the pool's population, a set for each run."""
+    law = jnp.array(shares)
+    draw = jax.vmap(lambda key: jax.random.choice(key, len(shares), (config.tests,), p=law))
+    labels = np.asarray(draw(keys))
+    return (labels[..., None] == np.arange(len(shares))).mean(1)
 
 
 def rule_means(values):  # [R, 2 + draws] -> [R, rule]

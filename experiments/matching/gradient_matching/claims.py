@@ -4,17 +4,19 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from experiments.matching.gradient_matching.config import WHITE, directions
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst, worst_elsewhere
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 
 A3 = "A3 (2506.04579)"
 # Random has rows of its own; the first two are A3's own baselines.
 RIVALS = ("best of 5", "k-means", "similarity", "determinantal", "leverage", "stratified")
 PUBLISHED = RIVALS[:2]
+PLACES = {  # checkpoints that are matched
+    "late": "the last {} checkpoints",
+    "last": "the last checkpoint alone",
+}
 ELSEWHERE = "at the size that is worst for the other runs"
-WITH_THE_RULE = "added, with the rule, to runs that others had judged"
 
 
 def numbers(dataset) -> "Subsets":
@@ -25,7 +27,8 @@ class Subsets:
     """The errors of a result by rule and size, beside those of other rules."""
 
     def __init__(self, dataset):
-        self.config, self.dataset = results.config_of(dataset), dataset.transpose("run", ...)
+        self.config, self.curriculum = results.config_of(dataset), parts.part(dataset, "curriculum")
+        self.dataset = dataset = parts.part(dataset).transpose("run", ...)
         self.error = dataset.error.transpose("run", "n", "rule")
 
     @cached_property
@@ -46,25 +49,29 @@ class Subsets:
         """The relative error at the size where its median is least."""
         return worst(self.relative.sel(rule=rule), lambda runs: -np.median(runs))
 
-    def whitened_over_plain(self, large):  # [R], None without sizes
-        most = directions(self.config)
-        sizes = [n for n in self.config.sizes if (n > most) == large]
-        return worst_elsewhere(self.ratio("matching", WHITE).sel(n=sizes)) if sizes else None
-
     def swaps(self):  # [R]
         gap = self.dataset.gap_by_swaps
         return (gap / gap.isel(swaps=0)).isel(swaps=-1).values
 
-    def checkpoints(self):  # [R]
+    def one_checkpoint(self):  # [R]
         return (self.dataset.by_used.isel(used=0) / self.dataset.by_used.isel(used=-1)).values
+
+    def matched_early(self, early, later):  # [R]
+        """The error with early checkpoints over that with later ones."""
+        error = self.curriculum.error.sel(matched=[early, later]).transpose("matched", "run").values
+        return error[0] / error[1]
 
 
 def statements(config) -> tuple[Statement, ...]:
-    size, most, count = config.ablation_size, max(config.sizes), directions(config)
+    size = config.ablation_size
     before = "144, and 16" if config.runs > 144 else "16"
     added = partial(Statement, statistic="median")
     median = partial(added, redrawn=f"{config.runs} fresh runs, {before} before")
     over_random = "the error over that of the median random subset"
+    curriculum = dict(
+        revision="added: one checkpoint had stood against many",
+        redrawn=f"{config.curriculum.runs} fresh runs, {config.runs} before",
+    )
     return (
         median(
             "random",
@@ -72,7 +79,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Matched demonstrations teach better than random ones at every size",
             f"{over_random}, at the worst size",
             at_most=0.8,
-            label="matching / random, worst n",
             sample=lambda s: worst(s.relative.sel(rule="matching")),
         ),
         median(
@@ -83,7 +89,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.0,
             revision="a row for each rival, it was the best on average; the worst size was that of "
             "the judged runs",
-            label="matching / {rival}, worst n",
             sample=lambda s, rival: worst_elsewhere(s.ratio(rival)),
             cells=grid(
                 "over_best_of_5 over_k_means over_similarity over_determinantal over_leverage "
@@ -97,43 +102,24 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message="Matching teaches better than each rival at every size",
         ),
-        added(
-            "whitened_over_plain",
-            f"modelled on {A3}, its method",
-            "Whitened gradients choose better than plain ones, with {counted} demonstrations than "
-            "directions",
-            f"the error over that of plain matching, {ELSEWHERE} of those {{place}} {count},",
-            at_most=1.0,
-            revision=WITH_THE_RULE,
-            label="whitened / plain matching, {sizes} n",
-            sample=lambda s, sizes: s.whitened_over_plain(sizes == "large"),
-            cells=grid("whitened_many whitened_few", sizes=("large", "small")),
-            words=lambda sizes: (
-                dict(counted="more", place="above")
-                if sizes == "large"
-                else dict(counted="no more", place="up to")
-            ),
-            message="Whitened gradients choose better than plain ones, with more demonstrations "
-            "than directions and with fewer",
-        ),
         median(
             "pool",
             f"modelled on {A3}, its method",
             f"{size} matched demonstrations teach nearly as well as the whole pool does",
             f"the error over that of all {config.m}",
             at_most=1.5,
-            label=f"matching / the whole pool, n = {size}",
             sample=lambda s: (s.matched_error / s.dataset.pool_error).values,
         ),
         median(
-            "mismatched_at_most",
+            "mismatching",
             f"{A3}, figure 4, in our setting",
-            f"{most} mismatched demonstrations teach worse than {most} random ones",
+            "{n} mismatched demonstrations teach worse than {n} random ones",
             over_random,
             at_least=1.0,
-            revision="added",
-            label=f"mismatching / random, n = {most}",
-            sample=lambda s: s.relative.sel(rule="mismatching", n=most).values,
+            revision="added, a size each: the row on the least of all sizes fails",
+            sample=lambda s, n: s.relative.sel(rule="mismatching", n=n).values,
+            cells=mismatched_cells(config),
+            message="Mismatched demonstrations teach worse than random ones, size by size",
         ),
         median(
             "mismatched",
@@ -142,7 +128,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{over_random}, at the size where it is least",
             at_least=1.0,
             revision="the random subsets were others, and it failed",
-            label="mismatching / random, least n",
             sample=lambda s: s.least("mismatching"),
         ),
         median(
@@ -151,7 +136,6 @@ def statements(config) -> tuple[Statement, ...]:
             "A prefix of any length is as good a learner as the linear proxy",
             f"the error over that of the proxy's choice, n = {size}, at the worst length",
             at_most=1.25,
-            label="prefix / linear proxy, worst length",
             sample=lambda s: worst(s.dataset.by_length / s.matched_error),
         ),
         median(
@@ -160,7 +144,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Swaps improve what greedy choice has reached",
             f"the objective over that of greedy choice alone, n = {size}",
             at_most=0.8,
-            label="objective, swaps / greedy",
             sample=lambda s: s.swaps(),
         ),
         median(
@@ -169,7 +152,37 @@ def statements(config) -> tuple[Statement, ...]:
             "Gradients along the whole training choose better than the first alone",
             f"the error with one checkpoint over that with all, n = {size}",
             at_least=1.5,
-            label="one / all checkpoints",
-            sample=lambda s: s.checkpoints(),
+            note="one checkpoint stands against many",
+            sample=lambda s: s.one_checkpoint(),
+        ),
+        added(
+            "checkpoints_equal",
+            f"{A3}, curriculum of gradients, in our setting",
+            f"Matching {config.saves} checkpoints along the training chooses better than matching "
+            "equally many early ones",
+            f"the error with early checkpoints over that with those along the training, n = {size}",
+            at_least=1.5,
+            sample=lambda s: s.matched_early("early", "along"),
+            **curriculum,
+        ),
+        added(
+            "checkpoints_where",
+            "derived here, a control",
+            "Matching {places} chooses better than matching equally many early checkpoints",
+            f"the error with early checkpoints over that with late ones, n = {size}",
+            unjudged="of a bound of 1.5, set before the run, one fails and one is undecided",
+            sample=lambda s, early, later: s.matched_early(early, later),
+            cells={
+                "checkpoints_late": dict(early="early", later="late"),
+                "one_last": dict(early="first", later="last"),
+            },
+            words=lambda early, later: dict(places=PLACES[later].format(config.saves)),
+            **curriculum,
         ),
     )
+
+
+def mismatched_cells(config):
+    """A cell for each size; that of the most keeps the id which it had alone."""
+    cells = {f"mismatched_{n}": dict(n=n) for n in config.sizes[:-1]}
+    return cells | {"mismatched_at_most": dict(n=config.sizes[-1])}

@@ -8,10 +8,10 @@ import numpy as np
 
 from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
-from experiments.matching.gradient_matching import learners, rules
+from experiments.matching.gradient_matching import curriculum, learners, rules
 from experiments.matching.gradient_matching.config import MATCHING, OTHERS, RULES, Config
 from lsa_lab.models import constructions
-from lsa_lab.selection import gradient_matching
+from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
 ONCE = len(MATCHING) + len(OTHERS)  # rules with one subset of each size
@@ -58,20 +58,17 @@ def judge(config, *rows):  # -> a function: indices [R, S, n] -> [R, S, Q], [R, 
     return judge_subsets
 
 
-def rule_values(config, squares, validated, gap):  # -> error, objective [R, rule]
+def rule_errors(config, squares, validated):  # -> [R, rule]
     """The try of the least validation error, the median of random subsets, and the mean over
     queries of what is chosen for each alone."""
     tries, random, each = np.cumsum([ONCE, config.tries, config.random_draws])
     best = validated[:, tries:random].argmin(1)[:, None]
     own = np.diagonal(squares[:, each:], axis1=1, axis2=2)
 
-    def columns(values, similar):  # [R, S], [R, Q]
-        tried = np.take_along_axis(values[:, tries:random], best, axis=1)
-        median = np.median(values[:, random:each], axis=1)[:, None]
-        parts = [values[:, :tries], tried, median, similar.mean(1)[:, None]]
-        return np.concatenate(parts, axis=1)
-
-    return columns(squares.mean(2), own), columns(gap, gap[:, each:])
+    errors = squares.mean(2)
+    tried = np.take_along_axis(errors[:, tries:random], best, axis=1)
+    median = np.median(errors[:, random:each], axis=1)[:, None]
+    return np.concatenate([errors[:, :tries], tried, median, own.mean(1)[:, None]], axis=1)
 
 
 def ablations(config, judged, linear, prefixes):
@@ -99,16 +96,15 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     linear, prefixes, features = learners.gradients(config, pool, keys[1], keys[2][0], progress)
     judged = judge(config, pool, queries, validation, features[:, 0])
     ranked = jax.vmap(partial(rules.rank_all, config))(pool, queries.x, keys[4])
+    rows = pool, features, ranked
     by_size = [
-        rule_values(config, *judged(rules.choose(config, size, pool, features, ranked, keys[3])))
+        rule_errors(config, *judged(rules.choose(config, size, *rows, keys[3]))[:2])
         for size in config.sizes
     ]
-    error, objective = (np.stack(values, axis=1) for values in zip(*by_size, strict=True))
-    random = jax.vmap(gradient_matching.random_expectation, (0, None))
-    expected = np.stack([np.sqrt(random(features[:, 0], n)) for n in config.sizes], axis=1)
-    axes = ("run", "n", "rule")
-    data = {"error": (axes, error), "gap": (axes, objective), "expected": (("run", "n"), expected)}
+    error = np.stack(by_size, axis=1)
+    data = {"error": (("run", "n", "rule"), error)}
     places = {"n": config.sizes, "rule": RULES, "length": config.prefix_lengths}
     places |= {"used": config.used, "swaps": config.budgets}
     data |= ablations(config, judged, linear, prefixes)
-    return xr.Dataset(data, {axis: list(values) for axis, values in places.items()})
+    main = xr.Dataset(data, {axis: list(values) for axis, values in places.items()})
+    return parts.join(main, curriculum=curriculum.measure(config, progress))

@@ -14,10 +14,20 @@ OTHERS = ("k-means", "determinantal", "leverage", "stratified")
 SEVERAL = ("best of 5", "random", "similarity")
 RULES = (*MATCHING, *OTHERS, *SEVERAL)
 LENGTH = 4  # tokens of the prefix whose gradients are matched at every size: A3's
+# One checkpoint of the proxy, or as many as ``saves``: its first steps, its last, and evenly.
+CHECKPOINTS = ("first", "last", "early", "late", "along")
 
 Count = Annotated[int, at_least(1)]
 Several = Annotated[int, at_least(2)]
 Positive = Annotated[float, POSITIVE]
+
+
+@dataclass(frozen=True)
+class Curriculum(Bounded):
+    """Equally many checkpoints from different parts of the proxy's training."""
+
+    runs: Several = 32
+    seed: Seed = 31
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,7 @@ class Config(Bounded):
     queries: Count = 128  # after each prompt
     runs: Several = 32
     seed: Seed = 1
+    curriculum: Curriculum = Curriculum()  # one checkpoint or ten, from other parts of training
 
     def __post_init__(self):
         super().__post_init__()
@@ -76,13 +87,9 @@ TIERS = {
         random_draws=4,
         queries=8,
         runs=2,
+        curriculum=Curriculum(runs=2),
     ),
     "laptop": Config(),
     # 144 runs from seed 11 left two rows undecided, both narrowly.
-    "paper": Config(runs=240, seed=12),
+    "paper": Config(runs=240, seed=12, curriculum=Curriculum(runs=240, seed=32)),
 }
-
-
-def directions(config) -> int:
-    """How many directions the proxy's gradients have: products of covariates, and the label's."""
-    return config.d * (config.d + 3) // 2

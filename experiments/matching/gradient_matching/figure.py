@@ -1,35 +1,22 @@
-"""Errors of every rule relative to random subsets, the parts of matching, and what is judged."""
+"""Errors of every rule relative to random subsets, and the headline's rules by size."""
 
 import numpy as np
 
 from experiments.matching import rows
 from experiments.matching.gradient_matching import claims
 from experiments.matching.gradient_matching.config import WHITE
-from lsa_lab.harness.draw import judged_panel, style
-from lsa_lab.harness.draw.marks import direct_label, end_labels, off_scale
-from lsa_lab.judging.claims import evidence
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.store import results
 
 COMPARED = ("best of 5", "determinantal", "matching", WHITE)
-BY_SIZE = ("mismatching", "random", "best of 5", "moments", "matching, prefix", "matching")
-RIVALLED = 10  # rows that are judged of rivals and of the whole pool; then those of the parts
 SPAN = (0.03, 10.0)  # of errors relative to random subsets
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (3.5, 2.6), ((1, 1), (1,)))
+    figure, axes = style.figure(6.75, 3.5, (1, 2))
     relative_by_size(axes[0], dataset)
     all_rules(axes[1], dataset)
-    plot_judged(axes[2], dataset, slice(RIVALLED), 2.5)
-    return figure
-
-
-def appendix(dataset):
-    """Errors and objectives by size, the learners, and what is judged of the method's parts."""
-    figure, axes = style.stacked(6.75, (2.5, 2.3), ((1, 1), (1, 1.2)), first="d")
-    plot_sizes(axes[:2], dataset)
-    learners(axes[2], dataset)
-    plot_judged(axes[3], dataset, slice(RIVALLED, None), 8.0)
     return figure
 
 
@@ -42,7 +29,7 @@ def relative_by_size(ax, dataset):
     for i, rule in enumerate(COMPARED):
         runs = ratio.sel(rule=rule).values
         x = sizes * 1.06 ** (1 - i)
-        medians(ax, x, runs, rule)
+        rows.upright(ax, x, runs, ls="-", lw=0.8, **look_of(rule))
         for edge in x[np.quantile(runs, style.QUANTILES[1], axis=0) > 3]:  # a bar that leaves
             ax.plot(edge, 3, "^", color=style.METHOD[rule]["color"], ms=3, clip_on=False)
         ends[rule] = float(np.median(runs[:, -1]))
@@ -50,7 +37,11 @@ def relative_by_size(ax, dataset):
     names = {rule: "whitened" if rule == WHITE else rule for rule in ends}
     heights = {names[rule]: height for rule, height in ends.items()}
     end_labels(ax, heights, [style.METHOD[rule]["color"] for rule in ends])
-    ax.set(xlabel="n", ylabel="error relative to random subsets", title="matched, and rivals")
+    ax.set(
+        xlabel="n",
+        ylabel="error relative to random subsets",
+        title="at many shots designs win",
+    )
 
 
 def all_rules(ax, dataset):
@@ -75,66 +66,16 @@ def look_of(rule: str) -> dict:
     return style.METHOD["matching"] | {"mfc": "white"} if "greedy" in rule else style.METHOD[rule]
 
 
-def medians(ax, x, runs, rule, label=None):  # runs [R, len(x)]
-    """The median of the runs as a line of points, and the middle 80 % of them as bars."""
-    rows.upright(ax, x, runs, ls="-", lw=0.8, label=label, **look_of(rule))
-
-
-def plot_sizes(axes, dataset):
-    sizes, config = dataset.n.values, results.config_of(dataset)
-    rest = float(dataset.pool_error.median())
-    limits = ((rest / 3, 30.0 * config.d), (0.05, 8.0))
-    panels = (dataset.error, dataset.gap / dataset.expected)
-    for ax, values, ylim in zip(axes, panels, limits, strict=True):
-        style.log_axes(ax, x=True, y=True, ticks=sizes)
-        ax.set(xlabel=f"n of a pool of {config.m}", ylim=ylim, xlim=(sizes[0] / 2, sizes[-1] * 1.3))
-        for i, rule in enumerate(BY_SIZE):
-            runs = values.sel(rule=rule).transpose("run", "n").values
-            x = sizes * 1.05 ** (i - 2.5)
-            off_scale(ax, x, np.median(runs, 0), look_of(rule)["color"])
-            medians(ax, x, runs, rule, rule)
-    axes[0].axhline(rest, color=style.BLACK, lw=1.2)
-    direct_label(axes[0], sizes[0] / 2, rest, "the whole pool", style.BLACK, (3, -3))
-    axes[0].set(ylabel="error on queries", title="error")
-    axes[1].set(ylabel="relative to random subsets", title="objective")
-    axes[0].legend(loc="upper right")
-
-
-def learners(ax, dataset):
-    """How much of the proxy's training is matched, and how long the prefix is."""
-    names = (
-        ("by_used", "used", "checkpoints of the proxy", "matching"),
-        ("by_length", "length", "tokens of the prefix", "matching, prefix"),
-    )
-    for name, axis, label, rule in names:
-        runs = (dataset[name] / dataset.pool_error).transpose("run", axis).values
-        medians(ax, dataset[axis].values, runs, rule, label)
-    ax.axhline(1, color=style.BLACK, lw=0.8)
-    ax.set(xlabel="how many", ylabel="error / that of the whole pool", title="what is trained")
-    ax.legend()
-
-
-def plot_judged(ax, dataset, part, most):
-    style.log_axes(ax, x=True, ticks=(0.5, 1, 2, 5))
-    statements, samples = evidence(claims, dataset)
-    judged_panel.rows(ax, statements, samples, (0.4, most), list(samples)[part])
-    ax.axvline(1, color="grey", lw=0.8)
-    ax.set(xlabel="ratio", title="what is judged")
-
-
 def caption(dataset) -> str:
     config, subsets = results.config_of(dataset), claims.numbers(dataset)
     matched = subsets.relative.sel(rule="matching").median("run")
     diverse = subsets.ratio("determinantal").median("run")
-    names = ("error", "gap", "by_used", "by_length", "gap_by_swaps")
     return (
         f"Matched demonstrations leave {_span(matched)} of the error of random subsets. "
-        f"They leave {_span(diverse)} of the error of determinantal ones, which are chosen without "
-        f"gradients. A stack of {config.depth} steps of descent learns from n of {config.m} "
+        f"They leave {_span(diverse)} of the error of determinantal ones, which see no gradient. "
+        f"A stack of {config.depth} steps of descent learns from n of {config.m} "
         f"noisy demonstrations. Points are medians of {config.runs} runs, and bars hold the middle "
-        f"80 % of them. Error and objective by n are in d and e; in f fewer checkpoints or tokens "
-        f"are used at n = {config.ablation_size}. "
-        f"{sum(style.missing(dataset[name]) for name in names)} numbers were not finite."
+        f"80 % of them. {style.missing(dataset.error)} errors were not finite."
     )
 
 

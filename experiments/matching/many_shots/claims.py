@@ -118,7 +118,6 @@ def statements(config) -> tuple[Statement, ...]:
             "{subject} gains from demonstrations beyond the trained length",
             f"{error} at {{most}} demonstrations over that at {n}",
             at_most=1.0,
-            label="{row}",
             sample=lambda d, model: growth(d, model).values,
             cells=grid("descent_normalised linear_normalised softmax", model=ALL),
             words=lambda model: (
@@ -135,7 +134,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Divided by the trained length, {name} overshoots",
             f"{error} at {most} demonstrations over that at {n}",
             at_least=10.0,
-            label="{model}, fixed",
             sample=lambda d, model: growth(d, model, "fixed").values,
             cells=grid("descent_fixed linear_fixed", model=LINEAR),
             words=lambda model: dict(name=NAMES[model]),
@@ -148,7 +146,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Divided by n, {name} uses many demonstrations almost as the Bayes rule does",
             f"{error} over the Bayes rule's at {most}",
             at_most=2.0,
-            label="{model}, 1/n, over Bayes",
             sample=lambda d, model: long_bayes_ratio(d, model).values,
             cells=grid("descent_bayes linear_bayes", model=LINEAR),
             words=lambda model: dict(name=NAMES[model]),
@@ -179,7 +176,6 @@ def statements(config) -> tuple[Statement, ...]:
             "the number at which it is worse, over that at which η λ_max = 2,",
             at_least=0.5,
             at_most=2.0,
-            label="unsafe number / predicted",
             sample=lambda d: harmful(d) / predicted_limit(d),
         ),
     )

@@ -6,9 +6,8 @@ from experiments.matching.many_shots.claims import (
     error_of_zero,
     predicted_limit,
     trained_length,
-    wrong_share,
 )
-from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS, task_of
+from experiments.matching.many_shots.config import LINEAR, SCALINGS, task_of
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.store import results
@@ -39,7 +38,7 @@ def name_normalised(ax, at_noise, config):
     names = {
         "descent": (shots, low, (0, -3)),
         "linear": (shots, high, (0, 2)),
-        "softmax": (few, float(at_noise.softmax.sel(few=few).median("run")), (0, 4)),
+        "softmax": (few, float(at_noise.softmax.sel(few=few).median("run")), (0, 14)),
     }
     for name, (x, y, offset) in names.items():
         direct_label(ax, x, y, name, style.METHOD[name]["color"], offset)
@@ -69,19 +68,6 @@ def plot_fixed(ax, dataset, noise):
     ax.set(ylim=(1e-4, 1e50), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
     ax.axvline(float(np.median(predicted_limit(dataset))), color="grey", lw=0.8, ls="-.")
     ax.axhline(error_of_zero(task_of(config).d), color="grey", lw=0.8, ls=":")
-
-
-def plot_classes(ax, dataset):
-    """The share of wrong classes if attention divides by the number of demonstrations."""
-    config = results.config_of(dataset)
-    for model in ALL:
-        share = wrong_share(dataset, model)
-        style.mean_band(ax, share.shots.values, share.values, **style.METHOD[model])
-    for shots in config.class_shots:
-        ax.axvline(shots, color="grey", lw=0.8, ls=":")
-    axes_of(ax, dataset)
-    ax.set_yscale("linear")
-    ax.set(ylim=(0, 0.2), ylabel="share of wrong classes", title="classes, 1/n")
 
 
 def points(ax, at_noise, scaling):

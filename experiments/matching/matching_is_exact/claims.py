@@ -6,7 +6,7 @@ None for what is exact, a theorem (docs/theory, "Matched gradients predict alike
 from functools import partial
 
 from lsa_lab.judging.statements import Statement, grid
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 
 A3 = "modelled on A3 (2506.04579), its method"
 CLEAN = "for prompts without noise"  # on which softmax is trained; the pools have noise
@@ -25,8 +25,9 @@ class Gaps:
 
     def __init__(self, dataset):
         self.config = results.config_of(dataset)
-        self.dataset = dataset.transpose("run", "pair", ...)
-        self.random = random_subsets(self.config, self.dataset.subset)
+        self.dataset = parts.part(dataset).transpose("pair", ...)
+        self.subsets = parts.part(dataset, "subsets").transpose("run", ...)
+        self.random = random_subsets(self.config, self.subsets.subset)
 
     def softmax(self, weights, matched=None):  # [pair]
         gap = self.dataset.softmax.sel(weights=weights)
@@ -37,8 +38,8 @@ class Gaps:
         if learner == "softmax":
             return self.dataset.softmax_subset.sel(weights="trained", gradients=gradients)
         if gradients == "plain":
-            return self.dataset.subset[:, self.config.d]
-        return self.dataset[gradients]
+            return self.subsets.subset[:, self.config.d]
+        return self.subsets[gradients]
 
     def ratio(self, rival, learner):  # [R]
         """Gaps after whitened matching over those after another."""
@@ -54,7 +55,9 @@ def statements(config) -> tuple[Statement, ...]:
     later = config.runs > 64  # the paper tier, whose rows other runs of it judged before
     deep = f"the gap of {max(config.depths)} layers"
     median = partial(Statement, statistic="median")
-    softmax = partial(median, redrawn=fresh(config.trained, *((96, 32, 16) if later else (16,))))
+    before = (96, 32, 16) if later else (16,)
+    more = config.subsets.runs
+    softmax = partial(median, redrawn=fresh(config.trained, *before))
     by_weights = dict(random="", trained=CLEAN)
     by_learner = {
         "descent": dict(
@@ -65,8 +68,8 @@ def statements(config) -> tuple[Statement, ...]:
             "whitening is more than units",
             plain_row="whitened / plain",
             scaled_row="whitened / scaled",
-            since_plain=fresh(config.runs, 192, 64, 48) if later else "",
-            since_scaled=fresh(config.runs, 96) if later else "",
+            since_plain=fresh(more, 192, 192, 64, 48) if later else fresh(more, 48),
+            since_scaled=fresh(more, 192, 96) if later else fresh(more, 48),
         ),
         "softmax": dict(
             gap="the gap",
@@ -89,7 +92,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.02,
             note="{caveat}",
             revision=LESSER,
-            label="gap, {weights} softmax",
             sample=lambda g, weights: g.softmax(weights).values,
             cells=grid("softmax_random softmax_trained", weights=by_weights),
             words=lambda weights: dict(caveat=by_weights[weights]),
@@ -105,7 +107,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=NEARER,
             note="{caveat}",
             revision="added",
-            label="{weights} softmax / unmatched",
             sample=lambda g, weights: (g.softmax(weights) / g.softmax(weights, 0)).values,
             cells=grid("softmax_random_nearer softmax_trained_nearer", weights=by_weights),
             words=lambda weights: dict(caveat=by_weights[weights]),
@@ -118,8 +119,7 @@ def statements(config) -> tuple[Statement, ...]:
             "A subset chosen to match d + 1 checkpoints comes near to its pool",
             f"{deep} over that of the median random subset",
             at_most=0.3,
-            redrawn=fresh(config.runs, *((192, 64, 16) if later else (16,))),
-            label="subset / random one",
+            redrawn=fresh(more, *((192, 192, 64, 16) if later else (48, 16))),
             sample=lambda g: (g.chosen("plain") / g.random).values,
         ),
         # Before the whitened rows of the paper tier are the laptop's 48 runs, 12 with softmax.
@@ -130,8 +130,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{deep} over that of the median random subset",
             at_most=0.3,
             revision=WITH_THE_RULE,
-            redrawn=fresh(config.runs, 192, 64, 48) if later else "",
-            label="whitened / random",
+            redrawn=fresh(more, 192, 192, 64, 48) if later else fresh(more, 48),
             sample=lambda g: (g.chosen("whitened") / g.random).values,
         ),
         median(
@@ -143,7 +142,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="{caveat}",
             revision=WITH_THE_RULE,
             redrawn="{since_plain}",
-            label="{plain_row}",
             sample=lambda g, learner: g.ratio("plain", learner),
             cells=grid("whitened_nearer whitened_softmax", learner=by_learner),
             words=lambda learner: by_learner[learner],
@@ -160,7 +158,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="{caveat}",
             revision=TRIAL,
             redrawn="{since_scaled}",
-            label="{scaled_row}",
             sample=lambda g, learner: g.ratio("scaled", learner),
             cells=grid("whitened_over_scaled whitened_over_scaled_softmax", learner=by_learner),
             words=lambda learner: by_learner[learner],

@@ -8,16 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching import checkpoints as matching
-from experiments.matching.matching_is_exact.config import MATCHING, PATHS, SQUARES, Config
-from experiments.matching.matching_is_exact.gaps import errors, gaps, one_layer_gaps
+from experiments.matching.matching_is_exact.config import MATCHING, SQUARES, Config
+from experiments.matching.matching_is_exact.gaps import errors, gaps
 from experiments.matching.matching_is_exact.twins import rescaled_subsets, subsets, twins
 from experiments.models.model import forward
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix
+from lsa_lab.store import parts
 from lsa_lab.tasks import pools
-
-ONE_LAYER = ("one_layer", "bound")  # as ``one_layer_gaps`` returns them
 
 
 def linear_stacks(config, key):  # -> Params [R, L, 1, e, e] by name
@@ -47,25 +46,18 @@ def softmax_stacks(runs):  # -> forward, Params [R, ...] twice
 
 
 @partial(jax.jit, static_argnums=0)
-def twins_of_pools(config, both, pool, proxy, keys):  # -> [R, P, C+1, 2, n, e], [R, m, e]
-    """Twins along both paths, and the pool's own tokens; what is free is another set's."""
+def twins_of_pools(config, both, pool, proxy, keys):  # -> [R, C+1, 2, n, e], [R, m, e]
+    """Twins along the proxy's path, and the pool's own tokens; what is free is another set's."""
 
     def run_twins(both, pool, proxy, key):
-        whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
-        steps = jnp.full(config.most - 1, config.step)
-        paths = (proxy, estimators.gradient_descent(whole, steps))
-        others = pools.tokens(both)[config.m :]
-        sets = [twins(config, pools.tokens(pool), others, path, key) for path in paths]
-        return jnp.stack(sets), pools.tokens(pool)
+        rows, others = pools.tokens(pool), pools.tokens(both)[config.m :]
+        return twins(config, rows, others, proxy, key), rows
 
     return jax.vmap(run_twins)(both, pool, proxy, keys)
 
 
-def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
-    root = jax.random.key(config.seed)
-    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
+def sample(config, keys, progress):  # -> sets of m + n, pools of m, queries, proxies
+    """Pools, each with n others that are no part of it, and the linear proxy along its training."""
     covariance = jnp.diag(jnp.linspace(*config.spectrum, config.d))
     sizes, noise_std = (config.m + config.n, config.d), config.noise_std
     task = pools.PoolTask(*sizes, covariances=covariance[None], noise_std=noise_std)
@@ -73,52 +65,75 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     pool = jax.tree.map(lambda leaf: leaf[:, : config.m], both)
     recipe = prefix.Recipe(batch=config.batch, learning_rate=config.rate, saves=config.most)
     proxy = matching.linear_checkpoints(pool, recipe, keys[1], "matching_is_exact", progress)
+    return both, pool, queries, proxy
+
+
+def chosen_sets(config, pool, proxy, keys):  # -> [R, most + draws, n, e], [R, 2, n, e]
+    """Subsets of plain matching and random ones, and those of whitened and of scaled matching."""
+    rows = jax.vmap(pools.tokens)(pool)
+    plain = jax.vmap(partial(subsets, config))(pool, proxy, keys)
+    others = jax.vmap(partial(rescaled_subsets, config))(pool, proxy)
+    pick = jax.vmap(lambda rows, indices: rows[indices])
+    return pick(rows, plain), pick(rows, others)
+
+
+def subset_gaps(config, progress):
+    """Gaps of the deepest descent after chosen and random subsets, of pools of their own."""
+    import xarray as xr
+
+    root, runs = jax.random.key(config.subsets.seed), config.subsets.runs
+    keys = [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(3)]
+    _, pool, queries, proxy = sample(config, keys, progress)
+    depth = max(config.depths)
+    stack = constructions.gradient_descent(jnp.full(depth, config.step), config.d)
+    stacks = jax.tree.map(lambda w: jnp.broadcast_to(w, (runs, *w.shape)), stack)
+    plain, others = (
+        np.asarray(
+            gaps(linear_attention.forward, stacks, sets, jax.vmap(pools.tokens)(pool), queries.x)
+        )
+        for sets in chosen_sets(config, pool, proxy, keys[2])
+    )
+    whitened, scaled = others.T
+    data = {"subset": (("run", "pick"), plain), "whitened": ("run", whitened)}
+    return xr.Dataset(data | {"scaled": ("run", scaled)})
+
+
+def compute(config: Config, models, *, progress=None, checkpoints=None):
+    import xarray as xr
+
+    root = jax.random.key(config.seed)
+    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
+    both, pool, queries, proxy = sample(config, keys, progress)
     sets, rows = twins_of_pools(config, both, pool, proxy, keys[2])
     if not np.isfinite(sets).all():
         raise ValueError("a twin's second moment is not positive definite: raise n")
     linear = linear_stacks(config, keys[3][0])
-    chosen = jax.vmap(partial(subsets, config))(pool, proxy, keys[4])
-    one_layer = jax.vmap(partial(one_layer_gaps, config, covariance))(pool, chosen, queries.x)
-    deepest = linear[f"descent, {max(config.depths)}"]
-    picked = jax.vmap(lambda rows, indices: rows[indices])(rows, chosen)
-
-    def gaps_after(sets):  # [R, S, n, e] -> [R, S]
-        return gaps(linear_attention.forward, deepest, sets, rows, queries.x)
-
-    indices = jax.vmap(partial(rescaled_subsets, config))(pool, proxy)
-    others = jax.vmap(lambda rows, indices: rows[indices])(rows, indices)
-    whitened, scaled = np.asarray(gaps_after(others)).T
-    matched = jnp.concatenate([picked[:, config.d][:, None], others], axis=1)
-    dims = ("run", "pick")
-    data = {
-        "linear": linear_gaps(config, linear, sets, rows, queries.x),
-        **softmax_gaps(
-            config, models["brief softmax"], sets, rows, picked[:, config.most :], matched, queries
-        ),
-        "subset": (dims, np.asarray(gaps_after(picked))),
-        "whitened": ("run", whitened),
-        "scaled": ("run", scaled),
-        **{name: (dims, np.asarray(part)) for name, part in zip(ONE_LAYER, one_layer, strict=True)},
-    }
-    coordinates = {"model": list(linear), "path": list(PATHS), "square": list(SQUARES)}
+    plain, others = chosen_sets(config, pool, proxy, keys[4])
+    random = plain[:, config.most :]
+    matched = jnp.concatenate([plain[:, config.d][:, None], others], axis=1)
+    softmax = models["brief softmax"]
+    data = {"linear": linear_gaps(config, linear, sets, rows, queries.x)}
+    data |= softmax_gaps(config, softmax, sets, rows, random, matched, queries)
+    coordinates = {"model": list(linear), "square": list(SQUARES)}
     coordinates |= {"matched": np.arange(config.most + 1), "weights": ["random", "trained"]}
     coordinates["gradients"] = list(MATCHING)
-    return xr.Dataset(data, coordinates)
+    main = xr.Dataset(data, coordinates)
+    return parts.join(main, subsets=subset_gaps(config, progress))
 
 
 def linear_gaps(config, linear, sets, rows, x_queries):
     flat = sets.reshape(config.runs, -1, *sets.shape[-2:])
     run = linear_attention.forward
     values = [gaps(run, params, flat, rows, x_queries) for params in linear.values()]
-    shape = (len(linear), config.runs, len(PATHS), config.most + 1, len(SQUARES))
-    return ("model", "run", "path", "matched", "square"), np.stack(values).reshape(shape)
+    shape = (len(linear), config.runs, config.most + 1, len(SQUARES))
+    return ("model", "run", "matched", "square"), np.stack(values).reshape(shape)
 
 
 def softmax_gaps(config, runs, sets, rows, random, matched, queries):
-    """Gaps along the proxy's path, with y² matched, after subsets that plain, whitened and scaled
+    """Gaps of twins with y² matched, after subsets that plain, whitened and scaled
     gradients choose, and after random ones; errors after the first of these, and the best."""
     run, ends = softmax_stacks(runs)
-    few = jax.tree.map(lambda leaf: leaf[: config.trained], (sets[:, 0, :, 1], rows, queries.x))
+    few = jax.tree.map(lambda leaf: leaf[: config.trained], (sets[:, :, 1], rows, queries.x))
     values = [gaps(run, params, *few) for params in ends]
     chosen, by_chance = (
         np.stack([gaps(run, params, part[: config.trained], *few[1:]) for params in ends])

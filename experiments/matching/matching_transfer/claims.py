@@ -1,5 +1,5 @@
 """What `matching_transfer` judges: errors after chosen subsets over those after random ones, and
-whether targets rank subsets alike.
+whether small models, and models fine-tuned on subsets, rank them as larger models do in context.
 
 Medians over pools, then over runs: linear stacks explode on rare subsets.
 """
@@ -8,18 +8,32 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from experiments.matching.matching_transfer.config import SMALL, targets
+from experiments.matching.matching_transfer.config import (
+    BAYES,
+    GRADIENTS,
+    SMALL,
+    STACK,
+    TRAINED,
+    targets,
+)
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
 
-TRANSFER = "A3 (2506.04579), abstract, in our setting"
-RANKING = "modelled on A3 (2506.04579), transfer to larger models"
-LONGER = "models trained to the end, at d = 8; they were brief, at d = 4"
+A3 = "A3 (2506.04579)"
+TRANSFER = f"{A3}, abstract, in our setting"
+RANKING = f"modelled on {A3}, transfer to larger models"
+BRIEF = "models trained to the end, at d = 8; they were brief, at d = 4"
+NEW = "added: a proxy of another architecture"
 LEARNERS = {  # by the rule that matches their gradients
     "linear proxy": "the linear proxy",
     "prefix": "a prefix of one-layer attention",
-    "half proxy": "a proxy which sees half of the covariates",
+    "stack prefix": "a prefix of a trained linear stack",
 }
+FINE_TUNED = {
+    "linear model": "a linear model fine-tuned on a subset",
+    "own prefix": "a prefix of its own fine-tuned on a subset",
+}
+ADDED = "added after a look: rows on chosen subsets had hidden that ranks do not transfer"
 
 
 def numbers(dataset) -> "Transfer":
@@ -27,7 +41,7 @@ def numbers(dataset) -> "Transfer":
 
 
 class Transfer:
-    """What subsets leave of a random one's error, and rank correlations with the one layer."""
+    """What subsets leave of a random one's error, and rank correlations over random subsets."""
 
     def __init__(self, dataset):
         self.dataset = dataset
@@ -40,16 +54,30 @@ class Transfer:
         ratio = (self.dataset.chosen / self.dataset.random.median("subset")).median("pool")
         return ratio.transpose("run", "target", "rule")
 
-    def ratio(self, rule, target=None):  # [run, target], or [run] of one target
-        return self.ratios.sel(target=self.larger if target is None else target, rule=rule)
+    def ratio(self, rule):  # [run, target]
+        return self.ratios.sel(target=self.larger, rule=rule)
 
-    def rank(self, subsets):  # [R]
-        """The correlation of one layer with the target where that is least."""
-        pairs = self.dataset.spearman.sel(target=SMALL, other=self.larger, subsets=subsets)
+    def over_diverse(self, rule, target):  # [R]
+        """The chosen subset's error over that of a determinantal one, in each run's median pool."""
+        error = self.dataset.chosen.sel(target=target)
+        return (error.sel(rule=rule) / error.sel(rule="determinantal")).median("pool").values
+
+    def rank(self, proxy, target):  # [R]
+        """The correlation of the proxy's errors with the target's."""
+        return self.dataset.spearman.sel(target=proxy, other=target).values
+
+    def worst_rank(self, proxy):  # [R]
+        pairs = self.dataset.spearman.sel(target=proxy, other=self.larger)
         return worst(pairs.transpose("run", ...), least)
 
-    def rank_of_gap(self, gradients, target):  # [run, target], or [run] of one target
-        return self.dataset.by_gap.transpose("run", ...).sel(gradients=gradients, target=target)
+    def rank_of_gap(self, gradients):  # [R]
+        """The correlation of gaps with errors, mean of the targets."""
+        return (
+            self.dataset.by_gap.sel(gradients=gradients, target=self.larger).mean("target").values
+        )
+
+    def rank_of_tuned(self, learner, model):  # [R]
+        return self.dataset.by_tuned.sel(learner=learner, model=model).values
 
     def bayes_ratios(self):  # [target]
         """How far from the best: the median error after random subsets over the Bayes rule's."""
@@ -57,138 +85,116 @@ class Transfer:
         return self.dataset.random.median(axes) / self.dataset.bayes.median(axes)
 
 
-def geometric_mean(ratio):  # [run, target] -> [R]
-    return np.exp(np.log(ratio).mean("target")).values
-
-
 def least(runs):
     return -np.median(runs)
 
 
 def statements(config) -> tuple[Statement, ...]:
-    added = partial(Statement, statistic="median")
-    fresh = f"{config.runs} fresh runs, 12 before"
-    median = partial(added, revision=LONGER, redrawn=fresh)
     place = f"at the worst of {len(targets(config)) - 1} targets"
-    over_random = "the error over that of the median random subset"
-    correlation, shortest = "the mean over pools of Spearman's correlation", min(config.descents)
+    correlation = "the mean over pools of Spearman's correlation over random subsets"
+    fresh = f"{config.runs} fresh runs of {config.pools} pools, 36 and 12 before"
+    again = partial(Statement, statistic="median", redrawn=fresh)
     return (
-        median(
+        again(
             "every_target",
             TRANSFER,
             "Subsets that match gradients of {learner} help every larger model",
-            f"{over_random}, {place}",
-            at_most=1.0,
-            label="{rule}, worst model",
-            sample=lambda t, rule: worst(t.ratio(rule)),
-            cells=grid("proxy prefix", rule=("linear proxy", "prefix")),
-            words=lambda rule: dict(learner=LEARNERS[rule]),
-            message="Subsets that match gradients of the linear proxy or of a prefix of one-layer "
-            "attention help every larger model",
-        ),
-        added(
-            "targets_on_average",
-            TRANSFER,
-            "Subsets that match gradients of {learner} help larger models on average",
-            f"{over_random}, geometric mean of the targets",
+            f"the error over that of the median random subset, {place}",
             at_most=1.0,
             revision="{change}",
-            redrawn="{fresh}",
-            label="{rule}, on average",
-            sample=lambda t, rule: geometric_mean(t.ratio(rule)),
-            cells=grid("proxy_on_average prefix_on_average half_on_average", rule=LEARNERS),
+            sample=lambda t, rule: worst(t.ratio(rule)),
+            cells=grid("proxy prefix stack", rule=LEARNERS),
             words=lambda rule: dict(
                 learner=LEARNERS[rule],
-                change="" if rule == "half proxy" else f"added; {LONGER}",
-                fresh="" if rule == "half proxy" else fresh,
+                change=NEW if rule == "stack prefix" else BRIEF,
             ),
-            message="Subsets that match gradients of a small learner help larger models on average",
         ),
-        median(
+        again(
+            "over_diverse",
+            f"modelled on {A3}, baselines",
+            "Subsets that match gradients of {learner} help the {target} more than determinantal "
+            "subsets, chosen without a gradient, do",
+            "the error over that of the determinantal subset",
+            at_most=1.0,
+            revision="added as a null; trained targets alone: descents explode after such subsets",
+            sample=lambda t, rule, target: t.over_diverse(rule, target),
+            cells=grid(
+                "proxy_over_diverse_linear proxy_over_diverse_softmax "
+                "proxy_over_diverse_transformer prefix_over_diverse_linear "
+                "prefix_over_diverse_softmax prefix_over_diverse_transformer "
+                "stack_over_diverse_linear stack_over_diverse_softmax "
+                "stack_over_diverse_transformer",
+                rule=LEARNERS,
+                target=TRAINED,
+            ),
+            words=lambda rule, target: dict(learner=LEARNERS[rule]),
+        ),
+        again(
             "mismatching",
-            "A3 (2506.04579), figure 4, in our setting",
+            f"{A3}, figure 4, in our setting",
             "Subsets that mismatch gradients harm every larger model",
-            f"{over_random}, at the target with the least harm",
+            "the error over that of the median random subset, at the target with the least harm",
             at_least=1.0,
-            label="mismatched, least harm",
+            revision=BRIEF,
             sample=lambda t: worst(t.ratio("mismatched"), least),
         ),
-        median(
-            "literal",
-            "derived here",
-            "A prefix's gradients, a linear map of the proxy's, choose as well as these",
-            f"the prefix's error over the linear proxy's, {place}",
-            at_most=1.1,
-            label="prefix / linear proxy, worst",
-            sample=lambda t: worst(t.ratio("prefix") / t.ratio("linear proxy")),
-        ),
-        median(
-            "rank",
+        again(
+            "rank_random",
             RANKING,
-            "{subject} rank alike on one layer and {where} larger model",
+            "Random subsets rank alike on one layer and on every larger model",
             f"{correlation}, {place}",
             at_least=0.5,
-            label="{row}",
-            sample=lambda t, subsets: t.rank(subsets),
-            cells=grid("rank_all rank_random", subsets=("all", "random")),
-            words=lambda subsets: (
-                dict(subject="Random subsets", where="on every", row="random ones")
-                if subsets == "random"
-                else dict(
-                    subject="Chosen, mismatched and random subsets",
-                    where="every",
-                    row="all subsets",
-                )
-            ),
-            message="Subsets rank alike on one layer and on every larger model, all of them and "
-            "random ones alone",
+            revision=BRIEF,
+            sample=lambda t: t.worst_rank(SMALL),
         ),
-        added(
-            "half_loss",
-            RANKING,
-            "A proxy that sees half of the covariates chooses as well as one that sees all",
-            "its error over the linear proxy's, geometric mean of the targets",
-            at_most=1.1,
-            label="half / linear proxy, on average",
-            sample=lambda t: geometric_mean(t.ratio("half proxy") / t.ratio("linear proxy")),
+        again(
+            "stack_ranks",
+            TRANSFER,
+            "Random subsets rank alike on a trained linear stack and on the {target}, a proxy of "
+            "another architecture",
+            f"{correlation} of both models' errors",
+            at_least=0.5,
+            revision=ADDED,
+            sample=lambda t, target: t.rank(STACK, target),
+            cells=grid("stack_ranks_softmax stack_ranks_transformer", target=TRAINED[1:]),
         ),
-        added(
-            "deep",
+        again(
+            "gaps",
             RANKING,
-            f"Subsets that match gradients of a prefix of {shortest} layers help the model of one "
-            "layer",
-            over_random,
-            at_most=1.0,
-            label="deep prefix, one layer",
-            sample=lambda t: t.ratio("deep prefix", SMALL).values,
-        ),
-        added(
-            "deep_loss",
-            RANKING,
-            "They help the model of one layer as those of its own prefix do",
-            "the error over that of its own prefix",
-            at_most=1.1,
-            label="deep / own prefix, one layer",
-            sample=lambda t: (t.ratio("deep prefix", SMALL) / t.ratio("prefix", SMALL)).values,
-        ),
-        added(
-            "rank_gap",
-            RANKING,
-            "Random subsets that match gradients of the one-layer prefix better teach larger "
-            "models better",
+            "Random subsets that match gradients of {learner} better teach larger models better",
             f"{correlation} of gap and error, mean of the targets",
             at_least=0.5,
-            label="gap and error",
-            sample=lambda t: t.rank_of_gap("prefix", t.larger).mean("target").values,
+            revision="{change}",
+            sample=lambda t, gradients: t.rank_of_gap(gradients),
+            cells=grid("rank_gap_proxy rank_gap rank_gap_stack", gradients=GRADIENTS),
+            words=lambda gradients: dict(
+                learner=LEARNERS[gradients], change="" if gradients == "prefix" else ADDED
+            ),
         ),
-        added(
-            "rank_gap_deep",
-            RANKING,
-            f"Random subsets that match gradients of the prefix of {shortest} layers better teach "
-            "one layer better",
-            f"{correlation} of gap and error",
+        again(
+            "fine_tuning",
+            f"{A3}, abstract, hypothesis, in our setting",
+            "{learner} errs on the random subsets on which the {model} errs in context",
+            f"{correlation} of both errors",
             at_least=0.5,
-            label="deep gap, one layer",
-            sample=lambda t: t.rank_of_gap("deep prefix", SMALL).values,
+            revision="added after a look at rows that had asked for it only through gaps",
+            sample=lambda t, tuned, model: t.rank_of_tuned(tuned, model),
+            cells=grid(
+                "linear_tuned_as_linear linear_tuned_as_softmax linear_tuned_as_transformer "
+                "own_tuned_as_linear own_tuned_as_softmax own_tuned_as_transformer",
+                tuned=FINE_TUNED,
+                model=TRAINED,
+            ),
+            words=lambda tuned, model: dict(learner=FINE_TUNED[tuned].capitalize()),
+        ),
+        again(
+            "bayes",
+            "derived here, a control",
+            "The Bayes rule errs on the random subsets on which the {model} errs in context",
+            f"{correlation} of both errors",
+            unjudged="it is what a learner that is not fine-tuned gives",
+            revision="added with the rows on fine-tuning",
+            sample=lambda t, model: t.rank_of_tuned(BAYES, model),
+            cells=grid("bayes_as_linear bayes_as_softmax bayes_as_transformer", model=TRAINED),
         ),
     )

@@ -1,15 +1,18 @@
-"""Choose subsets on the smallest models, teach all models by them, and compare ranks."""
+"""Choose subsets on small models, teach all models by them, fine-tune on them, compare ranks."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching import checkpoints as matching
-from experiments.matching.matching_transfer.choices import choose, prefixes, stacks
+from experiments.matching.matching_transfer import learners
+from experiments.matching.matching_transfer.choices import choose
 from experiments.matching.matching_transfer.config import (
+    BAYES,
     GRADIENTS,
     RULES,
-    SUBSETS,
+    STACK,
+    TUNED,
     Config,
     targets,
 )
@@ -25,49 +28,60 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     root = jax.random.key(config.seed)
-    keys = [jax.random.fold_in(root, tag) for tag in range(3)]
-    x, y, *queries, gaps = teach(config, keys, progress)
-    random = bayes_errors(config, x[:, :, len(RULES) :], y[:, :, len(RULES) :], *queries)
+    keys = [jax.random.fold_in(root, tag) for tag in range(4)]
+    trained = {name: runs.models(seeds=slice(config.runs)) for name, runs in models.items()}
+    x, y, *queries, gaps = teach(config, trained[STACK], keys, progress)
     by_target = [*np.asarray(constructed_errors(config, x, y, queries))]
-    x, y, *queries = (jnp.asarray(part, jnp.float32) for part in (x, y, *queries))
-    for runs in models.values():
-        own = runs.models(seeds=slice(config.runs))
-        by_target.append(np.asarray(errors(own, x, y, queries), float))
+    single = [jnp.asarray(part, jnp.float32) for part in (x, y, *queries)]
+    for model in trained.values():
+        by_target.append(np.asarray(errors(model, *single[:2], single[2:]), float))
     error = np.stack(by_target)  # [targets, R, P, S]
-    correlation = [rank_correlation(error), rank_correlation(error[..., len(RULES) :])]
-    both = rank_correlation(np.concatenate([error[..., len(RULES) :], gaps]))
-    by_gap = both[len(error) :, : len(error)].mean(-1)
+    chosen, random = error[..., : len(RULES)], error[..., len(RULES) :]
+    others = x[:, :, len(RULES) :], y[:, :, len(RULES) :]
+    bayes = np.asarray(bayes_errors(config, *others, *queries))
+    few = [part[:, : config.tuned_pools] for part in (*others, *queries)]
+    tuned = tuned_errors(config, trained, few, keys[3])
+    taught = random[-len(trained) :, :, : config.tuned_pools]
+    by_tuned = [rank_correlation(tuned[:, i], taught[i][None])[:, 0] for i in range(len(trained))]
     axes = ("target", "run", "pool")
     return xr.Dataset(
         {
-            "chosen": ((*axes, "rule"), error[..., : len(RULES)]),
-            "random": ((*axes, "subset"), error[..., len(RULES) :]),
-            "bayes": ((*axes[1:], "subset"), np.asarray(random)),
-            "spearman": (("subsets", "target", "other", "run"), np.array(correlation).mean(-1)),
-            "by_gap": (("gradients", "target", "run"), by_gap),
+            "chosen": ((*axes, "rule"), chosen),
+            "random": ((*axes, "subset"), random),
+            "bayes": ((*axes[1:], "subset"), bayes),
+            "spearman": (("target", "other", "run"), rank_correlation(random, random)),
+            "by_gap": (("gradients", "target", "run"), rank_correlation(gaps, random)),
+            "tuned": (("learner", "model", "run", "tuned_pool", "subset"), tuned),
+            "by_tuned": (("model", "learner", "run"), np.stack(by_tuned)),
         },
         {
             "target": targets(config),
             "other": targets(config),
             "gradients": list(GRADIENTS),
             "rule": list(RULES),
-            "subsets": list(SUBSETS),
+            "learner": [*TUNED, BAYES],
+            "model": list(trained),
         },
     )
 
 
-def teach(config, keys, progress):
+def teach(config, stack, keys, progress):
     """The demonstrations of every subset, x [R, P, S, n, d] and y, the queries of its pool,
     x [R, P, Q, d] and y without noise, and the gaps [F, R, P, random ones]."""
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
     keys_pools = jax.random.split(keys[0], config.runs * config.pools)
     pool, queries = matching.sample_pools(task, config.queries, keys_pools)
-    learners = {
-        rule: jnp.asarray(prefixes(config, params, pool, keys[1], rule, progress))
-        for rule, params in stacks(config).items()
+    stack = stack.in_float64()
+    frozen = {
+        "prefix": learners.one_layer_model(config, len(pool.y)),
+        "stack prefix": jax.tree.map(lambda leaf: np.repeat(leaf, config.pools, 0), stack),
+    }
+    paths = {
+        rule: (model, learners.prefix_path(config, model, pool, keys[1], rule, progress))
+        for rule, model in frozen.items()
     }
     chosen, gaps = map(
-        np.asarray, choose(config, pool, learners, jax.random.split(keys[2], len(pool.y)))
+        np.asarray, choose(config, pool, paths, jax.random.split(keys[2], len(pool.y)))
     )
     rows = np.arange(len(chosen))[:, None, None]
     parts = [np.asarray(pool.x)[rows, chosen], np.asarray(pool.y)[rows, chosen]]
@@ -76,12 +90,28 @@ def teach(config, keys, progress):
     return *map(jnp.asarray, parts), np.moveaxis(gaps, 2, 0)
 
 
-def rank_correlation(error):  # [targets, R, P, S] -> [targets, targets, R, P]
-    """Spearman's correlation over subsets of the errors of every two targets."""
+def tuned_errors(config, trained, subsets, key):  # -> [learner, model, R, P, S]
+    """Errors of each of ``TUNED`` after fine-tuning on the subsets, and of the Bayes rule."""
+    zero, stack = jnp.zeros((config.runs, config.d)), trained[STACK]
+    linear = learners.tune(config, learners.linear_answers, stack, zero, *subsets)
+    bayes = np.asarray(bayes_errors(config, *subsets))
+    rows = (learners.prefix_starts(config, config.runs, key), *subsets)
+    single = [jnp.asarray(part, jnp.float32) for part in rows]
+    own = [
+        learners.tune(config, learners.prefix_answers, model, *single) for model in trained.values()
+    ]
+    alone = (np.broadcast_to(each, (len(own), *each.shape)) for each in (linear, bayes))
+    return np.stack([next(alone), np.stack(own), next(alone)])
+
+
+def rank_correlation(left, right):  # [A, R, P, S], [B, R, P, S] -> [A, B, R]
+    """Spearman's correlation over subsets of every two rows, the mean over pools."""
     from scipy.stats import rankdata
 
-    ranks = rankdata(error, axis=-1)
-    centred = ranks - ranks.mean(-1, keepdims=True)
-    length = np.linalg.norm(centred, axis=-1, keepdims=True)
-    units = centred / np.maximum(length, 1e-12)  # 0 where all ranks are equal
-    return np.einsum("trps,urps->turp", units, units)
+    def units(values):
+        ranks = rankdata(values, axis=-1)
+        centred = ranks - ranks.mean(-1, keepdims=True)
+        length = np.linalg.norm(centred, axis=-1, keepdims=True)
+        return centred / np.maximum(length, 1e-12)  # 0 where all ranks are equal
+
+    return np.einsum("trps,urps->turp", units(left), units(right)).mean(-1)

@@ -8,14 +8,16 @@ from experiments.models.specs import Task, restored
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between, divides
 
-# Gradients of the linear proxy, of it before training, of a prefix of one layer, moments, gradients
-# of the proxy that sees half of the covariates, and of a prefix of the shortest descent; then the
-# linear proxy mismatched, and after these rules random subsets.
-GRADIENTS = ("linear proxy", "its start", "prefix", "moments", "half proxy", "deep prefix")
-RULES = (*GRADIENTS, "mismatched")
-SMALL = "one layer"  # the model on which the prefix is trained; the linear proxy's first step
+SMALL = "one layer"  # the model on which a prefix is trained; the linear proxy's first step
 TRAINED = ("linear attention", "softmax attention", "transformer")
-SUBSETS = ("all", "random")  # whose ranks are compared
+STACK = TRAINED[0]  # a proxy too: of another architecture than the two that follow
+# Gradients of the linear proxy, of a prefix of one layer, and of one of the trained stack; then the
+# linear proxy mismatched, a diverse choice that sees no gradient, and after these random subsets.
+GRADIENTS = ("linear proxy", "prefix", "stack prefix")
+RULES = (*GRADIENTS, "mismatched", "determinantal")
+# What is trained on a subset alone: w of w·x, and a prefix of the target itself.
+TUNED = ("linear model", "own prefix")
+BAYES = "Bayes rule"  # which reads the subset
 
 Count = Annotated[int, at_least(1)]
 
@@ -27,12 +29,13 @@ def task_of(config) -> Task:
 
 @dataclass(frozen=True)
 class Config(Bounded):
-    """Subsets chosen on small models, used on larger ones, and the reverse."""
+    """Subsets chosen on small models, used on larger ones, and models fine-tuned on subsets."""
 
     models: Named  # the trained targets
     noise_std: Annotated[float, POSITIVE] = 0.5  # of the labels, in training and in the pool
     m: Annotated[int, between(2, 10_000)] = 256  # the pool
-    pools: Count = 4  # of each run
+    pools: Count = 2  # of each run
+    tuned_pools: Count = 1  # on whose subsets models are fine-tuned
     queries: Count = 32  # of each pool
     random_subsets: Annotated[int, at_least(2)] = 24  # of each pool, to compare with
     # Checkpoints of the linear proxy's descent and of the prefix's training.
@@ -40,16 +43,18 @@ class Config(Bounded):
     prefix_length: Count = 4  # tokens whose gradients a prefix has
     prefix_rate: Annotated[float, POSITIVE] = 0.03  # learning rate of the prefixes
     prefix_steps: int = 200  # training steps of the prefixes
+    tuned_steps: Count = 100  # of what is trained on a subset alone
     # Layers of the constructed stacks.
     descents: Annotated[tuple[int, ...], between(1, 64)] = (4, 16)
     runs: Annotated[int, at_least(2)] = 9  # as many as the seeds of the models
-    seed: Seed = 2
+    seed: Seed = 21
 
     def __post_init__(self):
         super().__post_init__()
-        if not self.models:
-            raise ValueError(f"models: choose some of {', '.join(TRAINED)}")
+        if [name for name, _ in self.models] != [*TRAINED]:
+            raise ValueError(f"models: {', '.join(TRAINED)}, in this order")
         checks.between(self, "m", self.n + 1, 10_000)
+        checks.between(self, "tuned_pools", 1, self.pools)
         for _, spec in self.models:
             if (spec.task.d, *spec.task.lengths) != (self.d, self.n):
                 raise ValueError(f"models are trained on d = {self.d} and n = {self.n}")
@@ -67,7 +72,7 @@ class Config(Bounded):
 
 TIERS = {
     "smoke": Config(
-        named("smoke", TRAINED[:1]),
+        named("smoke", TRAINED),
         m=12,
         pools=1,
         queries=2,
@@ -75,11 +80,13 @@ TIERS = {
         checkpoints=3,
         prefix_length=2,
         prefix_steps=6,
+        tuned_steps=3,
         descents=(2,),
         runs=2,
     ),
     "laptop": Config(named("laptop", TRAINED)),
-    "paper": Config(named("paper", TRAINED), pools=8, runs=36, seed=12),
+    # The same models, whose seeds are the runs: more pools for each.
+    "paper": Config(named("laptop", TRAINED), pools=8, tuned_pools=4, seed=23),
 }
 
 

@@ -86,7 +86,6 @@ def statements(config) -> tuple[Statement, ...]:
             "{named} matching has a knee at d + 1 checkpoints",
             f"{gap} with d + 1 checkpoints over that with d,",
             at_most=0.5,
-            label="{matching}, d + 1 / d checkpoints",
             sample=lambda r, matching: r.knee(WHITE if matching == "whitened" else PLAIN),
             cells=grid("knee_whitened knee_plain", matching=("whitened", "plain")),
             words=lambda matching: dict(named=matching.capitalize()),
@@ -99,18 +98,7 @@ def statements(config) -> tuple[Statement, ...]:
             "demonstrations outnumber directions",
             f"{gap} {OVER_PLAIN}, {WORST}",
             at_most=0.5,
-            label=f"whitened / plain, {config.depth} layers",
             sample=lambda r: r.worst(PLAIN, r.depth),
-        ),
-        median(
-            "nearer_on_average",
-            A3,
-            "The same on average over d",
-            f"{gap} {OVER_PLAIN}, geometric mean over d",
-            at_most=0.5,
-            revision=LOOKED,
-            label=f"whitened / plain, {config.depth} layers, mean d",
-            sample=lambda r: r.mean(PLAIN, r.depth),
         ),
         median(
             "nearer_deep",
@@ -118,7 +106,6 @@ def statements(config) -> tuple[Statement, ...]:
             "The same for a deep descent",
             f"{deep_gap} {OVER_PLAIN}, {WORST}",
             at_most=0.5,
-            label=f"whitened / plain, {deepest} layers",
             sample=lambda r: r.worst(PLAIN, r.deepest),
         ),
         median(
@@ -127,7 +114,6 @@ def statements(config) -> tuple[Statement, ...]:
             "The same for a single layer",
             f"the gap of one layer {OVER_PLAIN}, {WORST}",
             at_most=1.0,
-            label="whitened / plain, 1 layer",
             sample=lambda r: r.worst(PLAIN, min(r.config.depths)),
         ),
         median(
@@ -136,7 +122,6 @@ def statements(config) -> tuple[Statement, ...]:
             "With more directions than demonstrations it comes no less near",
             f"{gap} {OVER_PLAIN}, d = {widest}",
             at_most=1.0,
-            label=f"whitened / plain, d = {widest}",
             sample=lambda r: r.gap(PLAIN, r.depth, widest).values,
         ),
         median(
@@ -145,7 +130,6 @@ def statements(config) -> tuple[Statement, ...]:
             "With fewer demonstrations than directions it comes no less near",
             f"{gap} {OVER_PLAIN}, at the worst n of the other runs",
             at_most=1.0,
-            label="whitened / plain, few",
             sample=lambda r: r.few(),
         ),
         median(
@@ -154,7 +138,6 @@ def statements(config) -> tuple[Statement, ...]:
             "It is not the units of each entry: whitening is more than scaling",
             f"{gap} over that after matching of gradients whose entries have one size, {WORST}",
             at_most=0.5,
-            label=f"whitened / scaled, {config.depth} layers",
             sample=lambda r: r.worst(SCALED, r.depth),
         ),
         median(
@@ -164,7 +147,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{deep_gap} over that after matching of scaled gradients, geometric mean over d",
             at_most=1.0,
             revision=LOOKED,
-            label=f"whitened / scaled, {deepest} layers",
             sample=lambda r: r.mean(SCALED, r.deepest),
         ),
         median(
@@ -173,7 +155,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Whitened matching comes nearer to the pool than {rival} subsets, at any d",
             f"{gap} over that after {{rival}} ones, {WORST}",
             at_most=0.5,
-            label="whitened / {rival}",
             sample=lambda r, rival: r.worst(rival, r.depth, r.config.dims),
             cells=grid("over_k_means over_determinantal over_random over_stratified", rival=RIVALS),
             message="Whitened matching comes nearer to the pool than subsets of any of four "
@@ -185,7 +166,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Whitened matching teaches no worse than plain matching: {pool}",
             f"the error of {deepest} layers {OVER_PLAIN}",
             at_most=1.05,
-            label="error: {pool}",
             sample=lambda r, pool: r.error(pool),
             cells=grid(
                 "case_usual case_noisy_labels case_wrong_labels case_heavy_tails "
@@ -201,7 +181,6 @@ def statements(config) -> tuple[Statement, ...]:
             "The bound on the gap of the deep descent is less than ten times the gap",
             "the bound over the distance of the learned weights",
             at_most=10.0,
-            label="bound / distance",
             sample=lambda r: r.bound(),
         ),
         median(

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.matching import subsets
 from experiments.matching.whitened_matching import cases, rules
 from experiments.matching.whitened_matching.config import CASES, FEW, MATCHING, RULES, Config
 from lsa_lab.theory import matching
@@ -22,14 +23,16 @@ def compare(config, size, pool, queries, gradients, keys):  # of R runs
         pool, queries, gradients, key = row
         indices, white = rules.matched_subsets(size, gradients)
         every = jnp.concatenate([indices, rules.random_subsets(config, size, key)])
-        chosen = members(every, config.m)
+        chosen = subsets.members(every, config.m)
         gap, error, weights, whole = cases.measure_subsets(config, pool, queries, chosen)
         return {
             "gap": jnp.concatenate([gap[:ONCE], jnp.median(gap[ONCE:], axis=0)[None]]),
             "error": jnp.concatenate([error[:ONCE], jnp.median(error[ONCE:], axis=0)[None]]),
-            "objective": jnp.stack([objective(rows, chosen[ONCE:]) for rows in (white, gradients)]),
+            "objective": jnp.stack(
+                [subsets.gaps(rows, chosen[ONCE:]) for rows in (white, gradients)]
+            ),
             "random_gap": gap[ONCE:],
-            "reached": objective(white, chosen[:1])[0],
+            "reached": subsets.gaps(white, chosen[:1])[0],
             "distance": jnp.linalg.norm(weights[0] - whole, axis=-1),
         }
 
@@ -41,7 +44,7 @@ def compare_rivals(config, pool, queries, keys):  # of R runs -> gaps [R, 4, D] 
     def run_gaps(row):
         pool, queries, key = row
         chosen = rules.rival_subsets(config, config.n, pool, key)
-        gap = cases.measure_subsets(config, pool, queries, members(chosen, config.m))[0]
+        gap = cases.measure_subsets(config, pool, queries, subsets.members(chosen, config.m))[0]
         several = gap[2:].reshape(2, config.random_draws, -1)
         return jnp.concatenate([gap[:2], jnp.median(several, axis=1)])
 
@@ -55,7 +58,7 @@ def checkpoint_gaps(config, pool, queries, gradients):  # of R runs -> gaps [R, 
     def run_gaps(row):
         pool, queries, gradients = row
         chosen = rules.checkpoint_subsets(config, gradients)
-        flat = members(chosen.reshape(-1, config.n), config.m)
+        flat = subsets.members(chosen.reshape(-1, config.n), config.m)
         gap = cases.measure_subsets(config, pool, queries, flat)[0]
         return gap.reshape(*chosen.shape[:2], -1)
 
@@ -68,17 +71,6 @@ def bounds(config, pool, reached):  # of R runs -> [R, D]
     bound = partial(matching.descent_gap, step_sizes=steps)
     limits = jax.vmap(lambda x, y, objective: bound(x=x, y=y, objective=objective))
     return limits(pool.x, pool.y, reached)[:, jnp.array(config.depths)]
-
-
-def members(indices, m):  # [S, n] -> [S, m]
-    """1 for the chosen and 0 for the others."""
-    places = jnp.arange(len(indices))[:, None]
-    return jnp.zeros((len(indices), m)).at[places, indices].set(1.0)
-
-
-def objective(rows, chosen):  # [m, p], [S, m] -> [S]
-    centred = rows - rows.mean(0)[None]
-    return jnp.linalg.norm(chosen @ centred, axis=1) / chosen.sum(1)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):

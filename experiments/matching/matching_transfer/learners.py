@@ -1,0 +1,97 @@
+"""Small learners, a linear model and prefixes in front of models, trained on a pool or a subset.
+
+A learner is answers(model, z, x) -> ŷ: z is what is trained, and the model is frozen.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from experiments.matching.matching_transfer.targets import one_layer
+from experiments.models.model import Model
+from experiments.models.regression import dense
+from lsa_lab import prompts
+from lsa_lab.models import moments
+from lsa_lab.selection import prefix
+from lsa_lab.training import Training, fit
+from lsa_lab.training.status import refuse_divergence
+
+
+def one_layer_model(config, count) -> Model:  # leaves [count, ...]
+    """The best single step, the same for all."""
+    training = dict(steps=1, batch=1, learning_rate=1.0, seeds=1)
+    model = Model(dense("linear", config.d, config.n, 1, training=training), one_layer(config))
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), model)
+
+
+def linear_answers(_, z, x):  # [d], [B, d] -> [B]
+    return x @ z
+
+
+def prefix_answers(model, z, x):  # [k, e], [B, d] -> [B]
+    """The model's, with the tokens of z as its demonstrations."""
+    rows = jnp.broadcast_to(z, (len(x), *z.shape))
+    batch = prompts.Prompt(rows[..., :-1], rows[..., -1], x, jnp.zeros_like(x[:, 0]))
+    return model.predict(batch)
+
+
+def squared_error(z, model, example):  # for ``prefix.mean_loss`` and ``example_gradients``
+    x, y = example
+    return (prefix_answers(model, z, x[None])[0] - y) ** 2 / 2
+
+
+def prefix_path(config, models, pool, key, label, progress):  # leaves [G, ...] -> [G, C, k, e]
+    """The prefix of a frozen model along its training on each pool, from before the first step."""
+    key_start, key_data = (jax.random.fold_in(key, tag) for tag in range(2))
+    training = Training(
+        loss=lambda z, batch, row: prefix.mean_loss(squared_error, row[2], z, batch),
+        sample=lambda key, row: prefix.sample_batch(key, row[:2], min(64, config.m)),
+        optimizer=lambda _: optax.adam(config.prefix_rate),
+        steps=config.prefix_steps,
+        label=f"matching_transfer: {label}",
+    )
+    run = fit(
+        training,
+        prefix_starts(config, len(pool.y), key_start),
+        jax.random.split(key_data, len(pool.y)),
+        per_run=(pool.x, pool.y, models),
+        watch=lambda z: z,
+        chunk=config.prefix_steps // config.checkpoints,
+        progress=progress,
+    )
+    refuse_divergence(run.status, training.label, needs_all=True)
+    return jnp.asarray(run.history["watch"][:, :-1])
+
+
+def tune(config, answers, models, start, *subsets):  # leaves [R, ...] -> [R, P, S]
+    """Errors on each pool's queries after steps of Adam on each subset alone, all examples in each.
+
+    ``subsets``: x [R, P, S, n, d], y, and the queries' x and y."""
+    optimizer = optax.adam(config.prefix_rate)
+
+    def tuned_error(model, start, x, y, x_queries, y_queries):
+        def loss(z):
+            return ((answers(model, z, x) - y) ** 2).mean() / 2
+
+        def step(carry, _):
+            z, state = carry
+            updates, state = optimizer.update(jax.grad(loss)(z), state)
+            return (optax.apply_updates(z, updates), state), None
+
+        carry = (start, optimizer.init(start))
+        (z, _), _ = jax.lax.scan(step, carry, None, length=config.tuned_steps)
+        return ((answers(model, z, x_queries) - y_queries) ** 2).mean()
+
+    over_subsets = jax.vmap(tuned_error, (None, None, 0, 0, None, None))
+    over_pools = jax.vmap(over_subsets, (None, None, 0, 0, 0, 0))
+    program = moments.compiled(lambda *rows: jax.lax.map(lambda row: over_pools(*row), rows))
+    with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
+        return np.asarray(program(models, start, *subsets), float)
+
+
+def prefix_starts(config, count, key):  # -> [count, k, e]
+    start = partial(prefix.init, prefix_length=config.prefix_length, e=config.d + 1)
+    return jax.jit(jax.vmap(start))(jax.random.split(key, count))
