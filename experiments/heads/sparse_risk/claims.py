@@ -2,12 +2,12 @@
 
 Bounds of orders and of slopes were fixed before the first runs. The sizes of what is paired were
 settled in four runs at the laptop tier: "noise" held in the first three, "less_sparse" was
-undecided in the second and third; no other verdict that is still judged moved. Known before the slopes, from
-docs/theory, "Trials before the experiments": n · excess / σ² of preprocessed descent at six sizes
-with n up to 1024, and that it tends to s. The duel with the Lasso was judged at large n and flat
-weights alone; both laws and n = d were added after a look at that, and the factor of 1.5, which
-heads_per_layer has for what is near the sparse Bayes rule, too. All but the rates was then sampled
-anew, once, with numbers of steps that are powers of two.
+undecided in the second and third; no other verdict that is still judged moved. Known before the
+slopes, from docs/theory, "Trials before the experiments": n · excess / σ² of preprocessed descent
+at six sizes with n up to 1024, and that it tends to s. The duel with the Lasso was judged at large
+n and flat weights alone; both laws and n = d were added after a look at that, and the factor of
+1.5, which heads_per_layer has for what is near the sparse Bayes rule, too. All but the rates was
+then sampled anew, once, with numbers of steps that are powers of two.
 """
 
 from collections.abc import Callable
