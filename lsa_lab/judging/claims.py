@@ -23,7 +23,7 @@ from lsa_lab.judging.statistics import (
 )
 from lsa_lab.store import results
 
-Verdict = Literal["holds", "fails", "undecided"]
+Verdict = Literal["holds", "fails", "undecided", "estimated"]
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,11 @@ def _judged(
         value, interval = _measured(statement, samples, confidence)
     except ValueError as error:
         raise ValueError(f"{statement.id}: {error}") from None
-    verdict = verdict_of(interval, *statement.bounds)
+    verdict: Verdict = "estimated"
+    if not statement.unjudged:
+        verdict = verdict_of(interval, *statement.bounds)
     scale = _scale(statement, interval)
     ends, bounds = ((scale(low), scale(high)) for low, high in (interval, statement.bounds))
-    decided = verdict != "undecided"
     return Claim(
         statement.id,
         statement.source,
@@ -122,8 +123,10 @@ def _judged(
         verdict,
         statement.revision,
         statement.redrawn,
-        thin=decided and _thin(ends, bounds),
-        runs_factor=math.nan if decided else _runs_factor(scale(value), ends, bounds),
+        thin=verdict in ("holds", "fails") and _thin(ends, bounds),
+        runs_factor=_runs_factor(scale(value), ends, bounds)
+        if verdict == "undecided"
+        else math.nan,
         confidence=confidence,
         method=METHODS[statement.statistic],
         family=family,
@@ -154,7 +157,7 @@ def _measured(statement: Statement, samples: Any, confidence: float) -> tuple[fl
 def _scale(statement: Statement, interval: Interval) -> Callable[[float], float]:
     """The scale on which widths are compared: logarithms of ratios, and of positive medians, whose
     intervals of order statistics are the same on every scale."""
-    positive = min(interval[0], *filter(math.isfinite, statement.bounds)) > 0
+    positive = min([interval[0], *filter(math.isfinite, statement.bounds)]) > 0
     logarithmic = statement.statistic == "ratio" or (statement.statistic == "median" and positive)
     return _log if logarithmic else float
 

@@ -32,7 +32,8 @@ class Statement:
     ``statistic`` is taken over independent runs: the mean with Student's interval, the median with
     that of order statistics, or "ratio", the geometric mean of positive samples. A "value" is one
     number without a spread, an "estimate" a pair (number, standard error). ``margin`` m asks for
-    equivalence: within [-m, m], for a ratio within [1 / (1 + m), 1 + m].
+    equivalence: within [-m, m], for a ratio within [1 / (1 + m), 1 + m]. ``unjudged`` says why
+    there is no bound: a number beside others, or one whose bound was set upon the effect itself.
 
     A family has ``cells``, {id: {axis: value}}: each is judged by ``sample(result, **axes)``, and
     the words are templates in which "{axis}" stands for the value, or for what ``words(**axes)``
@@ -47,6 +48,7 @@ class Statement:
     at_least: float | None = None
     at_most: float | None = None
     margin: float | None = None
+    unjudged: str = ""  # why nothing is required: an estimate, without a verdict
     over: str = "runs"  # what a sample is one of
     overlap: float = 0.0  # of runs that split one table: rows for testing over rows for training
     standard_errors: float = 1.96  # half the width of the interval of an "estimate"
@@ -65,8 +67,10 @@ class Statement:
         if self.statistic not in get_args(Statistic):
             choices = ", ".join(get_args(Statistic))
             raise ValueError(f"statement {self.id}: statistic {self.statistic!r}: choose {choices}")
-        if (self.margin is None) == (self.at_least is None and self.at_most is None):
-            raise ValueError(f"statement {self.id}: give at_least, at_most or both, or a margin")
+        bounded = self.at_least is not None or self.at_most is not None
+        if bounded + (self.margin is not None) + bool(self.unjudged) != 1:
+            words = "give at_least, at_most or both, or a margin; or say why it is unjudged"
+            raise ValueError(f"statement {self.id}: {words}")
         low, high = self.bounds
         if not low <= high:
             raise ValueError(f"statement {self.id}: no number is >= {low:g} and <= {high:g}")
@@ -91,6 +95,8 @@ class Statement:
             what = f"{words} over {self.over} of {what}"
         signs = zip((">=", "<="), self.bounds, strict=True)
         kept = [f"{sign} {bound:.3g}" for sign, bound in signs if math.isfinite(bound)]
+        if self.unjudged:
+            kept = [f"is estimated without a bound: {self.unjudged}"]
         note = f" ({self.note})" if self.note else ""
         return f"{what} {' and '.join(kept)}{note}"
 

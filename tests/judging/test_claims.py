@@ -146,6 +146,14 @@ def test_equivalence_takes_a_margin_in_either_direction():
     assert near.bounds == (0.8, 1.25)
 
 
+def test_an_estimate_says_why_it_has_no_bound_and_gets_no_verdict():
+    claim = judged([1.0, 1.1, 1.2], unjudged="the bound lay upon the effect")
+    assert (claim.verdict, claim.thin) == ("estimated", False)
+    assert claim.criterion.endswith("estimated without a bound: the bound lay upon the effect")
+    with pytest.raises(ValueError, match="or say why it is unjudged"):
+        statement(at_most=1.0, unjudged="and yet it has one")
+
+
 def test_a_statement_that_nothing_can_judge_is_refused():
     with pytest.raises(ValueError, match="give at_least, at_most or both, or a margin"):
         statement()

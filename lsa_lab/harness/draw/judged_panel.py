@@ -21,6 +21,7 @@ LOOKS: dict[str, dict[str, Any]] = {  # no verdict is told by its colour alone
     "holds": {"color": COLOURS[0], "marker": "o", "ms": 4.5},
     "fails": {"color": COLOURS[1], "marker": "X", "ms": 6.5, "mec": "white"},
     "undecided": {"color": BLACK, "marker": "o", "ms": 4.5, "mfc": "white"},
+    "estimated": {"color": BLACK, "marker": "|", "ms": 7},
 }
 
 
@@ -44,7 +45,8 @@ def rows(
     kept = [by_id[id] for id in ids if samples[id] is not None]
     claims = judge(kept, {cell.id: samples[cell.id] for cell in kept})
     for row, (cell, claim) in enumerate(zip(kept, claims, strict=True)):
-        _region(ax, row, cell.bounds, span)
+        if not cell.unjudged:
+            _region(ax, row, cell.bounds, span)
         _interval(ax, row, claim, span)
     ax.set_yticks(range(len(kept)), [cell.label for cell in kept], fontsize=7)
     ax.set(xlim=span, ylim=(len(kept) - 0.4, -0.6))

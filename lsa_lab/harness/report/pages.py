@@ -120,7 +120,7 @@ def with_verdicts(text: str, whole: Sequence[Result]) -> str:
         row = match[1]
         return f"`{row}` **{verdicts[row]}**" if row in verdicts else match[0]
 
-    return re.sub(r"`([^`]+)`(?: \*\*(?:holds|fails|undecided)\*\*)?", named, text)
+    return re.sub(r"`([^`]+)`(?: \*\*(?:holds|fails|undecided|estimated)\*\*)?", named, text)
 
 
 def table(claims: Sequence[Claim]) -> str:

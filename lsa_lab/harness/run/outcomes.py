@@ -71,5 +71,7 @@ def describe(facts: dict) -> str:
 
 
 def counts(verdicts: list[str]) -> str:
-    """As "3 hold, 1 fail, 0 undecided"."""
-    return ", ".join(f"{verdicts.count(v)} {word}" for v, word in VERDICTS.items())
+    """As "3 hold, 1 fail, 0 undecided"; estimates without a bound are added."""
+    text = ", ".join(f"{verdicts.count(v)} {word}" for v, word in VERDICTS.items())
+    estimates = verdicts.count("estimated")
+    return f"{text}, {estimates} estimated" if estimates else text
