@@ -21,7 +21,7 @@ from lsa_lab.prompts import Prompt
 _SCALE = 0.1  # of random weights; a reader does not depend on it as long as it is small
 _TOGETHER = 512  # prompts that are in memory at once
 
-LEARN, FRESH, CONTROL, DESCENT, SHUFFLE = range(1, 6)  # tags of keys
+LEARN, FRESH, CONTROL, DESCENT = range(1, 5)  # tags of keys
 
 
 @dataclass(frozen=True)
