@@ -38,12 +38,6 @@ def layer_by_layer(dataset, case: str, model: str) -> np.ndarray:  # [L, R]
     return risks[1:] / risks[:-1]
 
 
-def untrained(dataset, case: str) -> np.ndarray:  # [R]
-    """A reader's risk after the last layer of random weights over that before the first."""
-    risks = select_case(dataset.reader.sel(model="random"), case).transpose("layer", "run").values
-    return risks[-1] / risks[0]
-
-
 def over_ridge(dataset, case: str, layer: int) -> np.ndarray:  # [R]
     """A reader's risk after a layer of the full model over that of ridge."""
     risks = select_case(dataset.reader.sel(model="full"), case).isel(layer=layer)
@@ -57,11 +51,21 @@ def over_full(dataset, case: str, model: str) -> np.ndarray:  # [R]
 
 
 def descent_ratio(dataset, case: str, over: str, under: str) -> np.ndarray:  # [R]
-    """Risks of descent on two features, at the steps that are best on the first half of the
-    prompts, on the second half."""
-    risks = select_case(dataset.descent, case)
-    best = risks.isel(half=1).isel(step=risks.isel(half=0).argmin("step"))
+    """Risks of descent on two features."""
+    best = best_descent(dataset, case)
     return (best.sel(feature=over) / best.sel(feature=under)).values
+
+
+def best_descent(dataset, case: str):  # (run, feature)
+    """Risks on the second half of the prompts, at the steps that are best on the first half."""
+    risks = select_case(dataset.descent, case)
+    return risks.isel(half=1).isel(step=risks.isel(half=0).argmin("step"))
+
+
+def over_descent(dataset, case: str) -> np.ndarray:  # [R]
+    """The full model's own risk over that of descent on what its first layer writes."""
+    own = select_case(dataset.own.sel(model="full"), case).isel(layer=-1)
+    return (own / best_descent(dataset, case).sel(feature=OF_FULL)).values
 
 
 def held_by_the_first(dataset, case: str) -> np.ndarray:  # [R]
@@ -75,21 +79,15 @@ def statements(config) -> tuple[Statement, ...]:
         f"{' or '.join(map(str, sorted({over[name] for name in names})))} seeds"
         for names in (config.panels, config.dissected)
     )
-    return (
-        *_about_readers(config.panels, judged),
-        *_about_descent(config.dissected, looked_into),
-        *_about_the_first_layer(config.dissected, looked_into),
-    )
+    about_first = _about_first_layers(config.dissected, looked_into)
+    return (*_about_readers(config.panels, judged), *about_first)
 
 
 def _about_readers(panels, seeds: str):
     row = dict(statistic="ratio", over=seeds)
-    nulls = {"Layers of one head": "the layer before it", "Random weights": "the input, after all,"}
 
-    def null(d, model):
-        if model == "Random weights":
-            return smallest(untrained(d, case) for case in panels)
-        return largest(r for case in panels for r in layer_by_layer(d, case, "single head"))
+    def worst_layer(d, model="full"):
+        return largest(r for case in panels for r in layer_by_layer(d, case, model))
 
     return (
         Statement(
@@ -98,22 +96,21 @@ def _about_readers(panels, seeds: str):
             "Every layer of the full model makes the answer more readable",
             f"{READER} after a layer over that before it, at the worst layer of any model,",
             at_most=1.0,
-            note="so does every layer with one head: steady_single",
+            note="beside it one head a layer, and random weights: steady_single, steady_random",
             label="reader, a layer / before",
-            sample=lambda d: largest(r for case in panels for r in layer_by_layer(d, case, "full")),
+            sample=worst_layer,
             **row,
         ),
         Statement(
             "nulls",
             HERE,
-            "{model} make the answer more readable, too",
-            f"{READER} after a layer over that of {{before}} at the worst or at the best model",
+            "Every layer of a {model} model makes the answer more readable",
+            f"{READER} after a layer over that before it, at the worst layer of any model",
             unjudged="a null beside steady",
             revision="added after a look at these runs",
-            label="{model}",
-            sample=null,
-            cells=grid("steady_single untrained", model=nulls),
-            words=lambda model: {"before": nulls[model]},
+            label="the same, {model}",
+            sample=worst_layer,
+            cells=grid("steady_single steady_random", model=("single head", "random")),
             **row,
         ),
         Statement(
@@ -149,7 +146,7 @@ def _about_readers(panels, seeds: str):
     )
 
 
-def _about_descent(dissected, seeds: str):
+def _about_first_layers(dissected, seeds: str):
     row = dict(statistic="ratio", over=seeds, revision=WHITE)
     rivals = {
         RAW: dict(than="on raw covariates", other="raw covariates", short="raw"),
@@ -188,11 +185,17 @@ def _about_descent(dissected, seeds: str):
             sample=lambda d: over(d, FORMULA),
             **row,
         ),
-    )
-
-
-def _about_the_first_layer(dissected, seeds: str):
-    return (
+        Statement(
+            "later_layers",
+            "A4 (2408.04532), its mechanism, in our setting",
+            "Later layers of the full model do what descent on its first layer's tokens does",
+            f"the model's risk over that of descent on layer 1's white tokens, {WORST}",
+            at_least=0.8,
+            at_most=1.25,
+            label="model / descent on layer 1",
+            sample=lambda d: largest(over_descent(d, case) for case in dissected),
+            **row | {"revision": f"of another experiment's models before; {WHITE}"},
+        ),
         Statement(
             "held",
             A4,

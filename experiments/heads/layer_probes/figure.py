@@ -13,13 +13,13 @@ from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
-LINEAR, GREY = style.METHOD["linear"], style.METHOD["least squares"]["color"]
+LINEAR = style.METHOD["linear"]
 LOOKS = {"full": LINEAR, "single head": LINEAR | {"linestyle": ":", "mfc": "white"}}  # models
 CURVES = {  # of features that descent is on: colour, line, words, points above the line
     OF_FULL: (LINEAR["color"], "-", "full", -1),
     OF_SINGLE: (LINEAR["color"], ":", "single head", -1),
     RAW: (style.METHOD["descent"]["color"], "-", "raw", 0),
-    FORMULA: (style.METHOD["preprocessed descent"]["color"], "-", "r_j x_j", -1),
+    FORMULA: (style.METHOD["preprocessed descent"]["color"], "-", "$r_j x_j$", -1),
 }
 
 
@@ -27,7 +27,7 @@ def plot(dataset):
     config = results.config_of(dataset)
     figure, axes = style.figure(6.75, 2.8, (1, 2))
     readers(axes[0], dataset, config.dissected[0])
-    axes[0].set_title("every layer makes the answer more readable")
+    axes[0].set_title("the answer gets more readable")
     first_layers(axes[1], dataset, config)
     axes[1].set_title("first layers hold part of $r_j x_j$")
     return figure
@@ -103,11 +103,10 @@ def first_layers(ax, dataset, config):
         color, fill = LINEAR["color"], "white" if i else LINEAR["color"]
         ax.hlines(rows, low, high, color=color, lw=1)
         ax.plot(middle, rows, LINEAR["marker"], color=color, mfc=fill, ms=4.5)
-        ax.plot(first.control.sel(case=case, model=order).mean("run"), rows, "x", color=GREY, ms=4)
         ax.plot(first.share.sel(case=case, model=order[:-1]), rows[:-1], "|", color="k", ms=7)
         direct_label(ax, high[1], rows[1], case, color, (4, -1 if i else 1))
     ax.set_yticks(range(len(order)), order, fontsize=7)
-    ax.set(xlabel="R² of r_j x_j", xlim=(-0.05, 1.05), ylim=(len(order) - 0.5, -0.6))
+    ax.set(xlabel="R² of $r_j x_j$", xlim=(-0.05, 1.05), ylim=(len(order) - 0.5, -0.6))
 
 
 def caption(dataset) -> str:
@@ -122,6 +121,6 @@ def caption(dataset) -> str:
         f"least {min(first):.2g} of ridge's after layer 1 to at most {max(last):.2g} after the "
         "last. It falls in every layer of models with one head a layer, too. Layer 1 holds at "
         f"least {min(shares):.0%} of the variance of r_j x_j. Crosses in a and e are the models' "
-        "own answers, in b other prompts' r_j x_j; strokes in b are one coordinate a head. "
+        "own answers; strokes in b are one coordinate a head. "
         f"In c, d tokens are made white. {int(dataset.lost.sum())} trainings diverged."
     )

@@ -14,7 +14,6 @@ from experiments.heads.layer_probes.probing import (
     batch_of,
     first_prompts,
 )
-from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, cut, shape, skeleton
 from lsa_lab import prompts
 from lsa_lab.analyses import probes
@@ -79,3 +78,16 @@ def _features(models, prompt: Prompt) -> list:  # of [n+1, D]
 
 def _forward(model: Model, tokens):
     return transformer.forward(model.factored(), tokens, shape(model.spec), model.gates)
+
+
+def whitened(features):  # [2 B, T, D] -> [2 B, T, D]
+    """Tokens with a second moment of 1, over the first half, in each of their directions.
+
+    Turning or stretching the scratch slots of a stream, and the layers that read them with it,
+    changes no prediction, but descent on its tokens; not descent on white ones (derived here).
+    """
+    first = features[: len(features) // 2].reshape(-1, features.shape[-1])
+    values, basis = jnp.linalg.eigh(first.T @ first / len(first))
+    kept = values > 1e-9 * values[-1]
+    gains = jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, values, 1)), 0)
+    return features @ (basis * gains[None])
