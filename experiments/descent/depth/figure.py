@@ -8,8 +8,6 @@ from experiments.descent.depth.config import COVARIANCES
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
-from lsa_lab.store import results
 
 TRAINED, TOP = style.METHOD["linear"], 30.0
 LINES = {"gradient descent": "descent", "preconditioned": "preconditioned descent", "GD++": "GD++"}
@@ -112,25 +110,18 @@ def _too_few(ratios, at_rest, enough):
 
 
 def caption(dataset) -> str:
-    config, stacks = results.config_of(dataset), claims.numbers(dataset)
+    stacks = claims.numbers(dataset)
     at_rest = stacks.settled
     enough = at_rest.sum("run") >= SETTLED_RUNS
     ratios = stacks.descent, stacks.plus_plus
     descent, best = (each.where(at_rest).median("run").where(enough) for each in ratios)
-    overall = stacks.plus_plus.median("run")
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
-        f"Layers whose training has settled equal steps: at most {descent.max():.3f} times the "
-        f"risk of tuned descent, and {best.min():.2f} to {best.max():.2f} times that of tuned "
-        f"GD++. That is where {SETTLED_RUNS} stacks or more have: {_named(enough)}."
-        f"{_too_few(stacks.plus_plus, at_rest, enough)} "
-        f"All stacks have {overall.min():.1g} to {overall.max():.1g} times GD++'s risk in the "
-        f"median: far from trained, no verdict on depth rests on them. a, b: "
-        f"{config.runs} stacks a place; numbers at the top: stacks "
-        f"that explode on rare prompts; settled: a "
-        f"Gauss-Newton step fitted on half of the prompts changes the risk on the other half by "
-        f"less than {100 * SETTLED:g} %. c: medians with {level()} intervals. "
-        f"{style.missing(dataset.trained_risk)} numbers not finite, "
-        f"{diverged} stacks diverged and count with their last weights. d = {config.d}, "
-        f"n = {config.n}."
+        f"Fully trained layers match descent with as many steps: they have at most "
+        f"{descent.max():.3f} times the risk of tuned descent, and {best.min():.2f} to "
+        f"{best.max():.2f} times that of tuned GD++. This is said of settings in which at least "
+        f"{SETTLED_RUNS} runs converged: {_named(enough)}."
+        f"{_too_few(stacks.plus_plus, at_rest, enough)} Numbers at the top count stacks that "
+        f"explode. A run has converged if a Gauss-Newton step changes its "
+        f"risk on other prompts by less than {100 * SETTLED:g} %. {diverged} stacks diverged."
     )

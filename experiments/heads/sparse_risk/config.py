@@ -61,8 +61,8 @@ class Duel(Bounded):
     noise_var: Annotated[float, POSITIVE] = 0.5
     doublings: Annotated[int, at_least(1)] = 12
     prompts: Annotated[int, at_least(1)] = 32
-    tuning: Annotated[int, at_least(1)] = 256
-    runs: Annotated[int, at_least(3)] = 32
+    tuning: Annotated[int, at_least(1)] = 64
+    runs: Annotated[int, at_least(3)] = 16
     seed: Seed = 21
 
     def __post_init__(self):
