@@ -6,10 +6,11 @@ import itertools
 import jax
 import numpy as np
 import pytest
+import xarray as xr
 
 from experiments.heads import fewer_heads, importance
 from experiments.heads.each_run import run
-from experiments.heads.head_pruning import compute, importances, masked_models, mixings
+from experiments.heads.head_pruning import claims, compute, masked_models
 from experiments.heads.head_pruning.claims import statements
 from experiments.heads.head_pruning.config import TIERS
 from experiments.heads.head_pruning.masked_models import SEARCH
@@ -19,6 +20,7 @@ from lsa_lab.analyses import heads
 from lsa_lab.judging.statements import cells_of
 from lsa_lab.models import head_gauge, linear_attention
 from lsa_lab.prompts import Prompt
+from lsa_lab.store import parts
 
 SPEC = Spec(
     Task(2, (8,), sparsity=1, noise_std=0.5),
@@ -147,28 +149,21 @@ def test_importances_are_those_of_one_run_after_the_other(variant):
     assert not rises[:, gates == 0].any(), "a head that is not there has no importance"
 
 
-def test_mixings_change_the_count_of_heads_and_no_prediction():
-    every, config = models_of(1), TIERS["smoke"].importance
-    ends = mixings.ranges(config, every, prompts(), prompts())
-    assert ends.shape == (2, 2, 3)
-    model, place = jax.tree.map(lambda leaf: leaf[0], every), normal(5, 2)
-    mixing = np.asarray(mixings.mixing_of(place, 20.0))
-    assert np.linalg.cond(mixing) <= 20
-    both = np.stack([np.eye(2), mixing])
-    mixed = model.replace(params=head_gauge.mixed(model.params, both))
-    answers = [np.asarray(jax.jit(Model.predict)(m, prompts())) for m in (model, mixed)]
-    np.testing.assert_allclose(*answers, atol=1e-10)
-    counts = [float(jax.jit(mixings.effective)(model, 1, m, prompts())) for m in both]
-    assert abs(counts[0] - counts[1]) > 1e-3, "but the count has changed"
-    rises = heads.importance(lambda mask: mixed.replace(gates=mask).risk(prompts()), 2, 2)
-    assert counts[1] == pytest.approx(float(heads.effective_heads(rises)[1]), rel=1e-9)
-
-
-def test_a_head_without_which_the_risk_is_no_number_does_not_count_as_idle():
-    rise = normal(2, 3, 4) ** 2
-    rise[0, 1, 2] = np.nan
-    counts = importances.effective(rise)
-    assert np.isnan(counts[0, 1])
-    counts[0, 1] = 0
-    rise[0, 1] = 0
-    np.testing.assert_allclose(counts, heads.effective_heads(rise))
+def test_heads_that_are_alike_everywhere_are_their_own_null():
+    rise = normal(4, 3, 2) ** 2
+    np.testing.assert_allclose(claims.count_of(rise), jax.vmap(heads.effective_heads)(rise))
+    part = xr.Dataset({"rise": (("model", "run", "layer", "head"), rise[None])}, {"model": ["m"]})
+    whole = parts.join(xr.Dataset(), importance=part)
+    counts = claims.count_of(rise)
+    by_layer = claims.over_exchanged(whole, "m", "layers")
+    np.testing.assert_allclose(by_layer, counts[:, 0] / counts.mean(1))
+    pairs = [
+        [row.ravel()[list(two)] for two in itertools.combinations(range(6), 2)] for row in rise
+    ]
+    null = [np.mean([claims.count_of(pair) for pair in row]) for row in pairs]
+    by_head = claims.over_exchanged(whole, "m", "heads")
+    np.testing.assert_allclose(by_head, counts[:, 0] / null)
+    rise[0, 1, 0] = np.nan
+    part["rise"] = part.rise.copy(data=rise[None])
+    kept = claims.rises(parts.join(xr.Dataset(), importance=part), "m")
+    assert len(kept) == 3, "a run in which a rise is no number is left out"

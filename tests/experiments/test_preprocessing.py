@@ -1,4 +1,4 @@
-"""Descent on the features of heads, choices on other prompts, and tokens of trained models."""
+"""Descent on the features of heads, and choices on other prompts."""
 
 from types import SimpleNamespace
 
@@ -7,13 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.heads.preprocess_then_optimise import claims, compute, descents, learned_features
+from experiments.heads.preprocess_then_optimise import claims, compute, descents
 from experiments.heads.preprocess_then_optimise.config import TUNED, Config
-from experiments.heads.white_tokens import whitened
-from experiments.models.model import Model, init
-from experiments.models.named import MODELS, named
-from lsa_lab import estimators, prompts
-from lsa_lab.analyses import probes
+from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 
 
@@ -45,44 +41,9 @@ def test_what_is_best_is_chosen_on_first_halves_and_judged_on_second_ones():
     np.testing.assert_array_equal(best, [5, np.inf, 5])
 
 
-@pytest.mark.parametrize("name", ["depth 3", "softmax"])  # merged weights, factored ones
-def test_tokens_are_those_of_the_whole_models_first_layer(prompt, name):
-    spec = MODELS["smoke"][name]
-    params = jax.tree.map(lambda leaf: 3 * np.asarray(leaf, float), init(spec, jax.random.key(0)))
-    model = Model(spec, params, np.array([[1.0, 1.0], [1.0, 0.0]]))
-    own = prompts.normalised(prompt.replace(x=prompt.x[:, :2], x_query=prompt.x_query[:2]))[0]
-    whole = model.forward(own).stream
-    rows = learned_features.tokens_after(model, own)
-    np.testing.assert_allclose(rows[-1], whole[1, -1], rtol=1e-10)
-    assert np.abs(rows[:-1] - whole[1, :-1]).max() > 1e-2  # these know their own labels
-    other = model.replace(gates=np.array([[1.0, 0.0], [1.0, 1.0]]))
-    assert np.abs(learned_features.tokens_after(other, own)[-1] - whole[1, -1]).max() > 1e-6
-
-
-def test_white_tokens_are_white_and_have_no_more_directions():
-    features = np.random.default_rng(0).standard_normal((8, 5, 2)) @ np.array(
-        [[3, 1, 3], [0, 1, 0]]
-    )
-    first = whitened(features)[:4].reshape(-1, 3)
-    moment = first.T @ first / len(first)
-    np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(moment)), [0, 1, 1], atol=1e-10)
-
-
-def test_descent_on_white_tokens_does_not_depend_on_the_basis_of_the_stream():
-    rng = np.random.default_rng(1)
-    features, basis, y = rng.standard_normal((8, 5, 3)), rng.standard_normal((3, 3)), np.ones(4)
-    path = jax.jit(lambda features: probes.descend(features[0], y, 8, 0.5))
-    turned = features @ basis
-    np.testing.assert_allclose(path(whitened(turned)), path(whitened(features)), atol=1e-10)
-    assert np.abs(path(turned) - path(features)).max() > 1e-3
-
-
-def test_sizes_and_models_that_do_not_fit_are_refused():
+def test_heads_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="the last of them d = 8"):
         Config(heads=(1, 4))
-    for names in (("polynomial",), ("two of four",), ("depth 3", "depth 5"), ()):
-        with pytest.raises(ValueError, match="choose one of sparse regression"):
-            Config(models=named("laptop", names))
 
 
 def test_a_run_that_diverged_is_worse_than_all_others_and_no_other_number_changes():

@@ -66,21 +66,15 @@ def middle_scale(dataset):
 
 
 def caption(dataset) -> str:
-    config, last = results.config_of(dataset), dataset.isel(layer=-1)
-    residuals = (last.residual, last.query_residual, middle_scale(dataset).unexplained)
-    softmax, causal, norm, mlp, linear = (
-        middle_scale(last).residual.sel(model=name).median().item()
-        for name in ("softmax", "linear, causal", "linear, norm", "linear, MLP", "linear")
+    last = middle_scale(dataset.isel(layer=-1)).residual
+    softmax, causal, linear = (
+        last.sel(model=name).median().item() for name in ("softmax", "linear, causal", "linear")
     )
     return (
-        f"One matrix a layer misses {softmax:.2g} of the stream with softmax, {causal:.2g} with a "
-        f"causal mask, {norm:.2g} with norms, {mlp:.2g} with an MLP, and {linear:.0e} in masked "
-        f"linear attention. The best matrix for each prompt and layer, at the same random weights. "
-        f"a, b: last layer, larger marks for larger weights; b: queries after the same "
-        f"demonstrations. c: of what the layers add, at weights × "
-        f"{middle_scale(dataset).scale.item():g}, larger marks for later layers. Numbers beside "
-        f'0: rounding, for these maps are theorems (docs/theory, "Moments suffice"). Median of '
-        f"{config.runs} runs and the middle 80 %, in the first sentence at weights × 1; "
-        f"{sum(map(style.missing, residuals))} not finite. "
-        f"d = {config.d}, n = {config.n}."
+        f"One matrix a layer explains masked linear attention, which theorems say, and nothing "
+        f"else: it misses {softmax:.2g} of the stream with softmax and {causal:.2g} with a causal "
+        f"mask, and {linear:.0e} without either. The matrix is the best for each prompt and layer. "
+        f"Panels a and b have the last layer, b queries after the "
+        f"same demonstrations, c what layers add. Larger marks are larger weights in a and b, "
+        f"later layers in c. Bars are the middle 80 %."
     )

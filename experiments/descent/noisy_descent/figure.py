@@ -5,11 +5,9 @@ import numpy as np
 from experiments.descent.noisy_descent import claims
 from experiments.descent.noisy_descent.claims import ALIKE, SAME_SHAPE
 from experiments.descent.noisy_descent.config import PATHS
-from experiments.descent.specs import STACK, spec_of
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 LINEAR, SOFTMAX, GREY = (style.METHOD[name]["color"] for name in ("linear", "softmax", "random"))
@@ -107,20 +105,14 @@ def ends(ax, dataset):
 
 def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
-    task = spec_of(config, STACK).task
     kurtosis = [float(np.mean(samples[id])) for id in ("gaussian_linear", "gaussian_softmax")]
     fresh = float(np.exp(np.log(samples["tests_alike"]).mean()))
     lost = sum(len(set(dataset[name].values)) - 1 for name in ("taken", "softmax_taken"))
     return (
-        f"The noise of trained updates has an excess kurtosis of {kurtosis[0]:.2g} "
-        f"(linear) and {kurtosis[1]:.2g} (softmax), where Gaussian noise has 0; "
-        f"descent with fresh Gaussian noise has {fresh:.3g} times the model's risk. "
-        f"a, b: what an update adds to the answer to one query, over {config.prompts} prompts of "
-        f"one task; b: beside the whole update in random directions; lines: closed form of the "
-        f'first layer (docs/theory, "The noise of an update is not Gaussian"). a to c: means of '
-        f"runs with {level()} intervals, grey in a: within the margin. d: descent by the weights "
-        f"of the linear stack, runs and geometric means. "
-        f"{dataset.sizes['run']} linear stacks and {dataset.sizes['softmax_run']} softmax "
-        f"transformers; trainings that diverged, at different steps, and are left out: {lost}. "
-        f"n = {max(task.lengths)} in training, d = {task.d}, noise {task.noise_std:g}."
+        f"Trained updates are not Gaussian: their noise has an excess kurtosis of "
+        f"{kurtosis[0]:.2g} in linear stacks and of {kurtosis[1]:.2g} in softmax transformers. "
+        f"Descent with fresh Gaussian noise has {fresh:.3g} times the model's risk. Panels a and b "
+        f"show what an update adds to the answer to one query, over {config.prompts} prompts of "
+        f"one task; lines are the first layer's closed form. The grey band is the margin. "
+        f"Descent in d takes the linear stack's steps. {lost} trainings diverged."
     )

@@ -6,7 +6,6 @@ from experiments.descent.shots_and_steps.config import MODELS
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label, off_scale
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 RIDGE, LEAST_SQUARES = style.METHOD["ridge"]["color"], style.METHOD["least squares"]["color"]
@@ -81,13 +80,10 @@ def caption(dataset) -> str:
     missing = style.missing(dataset.error) + style.missing(dataset.learning.isel(noise=1))
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
-        f"At {2 * config.d} = 2d shots {left[0]:.2g} % ({MODELS[0]}) and {left[1]:.2g} % "
-        f"({MODELS[1]}) of the error is left; with noise training ends at {ratios[0]:.2g} and "
-        f"{ratios[1]:.2g} times the Bayes rule's error. a, b: test error against shots; numbers "
-        f"at an edge are medians beyond it: linear layers explode on single prompts at lengths "
-        f"that they were not trained at; least squares keeps nothing of d shots without noise. "
-        f"c: with noise, beside the Bayes rule, ridge. "
-        f"{config.depth} layers, d = {config.d}; medians of {config.runs} runs with {level()} "
-        f"intervals; {missing} numbers left out as not finite, {diverged} of "
-        f"{dataset.status.size} trainings diverged."
+        f"A few shots teach most: at {2 * config.d} = 2d shots {left[0]:.2g} % of the error is "
+        f"left in {MODELS[0]} stacks and {left[1]:.2g} % in {MODELS[1]} ones. With noise, training "
+        f"ends at {ratios[0]:.2g} and {ratios[1]:.2g} times the Bayes rule's error. Numbers at an "
+        f"edge of a and b are medians beyond it: linear layers explode on single prompts of other "
+        f"lengths than in training. Panel c has the task with noise. {diverged} of "
+        f"{dataset.status.size} trainings diverged; {missing} numbers are not finite."
     )

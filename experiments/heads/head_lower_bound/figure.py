@@ -63,12 +63,9 @@ def caption(dataset) -> str:
     _, samples = evidence(claims, dataset)
     alone, beside = (np.median(samples[name]) for name in ("cost", "cost_beside_raw"))
     return (
-        f"Descent on features of fewer than d = {config.d} heads has at least {alone:.2g} times "
-        f"the risk of d heads, {beside:.2g} times beside raw covariates. (That H < d heads of one "
-        'layer miss d - H of the covariates is a theorem: docs/theory, "The head lower bound".) '
-        f"a: grey: where a row would hold. b: ridge, the best rule that ignores directions. "
-        f"{config.sparsity} of w's coordinates not 0, n = {config.n}, noise {config.noise_std:g}; "
-        "neighbouring coordinates share a head; step size, number of steps and the raw "
-        f"covariates' share chosen on other prompts. Medians of {config.runs} runs and their "
-        f"{level()} intervals."
+        f"Fewer heads than covariates cost risk: descent on their features has at least "
+        f"{alone:.2g} times the risk of d = {config.d} heads, and {beside:.2g} times beside raw "
+        f"covariates. That H < d heads of one layer miss d - H covariates is a theorem. "
+        f"Neighbouring coordinates share a head. What is free is chosen on other prompts. Ridge is the "
+        f"best rule that ignores directions. {config.sparsity} coordinates of w are not 0. Bars are {level()} intervals of medians."
     )

@@ -1,12 +1,14 @@
-"""What `head_pruning` judges: effective heads, what mixing makes of their number, and risks of
-models with heads taken away.
+"""What `head_pruning` judges: effective heads, and risks of models with heads taken away.
 
 Bounds on N are older than its first run, but for one seed of some models, looked at before with
 other programs. After first runs numbers of prompts were lowered, for time. Then it was seen that
-heads as wide as a token can be mixed, after N_1 of one model had been moved from 1.1 to 4.0: what
-was judged of their importance is judged of narrow keys and of softmax, how far mixing moves N came,
-and of mixed heads the best that any mixing can keep is judged. Risks are at one n since then.
+heads as wide as a token can be mixed, which changes no prediction ("Heads are not unique" in
+docs/theory), after N_1 of one model had been moved from 1.1 to 4.0: what was judged of their
+importance is judged of narrow keys and of softmax, and of mixed heads the best that any mixing can
+keep. Risks are at one n since then. The null of importances was added after a look at N_1.
 """
+
+from itertools import combinations
 
 import numpy as np
 
@@ -30,22 +32,14 @@ MODELLED = "modelled on A4 (2408.04532), abstract"
 HERE = "derived here"
 
 UNCHANGED = 1.1  # at most this ratio of risks is none to speak of
-ALL_MATTER = 0.75  # N_1 over the number of heads h: at least this is all of them
 ONE_LATER = 1.5  # N_l of a later layer: at most this is one
 OVER_FULL = "the risk over that of the full model"
-WAS = "it was heads that can be mixed"
 LOOKED = "added after a look at these runs"
 MIXING = "it was the most important head as trained, which mixing changes"
 OWN = ("narrow keys", "softmax")  # models whose heads cannot be mixed
 CONTROLS = {  # what is kept instead: in the sentence, in the figure
-    FIRST: (
-        "to keep only the top head of the first layer costs more than pruning the later layers",
-        "top of layer 1",
-    ),
-    OTHERS: (
-        "to keep other heads of the later layers than the top ones costs more",
-        "random later",
-    ),
+    FIRST: ("to keep only the top head of layer 1 costs more", "top of layer 1"),
+    OTHERS: ("to keep later heads other than the top ones costs more", "random later"),
     ANY: ("to remove as many heads at random costs more", "random"),
 }
 
@@ -66,10 +60,16 @@ def geometric_mean(quotients) -> float:
     return float(np.exp(np.log(quotients).mean()))
 
 
-def effective_heads(dataset, name: str) -> np.ndarray:  # [R, L]
-    """N_l of the runs of a model that did not diverge."""
-    count = parts.part(dataset, "importance").effective.sel(model=name)
-    return finite(count.dropna("layer", how="all").transpose("run", "layer").values)
+def rises(dataset, model: str) -> np.ndarray:  # [R, L, h]
+    """How much the risk rises without each head, in the runs of a model that did not diverge."""
+    rise = parts.part(dataset, "importance").rise.sel(model=model)
+    values = rise.dropna("layer", how="all").transpose("run", "layer", "head").values
+    return values[np.isfinite(values).all((1, 2))]
+
+
+def effective_heads(dataset, model: str) -> np.ndarray:  # [R, L]
+    """N_l of the same runs."""
+    return count_of(rises(dataset, model))
 
 
 def most_heads(dataset, name: str) -> int:
@@ -89,80 +89,93 @@ def later_count(dataset, model: str):  # [R], None if all runs diverged
     return later[:, later.mean(0).argmax()] if len(later) else None
 
 
-def over_mixings(dataset, name: str) -> np.ndarray:  # [R, L, ENDS]
-    values = parts.part(dataset, "importance").over_mixings.sel(merged=name)
-    values = values.transpose("mixed_run", "mixed_layer", "end").values
-    return finite(values[:, np.isfinite(values).any((0, 2))])
+def over_exchanged(dataset, model: str, unit: str) -> np.ndarray:  # [R]
+    """N_1 over what it is on average when importances are exchanged between layers: whole layers,
+    or single heads, of which any h may then be the first layer's."""
+    rise = rises(dataset, model)
+    if unit == "layers":
+        null = count_of(rise).mean(1)
+    else:
+        picked = list(combinations(range(rise[0].size), rise.shape[2]))
+        null = count_of(rise.reshape(len(rise), -1)[:, picked]).mean(1)
+    return count_of(rise)[:, 0] / null
 
 
-def covered(dataset, model: str, layer: str) -> np.ndarray:  # [R]
-    """The share of [1, h] that N_l covers over mixings: of layer 1, or of the later layer of which
-    mixing covers least."""
-    values = over_mixings(dataset, model)
-    shares = (values[..., 2] - values[..., 0]) / (most_heads(dataset, model) - 1)
-    later = shares[:, 1:]
-    return shares[:, 0] if layer == "first" else later[:, later.mean(0).argmin()]
-
-
-def finite(values):  # [R, ...] -> the runs that are finite
-    return values[np.isfinite(values).all(tuple(range(1, values.ndim)))]
+def count_of(rise: np.ndarray) -> np.ndarray:  # [..., h] -> [...]
+    """exp(entropy) of rises as shares of their sum; a rise below 0 counts as none."""
+    rise = np.maximum(rise, 0)
+    share = rise / np.maximum(rise.sum(-1, keepdims=True), np.finfo(float).tiny)
+    entropy = -(share * np.log(np.where(share > 0, share, 1))).sum(-1)
+    return np.where(share.any(-1), np.exp(entropy), 0)
 
 
 def statements(config) -> tuple[Statement, ...]:
     mixed, own = mixable_and_own(config.models)
-    families = (*_about_importance(own), *_about_mixing(config.importance, mixed))
-    families = (*families, *_about_one_head(config, mixed, own), *_about_other_heads(own))
+    about_one = _about_one_head(mixed, own)
+    families = (*_about_importance(own), *about_one, *_about_other_heads(own))
     return tuple(family for family in families if family.cells)
 
 
-def _about_one_head(config, mixed: dict, own: dict):
+def _about_one_head(mixed: dict, own: dict):
     """One head in each later layer, over the full model; a tier may lack models of a family."""
-    specs, dense = mixed | own, "Control: on the dense task, which needs no preprocessing, "
+    specs = mixed | own
     family = dict(statistic="ratio", over="{seeds} seeds", at_most=UNCHANGED)
 
     def words(model):
         title, seeds = f"{model.capitalize()}: ", specs[model].training.seeds
         return dict(title=title, seeds=seeds, looked="" if model in mixed else LOOKED)
 
-    def mixed_words(model):
-        looked = LOOKED if model == "long training" else MIXING
-        title, source = (dense, HERE) if model == "dense" else (words(model)["title"], MODELLED)
-        return words(model) | dict(looked=looked, title=title, source=source)
+    best = dict(
+        measured=f"{OVER_FULL}, the heads being chosen and mixed on other prompts,",
+        note="an upper bound, by search, on the least over all mixings",
+    )
 
     yield Statement(
         "pruned",
         A4,
-        "{title}all heads but the most important one of each later layer can be removed",
+        "{title}all heads but the most important one of each later layer can be removed without "
+        "retraining",
         OVER_FULL,
         label="{model}: most important",
         sample=lambda d, model: ratios(d, model, PRUNED),
         cells=having(grid("narrow softmax", model=OWN), model=own),
         words=words,
         message="Where heads cannot be mixed, all but the most important one of each later layer "
-        "can be removed",
+        "can be removed without retraining",
         **family,
     )
     yield Statement(
         "best_mixed",
-        "{source}",
+        MODELLED,
         "{title}one head in each later layer, the best of all that mixing the heads of the layer "
-        "can give, costs nothing",
-        f"{OVER_FULL}, the heads being chosen and mixed on other prompts,",
-        note="an upper bound, by search, on the least over all mixings",
+        "can give, costs nothing without retraining",
         revision="{looked}",
         label="{model}: best mixed",
         sample=lambda d, model: ratios(d, model, MIXED),
         cells=having(
             grid(
-                "best_mixed_depth_3 best_mixed_depth_5 best_mixed_long_training best_mixed_dense",
-                model=("depth 3", "depth 5", "long training", "dense"),
+                "best_mixed_depth_3 best_mixed_depth_5 best_mixed_long_training",
+                model=("depth 3", "depth 5", "long training"),
             ),
             model=mixed,
         ),
-        words=mixed_words,
+        words=lambda model: words(model) | dict(looked=LOOKED if "long" in model else MIXING),
         message="One head in each later layer, the best of all that mixing the heads of the layer "
-        "can give, costs nothing",
-        **family,
+        "can give, costs nothing without retraining",
+        **best | family,
+    )
+    yield Statement(
+        "dense",
+        HERE,
+        "Control: on the dense task, which needs no preprocessing, so kept heads cost little",
+        statistic="ratio",
+        over="{seeds} seeds",
+        unjudged=f"the bound of {UNCHANGED:g} lies in the interval of five seeds",
+        label="{model}: best mixed",
+        sample=lambda d, model: ratios(d, model, MIXED),
+        cells=having(grid("best_mixed_dense", model=("dense",)), model=mixed),
+        words=words,
+        **best,
     )
     yield Statement(
         "trained",
@@ -201,7 +214,7 @@ def _about_other_heads(own: dict):
         "ratio",
         at_least=1.0,
         over="{seeds} seeds",
-        revision=f"narrow keys and softmax apart, since a look at these runs; {WAS}",
+        revision="narrow keys and softmax, since a look at these runs; it was heads that mix",
         label="{model}: {short}",
         sample=lambda d, model, kept: ratios(d, model, kept, PRUNED),
         cells=having(
@@ -223,8 +236,7 @@ def _about_importance(own: dict):
     """Heads that are their layers' own, taken away one at a time."""
     row = dict(
         over="{seeds} seeds",
-        note="what each layer computes determines these heads, among those near them",
-        words=lambda model: dict(
+        words=lambda model, **axes: dict(
             heads=" ".join(map(str, own[model].architecture.rows[-1])),
             seeds=own[model].training.seeds,
         ),
@@ -234,11 +246,36 @@ def _about_importance(own: dict):
         A4,
         "All heads of the first layer matter: {model}: {heads}",
         "N_1 / h",
-        at_least=ALL_MATTER,
+        unjudged="its bound of .75 was arbitrary; first_exchanged has the null",
+        revision="it was judged, at .75 or more",
         label="$N_1/h$, {model}",
         sample=first_share,
         cells=having(grid("first.narrow_keys_full first.softmax_full", model=OWN), model=own),
         message="Where heads cannot be mixed, all heads of the first layer matter",
+        **row,
+    )
+    yield Statement(
+        "first_exchanged",
+        A4,
+        "More heads of the first layer matter than if importances were exchanged between layers: "
+        "{model}, {unit} exchanged",
+        "N_1 over its mean when {unit} are exchanged",
+        "ratio",
+        at_least=1.0,
+        note="a null: whole layers in all orders, or any h heads of the model",
+        revision="added after a look at N_1 / h",
+        label="$N_1$ / {unit} exchanged, {model}",
+        sample=over_exchanged,
+        cells=having(
+            grid(
+                "layers_narrow_keys heads_narrow_keys layers_softmax heads_softmax",
+                model=OWN,
+                unit=("layers", "heads"),
+            ),
+            model=own,
+        ),
+        message="More heads of the first layer matter than if importances were exchanged between "
+        "layers",
         **row,
     )
     yield Statement(
@@ -247,50 +284,9 @@ def _about_importance(own: dict):
         "One head of each later layer is enough: {model}: {heads}",
         "N_l in the later layer with the most effective heads on average",
         at_most=ONE_LATER,
+        label="a later $N_l$, {model}",
         sample=later_count,
         cells=having(grid("later.narrow_keys_full later.softmax_full", model=OWN), model=own),
         message="Where heads cannot be mixed, one head of each later layer is enough",
         **row,
-    )
-
-
-def _about_mixing(config, mixed: dict):
-    """Models whose heads can be mixed, which changes no prediction."""
-    words = {
-        "first": dict(
-            begin="By mixing alone, which changes no prediction, N_1 of a trained model covers "
-            "more than half of its range [1, h]",
-            place="l = 1",
-            short="$N_1$ over mixings",
-        ),
-        "later": dict(
-            begin="So does N_l of each later layer",
-            place="at the later layer where it is least",
-            short="a later $N_l$",
-        ),
-    }
-    yield Statement(
-        "mixing",
-        HERE,
-        "{begin}: {model}",
-        "(largest - least N_l)/(h - 1) over mixings of the layer's heads, {place}",
-        at_least=0.5,
-        over="{seeds} seeds",
-        note=f"mixings of condition {config.condition:g} or less, chosen on other prompts; a lower "
-        "bound, by search",
-        revision="added after mixing had moved N_1 of one model from 1.1 to 4.0",
-        label="range of {short}, {model}",
-        sample=covered,
-        cells=having(
-            grid(
-                "mixing_first.depth_3_full mixing_first.depth_5_full "
-                "mixing_later.depth_3_full mixing_later.depth_5_full",
-                layer=words,
-                model=("depth 3", "depth 5"),
-            ),
-            model=mixed,
-        ),
-        words=lambda model, layer: words[layer] | dict(seeds=mixed[model].training.seeds),
-        message="By mixing alone, which changes no prediction, the number of effective heads of "
-        "the first layer and of each later one covers more than half of its range [1, h]",
     )

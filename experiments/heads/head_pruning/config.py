@@ -11,7 +11,6 @@ FULL, PRUNED, FIRST = CHOSEN = ("full", "pruned", "top head of layer 1")
 OTHERS, ANY = RANDOM = ("random later heads", "as many at random")
 MIXED, TRAINED = "best of all mixings", "trained so"
 TREATMENTS = (*CHOSEN, *RANDOM, MIXED, TRAINED)
-ENDS = ("least", "as trained", "largest")  # of N_l over mixings
 ONLY_PRUNED = ("long training", "dense")  # models whose importances nobody asks for
 
 _NAMES = ("depth 3", "depth 5", *ONLY_PRUNED, "narrow keys", "softmax")
@@ -30,11 +29,6 @@ class Importance(Bounded):
     n: Annotated[int, at_least(1)] = 16  # demonstrations of a prompt
     prompts: Annotated[int, at_least(2)] = 1024  # the same for all models of a task
     softmax_prompts: Annotated[int, at_least(2)] = 512  # for the kernel that is slow
-    searched_prompts: Annotated[int, at_least(2)] = 256  # on which mixings are chosen
-    condition: Annotated[float, at_least(1)] = 20.0  # of a mixing, at most
-    # Random mixings, of which the best is climbed from.
-    starts: Annotated[int, at_least(1)] = 16
-    climbs: Annotated[int, at_least(1)] = 30  # steps of each climb
     seed: Seed = 0
 
 
@@ -91,7 +85,7 @@ TIERS = {
         draws=2,
         starts=2,
         climbs=2,
-        importance=Importance(4, 8, 8, 8, starts=2, climbs=2),
+        importance=Importance(4, 8, 8),
     ),
     "laptop": Config(),
     "paper": Config(models=more_seeds(_MODELS)),

@@ -29,14 +29,6 @@ class Case:
         return self.models.spec
 
     @property
-    def gates(self) -> np.ndarray:  # [L, H]
-        return self.models.gates[0]
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        return self.spec.architecture.variants[-1]
-
-    @property
     def runs(self) -> int:
         return len(self.models.gates)
 
@@ -90,12 +82,12 @@ def _one_by_one(models: Model) -> Model:  # leaves [R, 1, ...]
 
 def treatment_masks(config, case: Case, scores: np.ndarray) -> np.ndarray:
     """Masks [R, len(CHOSEN) + 2 draws, L, H]: CHOSEN, then the draws of each of RANDOM."""
-    counts = case.counts
+    counts = case.spec.architecture.variants[-1]
     key = jax.random.fold_in(jax.random.key(config.seed), MASKS)
     keys = jax.random.split(key, (case.runs, 2, config.draws))
 
     def masks_of_run(r):
-        chosen = [case.gates, heads.prune(scores[r], counts)]
+        chosen = [case.models.gates[0], heads.prune(scores[r], counts)]
         chosen.append(heads.prune_first_layer(scores[r], counts))
         controls = (heads.prune_to_random_heads, heads.remove_at_random)
         return chosen + [

@@ -2,22 +2,16 @@
 
 It was fixed before the first run. One seed of some variants had been looked at before, in a trial
 of the training. After the first run test prompts were halved for time; no verdict moved. Later A4's
-own statement was added, at every n, with tuned descent for it. What is judged of up to more heads
-than d was fixed before a look at its weights; known were a trial of one seed, with .90 and .59 of
-ridge's risk at n = 16 for (8,1,1) and (8,8,8), and the losses at which two of these runs ended.
+own statement was added, at every n, with tuned descent for it; then the same of one head a layer,
+and rows with as many heads elsewhere. What is judged of up to more heads than d was fixed before a
+look at its weights; known were a trial of one seed, with .90 and .59 of ridge's risk at n = 16 for
+(8,1,1) and (8,8,8), and the losses at which two of these runs ended.
 """
 
 import numpy as np
 
-from experiments.heads.heads_per_layer.config import FIRST, FULL, counts, depths, sizes
-from experiments.heads.heads_per_layer.ratios import (
-    around_d,
-    falls,
-    most_over,
-    over_ridge,
-    over_rule,
-    ratio,
-)
+from experiments.heads.heads_per_layer import ratios
+from experiments.heads.heads_per_layer.config import FIRST, FULL, SINGLE, counts, depths, sizes
 from experiments.heads.rule_names import EQUIVARIANT, SPARSE_BAYES
 from lsa_lab.judging.statements import Statement, grid, having
 
@@ -25,6 +19,7 @@ A4 = "A4 (2408.04532)"
 ON_LASSO = f"modelled on {A4}, its comparison with the Lasso"
 FIRST_HELPS = "first_layer_helps_3 first_layer_helps_5"
 MODELS = ("depth 3", "depth 5")  # of which the smaller tiers have smaller ones
+AS_MANY = {6: ("4,1,1", "2,2,2"), 9: ("4,4,1", "1,4,4")}  # rows with as many heads
 KINDS = {  # of rows with more heads than one
     FIRST: dict(where="in layer 1", whose="Many heads in layer 1 and one in each later layer"),
     FULL: dict(where="in every layer", whose="Many heads in every layer"),
@@ -44,81 +39,94 @@ def _cells(config, ids: str, *variants: str, **axes) -> dict:
 def by_depth(config):
     at, first, later = f"at n = {config.judged}", "(H, 1, ..., 1)", "(1, H, ..., H)"
     rivals = {"ridge": "ridge", "descent": "gradient descent of as many steps"}
-    bound = {
-        "full": dict(
-            source=f"modelled on {A4}, abstract",
-            begin="With all heads everywhere, a model beats",
-            whose="full",
-        ),
-        "single": dict(
-            source='open before: docs/theory, "Trials before the experiments"',
-            begin="One head in each layer is enough to beat",
-            whose="single-head",
-        ),
-    }
     helping = {
-        "full": dict(
-            source=f"{A4}, figure 1b, in our setting",
-            begin="Many heads do better than one in each layer",
-            over="the full model over the single-head one's",
-            short="full",
-        ),
-        "first": dict(
-            source=f"{A4}, its mechanism, in our setting",
-            begin="More heads in the first layer alone help",
-            over=f"{first} over the single-head model's",
-            short="(H, 1, …)",
-        ),
+        "full": dict(place="figure 1b", begin="Many heads do", short="(H, …)"),
+        "first": dict(place="its mechanism", begin="Many heads in layer 1 do", short="(H, 1, …)"),
     }
 
     def size(model):
         spec = dict(depths(config))[model]
         return dict(depth=spec.architecture.depth, seeds=spec.training.seeds)
 
-    def rival_words(rival, model):
+    patterns = {"first": KINDS[FIRST]["whose"], "single": "One head in each layer"}
+
+    def rival_words(rival, variant, model):
         descent = f"that of descent with a tuned size for each of {size(model)['depth']} steps"
         over = {"ridge": "ridge's", "descent": descent}[rival]
-        return size(model) | dict(whom=rivals[rival], over=over)
+        return size(model) | dict(whom=rivals[rival], over=over, whose=patterns[variant])
 
     row = dict(over="{seeds} seeds", words=size)
     yield Statement(
+        "first_before_later",
+        f"{A4}, abstract, our reading, in our setting",
+        "Heads do more in the first layer than in all later ones ({depth} layers)",
+        f"the risk of {first} over {later} at the n of "
+        f"{', '.join(map(str, config.shots))} where it is least",
+        at_most=1.0,
+        note="(1, H, ..., H) has more heads: see as_many_heads",
+        revision=f"it was judged {at} alone",
+        label="(H, 1, …) / (1, H, …)",
+        sample=ratios.least_over_later,
+        cells=_cells(config, "first_before_later_3 first_before_later_5", "first", "later"),
+        message="Heads do more in the first layer than in all later ones",
+        **row,
+    )
+    yield Statement(
+        "as_many_heads",
+        "derived here",
+        "With as many heads ({heads}) early layers do more",
+        f"the risk of heads {{early}} over {{other}} {at}",
+        unjudged="a null for first_before_later, on few heads",
+        revision="added after a look at these runs",
+        label="{early} / {other}",
+        sample=lambda d, heads, model: ratios.ratio_of_rows(d, model, AS_MANY[heads]),
+        cells=having(
+            grid("early_6 early_9", model=MODELS[:1], heads=AS_MANY),
+            model=[name for name, _ in depths(config)],
+            heads=[h for h, pair in AS_MANY.items() if {*pair} <= {*ratios.row_names(config)}],
+        ),
+        message="With as many heads elsewhere a model is as good",
+        over="{seeds} seeds",
+        words=lambda heads, model: (
+            size(model) | dict(zip(("early", "other"), AS_MANY[heads], strict=True))
+        ),
+    )
+    yield Statement(
         "beats_at_every_n",
         f"{A4}, abstract, in our setting",
-        "Many heads in layer 1 and one in each later layer beat {whom} at every n ({depth} layers)",
-        "the risk of (H, 1, ..., 1) over {over}, at the n of "
+        "{whose} beat {whom} at every n ({depth} layers)",
+        "the risk over {over}, at the n of "
         f"{', '.join(map(str, config.shots))} where it is most,",
         at_most=1.0,
-        note="no sign of the pattern: see single_beats_bound, with one head in each layer",
+        note="one head in each layer does so, too, at d = 4; single_ridge says it of d = 8",
         revision="added after a look at these runs",
-        label="(H, 1, …) / {rival}, every n",
-        sample=most_over,
+        label="{variant} / {rival}, every n",
+        sample=ratios.most_over,
         cells=_cells(
             config,
-            "beats_ridge_3 beats_ridge_5 beats_descent_3 beats_descent_5",
+            "beats_ridge_3 beats_ridge_5 single_beats_ridge_3 single_beats_ridge_5 "
+            "beats_descent_3 beats_descent_5 single_beats_descent_3 single_beats_descent_5",
             "first",
+            "single",
             rival=rivals,
+            variant=patterns,
         ),
-        message="Many heads in layer 1 and one in each later layer beat ridge, and gradient "
-        "descent of as many steps, at every n",
+        message="Ridge, and gradient descent of as many steps, are beaten at every n by many heads "
+        "in layer 1 and one in each later layer, and by one head in each layer",
         **row | {"words": rival_words},
     )
     yield Statement(
         "beats_directionless",
-        "{source}",
-        "{begin} every rule that ignores directions ({depth} layers)",
-        f"the risk of the {{whose}} model over the best such rule's {at}",
+        'open before: docs/theory, "Trials before the experiments"',
+        "One head in each layer is enough to beat every rule that ignores directions ({depth} "
+        "layers)",
+        f"the risk of the single-head model over the best such rule's {at}",
         at_most=1.0,
-        label="{variant} / equivariant Bayes",
-        sample=lambda d, variant, model: ratio(d, model, variant, EQUIVARIANT),
-        cells=_cells(
-            config,
-            "beats_bound_3 beats_bound_5 single_beats_bound_3 single_beats_bound_5",
-            "single",
-            variant=bound,
-        ),
-        message="With all heads everywhere, and with one head in each layer, a model beats every "
-        "rule that ignores directions",
-        **row | {"words": lambda variant, model: size(model) | bound[variant]},
+        label="single / equivariant Bayes",
+        sample=lambda d, model: ratios.ratio(d, model, "single", EQUIVARIANT),
+        cells=_cells(config, "single_beats_bound_3 single_beats_bound_5", "single"),
+        message="One head in each layer is enough to beat every rule that ignores directions",
+        **row,
     )
     yield Statement(
         "near_bayes",
@@ -127,19 +135,19 @@ def by_depth(config):
         f"the risk of the full model over the sparse Bayes rule's {at}",
         at_most=1.5,
         label="full / sparse Bayes",
-        sample=lambda d, model: ratio(d, model, "full", SPARSE_BAYES),
+        sample=lambda d, model: ratios.ratio(d, model, "full", SPARSE_BAYES),
         cells=_cells(config, "near_bayes_3 near_bayes_5", "full"),
         message="With all heads everywhere, a model comes near the sparse Bayes rule",
         **row,
     )
     yield Statement(
         "more_than_one",
-        "{source}",
-        "{begin} ({depth} layers)",
-        f"the risk of {{over}} {at}",
+        f"{A4}, {{place}}, in our setting",
+        "{begin} better than one in each layer ({depth} layers)",
+        f"the risk of {{short}} over the single-head model's {at}",
         at_most=0.9,
         label="{short} / single",
-        sample=lambda d, variant, model: ratio(d, model, variant, "single"),
+        sample=lambda d, variant, model: ratios.ratio(d, model, variant, "single"),
         cells=_cells(config, "more_heads_3 more_heads_5", "single", variant=["full"])
         | _cells(config, FIRST_HELPS, "first", "single", variant=["first"]),
         message="Many heads, in every layer and in the first layer alone, do better than one in "
@@ -153,21 +161,9 @@ def by_depth(config):
         f"the risk of {first} over the full model's {at}",
         at_most=1.1,
         label="(H, 1, …) / full",
-        sample=lambda d, model: ratio(d, model, "first", "full"),
+        sample=lambda d, model: ratios.ratio(d, model, "first", "full"),
         cells=_cells(config, "first_layer_suffices_3 first_layer_suffices_5", "first", "full"),
         message="One head in each later layer is enough",
-        **row,
-    )
-    yield Statement(
-        "first_before_later",
-        f"modelled on {A4}, its mechanism",
-        "Heads do more in the first layer than in all later ones ({depth} layers)",
-        f"the risk of {first} over {later} {at}",
-        at_most=1.0,
-        label="(H, 1, …) / (1, H, …)",
-        sample=lambda d, model: ratio(d, model, "first", "later"),
-        cells=_cells(config, "first_before_later_3 first_before_later_5", "first", "later"),
-        message="Heads do more in the first layer than in all later ones",
         **row,
     )
     yield Statement(
@@ -177,7 +173,7 @@ def by_depth(config):
         "the loss in the last sixth of the training over that in the sixth before",
         at_least=0.98,
         label="loss, last sixth / before",
-        sample=falls,
+        sample=ratios.falls,
         cells=_cells(config, "stopped_falling_3 stopped_falling_5"),
         message="The full model's loss has stopped falling",
         **row,
@@ -201,26 +197,35 @@ def beyond_d(config):
         f"the risk with {{d}} heads over that with {{fewer}} {at}",
         at_most=0.9,
         label="{d} heads {where} / {fewer}",
-        sample=lambda d, kind: np.divide(*around_d(d, kind)[1::-1]),
+        sample=lambda d, kind: np.divide(*ratios.around_d(d, kind)[1::-1]),
         cells=grid("up_to_d_first up_to_d_full", kind=KINDS),
         words=words,
         message="As many heads as covariates do better than fewer, in layer 1 and in every layer",
         **row,
     )
+    more = dict(
+        says="More heads than covariates gain nothing {where}",
+        measured=f"the risk with {{more}} heads over that with {{d}} {at}",
+        source=f"modelled on {A4}, heads needed",
+        label="{more} heads {where} / {d}",
+        sample=lambda d, kind: np.divide(*ratios.around_d(d, kind)[:0:-1]),
+        words=words,
+    )
     yield Statement(
         "beyond_d",
-        f"modelled on {A4}, heads needed",
-        "More heads than covariates gain nothing {where}",
-        f"the risk with {{more}} heads over that with {{d}} {at}",
         margin=0.1,
-        note="in every layer three seeds on four other samples had .90 to .94",
-        label="{more} heads {where} / {d}",
-        sample=lambda d, kind: np.divide(*around_d(d, kind)[:0:-1]),
-        cells=grid("beyond_d_first beyond_d_full", kind=KINDS),
-        words=words,
-        message="More heads than covariates gain nothing, in layer 1 and in every layer",
-        **row,
+        note="three seeds on four other samples had .90 to .94",
+        cells=grid("beyond_d_full", kind=[FULL]),
+        **row | more,
     )
+    yield Statement(
+        "beyond_d_of_layer_1",
+        unjudged="33 seeds would decide at a tenth",
+        revision="it was judged, at a tenth",
+        cells=grid("beyond_d_first", kind=[FIRST]),
+        **row | more,
+    )
+    whose = {SINGLE: "One head in each layer"} | {kind: KINDS[kind]["whose"] for kind in KINDS}
     yield Statement(
         "ridge",
         f"{A4}, abstract, in our setting",
@@ -228,12 +233,16 @@ def beyond_d(config):
         "risk over ridge's, at the n of "
         f"{', '.join(str(n) for n in shots if n in trained)} where it is most,",
         at_most=1.0,
-        label=f"{d} {{where}} / ridge",
-        sample=lambda d, kind: over_ridge(d, kind),
-        cells=grid("first_ridge full_ridge", kind=KINDS),
-        words=words,
-        message="Many heads, in layer 1 alone and in every layer, beat ridge at every n of the "
-        "training",
+        revision="{revision}",
+        label=f"{{kind}}, {d} / ridge",
+        sample=lambda d, kind: ratios.over_ridge(d, kind),
+        cells=grid("single_ridge first_ridge full_ridge", kind=whose),
+        words=lambda kind: dict(
+            whose=whose[kind],
+            revision="added after a look at these runs" if kind == SINGLE else "",
+        ),
+        message=f"At d = {d}, with one head a layer, many in layer 1 alone or many in every layer, "
+        "a model beats ridge at every n of the training",
         **row,
     )
     yield Statement(
@@ -243,7 +252,7 @@ def beyond_d(config):
         f"risk over ridge's, at the n above {max(trained)} where it is most,",
         at_most=1.0,
         label="the same, longer prompts",
-        sample=lambda d: over_ridge(d, FULL, longer=True),
+        sample=lambda d: ratios.over_ridge(d, FULL, longer=True),
         **row,
     )
     yield Statement(
@@ -253,6 +262,6 @@ def beyond_d(config):
         f"risk over that of the {SPARSE_BAYES} {at}",
         at_most=1.5,
         label=f"{d} in every layer / sparse Bayes",
-        sample=lambda d: over_rule(d, FULL, SPARSE_BAYES).sel(shots=judged).values,
+        sample=lambda d: ratios.over_rule(d, FULL, SPARSE_BAYES).sel(shots=judged).values,
         **row,
     )

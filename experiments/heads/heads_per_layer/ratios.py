@@ -25,14 +25,37 @@ def ratio(dataset, model: str, over: str, under: str) -> np.ndarray:  # [S]
     return risks[over] / risks[under]
 
 
-def most_over(dataset, rival: str, model: str) -> np.ndarray:  # [S]
-    """The risk of many heads in layer 1 and one in each later layer over that of ridge, or of
-    descent of as many steps, at the n where it is most."""
-    place = dict(depths(results.config_of(dataset)))[model].architecture.places["first"]
-    risks = dataset[f"risk, {model}"].isel({f"heads, {model}": place}).transpose("seed", "shots")
+def risk_of(dataset, model: str, variant: str):  # (seed, shots)
+    place = dict(depths(results.config_of(dataset)))[model].architecture.places[variant]
+    return dataset[f"risk, {model}"].isel({f"heads, {model}": place}).transpose("seed", "shots")
+
+
+def most_over(dataset, rival: str, variant: str, model: str) -> np.ndarray:  # [S]
+    """The risk of a variant over that of ridge, or of descent of as many steps, at the n where it
+    is most."""
     descent = rival == "descent"
     below = dataset[f"descent, {model}"] if descent else dataset.rule_risk.sel(rule=RIDGE)
-    return worst(risks / below, np.mean)
+    return worst(risk_of(dataset, model, variant) / below, np.mean)
+
+
+def least_over_later(dataset, model: str) -> np.ndarray:  # [S]
+    """The risk of many heads in layer 1 alone over that of many in all later layers and one there,
+    at the n where it is least."""
+    ratio = risk_of(dataset, model, "first") / risk_of(dataset, model, "later")
+    return worst(ratio, lambda runs: -np.mean(runs))
+
+
+def row_names(config) -> list[str]:
+    """Rows of heads of the first model of several, as results name them."""
+    rows = depths(config)[0][1].architecture.variants
+    return [",".join(map(str, row)) for row in rows]
+
+
+def ratio_of_rows(dataset, model: str, rows: tuple[str, str]) -> np.ndarray:  # [S]
+    """The risk with one row of heads over that with another, at the judged n."""
+    risks = dataset[f"risk, {model}"].sel(shots=results.config_of(dataset).judged)
+    over, under = (risks.sel({f"heads, {model}": row}).values for row in rows)
+    return over / under
 
 
 def falls(dataset, model: str) -> np.ndarray:  # [S]
@@ -67,11 +90,11 @@ def paired(*rows) -> list[np.ndarray]:
 
 
 def over_rule(dataset, kind: str, rule: str):  # (seed, shots)
-    """The risks with d heads over those of a rule."""
+    """The risks with d heads, or with one a layer, over those of a rule."""
     import xarray as xr
 
     d = counts(results.config_of(dataset))[FULL][1]
-    risks = risks_with(dataset, kind, d)
+    risks = risks_with(dataset, kind, 1 if kind == SINGLE else d)
     finite = xr.DataArray(risks[np.isfinite(risks).all(1)], dims=("seed", "shots"))
     return finite / parts.part(dataset, "beyond_d").rule_risk.sel(rule=rule)
 

@@ -27,12 +27,11 @@ def measure(config, case, dissected: bool):
 
     numbers, spec = probing.readers(config, case), case.spec
     axes = ("model", "run", "layer")
-    names = ("reader", "own", "held", "control")
+    names = ("reader", "own", "held")
     arrays = {name: (axes, numbers[:, :, i]) for i, name in enumerate(names)}
     heads = [int(variant.models.gates[0, 0].sum()) for variant in case.variants.values()]
     arrays["share"] = ("model", np.minimum(np.array(heads) / spec.task.width, 1.0))
     arrays["known"] = ("rule", probing.risks_of_rules(config, case))
-    arrays["noise"] = ((), spec.task.noise_std)
     arrays["lost"] = ((), case.lost)
     if dissected:
         paths = descents(config, case).astype(np.float32)  # most of the file

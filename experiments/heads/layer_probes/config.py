@@ -8,14 +8,13 @@ from experiments.models.named import Named, more_seeds, named
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_most, between
 
 RULES = (RIDGE, SPARSE_BAYES)  # whose risks are beside those of readers
-FEATURES = OF_FULL, OF_SINGLE, SHUFFLED, RAW, FORMULA = (  # that descent is on
+FEATURES = OF_FULL, OF_SINGLE, RAW, FORMULA = (  # that descent is on
     "layer 1, full",
     "layer 1, single head",
-    "layer 1 with shuffled labels",
     "raw covariates",
     "r_j x_j",
 )
-OF_TOKENS = 3  # the first of these are tokens, made white
+OF_TOKENS = 2  # the first of these are tokens, made white
 PER_WIDTH = 20  # prompts for each coordinate of a token, at least, as analyses.probes asks
 
 _PANELS, _DISSECTED = ("little noise", "depth 3", "much noise", "depth 5"), ("depth 3", "depth 5")
@@ -55,12 +54,11 @@ class Config(Bounded):
             if not chosen or {*chosen} - {*models}:
                 raise ValueError(f"{name} = {chosen!r}: choose from {list(models)}")
         width = max(spec.token_width for spec in models.values())
-        least = PER_WIDTH * width
-        if self.learned < least:
-            needed = int(least / (1 - self.left_out)) + 1
+        if self.learned < PER_WIDTH * width:
+            needed = int(PER_WIDTH * width / (1 - self.left_out)) + 1
             raise ValueError(
-                f"prompts = {self.prompts}: {self.learned} are left for a probe of tokens of width "
-                f"{width}, which needs {PER_WIDTH} for each coordinate; nearest {needed}"
+                f"prompts = {self.prompts}: a probe of tokens of width {width}, which needs "
+                f"{PER_WIDTH} for each coordinate, has {self.learned}; nearest {needed}"
             )
 
     @property

@@ -4,8 +4,8 @@ import numpy as np
 
 from experiments.heads.cases import select_case
 from experiments.heads.layer_probes import claims
-from experiments.heads.layer_probes.claims import HELD, NOTHING, held_by_the_first, over_ridge
-from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW, RULES, SHUFFLED
+from experiments.heads.layer_probes.claims import held_by_the_first, over_ridge
+from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW, RULES
 from experiments.heads.looks import levels
 from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
 from lsa_lab.harness.draw import judged_panel, style
@@ -13,27 +13,38 @@ from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
-LINEAR, GREY = style.METHOD["linear"], style.METHOD["least squares"]["color"]
+LINEAR = style.METHOD["linear"]
 LOOKS = {"full": LINEAR, "single head": LINEAR | {"linestyle": ":", "mfc": "white"}}  # models
 CURVES = {  # of features that descent is on: colour, line, words, points above the line
     OF_FULL: (LINEAR["color"], "-", "full", -1),
     OF_SINGLE: (LINEAR["color"], ":", "single head", -1),
-    SHUFFLED: (GREY, "-", "labels shuffled", 1),
     RAW: (style.METHOD["descent"]["color"], "-", "raw", 0),
-    FORMULA: (style.METHOD["preprocessed descent"]["color"], "-", "r_j x_j", -1),
+    FORMULA: (style.METHOD["preprocessed descent"]["color"], "-", "$r_j x_j$", -1),
 }
 
 
 def plot(dataset):
     config = results.config_of(dataset)
+    figure, axes = style.figure(6.75, 2.8, (1, 2))
+    readers(axes[0], dataset, config.dissected[0])
+    axes[0].set_title("the answer gets more readable")
+    first_layers(axes[1], dataset, config)
+    axes[1].set_title("first layers hold part of $r_j x_j$")
+    return figure
+
+
+def appendix(dataset):
+    """Readers of a deeper model, descent on first layers, and what is judged."""
+    config = results.config_of(dataset)
     ends = config.dissected[0], config.dissected[-1]
-    figure, axes = style.stacked(6.75, (2.3, 2.3, 2.2), ((1, 1),) * 3)
-    for ax, case in zip(axes[:2], ends, strict=True):
-        readers(ax, dataset, case)
-    first_layers(axes[2], dataset, config)
-    judged(axes[3], dataset)
-    for ax, case in zip(axes[4:], ends, strict=True):
+    figure, axes = style.stacked(6.75, (2.3, 2.5), ((1, 1),) * 2, first="c")
+    for ax, case in zip(axes, ends, strict=False):
         descent(ax, dataset, case)
+    readers(axes[2], dataset, ends[-1])
+    axes[2].set_title(f"what is readable, {ends[-1]}")
+    style.log_axes(axes[3], x=True, ticks=(0.25, 0.5, 1, 2))
+    judged_panel.rows(axes[3], *evidence(claims, dataset), (0.2, 3))
+    axes[3].set(xlabel="ratio of risks, or R²", title="judged, at the worst model")
     return figure
 
 
@@ -52,7 +63,6 @@ def readers(ax, dataset, case: str):
         direct_label(ax, *place, model, look["color"], (6, 4) if i else (-6, -4))
     over_ridge_axis(ax, bayes / ridge, (0.3, 1, 3, 10))
     ax.set(xlabel="layer", xticks=reader.layer.values)
-    ax.set_title(f"what is readable, {case}")
 
 
 def descent(ax, dataset, case: str):
@@ -86,8 +96,6 @@ def first_layers(ax, dataset, config):
     measured = first.held.sel(case=cases).notnull().any(["case", "run"])
     order = [str(name) for name in dataset.model.values if measured.sel(model=name)]
     order = ["full", *(name for name in order if name not in ("full", "random")), "random"]
-    ax.barh(0, 1 - HELD, 0.8, HELD, color="grey", alpha=0.2, lw=0)
-    ax.axvline(NOTHING, color="grey", lw=0.8, ls=":", zorder=0)
     for i, case in enumerate(cases):
         rows = np.arange(len(order)) + 0.3 * (i - (len(cases) - 1) / 2)
         runs = select_case(first.held, case).reindex(model=order)
@@ -95,18 +103,10 @@ def first_layers(ax, dataset, config):
         color, fill = LINEAR["color"], "white" if i else LINEAR["color"]
         ax.hlines(rows, low, high, color=color, lw=1)
         ax.plot(middle, rows, LINEAR["marker"], color=color, mfc=fill, ms=4.5)
-        ax.plot(first.control.sel(case=case, model=order).mean("run"), rows, "x", color=GREY, ms=4)
         ax.plot(first.share.sel(case=case, model=order[:-1]), rows[:-1], "|", color="k", ms=7)
         direct_label(ax, high[1], rows[1], case, color, (4, -1 if i else 1))
     ax.set_yticks(range(len(order)), order, fontsize=7)
-    ax.set(xlabel="R² of r_j x_j", xlim=(-0.05, 1.05), ylim=(len(order) - 0.5, -0.6))
-    ax.set_title("what layer 1 holds")
-
-
-def judged(ax, dataset):
-    style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
-    judged_panel.rows(ax, *evidence(claims, dataset), (0.2, 3))
-    ax.set(xlabel="ratio of risks, or R²", title="judged, at the worst model")
+    ax.set(xlabel="R² of $r_j x_j$", xlim=(-0.05, 1.05), ylim=(len(order) - 0.5, -0.6))
 
 
 def caption(dataset) -> str:
@@ -119,8 +119,8 @@ def caption(dataset) -> str:
     return (
         "The answer becomes readable in the last layers: a linear probe's risk falls from at "
         f"least {min(first):.2g} of ridge's after layer 1 to at most {max(last):.2g} after the "
-        f"last. Layer 1 holds at least {min(shares):.0%} of the variance of r_j x_j. Crosses in a "
-        "and b are the models' own answers, in c other prompts' r_j x_j. In c strokes are one "
-        "coordinate a head. In e, f tokens are made white. Lines are medians of seeds; "
-        f"{int(dataset.lost.sum())} trainings diverged."
+        "last. It falls in every layer of models with one head a layer, too. Layer 1 holds at "
+        f"least {min(shares):.0%} of the variance of r_j x_j. Crosses in a and e are the models' "
+        "own answers; strokes in b are one coordinate a head. "
+        f"In c, d tokens are made white. {int(dataset.lost.sum())} trainings diverged."
     )

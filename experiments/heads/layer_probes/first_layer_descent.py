@@ -10,13 +10,10 @@ from experiments.heads.each_run import over_runs
 from experiments.heads.layer_probes.config import OF_TOKENS
 from experiments.heads.layer_probes.probing import (
     DESCENT,
-    SHUFFLE,
     Case,
     batch_of,
     first_prompts,
-    keys_of,
 )
-from experiments.heads.white_tokens import whitened
 from experiments.models.model import Model, cut, shape, skeleton
 from lsa_lab import prompts
 from lsa_lab.analyses import probes
@@ -32,7 +29,7 @@ def descents(config, case: Case) -> np.ndarray:  # [R, features, 2, steps+1]
     variants = [case.variants[name].models for name in ("full", "single head")]
     first = [jax.vmap(functools.partial(_first, skeleton(case.spec)))(each) for each in variants]
     program = _descend(config.steps, config.share)
-    return over_runs(program, first, batch, keys_of(config, SHUFFLE, case.runs))
+    return over_runs(program, first, batch)
 
 
 def _first(spec, model: Model) -> Model:
@@ -42,14 +39,12 @@ def _first(spec, model: Model) -> Model:
 
 @functools.cache
 def _descend(steps: int, share: float):
-    """(the two models, prompts, key) of one run -> [features, 2, steps+1], compiled."""
+    """(the two models, prompts) of one run -> [features, 2, steps+1], compiled."""
 
-    def risks(models, batch: Prompt, key):
+    def risks(models, batch: Prompt):
         own, scale = jax.vmap(prompts.normalised)(batch)
-        rows = own, jax.random.split(key, len(batch.y))
-        each = jax.lax.map(
-            lambda row: _features(models, *row), rows, batch_size=min(_TOGETHER, len(batch.y))
-        )
+        together = min(_TOGETHER, len(batch.y))
+        each = jax.lax.map(functools.partial(_features, models), own, batch_size=together)
         each = [whitened(tokens) for tokens in each[:OF_TOKENS]] + each[OF_TOKENS:]
 
         def descend(features):  # [B, n+1, D] -> [2, steps+1]
@@ -63,7 +58,7 @@ def _descend(steps: int, share: float):
     return jax.jit(risks)
 
 
-def _features(models, prompt: Prompt, key) -> list:  # of [n+1, D]
+def _features(models, prompt: Prompt) -> list:  # of [n+1, D]
     """FEATURES of a prompt in its own units, tokens not yet white. The label slot is taken out, and
     no token has seen its own label except as one of many."""
     full, single = models
@@ -76,7 +71,6 @@ def _features(models, prompt: Prompt, key) -> list:  # of [n+1, D]
     return [
         after(full, wide),
         after(single, wide),
-        after(full, probes.with_random_labels(key, wide)),
         jnp.concatenate([prompt.x, prompt.x_query[None]]),
         probes.preprocessed(prompt),
     ]
@@ -84,3 +78,16 @@ def _features(models, prompt: Prompt, key) -> list:  # of [n+1, D]
 
 def _forward(model: Model, tokens):
     return transformer.forward(model.factored(), tokens, shape(model.spec), model.gates)
+
+
+def whitened(features):  # [2 B, T, D] -> [2 B, T, D]
+    """Tokens with a second moment of 1, over the first half, in each of their directions.
+
+    Turning or stretching the scratch slots of a stream, and the layers that read them with it,
+    changes no prediction, but descent on its tokens; not descent on white ones (derived here).
+    """
+    first = features[: len(features) // 2].reshape(-1, features.shape[-1])
+    values, basis = jnp.linalg.eigh(first.T @ first / len(first))
+    kept = values > 1e-9 * values[-1]
+    gains = jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, values, 1)), 0)
+    return features @ (basis * gains[None])

@@ -21,7 +21,7 @@ from lsa_lab.prompts import Prompt
 _SCALE = 0.1  # of random weights; a reader does not depend on it as long as it is small
 _TOGETHER = 512  # prompts that are in memory at once
 
-LEARN, FRESH, CONTROL, DESCENT, SHUFFLE = range(1, 6)  # tags of keys
+LEARN, FRESH, DESCENT = 1, 2, 4  # tags of keys
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,6 @@ def first_prompts(batch: Prompt, count: int) -> Prompt:  # leaves [R, B, ...] ->
     return jax.tree.map(lambda leaf: leaf[:, :count], batch)
 
 
-def keys_of(config, tag: int, runs: int):
-    return jax.random.split(jax.random.fold_in(jax.random.key(config.seed), tag), runs)
-
-
 def risks_of_rules(config, case: Case) -> np.ndarray:  # [rules]
     """Excess risks of RULES on the fresh prompts of all runs."""
     fresh = first_prompts(batch_of(config, case.spec, FRESH, case.runs), config.prompts)
@@ -92,7 +88,7 @@ def risks_of_rules(config, case: Case) -> np.ndarray:  # [rules]
     return np.array([sparse_rules.errors(rule, flat, task).mean() for rule in RULES])
 
 
-def readers(config, case: Case) -> np.ndarray:  # [variants, R, 4, L+1]
+def readers(config, case: Case) -> np.ndarray:  # [variants, R, 3, L+1]
     """What ``_reader`` says of every variant after every layer; NaN where a training has not ended.
 
     A reader of one shape of models is compiled once.
@@ -101,25 +97,22 @@ def readers(config, case: Case) -> np.ndarray:  # [variants, R, 4, L+1]
         first_prompts(batch_of(config, case.spec, tag, case.runs), config.prompts)
         for tag in (LEARN, FRESH)
     )
-    program, like = _reader(config.learned), skeleton(case.spec)
-    keys, rows = keys_of(config, CONTROL, case.runs), []
+    program, like, rows = _reader(config.learned), skeleton(case.spec), []
     for variant in case.variants.values():
-        numbers = over_runs(program, variant.models.replace(spec=like), learn, fresh, keys)
+        numbers = over_runs(program, variant.models.replace(spec=like), learn, fresh)
         rows.append(np.where(variant.finished[:, None, None], numbers, np.nan))
     return np.stack(rows)
 
 
 @functools.cache
 def _reader(learned: int):
-    """(model, prompts to learn from, fresh ones, key) of one run -> [4, L+1]: the excess risks of
-    the best linear reader of the query's token and of the model's own read-out; the mean R² of
-    r_j x_j and that of the control task."""
+    """(model, prompts to learn from, fresh ones) of one run -> [3, L+1]: excess risks of the best
+    linear reader of the query's token and of the model's own read-out, and mean R² of r_j x_j."""
 
-    def of_run(model, learn, fresh, key):
+    def of_run(model, learn, fresh):
         tokens, scale, targets = _tokens(model, learn)
         fresh_tokens, fresh_scale, fresh_targets = _tokens(model, fresh)
         kept, fresh_kept = _shortest(tokens, learned), _shortest(fresh_tokens, learned)
-        others = probes.control_targets(key, targets[kept])
 
         def after(layer):
             states, fresh_states = layer  # [B, D]
@@ -129,12 +122,9 @@ def _reader(learned: int):
                 -fresh_scale * fresh_states[:, -1],
             )
             risks = [((cut(answer, fresh) - fresh.y_query) ** 2).mean() for answer in answers]
-            shares = []
-            for goals in (targets[kept], others):
-                probe = probes.fit(states[kept], goals)
-                judged = fresh_states[fresh_kept], fresh_targets[fresh_kept]
-                shares.append(probes.explained(probe, *judged).mean())
-            return jnp.stack(risks + shares)
+            probe = probes.fit(states[kept], targets[kept])
+            judged = fresh_states[fresh_kept], fresh_targets[fresh_kept]
+            return jnp.stack([*risks, probes.explained(probe, *judged).mean()])
 
         return jax.lax.map(after, (tokens.swapaxes(0, 1), fresh_tokens.swapaxes(0, 1))).T
 

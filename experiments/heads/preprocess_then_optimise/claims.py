@@ -2,32 +2,22 @@
 
 The bounds were fixed before its first run. Before it, figures for few steps and for d = 64 were
 known from smaller trials (docs/theory, "Trials before the experiments"). In first runs each chose
-its own step size, the wide and the learned tasks had fewer prompts, and the search for step sizes
-started elsewhere; then all was sampled anew, once, from seed 1. The statements say so.
-
-Descent on a model's tokens depends on the basis of the stream: turning or stretching the scratch
-slots, and the later layers with them, changes no prediction. White tokens do not depend on it.
+its own step size, and the search for step sizes started elsewhere; then all was sampled anew, once,
+from seed 1. The statements say so. What first layers of trained models write is layer_probes'.
 """
 
 import numpy as np
 
-from experiments.heads.preprocess_then_optimise.config import MODELS
 from experiments.heads.rule_names import RIDGE
-from experiments.models.specs import restored
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
 from lsa_lab.store import results
 
 HERE = "derived here"
 A4 = "modelled on A4 (2408.04532), abstract"
-MECHANISM = "A4 (2408.04532), its mechanism, in our setting"
 
 OVER_RAW = "the risk over that of raw descent"
 ANEW = "sampled anew, once, from a fresh seed"
-DOUBLED = "twice the prompts, for it was undecided"
-WHITE = f"white tokens, since a look at these runs with raw ones; {DOUBLED}"
-
-SINGLE, PATTERN, FULL = MODELS
 
 
 def numbers(dataset) -> "Ratios":
@@ -53,10 +43,6 @@ class Ratios:
         heads, d = self.dataset.of_heads.transpose("run", ...), self.config.d
         fewer = [str(count) for count in self.config.heads if count < d]
         return heads.sel(used=str(d)) / heads.sel(used=fewer)
-
-    def learned(self, features: str):  # (seed)
-        best = self.dataset.learned_best
-        return best.sel(features=features) / best.sel(features="raw")
 
 
 def infinite_as_largest(ratios: np.ndarray) -> np.ndarray:  # [R]
@@ -90,28 +76,10 @@ BEST_STEP = {
         size="one size, best",
     ),
 }
-TOKENS = "the risk of descent on its white tokens over that on raw covariates, at the best steps"
-LEARNED = {  # what differs between tokens
-    FULL: dict(
-        begin="Descent on what the first layer of the model with all heads writes beats raw "
-        "descent",
-        few="20 seeds lie at the bound: they tell that it does, and not whether by a tenth",
-        looked=DOUBLED,
-        anew=ANEW,
-        heads="all heads",
-    ),
-    PATTERN: dict(
-        begin="So does descent on what a model with all heads in its first layer only writes there",
-        few="",
-        looked=WHITE,
-        anew="",
-        heads="(h, 1, 1)",
-    ),
-}
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*_about_a_few_steps(config), *_about_many_steps(), *_about_models(config))
+    return (*_about_a_few_steps(config), *_about_many_steps())
 
 
 def _about_a_few_steps(config):
@@ -177,52 +145,5 @@ def _about_many_steps():
         at_most=0.9,
         label="x̃, d heads / fewer",
         sample=lambda r: worst(r.over_fewer_heads()),
-        **row,
-    )
-
-
-def _about_models(config):
-    ((_, spec),) = config.models
-    row = dict(over=f"{restored(spec).training.seeds} seeds")
-    yield Statement(
-        "learned",
-        MECHANISM,
-        "{begin}",
-        TOKENS,
-        at_most=0.9,
-        note="{few}",
-        revision="{looked}",
-        redrawn="{anew}",
-        label="tokens of {heads} / raw",
-        sample=lambda r, model: r.learned(model),
-        cells=grid("learned_white pattern", model=LEARNED),
-        words=lambda model: LEARNED[model],
-        message="Descent on what a first layer with many heads writes beats raw descent, whether "
-        "the later layers have many or one",
-        **row,
-    )
-    yield Statement(
-        "single",
-        MECHANISM,
-        "Descent on what the first layer of the single-head model writes does not",
-        TOKENS,
-        at_least=0.9,
-        revision=WHITE,
-        label="tokens of one head / raw",
-        sample=lambda r: r.learned(SINGLE),
-        **row,
-    )
-    yield Statement(
-        "later_layers",
-        MECHANISM,
-        "The later layers of the model with all heads do what descent on its features does",
-        "the model's risk over that of descent on its white tokens at the best step",
-        at_least=0.8,
-        at_most=1.25,
-        revision=WHITE,
-        label="model / descent on tokens",
-        sample=lambda r: (
-            r.dataset.of_model.sel(model=FULL) / r.dataset.learned_best.sel(features=FULL)
-        ),
         **row,
     )

@@ -1,31 +1,21 @@
-"""Risks of descent on covariates by rules, by heads and by trained models, in one Dataset."""
+"""Risks of descent on covariates by rules and by heads, in one Dataset."""
 
 import jax
 import numpy as np
 
 from experiments.heads import rule_names
-from experiments.heads.preprocess_then_optimise import descents, learned_features
-from experiments.heads.preprocess_then_optimise.config import (
-    FEATURES,
-    MODELS,
-    RULES,
-    TUNED,
-    Config,
-)
+from experiments.heads.preprocess_then_optimise import descents
+from experiments.heads.preprocess_then_optimise.config import RULES, TUNED, Config
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask
 
 
-def compute(config: Config, models, *, progress=None, checkpoints=None):
+def compute(config: Config, *, progress=None, checkpoints=None):
     import xarray as xr
 
-    keys = [jax.random.fold_in(jax.random.key(config.seed), tag) for tag in (0, 2)]
     counts = 2 ** np.arange(int(np.log2(config.steps)) + 1)
     return xr.Dataset(
-        {
-            **first_task(config, counts, keys[0]),
-            **learned_features.variables(config, models, keys[1]),
-        },
+        variables(config, counts, jax.random.fold_in(jax.random.key(config.seed), 0)),
         {
             "heads": list(config.heads),
             "rule": list(RULES),
@@ -34,14 +24,11 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
             "tuned": list(TUNED),
             "depth": np.arange(1, config.depth + 1),
             "reference": list(rule_names.RULES),
-            "features": list(FEATURES),
-            "step": np.arange(config.trained_steps + 1),
-            "model": list(MODELS),
         },
     )
 
 
-def first_task(config: Config, counts, key) -> dict:
+def variables(config: Config, counts, key) -> dict:
     """Variables of the Dataset."""
     s, d, sizes = config.sparsity, config.d, np.array(config.step_sizes)
     task = LinearTask(config.n, d, s, config.noise_var**0.5, weight_std=s**-0.5)

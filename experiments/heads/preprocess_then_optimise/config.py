@@ -1,33 +1,24 @@
-"""The sizes of `preprocess_then_optimise`.
-
-The trained models are our setting, modelled on A4 (2408.04532).
-"""
+"""The sizes of `preprocess_then_optimise`."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import Named, named
-from experiments.models.specs import Spec
 from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
 
 # Rules by their step size: the same for all prompts, on raw and on preprocessed covariates; over
 # |r|², that is with R/|R|; a share of the largest that converges in the prompt.
 RULES = ("raw", "preprocessed", "normalised", "own step")
 TUNED = ("raw", "preprocessed", "normalised", "mixed", "mixed, normalised")
-MODELS = ("single head", "first layer only", "all heads")  # with h heads in which layers
-# What is descended on; of models: the white tokens that their first layers write.
-FEATURES = ("raw", "preprocessed", *MODELS)
 
-_TRAINED = named("laptop", ("depth 3",))
 _STEP_SIZES = tuple(2.0**k for k in range(-9, 5))
 
 
 @dataclass(frozen=True)
 class Config(Bounded):
-    """Two tasks with E |w|² = 1: one for known rules, and that of trained models.
+    """Sparse regression with E |w|² = 1, and rules that know the task.
 
     A step size, a share of the largest one, or a number of steps is chosen on as many prompts as it
-    is then judged on, and never on these; for known rules once for all runs.
+    is then judged on, and never on these, once for all runs.
     """
 
     d: Annotated[int, between(2, 64)] = 8  # covariates; the non-zeros of w are Gaussian
@@ -44,11 +35,6 @@ class Config(Bounded):
     share: Annotated[float, between(0.01, 0.99)] = 0.5
     runs: Annotated[int, at_least(2)] = 16
     prompts: Annotated[int, at_least(2)] = 256  # of each run, to be judged on
-    models: Named = _TRAINED  # the trained model, by name
-    retrain: bool = False  # train again instead of reading committed weights
-    trained_n: Annotated[int, at_least(1)] = 16  # demonstrations in a prompt of trained models
-    trained_steps: Annotated[int, at_least(1)] = 64  # the most of descent on their features
-    trained_prompts: Annotated[int, at_least(2)] = 1024  # of each run, to be judged on
     seed: Seed = 1
 
     def __post_init__(self):
@@ -57,16 +43,6 @@ class Config(Bounded):
             raise ValueError(
                 f"heads = {self.heads}: choose increasing numbers, the last of them d = {self.d}"
             )
-        if [_has_all_variants(spec) for _, spec in self.models] != [True]:
-            raise ValueError(
-                "models: choose one of sparse regression, with variants of one head a layer, "
-                "of all heads in the first layer alone, and of all"
-            )
-
-
-def _has_all_variants(spec: Spec) -> bool:
-    sparse = spec.task.sparsity is not None and spec.task.degree == 1
-    return sparse and {"single", "first", "full"} <= {*spec.architecture.places}
 
 
 TIERS = {
@@ -81,11 +57,7 @@ TIERS = {
         step_sizes=(0.125, 0.5),
         runs=2,
         prompts=4,
-        models=named("smoke", ("depth 3",)),
-        trained_n=8,
-        trained_steps=4,
-        trained_prompts=4,
     ),
     "laptop": Config(),
-    "paper": Config(models=named("paper", ("depth 3",)), runs=36, seed=2),
+    "paper": Config(runs=36, seed=2),
 }

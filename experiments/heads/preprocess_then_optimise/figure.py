@@ -1,4 +1,4 @@
-"""Risks of descent on raw, preprocessed and learned covariates, beside rules that know the task."""
+"""Risks of descent on raw and preprocessed covariates, beside rules that know the task."""
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from lsa_lab.store import results
 DESCENT, MIXED, PREPROCESSED = (
     style.METHOD[name] for name in ("descent", "preconditioned descent", "preprocessed descent")
 )
-LINEAR = style.METHOD["linear"]
 LOOKS = {  # of a rule, in every panel: dashed or open where it is normalised
     "preprocessed": (PREPROCESSED, ":", "x̃, one size"),
     "raw": (DESCENT, "-", "raw"),
@@ -27,15 +26,19 @@ LOOKS = {  # of a rule, in every panel: dashed or open where it is normalised
 
 def plot(dataset):
     config = results.config_of(dataset)
-    figure, axes = style.stacked(6.75, (2.5, 2.3, 2.6), ((1, 1), (1, 1), (1,)))
-    many, few, heads, learned, judged = axes
+    figure, (many, heads) = style.figure(6.75, 2.8, (1, 2))
     plot_many_steps(many, dataset.by_step)
     levels(many, medians(dataset.of_rule, RIDGE, LASSO, SPARSE_BAYES), left=True)
-    many.set(ylabel="excess risk")
-    many.set_title(f"many steps, d = {config.d}, s = {config.sparsity}, n = {config.n}")
-    plot_a_few_steps(few, dataset)
+    many.set(ylabel="excess risk", title="preprocessing wins after many steps")
     plot_heads(heads, dataset)
-    plot_learned(learned, dataset)
+    heads.set_title(f"it takes d = {config.d} heads")
+    return figure
+
+
+def appendix(dataset):
+    """A few steps, each of its own size, and what is judged."""
+    figure, (few, judged) = style.stacked(6.75, (2.5,), ((1, 1),), first="c")
+    plot_a_few_steps(few, dataset)
     style.log_axes(judged, x=True, ticks=(0.25, 0.5, 1, 2))
     judged_panel.rows(judged, *evidence(claims, dataset), (0.25, 3))
     judged.set(xlabel="risk / the risk that is named", title="what is judged")
@@ -43,14 +46,16 @@ def plot(dataset):
 
 
 def caption(dataset) -> str:
+    config = results.config_of(dataset)
     own, shared = (_from(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
-    lost = sum(map(style.missing, dataset[["fitted", "by_step", "by_heads", "learned"]].values()))
+    lost = sum(map(style.missing, dataset[["fitted", "by_step", "by_heads"]].values()))
+    fewer = np.median(claims.numbers(dataset).over_fewer_heads().values[:, -1])
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
-        f"{shared} if one size serves all. There x̃ = Rx and R = diag(Xᵀy/n). In c heads share the "
-        "coordinates. In d descent is on tokens that layer 1 of trained models writes, made white; "
-        "steps are half the largest that converges. Lines are medians of runs, bands the middle "
-        f"80 %. {int(dataset.diverged)} seeds diverged; {lost} numbers are not finite."
+        f"{shared} if one size serves all. There x̃ = Rx and R = diag(Xᵀy/n). With one head for "
+        f"each covariate the risk is {fewer:.2f} of that with half as many, which share them. "
+        f"In a, b d = {config.d}, s = {config.sparsity} and n = {config.n}; lines are medians of "
+        f"runs, bands the middle 80 %. {lost} numbers are not finite."
     )
 
 
@@ -94,28 +99,7 @@ def plot_heads(ax, dataset):
         curve(ax, dataset.t, dataset.by_heads.sel(used=used), color, "-", name, (4, below), -1)
     levels(ax, medians(dataset.of_rule, RIDGE), left=True)
     steps_axis(ax, dataset.t.values, 0.4)
-    ax.set(ylabel="excess risk", title="fewer heads than covariates")
-
-
-def plot_learned(ax, dataset):
-    """Descent on what first layers write."""
-    single, *more = dataset.architecture.values
-    looks = {  # of features
-        "raw": (DESCENT["color"], "-", "raw", (-4, 1)),
-        dataset.model.values[0]: (LINEAR["color"], ":", single, (-4, -1)),
-        "preprocessed": (PREPROCESSED["color"], "-", "x̃ = Rx", (-4, 0)),
-    }
-    models = dataset.model.values[1:]
-    starts = dataset.learned.sel(features=models, step=1).median("seed").values
-    ups = (1, -1) if starts[0] >= starts[1] else (-1, 1)
-    for model, heads, dashes, up in zip(models, more, ("--", "-"), ups, strict=True):
-        looks[model] = (LINEAR["color"], dashes, heads, (-4, up))
-    steps = dataset.step[1:]
-    for features, look in looks.items():
-        curve(ax, steps, dataset.learned.sel(features=features, step=steps), *look)
-    levels(ax, medians(dataset.of_reference, RIDGE, LASSO, SPARSE_BAYES), left=True)
-    steps_axis(ax, steps.values, 0.12)
-    ax.set(ylabel="excess risk", title="tokens of trained first layers")
+    ax.set(ylabel="excess risk")
 
 
 def curve(ax, t, risks, color, dashes, name, offset, end=0):  # [run, t]

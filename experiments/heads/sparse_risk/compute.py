@@ -1,23 +1,91 @@
-"""What every rule loses at every place of the panels, on common prompts, and its rates."""
+"""What every rule loses at every place of the panels, on common prompts."""
 
-from experiments.heads.sparse_risk.config import RULES, Config, axes_of
-from experiments.heads.sparse_risk.places import measure, places
-from experiments.heads.sparse_risk.rates import along_axes
+import math
+
+import numpy as np
+
+from experiments.heads.rule_names import SPARSE_BAYES
+from experiments.heads.sparse_risk.config import LAWS, PLAIN, RULES, Config
+from experiments.heads.sparse_risk.losses import Place, mean_losses
 from lsa_lab.store import parts
+from lsa_lab.theory.wishart import rotation_invariant_bound
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
+    whole = measured(config, orders(config), RULES)
+    for panel, (axes, places) in orders(config).items():
+        own = [rotation_invariant_bound(place.n, place.d, place.noise_var) for place in places]
+        whole[f"{panel}_bound"] = (tuple(axes), np.reshape(own, shape_of(axes)))
+    rates = measured(config.rates, along_axes(config.rates))
+    return parts.join(whole, rates=rates, duel=measured(config.duel, duels(config.duel)))
+
+
+def orders(config: Config) -> dict[str, tuple[dict, list[Place]]]:
+    """{panel: ({axis: values}, the place of each of its points)}"""
+    d, s, n, loud = config.d, config.s, config.n, config.loud
+    laws = {law.capitalize(): Place(n, d, s, loud, law) for law in LAWS}
+    laws["dense"] = Place(n, d, d, loud, LAWS[0])
+    loudness = [Place(n, d, s, noise_var, LAWS[0]) for noise_var in config.noise_vars]
+    return {
+        "by_n": (
+            {"n": config.lengths},
+            [Place(length, d, s, config.noise_var, LAWS[0]) for length in config.lengths],
+        ),
+        "by_noise": ({"noise_var": config.noise_vars}, loudness),
+        "by_s": (
+            {"s": config.sparsities},
+            [Place(n, d, count, loud, LAWS[0]) for count in config.sparsities],
+        ),
+        "by_law": ({"law": tuple(laws)}, list(laws.values())),
+    }
+
+
+def along_axes(config) -> dict[str, tuple[dict, list[Place]]]:
+    """The same of the rates: along each panel one number grows."""
+    d, s, noise_var, longest = config.d, config.s, config.noise_var, config.lengths[-1]
+    axes = {"n": config.lengths, "s": config.sparsities, "d": config.widths}
+
+    def panel(axis, n):
+        still = {"n": n, "d": d, "s": s, "noise_var": noise_var}
+        return {axis: axes[axis]}, [Place(**still | {axis: value}) for value in axes[axis]]
+
+    return {
+        **{f"by_{axis}": panel(axis, longest) for axis in axes},
+        **{f"short_by_{axis}": panel(axis, config.middle) for axis in ("s", "d")},
+    }
+
+
+def duels(config) -> dict[str, tuple[dict, list[Place]]]:
+    """The same of the duel with the Lasso."""
+    axes = {"law": LAWS, "width": config.widths, "per_d": config.per_d}
+    places = [
+        Place(ratio * d, d, config.s, config.noise_var, law)
+        for law in LAWS
+        for d in config.widths
+        for ratio in config.per_d
+    ]
+    return {"risk": (axes, places)}
+
+
+def measured(config, panels: dict, rules: tuple[str, ...] = PLAIN):
+    """The Dataset of mean losses of every rule in every run, each place with prompts of its own."""
     import xarray as xr
 
-    panels = places(config)
-    wide = {"wide": panels.pop("wide")}
-    rows = measure(config, panels, config.prompts, config.tuning, 0)
-    rows |= measure(config, wide, config.wide_prompts, config.wide_tuning, 2)
-    variables, coordinates = {}, {"rule": list(RULES)}
-    for panel, axes in axes_of(config).items():
-        shape, (risks, bounds) = [len(values) for values in axes.values()], rows[panel]
-        risks = risks.reshape(*shape, *risks.shape[1:])
-        variables[panel] = ((*axes, "rule", "run"), risks)
-        variables[f"{panel}_bound"] = (tuple(axes), bounds.reshape(shape))
+    everywhere = dict.fromkeys(place for _, places in panels.values() for place in places)
+    rows = {}
+    for i, place in enumerate(everywhere):
+        few = math.comb(place.d, place.s) <= getattr(config, "supports", 0)
+        bayes = [rule for rule in rules[len(PLAIN) :] if few or rule != SPARSE_BAYES]
+        risks = mean_losses(config, place, np.random.default_rng([config.seed, i]), bayes)
+        rows[place] = np.full((len(rules), config.runs), np.nan)  # of a rule that is not to be had
+        rows[place][: len(risks)] = risks
+    variables, coordinates = {}, {"rule": list(rules)}
+    for panel, (axes, places) in panels.items():
+        risks = np.stack([rows[place] for place in places])
+        variables[panel] = (*axes, "rule", "run"), risks.reshape(*shape_of(axes), *risks.shape[1:])
         coordinates |= {axis: list(values) for axis, values in axes.items()}
-    return parts.join(xr.Dataset(variables, coordinates), rates=along_axes(config.rates))
+    return xr.Dataset(variables, coordinates)
+
+
+def shape_of(axes: dict) -> tuple[int, ...]:
+    return tuple(map(len, axes.values()))

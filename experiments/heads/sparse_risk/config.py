@@ -1,32 +1,18 @@
-"""The sizes of `sparse_risk`, its rules, its panels, and the axes of its rates."""
+"""The sizes of `sparse_risk`, its rules, and its panels."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.heads.rule_names import EQUIVARIANT, LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import (
-    INCREASING,
-    POSITIVE,
-    Bounded,
-    Seed,
-    at_least,
-    at_most,
-    between,
-)
+from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
 
-SQUARES, DESCENT, PREPROCESSED = "least squares", "gradient descent", "preprocessed descent"
-PLAIN = (SQUARES, DESCENT, RIDGE, PREPROCESSED, LASSO)
-BAYES = (EQUIVARIANT, SPARSE_BAYES)
-RULES = (*PLAIN, *BAYES)
-SIGNALS = ("gaussian", "flat")  # non-zeros
-WEIGHTS = ("Gaussian", "flat", "dense")  # of the axis "law": as the non-zeros, or no zeros
-
-# The rules of the rates, and their panels: the axis along which one number grows.
-STEPS, ORACLE = "descent", "least squares on the support"
-RATE_RULES = (SQUARES, STEPS, RIDGE, PREPROCESSED, LASSO, ORACLE)
-DIRECTIONLESS = (SQUARES, STEPS, RIDGE)
-PANELS = {"by_n": "n", "by_s": "s", "by_d": "d", "short_by_s": "s", "short_by_d": "d"}
+SQUARES, DESCENT, PREPROCESSED = "least squares", "descent", "preprocessed descent"
+ORACLE = "least squares on the support"
+PLAIN = (SQUARES, DESCENT, RIDGE, PREPROCESSED, LASSO, ORACLE)
+RULES = (*PLAIN, EQUIVARIANT, SPARSE_BAYES)
+DIRECTIONLESS = (SQUARES, DESCENT, RIDGE)
+LAWS = ("gaussian", "flat")  # of non-zeros
 Growing = Annotated[tuple[int, ...], at_least(1), INCREASING]
 
 
@@ -66,6 +52,25 @@ class Rates(Bounded):
 
 
 @dataclass(frozen=True)
+class Duel(Bounded):
+    """Preprocessed descent and the Lasso on the same prompts, from n = d to n far above d."""
+
+    widths: Growing = (16, 64)  # values of d
+    per_d: Growing = (1, 2, 4, 8, 16, 32)  # demonstrations for each covariate
+    s: Annotated[int, at_least(1)] = 4  # non-zeros of w
+    noise_var: Annotated[float, POSITIVE] = 0.5
+    doublings: Annotated[int, at_least(1)] = 12
+    prompts: Annotated[int, at_least(1)] = 32
+    tuning: Annotated[int, at_least(1)] = 64
+    runs: Annotated[int, at_least(3)] = 16
+    seed: Seed = 21
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.between(self, "s", 1, self.widths[0])
+
+
+@dataclass(frozen=True)
 class Config(Bounded):
     """Rules that know the task of sparse regression, on common prompts.
 
@@ -84,48 +89,22 @@ class Config(Bounded):
     sparsities: Annotated[tuple[int, ...], between(1, "d")] = (1, 2, 4, 8, 16)  # values of s
     # The exact Bayes rule stands where it has no more supports to enumerate.
     supports: Annotated[int, at_least(1)] = 2000
-    # Values of n at which preprocessing is put beside the Lasso.
-    long_lengths: Annotated[tuple[int, ...], at_least(1)] = (20, 40, 80, 160, 320, 640)
-    wide_d: Annotated[int, at_most(256)] = 64  # covariates of a wide task with flat non-zeros
-    # Values of n with wide_d covariates.
-    wide_lengths: Annotated[tuple[int, ...], at_least(1)] = (64, 128, 256, 512, 1024)
-    # At most, of either kind of descent, each of size 1/λ_max of its prompt.
-    steps: Annotated[int, at_least(1)] = 250
+    doublings: Annotated[int, at_least(1)] = 12  # of the number of steps, at most
     prompts: Annotated[int, at_least(1)] = 64  # in a run
-    wide_prompts: Annotated[int, at_least(1)] = 8  # in a run, with wide_d covariates
     # Prompts that choose the steps and the Lasso's penalty, for each task.
     tuning: Annotated[int, at_least(1)] = 256
-    wide_tuning: Annotated[int, at_least(1)] = 128  # the same with wide_d covariates
     runs: Annotated[int, at_least(2)] = 32
-    seed: Seed = 1
+    seed: Seed = 12
     rates: Rates = Rates()  # slopes of log risk
+    duel: Duel = Duel()  # with the Lasso
 
     def __post_init__(self):
         super().__post_init__()
         checks.between(self, "s", 1, self.d - 1)
-        checks.between(self, "wide_d", self.s + 1, 256)
         checks.between(self, "n", self.d + 2, None)
-        for n in self.lengths:
-            if abs(n - self.d) <= 1:
-                raise ValueError(
-                    f"lengths holds {n}: with d = {self.d} the mean risk of least squares is "
-                    f"infinite at {self.d - 1} to {self.d + 1}; nearest {self.d + 2}"
-                )
         checks.one_of(self, "s", self.sparsities)
         checks.one_of(self, "d", self.sparsities)
         checks.one_of(self, "loud", self.noise_vars)
-
-
-def axes_of(config) -> dict[str, dict]:
-    """{panel: {axis: values}}"""
-    return {
-        "by_n": {"n": config.lengths},
-        "by_noise": {"noise_var": config.noise_vars},
-        "by_s": {"s": config.sparsities},
-        "by_law": {"law": WEIGHTS},
-        "long": {"signal": SIGNALS, "length": config.long_lengths},
-        "wide": {"wide_n": config.wide_lengths},
-    }
 
 
 TIERS = {
@@ -136,19 +115,15 @@ TIERS = {
         n=8,
         noise_vars=(0.5,),
         sparsities=(1, 3),
-        long_lengths=(8,),
-        wide_d=3,
-        wide_lengths=(16,),
-        steps=4,
+        doublings=2,
         prompts=2,
-        wide_prompts=2,
         tuning=4,
-        wide_tuning=4,
         runs=2,
         rates=Rates(
             3, 1, 0.5, (8, 16, 32), 16, 16, 16, (1, 2), (3, 4), doublings=3, tuning=4, runs=3
         ),
+        duel=Duel((3,), (1, 3), 1, doublings=2, prompts=2, tuning=4, runs=3),
     ),
     "laptop": Config(),
-    "paper": Config(runs=80, seed=11),
+    "paper": Config(runs=80, seed=13),
 }

@@ -1,20 +1,11 @@
-"""Which rules are below the bound of those that ignore directions, by how much, and at which
-rates."""
+"""Which rules use sparsity, how preprocessed descent stands to the Lasso, and at which rates."""
 
 import numpy as np
 
 from experiments.heads.rule_names import EQUIVARIANT, LASSO, RIDGE, SPARSE_BAYES
 from experiments.heads.sparse_risk import claims
-from experiments.heads.sparse_risk.claims import left_over, over_bound
-from experiments.heads.sparse_risk.config import (
-    DESCENT,
-    ORACLE,
-    PREPROCESSED,
-    SIGNALS,
-    SQUARES,
-    STEPS,
-    WEIGHTS,
-)
+from experiments.heads.sparse_risk.claims import over_bound, over_lasso
+from experiments.heads.sparse_risk.config import DESCENT, ORACLE, PREPROCESSED, SQUARES
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label, off_scale
 from lsa_lab.judging.claims import evidence
@@ -24,10 +15,9 @@ OVER = "excess risk / ridge's"
 # Rules beside ridge, from the worst to the best; and those of the rates.
 LINES = {SQUARES: ":", DESCENT: "-", EQUIVARIANT: "--", PREPROCESSED: "-", LASSO: "-"}
 LINES |= {SPARSE_BAYES: "-"}
-RATES = {SQUARES: ":", ORACLE: ":", RIDGE: "-", STEPS: "--", PREPROCESSED: "-", LASSO: "-"}
-LEFT = {"by_n": ("n", "o"), "short_by_s": ("s", "s"), "short_by_d": ("d", "^")}
+RATES = {SQUARES: ":", ORACLE: ":", RIDGE: "-", DESCENT: "--", PREPROCESSED: "-", LASSO: "-"}
 # The judged rows, from the top.
-ORDERS = ("preprocessed", "noise", "less_sparse", "dense", "gaussian", "flat", "nonlinear")
+ORDERS = ("preprocessed", "noise", "less_sparse", "dense", "nonlinear")
 SLOPES = (
     *("preprocessed_n", "preprocessed_s", "preprocessed_d"),
     *("directionless_n", "directionless_s", "directionless_d"),
@@ -36,38 +26,32 @@ SLOPES = (
 
 
 def plot(dataset):
-    config, rates = results.config_of(dataset), parts.part(dataset, "rates")
-    figure, axes = style.stacked(6.75, (2.3, 2.3, 2.3), ((1, 1),) * 3)
+    figure, axes = style.figure(6.75, 2.8, (1, 2))
     kinds_of_weights(axes[0], dataset)
-    against(axes[1], dataset, "by_n", "n", "demonstrations n")
-    axes[1].set_title(f"against n, σ² = {config.noise_var:g}")
-    against(axes[2], dataset, "by_s", "s", f"non-zeros s of {config.d}")
-    axes[2].set_title(f"against sparsity, n = {config.n}")
-    along(axes[3], rates, "n", "demonstrations n")
-    axes[3].set(ylabel="n · excess risk / σ²", ylim=(config.rates.s / 2, None))
-    axes[3].set_title(f"rates, d = {config.rates.d}, s = {config.rates.s}")
-    duel(axes[4], dataset)
-    axes[4].set_title(f"who is ahead, d = {config.d}")
-    judged_panel.rows(axes[5], *evidence(claims, dataset), (-0.15, 0.6), ORDERS)
-    axes[5].set(xlabel="difference of risks / ridge's", title="judged: whose risk is less")
+    duel(axes[1], dataset)
     return figure
 
 
 def appendix(dataset):
-    """The rates against s and d, what is left over them, and the slopes that are judged."""
-    rates = parts.part(dataset, "rates")
-    figure, axes = style.stacked(6.75, (2.3, 2.6), ((1, 1, 1), (1,)), first="g")
-    along(axes[0], rates, "s", "non-zeros s")
-    axes[0].set(ylabel="n · excess risk / σ²")
-    along(axes[1], rates, "d", "covariates d")
-    plot_left(axes[2], rates)
-    judged_panel.rows(axes[3], *evidence(claims, dataset), (-3, 3.2), SLOPES)
-    axes[3].set(xlabel="slope of log risk", title="judged: rates")
+    """Risks against n and s, the rates, and what is judged."""
+    config, rates = results.config_of(dataset), parts.part(dataset, "rates")
+    figure, axes = style.stacked(6.75, (2.3, 2.3, 2.4), ((1, 1),) * 3, first="c")
+    against(axes[0], dataset, "by_n", "n", "demonstrations n")
+    axes[0].set_title(f"against n, σ² = {config.noise_var:g}")
+    against(axes[1], dataset, "by_s", "s", f"non-zeros s of {config.d}")
+    axes[1].set_title(f"against sparsity, n = {config.n}")
+    along(axes[2], rates, "n", "demonstrations n")
+    axes[2].set(ylabel="n · excess risk / σ²", ylim=(config.rates.s / 2, None))
+    axes[2].set_title(f"rates, d = {config.rates.d}, s = {config.rates.s}")
+    along(axes[3], rates, "d", "covariates d")
+    judged_panel.rows(axes[4], *evidence(claims, dataset), (-0.15, 0.6), ORDERS)
+    axes[4].set(xlabel="difference of risks / ridge's", title="judged: whose risk is less")
+    judged_panel.rows(axes[5], *evidence(claims, dataset), (-3, 3.2), SLOPES)
+    axes[5].set(xlabel="slope of log risk", title="judged: rates")
     return figure
 
 
 def look(rule: str) -> dict:
-    rule = "descent" if rule == DESCENT else rule
     return style.METHOD.get(rule, {"color": "grey", "marker": None})
 
 
@@ -75,8 +59,8 @@ def kinds_of_weights(ax, dataset):
     """A row for each rule: filled, open and pale points for the kinds of weights."""
     rules, faces = list(LINES), ({}, {"mfc": "white"}, {"alpha": 0.35})
     for row, rule in enumerate(rules):
-        runs = over_bound(dataset, "by_law").sel(rule=rule).transpose("run", "law").values
-        for kind, values, face in zip(WEIGHTS, runs.T, faces, strict=True):
+        runs = over_bound(dataset, "by_law").sel(rule=rule).transpose("run", "law")
+        for kind, values, face in zip(runs.law.values, runs.values.T, faces, strict=True):
             ends = np.ravel(style.mean_ends(values[:, None]))
             ax.plot(ends, [row, row], "-", color=look(rule)["color"])
             point = look(rule) | {"marker": look(rule)["marker"] or "|"}
@@ -86,8 +70,27 @@ def kinds_of_weights(ax, dataset):
     ax.axvline(1, color=style.BLACK, lw=1.2)
     ax.set_yticks(range(len(rules)), rules, fontsize=7)
     ax.set(xlabel=OVER, xlim=(0, 1.7), ylim=(len(rules) - 0.2, -0.6))
-    ax.set_title("what each rule loses")
+    ax.set_title("rules that see coordinates use sparsity")
     direct_label(ax, 1, -0.4, "ridge", style.BLACK, (3, 0))
+
+
+def duel(ax, dataset):
+    """Preprocessed descent over the Lasso, against n / d, and where they count as comparable."""
+    config, color = results.config_of(dataset).duel, look(PREPROCESSED)["color"]
+    ax.axhspan(1 / claims.FACTOR, claims.FACTOR, color="grey", alpha=0.2, lw=0)
+    ax.axhline(1, color=style.BLACK, lw=1.2)
+    for width, dashes in zip(config.widths, ("-", "--"), strict=False):
+        for law, face in (("gaussian", color), ("flat", "white")):
+            runs = over_lasso(dataset, width).sel(law=law).transpose("run", "per_d").values
+            name, means = f"{law}, d = {width}", np.exp(np.log(runs).mean(0))
+            ax.plot(config.per_d, means, dashes, color=color, marker="o", mfc=face, label=name)
+            ends = np.exp(np.transpose([style.mean_ends(np.log(runs))])[..., 0])
+            ax.vlines(config.per_d, ends[:, 0], ends[:, 1], color=color, lw=1)
+    style.log_axes(ax, x=True, ticks=config.per_d)
+    style.log_axes(ax, y=True, ticks=(0.25, 0.5, 1, 1.5))
+    ax.set(xlabel="n / d", ylabel="risk / the Lasso's")
+    ax.set_title("comparable with the Lasso, then better")
+    ax.legend(loc="lower left")
 
 
 def against(ax, dataset, panel, axis, label):
@@ -110,7 +113,7 @@ def along(ax, rates, axis, label):
     config = results.config_of(rates)
     n = rates.n if axis == "n" else config.lengths[-1]
     risks, x = rates[f"by_{axis}"] * n / config.noise_var, rates[axis].values
-    places = {SQUARES: (1, 4, 6), STEPS: (5, 0, 3), LASSO: (2, 1, 4), PREPROCESSED: (1, 4, 2)}
+    places = {SQUARES: (1, 4, 6), DESCENT: (5, 0, 3), LASSO: (2, 1, 4), PREPROCESSED: (1, 4, 2)}
     for rule, dashes in RATES.items():
         runs = risks.sel(rule=rule).transpose("run", axis).values
         style.mean_band(ax, x, runs, None, **look(rule), style=dashes)
@@ -122,51 +125,16 @@ def along(ax, rates, axis, label):
     ax.set(xlabel=label, title=f"against {axis}, n = {config.lengths[-1]}")
 
 
-def plot_left(ax, rates):
-    """What preprocessed descent loses beyond the least squares of who knows the support."""
-    config, color = results.config_of(rates), look(PREPROCESSED)["color"]
-    for panel, (axis, marker) in LEFT.items():
-        left = left_over(rates[panel]).transpose("run", axis) / config.noise_var
-        if axis == "n":
-            left = left.isel(n=(rates.n <= config.short).values)
-        x, factor = left[axis].values, left.n if axis == "n" else config.middle
-        grown = x / getattr(config, axis if axis != "n" else "middle")
-        runs = (left * factor).values
-        style.mean_points(ax, grown, runs, fmt=marker, color=color, mfc="white", capsize=2, ls="-")
-        direct_label(ax, grown[-1], runs[:, -1].mean(), axis, color, (5, 0))
-    style.log_axes(ax, x=True, y=True, ticks=(0.25, 0.5, 1, 2))
-    ax.set(xlabel=f"n / {config.middle}, s / {config.s}, d / {config.d}")
-    ax.set(ylabel="n · (risk - oracle's) / σ²", title="left over s/n")
-
-
-def duel(ax, dataset):
-    """Preprocessed descent over the Lasso, against n."""
-    looks = ((None, -6), ("white", 5))
-    for signal, name, (face, above) in zip(SIGNALS, WEIGHTS, looks, strict=False):
-        both = dataset.long.sel(signal=signal)
-        lasso = both.sel(rule=LASSO)
-        runs = (both.sel(rule=PREPROCESSED) - lasso) / lasso.mean("run") + 1
-        n, values = dataset.length.values, runs.transpose("run", ...).values
-        style.mean_band(ax, n, values, None, **look(PREPROCESSED))
-        ax.lines[-1].set(mfc=face or look(PREPROCESSED)["color"])
-        place = (n[-1], values[:, -1].mean())
-        direct_label(ax, *place, name, look(PREPROCESSED)["color"], (0, above))
-    ax.axhline(1, color=style.BLACK, lw=1.2)
-    style.log_axes(ax, x=True, ticks=dataset.length.values)
-    ax.set(xlabel="demonstrations n", ylabel="preprocessed descent / Lasso")
-
-
 def caption(dataset) -> str:
-    _, samples = evidence(claims, dataset)
+    statements, samples = evidence(claims, dataset)
     risks = over_bound(dataset, "by_law").sel(law="Gaussian").mean("run")
-    rules = (PREPROCESSED, LASSO, SPARSE_BAYES, EQUIVARIANT)
-    *gain, turned = (f"{100 * float(1 - risks.sel(rule=rule)):.0f} %" for rule in rules)
-    s, d = (np.mean(samples[id]) for id in ("preprocessed_s", "directionless_d"))
+    gain, turned = (1 - float(risks.sel(rule=rule)) for rule in (PREPROCESSED, EQUIVARIANT))
+    duels = [id for each in statements if each.id == "comparable" for id in each.cells]
+    ratios = [np.exp(np.log(samples[id]).mean()) for id in duels] or [np.nan]
     return (
-        "Rules that see coordinates use sparsity: preprocessed descent, the Lasso and the sparse "
-        f"Bayes rule lose {gain[0]}, {gain[1]} and {gain[2]} less than ridge. The best rule that "
-        f"commutes with rotations loses {turned} less. Preprocessed descent pays for non-zeros, "
-        f"with slope {s:.2f}; descent pays for covariates, with slope {d:.2f}. In a, points are "
-        "filled for Gaussian non-zeros, open for flat ones, pale for dense weights. "
-        f"Orders have ± {claims.ERRORS:g} standard errors."
+        f"Preprocessed descent loses {gain:.0%} less than ridge, and the best rule that commutes "
+        f"with rotations {turned:.0%} less. Over the Lasso's its risk is {max(ratios):.2f} at most "
+        f"and {min(ratios):.2f} at least. In a, points are filled for Gaussian non-zeros, open for "
+        f"flat ones, pale for dense weights. In b the grey band is a factor of {claims.FACTOR:g}. "
+        f"Orders in the appendix have ± {claims.ERRORS:g} standard errors."
     )

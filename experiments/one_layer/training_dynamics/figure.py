@@ -94,13 +94,10 @@ def caption(dataset) -> str:
     eigenvalues = ", ".join(f"{value:g}" for value in config.eigenvalues)
     population = 100 * float(distance_from_law(dataset, "population").max())
     return (
-        f"Descent on fresh samples is off the logistic law by "
-        f"{100 * measured['samples'].mean():.2g} % of the limit on average. Each mode takes at "
-        f"least {measured['order'].min():.2g} times as long as the one before. "
-        f"Black: closed laws and the matrix ODE, whose agreement is a theorem "
-        f'(docs/theory, "The logistic law"); descent on the population loss is within '
-        f"{population:.2g} % of it. Bands: the middle 80 % of {config.runs} runs of descent on "
-        f"fresh batches of {config.batch}, all entries free; {missing} numbers left out as not "
-        f"finite. a: d = {config.d}, n = {config.n}; b, c: eigenvalues {eigenvalues}; "
-        f"×: half-time over the one before. d: "
+        f"Training follows the logistic law: descent on fresh samples is off it by "
+        f"{100 * measured['samples'].mean():.2g} % of the limit on average, and descent on the "
+        f"population loss by {population:.2g} %. Each mode takes at least "
+        f"{measured['order'].min():.2g} times as long as the one before. Black lines are laws. "
+        f"Bands are the middle 80 % of runs on fresh batches of "
+        f"{config.batch}. Eigenvalues in b and c are {eigenvalues}. {missing} numbers are not finite."
     )

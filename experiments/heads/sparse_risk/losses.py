@@ -1,4 +1,4 @@
-"""What rules lose where one of n, s and d grows, their parameters chosen on other prompts."""
+"""What rules lose at one place, on few rows that stand for all demonstrations."""
 
 import math
 from functools import partial
@@ -9,83 +9,78 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from experiments.heads.sparse_risk.config import PANELS, RATE_RULES, Rates
-from experiments.heads.sparse_rules import MULTIPLES
+from experiments.heads import sparse_rules
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask
 
 _POWERS = 32  # iterations for the largest eigenvalue, which a step's size is chosen by
 
 
 class Place(NamedTuple):
+    """The task of one point in a figure; E |w|² = 1."""
+
     n: int
     d: int
     s: int
+    noise_var: float
+    signal: str = "flat"
+
+    @property
+    def condensed(self) -> LinearTask:
+        """The task, with its noise, of the e = d + 1 rows that stand for n demonstrations."""
+        e = self.d + 1
+        noise_std = math.sqrt(self.noise_var * e / self.n)
+        given = dict(sparsity=self.s, weight_std=self.s**-0.5, signal=self.signal)
+        return LinearTask(e, self.d, noise_std=noise_std, **given)
 
 
-def along_axes(config: Rates):
-    """The risks of every rule along each axis."""
-    import xarray as xr
-
-    panels, variables = places(config), {}
-    everywhere = list(dict.fromkeys(place for row in panels.values() for place in row))
-    rows = {
-        place: measure(config, place, np.random.default_rng([config.seed, i]))
-        for i, place in enumerate(everywhere)
-    }
-    for panel, row in panels.items():
-        risks = np.stack([rows[place] for place in row])
-        variables[panel] = ((PANELS[panel], "rule", "run"), risks)
-    axes = {"n": config.lengths, "s": config.sparsities, "d": config.widths}
-    coordinates = {axis: list(values) for axis, values in axes.items()}
-    return xr.Dataset(variables, coordinates | {"rule": list(RATE_RULES)})
-
-
-def places(config: Rates) -> dict[str, list[Place]]:
-    """{panel: the place of each of its points}"""
-    d, s, longest, middle = config.d, config.s, config.lengths[-1], config.middle
-    return {
-        "by_n": [Place(n, d, s) for n in config.lengths],
-        "by_s": [Place(longest, d, s) for s in config.sparsities],
-        "by_d": [Place(longest, d, s) for d in config.widths],
-        "short_by_s": [Place(middle, d, s) for s in config.sparsities],
-        "short_by_d": [Place(middle, d, s) for d in config.widths],
-    }
-
-
-def measure(config: Rates, place: Place, rng) -> np.ndarray:
-    """Mean losses [RATE_RULES, R]."""
+def mean_losses(config, place: Place, rng, bayes) -> np.ndarray:  # [rules, R]
+    """|ŵ - w|² of PLAIN and of the rules in ``bayes``, their parameters chosen on other prompts."""
     counts = (config.runs * config.prompts, config.tuning)
-    batches = [draw(rng, place, config.noise_var, count) for count in counts]
-    each = losses(*batches, *penalties(place, config.noise_var), doublings=config.doublings)
-    return np.asarray(each).reshape(len(RATE_RULES), config.runs, config.prompts).mean(2)
+    judged, tuning = [draw(rng, place, count) for count in counts]
+    each = np.array(losses(judged, tuning, *penalties(place), doublings=config.doublings))
+    if place.n <= place.d + 1:  # the mean risk of least squares is infinite, or it is not unique
+        each[0] = np.nan
+    rest = [_distance(_weights(rule, judged[0], place.condensed), judged[1]) for rule in bayes]
+    return np.stack([*each, *rest]).reshape(-1, config.runs, config.prompts).mean(2)
 
 
-def draw(rng, place: Place, noise_var: float, size: int) -> tuple[Prompt, np.ndarray]:
+_weights = jax.jit(sparse_rules.weights, static_argnums=0)
+
+
+def draw(rng, place: Place, size: int) -> tuple[Prompt, np.ndarray]:
     """Prompts [B] with e = d + 1 demonstrations that stand for n, and their w [B, d].
 
-    All rules here depend on demonstrations through XᵀX/n and Xᵀy/n alone, and Bartlett's factor has
-    the moments of n rows [x, ε] in e.
+    All rules here depend on demonstrations through XᵀX/n, Xᵀy/n and y·y/n alone, and Bartlett's
+    factor has the moments of n rows [x, ε] in e, or in n if these are fewer.
     """
     e = place.d + 1
     factor = np.tril(rng.standard_normal((size, e, e)), -1)
-    factor[:, range(e), range(e)] = np.sqrt(rng.chisquare(place.n - np.arange(e), (size, e)))
+    kept = range(min(place.n, e))
+    freedom = place.n - np.arange(len(kept))
+    factor[:, kept, kept] = np.sqrt(rng.chisquare(freedom, (size, len(kept))))
+    factor[:, :, len(kept) :] = 0
     rows = factor.swapaxes(1, 2) * math.sqrt(e / place.n)
-    rank, signs = rng.random((size, place.d)).argsort(1), rng.choice([-1, 1], (size, place.d))
-    w = np.where(rank < place.s, signs, 0) * place.s**-0.5
-    y = np.einsum("bnd,bd->bn", rows[..., :-1], w) + math.sqrt(noise_var) * rows[..., -1]
+    rank = rng.random((size, place.d)).argsort(1)
+    if place.signal == "flat":
+        values = rng.choice([-1, 1], (size, place.d))
+    else:
+        values = rng.standard_normal((size, place.d))
+    w = np.where(rank < place.s, values, 0) * place.s**-0.5
+    y = np.einsum("bnd,bd->bn", rows[..., :-1], w) + math.sqrt(place.noise_var) * rows[..., -1]
     return Prompt(rows[..., :-1], y, np.zeros_like(w), np.zeros(size)), w
 
 
-def penalties(place: Place, noise_var: float) -> tuple[np.ndarray, float]:
+def penalties(place: Place) -> tuple[np.ndarray, float]:
     """Those of the Lasso to choose from, and that of ridge."""
-    unit = math.sqrt(2 * noise_var * math.log(max(place.d, 2)) / place.n)
-    return unit * np.array(MULTIPLES), noise_var * place.d / place.n
+    unit = math.sqrt(2 * place.noise_var * math.log(max(place.d, 2)) / place.n)
+    return unit * np.array(sparse_rules.MULTIPLES), place.noise_var * place.d / place.n
 
 
 @partial(jax.jit, static_argnames="doublings")
 def losses(judged: tuple, tuning: tuple, of_lasso, of_ridge, *, doublings: int) -> Array:
-    """|ŵ - w|² of RATE_RULES [rules, B]."""
+    """|ŵ - w|² of PLAIN [rules, B]."""
     batch, w = judged
     rows = []
     for rule in (descent, preprocessed):
