@@ -50,7 +50,7 @@ def _sweep_statements(config, fresh):
             at_most=1.0,
             note=f"noise of standard deviation {max(config.noises):g}; to the weights it is new, "
             f"and so the flow takes it for information; {SCORES}",
-            revision="rival, and the split by noise, since a look: the mean over all tasks is one "
+            revision="rival, and the split by noise, since a look at the paper tier: the mean is one "
             "of two opposite effects; the rival was the best of each task",
             label="{flow}: {noise} noise",
             sample=lambda r, flow, noise: sweep.noise_ratios(r, FLOWS[flow], noise),
