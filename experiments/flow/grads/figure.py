@@ -28,7 +28,7 @@ def plot(dataset):
 
 def appendix(dataset):
     """What is judged."""
-    figure, (ax,) = style.figure(4.5, 2.8, first="c")
+    figure, (ax,) = style.figure(5.5, 2.8, first="c")
     style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2, 4))
     judged_panel.rows(ax, *evidence(claims, dataset), (0.25, 4))
     ax.set(xlabel="ratio of errors", title="what is judged")

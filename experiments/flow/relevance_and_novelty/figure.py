@@ -37,20 +37,12 @@ def caption(dataset) -> str:
     config = results.config_of(dataset)
     ahead = dataset.r2.sel(reading="flow", scale="squares").mean("run")
     product, total = (float(ahead.sel(form=form).sel(learner=BAYES)) for form in ("product", "sum"))
-    share = dataset.between.mean("run")
-    last = names(dataset)[-1]
-    pair, distance = (
-        float(share.sel(learner=last, predictor=name))
-        for name in ("similarity", "single: distance")
-    )
     return (
         "Beside the others of its prompt a demonstration helps by flow times surprise: a product "
         f"has R² {product:.2f} to the Bayes rule, a sum {total:.2f}. "
         f"a, b: mean expected gain over the error without it ({THEOREM}). c: share of the variance "
-        f"of gains between {config.classes**2} classes; to the {last} similarity and surprise tell "
-        f"{pair:.0%}, the distance to the query {distance:.0%}. Trained "
-        "models have at "
-        f"most {max(risk_ratios(dataset).values()):.2f} times the Bayes rule's excess risk; "
+        f"of gains between {config.classes**2} classes. Trained models have at most "
+        f"{max(risk_ratios(dataset).values()):.2f} times the Bayes rule's excess risk; "
         f"{config.runs} runs of {config.prompts} prompts."
     )
 
