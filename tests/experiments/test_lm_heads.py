@@ -245,23 +245,6 @@ def divergence(left, right):  # [B, 2] twice
     return np.mean([sum(a * np.log(a / b)) for a, b in zip(p, q, strict=True)])
 
 
-def test_layers_are_drawn_by_the_geometric_mean_divergence_of_fresh_sentences(dataset):
-    ax = Figure().subplots()
-    figure.plot_layers(ax, answers.Heads(dataset))
-    whole = dataset.whole.values[:, 4:]
-    for layer in range(2):
-        expected = [
-            np.exp(np.mean([np.log(divergence(whole[r], zero[r])) for r in range(3)]))
-            for zero in np.moveaxis(dataset.zero.values[:, layer, :, 4:], 1, 0)
-        ]
-        np.testing.assert_allclose([line.get_ydata()[layer] for line in ax.lines[:4]], expected)
-    for container, name in zip(ax.containers, ("none", "top_kept"), strict=True):
-        other = dataset[name].values[:, :, 4:]
-        logs = [[np.log(divergence(whole[r], other[r, k])) for k in range(2)] for r in range(3)]
-        middle = container.lines[0].get_ydata()
-        np.testing.assert_allclose(middle, np.exp(np.mean(logs, axis=0)))
-
-
 def test_effective_heads_are_the_jackknifes_of_the_slopes(dataset):
     ax = Figure().subplots()
     figure.plot_effective_heads(ax, answers.Heads(dataset))
@@ -296,13 +279,3 @@ def test_the_order_kept_is_the_mean_rank_correlation_of_margins(dataset):
     expected = [np.mean([agreement(whole[r], masked[r, i]) for r in range(3)]) for i in range(3)]
     expected.append(np.mean([agreement(whole[r], draws[r, i]) for r in range(3) for i in range(2)]))
     np.testing.assert_allclose(ax.containers[0].lines[0].get_xdata(), expected)
-
-
-def test_common_maps_are_drawn_from_after_the_first_layer_on(dataset):
-    ax = Figure().subplots()
-    figure.plot_common_maps(ax, answers.Heads(dataset))
-    linear = dataset.unexplained.values
-    kinds = linear[:, 0], linear[:, 1], dataset.by_word.values
-    for line, values in zip(ax.lines, kinds, strict=True):
-        expected = np.transpose([np.arange(1, 5), values.mean(0)[1:]])
-        np.testing.assert_allclose(line.get_xydata(), expected)

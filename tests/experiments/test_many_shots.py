@@ -98,15 +98,6 @@ def test_a_fixed_divisor_is_unsafe_where_the_median_run_passes_2(dataset):
     np.testing.assert_allclose(zero, np.median((w * x).sum(1) ** 2), rtol=0.05)
 
 
-def test_shares_of_wrong_classes_are_means_over_runs(dataset):
-    ax = Figure().subplots()
-    panels.plot_classes(ax, dataset)
-    descent, linear, softmax = (line.get_ydata() for line in ax.lines[:3])
-    np.testing.assert_allclose(descent, dataset.wrong.values[:, :, 0].mean(0))
-    np.testing.assert_allclose(linear, dataset.wrong.values[:, :, 1].mean(0))
-    np.testing.assert_allclose(softmax, dataset.softmax_wrong.values.mean(1))
-
-
 @pytest.mark.parametrize("own_units", [False, True])
 def test_predictions_from_moments_are_those_of_the_model(own_units):
     ((_, spec),) = named("smoke", ["linear attention"])

@@ -1,4 +1,4 @@
-"""Heads that answers need, layer by layer, and what common maps of the tokens miss."""
+"""Heads that answers need, layer by layer, and the order of answers under masks."""
 
 import numpy as np
 
@@ -6,7 +6,6 @@ from experiments.language.lm_heads import claims
 from experiments.language.lm_heads.answers import pseudo_values
 from experiments.language.lm_heads.config import PRUNED
 from lsa_lab.harness.draw import style
-from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.store import results
 
 BLUE, GREY = style.COLOURS[0], "grey"
@@ -17,15 +16,6 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 2.5, (1, 2))
     plot_effective_heads(axes[0], heads)
     plot_order_kept(axes[1], heads)
-    return figure
-
-
-def appendix(dataset):
-    """Heads closed in a layer, and common maps."""
-    heads = claims.numbers(dataset)[results.config_of(dataset).tasks[0][0]]
-    figure, axes = style.figure(6.75, 2.2, (1, 2), first="c")
-    plot_layers(axes[0], heads)
-    plot_common_maps(axes[1], heads)
     return figure
 
 
@@ -51,26 +41,6 @@ def plot_effective_heads(ax, heads):
     ax.set_title("late layers use more than one head")
 
 
-def plot_layers(ax, heads):
-    """What closing heads changes, layer by layer: single ones, all, and all but the top one."""
-    places = np.arange(heads.dataset.sizes["layer"])
-    style.log_axes(ax, y=True)
-    means = np.exp(np.log(heads.importances["change"]).mean(0))  # [layer, H]
-    ax.plot(places - 0.15, means, ".", color=GREY, ms=3)
-    ax.plot([], [], ".", color=GREY, label="one closed")
-    for name, words, color, step in (
-        ("none", "all closed", style.BLACK, 0.15),
-        ("top_kept", "all but the top", BLUE, 0.3),
-    ):
-        look = {"fmt": "o", "color": color, "ms": 4, "label": words}
-        style.ratio_points(ax, places + step, heads.changes_without(name), **look)
-    ax.set_ylim(bottom=ax.get_ylim()[0] / 20)  # room for the legend
-    ax.legend(fontsize=7, loc="lower left")
-    ax.set_xticks(places, heads.dataset.layer.values)
-    ax.set(xlabel="layer", ylabel="change of answers, KL", xlim=(-0.5, len(places) - 0.3))
-    ax.set_title("heads closed in one layer")
-
-
 def plot_order_kept(ax, heads):
     """The order of answers under masks of the whole model."""
     values = np.stack(list(heads.order_kept.values()), axis=1)
@@ -81,23 +51,6 @@ def plot_order_kept(ax, heads):
     ax.axvline(0, color=GREY, lw=0.8)
     ax.set(xlim=(-0.5, 1.05), ylim=(len(middle) - 0.5, -0.5))
     ax.set(xlabel="rank correlation of margins", title="one head a layer loses the order")
-
-
-def plot_common_maps(ax, heads):
-    """What the best common map misses of the move since the first layer, after each."""
-    dataset, ends = heads.dataset, {}
-    kinds = {
-        "all tokens": (dataset.unexplained.sel(tokens="all tokens"), GREY),
-        "but the first": (dataset.unexplained.sel(tokens="without the first"), BLUE),
-        "any function": (dataset.by_word, style.BLACK),
-    }
-    for name, (values, color) in kinds.items():
-        runs = values.transpose("run", "after").values[:, 1:]
-        style.mean_band(ax, np.arange(runs.shape[1]) + 1, runs, marker=None, color=color)
-        ends[name] = runs[:, -1].mean()
-    ax.set(xlabel="after layer", ylabel="missed of the move", ylim=(0, 1.0))
-    end_labels(ax, ends, [color for _, color in kinds.values()])
-    ax.set_title("best common map")
 
 
 def caption(dataset) -> str:

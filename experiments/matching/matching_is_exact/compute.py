@@ -19,23 +19,17 @@ from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
 
-def linear_stacks(config, key):  # -> Params [R, L, 1, e, e] by name
-    """Constructed and random; after a stack's last layer come layers that write 0."""
-    most, runs = max(config.depths), config.runs
-
-    def cut(params, depth):  # of [R, l, 1, e, e], l <= L
-        kept = jax.tree.map(lambda w: w[:, :depth], params)
-        missing = (most - kept.w_kq.shape[1],)
-        return jax.tree.map(lambda w: jnp.pad(w, ((0, 0), (0, *missing), *[(0, 0)] * 3)), kept)
-
+def descents(config):  # -> Params [R, L, 1, e, e] by name
+    """Constructed; after a stack's last layer come layers that write 0."""
+    most = max(config.depths)
     steps = constructions.gradient_descent(jnp.full(most, config.step), config.d)
-    descent = jax.tree.map(lambda w: jnp.broadcast_to(w, (runs, *w.shape)), steps)
-    sizes = (max(config.random_depths), runs, config.d)  # a head for each run
-    init = jax.jit(linear_attention.init, static_argnums=(1, 2, 3))
-    heads = init(key, *sizes, config.random_scale)
-    random = jax.tree.map(lambda w: jnp.swapaxes(w, 0, 1)[:, :, None], heads)
-    by_name = {f"descent, {depth}": cut(descent, depth) for depth in config.depths}
-    return by_name | {f"random, {depth}": cut(random, depth) for depth in config.random_depths}
+
+    def cut(depth):
+        kept = jnp.arange(most) < depth
+        params = jax.tree.map(lambda w: jnp.where(kept[:, None, None, None], w, 0), steps)
+        return jax.tree.map(lambda w: jnp.broadcast_to(w, (config.runs, *w.shape)), params)
+
+    return {f"descent, {depth}": cut(depth) for depth in config.depths}
 
 
 def softmax_stacks(runs):  # -> forward, Params [R, ...] twice
@@ -107,7 +101,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     sets, rows = twins_of_pools(config, both, pool, proxy, keys[2])
     if not np.isfinite(sets).all():
         raise ValueError("a twin's second moment is not positive definite: raise n")
-    linear = linear_stacks(config, keys[3][0])
+    linear = descents(config)
     plain, others = chosen_sets(config, pool, proxy, keys[4])
     random = plain[:, config.most :]
     matched = jnp.concatenate([plain[:, config.d][:, None], others], axis=1)

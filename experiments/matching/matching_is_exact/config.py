@@ -40,9 +40,7 @@ class Config(Bounded):
     batch: Count = 16  # of the linear proxy, trained for 10 epochs
     rate: Positive = 0.1  # learning rate of the linear proxy
     depths: Annotated[tuple[int, ...], between(1, 32)] = (1, 2, 4, 8)  # of constructed descent
-    random_depths: Annotated[tuple[int, ...], between(1, 32)] = (1, 2, 4)  # deeper ones overflow
     step: Positive = 0.2  # size of a step of constructed descent
-    random_scale: Positive = 0.15  # of the random linear stacks' weights
     softmax_depth: Count = 2  # layers of the trained softmax stacks
     heads: Count = 2
     softmax_steps: Count = 800  # training steps of softmax stacks
@@ -60,7 +58,6 @@ class Config(Bounded):
         super().__post_init__()
         checks.between(self, "n", self.d + 1, self.m)
         checks.between(self, "most", self.d + 1, 32)
-        checks.each_between(self, "random_depths", 1, max(self.depths))
 
     @property
     def depth(self) -> int:
@@ -79,7 +76,6 @@ TIERS = {
         n=6,
         most=3,
         depths=(1, 2),
-        random_depths=(1, 2),
         softmax_depth=1,
         heads=1,
         softmax_steps=2,

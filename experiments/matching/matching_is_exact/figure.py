@@ -1,9 +1,8 @@
-"""Gaps against the number of matched checkpoints, of descent, softmax and chosen subsets."""
+"""Gaps against the number of matched checkpoints, of descent and of softmax."""
 
 import numpy as np
 
 from experiments.matching.matching_is_exact import claims
-from experiments.matching.matching_is_exact.claims import random_subsets
 from experiments.matching.rows import upright
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
@@ -24,17 +23,6 @@ def plot(dataset):
         twins(ax, dataset, config)
         axis_to_rounding(ax, config)
     axes[1].set_ylabel("")
-    return figure
-
-
-def appendix(dataset):
-    """Linear attention with random weights, and chosen subsets."""
-    config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 2.7, (1, 2), first="c")
-    linear_attention(axes[0], dataset.linear, config)
-    twins(axes[0], dataset, config)
-    axis_to_rounding(axes[0], config)
-    chosen_subsets(axes[1], dataset)
     return figure
 
 
@@ -70,21 +58,6 @@ def descents(ax, gaps, config):
         upright(ax, x, runs, LEAST, label=label, **look_of(config, depth))
 
 
-def linear_attention(ax, gaps, config):
-    """Random weights: hollow without the mean of y²."""
-    random, look = gaps.sel(model=f"random, {max(config.random_depths)}"), style.METHOD["linear"]
-    for shift, square, face, offset in (
-        (-0.08, "free", "white", (0, -2)),
-        (0.08, "matched", look["color"], (0, 2)),
-    ):
-        runs = random.sel(square=square).transpose("run", "matched").values
-        upright(ax, random.matched.values + shift, runs, LEAST, mfc=face, **look)
-        edge = np.quantile(runs[:, -1], style.QUANTILES[offset[1] > 0])
-        at = float(random.matched.values[-1]) + 0.3
-        direct_label(ax, at, max(edge, LEAST), f"y² {square}", look["color"], (-0.1, offset[1]))
-    ax.set_title("linear, random weights")
-
-
 def softmax(ax, dataset):
     """Hollow with random weights."""
     look, matched = style.METHOD["softmax"], dataset.matched.values
@@ -99,20 +72,6 @@ def softmax(ax, dataset):
     ax.set_title("softmax still differs (y² matched)")
 
 
-def chosen_subsets(ax, dataset):
-    """Subsets of the pool, matched as well as they can be."""
-    config = results.config_of(dataset)
-    most, counts = config.most, np.arange(config.most + 1)
-    values = claims.numbers(dataset).subsets.subset
-    random = random_subsets(config, values).values[:, None]
-    runs = np.concatenate([random, values.values[:, :most]], axis=1)
-    upright(ax, counts, runs, LEAST, **look_of(config, max(config.depths)))
-    style.log_axes(ax, y=True)
-    ax.axvline(config.d + 1, color="grey", lw=0.8, ls="--")
-    ax.set_xticks(counts)
-    ax.set(xlabel="checkpoints used", ylabel=GAP, title="chosen: near, not equal", ylim=(4e-3, 3))
-
-
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     softmax = dataset.softmax.sel(matched=config.d + 1).median("pair")
@@ -125,7 +84,7 @@ def caption(dataset) -> str:
         "Sets that match a pool's mean gradients at d + 1 checkpoints equal the pool for descent "
         f"of any depth. Softmax still differs by {float(softmax.sel(weights='trained')):.2g} with "
         f"trained weights, whose error is {float(far):.2g} times the Bayes rule's. Sets are drawn "
-        f"anew but for these gradients; in d, {config.n} of {config.m} are chosen to match, and "
+        f"anew but for these gradients. If {config.n} of {config.m} are chosen to match, they "
         f"leave {gap:.2g} of a random subset's gap. Points are medians of {config.runs} runs with "
         f"their middle 80 %. {missing} numbers were not finite."
     )

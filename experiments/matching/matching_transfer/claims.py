@@ -1,21 +1,11 @@
-"""What `matching_transfer` judges: errors after chosen subsets over those after random ones, and
-whether small models, and models fine-tuned on subsets, rank them as larger models do in context.
-
-Medians over pools, then over runs: linear stacks explode on rare subsets.
-"""
+"""What `matching_transfer` judges: errors after chosen subsets, and who ranks random ones alike;
+medians over pools, then over runs: linear stacks explode on rare subsets."""
 
 from functools import cached_property, partial
 
 import numpy as np
 
-from experiments.matching.matching_transfer.config import (
-    BAYES,
-    GRADIENTS,
-    SMALL,
-    STACK,
-    TRAINED,
-    targets,
-)
+from experiments.matching.matching_transfer.config import BAYES, GRADIENTS, SMALL, STACK, TRAINED
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
 
@@ -90,7 +80,7 @@ def least(runs):
 
 
 def statements(config) -> tuple[Statement, ...]:
-    place = f"at the worst of {len(targets(config)) - 1} targets"
+    place = f"at the worst of {len(config.descents) + len(config.models)} targets"
     correlation = "the mean over pools of Spearman's correlation over random subsets"
     fresh = f"{config.runs} fresh runs of {config.pools} pools, 36 and 12 before"
     again = partial(Statement, statistic="median", redrawn=fresh)
@@ -128,6 +118,7 @@ def statements(config) -> tuple[Statement, ...]:
                 target=TRAINED,
             ),
             words=lambda rule, target: dict(learner=LEARNERS[rule]),
+            message="Subsets that match gradients help trained models more than determinantal ones",
         ),
         again(
             "mismatching",
@@ -186,6 +177,7 @@ def statements(config) -> tuple[Statement, ...]:
                 model=TRAINED,
             ),
             words=lambda tuned, model: dict(learner=FINE_TUNED[tuned].capitalize()),
+            message="A learner fine-tuned on a random subset errs as trained models do in context",
         ),
         again(
             "bayes",
