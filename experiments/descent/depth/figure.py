@@ -119,9 +119,8 @@ def caption(dataset) -> str:
     return (
         f"Fully trained layers match descent with as many steps: they have at most "
         f"{descent.max():.3f} times the risk of tuned descent, and {best.min():.2f} to "
-        f"{best.max():.2f} times that of tuned GD++. This is said of settings in which at least "
-        f"{SETTLED_RUNS} runs converged: {_named(enough)}."
-        f"{_too_few(stacks.plus_plus, at_rest, enough)} Numbers at the top count stacks that "
-        f"explode. A run has converged if a Gauss-Newton step changes its "
-        f"risk on other prompts by less than {100 * SETTLED:g} %. {diverged} stacks diverged."
+        f"{best.max():.2f} times that of GD++. At least {SETTLED_RUNS} runs converged at "
+        f"{_named(enough)}.{_too_few(stacks.plus_plus, at_rest, enough)} Numbers at the top count "
+        f"stacks that explode. A converged run changes its risk on other prompts by less than "
+        f"{100 * SETTLED:g} % in a Gauss-Newton step. {diverged} stacks diverged."
     )
