@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from experiments.heads import sparse_rules
 from experiments.heads.rule_names import RIDGE
 from experiments.heads.sparse_risk import claims, compute, figure, losses
 from experiments.heads.sparse_risk.config import (
@@ -105,7 +106,7 @@ def test_doubled_steps_are_steps_of_preprocessed_descent():
         theta = theta + size * features.T @ (y - features @ theta) / len(y)
         path.append(r * theta)
     prompt = batch.replace(x=x, y=y)
-    doubled = losses.preprocessed(prompt, 3)
+    doubled = sparse_rules.preprocessed_path(prompt, 3)
     np.testing.assert_allclose(doubled, np.array(path)[[0, 1, 3, 7]], rtol=1e-3)
 
 
@@ -113,11 +114,6 @@ def test_the_slope_of_a_power_is_its_exponent():
     n, scales = np.array([10.0, 20, 40]), np.array([1.0, 2, 3, 4])
     risks = xr.DataArray(scales[:, None] * n**-1.5, dims=("run", "n"), coords={"n": n})
     np.testing.assert_allclose(claims.slopes(risks), -1.5)
-
-
-def test_pseudo_values_of_a_mean_are_the_runs():
-    runs = np.random.default_rng(2).standard_normal(7)
-    np.testing.assert_allclose(claims.pseudo_values(lambda mean: mean, runs), runs)
 
 
 def test_only_one_number_grows_along_a_panel():

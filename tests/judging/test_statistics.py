@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from lsa_lab.judging.statistics import best_elsewhere, mean_interval, worst, worst_elsewhere
+from lsa_lab.judging.statistics import (
+    best_elsewhere,
+    jackknife,
+    mean_interval,
+    worst,
+    worst_elsewhere,
+)
 
 
 def test_a_choice_is_made_without_the_run_that_it_is_judged_by():
@@ -50,3 +56,11 @@ def test_splits_of_one_table_have_a_wider_interval():
             hits[overlap] += low <= 0 <= high
     assert hits[1.0] / 1000 > 0.95 - 4 * math.sqrt(0.05 * 0.95 / 1000)
     assert hits[0.0] / 1000 < 0.9  # Control: as if the runs were independent
+
+
+def test_pseudo_values_of_a_mean_are_the_runs_and_those_of_a_square_are_nearer_to_it():
+    runs = np.random.default_rng(2).standard_normal(7)
+    np.testing.assert_allclose(jackknife(lambda mean: mean, runs), runs)
+    # The bias of mean² is var / R, which the jackknife takes away.
+    unbiased = runs.mean() ** 2 - runs.var(ddof=1) / 7
+    np.testing.assert_allclose(jackknife(np.square, runs).mean(), unbiased)
