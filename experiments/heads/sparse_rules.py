@@ -18,6 +18,7 @@ MULTIPLES = tuple(0.05 * 1.5**k for k in range(10))  # of σ √(2 log d / n): t
 TUNING = 256  # prompts that choose among them
 _TUNING_SEED = 8_043_420  # of no experiment: these prompts are never among those judged
 _AT_ONCE = 64  # prompts in memory with all their supports
+_POWERS = 32  # iterations for the largest eigenvalue, which a step's size is chosen by
 
 
 def predictions(rule: str, batch: Prompt, task: LinearTask) -> Array:  # [B]
@@ -104,3 +105,52 @@ def _check(batch: Prompt, task: LinearTask) -> None:
     for name in ("covariance", "task_covariance", "prior_mean"):
         if getattr(task, name) is not None:
             raise ValueError(f"{name} is given: these rules are for x ~ N(0, I) and w around 0")
+
+
+def descent_path(prompt: Prompt, doublings: int) -> Array:  # [C, d]
+    """Gradient descent from 0 after 1, 2, 4, ... steps."""
+    return _path(*_moments(prompt), doublings)
+
+
+def preprocessed_path(prompt: Prompt, doublings: int) -> Array:  # [C, d]
+    """The same on x̃ = Rx, in the coordinates of x: w = Rθ (docs/theory, "Preprocess then
+    optimise"). The size of its steps makes R/|R| the same."""
+    gram, r = _moments(prompt)
+    return r[None] * _path(r[:, None] * gram * r[None], r * r, doublings)
+
+
+def on_support(prompt: Prompt, w: Array) -> Array:  # [d]
+    """Least squares of whoever knows which coordinates are not 0."""
+    gram, r = _moments(prompt)
+    inside = w != 0
+    gram = jnp.where(inside[:, None] & inside[None], gram, jnp.eye(len(w)))
+    return jnp.linalg.solve(gram, jnp.where(inside, r, 0))
+
+
+def ridge(prompt: Prompt, penalty) -> Array:  # [d]
+    """Without a penalty least squares: there are more demonstrations than covariates."""
+    gram, r = _moments(prompt)
+    return jnp.linalg.solve(gram + penalty * jnp.eye(len(r)), r)
+
+
+def _moments(prompt: Prompt) -> tuple[Array, Array]:  # [d, d], [d]
+    n = len(prompt.y)
+    return prompt.x.T @ prompt.x / n, prompt.x.T @ prompt.y / n
+
+
+def _path(gram: Array, moment: Array, doublings: int) -> Array:  # [C, d]
+    """θ_{t+1} = θ_t + η (m - Hθ_t) with η = 1/λ_max, by θ_{2t} = θ_t + (I - ηH)^t θ_t."""
+
+    def power(vector, _):
+        vector = gram @ vector
+        return vector / jnp.linalg.norm(vector), None
+
+    leading, _ = jax.lax.scan(power, moment, length=_POWERS)
+    size = 1 / jnp.linalg.norm(gram @ leading)
+
+    def double(state, _):
+        theta, power = state
+        return (theta + power @ theta, power @ power), theta
+
+    start = size * moment, jnp.eye(len(moment)) - size * gram
+    return jax.lax.scan(double, start, length=doublings + 1)[1]

@@ -102,6 +102,16 @@ def best_elsewhere(samples: Any) -> np.ndarray:  # [R, ..., C] -> [R, ...]
     return np.take_along_axis(x, elsewhere.argmax(-1)[..., None], -1)[..., 0]
 
 
+def jackknife(statistic: Callable, runs: np.ndarray) -> np.ndarray:  # [R, ...] -> [R]
+    """Pseudo-values R θ(mean of all) - (R - 1) θ(mean of the others), one for each run.
+
+    Their mean is the jackknife's estimate of θ, their spread tells its error (Tukey 1958).
+    """
+    count, total = len(runs), runs.sum(0)
+    others = [statistic((total - run) / (count - 1)) for run in runs]
+    return count * statistic(total / count) - (count - 1) * np.array(others)
+
+
 def spearman(left: Any, right: Any) -> float:
     """Spearman's rank correlation of two rows of numbers, 0 where either does not change."""
     from scipy.stats import spearmanr

@@ -7,24 +7,26 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from experiments.heads import sparse_rules
 from experiments.heads.rule_names import RIDGE
-from experiments.heads.sparse_risk import claims, figure, rates
+from experiments.heads.sparse_risk import claims, compute, figure, losses
 from experiments.heads.sparse_risk.config import (
     DESCENT,
     ORACLE,
+    PLAIN,
     PREPROCESSED,
-    RATE_RULES,
     RULES,
-    SIGNALS,
     SQUARES,
     TIERS,
     Rates,
 )
 from lsa_lab.harness.draw import style
-from lsa_lab.store import results
+from lsa_lab.judging.statements import samples_of
+from lsa_lab.store import parts, results
 
 N = [8, 16, 32]
-PLACE, NOISE_VAR = rates.Place(n=9, d=3, s=2), 0.4
+NOISE_VAR = 0.4
+PLACE = losses.Place(n=9, d=3, s=2, noise_var=NOISE_VAR)
 
 
 @pytest.fixture
@@ -34,14 +36,12 @@ def ax():
 
 @pytest.fixture(scope="module")
 def dataset():
-    """Rule r of RULES loses (r + 1) (signal + 1) / n, a tenth more or less in one of two runs."""
-    axes = {"signal": list(SIGNALS), "length": N, "rule": list(RULES), "run": [0, 1]}
-    scales = (np.arange(2) + 1, 1 / np.array(N), np.arange(len(RULES)) + 1, np.array([0.9, 1.1]))
-    values = np.einsum("i,j,k,l->ijkl", *scales)
-    own = xr.DataArray(values[0], dims=("n", "rule", "run"), coords={"rule": list(RULES)})
-    arrays = {"long": (tuple(axes), values), "by_n": own, "by_n_bound": ("n", 2 / np.array(N))}
+    """Rule r of RULES loses (r + 1) / n, a tenth more or less in one of two runs."""
+    axes = {"n": N, "rule": list(RULES), "run": [0, 1]}
+    scales = (1 / np.array(N), np.arange(len(RULES)) + 1, np.array([0.9, 1.1]))
+    arrays = {"by_n": (tuple(axes), np.einsum("j,k,l->jkl", *scales))}
     config = {"config": json.dumps(results.plain(TIERS["smoke"]))}
-    return xr.Dataset(arrays, axes | {"n": N}, config)
+    return xr.Dataset(arrays | {"by_n_bound": ("n", 2 / np.array(N))}, axes, config)
 
 
 def test_a_rule_is_drawn_where_it_is_to_be_had(ax, dataset):
@@ -60,14 +60,19 @@ def test_rules_are_drawn_over_the_bound(ax, dataset):
     np.testing.assert_allclose(lines, exact, rtol=1e-12)
 
 
-def test_a_duel_is_preprocessed_descent_over_the_mean_of_the_lasso(ax, dataset):
-    figure.duel(ax, dataset)
-    ratio = (RULES.index(PREPROCESSED) + 1) / (RULES.index("Lasso") + 1)
-    # Runs are paired: 1 + (a - b) / mean of b.
-    for line in ax.lines[:2]:
-        np.testing.assert_allclose(line.get_ydata(), np.full(3, ratio), rtol=1e-12)
-    band = ax.collections[0].get_paths()[0].vertices[:, 1]
-    assert band.min() < ratio < band.max()
+def test_a_duel_is_judged_at_every_ratio_of_both_laws():
+    config = TIERS["laptop"]
+    axes = {"law": ["gaussian", "flat"], "width": [16, 64], "per_d": list(config.duel.per_d)}
+    axes |= {"rule": list(PLAIN), "run": [0, 1]}
+    risk = np.ones([len(values) for values in axes.values()])
+    risk[1, 1, :, PLAIN.index(PREPROCESSED)] = np.arange(1, 7)[:, None] / 4
+    part = xr.Dataset({"risk": (tuple(axes), risk)}, axes)
+    whole = parts.join(xr.Dataset(attrs={"config": json.dumps(results.plain(config))}), duel=part)
+    samples = samples_of(claims._about_the_lasso(config.duel), whole)
+    assert len(samples) == 25
+    assert [samples[f"flat_64_{ratio}"][0] for ratio in (1, 4, 32)] == [0.25, 0.75, 1.5]
+    assert samples["gaussian_16_1"].tolist() == [1, 1]
+    assert samples["flat"].tolist() == [1.5, 1.5]
 
 
 def moments(x, y):
@@ -78,11 +83,12 @@ def moments(x, y):
     return np.concatenate([columns, columns**2], axis=1)
 
 
-def test_few_rows_have_the_moments_of_n_demonstrations():
-    rng, size = np.random.default_rng(0), 40_000
-    batch, w = rates.draw(rng, PLACE, NOISE_VAR, size)
-    x = rng.standard_normal((size, PLACE.n, PLACE.d))
-    y = np.einsum("bnd,bd->bn", x, w) + np.sqrt(NOISE_VAR) * rng.standard_normal((size, PLACE.n))
+@pytest.mark.parametrize("n", [2, 9])  # less than e = 4, and more
+def test_few_rows_have_the_moments_of_n_demonstrations(n):
+    rng, size, place = np.random.default_rng(0), 40_000, PLACE._replace(n=n)
+    batch, w = losses.draw(rng, place, size)
+    x = rng.standard_normal((size, n, PLACE.d))
+    y = np.einsum("bnd,bd->bn", x, w) + np.sqrt(NOISE_VAR) * rng.standard_normal((size, n))
     left, right = moments(batch.x, batch.y), moments(x, y)
     errors = np.hypot(left.std(0), right.std(0)) / np.sqrt(size)
     assert (np.abs(left.mean(0) - right.mean(0)) < 4.5 * errors).all()
@@ -91,7 +97,7 @@ def test_few_rows_have_the_moments_of_n_demonstrations():
 
 
 def test_doubled_steps_are_steps_of_preprocessed_descent():
-    batch, _ = rates.draw(np.random.default_rng(1), PLACE, NOISE_VAR, 1)
+    batch, _ = losses.draw(np.random.default_rng(1), PLACE, 1)
     x, y = np.array(batch.x[0]), np.array(batch.y[0])
     r = x.T @ y / len(y)
     features, theta, path = x * r, np.zeros(PLACE.d), []
@@ -100,7 +106,7 @@ def test_doubled_steps_are_steps_of_preprocessed_descent():
         theta = theta + size * features.T @ (y - features @ theta) / len(y)
         path.append(r * theta)
     prompt = batch.replace(x=x, y=y)
-    doubled = rates.preprocessed(prompt, 3)
+    doubled = sparse_rules.preprocessed_path(prompt, 3)
     np.testing.assert_allclose(doubled, np.array(path)[[0, 1, 3, 7]], rtol=1e-3)
 
 
@@ -108,11 +114,6 @@ def test_the_slope_of_a_power_is_its_exponent():
     n, scales = np.array([10.0, 20, 40]), np.array([1.0, 2, 3, 4])
     risks = xr.DataArray(scales[:, None] * n**-1.5, dims=("run", "n"), coords={"n": n})
     np.testing.assert_allclose(claims.slopes(risks), -1.5)
-
-
-def test_pseudo_values_of_a_mean_are_the_runs():
-    runs = np.random.default_rng(2).standard_normal(7)
-    np.testing.assert_allclose(claims.pseudo_values(lambda mean: mean, runs), runs)
 
 
 def test_only_one_number_grows_along_a_panel():
@@ -126,20 +127,21 @@ def test_only_one_number_grows_along_a_panel():
         sparsities=(1, 3),
         widths=(4, 6),
     )
-    panels = rates.places(config)
-    assert panels["by_n"] == [(16, 5, 2), (32, 5, 2), (64, 5, 2)]
-    assert panels["by_s"] == [(64, 5, 1), (64, 5, 3)]
-    assert panels["by_d"] == [(64, 4, 2), (64, 6, 2)]
-    assert panels["short_by_s"] == [(32, 5, 1), (32, 5, 3)]
-    assert panels["short_by_d"] == [(32, 4, 2), (32, 6, 2)]
+    panels = compute.along_axes(config)
+    places = {name: [place[:3] for place in row] for name, (_, row) in panels.items()}
+    assert places["by_n"] == [(16, 5, 2), (32, 5, 2), (64, 5, 2)]
+    assert places["by_s"] == [(64, 5, 1), (64, 5, 3)]
+    assert places["by_d"] == [(64, 4, 2), (64, 6, 2)]
+    assert places["short_by_s"] == [(32, 5, 1), (32, 5, 3)]
+    assert places["short_by_d"] == [(32, 4, 2), (32, 6, 2)]
 
 
 def test_rules_in_closed_form_lose_what_loops_say_in_every_run():
     config = dataclasses.replace(
         TIERS["smoke"].rates, runs=3, prompts=2, tuning=4, noise_var=NOISE_VAR
     )
-    risks = rates.measure(config, PLACE, np.random.default_rng(3))
-    batch, truth = rates.draw(np.random.default_rng(3), PLACE, NOISE_VAR, 6)
+    risks = losses.mean_losses(config, PLACE, np.random.default_rng(3), ())
+    batch, truth = losses.draw(np.random.default_rng(3), PLACE, 6)
     exact = np.zeros((3, 3))  # least squares, ridge, least squares on the support
     for b, w in enumerate(truth):
         x, y, inside = batch.x[b], batch.y[b], w != 0
@@ -151,5 +153,5 @@ def test_rules_in_closed_form_lose_what_loops_say_in_every_run():
         known[inside] = np.linalg.lstsq(x[:, inside], y, rcond=None)[0]
         for i, estimate in enumerate((squares, ridge, known)):
             exact[i, b // 2] += ((estimate - w) ** 2).sum() / 2
-    rows = [RATE_RULES.index(rule) for rule in (SQUARES, RIDGE, ORACLE)]
+    rows = [PLAIN.index(rule) for rule in (SQUARES, RIDGE, ORACLE)]
     np.testing.assert_allclose(risks[rows], exact, rtol=1e-8)

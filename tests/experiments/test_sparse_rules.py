@@ -10,7 +10,7 @@ import pytest
 
 from experiments.heads import sparse_rules
 from experiments.heads.rule_names import EQUIVARIANT, RULES
-from experiments.heads.sparse_risk.places import Draws, Place
+from experiments.heads.sparse_risk.losses import Place
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
@@ -128,13 +128,13 @@ def test_the_equivariant_rule_lies_between_sparse_bayes_and_ridge():
     assert advantage(risks["sparse Bayes"], risks["Lasso"]) > 4
 
 
-@pytest.mark.parametrize("n", [2, 9])
-def test_a_few_rows_stand_for_all_demonstrations(n):
-    place, draws = Place(n, 3, 1, 0.4), Draws(0, 0, 4, 12, 3)
-    few, w = draws.at(place)
-    x = draws.rows[:, :n, :3]
-    y = np.einsum("bnd,bd->bn", x, w) + 0.4**0.5 * draws.rows[:, :n, 3]
-    task = place.condensed.replace(n=n, noise_std=0.4**0.5)
+def test_a_few_rows_stand_for_all_demonstrations():
+    rng, place = np.random.default_rng(0), Place(9, 3, 1, 0.4, "gaussian")
+    x, noise = rng.standard_normal((4, 9, 3)), rng.standard_normal((4, 9))
+    y = x[:, :, 0] + 0.4**0.5 * noise
+    rows = np.linalg.qr(np.concatenate([x, y[:, :, None]], axis=2), mode="r") * (4 / 9) ** 0.5
+    few = Prompt(rows[:, :, :3], rows[:, :, 3], np.zeros((4, 3)), np.zeros(4))
+    task = place.condensed.replace(n=9, noise_std=0.4**0.5)
     for rule in ("ridge", "sparse Bayes"):
         stated = sparse_rules.weights(rule, few.replace(x=x, y=y), task)
         found = sparse_rules.weights(rule, few, place.condensed)

@@ -9,6 +9,7 @@ from lsa_lab.judging.claims import judge
 from lsa_lab.judging.statements import Statement
 from lsa_lab.judging.statistics import (
     best_elsewhere,
+    jackknife,
     level,
     mean_interval,
     median_interval,
@@ -74,3 +75,11 @@ def test_splits_of_one_table_have_a_wider_interval():
             hits[overlap] += low <= 0 <= high
     assert hits[1.0] / 1000 > 0.95 - 4 * math.sqrt(0.05 * 0.95 / 1000)
     assert hits[0.0] / 1000 < 0.9  # Control: as if the runs were independent
+
+
+def test_pseudo_values_of_a_mean_are_the_runs_and_those_of_a_square_are_nearer_to_it():
+    runs = np.random.default_rng(2).standard_normal(7)
+    np.testing.assert_allclose(jackknife(lambda mean: mean, runs), runs)
+    # The bias of mean² is var / R, which the jackknife takes away.
+    unbiased = runs.mean() ** 2 - runs.var(ddof=1) / 7
+    np.testing.assert_allclose(jackknife(np.square, runs).mean(), unbiased)

@@ -2,10 +2,10 @@
 
 Bounds on N are older than its first run, but for one seed of some models, looked at before with
 other programs. After first runs numbers of prompts were lowered, for time. Then it was seen that
-heads as wide as a token can be mixed, which changes no prediction ("Heads are not unique" in
-docs/theory), after N_1 of one model had been moved from 1.1 to 4.0: what was judged of their
-importance is judged of narrow keys and of softmax, and of mixed heads the best that any mixing can
-keep. Risks are at one n since then. The null of importances was added after a look at N_1.
+heads as wide as a token can be mixed, which changes no prediction (docs/theory, "Heads are not
+unique"), after N_1 of one model had been moved from 1.1 to 4.0: what was judged of their importance
+is judged of narrow keys and of softmax, and of mixed heads the best that any mixing can keep. Risks
+are at one n since then. The null of importances was added after a look at N_1.
 """
 
 from itertools import combinations

@@ -109,7 +109,8 @@ def against_heads(ax, dataset):
     d = counts(config)[FULL][1]
     ax.axvline(d, color="grey", lw=0.8, zorder=0)
     style.log_axes(ax, x=True, ticks=sorted({h for _, h in models}))
-    ax.set(xlabel="heads, in layer 1 or in all", ylim=(0, None), title=f"heads pay up to d = {d}")
+    ax.set(xlabel="heads, in layer 1 or in all", ylim=(0, None))
+    ax.set_title(f"heads gain less beyond d = {d}")
     ax.set(ylabel=f"risk / ridge's, n = {config.beyond_d.judged}")
     heights = {name: height for name, (height, _) in ends.items()}
     end_labels(ax, heights, [color for _, color in ends.values()])

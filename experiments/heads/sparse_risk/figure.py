@@ -7,22 +7,15 @@ from experiments.heads.sparse_risk import claims
 from experiments.heads.sparse_risk.claims import over_bound, over_lasso
 from experiments.heads.sparse_risk.config import DESCENT, ORACLE, PREPROCESSED, SQUARES
 from lsa_lab.harness.draw import judged_panel, style
-from lsa_lab.harness.draw.marks import direct_label, off_scale
+from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import parts, results
 
-OVER = "excess risk / ridge's"
-# Rules beside ridge, from the worst to the best; and those of the rates.
-LINES = {SQUARES: ":", DESCENT: "-", EQUIVARIANT: "--", PREPROCESSED: "-", LASSO: "-"}
-LINES |= {SPARSE_BAYES: "-"}
+# Rules beside ridge, from the worst to the best; and those of the rates, with their lines.
+BESIDE = (SQUARES, DESCENT, EQUIVARIANT, PREPROCESSED, LASSO, SPARSE_BAYES)
 RATES = {SQUARES: ":", ORACLE: ":", RIDGE: "-", DESCENT: "--", PREPROCESSED: "-", LASSO: "-"}
 # The judged rows, from the top.
 ORDERS = ("preprocessed", "noise", "less_sparse", "dense", "nonlinear")
-SLOPES = (
-    *("preprocessed_n", "preprocessed_s", "preprocessed_d"),
-    *("directionless_n", "directionless_s", "directionless_d"),
-    *("lasso_n", "left_n", "left_s", "left_d"),
-)
 
 
 def plot(dataset):
@@ -33,21 +26,15 @@ def plot(dataset):
 
 
 def appendix(dataset):
-    """Risks against n and s, the rates, and what is judged."""
-    config, rates = results.config_of(dataset), parts.part(dataset, "rates")
-    figure, axes = style.stacked(6.75, (2.3, 2.3, 2.4), ((1, 1),) * 3, first="c")
-    against(axes[0], dataset, "by_n", "n", "demonstrations n")
-    axes[0].set_title(f"against n, σ² = {config.noise_var:g}")
-    against(axes[1], dataset, "by_s", "s", f"non-zeros s of {config.d}")
-    axes[1].set_title(f"against sparsity, n = {config.n}")
-    along(axes[2], rates, "n", "demonstrations n")
-    axes[2].set(ylabel="n · excess risk / σ²", ylim=(config.rates.s / 2, None))
-    axes[2].set_title(f"rates, d = {config.rates.d}, s = {config.rates.s}")
-    along(axes[3], rates, "d", "covariates d")
-    judged_panel.rows(axes[4], *evidence(claims, dataset), (-0.15, 0.6), ORDERS)
-    axes[4].set(xlabel="difference of risks / ridge's", title="judged: whose risk is less")
-    judged_panel.rows(axes[5], *evidence(claims, dataset), (-3, 3.2), SLOPES)
-    axes[5].set(xlabel="slope of log risk", title="judged: rates")
+    """The rates, and what is judged."""
+    figure, axes = style.stacked(6.75, (2.2, 2.4), ((1, 1), (1,)), first="c")
+    statements, samples = evidence(claims, dataset)
+    slopes = [id for id in samples if id[-2:] in ("_n", "_s", "_d")]
+    along_n(axes[0], parts.part(dataset, "rates"))
+    judged_panel.rows(axes[1], statements, samples, (-0.15, 0.6), ORDERS)
+    axes[1].set(xlabel="difference of risks / ridge's", title="whose risk is less")
+    judged_panel.rows(axes[2], statements, samples, (-3, 3.2), slopes)
+    axes[2].set(xlabel="slope of log risk", title="judged: rates")
     return figure
 
 
@@ -57,8 +44,8 @@ def look(rule: str) -> dict:
 
 def kinds_of_weights(ax, dataset):
     """A row for each rule: filled, open and pale points for the kinds of weights."""
-    rules, faces = list(LINES), ({}, {"mfc": "white"}, {"alpha": 0.35})
-    for row, rule in enumerate(rules):
+    faces = {}, {"mfc": "white"}, {"alpha": 0.35}
+    for row, rule in enumerate(BESIDE):
         runs = over_bound(dataset, "by_law").sel(rule=rule).transpose("run", "law")
         for kind, values, face in zip(runs.law.values, runs.values.T, faces, strict=True):
             ends = np.ravel(style.mean_ends(values[:, None]))
@@ -68,9 +55,9 @@ def kinds_of_weights(ax, dataset):
             if rule == SPARSE_BAYES:
                 direct_label(ax, values.mean(), row, kind, look(rule)["color"], (3, -5))
     ax.axvline(1, color=style.BLACK, lw=1.2)
-    ax.set_yticks(range(len(rules)), rules, fontsize=7)
-    ax.set(xlabel=OVER, xlim=(0, 1.7), ylim=(len(rules) - 0.2, -0.6))
-    ax.set_title("rules that see coordinates use sparsity")
+    ax.set_yticks(range(len(BESIDE)), BESIDE, fontsize=7)
+    ax.set(xlabel="excess risk / ridge's", xlim=(0, 1.7), ylim=(len(BESIDE) - 0.2, -0.6))
+    ax.set_title("whoever sees coordinates gains")
     direct_label(ax, 1, -0.4, "ridge", style.BLACK, (3, 0))
 
 
@@ -87,42 +74,28 @@ def duel(ax, dataset):
             ends = np.exp(np.transpose([style.mean_ends(np.log(runs))])[..., 0])
             ax.vlines(config.per_d, ends[:, 0], ends[:, 1], color=color, lw=1)
     style.log_axes(ax, x=True, ticks=config.per_d)
-    style.log_axes(ax, y=True, ticks=(0.25, 0.5, 1, 1.5))
+    style.log_axes(ax, y=True)
+    ax.set_yticks((0.25, 0.5, 1, 1.5), ("0.25", "0.5", "1", "1.5"))
+    ax.minorticks_off()
     ax.set(xlabel="n / d", ylabel="risk / the Lasso's")
-    ax.set_title("comparable with the Lasso, then better")
+    ax.set_title("near the Lasso, then better")
     ax.legend(loc="lower left")
 
 
-def against(ax, dataset, panel, axis, label):
-    """Every rule over the bound, at the places where the rule is to be had."""
-    ax.axhline(1, color=style.BLACK, lw=1.2)
-    style.log_axes(ax, x=True, ticks=dataset[axis].values)
-    ax.set(xlabel=label, ylabel=OVER, ylim=(0, 2))
-    for rule, dashes in LINES.items():
-        runs = over_bound(dataset, panel).sel(rule=rule).transpose("run", axis)
-        runs = runs.isel({axis: np.isfinite(runs).all("run").values})
-        x, means = runs[axis].values, runs.mean("run").values
-        style.mean_band(ax, x, runs.values, None, **look(rule), style=dashes)
-        off_scale(ax, x, means, look(rule)["color"])
-        if panel == "by_n" and rule in (PREPROCESSED, LASSO, SPARSE_BAYES) and len(x):
-            direct_label(ax, x[-1], means[-1], rule, look(rule)["color"], (-2, 5))
-
-
-def along(ax, rates, axis, label):
+def along_n(ax, rates):
     """n excess / σ², which tends to a number of coordinates."""
     config = results.config_of(rates)
-    n = rates.n if axis == "n" else config.lengths[-1]
-    risks, x = rates[f"by_{axis}"] * n / config.noise_var, rates[axis].values
+    risks, x = rates.by_n * rates.n / config.noise_var, rates.n.values
     places = {SQUARES: (1, 4, 6), DESCENT: (5, 0, 3), LASSO: (2, 1, 4), PREPROCESSED: (1, 4, 2)}
     for rule, dashes in RATES.items():
-        runs = risks.sel(rule=rule).transpose("run", axis).values
+        runs = risks.sel(rule=rule).transpose("run", "n").values
         style.mean_band(ax, x, runs, None, **look(rule), style=dashes)
-        if axis == "n" and rule in places:
-            place, *aside = places[rule]
-            place = min(place, len(x) - 1)
+        if rule in places:
+            place, *aside = min(places[rule][0], len(x) - 1), *places[rule][1:]
             direct_label(ax, x[place], runs.mean(0)[place], rule, look(rule)["color"], aside)
     style.log_axes(ax, x=True, y=True, ticks=x[:: 1 + len(x) // 5])
-    ax.set(xlabel=label, title=f"against {axis}, n = {config.lengths[-1]}")
+    ax.set(xlabel="demonstrations n", ylabel="n · excess risk / σ²", ylim=(config.s / 2, None))
+    ax.set_title(f"rates, d = {config.d}, s = {config.s}")
 
 
 def caption(dataset) -> str:

@@ -14,8 +14,6 @@ from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask
 
-_POWERS = 32  # iterations for the largest eigenvalue, which a step's size is chosen by
-
 
 class Place(NamedTuple):
     """The task of one point in a figure; E |w|² = 1."""
@@ -83,7 +81,7 @@ def losses(judged: tuple, tuning: tuple, of_lasso, of_ridge, *, doublings: int) 
     """|ŵ - w|² of PLAIN [rules, B]."""
     batch, w = judged
     rows = []
-    for rule in (descent, preprocessed):
+    for rule in (sparse_rules.descent_path, sparse_rules.preprocessed_path):
         path = jax.vmap(partial(rule, doublings=doublings))
         steps = jnp.argmin(_distance(path(tuning[0]), tuning[1][:, None]).mean(0))
         rows.append(_distance(path(batch)[:, steps], w))
@@ -94,60 +92,12 @@ def losses(judged: tuple, tuning: tuple, of_lasso, of_ridge, *, doublings: int) 
 
     best = jnp.argmin(jax.lax.map(lambda each: lasso(each, tuning).mean(), of_lasso))
     squares, ridged = (
-        _distance(jax.vmap(partial(_ridge, penalty=penalty))(batch), w) for penalty in (0, of_ridge)
+        _distance(jax.vmap(partial(sparse_rules.ridge, penalty=penalty))(batch), w)
+        for penalty in (0, of_ridge)
     )
-    oracle = _distance(jax.vmap(on_support)(batch, w), w)
+    oracle = _distance(jax.vmap(sparse_rules.on_support)(batch, w), w)
     lassoed = lasso(of_lasso[best], judged)
     return jnp.stack([squares, rows[0], ridged, rows[1], lassoed, oracle])
-
-
-def descent(prompt: Prompt, doublings: int) -> Array:  # [C, d]
-    """Gradient descent from 0 after 1, 2, 4, ... steps."""
-    return _path(*_moments(prompt), doublings)
-
-
-def preprocessed(prompt: Prompt, doublings: int) -> Array:  # [C, d]
-    """The same on x̃ = Rx, in the coordinates of x: w = Rθ (docs/theory, "Preprocess then
-    optimise"). The size of its steps makes R/|R| the same."""
-    gram, r = _moments(prompt)
-    return r[None] * _path(r[:, None] * gram * r[None], r * r, doublings)
-
-
-def on_support(prompt: Prompt, w: Array) -> Array:  # [d]
-    """Least squares of whoever knows which coordinates are not 0."""
-    gram, r = _moments(prompt)
-    inside = w != 0
-    gram = jnp.where(inside[:, None] & inside[None], gram, jnp.eye(len(w)))
-    return jnp.linalg.solve(gram, jnp.where(inside, r, 0))
-
-
-def _ridge(prompt: Prompt, penalty) -> Array:  # [d]
-    """Without a penalty least squares: there are more demonstrations than covariates."""
-    gram, r = _moments(prompt)
-    return jnp.linalg.solve(gram + penalty * jnp.eye(len(r)), r)
-
-
-def _moments(prompt: Prompt) -> tuple[Array, Array]:  # [d, d], [d]
-    n = len(prompt.y)
-    return prompt.x.T @ prompt.x / n, prompt.x.T @ prompt.y / n
-
-
-def _path(gram: Array, moment: Array, doublings: int) -> Array:  # [C, d]
-    """θ_{t+1} = θ_t + η (m - Hθ_t) with η = 1/λ_max, by θ_{2t} = θ_t + (I - ηH)^t θ_t."""
-
-    def power(vector, _):
-        vector = gram @ vector
-        return vector / jnp.linalg.norm(vector), None
-
-    leading, _ = jax.lax.scan(power, moment, length=_POWERS)
-    size = 1 / jnp.linalg.norm(gram @ leading)
-
-    def double(state, _):
-        theta, power = state
-        return (theta + power @ theta, power @ power), theta
-
-    start = size * moment, jnp.eye(len(moment)) - size * gram
-    return jax.lax.scan(double, start, length=doublings + 1)[1]
 
 
 def _distance(estimates: Array, truth: Array) -> Array:  # [..., d] -> [...]

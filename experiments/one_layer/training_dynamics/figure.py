@@ -98,6 +98,6 @@ def caption(dataset) -> str:
         f"{100 * measured['samples'].mean():.2g} % of the limit on average, and descent on the "
         f"population loss by {population:.2g} %. Each mode takes at least "
         f"{measured['order'].min():.2g} times as long as the one before. Black lines are laws. "
-        f"Bands are the middle 80 % of runs on fresh batches of "
-        f"{config.batch}. Eigenvalues in b and c are {eigenvalues}. {missing} numbers are not finite."
+        f"Bands are the middle 80 % of runs on fresh batches of {config.batch}. Eigenvalues in b "
+        f"and c are {eigenvalues}. {missing} numbers are not finite."
     )
