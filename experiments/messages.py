@@ -152,11 +152,10 @@ FLOW = (
         "relevance_and_novelty.*_product",
     ),
     Message(
-        "A demonstration that is relevant and new helps on average, and in a share of {0} of cases",
+        "A demonstration that is relevant and new takes {0} off the error on average",
         "flow_factors.helps",
-        "mean worth rises with both by a rank correlation of {0}",
-        "flow_factors.figure_2",
-        stands="fails",
+        "single ones lower it in a share of {0} of cases, for the Bayes rule in {1}",
+        "flow_factors.share_of_attention flow_factors.share_of_bayes",
     ),
     Message(
         "What is irrelevant or learned has {0} of the others' gradient, and not none: {1}",
@@ -166,47 +165,63 @@ FLOW = (
     ),
     Message(
         "The size of its gradient says little of what a demonstration is worth: rank correlation "
-        "{all}",
-        "flow_factors.flow_predicts relevance_and_novelty.*_single",
-        "its contribution says {0}",
-        "flow_factors.contribution_predicts",
+        "{0}",
+        "flow_factors.flow_predicts",
+        "the best prediction, by the Bayes rule, reaches {0}",
+        "flow_factors.predicts_ceiling",
         stands="fails",
     ),
     Message(
-        "In random linear stacks the ratio of two gradients grows with depth for a share of {0}",
-        "amplification.theorem_1",
-        "ascent finds stacks in which it falls by a log of {0:size}",
-        "amplification_limits.theorem_1",
-        stands="fails",
+        "In random linear stacks the ratio of two gradients typically grows with depth, in "
+        "{holds} of {cells} kinds",
+        "amplification.typically_*",
+        "for nearly all pairs in none: at most {0}; ascent finds stacks where it falls by a log of "
+        "{1:size}",
+        "amplification.theorem_1 amplification_limits.theorem_1",
+        stands="counted",
     ),
     Message(
-        "Large weights make two gradients {0} times more unequal, small ones {1} times",
-        "amplification.large_disparity amplification.small_disparity",
-        "constructed descent {0} times",
-        "amplification.descent_disparity",
-        stands="holds fails",
+        "Large random weights make two gradients {0} times more unequal",
+        "amplification.large_disparity",
+        "softmax stacks {all} times",
+        "amplification.*_random_disparity amplification.*_tied_disparity",
     ),
     Message(
-        "With all demonstrations in one prompt random stacks do not amplify: {0} in linear and {1} "
-        "in softmax attention",
-        "amplification.linear_shared_disparity amplification.softmax_shared_disparity",
-        "each demonstration alone in softmax attention {0}",
-        "amplification.softmax_random_disparity",
-        stands="fails",
+        "Random softmax stacks make two gradients more unequal in {holds} of {cells} kinds: {all} "
+        "times",
+        "amplification.*_random_disparity amplification.*_tied_disparity",
+        "they widen the lead of the one ahead in {holds} of {cells}",
+        "amplification.*_random_lead amplification.*_tied_lead",
+        stands="counted",
     ),
     Message(
-        "Depth makes gradients more unequal in {holds} of {cells} kinds of trained models",
+        "In trained models two gradients end as unequal as the Bayes rule's: {all} times",
+        "many_shot_flow.linear_ends_at_bayes many_shot_flow.softmax_ends_at_bayes "
+        "many_shot_flow.transformer_ends_at_bayes",
+        "from the first layer on they have grown {0} times",
         "amplification.*_trained_shared_disparity",
-        "random linear stacks {0}",
-        "amplification.linear_shared_disparity",
+    ),
+    Message(
+        "Trained models come to listen to the demonstrations of the Bayes rule: log gradients "
+        "correlate by {all}, above the bound in {holds} of {cells} kinds",
+        "many_shot_flow.*_listens_as_bayes",
+        "where the first demonstration leads they end {0} from the Bayes rule's lead",
+        "many_shot_flow.*_lead_ends_at_bayes",
         stands="counted",
     ),
     Message(
         "Among many demonstrations depth makes gradients more unequal in {holds} of {cells} stacks",
         "many_shot_flow.depth_*",
-        "which layer orders the pairs changes the growth to {0}",
-        "many_shot_flow.turned",
+        "none ends beyond least squares: {0} of its disparity",
+        "many_shot_flow.*_ends_at_least_squares",
         stands="counted",
+    ),
+    Message(
+        "On prompts of one demonstration, which it never saw, linear attention makes gradients "
+        "{0} times more unequal",
+        "amplification.linear_trained_disparity",
+        "it ends {0} times as unequal as the Bayes rule",
+        "many_shot_flow.linear_alone_ends_at_bayes",
     ),
     Message(
         "A demonstration's gradient is lower beside its near-duplicate, by a log of {all:size}",
@@ -214,18 +229,19 @@ FLOW = (
         "none needed, because an unrelated demonstration in its place is the comparison",
     ),
     Message(
-        "GradS has {0} times the error of the usual rival, and {1} of a random choice's",
-        "grads.usual grads.random",
-        "the rival that is best in each task is stronger: {0}",
-        "grads.strongest",
-        stands="fails holds",
+        "GradS has {0} times the error of selection by relevance without noise in the labels, and "
+        "{1} times with it: noise is new",
+        "grads.without_noise grads.with_noise",
+        "of a random choice's error {0}, of the best rival's in each task {1}",
+        "grads.random grads.strongest",
+        stands="holds fails",
     ),
     Message(
-        "Among duplicates GradS has {0} times the error of its strongest rival",
-        "grads.duplicates",
-        "recomputed after each pick, the contribution has {0} of its error",
-        "grads.recomputed_contribution",
-        stands="fails",
+        "The last layer's gradient selects no better than the best earlier layer's: {0} of its "
+        "error",
+        "grads.last_layer",
+        "none needed, because the earlier layer was chosen on other queries",
+        stands="undecided",
     ),
     Message(
         "A pool that is encoded once costs a query {0:%} % of the operations",
