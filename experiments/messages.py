@@ -284,13 +284,13 @@ CLIPPING = (
         "Clipped sharply, attention or MLP of a layer leaves the model guessing in {holds} of "
         "{cells} cases",
         "clipping_curves.*_collapses",
-        "predicting 0 is the guess: attention of layer 2 has {0} times its risk",
+        "predicting 0 is the guess, at which risks are cut: attention of layer 2 has {0} of it",
         "clipping_curves.attention_2_collapses",
         stands="counted",
     ),
     Message(
-        "Fewer shots sharpen what clipping costs in layer 1 ({0} decades) and soften it in layer 2 "
-        "({1})",
+        "Fewer shots sharpen what clipping multiplies risks by in layer 1 ({0} times) and soften it "
+        "in layer 2 ({1} times)",
         "clipping_curves.attention_few_shots_collapse_less "
         "clipping_curves.attention_2_few_shots_collapse_less",
         "none needed, because the same models unclipped at these shots are the comparison",

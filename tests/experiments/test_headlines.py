@@ -15,8 +15,6 @@ HEADLINES = headlines.HEADLINES
 MESSAGES = [message for each in messages.MESSAGES.values() for message in each]
 # "0.59", "60 %", "3 of 6", but not "BM25"
 MEASURED = re.compile(r"\d*\.\d|\d+ ?%|(?<![A-Z])\d\d|\d+ (?:of|times|cells)\b")
-    r"\d*\.\d|\d+ ?%|(?<![A-Z])\d\d|\d+ (?:of|times|cells)\b"
-)  # "0.59", "60 %", "3 of 6"
 
 
 def sentences():
