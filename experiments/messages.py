@@ -289,7 +289,7 @@ CLIPPING = (
         stands="counted",
     ),
     Message(
-        "Fewer shots sharpen what clipping multiplies risks by in layer 1 ({0} times) and soften it "
+        "Fewer shots sharpen the factor of clipped risks in layer 1 ({0} times) and soften it "
         "in layer 2 ({1} times)",
         "clipping_curves.attention_few_shots_collapse_less "
         "clipping_curves.attention_2_few_shots_collapse_less",
