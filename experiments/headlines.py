@@ -40,48 +40,66 @@ HEADLINES = (
         Words("{0:i} of the others' gradient", "flow_factors.either_or_flow"),
     ),
     Headline(
-        "A1, Figure 2",
-        "A demonstration is worth more, the more relevant and the newer it is",
+        "A1, Eq. 2, effect",
+        "A demonstration that is relevant and new lowers the error",
         Words(
-            "only on average: of single demonstrations that are both, a share of {0} lowers the "
-            "error",
-            "flow_factors.helps",
+            "it does on average; of single ones a share of {0} does, for the Bayes rule {1}",
+            "flow_factors.share_of_attention flow_factors.share_of_bayes",
         ),
         proof("holds", "worth_to_the_bayes_rule"),
-        Words("rank correlation of mean worth {0:i}", "flow_factors.figure_2"),
-        Words("rank correlation {all:i}", "lm_flow.*_relevance lm_flow.*_novelty lm_flow.*_both"),
+        Words("taken off the error on average {0:i}", "flow_factors.helps"),
+        Words(
+            "rank correlation of factor and worth {all:i}", "lm_flow.*_relevance lm_flow.*_novelty"
+        ),
     ),
     Headline(
         "A1, Theorem 1",
         "The ratio of two demonstrations' gradients grows with depth in every stack",
         Words(
-            "gradient ascent finds stacks that lower the log ratio by {0:size}",
-            "amplification_limits.theorem_1",
+            "chance would let half of the pairs grow; typically, in random stacks, they do: "
+            "{0:verdict} kinds, {0}",
+            "amplification.typically_*",
         ),
         proof("fails", "layers_turn_the_order_of_flows"),
-        Words("random weights, share of pairs that grow {0:i}", "amplification.theorem_1"),
+        Words(
+            "log ratio in the stack that ascent finds {0:i}; random stacks, share of pairs {1:i}",
+            "amplification_limits.theorem_1 amplification.theorem_1",
+        ),
         Words("last over first layer {0:i}", "lm_flow.*_disparity"),
     ),
     Headline(
         "A1, Theorem 1, order",
         "The demonstration that leads after one layer leads after the last",
-        Words("half of the pairs would turn by chance; random stacks: {0}", "amplification.order"),
+        Words(
+            "the Bayes rule's own lead is where trained models end: {0} apart",
+            "many_shot_flow.*_lead_ends_at_bayes",
+        ),
         proof("fails", "layers_turn_the_order_of_flows"),
-        Words("random weights, share of pairs that turn {0:i}", "amplification.order"),
+        Words("random stacks, share of pairs that turn {0:i}", "amplification.order"),
         Words("share of pairs that turn {0:i}", "lm_flow.*_order"),
     ),
     Headline(
         "A1, Figures on depth",
         "In trained models with many demonstrations depth makes gradients more unequal",
-        Words("the same decoder untrained: {0}", "lm_flow.*_untrained"),
+        Words(
+            "the Bayes rule's own gradients: the last layer has {all} times their disparity",
+            "many_shot_flow.linear_ends_at_bayes many_shot_flow.softmax_ends_at_bayes "
+            "many_shot_flow.transformer_ends_at_bayes",
+        ),
         trained=Words("last over first layer {0:i}", "amplification.*_trained_shared_disparity"),
         language=Words("last over first layer {0:i}", "lm_flow.*_shared_*_disparity"),
     ),
     Headline(
         "A1, Abstract",
-        "Selection by gradients (GradS) beats the strongest rival",
-        Words("a random choice is beaten: {0} of its error", "grads.random"),
-        trained=Words("error over the rival's {0:i}", "grads.usual"),
+        "Selection by gradients (GradS) beats its rivals",
+        Words(
+            "noise in labels is new to the weights; beside the best rival of each task: {0}",
+            "grads.strongest",
+        ),
+        trained=Words(
+            "error over that by relevance, without noise in labels {0:i}, with it {1:i}",
+            "grads.without_noise grads.with_noise",
+        ),
         language=Words(
             "nats of log-probability gained {all:i}",
             "lm_flow.*_prompts_*_random lm_flow.*_prompts_*_similarity lm_flow.*_prompts_*_bm25",
@@ -90,26 +108,32 @@ HEADLINES = (
     Headline(
         "A1, Effectiveness",
         "The size of its gradient predicts what a demonstration is worth",
-        Words("similarity predicts it on the same texts by {0}", "lm_flow.*_predicts_similarity"),
-        trained=Words(
-            "rank correlation {all:i}", "flow_factors.flow_predicts relevance_and_novelty.*_single"
+        Words(
+            "the best prediction reaches {0} in regression; similarity has {1} on the texts",
+            "flow_factors.predicts_ceiling lm_flow.*_predicts_similarity",
         ),
-        language=Words(
-            "rank correlation {all:i}", "lm_flow.*_predicts_margin lm_flow.*_predicts_row"
-        ),
+        trained=Words("rank correlation {0:i}", "flow_factors.flow_predicts"),
+        language=Words("rank correlation {0:i}", "lm_flow.*_predicts_margin"),
     ),
     Headline(
         "A1, Ablation of layers",
         "The gradient at the last layer selects best",
-        Words("against the earlier layer that is best on other queries: {0}", "grads.last_layer"),
+        Words(
+            "none needed, because the earlier layer that is best on other queries is the rival",
+        ),
         trained=Words("error over the best earlier layer's {0:i}", "grads.last_layer"),
         language=Words("rank correlation lost {0:i}", "lm_flow.*_last_layer"),
     ),
     Headline(
-        "A2, Lemma 1",
-        "A layer of linear attention adds a low-rank ΔW h",
-        Words("none needed, because it is an identity for all weights"),
-        proof("holds", "implicit_update"),
+        "A1, Open question 2",
+        "Softmax amplifies too",
+        Words("none needed, because the first layer is the comparison"),
+        trained=Words(
+            "random weights, disparity of gradients, last over first layer {all:i}",
+            "amplification.softmax_random_disparity amplification.softmax_tied_disparity "
+            "amplification.norm_*_disparity amplification.MLP_random_disparity "
+            "amplification.MLP_tied_disparity",
+        ),
     ),
     Headline(
         "A2, Theorem 1",
@@ -122,7 +146,7 @@ HEADLINES = (
     Headline(
         "A2, Examples 1 to 3",
         "Truncating W_V, W_K or W_Q lowers the update: its upper bound, and the update itself",
-        Words("in the typical random stack log(after / before) is {0}", "truncation_norms.typical"),
+        Words("none needed, because the update before truncation is the comparison"),
         proof("holds", "norms_under_truncation"),
         Words(
             "share of truncations that raise it {all:i}",
@@ -142,25 +166,34 @@ HEADLINES = (
     ),
     Headline(
         "A2, Remark 4",
-        "Where clipping lowers the bound it lowers the risk",
-        Words("the bound itself rises in a share of {0}", "bound_and_gap.bound_falls"),
-        trained=Words("share of truncations {0:i}", "bound_and_gap.risk_falls_with_it"),
+        "Where clipping lowers the bound it lowers the risk, more often than by luck",
+        Words(
+            "random edits of the same size are the comparison; the bound rises in a share of {0}",
+            "bound_and_gap.bound_falls",
+        ),
+        trained=Words(
+            "share of truncations, less random {0:i}", "bound_and_gap.risk_falls_with_it"
+        ),
     ),
     Headline(
         "A2, Remark 5",
         "The deeper the clipped layer, the steadier Σ|G_t|²",
-        Words("of random weights by {0}", "truncation_norms.deep_is_steady"),
+        Words("the share of the sum that it touches: {0}", "truncation_norms.touched_explains*"),
         trained=Words(
-            "change of the log at the last layer less that at the first {0:i}",
+            "change of the log, last layer less first {0:i}",
             "truncation_norms.deep_is_steady_when_trained",
         ),
     ),
     Headline(
         "A2, Figure 1 (i)",
         "Clipping singular values improves the model",
-        Words("a moved threshold does as well on classes: {0}", "label_clipping.threshold"),
+        Words(
+            "where it gains, the unclipped model fails; a moved threshold does as well: {0}",
+            "label_clipping.threshold",
+        ),
         trained=Words(
-            "risk {0:i}; accuracy {1:i}", "clipping_curves.helps_* label_clipping.helps_*"
+            "best edit of other runs {0:i}, of other classifiers {1:i}, searched {2:i}",
+            "clipping_curves.helps_* label_clipping.helps_* why_a_rate.gain_*",
         ),
         language=Words(
             "accuracy {all:i}", "lm_clipping.rotten_tomatoes_helps lm_clipping.reuters_helps"
@@ -170,22 +203,23 @@ HEADLINES = (
         "A2, Figure 1 (ii), deep layers",
         "Deep layers can be reduced drastically without much degradation",
         Words(
-            "classifiers forgive in shallow layers too: {0} of accuracy apart",
-            "label_clipping.*_deep_tolerates_more",
+            "MLPs tolerate it in every layer, {0} times the risk; classifiers too",
+            "clipping_curves.mlp_*_is_flat",
         ),
         trained=Words(
-            "risk {0:i}; accuracy {1:i}",
-            "clipping_curves.*_deep_is_flat label_clipping.*_deep_is_flat",
+            "last layer, attention {0:i}, MLP {1:i} times the risk; accuracy {2:i}",
+            "clipping_curves.attention_deep_is_flat clipping_curves.mlp_deep_is_flat "
+            "label_clipping.*_deep_is_flat",
         ),
         language=Words("AUC {0:i}", "lm_clipping.*_deep_is_flat"),
     ),
     Headline(
         "A2, Figure 1 (ii), shallow layers",
-        "Shallow layers tolerate less clipping than deep ones",
+        "Shallow layers tolerate less clipping than the last one",
         Words("in A2's own logs by {0} of the score", "published_logs.deep_is_steadier"),
         trained=Words(
-            "decades of risk {0:i}; accuracy {1:i}",
-            "clipping_curves.*_deep_bears_more label_clipping.*_deep_tolerates_more",
+            "attention, times the last layer's factor {0:i}; accuracy {1:i}",
+            "clipping_curves.*_bears_* label_clipping.*_deep_tolerates_more",
         ),
         language=Words("AUC {0:i}", "lm_clipping.*_deep_tolerates_more"),
     ),
@@ -193,19 +227,22 @@ HEADLINES = (
         "A2, Figure 2",
         "With fewer shots clipping shallow layers costs less",
         Words(
-            "unclipped, more shots raise AUC by {0}: there is more to lose",
+            "there is more to lose with more shots: on texts {0} of AUC unclipped",
             "lm_clipping.*_more_shots",
         ),
         trained=Words(
-            "decades of risk {0:i}; accuracy {1:i}",
-            "clipping_curves.*_few_shots_collapse_less label_clipping.*_few_shots_fall_less",
+            "factor {0:i}, rise of the risk {1:i}, accuracy {2:i}",
+            "clipping_curves.*_few_shots_collapse_less clipping_curves.*_few_shots_rise_less "
+            "label_clipping.*_few_shots_fall_less",
         ),
         language=Words("AUC {0:i}", "lm_clipping.*_few_shots"),
     ),
     Headline(
         "A2, Figure 3",
         "Deep layers have larger condition numbers",
-        Words("before training {0} decades", "condition_numbers.random_is_level"),
+        Words(
+            "training: before it they differ by {0} decades", "condition_numbers.random_is_level"
+        ),
         trained=Words(
             "decades {all:i}", "condition_numbers.deep_is_larger condition_numbers.last_is_largest"
         ),
@@ -213,17 +250,22 @@ HEADLINES = (
     Headline(
         "A2, Figure 4",
         "Algorithm 1, a searched rate at a layer chosen by condition number, improves the model",
-        Words("a fitted threshold gains {0} more than the search", "lm_clipping.threshold"),
+        Words(
+            "one number times the answer does as well in a share of {0}; on texts a fitted "
+            "threshold gains {1} more than a wider search",
+            "clipping_search.scaled_answers lm_clipping.threshold",
+        ),
         trained=Words(
-            "share of the risk {all:i}", "clipping_search.algorithm_gains why_a_rate.gain_*"
+            "tasks and parts, share of the risk {all:i}",
+            "clipping_search.attention_* clipping_search.mlp_*",
         ),
         language=Words("accuracy {0:i}", "lm_clipping.algorithm_gains"),
     ),
     Headline(
         "A2, Appendix B.3",
         "Clipping W_K alone gains nothing",
-        Words("all modules together gain {0}", "why_a_rate.gain_*"),
-        trained=Words("share of the risk {0:i}", "why_a_rate.single_module"),
+        Words("any edit gains {0} in the same conditions", "why_a_rate.gain_*"),
+        trained=Words("conditions, share of the risk {0:i}", "why_a_rate.single_module*"),
         language=Words("AUC {0:i}", "lm_clipping.*_keys_alone"),
     ),
     Headline(
@@ -232,7 +274,7 @@ HEADLINES = (
         Words(
             "clipping the same layer predicts better, by a log of {0}", "why_a_rate.clip_or_drop"
         ),
-        trained=Words("relative change of the risk {0:i}", "why_a_rate.dropping_is_harmless"),
+        trained=Words("conditions, relative change of the risk {0:i}", "why_a_rate.dropping_*"),
         language=Words("accuracy {0:i}", "lm_clipping.*_dropped"),
     ),
     Headline(

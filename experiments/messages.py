@@ -152,11 +152,10 @@ FLOW = (
         "relevance_and_novelty.*_product",
     ),
     Message(
-        "A demonstration that is relevant and new helps on average, and in a share of {0} of cases",
+        "A demonstration that is relevant and new takes {0} off the error on average",
         "flow_factors.helps",
-        "mean worth rises with both by a rank correlation of {0}",
-        "flow_factors.figure_2",
-        stands="fails",
+        "single ones lower it in a share of {0} of cases, for the Bayes rule in {1}",
+        "flow_factors.share_of_attention flow_factors.share_of_bayes",
     ),
     Message(
         "What is irrelevant or learned has {0} of the others' gradient, and not none: {1}",
@@ -166,47 +165,63 @@ FLOW = (
     ),
     Message(
         "The size of its gradient says little of what a demonstration is worth: rank correlation "
-        "{all}",
-        "flow_factors.flow_predicts relevance_and_novelty.*_single",
-        "its contribution says {0}",
-        "flow_factors.contribution_predicts",
+        "{0}",
+        "flow_factors.flow_predicts",
+        "the best prediction, by the Bayes rule, reaches {0}",
+        "flow_factors.predicts_ceiling",
         stands="fails",
     ),
     Message(
-        "In random linear stacks the ratio of two gradients grows with depth for a share of {0}",
-        "amplification.theorem_1",
-        "ascent finds stacks in which it falls by a log of {0:size}",
-        "amplification_limits.theorem_1",
-        stands="fails",
+        "In random linear stacks the ratio of two gradients typically grows with depth, in "
+        "{holds} of {cells} kinds",
+        "amplification.typically_*",
+        "for nearly all pairs in none: at most {0}; ascent finds stacks where it falls by a log of "
+        "{1:size}",
+        "amplification.theorem_1 amplification_limits.theorem_1",
+        stands="counted",
     ),
     Message(
-        "Large weights make two gradients {0} times more unequal, small ones {1} times",
-        "amplification.large_disparity amplification.small_disparity",
-        "constructed descent {0} times",
-        "amplification.descent_disparity",
-        stands="holds fails",
+        "Large random weights make two gradients {0} times more unequal",
+        "amplification.large_disparity",
+        "softmax stacks {all} times",
+        "amplification.*_random_disparity amplification.*_tied_disparity",
     ),
     Message(
-        "With all demonstrations in one prompt random stacks do not amplify: {0} in linear and {1} "
-        "in softmax attention",
-        "amplification.linear_shared_disparity amplification.softmax_shared_disparity",
-        "each demonstration alone in softmax attention {0}",
-        "amplification.softmax_random_disparity",
-        stands="fails",
+        "Random softmax stacks make two gradients more unequal in {holds} of {cells} kinds: {all} "
+        "times",
+        "amplification.*_random_disparity amplification.*_tied_disparity",
+        "they widen the lead of the one ahead in {holds} of {cells}",
+        "amplification.*_random_lead amplification.*_tied_lead",
+        stands="counted",
     ),
     Message(
-        "Depth makes gradients more unequal in {holds} of {cells} kinds of trained models",
+        "In trained models two gradients end as unequal as the Bayes rule's: {all} times",
+        "many_shot_flow.linear_ends_at_bayes many_shot_flow.softmax_ends_at_bayes "
+        "many_shot_flow.transformer_ends_at_bayes",
+        "from the first layer on they have grown {0} times",
         "amplification.*_trained_shared_disparity",
-        "random linear stacks {0}",
-        "amplification.linear_shared_disparity",
+    ),
+    Message(
+        "Trained models come to listen to the demonstrations of the Bayes rule: log gradients "
+        "correlate by {all}, above the bound in {holds} of {cells} kinds",
+        "many_shot_flow.*_listens_as_bayes",
+        "where the first demonstration leads they end {0} from the Bayes rule's lead",
+        "many_shot_flow.*_lead_ends_at_bayes",
         stands="counted",
     ),
     Message(
         "Among many demonstrations depth makes gradients more unequal in {holds} of {cells} stacks",
         "many_shot_flow.depth_*",
-        "which layer orders the pairs changes the growth to {0}",
-        "many_shot_flow.turned",
+        "none ends beyond least squares: {0} of its disparity",
+        "many_shot_flow.*_ends_at_least_squares",
         stands="counted",
+    ),
+    Message(
+        "On prompts of one demonstration, which it never saw, linear attention makes gradients "
+        "{0} times more unequal",
+        "amplification.linear_trained_disparity",
+        "it ends {0} times as unequal as the Bayes rule",
+        "many_shot_flow.linear_alone_ends_at_bayes",
     ),
     Message(
         "A demonstration's gradient is lower beside its near-duplicate, by a log of {all:size}",
@@ -214,18 +229,19 @@ FLOW = (
         "none needed, because an unrelated demonstration in its place is the comparison",
     ),
     Message(
-        "GradS has {0} times the error of the usual rival, and {1} of a random choice's",
-        "grads.usual grads.random",
-        "the rival that is best in each task is stronger: {0}",
-        "grads.strongest",
-        stands="fails holds",
+        "GradS has {0} times the error of selection by relevance without noise in the labels, and "
+        "{1} times with it: noise is new",
+        "grads.without_noise grads.with_noise",
+        "of a random choice's error {0}, of the best rival's in each task {1}",
+        "grads.random grads.strongest",
+        stands="holds fails",
     ),
     Message(
-        "Among duplicates GradS has {0} times the error of its strongest rival",
-        "grads.duplicates",
-        "recomputed after each pick, the contribution has {0} of its error",
-        "grads.recomputed_contribution",
-        stands="fails",
+        "The last layer's gradient selects no better than the best earlier layer's: {0} of its "
+        "error",
+        "grads.last_layer",
+        "none needed, because the earlier layer was chosen on other queries",
+        stands="undecided",
     ),
     Message(
         "A pool that is encoded once costs a query {0:%} % of the operations",
@@ -243,48 +259,71 @@ FLOW = (
 
 CLIPPING = (
     Message(
-        "In attention shallow layers lose {0} decades of risk more by clipping than deep ones",
-        "clipping_curves.attention_deep_bears_more",
-        "in MLPs {0}",
-        "clipping_curves.mlp_deep_bears_more",
-    ),
-    Message(
-        "Drastic clipping of deep attention adds {0} times the risk in regression",
-        "clipping_curves.attention_deep_is_flat",
-        "of deep MLPs {0} times",
-        "clipping_curves.mlp_deep_is_flat",
-        stands="fails",
-    ),
-    Message(
-        "In classifiers drastic clipping of a deep layer changes accuracy by {all}",
-        "label_clipping.*_deep_is_flat",
-        "shallow layers tolerate it too: {0} apart",
-        "label_clipping.*_deep_tolerates_more",
-    ),
-    Message(
-        "One edit, chosen on other runs, improves {holds} of {cells} kinds of models and shots",
-        "clipping_curves.helps_* label_clipping.helps_*",
-        "a moved threshold differs from it by {0} of accuracy",
-        "label_clipping.threshold",
+        "On the task of its training the best edit of other runs improves a model in {holds} of "
+        "{cells} cases: risks change by {all}",
+        "clipping_curves.helps_few clipping_curves.helps_trained",
+        "an edit that is searched for the model itself gains {0}",
+        "why_a_rate.gain_matched",
         stands="counted",
     ),
     Message(
-        "Algorithm 1 gains {0:%} % of the risk on average over tasks",
-        "clipping_search.algorithm_gains",
-        "on the task of training a search gains {0}",
-        "clipping_search.matched",
+        "Depth alone does not tell which attention tolerates clipping: drastic rates multiply the "
+        "risk by {0}, {1}, {2} and {3} in layers 1 to 4",
+        "clipping_curves.attention_1_is_flat clipping_curves.attention_2_is_flat "
+        "clipping_curves.attention_3_is_flat clipping_curves.attention_deep_is_flat",
+        "none needed, because the same model unclipped is the comparison",
+        stands="fails",
     ),
     Message(
-        "A search over all layers and modules gains {0} of the risk more than Algorithm 1",
-        "clipping_search.wider_gains_more",
-        "it is more optimistic on validation by {0}",
-        "clipping_search.wider_is_more_optimistic",
+        "No layer's MLP degrades much under drastic clipping, the first no more than the last: "
+        "{all} times the risk",
+        "clipping_curves.mlp_*_is_flat",
+        "none needed, because the same model unclipped is the comparison",
     ),
     Message(
-        "Clipping gains {0} more of the risk on tasks that a model was not trained for",
-        "clipping_search.mismatch",
-        "on its own task it gains {0}",
-        "clipping_search.matched",
+        "Clipped sharply, attention or MLP of a layer leaves the model guessing in {holds} of "
+        "{cells} cases",
+        "clipping_curves.*_collapses",
+        "predicting 0 is the guess, at which risks are cut: attention of layer 2 has {0} of it",
+        "clipping_curves.attention_2_collapses",
+        stands="counted",
+    ),
+    Message(
+        "Fewer shots sharpen the factor of clipped risks in layer 1 ({0} times) and soften it "
+        "in layer 2 ({1} times)",
+        "clipping_curves.attention_few_shots_collapse_less "
+        "clipping_curves.attention_2_few_shots_collapse_less",
+        "none needed, because the same models unclipped at these shots are the comparison",
+        stands="fails holds",
+    ),
+    Message(
+        "Algorithm 1 gains something on fresh prompts in {holds} of {cells} tasks and parts",
+        "clipping_search.attention_* clipping_search.mlp_*",
+        "one searched number times the answer does as well in a share of {0} of the tasks",
+        "clipping_search.scaled_answers",
+        stands="counted",
+    ),
+    Message(
+        "What Algorithm 1 gains on its own prompts is in part won by selection: {0} of the risk, "
+        "and {1} more by a wider search",
+        "clipping_search.selection clipping_search.wider_is_more_optimistic",
+        "in A2's own logs {0} of the score",
+        "published_logs.optimism",
+    ),
+    Message(
+        "Clipping W_K alone gains nothing to speak of in {holds} of {cells} conditions, the "
+        "paper's among them ({0})",
+        "why_a_rate.single_module why_a_rate.single_module_*",
+        "any edit at all gains {0}, most where the unclipped model fails",
+        "why_a_rate.gain_*",
+        stands="counted",
+    ),
+    Message(
+        "No statistic of a spectrum tells its best rank: correlation {all}",
+        "why_a_rate.*_ranks",
+        "a second search with other prompts agrees by {0}",
+        "why_a_rate.search_repeats",
+        stands="fails",
     ),
     Message(
         "Training makes deep layers worse conditioned than shallow ones, by {0} decades",
@@ -293,17 +332,29 @@ CLIPPING = (
         "condition_numbers.random_is_level",
     ),
     Message(
-        "Layers with larger condition numbers tolerate clipping slightly better: correlation {0}",
+        "The layer with the larger condition number tolerates clipping better: correlation {0}",
         "condition_numbers.condition_tells",
-        "the stable rank tells it by {0}",
-        "condition_numbers.stable_rank_tells",
+        "its depth alone tells it less well, by {0:size}",
+        "condition_numbers.condition_beats_depth",
     ),
     Message(
-        "Where truncation lowers the bound, the risk falls in a share of {0}",
+        "A clipped matrix spreads less of a disturbance: {0} decades",
+        "condition_numbers.clipping_removes",
+        "beside the matrix that is left, {0}: it takes away no more of it",
+        "condition_numbers.size_explains",
+    ),
+    Message(
+        "Where truncation lowers the bound, it lowers the risk more often than random edits as "
+        "large do, by a share of {0}",
         "bound_and_gap.risk_falls_with_it",
-        "the bound rises in a share of {0}",
+        "the bound itself rises in a share of {0}",
         "bound_and_gap.bound_falls",
-        stands="fails",
+    ),
+    Message(
+        "A deep layer moves the sum of updates less ({all}), for it touches little of it",
+        "truncation_norms.deep_is_steady truncation_norms.deep_is_steady_when_trained",
+        "the touched share accounts for {0} of it",
+        "truncation_norms.touched_explains*",
     ),
     Message(
         "Theorem 2's bound is valid, by {0}, and exceeds the largest loss by {1:size}",
@@ -313,38 +364,18 @@ CLIPPING = (
         stands="holds fails",
     ),
     Message(
-        "Truncation raises the update in a share of {all}, although its upper bound falls",
-        "truncation_norms.own truncation_norms.sum*",
-        "in the typical random stack its log changes by {0}",
-        "truncation_norms.typical",
-        stands="fails",
-    ),
-    Message(
-        "The deeper the truncated layer, the less the sum of updates moves: by a log of {all:size}",
-        "truncation_norms.deep_is_steady*",
-        "random weights alone: {0}",
-        "truncation_norms.deep_is_steady",
-    ),
-    Message(
-        "A regression model without one of its layers has {0} times more risk",
-        "why_a_rate.dropping_is_harmless",
+        "A regression model without one of its layers has {all} times more risk",
+        "why_a_rate.dropping_*",
         "the same layer clipped at a searched rate is better by a log of {0}",
         "why_a_rate.clip_or_drop",
         stands="fails",
     ),
     Message(
-        "No statistic of a spectrum predicts its best rank: correlation {all}",
-        "why_a_rate.*_ranks",
-        "a second search with other prompts agrees by {0}",
-        "why_a_rate.search_repeats",
-        stands="fails",
-    ),
-    Message(
-        "Pruning by magnitude harms less than clipping as many numbers, by a log of {0:size}",
-        "why_a_rate.clip_or_prune",
-        "a projection harms more, by {0}",
-        "why_a_rate.clip_or_project",
-        stands="fails",
+        "Classifiers tolerate drastic clipping in deep layers ({0}) and no edit helps them ({1})",
+        "label_clipping.*_deep_is_flat label_clipping.helps_*",
+        "a moved threshold differs from the best edit by {0} of accuracy",
+        "label_clipping.threshold",
+        stands="holds fails",
     ),
     Message(
         "In A2's own logs deep layers are flat ({0}), and a searched rate gains {1} on test",
@@ -587,7 +618,7 @@ HEADS = (
 
 LANGUAGE = (
     Message(
-        "Drastic clipping of SmolLM2's layer 28 costs no AUC in {holds} of {cells} cases: {all}",
+        "Drastic clipping of a deep layer costs SmolLM2 no AUC in {holds} of {cells} cases: {all}",
         "lm_clipping.*_deep_is_flat",
         "none needed, because the unclipped model is the comparison",
         stands="counted",
@@ -633,7 +664,7 @@ LANGUAGE = (
         stands="holds fails",
     ),
     Message(
-        "Without attention in layer 28 SmolLM2's accuracy changes by {0}, without its MLP by {1}",
+        "Without attention in one deep layer SmolLM2's accuracy changes by {0}, without MLP by {1}",
         "lm_clipping.*_attention_dropped lm_clipping.rotten_tomatoes_mlp_dropped",
         "none needed, because the row is an equivalence",
         stands="holds fails",

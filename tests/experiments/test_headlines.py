@@ -4,6 +4,7 @@ import re
 import string
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments import headlines, messages
@@ -12,7 +13,8 @@ from lsa_lab.store import results
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 HEADLINES = headlines.HEADLINES
 MESSAGES = [message for each in messages.MESSAGES.values() for message in each]
-MEASURED = re.compile(r"\d*\.\d|\d+ ?%|\d\d|\d+ (?:of|times|cells)\b")  # "0.59", "60 %", "3 of 6"
+# "0.59", "60 %", "3 of 6", but not "BM25"
+MEASURED = re.compile(r"\d*\.\d|\d+ ?%|(?<![A-Z])\d\d|\d+ (?:of|times|cells)\b")
 
 
 def sentences():
@@ -42,6 +44,12 @@ def test_the_levels_can_be_read_in_twenty_minutes():
     assert len(headlines.FIRST) == 13
     assert 25 <= len(HEADLINES) <= 40
     assert len({message.says for message in MESSAGES}) == len(MESSAGES) <= 110
+
+
+def at_the_cut(n):
+    """What answers cost at the cut, twice the largest of n labels, over what predicting 0 does."""
+    labels = np.random.default_rng(0).standard_normal((10_000, n))
+    return 4 * (labels**2).max(1).mean() + 1
 
 
 # Risks of edited models over that of predicting 0, from the variables that claims judge.
@@ -76,8 +84,10 @@ def pruned(dataset, config):
     ],
 )
 def test_what_is_judged_of_edited_models_is_no_explosion(name, risks):
-    """A mean over runs is at most ten times the risk of predicting 0, on every tier."""
+    """A mean over runs costs no more than answers at the cut do, on every tier."""
+    most = at_the_cut(40)  # no more demonstrations than these
+    assert 20 < most < 30  # models that are not cut reach some hundreds
     for path in sorted(FIGURES.glob(f"{name}/**/result.nc")):
         dataset = results.load(path)
         worst = float(risks(dataset, results.config_of(dataset)).mean("run").max())
-        assert worst < 10, f"{path}: {worst:.3g} times the risk of predicting 0"
+        assert worst < most, f"{path}: {worst:.3g} times the risk of predicting 0"
