@@ -52,10 +52,9 @@ def caption(dataset) -> str:
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
         f"Training finds the rule of each recurrent layer: the mean risk of one layer is at most "
-        f"{most:.2f} times that of its closed curve. DeltaNet keeps its step on prompts {longest} "
-        f"times longer: its risk there is {float(curves.near(trained, longest)):.2g}. The risk of "
-        f"ridge regression falls to {float(curves.near(ridge, longest)):.2g}. The distance "
-        f"of a layer to its nearest rule is at most {null:.2g} of that to ridge on another task's "
-        f"labels. The dashed line is the training length; bands hold the middle 80 % of "
-        f"{config.runs} runs. {diverged} stacks diverged."
+        f"{most:.2f} times that of its closed curve. On prompts {longest} times longer than in "
+        f"training (dashed) the risk of DeltaNet stays at {float(curves.near(trained, longest)):.2g}. "
+        f"The risk of ridge regression falls to {float(curves.near(ridge, longest)):.2g}. A layer's "
+        f"distance to its nearest rule is at most {null:.2g} of that to ridge on another task. Bands "
+        f"hold the middle 80 % of {config.runs} runs. {diverged} stacks diverged."
     )
