@@ -50,11 +50,12 @@ def caption(dataset) -> str:
     trained = dataset.risk.sel(layer="delta", depth=DEPTHS[0]).median("run")
     null = max(float(np.median(curves.nearness(layer, DEPTHS[0]))) for layer in RULE)
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
+    stays, falls = (float(curves.near(risk, longest)) for risk in (trained, ridge))
     return (
         f"Training finds the rule of each recurrent layer: the mean risk of one layer is at most "
         f"{most:.2f} times that of its closed curve. On prompts {longest} times longer than in "
-        f"training (dashed) the risk of DeltaNet stays at {float(curves.near(trained, longest)):.2g}. "
-        f"The risk of ridge regression falls to {float(curves.near(ridge, longest)):.2g}. A layer's "
-        f"distance to its nearest rule is at most {null:.2g} of that to ridge on another task. Bands "
-        f"hold the middle 80 % of {config.runs} runs. {diverged} stacks diverged."
+        f"training (dashed) the risk of DeltaNet stays at {stays:.2g}. The risk of ridge "
+        f"regression falls to {falls:.2g}. A layer's distance to its nearest rule is at most "
+        f"{null:.2g} of that to ridge on another task. Bands hold the middle 80 % of "
+        f"{config.runs} runs. {diverged} stacks diverged."
     )
