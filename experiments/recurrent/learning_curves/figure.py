@@ -13,7 +13,7 @@ COLOURS = style.COLOURS[3:]  # of one layer and of two
 
 def plot(dataset):
     figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)))
-    low = 0.7 * float(dataset.closed[:, -1].min())
+    low = 0.4 * float(dataset.closed[:, -1].min())
     for ax, layer in zip(axes, LAYERS, strict=True):
         plot_layer(ax, dataset, layer)
         ax.set(title=NAMES[layer], ylim=(low, 1.5))
@@ -21,7 +21,9 @@ def plot(dataset):
         ax.set_ylabel("excess risk")
     for ax in axes[3:]:
         ax.set_xlabel("demonstrations")
-    axes[0].legend(loc="lower left")
+    handles, names = axes[0].get_legend_handles_labels()
+    for ax, part in zip(axes[::5], (slice(0, 3), slice(3, None)), strict=True):
+        ax.legend(handles[part], names[part], loc="lower left")
     return figure
 
 
@@ -29,7 +31,7 @@ def plot_layer(ax, dataset, layer):
     config, prefix = results.config_of(dataset), dataset.prefix.values[1:]
     later = dataset.sel(prefix=prefix)
     style.log_axes(ax, x=True, y=True, ticks=[config.n * k for k in (1, *TIMES)])
-    style.line(ax, prefix, later.closed.sel(rule="ridge"), "ridge, the Bayes rule", "0.6", ":")
+    style.line(ax, prefix, later.closed.sel(rule="ridge"), "ridge (Bayes)", "0.6", ":")
     if layer in RULE:
         places = np.unique(np.geomspace(1, len(prefix), 12).round().astype(int)) - 1
         rule = later.sel(rule=RULE[layer])
@@ -40,7 +42,7 @@ def plot_layer(ax, dataset, layer):
         runs = later.risk.sel(layer=layer, depth=depth).transpose("run", "prefix")
         name = f"trained, {depth} layer{'s' * (depth > 1)}"
         style.band(ax, prefix, runs, name, color, marker=None)
-    ax.axvline(config.n, color="grey", lw=0.8, ls="--")
+    ax.axvline(config.n, 0.35, color="grey", lw=0.8, ls="--")  # above the legends
 
 
 def caption(dataset) -> str:
@@ -49,12 +51,13 @@ def caption(dataset) -> str:
     most = max(float(np.median(curves.over_curve(layer))) for layer in RULE)
     trained = dataset.risk.sel(layer="delta", depth=DEPTHS[0]).median("run")
     null = max(float(np.median(curves.nearness(layer, DEPTHS[0]))) for layer in RULE)
+    diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
+    stays, falls = (float(curves.near(risk, longest)) for risk in (trained, ridge))
     return (
         f"Training finds the rule of each recurrent layer: the mean risk of one layer is at most "
-        f"{most:.2f} times that of its closed curve. DeltaNet keeps its step on prompts {longest} "
-        f"times longer: its risk there is {float(curves.near(trained, longest)):.2g}. The risk of "
-        f"ridge regression falls to {float(curves.near(ridge, longest)):.2g}. The distance "
-        f"of a layer to its nearest rule is at most {null:.2g} of that to ridge on another task's "
-        f"labels. The dashed line is "
-        f"the training length; bands hold the middle 80 % of {config.runs} runs."
+        f"{most:.2f} times that of its closed curve. On prompts {longest} times longer than in "
+        f"training (dashed) the risk of DeltaNet stays at {stays:.2g}. The risk of ridge "
+        f"regression falls to {falls:.2g}. A layer's distance to its nearest rule is at most "
+        f"{null:.2g} of that to ridge on another task. Bands hold the middle 80 % of "
+        f"{config.runs} runs. {diverged} stacks diverged."
     )
