@@ -33,7 +33,7 @@ def check_at_least(value: int, name: str, least: int = 1) -> int:
     return count
 
 
-def check_whole(value: int, name: str) -> int:
+def check_whole(value: Any, name: str) -> int:
     """The number, unless it is no whole one, which True is not; one that is traced as it is."""
     if not is_concrete(value):
         return value
