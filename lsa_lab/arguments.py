@@ -16,6 +16,7 @@ from lsa_lab.prompts import Prompt
 
 Real = Array | float  # a real number, which may be traced
 
+_ROUNDING = 100 * float(np.finfo(np.float32).eps)  # of an eigenvalue, in the largest entry
 _ON_ACCELERATORS = 32  # times as many: a core's caches hold few, and an accelerator idles over few
 
 
@@ -32,7 +33,7 @@ def check_at_least(value: int, name: str, least: int = 1) -> int:
     return count
 
 
-def check_whole(value: int, name: str) -> int:
+def check_whole(value: Any, name: str) -> int:
     """The number, unless it is no whole one, which True is not; one that is traced as it is."""
     if not is_concrete(value):
         return value
@@ -58,7 +59,7 @@ def check_indices(indices: ArrayLike, count: int) -> None:
     if not jnp.issubdtype(dtype, jnp.integer):
         advice = "np.flatnonzero(mask)" if dtype == np.bool_ else "indices.astype(int)"
         raise ValueError(f"indices are {dtype}: expected whole numbers; give {advice}")
-    if is_concrete(indices) and not np.all((np.asarray(indices) >= 0) & (indices < count)):
+    if is_concrete(indices) and not np.isin(np.asarray(indices), np.arange(count)).all():
         raise ValueError(f"indices of {count} demonstrations are numbers from 0 to {count - 1}")
 
 
@@ -85,12 +86,23 @@ def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> N
         raise ValueError(f"{name} has shape {entries.shape}: expected [d, d], a square matrix")
     check_finite(entries, name)
     largest = np.abs(entries).max(initial=0)
-    slack = 100 * len(entries) * np.finfo(np.float32).eps * largest
+    slack = _ROUNDING * len(entries) * largest
     if np.abs(entries - entries.T).max(initial=0) > slack:
         raise ValueError(f"{name} is not symmetric: give (A + Aᵀ)/2 if rounding made it so")
     smallest = np.linalg.eigvalsh(entries)[0] if definite else 0
     if smallest < -slack:
         raise ValueError(f"{name} has the eigenvalue {smallest:.3g}: a covariance has none below 0")
+
+
+def check_eigenvalues(values: ArrayLike, name: str, matrix: str) -> None:
+    """Raise if numbers that can be read are no eigenvalues of a covariance, up to rounding."""
+    if not is_readable(values):
+        return
+    numbers = np.atleast_1d(np.asarray(values, float))
+    check_finite(numbers, name)
+    least = numbers.min(initial=0)
+    if least < -_ROUNDING * numbers.size * np.abs(numbers).max(initial=0):
+        raise ValueError(f"{name} holds {least:.3g}: no eigenvalue of {matrix} is negative")
 
 
 def check_broadcast(**values: ArrayLike) -> None:

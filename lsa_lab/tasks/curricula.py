@@ -48,8 +48,10 @@ def repeated(prompt: Prompt, demonstrations: ArrayLike) -> Prompt:
     """
     prompts.check(prompt)
     n = prompt.x.shape[0]
-    if is_concrete(demonstrations) and not 1 <= check_whole(demonstrations, "demonstrations") <= n:
-        nearest = min(max(demonstrations, 1), n)
-        raise ValueError(f"demonstrations = {demonstrations} of n = {n}: nearest valid {nearest}")
+    if is_concrete(demonstrations):
+        count = check_whole(demonstrations, "demonstrations")
+        if not 1 <= count <= n:
+            nearest = min(max(count, 1), n)
+            raise ValueError(f"demonstrations = {count} of n = {n}: nearest valid {nearest}")
     rows = jnp.arange(n) % jnp.asarray(demonstrations, int)
     return prompt.replace(x=prompt.x[rows], y=prompt.y[rows])

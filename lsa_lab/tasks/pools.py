@@ -186,8 +186,8 @@ def _check(task: PoolTask) -> None:
     shape = getattr(task.covariances, "shape", None)
     if shape is not None and shape[-3:] != (num_clusters, d, d):
         raise ValueError(f"covariances has shape {shape}: it is {(num_clusters, d, d)}")
-    if shape is not None and len(shape) == 3:
-        for k, covariance in enumerate(task.covariances):
+    if shape is not None and len(shape) == 3 and is_readable(task.covariances):
+        for k, covariance in enumerate(np.asarray(task.covariances)):
             check_symmetric(covariance, f"covariances[{k}]")
     bounds = {"separation": (0, np.inf), "noise_std": (0, np.inf), "flips": (0, 1)}
     for name, (low, high) in (bounds | {"closeness": (0, 1), "tail": (2, np.inf)}).items():

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import Real, check_spread
+from lsa_lab.arguments import Real, check_eigenvalues
 from lsa_lab.theory.wishart import rotation_invariant_bound, sizes
 
 __all__ = ["gradient_descent", "min_norm", "ols", "rotation_invariant_bound"]
@@ -58,7 +58,7 @@ def gradient_descent(
     """
     chex.assert_rank([eigenvalues, step_sizes], 1, custom_message="eigenvalues [d], steps [steps]")
     sizes(n, eigenvalues.shape[0], noise_var)
-    check_spread(eigenvalues, "eigenvalues", "an eigenvalue of XᵀX/n")
+    check_eigenvalues(eigenvalues, "eigenvalues", "XᵀX/n")
 
     def step(filtered: Array, step_size: Array) -> tuple[Array, Array]:
         filtered = filtered + step_size * (1 - eigenvalues * filtered)

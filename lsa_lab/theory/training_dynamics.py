@@ -26,7 +26,7 @@ from lsa_lab.arguments import (
     Real,
     check_at_least,
     check_broadcast,
-    check_spread,
+    check_eigenvalues,
     check_symmetric,
     check_variance,
     is_concrete,
@@ -242,7 +242,7 @@ def _gamma(covariance: Array, n: int, noise_var: Real) -> Array:  # [d, d]
 
 def _gammas(eigenvalue: Real, trace: Real, n: int, noise_var: Real) -> Real:
     n = _check_prompts(n, noise_var)
-    check_spread(eigenvalue, "eigenvalue", "an eigenvalue of the covariance")
+    check_eigenvalues(eigenvalue, "eigenvalue", "a covariance")
     return (1 + 1 / n) * eigenvalue + (trace + noise_var) / n
 
 

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -58,6 +59,11 @@ def reporter(
                 file.write(json.dumps(line | {"seconds": round(seconds, 6)}) + "\n")
 
     return report
+
+
+def say(words: str) -> None:
+    """Write a line to the terminal, beside what the program is asked for."""
+    print(words, file=sys.stderr)
 
 
 def _drop_half_a_line(log: Path) -> None:

@@ -115,7 +115,7 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable | No
     asks to stop."""
     steps, history, step = plan.training.steps, snapshot.history, int(snapshot.step)
     alive = np.all(snapshot.state.finite, 1)
-    due = time.monotonic() + _SAVE_EVERY
+    due, failed = time.monotonic() + _SAVE_EVERY, False
     with console.interrupts_wait() as interrupt, RunGroups(plan) as groups:
         chunk = groups.start(snapshot.state)
         ahead = groups.advance(chunk, step, alive)
@@ -137,7 +137,12 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable | No
             began, seconds = time.monotonic(), time.monotonic() - began
             report(step, history["loss"][alive, first:step], seconds)
             if save is not None and time.monotonic() > due:
-                save(Snapshot(np.int64(step), groups.rows(chunk), history))
+                try:
+                    save(Snapshot(np.int64(step), groups.rows(chunk), history))
+                except OSError as error:  # what was saved before is whole, and the end saves again
+                    if not failed:
+                        console.say(f"{plan.training.label}: step {step} is not saved: {error}")
+                    failed = True
                 due = time.monotonic() + _SAVE_EVERY
         snapshot = Snapshot(np.int64(step), groups.rows(chunk), history)
         if save is not None:

@@ -70,8 +70,9 @@ def test_the_simulated_risks_approach_the_closed_form(case):
     assert (np.abs(risks - closed) < 3 * errors + 0.03 * closed).all()
 
 
-def test_with_a_penalty_too():
-    case = (1.0, 0.5, 0.9, 0.1)
+def test_with_a_penalty_too_where_without_one_the_risk_is_infinite():
+    case = (1.0, 0.5, 1.0, 0.1)  # τ = 1
+    assert np.isinf(asymptotics.ridgeless_risk(*case)).all()
     risks, errors = extrapolated(*case, 0.3)
     closed = np.array(asymptotics.ridge_risk(*case, 0.3))
     assert (np.abs(risks - closed) < 3 * errors + 0.03 * closed).all()

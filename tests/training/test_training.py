@@ -1,5 +1,6 @@
 """fit: descent on fresh batches whose bits depend on the run alone, and its ends."""
 
+import errno
 import json
 import os
 import signal
@@ -425,6 +426,29 @@ def test_optimizers_go_through_a_checkpoint(tmp_path, optimizer, monkeypatch):
     path = tmp_path / "fit.ckpt"
     stop_at_step(20, optimizer=optimizer, checkpoint=path)
     assert bits(descend(optimizer=optimizer, checkpoint=path)) == bits(descend(optimizer=optimizer))
+
+
+def test_a_checkpoint_that_cannot_be_written_on_the_way_is_told_once_and_stops_nothing(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(loop, "_SAVE_EVERY", 0.0)
+    save, attempts = loop.snapshots.Store.save, []
+
+    def fails(store, snapshot, times=2):
+        attempts.append(int(snapshot.step))
+        if len(attempts) <= times:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(store, snapshot)
+
+    monkeypatch.setattr(loop.snapshots.Store, "save", fails)
+    path = tmp_path / "fit.ckpt"
+    assert bits(descend(chunk=10, checkpoint=path)) == bits(descend(chunk=10))
+    assert len(attempts) > 3
+    assert capsys.readouterr().err.count("is not saved: [Errno 28] No space left on device") == 1
+    # Control: at its end it has to be written.
+    monkeypatch.setattr(loop.snapshots.Store, "save", lambda *given: fails(*given, times=100))
+    with pytest.raises(OSError, match="No space left"):
+        descend(chunk=10, checkpoint=tmp_path / "other.ckpt")
 
 
 class Bar:
