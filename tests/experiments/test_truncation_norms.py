@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.clipping.transformers import spec_of
+from experiments.clipping.clipped_models import spec_of
 from experiments.clipping.truncation_norms import norm_growth
 from experiments.clipping.truncation_norms.compute import measure
 from experiments.clipping.truncation_norms.config import TIERS
@@ -39,10 +39,10 @@ def sizes_by_loops(weights, prompt):  # -> |G_t| [L], UB_t [L]
     return np.transpose(pairs)
 
 
-def growth_by_loops(weights, prompt, ranks=(2, 1)):  # -> [4, 3, L, Q]
+def growth_by_loops(weights, prompt, ranks=(2, 1)):  # -> [5, 3, L, Q]
     weights, prompt = jax.tree.map(np.asarray, (weights, prompt))
     exact, upper = sizes_by_loops(weights, prompt)
-    depth, grown = len(exact), np.full((4, 3, len(exact), len(ranks)), -np.inf)
+    depth, grown = len(exact), np.full((5, 3, len(exact), len(ranks)), -np.inf)
     for matrix, t, q in np.ndindex(3, depth, len(ranks)):
         u, s, v = np.linalg.svd(weights[matrix, t])
         cut = np.array(weights)
@@ -52,6 +52,7 @@ def growth_by_loops(weights, prompt, ranks=(2, 1)):  # -> [4, 3, L, Q]
         if t + 1 < depth:
             grown[2, matrix, t, q] = np.log(after / exact)[t + 1 :].max()
         grown[3, matrix, t, q] = np.log(sum(after**2) / sum(exact**2))
+        grown[4, matrix, t, q] = np.log(sum(after[t:] ** 2) / sum(exact[t:] ** 2))
     return grown
 
 
@@ -125,7 +126,7 @@ def prompts_of(batch):
 
 
 def test_trained_stacks_are_summarised_by_norm_and_matrix(measured):
-    (summaries, moved, _, _), params, task, keys = measured
+    (summaries, moved, shares, _, _), params, task, keys = measured
     for run, key in enumerate(jax.random.split(keys[2], RUNS)):
         weights = np.asarray(stack_merged(params.w_pv[run, :, 0], params.w_kq[run, :, 0]))
         batch = jax.tree.map(lambda leaf: np.asarray(leaf, float), draw(key, task, CONFIG.draws))
@@ -136,10 +137,13 @@ def test_trained_stacks_are_summarised_by_norm_and_matrix(measured):
         compare(summaries[1]["typical"][run], np.median(grown, axis=0))
         compare(summaries[1]["largest"][run], grown.max(0))
         compare(moved[1]["moves"][run], np.abs(grown[:, 3]).mean(0))
+        compare(moved[1]["touched"][run], np.abs(grown[:, 4]).mean(0))
+        sizes = [sizes_by_loops(weights, prompt)[0] ** 2 for prompt in prompts_of(batch)]
+        compare(shares[1][run], np.mean([[1, own[1] / sum(own)] for own in sizes], axis=0))
 
 
 def test_random_stacks_are_truncated_factored_and_merged(measured):
-    (summaries, _, _, example), _, _, keys = measured
+    (summaries, _, _, _, example), _, _, keys = measured
     of_seed = jax.random.split(keys[0], (CONFIG.seeds, CONFIG.draws))[1]
     draws = jax.jit(jax.vmap(partial(random_stack, spec=SPEC, scale=CONFIG.scale)))(of_seed)
     stacks = [jax.tree.map(lambda leaf, b=b: leaf[b], draws) for b in range(CONFIG.draws)]

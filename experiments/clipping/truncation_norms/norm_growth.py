@@ -18,7 +18,13 @@ def norms_and_bounds(weights, prompt):  # W_V, W_K, W_Q [3, L, e, e] -> [L], [L]
     return implicit_gd.norms(path), upper
 
 
-def growth(weights, prompt, rates):  # -> [4 norms, 3, L, Q]
+def touched_shares(weights, prompt):  # -> [L]
+    """The share of Σ|G|² that a layer and those after it make up: what its truncation touches."""
+    squares = norms_and_bounds(weights, prompt)[0] ** 2
+    return squares[::-1].cumsum()[::-1] / squares.sum()
+
+
+def growth(weights, prompt, rates):  # -> [5 norms, 3, L, Q]
     """log(after / before) for every matrix and layer that is truncated, and every rate."""
     exact, upper = norms_and_bounds(weights, prompt)
     layers = jnp.arange(len(exact))
@@ -30,7 +36,9 @@ def growth(weights, prompt, rates):  # -> [4 norms, 3, L, Q]
         each = jnp.log(after / exact)
         later = jnp.where(layers > t, each, -jnp.inf).max()
         total = jnp.log((after**2).sum() / (exact**2).sum())
-        return jnp.stack([each[t], jnp.log(bound / upper)[t], later, total])
+        late = (layers >= t).astype(after.dtype)
+        touched = jnp.log((late * after**2).sum() / (late * exact**2).sum())
+        return jnp.stack([each[t], jnp.log(bound / upper)[t], later, total, touched])
 
     at_rates = jax.vmap(edit, (None, None, 0))
     everywhere = jax.vmap(jax.vmap(at_rates, (None, 0, None)), (0, None, None))
