@@ -2,6 +2,7 @@
 
 import dataclasses
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -20,8 +21,10 @@ from experiments.clipping.condition_numbers.config import TIERS as CONDITIONS
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
+from lsa_lab.store import results
 from lsa_lab.training.status import Status
 
+FIGURES = Path(__file__).resolve().parents[2] / "figures"
 CONFIG = CURVES["smoke"]
 SPEC = spec_of(CONFIG)
 N, NOISE = max(SPEC.task.lengths), SPEC.task.noise_std
@@ -148,3 +151,11 @@ def test_a_model_worse_than_predicting_0_is_guessing():
     result = clipped(change, np.full((2, 2), 0.2))
     result.config = dataclasses.replace(CONFIG, rates=(0.5, 0.9))
     np.testing.assert_allclose(result.sharp("attention", 1), [0.6, 1])
+
+
+def test_judged_risks_of_clipped_models_stay_below_ten_times_that_of_predicting_0(monkeypatch):
+    monkeypatch.undo()
+    committed = claims.numbers(results.load(FIGURES / "clipping_curves" / "result.nc"))
+    drastic = committed.factors * committed.unclipped
+    assert 1 < float(drastic.mean("run").max()) < 10
+    assert committed.sharp("attention", 2).max() == 1

@@ -18,7 +18,7 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 3.0, (1, 2))
     main, clipped = parts.part(dataset), parts.part(dataset, "clipped")
     whole_grid(axes[0], main)
-    axes[0].set_title("The bound falls with n, as the gap does")
+    axes[0].set_title("Bound and gap fall with n")
     plot_truncations(axes[1], clipped)
     axes[1].set_title("Truncation raises bound and risk")
     return figure
@@ -84,7 +84,6 @@ def caption(dataset) -> str:
         f"Clipping a layer of a trained stack raises the bound in {rises:.0%} of cases. It lowers "
         f"the risk in {falls:.0%}; random edits of the same size lower it in {luck:.0%}. "
         f"In a larger marks have more label noise. b takes c = {best_c(clipped):g}, at which the "
-        "bound rises least often. The theorem assumes "
-        f"C = cI. The {clipped.sizes['run']} trained stacks ({diverged(clipped)} diverged) have "
-        f"{far:.3g} times ridge's risk. "
+        f"bound rises least often. The {clipped.sizes['run']} trained stacks ({diverged(clipped)} "
+        f"diverged) have {far:.3g} times ridge's risk. "
     )

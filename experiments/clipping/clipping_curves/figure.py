@@ -23,7 +23,7 @@ def plot(dataset):
 
 def appendix(dataset):
     """What drastic clipping of a layer multiplies the risk by, at every number of shots."""
-    figure, (ax,) = style.figure(3.6, 2.6, first="c")
+    figure, (ax,) = style.figure(3.25, 2.6, first="c")
     shots_curves(ax, claims.numbers(dataset), "attention")
     return figure
 
@@ -70,11 +70,11 @@ def caption(dataset) -> str:
     attention = ", ".join(f"{float(value):.3g}" for value in factors.sel(part="attention"))
     far = np.exp(np.log(dataset.unclipped / dataset.ridge).mean("run")).sel(shots=clipped.n)
     return (
-        f"Drastic clipping of attention multiplies our models' risk by {attention} in their layers "
-        f"from the first to the last. Of an MLP it multiplies it by "
+        f"Drastic clipping of attention multiplies our models' risk by {attention} in layers "
+        f"1 to {len(factors.layer)}. Of an MLP it multiplies it by "
         f"{float(factors.sel(part='MLP').max()):.3g} at most; without its first MLP a model is "
-        f"worse than predicting 0. Drastic rates are {config.high:g} or more, short of a drop. "
-        "Answers are cut at twice the largest label. In grey in c, unclipped models have more than "
+        f"worse than predicting 0. Drastic rates are {config.high:g} or more. "
+        "Answers are cut at twice the largest label. In grey, unclipped models have more than "
         f"{config.able:g} of the risk of predicting 0. {dataset.sizes['run']} runs "
         f"({diverged(dataset)} diverged) have {float(far):.2g} times ridge's risk. "
     )

@@ -36,12 +36,13 @@ def plot_tasks(ax, series):
         y = np.arange(len(TASKS)) + 0.2 * (i - (len(series) - 1) / 2)
         ax.plot(style.mean_ends(runs), [y, y], color=style.COLOURS[i], lw=0.8)
         ax.plot(runs.mean(0), y, style.MARKERS[i], color=style.COLOURS[i], ms=4, label=name)
-    ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
-    ax.axvline(claims.WORTHWHILE, color="grey", lw=0.8, ls=":", zorder=0)
+    rows = -0.6, len(TASKS) - 0.4
+    ax.vlines(0, *rows, color=style.BLACK, lw=0.8, ls="--", zorder=0)
+    ax.vlines(claims.WORTHWHILE, *rows, color="grey", lw=0.8, ls=":", zorder=0)
     ax.set_xscale("symlog", linthresh=0.02)
     ax.set_xticks((-0.1, -0.01, 0, 0.01, 0.1, 1), ["\u2212.1", "\u2212.01", "0", ".01", ".1", "1"])
     ax.set_yticks(range(len(TASKS)), TASKS)
-    ax.set(ylim=(len(TASKS) + 1.7, -0.6), xlabel="gain / unclipped risk")
+    ax.set(ylim=(len(TASKS) + 2.6, -0.6), xlabel="gain / unclipped risk")
     ax.legend(loc="lower right", fontsize=7)
 
 
@@ -52,13 +53,15 @@ def caption(dataset) -> str:
     rival = dataset.scaled_gain.mean("run")
     task = str(rival.idxmax("task").item())
     unclipped = dataset.risk.sel(task=TRAINED)
+    exploded = float((dataset.risk / dataset.zero).sel(task=task).mean())
     far = float(np.exp(np.log(unclipped / dataset.ridge).mean()))
     return (
         f"A2's Algorithm 1 gains 1 % of the risk in {wins} of {cells.size} tasks and parts, and "
         f"{float(cells.median()):+.2%} in the median one. On {task} it gains "
         f"{float(gains.better.mean('run').sel(task=task)):.0%}; there one number times the answer "
-        f"gains {float(rival.max()):.0%}. Searches have {config.validation} prompts. Answers are "
-        f"cut at twice the largest label of their prompt. Dotted lines mark a gain that counts. "
+        f"gains {float(rival.max()):.0%}, for unclipped models have {exploded:.2g} times the risk "
+        f"of predicting 0. Searches have {config.validation} prompts. Answers are "
+        f"cut at twice the largest label of their prompt. "
         f"{dataset.sizes['run']} runs ({diverged(dataset)} diverged) have {far:.2g} times ridge's "
         f"risk on the task of training; n = {max(spec_of(config).task.lengths)}. "
     )

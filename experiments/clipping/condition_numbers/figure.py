@@ -17,7 +17,7 @@ def plot(dataset):
     plot_layers(axes[0], dataset)
     axes[0].set_title("Training raises condition numbers")
     plot_tolerance(axes[1], dataset)
-    axes[1].set_title("Two matrices carry the harm of clipping")
+    axes[1].set_title("Two matrices carry the harm")
     return figure
 
 

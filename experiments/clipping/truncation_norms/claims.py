@@ -25,11 +25,11 @@ def last_less_first(dataset, movement, kind) -> np.ndarray:  # [S] or [R]
     return rows[:, -1] - rows[:, 0]
 
 
-def explained(dataset, kind) -> np.ndarray:  # [S] or [R]
+def explained(dataset) -> np.ndarray:  # [R]
     """What the share of touched terms accounts for, of the logarithm by which the last layer moves
     the sum less than the first."""
-    moves = layer_means(factored(dataset)[f"{kind}_moves"])
-    return np.log(dataset[f"{kind}_share"].values[:, -1]) / np.log(moves[:, -1] / moves[:, 0])
+    moves = layer_means(factored(dataset).trained_moves)
+    return np.log(dataset.trained_share.values[:, -1]) / np.log(moves[:, -1] / moves[:, 0])
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -124,22 +124,17 @@ def _about_depth():
 
     return (
         Statement(
-            "share_touched",
+            "touched_explains",
             f"{A2}, Remark 5, our reading, in our setting",
-            "That a deep layer{of} moves Σ|G_t|² less is for the most part that it touches fewer "
-            "of its terms",
+            "That a deep layer of trained stacks moves Σ|G_t|² less is for the most part that it "
+            "touches fewer of its terms",
             "log(share of the sum that the last layer touches) over log(how far the sum moves with "
             "the last layer / with the first)",
             at_least=0.5,
-            over="{over}",
             note="the null of deep_is_steady: a layer leaves the terms before it as they are",
             revision="added",
-            label="share touched, {where}",
+            label="share touched, trained",
             sample=explained,
-            cells=grid("touched_explains touched_explains_when_trained", kind=kinds),
-            words=lambda kind: kinds[kind],
-            message="That a deep layer moves Σ|G_t|² less is for the most part that it touches "
-            "fewer of its terms",
         ),
         Statement(
             "deep_changes_less",

@@ -12,8 +12,6 @@ MODULES = (*MATRICES, "merged")  # merged: W_K = I, W_Q = W_Kᵀ W_Q
 TRAINED_MODULES = ("W_V", "merged")  # trained stacks have w_pv and w_kq alone
 # |G_t|, UB_t, the worst |G| after t, Σ|G|², and of that the terms from t on, which t touches.
 NORMS = ("own", "bound", "later", "sum", "touched")
-# The share of draws; the median and the largest log(after / before).
-SUMMARIES = ("rises", "typical", "largest")
 # Of Σ|G|² over draws: the mean |log(after / before)| and the deviation of that log.
 MOVEMENTS = ("moves", "spread")
 READINGS = ("W_MLP ΔW", "ΔW + W_MLP + W_MLP ΔW")  # of an MLP after attention

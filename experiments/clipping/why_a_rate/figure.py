@@ -17,7 +17,7 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 2.8, (1, 2))
     worthwhile = dataset.gain.sel(search="of all").mean("run") >= claims.WORTHWHILE
     kept = int(worthwhile.sum())
-    axes[0].set_title(f"It gains in {kept} of {len(CONDITIONS)} conditions")
+    axes[0].set_title(f"Clipping gains in {kept} of {len(CONDITIONS)} cases")
     plot_gains(axes[0], dataset)
     axes[1].set_title("Risk rises as rank falls")
     plot_matrices(axes[1], dataset)
