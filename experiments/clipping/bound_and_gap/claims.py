@@ -231,7 +231,9 @@ def _about_clipping() -> tuple[Statement, ...]:
             at_least=0.0,
             label="risk falls where the bound\ndoes, less by luck",
             sample=lambda b: b.clipped.risk_falls(),
-            **OVER_C | MAY | {"revision": "less that of random edits; it was the share"},
+            **OVER_C
+            | MAY
+            | {"revision": "less that of random edits; it was the share", "redrawn": ""},
         ),
         Statement(
             "ranks_kept",
