@@ -5,6 +5,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from experiments.models import tasks
 from experiments.models.model import Model
@@ -23,11 +24,6 @@ def final(path):  # [R', P, ...] -> [R', ...]
     return jax.tree.map(lambda leaf: leaf[:, -1], path)
 
 
-def squared_error(spec):
-    """(params, prompts [B]) -> the excess error of each [B]; built once, it is compiled once."""
-    return lambda params, batch: Model(spec, params).errors(batch)
-
-
 @partial(jax.jit, static_argnums=(2, 3))
 def own_prompts(key, task, runs, size):  # -> Prompt [R, B]
     """Prompts of its own for each run, so that an interval over runs is one over prompts too."""
@@ -35,29 +31,54 @@ def own_prompts(key, task, runs, size):  # -> Prompt [R, B]
 
 
 @functools.cache
-def _own_risk(spec):
-    """The errors of a model on its own prompts, cut to the shots of others. One function for each
-    Spec: ``curve``, which would give one batch to all runs, compiles each function it meets."""
+def _own_risk(spec, cut):
+    """The errors of a model on the first shots of its own prompts. One function for each Spec:
+    ``curve``, which would give one batch to all runs, compiles each function it meets."""
 
     def risk(pair, shape):
         params, batch = pair
         n = shape.x.shape[1]
-        return Model(spec, params).errors(batch.replace(x=batch.x[:, :n], y=batch.y[:, :n]))
+        batch = batch.replace(x=batch.x[:, :n], y=batch.y[:, :n])
+        model = Model(spec, params)
+        return model.cut_errors(batch) if cut else model.errors(batch)
 
     return risk
 
 
-def own_curve(spec, params, batch, **grid):  # params, prompts [R, B] -> Curve
-    """``clipping.curve`` with prompts of its own for each run."""
+def own_curve(spec, params, batch, cut=True, **grid):  # params, prompts [R, B] -> Curve
+    """``clipping.curve`` with prompts of its own for each run, and answers that are ``cut``: a
+    clipped model may explode, and its squared error has no bound."""
     shape = jax.tree.map(lambda leaf: leaf[0], batch)
-    return clipping.curve(_own_risk(spec), (params, batch), shape, **grid)
+    return clipping.curve(_own_risk(spec, cut), (params, batch), shape, **grid)
+
+
+def relative_curve(spec, params, batch, **grid):  # -> risk unclipped [R], change [R, K, M, Q]
+    """The risk of each run unclipped, and its change as a share of that."""
+    curve = own_curve(spec, params, batch, **grid)
+    risk = curve.unclipped.mean[:, 0]
+    return risk, curve.change.mean[:, 0] / risk[:, None, None, None]
 
 
 @functools.cache
-def own_risks(spec):  # (params, batch), both [R, ...] -> [R]
+def own_risks(spec, cut=True):  # (params, batch), both [R, ...] -> [R]
     """The mean over its prompts of each run's errors; compiled once for each Spec."""
-    risk = _own_risk(spec)
+    risk = _own_risk(spec, cut)
     return moments.compiled(lambda *pair: jax.lax.map(lambda run: risk(run, run[1]).mean(), pair))
+
+
+def gains(spec, params, batch, edits):  # edits: one a run, several times -> [S, R]
+    """What each edit (layer, modules, rate) of a run gains, as a share of its risk unclipped."""
+    risks = own_risks(spec)
+    before = np.asarray(risks(params, batch))
+    after = [risks(_clip_runs(params, choice), batch) for choice in edits]
+    return 1 - np.stack(after) / before
+
+
+def _clip_runs(params, edits):
+    """The params [R, ...], each run after its own edit."""
+    each = [jax.tree.map(lambda leaf, run=run: leaf[run], params) for run in range(len(edits))]
+    models = [clipping.clip(own, *edit) for own, edit in zip(each, edits, strict=True)]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *models)
 
 
 @partial(jax.jit, static_argnums=1)
@@ -80,4 +101,4 @@ def float64_params(runs):  # -> params [R', ...]
 def risk_over_ridge(key, spec, params, size=4096):  # params [R, ...] -> [R]
     """The mean excess risk of each run over that of ridge regression, on prompts of its own."""
     batch = own_prompts(key, tasks.distribution(spec.task), len(params.w_kq), size)
-    return own_risks(spec)(params, batch) / ridge_risks(batch, spec.task.noise_std)
+    return own_risks(spec, cut=False)(params, batch) / ridge_risks(batch, spec.task.noise_std)

@@ -6,7 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.clipping.bound_and_gap.clipped import draw_pairs, edits, measure_stack
+from experiments.clipping.bound_and_gap.clipped import (
+    draw_pairs,
+    edits,
+    measure_stack,
+    random_edit,
+)
 from experiments.clipping.bound_and_gap.compute import (
     best_step,
     divide,
@@ -162,6 +167,16 @@ def test_an_edit_stands_at_its_matrix_layer_and_rank():
             assert ranks[:, t].tolist() == [3, 2, 1, 0]
             assert (ranks[:, 1 - t] == E).all()
         assert (kept[name][1 - row] == E).all()
+
+
+def test_a_random_edit_is_as_large_as_the_truncation():
+    clipped = clipping.clip(PARAMS, 1, "w_pv", 0.5)
+    moved = random_edit(jax.random.key(2), PARAMS, clipped)
+    np.testing.assert_array_equal(moved.w_kq, PARAMS.w_kq)
+    np.testing.assert_array_equal(moved.w_pv[0], PARAMS.w_pv[0])
+    sizes = [np.linalg.norm(other.w_pv[1] - PARAMS.w_pv[1]) for other in (moved, clipped)]
+    np.testing.assert_allclose(*sizes, rtol=1e-6)
+    assert np.linalg.norm(moved.w_pv[1] - clipped.w_pv[1]) > 0.1 * sizes[0]
 
 
 def test_each_prompt_has_a_task_of_its_own_and_noise_as_large_as_said():

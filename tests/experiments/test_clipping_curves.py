@@ -1,6 +1,8 @@
 """`clipping_curves` and `condition_numbers`: risks and spectra of untrained models, one by one."""
 
+import dataclasses
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -9,18 +11,20 @@ import pytest
 import xarray as xr
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipping_curves import claims, curves
+from experiments.clipping.clipped_models import spec_of
+from experiments.clipping.clipping_curves import claims
 from experiments.clipping.clipping_curves import compute as clipping_curves
 from experiments.clipping.clipping_curves.config import TIERS as CURVES
 from experiments.clipping.condition_numbers import compute as condition_numbers
 from experiments.clipping.condition_numbers.config import MODULES
 from experiments.clipping.condition_numbers.config import TIERS as CONDITIONS
-from experiments.clipping.transformers import spec_of
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
+from lsa_lab.store import results
 from lsa_lab.training.status import Status
 
+FIGURES = Path(__file__).resolve().parents[2] / "figures"
 CONFIG = CURVES["smoke"]
 SPEC = spec_of(CONFIG)
 N, NOISE = max(SPEC.task.lengths), SPEC.task.noise_std
@@ -46,14 +50,16 @@ def prompts_of(config, tag, n):
     return trained_models.own_prompts(key, task, 2, config.prompts)
 
 
-def risk_after(path, run, batch, *edit):
+def risk_after(path, run, batch, *edit, name="cut_errors"):
     """The risk of the last model of a run, clipped or not."""
     own = jax.tree.map(lambda leaf: leaf[run, -1], path)
     own = clipping.clip(own, *edit) if edit else own
-    return ERRORS(own, jax.tree.map(lambda leaf: leaf[run], batch)).mean()
+    return errors(name, own, jax.tree.map(lambda leaf: leaf[run], batch)).mean()
 
 
-ERRORS = jax.jit(lambda params, batch: Model(SPEC, params).errors(batch))
+@partial(jax.jit, static_argnums=0)
+def errors(name, params, batch):
+    return getattr(Model(SPEC, params), name)(batch)
 
 
 def ridge_by_loops(batch, run, n, noise_std):
@@ -100,7 +106,8 @@ def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path):
             rank = squares / np.linalg.norm(matrix, 2) ** 2
             np.testing.assert_allclose(at.stable_rank.sel(module=name), rank, rtol=1e-4)
     batch = prompts_of(config, 2, None)
-    before, after = risk_after(path, 1, batch), risk_after(path, 1, batch, 0, "w_o", config.rate)
+    before = risk_after(path, 1, batch, name="errors")
+    after = risk_after(path, 1, batch, 0, "w_o", config.rate, name="errors")
     ratio = values.ratio.sel(run=1, layer=1, module="W_o")
     np.testing.assert_allclose(ratio, after / before, rtol=1e-4)
     np.testing.assert_allclose(values.unclipped.sel(run=1), before, rtol=1e-5)
@@ -108,40 +115,47 @@ def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path):
     np.testing.assert_allclose(values.ridge.sel(run=1), ridge, rtol=1e-3)
 
 
-@pytest.fixture
-def axes():
-    from matplotlib import pyplot
-
-    figure, ax = pyplot.subplots()
-    yield ax
-    pyplot.close(figure)
-
-
-def changes(change):  # (run, shots, layer, rate) of attention; risks unclipped of 2
+def clipped(change, unclipped):  # (run, shots, layer, rate) of attention, (run, shots)
     coordinates = {"shots": [2, 4], "layer": [1, 2], "rate": [0.5, 0.9, 1.0], "part": ["attention"]}
     axes = ("run", "shots", "layer", "part", "rate")
-    data = {"change": (axes, change[:, :, :, None]), "unclipped": (axes[:2], np.full((2, 2), 2.0))}
-    return xr.Dataset(data, coordinates)
+    data = {"change": (axes, change[:, :, :, None]), "unclipped": (axes[:2], unclipped)}
+    return claims.numbers(xr.Dataset(data, coordinates))
 
 
-def test_a_layers_curve_ends_at_the_mean_relative_change_of_its_drop(axes, monkeypatch):
-    monkeypatch.setattr(claims.results, "config_of", lambda _: CONFIG)  # n = 4
-    dataset = changes(np.arange(24.0).reshape(2, 2, 2, 3))
-    ends = curves.layer_curves(axes, dataset, "attention")
-    assert ends == {"layer 1": (8 + 20) / 4, "layer 2": (11 + 23) / 4}
+@pytest.fixture(autouse=True)
+def config_of(monkeypatch):
+    monkeypatch.setattr(claims.results, "config_of", lambda _: CONFIG)  # n = 4, d = 2
 
 
-def test_ratios_by_shots_are_geometric_means_over_drastic_rates_alone(axes, monkeypatch):
-    monkeypatch.setattr(claims.results, "config_of", lambda _: CONFIG)
+def test_factors_are_geometric_means_over_drastic_rates_alone():
     change = np.zeros((2, 2, 2, 3))
     change[..., [0, 2]] = 99  # below the drastic rates, and the drop
     change[0, 1, 0, 1] = 2 * 7  # eight times the risk, in one of two runs
     change[:, 1, 1, 1] = 2 * 1  # twice the risk in both
-    ends = curves.shots_curves(axes, changes(change), "attention")
-    assert list(ends) == ["first 1 layers", "last 1 layers"]
-    np.testing.assert_allclose(list(ends.values()), [8**0.5, 2])
+    result = clipped(change, np.full((2, 2), 2.0))
+    np.testing.assert_allclose(result.at(result.factors, "attention", 1), [8, 1])
+    np.testing.assert_allclose(result.at(result.factors, "attention", claims.LAST), [2, 2])
+    np.testing.assert_allclose(result.at(result.rise, "attention", 1), [7, 0])
 
 
-@pytest.mark.parametrize(("change", "text"), [(0.1, "+10%"), (-0.01, "\u22121%"), (0, "0")])
-def test_a_change_is_written_in_percent(change, text):
-    assert curves.percent(change) == text
+def test_few_shots_are_those_at_which_unclipped_models_do_the_task():
+    change = np.zeros((2, 2, 2, 3))
+    assert clipped(change, np.array([[1.2, 0.1], [1.2, 0.1]])).shots["few"] == 4
+    assert clipped(change, np.array([[1.2, 0.1], [0.4, 0.1]])).shots["few"] == 2
+    assert clipped(change, np.full((2, 2), 2.0)).shots["few"] == 4  # nowhere
+
+
+def test_a_model_worse_than_predicting_0_is_guessing():
+    change = np.zeros((2, 2, 2, 3))
+    change[:, 1, 0, 1] = 1, 40
+    result = clipped(change, np.full((2, 2), 0.2))
+    result.config = dataclasses.replace(CONFIG, rates=(0.5, 0.9))
+    np.testing.assert_allclose(result.sharp("attention", 1), [0.6, 1])
+
+
+def test_judged_risks_of_clipped_models_stay_below_ten_times_that_of_predicting_0(monkeypatch):
+    monkeypatch.undo()
+    committed = claims.numbers(results.load(FIGURES / "clipping_curves" / "result.nc"))
+    drastic = committed.factors * committed.unclipped
+    assert 1 < float(drastic.mean("run").max()) < 10
+    assert committed.sharp("attention", 2).max() == 1

@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipping_curves.claims import gains_by_others
-from experiments.clipping.transformers import transformer
-from experiments.models.model import init
+from experiments.clipping.clipped_models import gains_by_others, transformer
+from experiments.models.model import Model, init
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 
 ((_, SPEC),) = transformer("smoke")
+ERRORS = lambda params, batch: Model(SPEC, params).errors(batch)  # noqa: E731
 TASK = distribution(SPEC.task, dtype=jnp.float32)
 
 
@@ -25,12 +25,22 @@ def test_prompts_of_ones_own_change_nothing_where_all_have_the_same():
     shared = jax.tree.map(lambda leaf: leaf[0], alone)
     both = jax.tree.map(lambda leaf: jnp.repeat(leaf, 2, axis=0), alone)
     grid = dict(modules=("attention", "mlp"), rates=(0.5, "drop"), shots=(2, 4))
-    risk = trained_models.squared_error(SPEC)
-    expected = clipping.curve(risk, params, shared, **grid)
-    own = trained_models.own_curve(SPEC, params, both, **grid)
+    own = trained_models.own_curve(SPEC, params, both, cut=False, **grid)
+    expected = clipping.curve(ERRORS, params, shared, **grid)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), own, expected)
-    means = trained_models.own_risks(SPEC)(params, both)
+    means = trained_models.own_risks(SPEC, cut=False)(params, both)
     np.testing.assert_allclose(means, expected.unclipped.mean[:, 1], rtol=1e-5)
+
+
+def test_a_model_that_explodes_is_judged_by_answers_that_are_cut():
+    params = jax.vmap(partial(init, SPEC))(jax.random.split(jax.random.key(3), 1))
+    batch = trained_models.own_prompts(jax.random.key(4), TASK, 1, 5)
+    loud = params.replace(w_o=1e6 * params.w_o, mlp_out=1e6 * params.mlp_out)
+    labels, target = np.abs(np.asarray(batch.y[0])).max(1), np.asarray(batch.y_query[0])
+    furthest = (2 * labels + np.abs(target)) ** 2
+    risk = trained_models.own_risks(SPEC)(loud, batch)[0]
+    assert 0 < risk <= furthest.mean()
+    assert trained_models.own_risks(SPEC, cut=False)(loud, batch)[0] > 1e3 * furthest.mean()
 
 
 def test_ridge_is_the_posterior_mean():

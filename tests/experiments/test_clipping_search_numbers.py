@@ -1,35 +1,30 @@
 """`clipping_search`: the shifted tasks are of the size that is said, and searches get their own."""
 
-from types import SimpleNamespace
+from functools import partial
 
 import jax
 import numpy as np
 import pytest
 
+from experiments.clipping.clipped_models import spec_of
 from experiments.clipping.clipping_search import compute
-from experiments.clipping.clipping_search.config import (
-    ALGORITHM,
-    COMPOSED,
-    PATIENT,
-    SEARCHES,
-    TIERS,
-    WIDE,
-)
-from lsa_lab.models.transformer import Params
-from lsa_lab.prompts import Prompt
+from experiments.clipping.clipping_search.config import TIERS
+from experiments.models.model import Model, cut, init
+from lsa_lab.analyses import clipping
 
 CONFIG = TIERS["smoke"]  # d = 2, n = 4, short 2, sparsity 1, noise 0.5 and 1
-SIZE = 4000
+SPEC, SIZE = spec_of(CONFIG), 4000
+HALVES = slice(8), slice(8, None)  # to search with, and to test on
 
 # E x², E |w·x_query|² and the noise that least squares of all pairs leaves.
 EXPECTED = {
     "as trained": (1, 2, 0.5),
     "no noise": (1, 2, 0),
-    "noise 1": (1, 2, 1),
-    "2 shots": (1, 2, None),
-    "inputs × 0.5": (0.25, 0.5, 0.5),
-    "inputs × 2": (4, 8, 0.5),
-    "1 of 2 weights": (1, 2, 0.5),
+    "more noise": (1, 2, 1),
+    "fewer shots": (1, 2, None),
+    "smaller inputs": (0.25, 0.5, 0.5),
+    "larger inputs": (4, 8, 0.5),
+    "sparse weights": (1, 2, 0.5),
 }
 
 
@@ -52,27 +47,53 @@ def test_a_shifted_task_has_its_moments(name):
         np.testing.assert_allclose(2 * (left**2).mean(), noise**2, rtol=0.06, atol=1e-6)
 
 
-def test_every_search_gets_the_prompts_of_its_run_and_tests_on_the_last():
-    config = SimpleNamespace(validation=3)
-    rows = np.arange(10).reshape(2, 5), np.arange(100, 108).reshape(2, 4)
-    prompts, more = (Prompt(each, each, each, each) for each in rows)
-    params = Params(w_q=np.array([7, 8]), w_k=None, w_v=None, w_o=None)
+def test_an_edit_is_chosen_by_validation_among_those_allowed():
+    """Two runs, three layers, two modules, rates of which the first cuts nothing."""
+    change = np.zeros((2, 3, 2, 3))
+    change[0, 1, 0, 2], change[0, 2, 1, 1], change[0, 0, 0, 1] = -1, -2, -5
+    change[1, 2, 1, 2] = 0.5
+    chosen = compute.choose(change, np.array([[1, 2], [1, 2]]))
+    assert np.array(chosen).tolist() == [
+        [[1, 0, 2], [1, 0, 0]],
+        [[2, 1, 1], [2, 1, 0]],
+        [[0, 0, 1], [0, 0, 0]],
+    ]
 
-    def way(name):
-        def run(risk, model, validation, test):
-            return name, risk, int(model.w_q), validation.y.tolist(), test.y.tolist()
 
-        return run
+@pytest.fixture(scope="module")
+def models():
+    params = jax.jit(jax.vmap(partial(init, SPEC)))(jax.random.split(jax.random.key(1), 2))
+    task = compute.shifted_tasks(CONFIG)["as trained"]
+    return params, compute.draw(jax.random.split(jax.random.key(2), 2), task, 16, CONFIG.n)
 
-    ways = {name: way(name) for name in compute.searches(CONFIG)}
-    outcomes = compute.search_runs(ways, "risk", params, prompts, more, config)
-    expected = []
+
+def test_algorithm_1_is_that_of_the_library(models):
+    params, prompts = models
+    layers = compute.algorithm_layers(params, CONFIG.top_k)
+    values = compute.search_task(SPEC, params, layers, prompts, CONFIG)
+    risk = jax.jit(lambda params, batch: Model(SPEC, params).cut_errors(batch))
     for run in range(2):
-        few, test = [5 * run, 5 * run + 1, 5 * run + 2], [5 * run + 3, 5 * run + 4]
-        many = [100 + 4 * run + i for i in range(4)]
-        for name in SEARCHES:
-            patient = name in PATIENT
-            used = ALGORITHM[PATIENT.index(name)] if patient else name
-            expected.append((used, "risk", 7 + run, many if patient else few, test))
-    assert outcomes == expected
-    assert list(ways) == [*ALGORITHM, WIDE, COMPOSED]
+        own, batch = jax.tree.map(lambda leaf, run=run: leaf[run], models)
+        halves = (jax.tree.map(lambda leaf, at=at: leaf[at], batch) for at in HALVES)
+        validation, test = halves
+        for place, module in enumerate(compute.MODULES):
+            grid = dict(modules=module, rates=CONFIG.rates, top_k=CONFIG.top_k)
+            search = clipping.search(risk, own, validation, test, **grid)
+            gain = values["test_gain"][place][run] * search.test_risk
+            np.testing.assert_allclose(gain, search.test_gain, rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(values["risk"][run], risk(own, test).mean(), rtol=1e-5)
+
+
+def test_the_rival_scales_answers_by_the_best_factor_on_validation(models):
+    params, prompts = models
+    values = compute.search_task(SPEC, params, np.zeros((2, 2), int), prompts, CONFIG)
+    batch = jax.tree.map(lambda leaf: leaf[1], prompts)
+    own = jax.tree.map(lambda leaf: leaf[1], params)
+    answers = np.asarray(cut(jax.jit(Model(SPEC, own).predict)(batch), batch), float)
+    target = np.asarray(batch.y_query, float)
+    factors = np.linspace(-10, 10, 4001)
+    risks = [np.mean((factor * answers[:8] - target[:8]) ** 2) for factor in factors]
+    best, at = factors[np.argmin(risks)], slice(8, None)
+    assert abs(best) < 10
+    before, after = (np.mean((factor * answers[at] - target[at]) ** 2) for factor in (1, best))
+    np.testing.assert_allclose(values["scaled_gain"][1], 1 - after / before, atol=5e-3)

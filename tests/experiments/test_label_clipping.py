@@ -5,17 +5,14 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
-import xarray as xr
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from experiments.clipping.label_clipping import readings, rules
-from experiments.clipping.label_clipping.clipped import gains_by_others
+from experiments.clipping.clipped_models import spec_of
+from experiments.clipping.label_clipping import compute, rules
 from experiments.clipping.label_clipping.compute import answers, average_accuracy, bayes_accuracy
 from experiments.clipping.label_clipping.config import TIERS
 from experiments.clipping.trained_models import own_prompts
-from experiments.clipping.transformers import spec_of
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
@@ -46,23 +43,15 @@ def test_the_bayes_rule_is_that_of_quadrature():
 
 def test_answers_beyond_the_labels_are_sure():
     np.testing.assert_allclose(
-        readings.entropy(np.array([0.5, 0.25, 1.2, -0.1])), [1, 0.8113, 0, 0], atol=1e-4
+        compute.entropy(np.array([0.5, 0.25, 1.2, -0.1])), [1, 0.8113, 0, 0], atol=1e-4
     )
 
 
 def test_readings_are_of_each_run_and_edit():
     batch = Prompt(None, None, None, np.array([[1.0, -1.0, 1.0, -1.0]] * 2))
     right, wrong = batch.y_query, -batch.y_query
-    values = readings.read(np.stack([right, wrong], axis=1), batch)
+    values = compute.read(np.stack([right, wrong], axis=1), batch)
     assert values["accuracy"].tolist() == values["auc"].tolist() == [[1, 0], [1, 0]]
-
-
-@pytest.mark.parametrize("best", [0, 1])
-def test_no_edit_is_chosen_by_the_run_it_is_judged_on(best):
-    table = np.zeros((3, 2))
-    table[:, best], table[0, 1 - best] = 1.0, 9.0
-    values = xr.DataArray(table, dims=("run", "rate"))
-    assert gains_by_others(values).tolist() == [1.0, 0.0, 0.0]
 
 
 def test_one_linear_layer_is_right_where_the_sign_of_its_sum_is():

@@ -10,11 +10,10 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from experiments.clipping import trained_models
-from experiments.clipping.transformers import spec_of
+from experiments.clipping.clipped_models import spec_of
 from experiments.clipping.why_a_rate import rate_rules
-from experiments.clipping.why_a_rate.compute import measure, spectra
+from experiments.clipping.why_a_rate.compute import CUTS, batches, measure, noise_of, spectra
 from experiments.clipping.why_a_rate.config import TIERS
-from experiments.clipping.why_a_rate.edited_risks import batches, curves, gains, noise_of
 from experiments.models.model import Model, init
 from lsa_lab.analyses import clipping
 
@@ -62,27 +61,22 @@ def table():
     )
 
 
-def rates_by_loops(table, run, layer, module):  # validation, test; those of predictors
+def rates_by_loops(table, run, layer, module):  # validation, test
     change = table.change.values[0, :, run, layer, module, :-1]
-    best = [min(range(4), key=lambda rate: (row[rate], rate)) for row in change]
-    kept = table.kept.values[:-1]
-    ranks = table.predicted.values[0, run, layer, module]
-    return best, [max(rate for rate in range(4) if kept[rate] >= rank) for rank in ranks]
+    return [min(range(4), key=lambda rate: (row[rate], rate)) for row in change]
 
 
-def test_rates_are_searched_and_predicted_matrix_by_matrix(table):
-    searched, predicted = rate_rules.best_rates(table), rate_rules.predicted_rates(table)
+def test_rates_are_searched_matrix_by_matrix(table):
+    searched = rate_rules.best_rates(table)
     for run, layer, module in np.ndindex(2, 3, 3):
-        best, of_rules = rates_by_loops(table, run, layer, module)
-        at = dict(condition=0, run=run, layer=layer, module=module)
-        assert searched.isel(at) == best[0]
-        assert predicted.isel(at).values.tolist() == of_rules
+        best = rates_by_loops(table, run, layer, module)
+        assert searched.isel(condition=0, run=run, layer=layer, module=module) == best[0]
 
 
 def test_ranks_agree_as_spearman_says(table):
     kept, cells = table.kept.values, list(np.ndindex(3, 3))
     for run in range(2):
-        best = [rates_by_loops(table, run, *cell)[0] for cell in cells]
+        best = [rates_by_loops(table, run, *cell) for cell in cells]
         validation, test = kept[np.array(best)].T
         for rule in range(4):
             ranks = table.predicted.values[0, run].reshape(9, 4)[:, rule]
@@ -90,15 +84,6 @@ def test_ranks_agree_as_spearman_says(table):
             np.testing.assert_allclose(measured, spearmanr(validation, ranks)[0])
         expected = spearmanr(validation, test)[0]
         np.testing.assert_allclose(rate_rules.repeats(table)[0, run], expected)
-
-
-def test_regret_is_of_the_test_risk_at_rates_chosen_by_validation(table):
-    expected = np.zeros((2, 5))
-    for run, layer, module in np.ndindex(2, 3, 3):
-        best, of_rules = rates_by_loops(table, run, layer, module)
-        test = table.change.values[0, 1, run, layer, module]
-        expected[run] += [test[rate] - test[best[0]] for rate in (*of_rules, 0)]
-    np.testing.assert_allclose(rate_rules.regrets(table)[0], expected / 9, atol=1e-12)
 
 
 def test_conditions_differ_in_noise_and_in_the_scale_of_covariates():
@@ -141,20 +126,25 @@ def cut(params, run, layer, names, rank):
     return jax.tree.map(lambda leaf: leaf[run], params).replace(**own)
 
 
+def named(edits):
+    return [(layer, CUTS[module], RATES[rate]) for layer, module, rate in edits]
+
+
 def test_gains_and_changes_are_those_of_matrices_cut_one_by_one(models):
     params, (batch, _, _) = models
     edits = [(1, 1, 1), (0, 3, 2)]  # w_v of the second layer to rank 2; a layer to rank 1
     matrices = ["w_v"], ["w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out"]
     risks = np.zeros((2, 2))
-    errors = jax.jit(lambda params, batch: Model(SPEC, params).errors(batch).mean())
+    errors = jax.jit(lambda params, batch: Model(SPEC, params).risk(batch))
     for run, ((layer, _, rate), names) in enumerate(zip(edits, matrices, strict=True)):
         own = jax.tree.map(lambda leaf, run=run: leaf[run], batch)
         risks[run, 0] = errors(jax.tree.map(lambda leaf, run=run: leaf[run], params), own)
         risks[run, 1] = errors(cut(params, run, layer, names, (4, 2, 1)[rate]), own)
     expected = 1 - risks[:, 1] / risks[:, 0]
-    gained = gains(SPEC, params, batch, (edits, [(0, 0, 0)] * 2), RATES)
+    gained = trained_models.gains(SPEC, params, batch, (named(edits), named([(0, 0, 0)] * 2)))
     np.testing.assert_allclose(gained, [expected, [0, 0]], atol=2e-6)
-    before, change = curves(SPEC, params, batch, RATES)
+    grid = dict(modules=CUTS, rates=RATES)
+    before, change = trained_models.relative_curve(SPEC, params, batch, **grid)
     np.testing.assert_allclose(before, risks[:, 0], rtol=1e-5)
     changes = [change[run][edit] for run, edit in enumerate(edits)]
     np.testing.assert_allclose(changes, -expected, atol=2e-6)
@@ -165,7 +155,7 @@ def test_a_condition_judges_the_edit_that_its_validation_prompts_chose(models):
     values, searched = measure(SPEC, params, prompts, (), None, CONFIG)
     table, judged = (
         np.array(values["change"][0]),
-        gains(SPEC, params, prompts[2], (searched,), RATES),
+        trained_models.gains(SPEC, params, prompts[2], (named(searched),)),
     )
     for run in range(2):
         assert table[run][searched[run]] == table[run][..., :-1].min()

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.clipping import trained_models
 from experiments.clipping.bound_and_gap.config import MODULES, Config
-from experiments.clipping.transformers import spec_of
+from experiments.clipping.clipped_models import spec_of
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.implicit_gd import trajectory
 from lsa_lab.prompts import Prompt
@@ -54,15 +54,38 @@ def edits(params, rates):  # one model -> masks, each [C, ...]
     return jax.tree.map(lambda *each: jnp.asarray(np.stack(each)), *masks)
 
 
-@partial(jax.jit, static_argnames="config")
-def measure_edits(key, params, pieces, masks, config):  # params [R, ...] -> {name: [R, C, ...]}
-    def on_run(row):
-        params, pieces, key = row
-        x, y = draw_pairs(key, config)
-        clipped = lambda keep: clipping.rebuild(params, pieces, keep)  # noqa: E731
-        return jax.lax.map(lambda keep: measure_stack(clipped(keep), x, y, config), masks)
+def random_edit(key, whole, clipped):
+    """Every matrix moved at random as far as clipping moves it, |W' - W|_F = |W_r - W|_F."""
 
-    return jax.lax.map(on_run, (params, pieces, jax.random.split(key, len(params.w_kq))))
+    def move(key, matrix, clipped):  # [..., e, e] twice
+        noise = jax.random.normal(key, matrix.shape, matrix.dtype)
+        size = lambda each: jnp.linalg.norm(each, axis=(-2, -1), keepdims=True)  # noqa: E731
+        return matrix + noise * size(clipped - matrix) / size(noise)
+
+    leaves, tree = jax.tree.flatten(whole)
+    keys = list(jax.random.split(key, len(leaves)))
+    return jax.tree.map(move, jax.tree.unflatten(tree, keys), whole, clipped)
+
+
+@partial(jax.jit, static_argnames="config")
+def measure_edits(keys, params, pieces, masks, config):  # params [R, ...] -> {name: [R, C, ...]}
+    """What every truncation does, and the risk after as many random edits that are as large."""
+    keys = [jax.random.split(key, len(params.w_kq)) for key in keys]
+    count = len(jax.tree.leaves(masks)[0])
+
+    def on_run(row):
+        params, pieces, key, key_noise = row
+        x, y = draw_pairs(key, config)
+
+        def on_edit(row):
+            keep, key = row
+            clipped = clipping.rebuild(params, pieces, keep)
+            other = measure_stack(random_edit(key, params, clipped), x, y, config)
+            return measure_stack(clipped, x, y, config) | {"random_risk": other["risk"]}
+
+        return jax.lax.map(on_edit, (masks, jax.random.split(key_noise, count)))
+
+    return jax.lax.map(on_run, (params, pieces, *keys))
 
 
 def clip_all(config: Config, finished):
@@ -74,10 +97,11 @@ def clip_all(config: Config, finished):
     rates = (*clipping.every_rate(spec.token_width), clipping.DROP)
     masks = edits(jax.tree.map(lambda leaf: leaf[0], params), rates)
     pieces = clipping.by_singular_value(params, MODULES)
-    key_edits, key_ridge = jax.random.split(jax.random.key(config.clipped.seed))
+    key_edits, key_ridge, key_noise = jax.random.split(jax.random.key(config.clipped.seed), 3)
     shape = (len(MODULES), spec.architecture.depth, len(rates))
     data = {"status": (("start",), [str(status) for status in finished.status])}
-    for name, values in measure_edits(key_edits, params, pieces, masks, config).items():
+    edited = measure_edits((key_edits, key_noise), params, pieces, masks, config)
+    for name, values in edited.items():
         values = np.asarray(values).reshape(len(values), *shape, *values.shape[2:])
         data[name] = (("run", "module", "layer", "rank", "update_noise")[: values.ndim], values)
     over_ridge = trained_models.risk_over_ridge(key_ridge, spec, params)

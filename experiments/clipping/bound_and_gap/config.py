@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.clipping.linear_stacks import linear_stacks
+from experiments.clipping.clipped_models import linear_stacks
 from experiments.models.named import Named
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
 

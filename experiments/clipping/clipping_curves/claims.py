@@ -1,22 +1,28 @@
-"""What `clipping_curves` judges."""
+"""What `clipping_curves` judges, layer by layer."""
 
 from functools import cached_property
 
 import numpy as np
 
+from experiments.clipping.clipped_models import (
+    CUT,
+    PARTS,
+    fresh_prompts,
+    gains_by_others,
+    spec_of,
+)
 from experiments.clipping.clipping_curves.config import DROPPED
-from experiments.clipping.layer_ends import shallow_and_deep
-from experiments.clipping.transformers import OWN_PROMPTS, PARTS, fresh, spec_of
-from lsa_lab.judging.statements import Statement, grid
-from lsa_lab.judging.statistics import mean_interval
+from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.store import results
 
 FIGURE_1 = "A2 (2406.03768), figure 1, in our setting"
 FIGURE_2 = "A2 (2406.03768), figure 2, our reading, in our setting"
-PLACES = {"attention": "attention", "MLP": "MLPs"}
-# What keeps a mean from being decided, by the 36 runs of the paper tier.
-STEEP = {"MLP": "; half of the runs lose 5 % or less, one of twenty a third and more"}
-RARE = {"few": "; one run of three gains, up to half of its risk, and the others lose a little"}
+PLACES = {"attention": "attention", "MLP": "MLP"}
+BY_LAYER = f"by layer; it was an average of two. {CUT.capitalize()}"
+LAST = "last"
+LAYERS = (1, 2, 3, LAST)
+SHALLOW = (1, 2)  # layers of which A2's figure 2 speaks
+ATTENTION = ("attention",)  # alone where no layer's MLP degrades, and layers have no order
 
 
 def numbers(dataset) -> "Clipped":
@@ -24,14 +30,16 @@ def numbers(dataset) -> "Clipped":
 
 
 class Clipped:
-    """A result's changes of the risk, and those after clipping its first and its last layers."""
+    """A result's risks clipped and unclipped, of answers that are cut."""
 
     def __init__(self, dataset):
         self.dataset, self.config = dataset, results.config_of(dataset)
         self.spec = spec_of(self.config)
         self.n = max(self.spec.task.lengths)
-        shots = {"few": int(dataset.shots.min()), "trained": self.n}
-        self.shots = shots | {"many": int(dataset.shots.max())}
+        # Predicting 0 has this risk: d weights and covariates of variance 1.
+        self.unclipped = dataset.unclipped / self.spec.task.d
+        self.clipped = self.unclipped + dataset.change / self.spec.task.d
+        self.shots = {"few": able(self.unclipped, self.config.able), "trained": self.n}
 
     @cached_property
     def change(self):  # (run, shots, layer, part, rate)
@@ -39,125 +47,161 @@ class Clipped:
         return self.dataset.change / self.dataset.unclipped
 
     @cached_property
-    def logs(self):
-        return np.log10(1 + self.change)
+    def rise(self):  # (run, shots, layer, part)
+        """What drastic rates add to the risk, over that of predicting 0; no rate drops all."""
+        return self.drastic(self.dataset.change / self.spec.task.d)
 
     @cached_property
-    def rises(self):
-        """Changes as shares of the risk of predicting 0."""
-        return self.dataset.change / self.spec.task.d
+    def factors(self):  # (run, shots, layer, part)
+        """Geometric means of what drastic rates multiply the risk by."""
+        return np.exp(self.drastic(np.log1p(self.change)))
 
-    def ends(self, values, **place):  # -> two of (run, ...): first layers, last layers
-        """Averaged over the drastic rates; dropping is not among them. One layer at a time."""
-        drastic = values.sel(rate=slice(self.config.high, DROPPED - 1e-9)).mean("rate")
-        return [end.sel(**place) for end in shallow_and_deep(drastic, self.config.ends)]
+    def drastic(self, values):
+        return values.sel(rate=slice(self.config.high, DROPPED - 1e-9)).mean("rate")
 
-    def guess(self, part):  # [R]
-        """The risk with the first layers clipped the most, over that of predicting 0."""
-        clipped = (self.dataset.change + self.dataset.unclipped) / self.spec.task.d
-        clipped = clipped.sel(rate=max(self.config.rates), shots=self.n, part=part)
-        return shallow_and_deep(clipped, self.config.ends)[0].values
+    def at(self, values, part, layer, shots="trained"):  # [R]
+        return pick(values.sel(shots=self.shots[shots], part=part), layer).values
 
-    def first(self, values, part, shots):  # [R]
-        return self.ends(values, part=part, shots=self.shots[shots])[0].values
-
-    def last(self, values, part):  # [R]
-        return self.ends(values, part=part, shots=self.n)[1].values
+    def sharp(self, part, layer):  # [R]
+        """The risk with a layer clipped the most, over that of predicting 0, which is a guess: no
+        model is worse than one."""
+        clipped = self.clipped.sel(rate=max(self.config.rates))
+        return np.minimum(self.at(clipped, part, layer), 1)
 
 
-def gains_by_others(changes):  # (run, layer, part, rate) -> [R]
-    """The change of each run by that edit which is best, on average, for all the other runs."""
-    table = changes.transpose("run", ...).values.reshape(changes.sizes["run"], -1)
-    others = table.sum(0, keepdims=True) - table
-    return table[np.arange(len(table)), others.argmin(1)]
+def pick(values, layer):
+    """One layer by its number, or the last one."""
+    return values.isel(layer=-1) if layer == LAST else values.sel(layer=layer)
 
 
-def sides(changes):  # (run, ...) -> (...): -1, 0 or 1
-    """The side of zero on which the interval over runs lies as a whole."""
-    table = changes.transpose("run", ...).values
-    intervals = map(mean_interval, table.reshape(len(table), -1).T)
-    signs = [np.sign(low) * (np.sign(low) == np.sign(high)) for low, high in intervals]
-    return changes.isel(run=0, drop=True).copy(data=np.reshape(signs, table.shape[1:]))
+def able(unclipped, most) -> int:
+    """The fewest shots at which unclipped models do the task: their risk is a share of that of
+    predicting 0; of shots that are all too few the most."""
+    within = unclipped.shots[(unclipped.mean("run") <= most).values]
+    return int(within.min() if len(within) else unclipped.shots.max())
+
+
+def by_layer(config, ids, layers, parts=PARTS):
+    """The cells of some parts and of those of some layers that the models have."""
+    depth = spec_of(config).architecture.depth
+    have = [layer for layer in layers if layer == LAST or layer < depth]
+    return having(grid(ids, part=parts, layer=layers), layer=have)
 
 
 def statements(config) -> tuple[Statement, ...]:
-    n, few = max(spec_of(config).task.lengths), min(config.shots)
-    first, last = f"the first {config.ends} layers", f"the last {config.ends} layers"
-    high = f"averaged over rates >= {config.high:g}"
-    less = f"less that at {n}, {first}, one at a time, {high},"
-    looked = dict(revision=OWN_PROMPTS, redrawn=fresh(config))
-    shots = {"few": few, "trained": n, "many": max(config.shots)}
-
-    def of_part(part):
-        return dict(place=PLACES[part], steep=STEEP.get(part, ""))
-
+    n = max(spec_of(config).task.lengths)
+    high = f"a geometric mean over rates >= {config.high:g},"
+    less = f"at few shots less that at {n}, averaged over rates >= {config.high:g},"
+    few = f"few: the fewest with {config.able:g} of the risk of predicting 0 or less"
+    looked = dict(revision=BY_LAYER, redrawn=fresh_prompts(config))
+    words = dict(words=lambda part, layer: dict(place=PLACES[part]))
+    shots = {"few": "few", "trained": f"{n}"}
     return (
         Statement(
             "deep_bears_more",
             FIGURE_1,
-            "In the {place} of our models shallow layers tolerate less clipping than deep ones",
-            f"log10 of the risk with {first} clipped over that with {last} clipped, one at a time, "
-            f"{high},",
-            at_least=0.0,
-            label="{part}: first / last layers",
-            sample=lambda c, part: c.first(c.logs, part, "trained") - c.last(c.logs, part),
-            cells=grid("attention_deep_bears_more mlp_deep_bears_more", part=PARTS),
-            words=of_part,
+            "The {place} of layer {layer} of our models tolerates less clipping than that of the "
+            "last layer",
+            f"the risk with it clipped over that with the last layer clipped, {high}",
+            "ratio",
+            at_least=1.0,
+            label="{part}: layer {layer} / last",
+            sample=lambda c, part, layer: (
+                c.at(c.factors, part, layer) / c.at(c.factors, part, LAST)
+            ),
+            cells=by_layer(
+                config,
+                "attention_deep_bears_more attention_2_bears_less attention_3_bears_less",
+                LAYERS[:-1],
+                ATTENTION,
+            ),
+            message="A layer of our models tolerates less clipping than the last one",
+            **words,
             **looked,
         ),
         Statement(
             "deep_is_flat",
             FIGURE_1,
-            "In the {place} of our models deep layers can be reduced drastically without much "
-            "degradation",
-            f"the change of the risk, relative, of {last}, one at a time, {high},",
-            at_most=0.1,
-            note="in the logs of A2's public code accuracy changes by +.003{steep}",
-            label="{part}: rise, last layers",
-            sample=lambda c, part: c.last(c.change, part),
-            cells=grid("attention_deep_is_flat mlp_deep_is_flat", part=PARTS),
-            words=of_part,
+            "The {place} of the {layer} layer of our models can be reduced drastically without "
+            "much degradation",
+            f"the risk clipped over unclipped, {high}",
+            "ratio",
+            at_most=1.1,
+            note="in the logs of A2's public code accuracy changes by +.003 in the last layers",
+            label="{part}: layer {layer}",
+            sample=lambda c, part, layer: c.at(c.factors, part, layer),
+            cells=by_layer(
+                config,
+                "attention_1_is_flat attention_2_is_flat attention_3_is_flat "
+                "attention_deep_is_flat mlp_1_is_flat mlp_2_is_flat mlp_3_is_flat mlp_deep_is_flat",
+                LAYERS,
+            ),
+            message="A layer of our models can be reduced drastically without much degradation",
+            **words,
             **looked,
         ),
         Statement(
             "shallow_collapses",
             FIGURE_1,
-            "Clipping the {place} of a shallow layer sharply leaves our models guessing",
-            f"the risk with {first} clipped at {max(config.rates):g}, one at a time, over that of "
-            "predicting 0,",
+            "Clipping the {place} of layer {layer} sharply leaves our models guessing",
+            f"the risk with it clipped at {max(config.rates):g} over that of predicting 0, "
+            "which is a guess: 1 where it is more,",
             at_least=0.9,
-            label="{part}: first clipped / predicting 0",
-            sample=lambda c, part: c.guess(part),
-            cells=grid("attention_shallow_collapses mlp_shallow_collapses", part=PARTS),
-            words=of_part,
-            **looked | {"revision": "added"},
+            label="{part}: layer {layer} / predicting 0",
+            sample=lambda c, part, layer: c.sharp(part, layer),
+            cells=by_layer(
+                config,
+                "attention_shallow_collapses attention_2_collapses attention_3_collapses "
+                "attention_last_collapses mlp_shallow_collapses mlp_2_collapses mlp_3_collapses "
+                "mlp_last_collapses",
+                LAYERS,
+            ),
+            message="Clipping a layer sharply leaves our models guessing",
+            **words,
+            **looked,
         ),
         Statement(
             "few_shots_collapse_less",
             FIGURE_2,
-            "With fewer shots, clipping shallow {place} multiplies the risk by less",
-            f"log10(risk clipped / unclipped) at {few} shots {less}",
-            at_most=0.0,
-            note="unclipped risks at few shots are nearer to the ceiling, that of predicting 0",
-            label=f"{{part}}: few / {n} shots",
-            sample=lambda c, part: c.first(c.logs, part, "few") - c.first(c.logs, part, "trained"),
-            cells=grid("attention_few_shots_collapse_less mlp_few_shots_collapse_less", part=PARTS),
-            words=of_part,
-            **looked | {"revision": f"it was the rise of the risk; {OWN_PROMPTS}"},
+            "With fewer shots, clipping the {place} of layer {layer} multiplies the risk by less",
+            f"the factor at few shots over that at {n}, {high}",
+            "ratio",
+            at_most=1.0,
+            note=few,
+            label=f"{{part}}: layer {{layer}}, few / {n} shots",
+            sample=lambda c, part, layer: (
+                c.at(c.factors, part, layer, "few") / c.at(c.factors, part, layer)
+            ),
+            cells=by_layer(
+                config,
+                "attention_few_shots_collapse_less attention_2_few_shots_collapse_less",
+                SHALLOW,
+                ATTENTION,
+            ),
+            message="With fewer shots, clipping a shallow layer multiplies the risk by less",
+            **words,
+            **looked,
         ),
         Statement(
             "few_shots_rise_less",
             FIGURE_2,
-            "With fewer shots, clipping shallow {place} adds less to the risk",
-            f"(risk clipped - unclipped) / risk of predicting 0 at {few} shots {less}",
+            "With fewer shots, clipping the {place} of layer {layer} adds less to the risk",
+            f"(risk clipped - unclipped) / risk of predicting 0 {less}",
             at_most=0.0,
-            label=f"{{part}}: rise, few less {n} shots",
-            sample=lambda c, part: (
-                c.first(c.rises, part, "few") - c.first(c.rises, part, "trained")
+            note=few,
+            label=f"{{part}}: layer {{layer}}, few less {n} shots",
+            sample=lambda c, part, layer: (
+                c.at(c.rise, part, layer, "few") - c.at(c.rise, part, layer)
             ),
-            cells=grid("attention_few_shots_rise_less mlp_few_shots_rise_less", part=PARTS),
-            words=of_part,
-            **looked | {"revision": f"the first reading, under a name of its own; {OWN_PROMPTS}"},
+            cells=by_layer(
+                config,
+                "attention_few_shots_rise_less attention_2_few_shots_rise_less",
+                SHALLOW,
+                ATTENTION,
+            ),
+            message="With fewer shots, clipping a shallow layer adds less to the risk",
+            **words,
+            **looked,
         ),
         Statement(
             "helps",
@@ -165,12 +209,14 @@ def statements(config) -> tuple[Statement, ...]:
             "At {number} shots clipping one part of one layer improves our models",
             "the change of the risk, relative, by the edit that is best for the other runs",
             at_most=-0.01,
-            note="leaving out the run that is judged, no edit is chosen by its own result{rare}",
+            note="leaving out the run that is judged, no edit is chosen by its own result{few}",
             label="best edit, {number} shots",
             sample=lambda c, shots: gains_by_others(c.change.sel(shots=c.shots[shots])),
-            cells=grid("helps_few helps_trained helps_many", shots=("few", "trained", "many")),
-            words=lambda shots, number=shots: dict(number=number[shots], rare=RARE.get(shots, "")),
-            **looked,
+            cells=grid("helps_few helps_trained", shots=shots),
+            words=lambda shots, number=shots: dict(
+                number=number[shots], few=f"; {few}" * (shots == "few")
+            ),
+            **looked | {"revision": CUT},
         ),
         Statement(
             "as_good_as_ridge",
@@ -181,7 +227,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.1,
             note="ridge at its best penalty; A2 speaks of least squares",
             revision="added, to say how far from trained the models are",
-            redrawn=fresh(config),
+            redrawn=fresh_prompts(config),
             sample=lambda c: (c.dataset.unclipped / c.dataset.ridge).sel(shots=c.n).values,
         ),
     )

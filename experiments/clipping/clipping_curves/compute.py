@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
+from experiments.clipping.clipped_models import PARTS, spec_of
 from experiments.clipping.clipping_curves.config import DROPPED, Config
-from experiments.clipping.transformers import PARTS, spec_of
 from experiments.models.tasks import distribution
 from lsa_lab.analyses.clipping import DROP
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.clipping.transformers import spec_of, transformer
+from experiments.clipping.clipped_models import spec_of, transformer
 from experiments.models.named import Named
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, between
@@ -28,9 +28,10 @@ class Config(Bounded):
     shots: Annotated[tuple[int, ...], at_least(1), INCREASING] = (4, 10, 40)
     rates: Rates = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # of clipping
     prompts: Annotated[int, at_least(2)] = 500  # of each run, the same for all edits
-    ends: Annotated[int, at_least(1)] = 2  # layers that are called shallow, and deep
+    # A model does the task where its risk is at most this share of that of predicting 0.
+    able: Annotated[float, between(0.0, 1.0)] = 0.5
     high: float = 0.75  # from this rate on clipping is drastic
-    seed: Seed = 1
+    seed: Seed = 5
 
     def __post_init__(self):
         super().__post_init__()
@@ -40,12 +41,11 @@ class Config(Bounded):
             raise ValueError(
                 f"shots = {self.shots!r}: choose numbers below n = {n} and above; nearest {nearest}"
             )
-        checks.between(self, "ends", 1, spec_of(self).architecture.depth // 2)
         checks.between(self, "high", min(self.rates), max(self.rates))
 
 
 TIERS = {
-    "smoke": Config(transformer("smoke"), shots=(2, 8), rates=(0.5, 0.75), prompts=16, ends=1),
+    "smoke": Config(transformer("smoke"), shots=(2, 8), rates=(0.5, 0.75), prompts=16),
     "laptop": Config(),
-    "paper": Config(transformer("paper"), prompts=1000, seed=2),
+    "paper": Config(transformer("paper"), seed=6),
 }

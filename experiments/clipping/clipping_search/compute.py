@@ -7,30 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipping_search.config import (
-    ALGORITHM,
-    COMPOSED,
-    SEARCHES,
-    TRAINED,
-    WIDE,
-    Config,
-)
-from experiments.clipping.transformers import PARTS, spec_of
+from experiments.clipping.clipped_models import PARTS, spec_of
+from experiments.clipping.clipping_search.config import SEARCHES, TASKS, Config
 from experiments.models import tasks
+from experiments.models.model import Model, cut
 from lsa_lab.analyses import clipping
+from lsa_lab.models import moments
 
-
-def searches(config):  # {name: (risk, params, validation, test) -> Search}, but for the patient
-    attention, mlp = PARTS.values()
-    first = partial(clipping.search, rates=config.rates, top_k=config.top_k)
-    wide = dict(rates=config.rates, modules=(attention, mlp))
-    ways = (
-        partial(first, modules=attention),
-        partial(first, modules=mlp),
-        partial(clipping.search_everywhere, **wide),
-        partial(clipping.compose, **wide),
-    )
-    return dict(zip((*ALGORITHM, WIDE, COMPOSED), ways, strict=True))
+MODULES = tuple(PARTS.values())
 
 
 def shifted_tasks(config):
@@ -38,17 +22,15 @@ def shifted_tasks(config):
     spec = spec_of(config).task
     d, task = spec.d, tasks.distribution(spec, dtype=jnp.float32)
     task = task.replace(covariance=jnp.eye(d, dtype=jnp.float32))
-    return {
-        TRAINED: task,
-        "no noise": task.replace(noise_std=0.0),
-        f"noise {config.noisy:g}": task.replace(noise_std=config.noisy),
-        f"{config.short} shots": task.replace(n=config.short),
-        f"inputs × {config.small:g}": task.replace(covariance=config.small**2 * task.covariance),
-        f"inputs × {config.large:g}": task.replace(covariance=config.large**2 * task.covariance),
-        f"{config.sparsity} of {d} weights": task.replace(
-            sparsity=config.sparsity, weight_std=(d / config.sparsity) ** 0.5
-        ),
-    }
+    others = (
+        task.replace(noise_std=0.0),
+        task.replace(noise_std=config.noisy),
+        task.replace(n=config.short),
+        task.replace(covariance=config.small**2 * task.covariance),
+        task.replace(covariance=config.large**2 * task.covariance),
+        task.replace(sparsity=config.sparsity, weight_std=(d / config.sparsity) ** 0.5),
+    )
+    return dict(zip(TASKS, (task, *others), strict=True))
 
 
 @partial(jax.jit, static_argnums=(2, 3))
@@ -60,18 +42,62 @@ def draw(keys, task, size, n):  # -> Prompt [R, B]
     return batch.replace(x=jnp.tile(batch.x, (1, 1, repeats, 1)), y=jnp.tile(batch.y, repeats))
 
 
-def search_runs(ways, risk, params, prompts, more, config):
-    """The outcomes of every way, run by run; the first of a run's prompts choose, the last test.
-    Algorithm 1 searches once more, with ``more`` prompts."""
-    outcomes = []
-    for run in range(len(params.w_q)):
-        model, own, others = jax.tree.map(lambda leaf: leaf[run], (params, prompts, more))  # noqa: B023
-        validation = jax.tree.map(lambda leaf: leaf[: config.validation], own)
-        test = jax.tree.map(lambda leaf: leaf[config.validation :], own)
-        few = {name: search(risk, model, validation, test) for name, search in ways.items()}
-        many = [ways[name](risk, model, others, test) for name in ALGORITHM]
-        outcomes += [*(few[name] for name in ALGORITHM), *many, few[WIDE], few[COMPOSED]]
-    return outcomes
+def algorithm_layers(params, top_k):  # -> [R, M]
+    """The deepest of the ``top_k`` layers by condition number, for each run and module."""
+
+    def deepest(run, module):
+        own = jax.tree.map(lambda leaf: leaf[run], params)
+        conditions = clipping.condition_numbers(own, module)
+        return max(np.lexsort((np.arange(len(conditions)), conditions))[-top_k:])
+
+    return np.array([[deepest(run, name) for name in MODULES] for run in range(len(params.w_q))])
+
+
+def choose(change, layers):  # [R, K, M, Q], [R, M] -> [S, R], each the place (layer, module, rate)
+    """The best edits on validation of Algorithm 1, for each module, and of a search of all; of
+    equally good ones that with the least rate, which cuts nothing."""
+    runs, chosen = range(len(change)), []
+    for module in range(len(MODULES)):
+        own = [change[run, layers[run, module], module].argmin() for run in runs]
+        chosen.append([(layers[run, module], module, own[run]) for run in runs])
+    flat = np.moveaxis(change, 3, 1).reshape(len(change), -1).argmin(1)
+    rates, depths, modules = np.unravel_index(flat, np.moveaxis(change, 3, 1).shape[1:])
+    return [*chosen, list(zip(depths, modules, rates, strict=True))]
+
+
+@partial(moments.compiled, static_argnums=0)
+def answers(spec, params, batch):  # [R, ...] -> [R, B]
+    """Answers of unclipped models, cut."""
+    return jax.lax.map(
+        lambda run: cut(Model(spec, run[0]).predict(run[1]), run[1]), (params, batch)
+    )
+
+
+def scaled_gain(spec, params, validation, test):  # -> [R]
+    """What the answer gains by the one factor that is best on validation: Σ ŷ y / Σ ŷ²."""
+    first, own = (np.asarray(answers(spec, params, each)) for each in (validation, test))
+    factor = (first * validation.y_query).sum(1) / (first**2).sum(1)
+    before, after = (((scale * own - test.y_query) ** 2).mean(1) for scale in (1, factor[:, None]))
+    return 1 - after / before
+
+
+def search_task(spec, params, layers, prompts, config):
+    """The variables of one task: [R], or [S, R] of searches."""
+    validation, test = (
+        jax.tree.map(lambda leaf, at=at: leaf[:, at], prompts)
+        for at in (slice(config.validation), slice(config.validation, None))
+    )
+    grid = dict(modules=MODULES, rates=config.rates)
+    _, change = trained_models.relative_curve(spec, params, validation, **grid)
+    places = choose(change, layers)
+    edits = [[(k, MODULES[m], config.rates[q]) for k, m, q in each] for each in places]
+    return {
+        "validation_gain": [[-change[r][place] for r, place in enumerate(each)] for each in places],
+        "test_gain": trained_models.gains(spec, params, test, edits),
+        "scaled_gain": scaled_gain(spec, params, validation, test),
+        "risk": trained_models.own_risks(spec)(params, test),
+        "zero": (test.y_query**2).mean(1),  # the risk of predicting 0
+    }
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -79,39 +105,21 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
     finished, spec = models["transformer"], spec_of(config)
     params = trained_models.final(trained_models.path_of(finished))
-    risk = trained_models.squared_error(spec)
     root, runs = jax.random.fold_in(jax.random.key(config.seed), 3), len(params.w_q)
-    named, ways = shifted_tasks(config), searches(config)
-    in_turn = list(named.values())
+    layers = algorithm_layers(params, config.top_k)
+    in_turn = list(shifted_tasks(config).values())
     if progress is not None:
         in_turn = progress.track(in_turn, description="clipping_search: tasks")
-    outcomes, tests = [], []
+    rows = []
     for tag, task in enumerate(in_turn):
         keys = jax.random.split(jax.random.fold_in(root, tag), runs)
         prompts = draw(keys, task, config.validation + config.test, config.n)
-        keys = jax.random.split(jax.random.fold_in(root, len(named) + tag), runs)
-        more = draw(keys, task, config.more_validation, config.n)
-        outcomes += search_runs(ways, risk, params, prompts, more, config)
-        tests.append(jax.tree.map(lambda leaf: leaf[:, config.validation :], prompts))
-
-    def table(read):
-        numbers = np.array([read(outcome) for outcome in outcomes])
-        return ("task", "run", "search"), numbers.reshape(len(named), runs, len(SEARCHES))
-
-    return xr.Dataset(
-        {
-            "validation_gain": table(lambda outcome: outcome.validation_gain / outcome.test_risk),
-            "test_gain": table(lambda outcome: outcome.test_gain / outcome.test_risk),
-            "low": table(lambda outcome: outcome.test_interval[0] / outcome.test_risk),
-            "high": table(lambda outcome: outcome.test_interval[1] / outcome.test_risk),
-            "risk": table(lambda outcome: outcome.test_risk),
-            "passes": table(lambda outcome: outcome.forward_passes),
-            "edits": table(lambda outcome: len(outcome.edits)),
-            # Of the last edit; layer 0, rate 0: none.
-            "layer": table(lambda outcome: outcome.edits[-1].layers[0] + 1 if outcome.edits else 0),
-            "rate": table(lambda outcome: outcome.edits[-1].rate if outcome.edits else 0.0),
-            "ridge": ("run", trained_models.ridge_risks(tests[0], spec.task.noise_std)),
-            "status": ("trained", [str(status) for status in finished.status]),
-        },
-        {"task": list(named), "search": list(SEARCHES)},
-    )
+        rows.append(search_task(spec, params, layers, prompts, config))
+        if tag == 0:
+            test = jax.tree.map(lambda leaf: leaf[:, config.validation :], prompts)
+            ridge = trained_models.ridge_risks(test, spec.task.noise_std)
+    tables = {name: np.array([row[name] for row in rows], float) for name in rows[0]}
+    axes = {2: ("task", "run"), 3: ("task", "search", "run")}
+    data = {name: (axes[table.ndim], table) for name, table in tables.items()}
+    data |= {"ridge": ("run", ridge), "status": ("trained", [str(s) for s in finished.status])}
+    return xr.Dataset(data, {"task": list(TASKS), "search": list(SEARCHES)})

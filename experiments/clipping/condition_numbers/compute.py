@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
+from experiments.clipping.clipped_models import spec_of
 from experiments.clipping.condition_numbers.config import MODULES, Config
 from experiments.clipping.condition_numbers.disturbed import disturb_all
-from experiments.clipping.transformers import spec_of
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.store import parts
@@ -28,7 +28,8 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     task = distribution(spec.task, dtype=jnp.float32)
     key = jax.random.fold_in(jax.random.key(config.seed), 2)
     batch = trained_models.own_prompts(key, task, len(params.w_q), config.prompts)
-    grid = dict(modules=modules, rates=(config.rate,))
+    # Ranks of risks are judged, which need no bound: answers are not cut.
+    grid = dict(modules=modules, rates=(config.rate,), cut=False)
     clipped_alone = trained_models.own_curve(spec, params, batch, **grid)
     unclipped = clipped_alone.unclipped.mean[:, 0]
     ratio = 1 + clipped_alone.change.mean[:, 0, :, :, 0] / unclipped[:, None, None]

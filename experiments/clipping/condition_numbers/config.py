@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.clipping.transformers import spec_of, transformer
+from experiments.clipping.clipped_models import spec_of, transformer
 from experiments.models.named import Named
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between

@@ -102,7 +102,7 @@ def disturb_all(config: Disturbed, finished, spec):
     matrices = clipping.matrices(params, names)
     conditions = [clipping.condition_number(matrices[name]) for name in names]
     axes = ("run", "layer", "module")
-    risk = trained_models.own_risks(spec)(params, batch)
+    risk = trained_models.own_risks(spec, cut=False)(params, batch)
     data = {"move": ((*axes, "kind"), by_kind[..., :-1]), "clipped": (axes, by_kind[..., -1])}
     data |= {"share": (axes, share), "condition": (axes, np.stack(conditions, axis=-1))}
     data["unclipped"] = (("run",), np.asarray(risk))

@@ -1,8 +1,16 @@
 """What `label_clipping` judges."""
 
-from experiments.clipping.label_clipping.clipped import Clipped, shots_of
-from experiments.clipping.transformers import PARTS, spec_of
+from functools import cached_property
+
+from experiments.clipping.clipped_models import (
+    PARTS,
+    gains_by_others,
+    shallow_and_deep,
+    spec_of,
+)
+from experiments.clipping.label_clipping.config import DROPPED
 from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.store import results
 
 FIGURE_1 = "A2 (2406.03768), figure 1, in our setting"
 FIGURE_2 = "A2 (2406.03768), figure 2, our reading, in our setting"
@@ -15,8 +23,46 @@ REVISED = dict(
 )
 
 
-def numbers(dataset) -> Clipped:
+def numbers(dataset) -> "Clipped":
     return Clipped(dataset)
+
+
+def shots_of(spec) -> dict[str, int]:
+    """The fewest and the most demonstrations."""
+    lengths = spec.task.lengths
+    return {"few": min(lengths), "trained": max(lengths)}
+
+
+class Clipped:
+    """A result's changes of accuracy, and those after clipping its first and its last layers."""
+
+    def __init__(self, dataset):
+        self.dataset, self.config = dataset, results.config_of(dataset)
+        self.spec = spec_of(self.config)
+        self.shots = shots_of(self.spec)
+        self.few, self.n = (dataset.sel(shots=count) for count in self.shots.values())
+
+    @cached_property
+    def change(self):  # (run, shots, layer, part, rate)
+        return self.dataset.accuracy - self.dataset.unclipped_accuracy
+
+    @cached_property
+    def ends(self):  # two of (run, shots, part): first layers, last layers
+        """Averaged over the drastic rates; dropping is not among them. One layer at a time."""
+        drastic = self.change.sel(rate=slice(self.config.high, DROPPED - 1e-9)).mean("rate")
+        return shallow_and_deep(drastic, self.config.ends)
+
+    @cached_property
+    def sharp(self):  # two of (run, shots, part)
+        """Accuracies with the first layers clipped the most, and with the last ones."""
+        rate = max(self.config.rates)
+        return shallow_and_deep(self.dataset.accuracy.sel(rate=rate), self.config.ends)
+
+    def pick(self, values, part, shots="trained"):  # [R]
+        return values.sel(part=part, shots=self.shots[shots]).values
+
+    def best(self, shots):  # [R]
+        return -gains_by_others(-self.change.sel(shots=self.shots[shots]))
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -87,22 +133,6 @@ def statements(config) -> tuple[Statement, ...]:
             cells=grid("attention_few_shots_fall_less mlp_few_shots_fall_less", part=PARTS),
             words=place,
             message="With fewer shots, clipping shallow attention or MLPs costs less accuracy",
-            **REVISED,
-        ),
-        Statement(
-            "few_shots_lose_less",
-            FIGURE_2,
-            "With fewer shots, clipping shallow {place} costs a smaller share of what accuracy is "
-            "above .5",
-            f"the fall of accuracy over accuracy - .5 {less}",
-            at_most=-0.02,
-            note="at few shots there is less to lose: the share takes that out",
-            label=f"{{part}}: share lost, few less {n} shots",
-            sample=lambda c, part: c.pick(c.lost, part, "few") - c.pick(c.lost, part),
-            cells=grid("attention_few_shots_lose_less mlp_few_shots_lose_less", part=PARTS),
-            words=place,
-            message="With fewer shots, clipping shallow attention or MLPs costs a smaller share of "
-            "what accuracy is above .5",
             **REVISED,
         ),
         Statement(

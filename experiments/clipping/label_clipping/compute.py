@@ -8,12 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
-from experiments.clipping.label_clipping import readings, rules
+from experiments.clipping.clipped_models import PARTS, spec_of
+from experiments.clipping.label_clipping import rules
 from experiments.clipping.label_clipping.config import DROPPED, Config
-from experiments.clipping.transformers import PARTS, spec_of
 from experiments.models.model import Model
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
+from lsa_lab.lm import readings
+
+NAMES = ("accuracy", "auc", "fitted", "entropy")
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -35,13 +38,13 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         for rate in rates
     ]
     cuts = [batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n]) for n in spec.task.lengths]
-    tables = [readings.read(answers(spec, params, edits, cut), cut) for cut in cuts]
+    tables = [read(answers(spec, params, edits, cut), cut) for cut in cuts]
     bayes = [bayes_accuracy(config, keys[1], cut) for cut in cuts]
-    control = readings.read(answers(spec, untrained, edits[:1], batch), batch)["accuracy"]
+    control = read(answers(spec, untrained, edits[:1], batch), batch)["accuracy"]
     axes, grid = ("run", "shots"), (spec.architecture.depth, len(PARTS), len(rates))
     arrays = {"bayes": (axes, np.stack(bayes, axis=1)), "untrained": ("run", control[:, 0])}
     arrays["average"] = axes, np.stack([average_accuracy(cut) for cut in cuts], axis=1)
-    for name in readings.NAMES:
+    for name in NAMES:
         table = np.stack([values[name] for values in tables], axis=1)  # [R, shots, 1 + E]
         arrays[f"unclipped_{name}"] = axes, table[:, :, 0]
         parts = table[:, :, 1:].reshape(*table.shape[:2], *grid)
@@ -89,3 +92,28 @@ def average_accuracy(batch):  # Prompt [R, B] -> [R]
     """How often the sign of Σ y_i x_i·x_query is right, what one linear layer can answer."""
     answer = jnp.einsum("rbi,rbij,rbj->rb", batch.y, batch.x, batch.x_query)
     return np.asarray((answer > 0) == (batch.y_query > 0)).mean(1)
+
+
+def read(answers, batch) -> dict[str, np.ndarray]:  # [R, E, B], Prompt [R, B] -> each [R, E]
+    """What answers ŷ say of two classes: how right, how right at another threshold, how sure."""
+    labels = (np.asarray(batch.y_query) > 0).astype(int)
+    pairs = zip(answers, labels, strict=True)
+    rows = [[_read_edit(margin, own) for margin in edits] for edits, own in pairs]
+    return dict(zip(NAMES, np.moveaxis(np.array(rows), -1, 0), strict=True))
+
+
+def _read_edit(margin, labels) -> tuple[float, ...]:
+    scores = np.stack([np.zeros_like(margin), margin], axis=1)
+    return (
+        readings.accuracy(scores, labels),
+        readings.auc(scores, labels),
+        readings.accuracy_after_best_shift(scores, labels),
+        float(entropy((1 + margin) / 2).mean()),
+    )
+
+
+def entropy(probability):
+    """-Σ p log₂ p of a label and the other, in bits; a number beyond [0, 1] is sure."""
+    p = np.clip(probability, 0, 1)
+    both = np.stack([p, 1 - p])
+    return -(both * np.log2(np.where(both > 0, both, 1))).sum(0)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.clipping.transformers import spec_of
+from experiments.clipping.clipped_models import spec_of
 from experiments.models.named import Named, named
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, between

@@ -1,41 +1,22 @@
-"""Accuracy by the rate at which a part of a layer is clipped, and what is judged."""
+"""Accuracy by the rate at which a part of a layer is clipped."""
 
 import numpy as np
 
+from experiments.clipping.clipped_models import shades
 from experiments.clipping.label_clipping import claims
 from experiments.clipping.label_clipping.config import DROPPED
-from experiments.clipping.layer_ends import shades
-from lsa_lab.harness.draw import judged_panel, style
-from lsa_lab.harness.draw.marks import end_labels
-from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statements import cells_of
+from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.statistics import level
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.3, 2.1, 2.2), ((1, 1), (1, 1), (1, 1)))
-    for ax, part in zip(axes, dataset.part.values, strict=False):
+    figure, axes = style.figure(6.75, 2.6, (1, 2))
+    titles = "Attention: no layer collapses", "MLP: no layer collapses"
+    for ax, part, title in zip(axes, dataset.part.values, titles, strict=True):
         layer_curves(ax, dataset, part)
-    for ax, part in zip(axes[2:], dataset.part.values, strict=False):
-        shots_curves(ax, dataset, part)
-    low, high = zip(*(ax.get_ylim() for ax in axes[2:4]), strict=True)
-    for ax in axes[2:4]:
-        ax.set_ylim(min(low), max(high))
-    plot_judged(axes[4:], dataset)
+        ax.set_title(title)
     return figure
-
-
-def plot_judged(axes, dataset):
-    """What is judged of each part, and the rest."""
-    statements, samples = evidence(claims, dataset)
-    parted, others = [], []
-    for cell in cells_of(statements):
-        (parted if "part" in cell.case else others).append(cell)
-    for ax, cells in zip(axes, (parted, others), strict=True):
-        judged_panel.rows(ax, cells, samples, (-0.1, 0.1))
-        ax.axvline(0, color="grey", lw=0.8)
-        ax.set_xticks((-0.1, 0, 0.1))
-        ax.set(xlabel="accuracy, or a share", title="what is judged")
 
 
 def layer_curves(ax, dataset, part):
@@ -50,28 +31,14 @@ def layer_curves(ax, dataset, part):
         ends[f"layer {layer}"] = float(runs.mean("run")[-1])
     ax.axhline(base, color=style.BLACK, lw=0.8, ls="--")
     ax.axhline(0.5, color="grey", lw=0.8)
+    direct_label(ax, 0, 0.5, "a guess", "dimgrey", (4, 4))
     labels = [
         "drop" if rate == DROPPED else f"{rate:g}".lstrip("0") for rate in dataset.rate.values
     ]
     ax.set_xticks(places, labels)
-    ax.set(xlabel="clipping rate", ylabel="accuracy", ylim=(0.45, 1))
-    ax.set_title(f"{part}, {int(dataset.shots[-1])} shots")
+    ax.set(xlabel="clipping rate", ylabel=f"accuracy, {int(dataset.shots[-1])} shots")
+    ax.set_ylim(0.45, 1)
     end_labels(ax, ends, colors)
-
-
-def shots_curves(ax, dataset, part):
-    """The change of accuracy, averaged over drastic rates, in the first layers and in the last."""
-    clipped = claims.numbers(dataset)
-    config, pair = clipped.config, [end.sel(part=part) for end in clipped.ends]
-    x, names = dataset.shots.values, ("first", "last")
-    for runs, name, color, marker in zip(pair, names, shades(2), "os", strict=True):
-        style.mean_band(ax, x, runs.transpose("run", "shots"), None, color, marker)
-        ax.plot([], [], marker=marker, color=color, label=f"{name} {config.ends} layers")
-    ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
-    ax.legend(loc="lower right")
-    ax.set(xlabel="shots", ylabel="change of accuracy")
-    ax.set_xticks(x)
-    ax.set_title(f"{part}, rates ≥ {config.high:g}")
 
 
 def caption(dataset) -> str:

@@ -2,22 +2,21 @@
 
 import numpy as np
 
-from experiments.clipping.layer_ends import shades
+from experiments.clipping.clipped_models import shades
 from experiments.clipping.published_logs import claims
 from experiments.clipping.published_logs.config import ENDS
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.5, 2.0), ((1, 1), (1,)))
+    figure, axes = style.figure(6.75, 2.7, (1, 2))
     rate_curves(axes[0], dataset)
+    axes[0].set_title("First layers lose, last ones do not")
     search_points(axes[1], dataset)
-    judged_panel.rows(axes[2], *evidence(claims, dataset), (-0.1, 0.1))
-    axes[2].axvline(0, color="grey", lw=0.8)
-    axes[2].set(xlabel="score", title="what is judged")
+    axes[1].set_title("What a search gains does not last")
     return figure
 
 
@@ -33,8 +32,11 @@ def rate_curves(ax, dataset):
         direct_label(ax, places[-1], float(middle[-1]), f"{end} layers", color, (6, 0))
     ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
     ax.set_xticks(places, [f"{rate:g}" for rate in rows.rate.values])
-    ax.set(xlim=(-0.3, places[-1] + 2), xlabel="clipping rate", ylabel="change of the score")
-    ax.set_title("validation")
+    ax.set(
+        xlim=(-0.3, places[-1] + 2),
+        xlabel="clipping rate",
+        ylabel="change of the score, validation",
+    )
 
 
 def search_points(ax, dataset):
@@ -46,7 +48,7 @@ def search_points(ax, dataset):
     most = float(validation.max())
     ax.plot([0, most], [0, most], color="grey", lw=0.8)
     ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
-    ax.set(xlabel="gain on validation, best rate", ylabel="gain on test", title="the search")
+    ax.set(xlabel="gain on validation, best rate", ylabel="gain on test")
     ax.legend(loc="upper left")
 
 

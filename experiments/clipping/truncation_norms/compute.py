@@ -7,32 +7,33 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.clipping import trained_models
-from experiments.clipping.transformers import spec_of
+from experiments.clipping.clipped_models import spec_of
 from experiments.clipping.truncation_norms.config import (
     MODULES,
     MOVEMENTS,
     NORMS,
     READINGS,
-    SUMMARIES,
     TRAINED_MODULES,
     Config,
 )
-from experiments.clipping.truncation_norms.factored_weights import merge, random_stack, stack_merged
 from experiments.clipping.truncation_norms.norm_growth import (
-    counterexample_norms,
     growth,
+    merge,
     mlp_growth,
     movement,
-    summarise,
+    random_stack,
+    rising_share,
+    stack_merged,
+    touched_shares,
 )
 from experiments.models.tasks import distribution, draw
 from lsa_lab.analyses import clipping
 
 
 def measure(key, params, spec, config):
-    """Summaries [S, 4, 4, L, Q] of random stacks and [R, 4, 2, L, Q] of trained ones with the
-    movement of their sums, the share in which a norm after an MLP rises [S, 2, Q], and the
-    counterexample's norms [2]."""
+    """The share of draws in which norms rise, [S, 5, 4, L, Q] of random stacks and [R, 5, 2, L, Q]
+    of trained ones, the movement of their sums, the shares of them that layers touch [S, L] and
+    [R, L], and the share in which a norm after an MLP rises [S, 2, Q]."""
     rates = jnp.asarray(clipping.every_rate(spec.token_width)[1:])
     key_random, key_mlp, key_prompts = jax.random.split(key, 3)
     each = (config.seeds, config.draws)
@@ -54,15 +55,14 @@ def measure(key, params, spec, config):
     factored, merged, trained = jnp.split(logs, [config.seeds, 2 * config.seeds])
     both = jnp.concatenate([factored, merged[:, :, :, 2:]], axis=3)
     own = trained[:, :, :, ::2]  # W_K = I is none of theirs
-    summaries = [
-        dict(zip(SUMMARIES, summarise(part, config.rounding), strict=True)) for part in (both, own)
-    ]
-    moved = [
-        dict(zip(MOVEMENTS, movement(part[:, :, NORMS.index("sum")]), strict=True))
-        for part in (both, own)
-    ]
-    rises_after_mlps, _, _ = summarise(after_mlps, config.rounding)
-    return summaries, moved, rises_after_mlps, counterexample_norms()
+    rises = [rising_share(part, config.rounding) for part in (both, own)]
+    moved = []
+    for part in (both, own):
+        sums, touched = (movement(part[:, :, NORMS.index(name)]) for name in ("sum", "touched"))
+        moved.append(dict(zip(MOVEMENTS, sums, strict=True)) | {"touched": touched[0]})
+    shares = jax.lax.map(lambda row: jax.vmap(touched_shares)(*row).mean(0), rows)
+    shares = shares[: config.seeds], shares[2 * config.seeds :]
+    return rises, moved, shares, rising_share(after_mlps, config.rounding)
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -72,19 +72,19 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     params = trained_models.float64_params(runs)
     measured = jax.jit(partial(measure, spec=spec, config=config))
     key, key_ridge = jax.random.split(jax.random.key(config.seed))
-    summaries, moved, mlp_rises, example = measured(key, params)
+    rises, moved, shares, mlp_rises = measured(key, params)
     over_ridge = trained_models.risk_over_ridge(key_ridge, spec, params)
     data = {
         "over_ridge": (("run",), np.asarray(over_ridge)),
         "mlp_rises": (("seed", "reading", "rank"), np.asarray(mlp_rises)),
-        "example": (("weights",), np.asarray(example)),
         "status": (("start",), [str(status) for status in runs.status]),
     }
     kinds = ("random", ("seed",), "module"), ("trained", ("run",), "trained_module")
-    for (kind, first, module), summary, sums in zip(kinds, summaries, moved, strict=True):
+    every = zip(kinds, rises, moved, shares, strict=True)
+    for (kind, first, module), rise, sums, share in every:
+        data[f"{kind}_share"] = ((*first, "layer"), np.asarray(share))
         places = (module, "layer", "rank")
-        for name, values in summary.items():
-            data[f"{kind}_{name}"] = ((*first, "norm", *places), np.asarray(values))
+        data[f"{kind}_rises"] = ((*first, "norm", *places), np.asarray(rise))
         for name, values in sums.items():
             data[f"{kind}_{name}"] = ((*first, *places), np.asarray(values))
     coordinates = {
@@ -94,6 +94,5 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         "layer": np.arange(1, spec.architecture.depth + 1),
         "rank": np.arange(spec.task.d, 0, -1),
         "reading": list(READINGS),
-        "weights": ["whole", "truncated"],
     }
     return xr.Dataset(data, coordinates)

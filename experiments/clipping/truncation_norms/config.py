@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.clipping.linear_stacks import linear_stacks
+from experiments.clipping.clipped_models import linear_stacks
 from experiments.models.named import Named
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least
 
 MATRICES = ("W_V", "W_K", "W_Q")
 MODULES = (*MATRICES, "merged")  # merged: W_K = I, W_Q = W_Kᵀ W_Q
 TRAINED_MODULES = ("W_V", "merged")  # trained stacks have w_pv and w_kq alone
-NORMS = ("own", "bound", "later", "sum")  # |G_t|, UB_t, the worst |G| after t, Σ|G|²
-# The share of draws; the median and the largest log(after / before).
-SUMMARIES = ("rises", "typical", "largest")
-MOVEMENTS = ("moves", "spread")  # of Σ|G|² over draws: mean |log(after / before)|, deviation of it
+# |G_t|, UB_t, the worst |G| after t, Σ|G|², and of that the terms from t on, which t touches.
+NORMS = ("own", "bound", "later", "sum", "touched")
+# Of Σ|G|² over draws: the mean |log(after / before)| and the deviation of that log.
+MOVEMENTS = ("moves", "spread")
 READINGS = ("W_MLP ΔW", "ΔW + W_MLP + W_MLP ΔW")  # of an MLP after attention
 
 MODELS = linear_stacks("laptop")

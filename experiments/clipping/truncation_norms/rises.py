@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.clipping.truncation_norms.config import MATRICES, MODULES, READINGS
-from lsa_lab.judging.statistics import worst
 
 
 class Rises(NamedTuple):
@@ -52,13 +51,6 @@ def mlp_rises(dataset, reading):  # [S]
     return dataset.mlp_rises.sel(reading=reading).mean("rank").values
 
 
-def rarest_rises(dataset):  # [S]
-    """The shares of that |G_t| which rises least often, among those that can."""
-    rows = table_of_rises(dataset).items()
-    own = [row.random for name, row in rows if name.startswith("|G") and not row.provable]
-    return worst(np.transpose(own), lambda seeds: -seeds.mean())
-
-
 def norm_rises(dataset, norm, kind):  # [S] or [R]
     """The share in which a norm rises, over all matrices, layers and ranks."""
     if kind == "trained":
@@ -66,12 +58,6 @@ def norm_rises(dataset, norm, kind):  # [S] or [R]
         return rises.mean(("trained_module", "layer", "rank")).values
     rises = factored(dataset).random_rises.mean(("module", "layer", "rank"))
     return rises.sel(norm=norm).values
-
-
-def typical_sum(dataset):  # [S]
-    """The median log(after / before) of Σ|G|², at the worst matrix and layer."""
-    typical = dataset.random_typical.sel(norm="sum").mean("rank").transpose("seed", ...)
-    return worst(typical, np.mean)
 
 
 def factored(dataset):

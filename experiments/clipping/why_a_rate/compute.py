@@ -3,12 +3,12 @@
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from experiments.clipping.trained_models import path_of, ridge_risks
-from experiments.clipping.transformers import spec_of
+from experiments.clipping import trained_models
+from experiments.clipping.clipped_models import spec_of
 from experiments.clipping.why_a_rate.config import CONDITIONS, RIVALS, Config
-from experiments.clipping.why_a_rate.edited_risks import batches, curves, gains, noise_of
 from experiments.clipping.why_a_rate.rate_rules import (
     MATRICES,
     MODULES,
@@ -17,8 +17,10 @@ from experiments.clipping.why_a_rate.rate_rules import (
     best_edits,
     predicted_ranks,
 )
+from experiments.models import tasks
 from lsa_lab.analyses import clipping
 
+CUTS = tuple(MODULES.values())
 AXES = {
     "change": ("condition", "prompts", "run", "layer", "module", "rate"),
     "risk": ("condition", "prompts", "run"),
@@ -27,6 +29,31 @@ AXES = {
     "gain": ("condition", "search", "run"),
     "ridge": ("condition", "run"),
 }
+
+
+def noise_of(condition, config):
+    """The standard deviation of the labels' noise."""
+    return config.noise if condition == "noisy" else spec_of(config).task.noise_std
+
+
+def batches(key, spec, runs, config):  # -> {condition: three of Prompt [R, B]}
+    """Prompts to choose with, to judge all edits by, and the chosen one; others for each run."""
+
+    @jax.jit
+    def draw(key, noise, scale):
+        task = tasks.distribution(spec.task, noise_std=noise, dtype=jnp.float32)
+        task = task.replace(covariance=scale**2 * jnp.eye(spec.task.d))
+        size = 2 * config.prompts + config.more_prompts
+        many = jax.vmap(partial(tasks.draw, task=task, size=size))(jax.random.split(key, runs))
+        ends = (config.prompts, 2 * config.prompts)
+        each = jax.tree.map(lambda leaf: jnp.split(leaf, ends, axis=1), many)
+        return jax.tree.transpose(jax.tree.structure(many), jax.tree.structure([0] * 3), each)
+
+    scale = {"shifted": config.shift}
+    return {
+        name: draw(key, noise_of(name, config), scale.get(name, 1.0))
+        for name, key in zip(CONDITIONS, jax.random.split(key, len(CONDITIONS)), strict=True)
+    }
 
 
 def spectra(params):  # -> [R, L, M, p]
@@ -39,26 +66,28 @@ def measure(spec, params, prompts, splits, matched, config):
     there; ``matched`` are those of the matched condition, None in it."""
     validation, test, judges = prompts
     rates = (*config.rates, clipping.DROP)
-    risks, changes = zip(
-        *(curves(spec, params, batch, rates) for batch in (validation, test)), strict=True
-    )
-    rivals = [curves(spec, params, test, config.rival_rates, split)[1] for split in splits]
-    searched = {name: best_edits(changes[0], modules) for name, modules in SEARCHES.items()}
-    edits = (*searched.values(), matched or searched["of all"])
+    curves = partial(trained_models.relative_curve, spec, params, modules=CUTS)
+    risks, changes = zip(*(curves(batch, rates=rates) for batch in (validation, test)), strict=True)
+    rivals = [curves(test, rates=config.rival_rates, split=split)[1] for split in splits]
+    searched = [best_edits(changes[0], modules) for modules in SEARCHES.values()]
+    edits = [
+        [(layer, CUTS[module], rates[rate]) for layer, module, rate in each]
+        for each in (*searched, matched or searched[0])
+    ]
     return {
         "change": changes,
         "risk": risks,
         "rival": rivals,
         "predicted": predicted_ranks(spectra(params), config.energy),
-        "gain": gains(spec, params, judges, edits, rates),
-    }, searched["of all"]
+        "gain": trained_models.gains(spec, params, judges, edits),
+    }, searched[0]
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
     import xarray as xr
 
     runs, spec = models["transformer"], spec_of(config)
-    path = path_of(runs)
+    path = trained_models.path_of(runs)
     key_prompts, key_directions = jax.random.split(jax.random.key(config.seed))
     splits = (clipping.by_magnitude, partial(clipping.by_random_direction, key_directions))
     measured, matched = [], None
@@ -66,7 +95,8 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         at = config.early if condition == "under-trained" else -1
         params = jax.tree.map(lambda leaf, at=at: leaf[:, at], path)
         values, edits = measure(spec, params, prompts, splits, matched, config)
-        values["ridge"] = ridge_risks(prompts[-1], noise_of(condition, config))
+        noise = noise_of(condition, config)
+        values["ridge"] = trained_models.ridge_risks(prompts[-1], noise)
         matched = matched or edits  # the first condition
         measured.append(values)
     data = {

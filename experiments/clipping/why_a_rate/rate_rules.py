@@ -46,12 +46,6 @@ def best_rates(dataset, prompts="validation", modules=MATRICES):  # indices [C, 
     return change.isel(rate=slice(None, -1)).argmin("rate").drop_vars("prompts")
 
 
-def predicted_rates(dataset):  # indices [C, R, L, M, P]
-    """The largest rate that keeps at least the rank that the spectrum predicts."""
-    enough = dataset.kept.isel(rate=slice(None, -1)) >= dataset.predicted
-    return enough.sum("rate").rename(matrix="module") - 1
-
-
 def rank_correlations(dataset):  # -> [C, R, P]
     """Spearman's, of predicted and searched ranks over layers and modules; 0 if either is flat."""
     predicted = dataset.predicted.rename(matrix="module").stack(cell=("layer", "module"))
@@ -70,14 +64,3 @@ def _searched_ranks(dataset, prompts):  # [C, R, cells]
 
 
 _over_cells = np.vectorize(spearman, signature="(m),(m)->()", otypes=[float])
-
-
-def regrets(dataset):  # -> [C, R, P + 1]
-    """Test risk at the predicted less that at the searched rank, over the risk unclipped. The last
-    of the predictors is not to cut at all."""
-    test = dataset.change.sel(prompts="test", module=list(MATRICES))
-    searched = test.isel(rate=best_rates(dataset))
-    predicted = test.isel(rate=predicted_rates(dataset)) - searched
-    cells = ("layer", "module")
-    extra = predicted.mean(cells).transpose(..., "predictor").values
-    return np.concatenate([extra, -searched.mean(cells).values[..., None]], axis=-1)

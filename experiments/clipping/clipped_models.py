@@ -1,0 +1,77 @@
+"""The trained models that experiments on clipping share, in numbers, and their layers. No jax."""
+
+import numpy as np
+
+from experiments.models.named import Named, named
+from experiments.models.regression import dense
+from experiments.models.specs import Spec, restored
+
+PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
+# What changed in rows on clipped models after a look, and the draws that judge them since.
+CUT = "answers are cut at twice the largest label of their prompt; squared errors had no bound"
+_SIZES = {"smoke": dict(d=2, n=4, depth=2)}
+_RECIPES = {
+    "smoke": dict(steps=10, batch=8, seeds=3),
+    "laptop": dict(steps=2400, batch=128, seeds=16),  # one or two diverge early, and are left out
+    "paper": dict(steps=20_000, batch=512, seeds=16),
+}
+
+
+def linear_stacks(tier: str) -> Named:
+    """One head of merged weights a layer, as the field ``models`` of a config has them.
+
+    Gradients are cut short: deep linear attention meets rare, enormous ones.
+    """
+    sizes = _SIZES.get(tier, dict(d=5, n=20, depth=4))
+    training = dict(learning_rate=0.025, clip=0.1, seed=1) | _RECIPES[tier]
+    return (("linear stacks", dense("linear", **sizes, noise_std=0.5, training=training)),)
+
+
+def transformer(tier: str) -> Named:
+    """Softmax, norms and MLPs, as the field ``models`` of a config has them."""
+    return named(tier, ("transformer",))
+
+
+def spec_of(config) -> Spec:
+    """The one model of a config, of this code or out of a result."""
+    ((_, spec),) = config.models
+    return restored(spec)
+
+
+def fresh(config) -> str:
+    """The runs that judge every row since the look that all experiments on these models have had.
+
+    Those of the paper tier are none of the laptop's.
+    """
+    runs = f"{spec_of(config).training.seeds} runs at 1.1 times the risk of least squares"
+    return f"{runs}, noise 0.5; 12 at 12 times, noise 0.1, before"
+
+
+def fresh_prompts(config) -> str:
+    """The draws that judge rows on clipped models since their answers are cut."""
+    return f"fresh prompts of the same {spec_of(config).training.seeds} runs"
+
+
+def diverged(dataset) -> int:
+    """How many of the trainings in ``status`` diverged, which no figure shows."""
+    return sum(text.startswith("diverged") for text in dataset.status.values)
+
+
+def shallow_and_deep(values, count):
+    """The first layers and the last ones, ``count`` of them, averaged."""
+    ends = (slice(count), slice(-count, None))
+    return [values.isel(layer=end).mean("layer") for end in ends]
+
+
+def gains_by_others(changes):  # (run, layer, part, rate) -> [R]
+    """The change of each run by that edit which lowers it most, on average, for all other runs."""
+    table = changes.transpose("run", ...).values.reshape(changes.sizes["run"], -1)
+    others = table.sum(0, keepdims=True) - table
+    return table[np.arange(len(table)), others.argmin(1)]
+
+
+def shades(count):  # -> [count, 4]
+    """A colour for each layer, the deeper the paler."""
+    from matplotlib import colormaps
+
+    return colormaps["viridis"](np.linspace(0, 0.8, count))
