@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -17,10 +18,11 @@ from lsa_lab.card import mechanism, page, parity, probes, recipe
 from lsa_lab.card.probe import Probe
 from lsa_lab.card.probes import Bench
 from lsa_lab.card.recipe import TIERS, Tier
-from lsa_lab.card.subject import Forward, UnfitError, subject_of
+from lsa_lab.card.shelf import SCHEMA
+from lsa_lab.card.subject import Forward, Subject, UnfitError, subject_of
 from lsa_lab.store import checkpoints, provenance, safe_files
+from lsa_lab.training import programs
 
-SCHEMA = 1  # of card.json, described in docs/card.md
 PARTS = 8  # of the prompts, where one set of params was given: intervals are over these
 
 PROBES: tuple[Callable[[Bench], list[Probe]], ...] = (
@@ -41,19 +43,19 @@ class Card:
     @property
     def headline(self) -> str:
         """As the badge has it: "1.3 x Bayes | ridge-like | 2.1 x at 8 times the length"."""
-        return page.headline(self.as_json())
+        return page.headline(self.as_json("a model"))
 
-    def as_json(self) -> dict[str, Any]:
-        """What card.json holds; infinite ends are written as words."""
+    def as_json(self, name: str) -> dict[str, Any]:
+        """What card.json of a model of this name holds; infinite numbers are written as words."""
         rows = [_plain(dataclasses.asdict(probe)) for probe in self.probes.values()]
-        body = {"schema": SCHEMA, **self.facts, "curves": _plain(self.curves), "probes": rows}
+        body = {"name": name, "schema": SCHEMA, **_plain(self.facts)}
+        body |= {"curves": _plain(self.curves), "probes": rows}
         return body | {"sha256": page.digest(body)}
 
     def save(self, folder: str | Path) -> Path:
         """Write card.json, index.html and badge.svg; returns the folder."""
-        folder, body = Path(folder), self.as_json()
-        body = body | {"name": folder.name}
-        body["sha256"] = page.digest(body)
+        folder = Path(folder)
+        body = self.as_json(folder.name)
         text = json.dumps(body, indent=1, ensure_ascii=False)
         safe_files.write(folder / "card.json", text.encode())
         safe_files.write(folder / "index.html", page.html(body).encode())
@@ -118,11 +120,21 @@ def report_card(
         "pretraining_tasks": None if table is None else len(table),
         "parameters": int(sum(np.size(leaf) for leaf in leaves)),
         "runs": len(own),
+        "program_sha256": _program(subject, first),
         "weights_sha256": checkpoints.digest(own),
         "seconds": round(time.monotonic() - began, 1),
         **provenance.facts(),
     }
     return Card(every, bench.curves, facts)
+
+
+def _program(subject: Subject, params: Any) -> str:
+    """The digest of what the forward computes; of one that calls the host there is none."""
+    tokens = jnp.zeros((3, 2 * subject.d + 1 if subject.causal else subject.d + 1), subject.dtype)
+    try:
+        return programs.digest(subject.slots, params, tokens)
+    except ValueError:
+        return "unknown: it calls a function of the host"
 
 
 def _tasks(tasks: Any, d: int) -> np.ndarray | None:

@@ -28,11 +28,11 @@ CHUNK = 100  # steps
 class Tier:
     """The sizes of a card."""
 
-    d: int
     steps: int
     pilot_steps: int
     batch: int  # prompts in a step
     prompts: int  # prompts of a probe, for each run
+    d: int = 8
     runs: int = 3
     noise_std: float = 0.5
     rates: tuple[float, ...] = (1e-2, 3e-3, 1e-3)
@@ -54,10 +54,10 @@ class Tier:
 
 
 TIERS = {
-    "smoke": Tier(d=4, steps=500, pilot_steps=150, batch=32, prompts=256),
-    "laptop": Tier(d=8, steps=6000, pilot_steps=1500, batch=32, prompts=512),
+    "smoke": Tier(steps=400, pilot_steps=100, batch=16, prompts=256),
+    "laptop": Tier(steps=3000, pilot_steps=600, batch=32, prompts=512),
     "paper": Tier(
-        d=8, steps=60_000, pilot_steps=6000, batch=64, prompts=1024, runs=8,
+        steps=60_000, pilot_steps=6000, batch=64, prompts=1024, runs=8,
         lengths=(64, 1024, 16384),
     ),
 }  # fmt: skip

@@ -32,7 +32,6 @@ class Subject:
     """
 
     slots: Callable[[Any, Array], Array]
-    raw: Forward
     causal: bool
     d: int
     dtype: Any
@@ -69,15 +68,16 @@ def prefix(batch: Prompt, place: int) -> Prompt:
 
 
 def subject_of(forward: Forward, params: Any, d: int, n: int, causal: bool) -> Subject:
-    """The model, checked in some seconds on two prompts of n demonstrations; else UnfitError."""
+    """The model, checked in some seconds on three prompts of n demonstrations; else UnfitError."""
     dtype = dtype_of(params)
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(2, n + 1, 2 * d + 1 if causal else d + 1))
-    rows[0, -1, -1] = rows[1, -1, -1] = 0
+    rows = rng.normal(size=(3, n + 1, 2 * d + 1 if causal else d + 1))
+    if not causal:
+        rows[:, -1, -1] = 0
     tokens = jnp.asarray(rows, dtype)
-    slots, raw = _slots_of(forward, params, tokens[0], causal)
+    slots = _slots_of(forward, params, tokens[0], causal)
     many = jax.jit(jax.vmap(slots, (None, 0)))
-    subject = Subject(slots, raw, causal, d, dtype, many)
+    subject = Subject(slots, causal, d, dtype, many)
     try:
         first, second = (np.asarray(many(params, tokens)) for _ in range(2))
         alone = np.asarray(slots(params, tokens[1]))
@@ -99,8 +99,8 @@ def dtype_of(params: Any) -> Any:
     return jnp.result_type(*leaves) if leaves else jnp.result_type(float)
 
 
-def _slots_of(forward: Forward, params: Any, tokens: Array, causal: bool) -> tuple:
-    """Answers after each layer, with the sign turned; and the forward that leaves a Trace."""
+def _slots_of(forward: Forward, params: Any, tokens: Array, causal: bool) -> Callable:
+    """The answers after each layer: label slots with the sign turned."""
     shape = f"[{tokens.shape[0]}, {tokens.shape[1]}]"
     try:
         returned = jax.eval_shape(forward, params, tokens)
@@ -121,7 +121,7 @@ def _slots_of(forward: Forward, params: Any, tokens: Array, causal: bool) -> tup
             :, slice(None) if causal else slice(-1, None)
         ]
 
-    return answers, raw
+    return answers
 
 
 def _wanted(causal: bool, shape: Any) -> str:
