@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.card import mechanism, page, parity, probes, recipe
+from lsa_lab.card import house, mechanism, page, parity, probes, recipe
 from lsa_lab.card.probe import Probe
 from lsa_lab.card.probes import Bench
 from lsa_lab.card.recipe import TIERS, Tier
@@ -28,6 +28,7 @@ PARTS = 8  # of the prompts, where one set of params was given: intervals are ov
 PROBES: tuple[Callable[[Bench], list[Probe]], ...] = (
     probes.risk_over_bayes, mechanism.rules, probes.growth, probes.shifts, probes.sparse,
     probes.drift, mechanism.overwriting, mechanism.recall, mechanism.order, mechanism.flows,
+    house.clipping,
     mechanism.precision, mechanism.speed, probes.steps_to_twice,
 )  # fmt: skip
 

@@ -22,6 +22,10 @@ GROUPS = {
     "recall": ("Recall", "Pairs without a law, which can only be remembered."),
     "order": ("Order", "The same demonstrations, permuted."),
     "flows": ("Who has a say?", "The derivative of the answer by each label."),
+    "clipping": (
+        "What can be removed?",
+        "Risk over that of the whole model, with a layer's matrices at half rank or a head less.",
+    ),
     "precision": ("Precision", "The same weights with fewer digits."),
     "speed": ("Cost", "One prompt on the machine that made this card."),
     "steps": ("Learning", "Steps of training with the recipe of the card."),

@@ -90,7 +90,7 @@ def test_a_model_that_is_random_is_refused():
 
     def noisy(params, tokens):
         shape = jax.ShapeDtypeStruct((), tokens.dtype)
-        draw = lambda t: np.asarray(source.normal(), t.dtype)  # noqa: E731
+        draw = lambda t: np.asarray(source.normal(size=np.shape(t)), t.dtype)  # noqa: E731
         noise = jax.pure_callback(draw, shape, tokens[0, 0], vmap_method="broadcast_all")
         return forward(params, tokens) + noise
 
