@@ -2,6 +2,7 @@
 there. All of it is drawn and solved on the host in float64, whatever the model's precision."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,8 @@ def drawn_batch(rng: np.random.Generator, law: Law, size: int, n: int) -> Batch:
 
 def labelled(x: np.ndarray, targets: np.ndarray, labels: np.ndarray) -> Batch:
     """The batch with these covariates [B, n+1, d], targets and labels [B, n+1]."""
-    return Batch(Prompt(x[:, :-1], labels[:, :-1], x[:, -1], targets[:, -1]), targets)
+    rows: tuple[Any, ...] = x[:, :-1], labels[:, :-1], x[:, -1], targets[:, -1]
+    return Batch(Prompt(*rows), targets)
 
 
 def _weights(rng: np.random.Generator, law: Law, size: int, n: int) -> np.ndarray:  # [B, n+1, d]

@@ -76,11 +76,11 @@ def nearest_rules(
     stacked = [jax.tree.map(lambda *rows: jnp.asarray(np.concatenate(rows), float), *same)
                for same in zip(*questions, strict=True)]  # fmt: skip
     cut = np.clip(np.stack(answers), -_HUGE, _HUGE).transpose(3, 1, 0, 2)  # [L, S, R, B]
-    every = list(_tables(law.d, law.noise_var))
+    tables = list(_tables(law.d, law.noise_var))
     if law.tasks is not None:
-        every.insert(0, _with_table(discrete(law.tasks, law.noise_var)))
-    askers = [_asker(table, stacked, cut.shape[1:]) for _, table in every]
-    every = [family for family, _ in every]
+        tables.insert(0, _with_table(discrete(law.tasks, law.noise_var)))
+    askers = [_asker(table, stacked, cut.shape[1:]) for _, table in tables]
+    every = [family for family, _ in tables]
     coarse = [ask(family.grid) for ask, family in zip(askers, every, strict=True)]
     return [_nearest(every, askers, coarse, list(sets), layer) for layer in cut]
 

@@ -32,6 +32,8 @@ class Layer:
 
     def states(self, params: Any, tokens: Array) -> Array:  # [L, H, T, k, v]
         """What a recurrent layer carries."""
+        if not isinstance(self.config, recurrent.Config):
+            raise TypeError("attention keeps every token, and carries no state")
         return recurrent.states(params, tokens, self.config)
 
 

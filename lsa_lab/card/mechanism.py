@@ -52,7 +52,9 @@ def _row(nearest: Nearest) -> dict[str, Any]:
 
 def overwriting(bench: Bench) -> list[Probe]:
     """Keys that come again with new labels: the share of the new label in the answer."""
-    n, shares, ridges = bench.tier.n, [], []
+    n = bench.tier.n
+    shares: list[float] = []
+    ridges: list[float] = []
     for run, params in enumerate(bench.params):
         rng = np.random.default_rng([run, 5])
         pairs = n // 2
@@ -191,8 +193,8 @@ def speed(bench: Bench) -> list[Probe]:
     for length in bench.tier.lengths:
         tokens = jnp.ones((length, width), subject.dtype)
         program = jax.jit(subject.slots).lower(bench.params[0], tokens).compile()
-        seconds = min(_seconds(lambda run=program, t=tokens: run(bench.params[0], t))
-                      for _ in range(_REPEATS))  # fmt: skip
+        run = partial(program, bench.params[0], tokens)
+        seconds = min(_seconds(run) for _ in range(_REPEATS))
         memory = program.memory_analysis()
         spare = float(memory.temp_size_in_bytes) / length if memory is not None else float("nan")
         name = f"T = {length}"

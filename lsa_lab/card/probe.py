@@ -52,6 +52,7 @@ def judged(
     logs = np.log(np.maximum(samples, 1e-12)) if ratio else samples
     value, ends = float(logs.mean()), mean_interval(logs)
     if ratio:
-        value, ends = math.exp(value), tuple(math.exp(min(end, 700)) for end in ends)
+        low, high = (math.exp(min(end, 700)) for end in ends)
+        value, ends = math.exp(value), (low, high)
     verdict = verdict_of(ends, at_least, at_most) if bound else ""
     return Probe(name, group, says, value, ends, bound, verdict, **more)

@@ -55,7 +55,7 @@ class Tier:
 
 TIERS = {
     "smoke": Tier(steps=400, pilot_steps=100, batch=16, prompts=256),
-    "laptop": Tier(steps=3000, pilot_steps=600, batch=32, prompts=512),
+    "laptop": Tier(steps=2000, pilot_steps=400, batch=32, prompts=512),
     "paper": Tier(
         steps=60_000, pilot_steps=6000, batch=64, prompts=1024, runs=8,
         lengths=(64, 1024, 16384),
