@@ -42,7 +42,7 @@ def state_tracking(forward: Callable, init: Callable[[Array], Any]) -> Callable:
         params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(init, keys))
         rule = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(3e-3))
         data = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
-        run = fit(Training(loss, sample, rule, steps, label="parity"), params, data)
+        run = fit(Training(loss, sample, rule, steps, label="parity"), params, data, width=runs)
         probes = []
         for times in (1, 4):
             tokens, parities = sample(jax.random.key(1), times * _LENGTH)

@@ -136,7 +136,10 @@ def _fit(init: Callable, keys: Array, rates: np.ndarray, what: tuple, files: Fil
         label="card",
     )
     data_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
-    return fit(recipe, params, data_keys, per_run=jnp.asarray(rates), files=files, chunk=CHUNK)
+    # All runs in one program: programs side by side, each with LAPACK's batched calls (a triangular
+    # system in a layer), can wait for each other for ever on CPU (jaxlib 0.10).
+    own, width = jnp.asarray(rates), len(rates)
+    return fit(recipe, params, data_keys, per_run=own, width=width, files=files, chunk=CHUNK)
 
 
 def _loss(subject: Subject, tier: Tier) -> Callable[[Any, Prompt], Array]:
@@ -181,7 +184,7 @@ def _sample(tier: Tier, tasks: np.ndarray | None, dtype: Any) -> Callable[[Array
 def _estimate(
     subject: Subject, init: Callable, tier: Tier, loss: Callable, data: Callable
 ) -> float:
-    """The seconds of the training, from two steps on one core; also the check of the gradient."""
+    """The seconds of the training, from three steps of one run; also the check of the gradient."""
     params, batch = init(jax.random.key(0)), data(jax.random.key(1))
     step = jax.jit(jax.value_and_grad(loss))
     value, gradient = jax.block_until_ready(step(params, batch))
@@ -194,8 +197,7 @@ def _estimate(
     for _ in range(3):
         jax.block_until_ready(step(params, batch))
     each = (time.monotonic() - began) / 3
-    cores = min(len(jax.devices()), tier.runs)
-    return each * (len(tier.rates) * tier.pilot_steps + tier.runs * tier.steps) / cores
+    return each * (len(tier.rates) * tier.pilot_steps + tier.runs * tier.steps)
 
 
 def _files(folder: Path | None, name: str) -> Files | None:

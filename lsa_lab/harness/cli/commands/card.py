@@ -3,8 +3,6 @@
 import argparse
 import dataclasses
 import importlib
-import os
-import re
 import shlex
 import shutil
 import sys
@@ -34,10 +32,6 @@ def obey(options: argparse.Namespace) -> int:
         raise RefusalError(f"card needs two addresses and a name: {_EXAMPLE}")
     if Path(name).name != name or name.startswith("."):
         raise RefusalError(f"--name {name}: a name is that of one folder, without a path")
-    # Runs on two devices at a time can wait for each other for ever where layers solve triangular
-    # systems (jaxlib 0.10): one device, which is asked for before jax is imported.
-    flags = re.sub(r"(device_count)=\d+", r"\1=1", os.environ.get("XLA_FLAGS", ""))
-    os.environ["XLA_FLAGS"] = flags
     process.configure()
     import jax
 
