@@ -13,6 +13,7 @@ FLOORS = [
     {"tasks", "estimators"},
     {"models", "theory"},
     {"training", "analyses", "selection", "interop", "lm"},
+    {"card"},
     *({f"harness.{name}"} for name in ("refusal", "draw", "run", "report", "cli")),
     {"claims", "results"},  # the names of before, for one version: nothing imports them
 ]

@@ -32,16 +32,17 @@ USAGE = {
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),
     "fetch": ("[SOURCE...]", "download a language model and texts, once; all if none is named"),
+    "card": ("MODULE:FORWARD MODULE:INIT", "a report on your sequence model; --check FOLDER"),
     "new": ("PACKAGE/THEME/NAME", "write a small experiment that works, to be changed"),
 }
 
 _KINDS: dict[str, type] = {"": bool, "N": int, "K": int, "DIR": Path, "KEY=VALUE": list}
 _TABLE = """
---tier TIER | run submit draw | smoke (seconds), laptop (minutes), some paper (hours, a night)
+--tier TIER | run submit draw card | smoke (seconds), laptop (minutes), some paper (hours, a night)
 --seeds N | run submit | so many runs: short for the config's runs or seeds
 --model PATH | run submit | a decoder of your own, GGUF or folder: short for the config's model
 --config.KEY VALUE... | run submit | another value, for one NAME, in a folder; run NAME -h has all
---out DIR | list run submit draw report | the folder of results; else figures, or .cache/smoke
+--out DIR | list run submit draw report card | the folder of results; else figures, or .cache/smoke
 --together N | run | so many experiments at a time, each in a process of its own; else one
 --engine ENGINE | submit | slurm, which is the default, or local: this machine
 --shares K | submit | K tasks for each experiment, its runs split among them: K have to run at once
@@ -51,6 +52,9 @@ _TABLE = """
 --panel LETTER | draw | one panel of one NAME, cut out as pdf, svg and png
 --with-caption | draw | the figure with its caption below it, for a slide, as files of their own
 --package PACKAGE | list run submit draw report | the package of experiments, else {home}
+--name NAME | card | the folder of the card, and what its page calls the model
+--query | card | the model answers the query alone, of tokens [x, y]; else every x, of bound tokens
+--check | card | whether the card.json of each FOLDER has the right schema and sum
 --list | fetch | what can be fetched, and whether it is in the cache
 """
 

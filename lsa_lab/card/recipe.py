@@ -1,0 +1,204 @@
+"""How a card trains a model: one fixed recipe, of three sizes, that resumes after a kill."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+from lsa_lab.card.batches import Law
+from lsa_lab.card.subject import Subject, UnfitError, prefix
+from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask, sample_batch
+from lsa_lab.training import Files, Run, Training, fit
+from lsa_lab.training.status import refuse_divergence
+
+_PILOT, _RUNS = 0x70696C6F, 0x72756E73  # "pilo", "runs": the parents of the keys of each
+CHUNK = 100  # steps
+
+
+@dataclass(frozen=True)
+class Tier:
+    """The sizes of a card."""
+
+    steps: int
+    pilot_steps: int
+    batch: int  # prompts in a step
+    prompts: int  # prompts of a probe, for each run
+    d: int = 8
+    runs: int = 3
+    noise_std: float = 0.5
+    rates: tuple[float, ...] = (1e-2, 3e-3, 1e-3)
+    lengths: tuple[int, ...] = (64, 1024)  # tokens for which time and memory are measured
+
+    @property
+    def n(self) -> int:
+        """The demonstrations of a prompt in training, 8d."""
+        return 8 * self.d
+
+    @property
+    def places(self) -> list[int]:
+        """d/2, d, 2d, 4d and 8d demonstrations."""
+        return [self.d // 2, self.d, 2 * self.d, 4 * self.d, 8 * self.d]
+
+    def law(self, tasks: np.ndarray | None = None) -> Law:
+        """How prompts are drawn in training."""
+        return Law(self.d, self.noise_std, tasks=tasks)
+
+
+TIERS = {
+    "smoke": Tier(steps=400, pilot_steps=100, batch=16, prompts=256),
+    "laptop": Tier(steps=2000, pilot_steps=400, batch=32, prompts=512),
+    "paper": Tier(
+        steps=60_000, pilot_steps=6000, batch=64, prompts=1024, runs=8,
+        lengths=(64, 1024, 16384),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the recipe leaves: the params of each run, the learning rate, and the losses."""
+
+    params: list[Any]
+    rate: float
+    losses: np.ndarray  # [R, steps]
+    seconds: float
+
+
+def trained(
+    subject: Subject,
+    init: Callable[[Array], Any],
+    tier: Tier,
+    tasks: np.ndarray | None,
+    folder: Path | None,
+    say: Callable[[str], None],
+) -> Trained:
+    """Train ``tier.runs`` seeds by Adam with a warm-up, a cosine and a clipped gradient.
+
+    The learning rate is that of ``tier.rates`` with the least loss over the last fifth of a shorter
+    training of a seed of its own. With a folder, a killed training resumes from its checkpoints.
+    """
+    began = time.monotonic()
+    root, data = jax.random.key(0), _sample(tier, tasks, subject.dtype)
+    loss = _loss(subject, tier)
+    say(f"about {_estimate(subject, init, tier, loss, data) / 60:.1f} minutes of training")
+    rates, count = np.array(tier.rates), len(tier.rates)
+    pilot_key = jax.random.fold_in(root, _PILOT)
+    pilot = _fit(init, jnp.stack([pilot_key] * count), rates, (loss, data, tier.pilot_steps),
+                 _files(folder, "pilot"))  # fmt: skip
+    last = pilot.history["loss"][:, -max(tier.pilot_steps // 5, 1) :].mean(1)
+    if not np.isfinite(last).any():
+        refuse_divergence(pilot.status, "the pilot of the card")
+    rate = float(rates[np.nanargmin(last)])
+    say(f"learning rate {rate:g} of {', '.join(f'{r:g}' for r in rates)}")
+    keys = jax.random.split(jax.random.fold_in(root, _RUNS), tier.runs)
+    run = _fit(
+        init, keys, np.full(tier.runs, rate), (loss, data, tier.steps), _files(folder, "runs")
+    )
+    refuse_divergence(run.status, "the training of the card", needs_all=True)
+    params = [jax.tree.map(itemgetter(r), run.params) for r in range(tier.runs)]
+    return Trained(params, rate, run.history["loss"], time.monotonic() - began)
+
+
+def excess_losses(losses: np.ndarray, tier: Tier, causal: bool) -> np.ndarray:  # [R, chunks]
+    """The loss less that of the noise in the labels, averaged over chunks of steps."""
+    share = tier.n / (tier.n + 1) if causal else 4 / 5  # the query's label has no noise
+    whole = losses[:, : losses.shape[1] // CHUNK * CHUNK]
+    return whole.reshape(len(losses), -1, CHUNK).mean(-1) - share * tier.noise_std**2
+
+
+def _fit(init: Callable, keys: Array, rates: np.ndarray, what: tuple, files: Files | None) -> Run:
+    loss, data, steps = what
+    warm = max(steps // 20, 1)
+
+    def optimizer(own: Array) -> optax.GradientTransformation:
+        def schedule(step: Array) -> Array:
+            progress = jnp.asarray(step, own.dtype) / steps
+            rise = jnp.minimum((jnp.asarray(step, own.dtype) + 1) / warm, 1)
+            return own * rise * (1 + jnp.cos(jnp.pi * jnp.minimum(progress, 1))) / 2
+
+        return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule))
+
+    params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[init(key) for key in keys])
+    recipe = Training(
+        loss=lambda params, batch, own: loss(params, batch),
+        sample=lambda key, own: data(key),
+        optimizer=optimizer,
+        steps=steps,
+        label="card",
+    )
+    data_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
+    # All runs in one program: programs side by side, each with LAPACK's batched calls (a triangular
+    # system in a layer), can wait for each other for ever on CPU (jaxlib 0.10).
+    own, width = jnp.asarray(rates), len(rates)
+    return fit(recipe, params, data_keys, per_run=own, width=width, files=files, chunk=CHUNK)
+
+
+def _loss(subject: Subject, tier: Tier) -> Callable[[Any, Prompt], Array]:
+    """The mean squared error at every place of a causal model; of another at the five lengths."""
+    slots = jax.vmap(subject.slots, (None, 0))
+
+    def causal(params: Any, batch: Prompt) -> Array:
+        labels = jnp.concatenate([batch.y, batch.y_query[:, None]], 1)
+        answers = slots(params, jax.vmap(subject.tokens)(batch))[:, -1]
+        return jnp.mean((answers - labels) ** 2)
+
+    def lengths(params: Any, batch: Prompt) -> Array:
+        losses = []
+        for place in tier.places:
+            part = prefix(batch, place)
+            answers = slots(params, jax.vmap(subject.tokens)(part))[:, -1, -1]
+            losses.append(jnp.mean((answers - part.y_query) ** 2))
+        return jnp.stack(losses).mean()
+
+    return causal if subject.causal else lengths
+
+
+def _sample(tier: Tier, tasks: np.ndarray | None, dtype: Any) -> Callable[[Array], Prompt]:
+    task = LinearTask(
+        n=tier.n, d=tier.d, noise_std=tier.noise_std, weight_std=tier.d**-0.5, dtype=dtype
+    )
+    if tasks is None:
+        return lambda key: sample_batch(key, task, tier.batch)
+    plain = task.replace(weight_std=0.0)  # labels are noise, to which those of the tasks are added
+    table = jnp.asarray(tasks, dtype)
+
+    def batch(key: Array) -> Prompt:
+        key_rows, key_tasks = jax.random.split(key)
+        rows = sample_batch(key_rows, plain, tier.batch)
+        weights = table[jax.random.randint(key_tasks, (tier.batch,), 0, len(table))]
+        y = rows.y + jnp.einsum("bnd,bd->bn", rows.x, weights)
+        return rows.replace(y=y, y_query=jnp.einsum("bd,bd->b", rows.x_query, weights))
+
+    return batch
+
+
+def _estimate(
+    subject: Subject, init: Callable, tier: Tier, loss: Callable, data: Callable
+) -> float:
+    """The seconds of the training, from three steps of one run; also the check of the gradient."""
+    params, batch = init(jax.random.key(0)), data(jax.random.key(1))
+    step = jax.jit(jax.value_and_grad(loss))
+    value, gradient = jax.block_until_ready(step(params, batch))
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((value, gradient))):
+        raise UnfitError(
+            "the gradient of the loss at init is not finite: a root or a norm at 0 needs a case of "
+            "its own on both sides of jnp.where"
+        )
+    began = time.monotonic()
+    for _ in range(3):
+        jax.block_until_ready(step(params, batch))
+    each = (time.monotonic() - began) / 3
+    return each * (len(tier.rates) * tier.pilot_steps + tier.runs * tier.steps)
+
+
+def _files(folder: Path | None, name: str) -> Files | None:
+    return None if folder is None else Files(checkpoint=folder / f"{name}.ckpt")

@@ -1,0 +1,168 @@
+"""The model that a card is about: what it answers, asked for many prompts at once, and the checks
+that refuse a function of which no card can be made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab import prompts
+from lsa_lab.interop import as_forward
+from lsa_lab.models import trace as traces
+from lsa_lab.models.trace import Trace
+from lsa_lab.prompts import Prompt
+
+Forward = Callable[[Any, Array], Any]
+
+_SLACK = 1e-3  # of the largest answer: what a later token may change in a causal model, by rounding
+
+
+class UnfitError(ValueError):
+    """A model of which no card can be made; the message says what to change."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A checked model: ``slots(params, tokens)`` are its answers after each layer, of every token
+    [L+1, T] if it is causal, else of the query [L+1, 1]; the first is that of the untouched prompt.
+    """
+
+    slots: Callable[[Any, Array], Array]
+    causal: bool
+    d: int
+    dtype: Any
+    many: Callable[[Any, Array], Array]  # jitted: [B, T, w] -> [B, L+1, T or 1]
+
+    def tokens(self, prompt: Prompt) -> Array:  # [T, 2d+1] or [n+1, d+1]
+        """The tokens of one prompt in the model's layout."""
+        return prompts.bound_tokens(prompt) if self.causal else prompts.tokens(prompt)
+
+    def layers(self, params: Any, batch: Prompt, place: int) -> np.ndarray:  # [B, L]
+        """The answers after each layer at x_place, from as many pairs as stand before it."""
+        return self._slots(params, batch, place)[:, 1:, -1]
+
+    def answers(self, params: Any, batch: Prompt, places: list[int]) -> np.ndarray:  # [B, P]
+        """The answers at these places, place t from the t pairs before it."""
+        if self.causal:
+            return self._slots(params, batch, batch.x.shape[1])[:, -1][:, places]
+        return np.stack([self._slots(params, batch, t)[:, -1, -1] for t in places], 1)
+
+    def _slots(self, params: Any, batch: Prompt, place: int) -> np.ndarray:
+        """The answers on the first ``place`` pairs; a causal model reads all of them at once."""
+        batch = jax.tree.map(lambda leaf: jnp.asarray(leaf, self.dtype), batch)
+        tokens = jax.vmap(self.tokens)(batch if self.causal else prefix(batch, place))
+        every = np.asarray(self.many(params, tokens), float)
+        return every[..., : place + 1] if self.causal else every
+
+
+def prefix(batch: Prompt, place: int) -> Prompt:
+    """The first ``place`` demonstrations of a batch, and the next x as the query."""
+    n = batch.x.shape[1]
+    x_query = batch.x_query if place == n else batch.x[:, place]
+    y_query = batch.y_query if place == n else batch.y[:, place]
+    return Prompt(batch.x[:, :place], batch.y[:, :place], x_query, y_query)
+
+
+def subject_of(forward: Forward, params: Any, d: int, n: int, causal: bool) -> Subject:
+    """The model, checked in some seconds on three prompts of n demonstrations; else UnfitError."""
+    dtype = dtype_of(params)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3, n + 1, 2 * d + 1 if causal else d + 1))
+    if not causal:
+        rows[:, -1, -1] = 0
+    tokens = jnp.asarray(rows, dtype)
+    slots = _slots_of(forward, params, tokens[0], causal)
+    many = jax.jit(jax.vmap(slots, (None, 0)))
+    subject = Subject(slots, causal, d, dtype, many)
+    try:
+        first, second = (np.asarray(many(params, tokens)) for _ in range(2))
+        alone = np.asarray(slots(params, tokens[1]))
+    except Exception as error:
+        raise UnfitError(
+            "the forward runs on one prompt and cannot be jitted and vmapped: write it with "
+            f"jax.numpy, without Python branches on values and without side effects ({error})"
+        ) from error
+    _check_answers(first, second, alone)
+    if causal:
+        _check_causal(subject, params, tokens, first)
+    return subject
+
+
+def dtype_of(params: Any) -> Any:
+    """The dtype of the weights, in which tokens are given; that of a float without any."""
+    leaves = [jnp.asarray(leaf).dtype for leaf in jax.tree.leaves(params)]
+    leaves = [dtype for dtype in leaves if jnp.issubdtype(dtype, jnp.floating)]
+    return jnp.result_type(*leaves) if leaves else jnp.result_type(float)
+
+
+def _slots_of(forward: Forward, params: Any, tokens: Array, causal: bool) -> Callable:
+    """The answers after each layer: label slots with the sign turned."""
+    shape = f"[{tokens.shape[0]}, {tokens.shape[1]}]"
+    try:
+        returned = jax.eval_shape(forward, params, tokens)
+        raw = forward if isinstance(returned, Trace) else as_forward(forward, causal=causal)
+        slots = jax.eval_shape(lambda p, t: traces.label_slots(raw(p, t)), params, tokens)
+    except Exception as error:
+        raise UnfitError(
+            f"forward(params, tokens {shape}) cannot be traced ({type(error).__name__}: {error}): "
+            + _wanted(causal, tokens.shape)
+        ) from error
+    if causal and slots.shape[-1] != tokens.shape[0]:
+        raise UnfitError("the Trace has answers for the query alone: " + _wanted(True, shape))
+    if not jnp.issubdtype(slots.dtype, jnp.floating):
+        raise UnfitError(f"the predictions are {slots.dtype}: return floats, as the tokens are")
+
+    def answers(params: Any, tokens: Array) -> Array:
+        return -traces.label_slots(raw(params, tokens))[
+            :, slice(None) if causal else slice(-1, None)
+        ]
+
+    return answers
+
+
+def _wanted(causal: bool, shape: Any) -> str:
+    if causal:
+        return (
+            "with causal=True it takes the tokens [x_t, x_{t-1}, y_{t-1}] of a prompt, [T, 2d+1], "
+            "and returns one prediction for each, [T], or a Trace; causal=False is for models of "
+            "tokens [n+1, d+1] that answer the query alone"
+        )
+    return (
+        "with causal=False it takes tokens [x_i, y_i], [n+1, d+1], the query last with label 0, "
+        "and returns the query's prediction, [], or a Trace; causal=True is for models with a "
+        "prediction at every token"
+    )
+
+
+def _check_answers(first: np.ndarray, second: np.ndarray, alone: np.ndarray) -> None:
+    if not np.isfinite(first).all():
+        raise UnfitError(
+            "the predictions for tokens drawn from N(0, 1) are not finite: normalise keys, take "
+            "smaller steps or initial weights, and give a division by 0 a case of its own"
+        )
+    if not np.array_equal(first, second):
+        raise UnfitError(
+            "two calls with the same params and tokens differ: fix the random key, turn dropout "
+            "off, and keep no state outside"
+        )
+    if np.abs(first[1] - alone).max() > _SLACK * (1 + np.abs(alone).max()):
+        raise UnfitError(
+            "a prompt's predictions depend on the prompts beside it in a vmapped batch: normalise "
+            "over one prompt, not over the batch, and keep no state outside"
+        )
+
+
+def _check_causal(subject: Subject, params: Any, tokens: Array, before: np.ndarray) -> None:
+    """Change a late token: predictions before it have to stay."""
+    place = 2 * tokens.shape[1] // 3
+    later = subject.many(params, tokens.at[:, place:].add(1))
+    change = np.abs(np.asarray(later) - before)[:, -1, :place].max()
+    if change > _SLACK * (1 + np.abs(before[:, -1, :place]).max()):
+        raise UnfitError(
+            f"the predictions before token {place} change by {change:.2g} when later tokens do: "
+            "mask later tokens, or say causal=False"
+        )

@@ -1,0 +1,89 @@
+"""``card``: a report on one sequence model, yours or one of the house."""
+
+import argparse
+import dataclasses
+import importlib
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.run import process
+from lsa_lab.harness.run.folders import FIGURES
+from lsa_lab.store.cache import cache
+
+_EXAMPLE = "card my_package:forward my_package:init --name mine"
+
+
+def obey(options: argparse.Namespace) -> int:
+    """Two addresses MODULE:NAME, of forward(params, tokens) and of init(key) -> params, in this
+    folder or installed. Three seeds are trained by a fixed recipe, in float32, and asked; the card
+    goes to figures/cards/NAME, and the table of all cards beside it. docs/card.md says what each
+    number means."""
+    if options.unknown:
+        raise RefusalError(f"unknown option {' '.join(options.unknown)}: write {_EXAMPLE}")
+    if options.check:
+        return _check(options.names)
+    name = options.name
+    if len(options.names) != 2 or not name or any(":" not in word for word in options.names):
+        raise RefusalError(f"card needs two addresses and a name: {_EXAMPLE}")
+    if Path(name).name != name or name.startswith("."):
+        raise RefusalError(f"--name {name}: a name is that of one folder, without a path")
+    process.configure()
+    import jax
+
+    from lsa_lab.card import UnfitError, report_card, shelf
+
+    jax.config.update("jax_enable_x64", False)  # layers are trained in float32 everywhere
+    forward, init = map(_object, options.names)
+    tier, work = options.tier or "laptop", cache() / "cards" / name
+    try:
+        card = report_card(forward, init, tier=tier, causal=not options.query, folder=work,
+                           say=_Clock())  # fmt: skip
+    except UnfitError as error:
+        raise RefusalError(str(error)) from None
+    card = dataclasses.replace(card, facts=card.facts | {"code": shlex.join(options.names)})
+    folder = card.save((options.out or FIGURES / "cards") / name)
+    shutil.rmtree(work, ignore_errors=True)
+    index = shelf.write_index(folder.parent)
+    print(f"{card.headline}\n{folder / 'index.html'}, beside others in {index}")
+    return 0
+
+
+class _Clock:
+    """A line of what is being done, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+
+    def __call__(self, line: str) -> None:
+        print(f"{time.monotonic() - self.began:5.0f} s  {line}", flush=True)
+
+
+def _check(names: list[str]) -> int:
+    from lsa_lab.card import shelf
+
+    if not names:
+        raise RefusalError("card --check needs a FOLDER with a card.json")
+    wrong = [fault for folder in names for fault in shelf.faults(folder)]
+    print("\n".join(wrong) if wrong else f"{', '.join(names)}: schema and sum are right")
+    return 1 if wrong else 0
+
+
+def _object(address: str) -> Any:
+    """What an address MODULE:NAME, or MODULE:NAME.ATTRIBUTE, stands for."""
+    module, _, names = address.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        value: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise RefusalError(f"{address}: the module {module} cannot be imported: {error}") from None
+    for part in names.split("."):
+        if not hasattr(value, part):
+            raise RefusalError(f"{address}: there is no {part} in {module}")
+        value = getattr(value, part)
+    return value

@@ -1,0 +1,108 @@
+"""Rules that are known get their names; what is no rule gets none."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab import estimators
+from lsa_lab.card import identify
+from lsa_lab.card.batches import Law, bayes_predictions, drawn_batch
+from lsa_lab.card.identity import NONE, nearest_rules
+from lsa_lab.card.rules import online
+from lsa_lab.card.subject import subject_of
+from lsa_lab.prompts import Prompt
+from lsa_lab.tasks.linear import LinearTask
+
+D, NOISE = 3, 0.5
+TASKS = np.random.default_rng(1).normal(size=(8, D)) / D**0.5
+MEMORY = jnp.asarray(np.random.default_rng(2).normal(size=(64, D)))
+
+
+def prompt_of(tokens):
+    return Prompt(tokens[:-1, :-1], tokens[:-1, -1], tokens[-1, :-1], jnp.zeros(()))
+
+
+def ridge(tokens):
+    prompt = prompt_of(tokens)
+    return estimators.ridge(prompt, D * NOISE**2 / len(prompt.y)) @ prompt.x_query
+
+
+def descent(tokens, steps=3):
+    prompt = prompt_of(tokens)
+    return estimators.gradient_descent(prompt, jnp.full(steps, 0.45))[-1] @ prompt.x_query
+
+
+def delta(tokens):
+    prompt = prompt_of(tokens)
+    steps = 0.7 / (prompt.x**2).sum(1)
+    return online(prompt, steps, jnp.ones_like(steps)) @ prompt.x_query
+
+
+def smoother(tokens):
+    return 2 * jax.nn.softmax(tokens[:-1, :-1] @ tokens[-1, :-1] / 2) @ tokens[:-1, -1]
+
+
+def pretrained(tokens):
+    means = estimators.discrete_posterior_means(prompt_of(tokens), jnp.asarray(TASKS), NOISE**2)
+    return means[-1] @ tokens[-1, :-1]
+
+
+def memoriser(tokens):
+    """The label that was stored with the training prompt whose first key is nearest."""
+    nearest = jnp.argmin(((tokens[:1, :-1] - MEMORY) ** 2).sum(1))
+    return jnp.sin(3.0 * nearest.astype(float))
+
+
+def absurd_elsewhere(tokens):
+    """The Bayes rule where covariates have their usual size, and 5 elsewhere."""
+    usual = jnp.abs((tokens[:, :-1] ** 2).mean() - 1) < 0.5
+    return jnp.where(usual, ridge(tokens), 5.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [(ridge, "ridge"), (descent, "gradient descent"), (delta, "delta rule"),
+     (smoother, "kernel smoother"), (lambda tokens: 0.3 + 0 * tokens[0, 0], "a constant"),
+     (memoriser, NONE), (absurd_elsewhere, NONE)],
+)  # fmt: skip
+def test_a_known_rule_gets_its_name_in_every_part_of_the_prompts(rule, name):
+    task = LinearTask(n=24, d=D, noise_std=NOISE)
+    (nearest,) = identify(
+        lambda params, tokens: rule(tokens), (), task, causal=False, num_prompts=256
+    )
+    assert nearest.title == name
+    assert nearest.agree == "8 of 8 runs" or name == NONE
+    assert nearest.random > 0.3
+
+
+def test_a_model_of_few_tasks_is_bayes_over_these():
+    forward = lambda params, tokens: pretrained(tokens)  # noqa: E731
+    subject = subject_of(forward, (), D, 24, causal=False)
+    (nearest,) = nearest_rules(subject, [()] * 4, Law(D, NOISE, tasks=TASKS), 24, 64)
+    assert nearest.title == "Bayes over the pretraining tasks"
+
+
+@pytest.mark.parametrize("tasks", [None, TASKS])
+def test_the_rules_on_the_host_are_the_estimators(tasks):
+    law = Law(D, NOISE, tasks=tasks)
+    batch = drawn_batch(np.random.default_rng(0), law, 5, 12)
+    prompts = jax.tree.map(jnp.asarray, batch.prompt)
+    if tasks is None:
+        weights = jax.vmap(lambda p: estimators.recursive_ridge(p, D * NOISE**2))(prompts)
+    else:
+        rule = estimators.discrete_posterior_means
+        weights = jax.vmap(lambda p: rule(p, jnp.asarray(tasks), NOISE**2))(prompts)
+    expected = (np.asarray(weights) * batch.x).sum(-1)
+    np.testing.assert_allclose(bayes_predictions(batch, law), expected, atol=1e-10)
+
+
+def test_the_kalman_filter_is_best_where_weights_drift():
+    law = Law(D, NOISE, keep=0.9)
+    batch = drawn_batch(np.random.default_rng(0), law, 2000, 24)
+    risks = [
+        ((bayes_predictions(batch, Law(D, NOISE, keep=keep))[:, -1] - batch.targets[:, -1]) ** 2)
+        for keep in (0.9, 1.0, 0.7)
+    ]
+    filtered, ridge_risk, hasty = (risk.mean() for risk in risks)
+    assert filtered < min(ridge_risk, hasty)
