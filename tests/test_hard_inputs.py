@@ -23,7 +23,25 @@ TALL, LABELS = RNG.normal(size=(40, 3)), RNG.normal(size=40)
 
 def prompt(x, y, dtype, scale=1.0):
     arrays = (scale * x, scale * y, np.ones(x.shape[1]), 0.0)
-    return Prompt(*(jnp.asarray(array, dtype) for array in arrays))
+    return Prompt(*(np.asarray(array, dtype) for array in arrays))
+
+
+variance = jax.jit(estimators.gaussian_predictive_variance)
+ridge_risk = jax.jit(asymptotics.ridge_risk)
+spread, gap = jax.jit(matching.moment_spread), jax.jit(matching.least_squares_gap)
+one_layer, one_layer_risk, rank_limited_risk, plateaus, shape = (
+    jax.jit(form, static_argnames="n")
+    for form in (
+        optimum.one_layer,
+        optimum.one_layer_risk,
+        optimum.rank_limited_risk,
+        training_dynamics.plateaus,
+        implicit_updates.shape,
+    )
+)
+shifted_risk_floor = jax.jit(optimum.shifted_risk_floor)
+largest_step = jax.jit(estimators.largest_step)
+step_limit = jax.jit(estimators.preprocessed_step_limit, static_argnames="normalise")
 
 
 @pytest.mark.parametrize(("noise_var", "dtype"), [(1e-6, SINGLE), (1e-15, DOUBLE), (0.3, DOUBLE)])
@@ -34,24 +52,20 @@ def test_fewer_demonstrations_than_covariates_leave_the_variance_of_what_none_ha
     along = right @ X_QUERY
     kept = 1 / (1 + np.r_[values, np.zeros(3)] ** 2 / noise_var)
     expected = noise_var + (along**2 * kept).sum()
-    ours = estimators.gaussian_predictive_variance(
-        prompt(X, Y, dtype).replace(x_query=jnp.asarray(X_QUERY, dtype)), 1.0, noise_var
-    )
+    ours = variance(prompt(X, Y, dtype).replace(x_query=X_QUERY.astype(dtype)), 1.0, noise_var)
     np.testing.assert_allclose(ours, expected, rtol=10 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("penalty", [1e3, 1e6, 1e18, 1e30])
 def test_a_large_penalty_leaves_the_risk_of_predicting_zero(penalty):
-    risks = np.array(asymptotics.ridge_risk(2.0, 0.5, 0.9, 0.1, penalty))
+    risks = np.array(ridge_risk(2.0, 0.5, 0.9, 0.1, penalty))
     first = np.array([2, 6]) / penalty  # Γ → R/ν or I/ν: 2 tr R, and 2 tr R² = 2 (1 + 1/κ) of it
     np.testing.assert_allclose(risks, 1.1 - first, rtol=100 / penalty**2 + 1e-14)
 
 
 def test_both_forms_of_the_risk_meet_at_the_level_where_one_takes_over():
     penalties = np.linspace(0.3, 0.6, 31)  # ν = 1 at .42
-    for risks in zip(
-        *(asymptotics.ridge_risk(2.0, 0.5, 0.9, 0.1, p) for p in penalties), strict=True
-    ):
+    for risks in zip(*(ridge_risk(2.0, 0.5, 0.9, 0.1, p) for p in penalties), strict=True):
         smooth = np.polynomial.Polynomial.fit(penalties, np.array(risks), 16)
         np.testing.assert_allclose(risks, smooth(penalties), rtol=1e-11)
 
@@ -65,8 +79,8 @@ def test_the_constants_of_a_gap_forget_a_mean_however_large(mean):
     turned = x @ turn  # its first two columns have no mean
     turned[:, 2] /= max(mean, 1.0)
     for bound in (
-        lambda rows: matching.moment_spread(jnp.asarray(rows)),
-        lambda rows: matching.least_squares_gap(jnp.asarray(rows), LABELS, jnp.asarray(0.01)),
+        lambda rows: spread(rows),
+        lambda rows: gap(rows, LABELS, 0.01),
     ):
         np.testing.assert_allclose(bound(x), bound(turned), rtol=1e-13 * max(mean, 100) ** 1.2)
 
@@ -76,28 +90,26 @@ def test_risks_of_long_prompts_are_not_lost_in_single_precision(n):
     eigenvalues = np.array([1.5, 0.7, 0.3])
     gammas = (1 + 1 / n) * eigenvalues + (eigenvalues.sum() + 0.1) / n
     lost = (eigenvalues * (eigenvalues + eigenvalues.sum() + 0.1) / (n * gammas)).sum()
-    covariance = jnp.asarray(np.diag(eigenvalues), SINGLE)
-    identity, noise_var = jnp.eye(3, dtype=SINGLE), jnp.float32(0.1)
-    best = optimum.one_layer(covariance, identity, n, noise_var)
+    covariance, identity = np.diag(eigenvalues).astype(SINGLE), np.eye(3, dtype=SINGLE)
+    noise_var = SINGLE(0.1)
+    best = one_layer(covariance, identity, n=n, noise_var=noise_var)
     for risk in (
-        optimum.one_layer_risk(best, covariance, identity, n, noise_var),
-        optimum.rank_limited_risk(covariance, identity, n, noise_var)[-1],
-        2 * training_dynamics.plateaus(jnp.asarray(eigenvalues, SINGLE), n, noise_var)[-1],
+        one_layer_risk(best, covariance, identity, n=n, noise_var=noise_var),
+        rank_limited_risk(covariance, identity, n=n, noise_var=noise_var)[-1],
+        2 * plateaus(eigenvalues.astype(SINGLE), n=n, noise_var=noise_var)[-1],
     ):
         assert risk.dtype == SINGLE
         np.testing.assert_allclose(risk, lost, rtol=1e-5)
-    floor = optimum.shifted_risk_floor(best, covariance, covariance, identity)
+    floor = shifted_risk_floor(best, covariance, covariance, identity)
     assert 0 <= floor < 1e-9
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e-6, 1e6])
 def test_the_shape_of_the_noise_has_no_unit(size):
-    w_kq, w_pv, direction = (
-        jnp.asarray(RNG.normal(size=s)) for s in ((2, 3, 3), (2, 3, 3), (3, 3))
-    )
-    expected = implicit_updates.shape(direction, w_kq, w_pv, jnp.eye(3), 7)
-    single = [jnp.asarray(size * w, SINGLE) for w in (direction, w_kq, w_pv)]
-    ours = implicit_updates.shape(*single, jnp.float32(size) * jnp.eye(3, dtype=SINGLE), 7)
+    weights = [RNG.normal(size=s) for s in ((3, 3), (2, 3, 3), (2, 3, 3))]
+    expected = shape(*weights, np.eye(3), n=7)
+    single = [(size * w).astype(SINGLE) for w in (*weights, np.eye(3))]
+    ours = shape(*single, n=7)
     np.testing.assert_allclose(ours.skewness, expected.skewness, rtol=1e-4)
     np.testing.assert_allclose(ours.excess_kurtosis, expected.excess_kurtosis, rtol=1e-4)
 
@@ -106,18 +118,18 @@ def test_the_shape_of_the_noise_has_no_unit(size):
 def test_steps_have_the_scale_of_the_covariates_and_of_the_labels(size):
     one = prompt(TALL, LABELS, SINGLE)
     x = SINGLE(size) * one.x
-    step = float(estimators.largest_step(one.x))
-    np.testing.assert_allclose(estimators.largest_step(x), step / size**2, rtol=1e-5)
+    step = float(largest_step(one.x))
+    np.testing.assert_allclose(largest_step(x), step / size**2, rtol=1e-5)
     for normalise, of_x, of_y in ((False, 4, 2), (True, 2, 0)):
-        limit = float(estimators.preprocessed_step_limit(one, normalise=normalise))
+        limit = float(step_limit(one, normalise=normalise))
         larger = one.replace(x=x, y=one.y / SINGLE(size))
-        own = estimators.preprocessed_step_limit(larger, normalise=normalise)
+        own = step_limit(larger, normalise=normalise)
         np.testing.assert_allclose(own, limit * size ** (of_y - of_x), rtol=1e-4)
 
 
 @pytest.mark.parametrize(("weight", "layers"), [(2, 3), (0.5, 30), (3, 30)])
 def test_a_skip_of_any_kind_of_number_and_of_many_layers_is_a_power(weight, layers):
-    params = linear_attention.init(jax.random.key(0), layers, 1, 1)
+    params = linear_attention.Params(*RNG.normal(size=(2, layers, 1, 2, 2)))
     powers = np.array([float(weight) ** (2 * t - 1) for t in range(layers)])
     ours = constructions.skipped(params, weight)
     np.testing.assert_allclose(ours.w_pv, params.w_pv * powers[:, None, None, None], rtol=1e-12)
