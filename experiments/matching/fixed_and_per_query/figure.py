@@ -9,7 +9,7 @@ from lsa_lab.harness.draw import style
 
 LOOKS = (("descent", "^"), ("ridge", "v"), ("softmax", "s"))  # of learners, in their order
 TITLES = {
-    "one task": "one task: fixed demonstrations suffice",
+    "one task": "one task: most are best fixed",
     "own tasks": "own tasks: some for each query help",
 }
 
