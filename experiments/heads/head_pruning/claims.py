@@ -89,10 +89,13 @@ def later_count(dataset, model: str):  # [R], None if all runs diverged
     return later[:, later.mean(0).argmax()] if len(later) else None
 
 
-def over_exchanged(dataset, model: str, unit: str) -> np.ndarray:  # [R]
-    """N_1 over what it is on average when importances are exchanged between layers: whole layers,
-    or single heads, of which any h may then be the first layer's."""
+def over_exchanged(dataset, model: str, unit: str):  # [R], None if no run has such layers
+    """N_1 over its mean when layers are exchanged, or single heads, of which any h may then be the
+    first layer's; in runs in which heads of all layers matter."""
     rise = rises(dataset, model)
+    rise = rise[count_of(rise).all(1)]
+    if not len(rise):
+        return None
     if unit == "layers":
         null = count_of(rise).mean(1)
     else:

@@ -50,8 +50,7 @@ def appendix(dataset):
 def judged(ax, dataset, names: list[str], span):
     """The rows of these statements, families cell by cell."""
     statements, samples = evidence(claims, dataset)
-    kept = [statement for statement in statements if statement.id in names]
-    judged_panel.rows(ax, kept, samples, span)
+    judged_panel.rows(ax, [each for each in statements if each.id in names], samples, span)
 
 
 def own_heads(ax, dataset, own: list[str]):
@@ -101,9 +100,8 @@ def caption(dataset) -> str:
         )
         for name in ("pruned", "best_mixed", "trained")
     }
-    over = max(
-        geometric_mean(over_exchanged(dataset, case, "layers")) for case in own_names(dataset)
-    )
+    nulls = [over_exchanged(dataset, case, "layers") for case in own_names(dataset)]
+    over = max((geometric_mean(each) for each in nulls if each is not None), default=np.nan)
     return (
         f"No: the first layer has at most {over:.2f} times the effective heads of an average "
         f"layer. Without retraining, the top head of each later layer alone has at least "

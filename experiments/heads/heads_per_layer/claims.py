@@ -234,7 +234,7 @@ def beyond_d(config):
         f"{', '.join(str(n) for n in shots if n in trained)} where it is most,",
         at_most=1.0,
         revision="{revision}",
-        label=f"{{kind}}, {d} / ridge",
+        label=f"{{kind}}, d = {d} / ridge",
         sample=lambda d, kind: ratios.over_ridge(d, kind),
         cells=grid("single_ridge first_ridge full_ridge", kind=whose),
         words=lambda kind: dict(
@@ -251,7 +251,7 @@ def beyond_d(config):
         "With d heads in every layer a model beats ridge on prompts longer than in training, too",
         f"risk over ridge's, at the n above {max(trained)} where it is most,",
         at_most=1.0,
-        label="the same, longer prompts",
+        label="full, longer prompts / ridge",
         sample=lambda d: ratios.over_ridge(d, FULL, longer=True),
         **row,
     )

@@ -36,10 +36,9 @@ def plot(dataset):
     for heads, marker in zip(config.heads, style.MARKERS, strict=False):
         label = f"{heads} head" + "s" * (heads > 1)
         axes[2].plot([], [], marker, color="grey", label=label)
-    bounds = {statement.id: statement.bounds for statement in claims.statements(config)}
-    for ax, bound in ((axes[1], 100 * bounds["risk"][1]), (axes[2], 1 - bounds["matrix"][0])):
-        ax.axhline(bound, color="grey", lw=0.8, ls="--")
-        direct_label(ax, config.lengths[-1], bound, "bound", "dimgrey", (-2, -2))
+    (bound,) = (100 * each.at_most for each in claims.statements(config) if each.id == "risk")
+    axes[1].axhline(bound, color="grey", lw=0.8, ls="--")
+    direct_label(axes[1], config.lengths[-1], bound, "bound", "dimgrey", (-2, -2))
     axes[1].set_ylim(bottom=min(0, *axes[1].get_ylim()))
     names = ("risk", "excess over the optimum, %", "1 - cosine with A*")
     titles = ("theory and trained layers", "trained layers, paired", "the learned matrix")
@@ -131,9 +130,8 @@ def caption(dataset) -> str:
     return (
         f"A trained layer's risk is at most {100 * samples['risk'].mean():.2g} % above theory's "
         f"optimum, and its matrix has cosine {samples['matrix'].mean():.4f} with the optimal one. "
-        "These are means at the worst task and length. Lines are closed forms, dashes bounds or "
-        f"floors, colours of a and b tasks; {missing} numbers are not finite. d, h: "
-        f"Appendix: at scale {SHIFTS[-1]:g} the layer's risk is "
-        f"{loss:.2f} times that of predicting zero. On the diabetes table (f) its error is "
+        "These are means at the worst task and length. Lines are closed forms, the dashed one is "
+        f"a bound; {missing} numbers are not finite. Appendix: at scale {SHIFTS[-1]:g} the layer's "
+        f"risk is {loss:.2f} times that of predicting zero. On the diabetes table (f) its error is "
         f"{trained:.2g} times the variance; descent with each prompt's own step has {descent:.2g}."
     )
