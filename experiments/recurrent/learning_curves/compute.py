@@ -9,22 +9,15 @@ import numpy as np
 import optax
 
 from experiments.recurrent.learning_curves import rules
-from experiments.recurrent.learning_curves.config import (
-    DEPTHS,
-    LABELS,
-    LAYERS,
-    RULES,
-    TIMES,
-    Config,
-)
+from experiments.recurrent.learning_curves.config import DEPTHS, LABELS, LAYERS, RULES, TIMES
 from lsa_lab.models import prefixes, recurrent, transformer
-from lsa_lab.prompts import Prompt
+from lsa_lab.prompts import Prompt, bound_tokens
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.training import Files, Training, fit
 from lsa_lab.training.status import refuse_divergence
 
 
-def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
+def compute(config, *, progress=None, checkpoints: Path | None = None):
     import xarray as xr
 
     key_test, key_training = (jax.random.fold_in(jax.random.key(config.seed), i) for i in (0, 1))
@@ -92,22 +85,16 @@ def model_of(layer: str, depth: int, config):
 def train(config, layer, depth, key, progress, checkpoints):
     """All runs of a layer and depth; the loss is over all prefixes."""
     module, shape = model_of(layer, depth, config)
-    task = LinearTask(
-        config.n,
-        config.d,
-        noise_std=config.noise_var**0.5,
-        weight_std=config.d**-0.5,
-        dtype=jnp.float32,
-    )
-    rate = optax.warmup_cosine_decay_schedule(
-        0.0, config.learning_rate, config.steps // 20, config.steps, config.learning_rate / 100
-    )
+    spread = dict(noise_std=config.noise_var**0.5, weight_std=config.d**-0.5)
+    task = LinearTask(config.n, config.d, **spread, dtype=jnp.float32)
+    peak, steps = config.learning_rate, config.steps
+    rate = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
     loss = partial(prefixes.loss, partial(module.forward, config=shape))
     training = Training(
         loss=lambda params, batch: jax.vmap(loss, (None, 0))(params, batch).mean(),
         sample=lambda key: sample_batch(key, task, config.batch),
         optimizer=optax.chain(optax.clip_by_global_norm(0.3), optax.adam(rate, b2=0.99)),
-        steps=config.steps,
+        steps=steps,
         label=f"learning_curves: {layer}, {depth} layer{'s' * (depth > 1)}",
     )
     key_init, key_data = jax.random.split(key)
@@ -151,9 +138,7 @@ def look(params, prompts, targets, of_rules, model, config):  # -> [R, T], [R, r
 
 def mean_steps(params, prompts, shape):  # -> [R]
     """The mean step β that the first layer takes over tokens that hold a pair."""
-    pairs = jnp.concatenate([prompts.x, prompts.y[..., None]], -1)
-    queries = jnp.concatenate([prompts.x[:, 1:], prompts.x_query[:, None]], 1)
-    rows = jnp.concatenate([queries, pairs], -1)  # [B, n, 2d + 1]
+    rows = jax.vmap(bound_tokens)(prompts)[:, 1:]  # the first holds no pair
 
     def of_run(params):
         raw = rows @ params.read_in.T @ params.w_step[0, 0, 0] + params.b_step[0, 0, 0]

@@ -44,7 +44,5 @@ class Config(Bounded):
 TIERS = {
     "smoke": Config(d=3, n=4, width=6, runs=2, steps=4, batch=4, test_prompts=8),
     "laptop": Config(seed=2),  # at seed 1 one layer of DeltaNet had stayed where it began
-    "paper": Config(
-        d=8, n=32, width=24, runs=24, steps=20_000, batch=64, test_prompts=8000, seed=11
-    ),
+    "paper": Config(8, 32, width=24, runs=24, steps=20_000, batch=64, test_prompts=8000, seed=11),
 }

@@ -40,13 +40,9 @@ def best_constants(config) -> dict[str, np.ndarray]:  # rule: step, gate, scale 
 def closed_curves(config, length: int, best: dict) -> np.ndarray:  # [rule, length + 1]
     """E |ŵ_t - w|² of every rule."""
     sizes = length, config.d, config.noise_var
-    steps = [
-        learning_curves.lms(*sizes, *best["LMS"]),
-        learning_curves.gated_delta(*sizes, *best["DeltaNet"]),
-        learning_curves.gated_delta(*sizes, *best["gated DeltaNet"]),
-    ]
-    ends = learning_curves.additive(*sizes), learning_curves.ridge(*sizes)
-    return np.stack([ends[0], *steps, ends[1]])
+    lms = learning_curves.lms(*sizes, *best["LMS"])
+    deltas = [learning_curves.gated_delta(*sizes, *best[name]) for name in RULES[2:4]]
+    return np.stack([learning_curves.additive(*sizes), lms, *deltas, learning_curves.ridge(*sizes)])
 
 
 def closed_curves_of_step(config, length: int, step) -> np.ndarray:  # [2, length + 1]
