@@ -304,11 +304,12 @@ HEADLINES = (
         "A3, Figure 4",
         "Mismatched subsets teach worse than random ones",
         Words(
-            "none needed, because random subsets are the comparison",
+            "on the least of all sizes, the row fixed before, they have {0} of random ones' error",
+            "gradient_matching.mismatched",
         ),
         trained=Words(
             "by size, error over random choice's {0:i}",
-            "gradient_matching.mismatched*",
+            "gradient_matching.mismatched_*",
         ),
         language=Words(
             "cross-entropy over random choice's {0:i}", "lm_gradient_matching.*_mismatched"
@@ -318,11 +319,15 @@ HEADLINES = (
         "A3, Abstract, transfer",
         "Subsets chosen on a small model serve larger ones",
         Words(
-            "what a proxy has not chosen it does not rank: {0}; beside a design that sees no "
-            "gradient {1}",
-            "matching_transfer.rank_random matching_transfer.*_over_diverse",
+            "a design that sees no gradient: {0} of its error; what a proxy has not chosen it "
+            "ranks by {1}, a trained stack by {2}",
+            "matching_transfer.*_over_diverse_* matching_transfer.rank_random "
+            "matching_transfer.stack_ranks_*",
         ),
-        trained=Words("error over random choice's {0:i}", "matching_transfer.*_on_average"),
+        trained=Words(
+            "error over random choice's {all:i}",
+            "matching_transfer.proxy matching_transfer.prefix matching_transfer.stack",
+        ),
     ),
     Headline(
         "A3, Table 6",

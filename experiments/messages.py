@@ -402,11 +402,10 @@ MATCHING = (
         stands="counted",
     ),
     Message(
-        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes, and "
-        "the row fixed before, on the least of all sizes, is {0:verdict}",
-        "gradient_matching.mismatched gradient_matching.mismatched_?* "
-        "gradient_matching.mismatched_at_most",
-        "none needed, because random subsets are the comparison",
+        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes",
+        "gradient_matching.mismatched_*",
+        "on the least of all sizes, fixed before, they have {0} of random ones' error",
+        "gradient_matching.mismatched",
         stands="counted",
     ),
     Message(
@@ -430,25 +429,27 @@ MATCHING = (
         "matching_is_exact.whitened_softmax",
     ),
     Message(
-        "A subset on which a transformer is fine-tuned well teaches it in context: rank "
-        "correlation {0} by its own prefix and {1} by linear attention's",
-        "matching_transfer.own_tuned_as_transformer matching_transfer.linear_tuned_as_transformer",
+        "What teaches a model in fine-tuning teaches it in context in {holds} of {cells} cases: "
+        "random subsets rank alike by {0} for its own prefix and {1} for linear attention's",
+        "matching_transfer.own_tuned_as_* matching_transfer.linear_tuned_as_*",
         "the Bayes rule, which nobody fine-tunes, ranks subsets alike by {0}",
-        "matching_transfer.bayes_as_transformer",
+        "matching_transfer.bayes_as_*",
+        stands="counted",
     ),
     Message(
         "Subsets that a small proxy chooses help every larger model: {0} of random subsets' error "
-        "by the linear proxy, {1} by a layer",
-        "matching_transfer.proxy matching_transfer.prefix",
-        "beside determinantal subsets, chosen without a gradient, {0} and {1}",
-        "matching_transfer.proxy_over_diverse matching_transfer.prefix_over_diverse",
+        "by the linear proxy, {1} by a layer, {2} by a trained stack",
+        "matching_transfer.proxy matching_transfer.prefix matching_transfer.stack",
+        "over determinantal subsets, chosen without a gradient, they are better in {holds} of "
+        "{cells} cases",
+        "matching_transfer.*_over_diverse_*",
     ),
     Message(
         "Which random subsets are better a proxy of one step does not tell: rank correlation {0} "
         "at the worst of the larger models",
         "matching_transfer.rank_random",
-        "a trained linear stack ranks them for the transformer by {0}",
-        "matching_transfer.stack_ranks_transformer",
+        "a trained linear stack ranks them by {0}",
+        "matching_transfer.stack_ranks_*",
         stands="fails",
     ),
     Message(
