@@ -513,15 +513,16 @@ MATCHING = (
 
 HEADS = (
     Message(
-        "Many heads first and one later have {0} of ridge's risk at most",
-        "heads_per_layer.beats_ridge_*",
-        "one head in each layer has {0} of the least risk without directions",
-        "heads_per_layer.single_beats_bound_*",
+        "Many heads first and one later beat ridge and descent: {all} of their risk",
+        "heads_per_layer.beats_ridge_* heads_per_layer.beats_descent_* heads_per_layer.first_ridge",
+        "so does one head in each layer: {all} of their risk",
+        "heads_per_layer.single_beats_ridge_* heads_per_layer.single_beats_descent_* "
+        "heads_per_layer.single_ridge",
     ),
     Message(
-        "Heads in the later layers do more than heads in the first: {0} times its risk",
+        "Heads in the later layers do more than heads in the first: it has {all} times their risk",
         "heads_per_layer.first_before_later_*",
-        "heads everywhere do most: {0}",
+        "heads everywhere do most: {0} times theirs",
         "heads_per_layer.first_layer_suffices_*",
         stands="fails",
     ),
@@ -532,10 +533,11 @@ HEADS = (
         "heads_per_layer.beyond_d_*",
     ),
     Message(
-        "Three quarters of the first layer's heads matter in {holds} of {cells} models: {all}",
-        "head_pruning.first.*",
-        "mixing heads, which changes no answer, moves the share by {0}",
-        "head_pruning.mixing_first*",
+        "The first layer uses its heads more evenly than chance would have it in {holds} of {cells} "
+        "readings: a share of {0} is in effect",
+        "head_pruning.first.* head_pruning.layers_* head_pruning.heads_*",
+        "over layers or heads that are exchanged {0} and {1}",
+        "head_pruning.layers_* head_pruning.heads_*",
         stands="counted",
     ),
     Message(
@@ -556,14 +558,14 @@ HEADS = (
         "A model trained with one head in each later layer has {all} times the full model's risk",
         "head_pruning.trained_*",
         "the best mixture of heads without retraining {0}",
-        "head_pruning.best_mixed_*",
+        "head_pruning.best_mixed_depth_*",
         stands="fails",
     ),
     Message(
-        "Each layer makes the answer more readable: a linear reader's risk falls to {0}",
+        "Each layer makes the answer more readable: a linear reader's risk falls to {0} of before",
         "layer_probes.steady",
-        "models with one head end {0} times as high",
-        "layer_probes.single",
+        "in a model with one head a layer {0}, in one with random weights {1}",
+        "layer_probes.steady_single layer_probes.steady_random",
     ),
     Message(
         "The first layer does not answer: a linear reader of it has {0} times ridge's risk",
@@ -574,8 +576,8 @@ HEADS = (
     Message(
         "Descent on the first layer's tokens is {0} times as bad as on the formula's covariates",
         "layer_probes.descent_formula",
-        "where that layer has read shuffled labels it gains nothing over raw ones: {0}",
-        "layer_probes.descent_control",
+        "beside raw covariates it has {0}",
+        "layer_probes.descent_raw",
         stands="fails",
     ),
     Message(
@@ -597,10 +599,12 @@ HEADS = (
         "sparse_risk.dense",
     ),
     Message(
-        "For flat weights and many shots preprocessed descent beats the Lasso, by {0} of the bound",
+        "Preprocessed descent loses about what the Lasso does in {holds} of {cells} settings: "
+        "{all} times its excess risk",
+        "sparse_risk.gaussian_* sparse_risk.flat_*",
+        "where it is clearest, for flat weights and many shots, {0}",
         "sparse_risk.flat",
-        "for Gaussian weights the difference reaches {0}",
-        "sparse_risk.gaussian",
+        stands="counted",
     ),
     Message(
         "Its risk falls like n to the {0} and grows like s to the {1}",
