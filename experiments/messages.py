@@ -533,7 +533,7 @@ HEADS = (
         "heads_per_layer.beyond_d_*",
     ),
     Message(
-        "The first layer uses its heads more evenly than chance would have it in {holds} of {cells} "
+        "The first layer uses more of its heads than chance would have it in {holds} of {cells} "
         "readings: a share of {0} is in effect",
         "head_pruning.first.* head_pruning.layers_* head_pruning.heads_*",
         "over layers or heads that are exchanged {0} and {1}",
