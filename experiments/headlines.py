@@ -356,7 +356,7 @@ HEADLINES = (
         "A4, Abstract, against ridge",
         "Many heads first and one later beat ridge and descent of as many steps",
         Words(
-            "one head in each layer does so as well: {all} of their risk",
+            "one head in each layer does so in {holds} of {cells} cases: {all} of their risk",
             "heads_per_layer.single_beats_ridge_* heads_per_layer.single_beats_descent_* "
             "heads_per_layer.single_ridge",
         ),

@@ -515,12 +515,13 @@ HEADS = (
     Message(
         "Many heads first and one later beat ridge and descent: {all} of their risk",
         "heads_per_layer.beats_ridge_* heads_per_layer.beats_descent_* heads_per_layer.first_ridge",
-        "so does one head in each layer: {all} of their risk",
+        "one head in each layer does so in {holds} of {cells} cases: {all}",
         "heads_per_layer.single_beats_ridge_* heads_per_layer.single_beats_descent_* "
         "heads_per_layer.single_ridge",
     ),
     Message(
-        "Heads in the later layers do more than heads in the first: it has {all} times their risk",
+        "Heads in the later layers do more than in the first: many first alone have {all} times "
+        "their risk",
         "heads_per_layer.first_before_later_*",
         "heads everywhere do most: {0} times theirs",
         "heads_per_layer.first_layer_suffices_*",
