@@ -10,11 +10,6 @@ ONE_LAYER = (
         "none needed, because no layer is better than the optimum",
     ),
     Message(
-        "More heads change the risk of one layer by at most {0:%} %",
-        "one_layer_optimum.heads",
-        "none needed, because heads of one layer merge into one matrix by a theorem",
-    ),
-    Message(
         "At other scales and lengths a trained layer has {0} times the risk that theory predicts",
         "one_layer_optimum.theory",
         "none needed, because the prediction is in closed form",
@@ -51,12 +46,6 @@ ONE_LAYER = (
         "with more tasks than dimensions {0} times",
         "finite_pretraining.learned",
     ),
-    Message(
-        "The risk on new tasks peaks {0}-fold where prompts equal the layer's entries in number",
-        "finite_pretraining.peak",
-        "theory in closed form has the same risk within a factor of {0}",
-        "finite_pretraining.closed_form_new",
-    ),
 )
 
 DESCENT = (
@@ -78,13 +67,6 @@ DESCENT = (
         "implicit_trajectories.not_ridge",
         "the difference of the distances is {0}, that to GD++ itself {1}",
         "implicit_trajectories.not_ridge implicit_trajectories.linear",
-        stands="fails",
-    ),
-    Message(
-        "Softmax transformers are nearer to descent than to Newton's iteration, by {0:size}",
-        "implicit_trajectories.newton",
-        "ridge is nearer than both: {0} away",
-        "implicit_trajectories.softmax",
         stands="fails",
     ),
     Message(
@@ -128,18 +110,6 @@ DESCENT = (
         "with labels as noisy as the others' {0} at the end",
         "order.noisy_end",
         stands="fails holds",
-    ),
-    Message(
-        "A rule of ordering that was chosen on other prompts lowers errors by {all:size}",
-        "order.*_best",
-        "none needed, because random orders of the same demonstrations are the rival",
-    ),
-    Message(
-        "Without noise 2d shots leave {0} of the error in linear attention and {1} in softmax",
-        "shots_and_steps.linear_zero_2d shots_and_steps.softmax_zero_2d",
-        "with noise the error is {0} times the Bayes rule's",
-        "shots_and_steps.*_bayes",
-        stands="fails",
     ),
 )
 
@@ -217,13 +187,6 @@ FLOW = (
         stands="counted",
     ),
     Message(
-        "On prompts of one demonstration, which it never saw, linear attention makes gradients "
-        "{0} times more unequal",
-        "amplification.linear_trained_disparity",
-        "it ends {0} times as unequal as the Bayes rule",
-        "many_shot_flow.linear_alone_ends_at_bayes",
-    ),
-    Message(
         "A demonstration's gradient is lower beside its near-duplicate, by a log of {all:size}",
         "many_shot_flow.explained_away_*",
         "none needed, because an unrelated demonstration in its place is the comparison",
@@ -235,13 +198,6 @@ FLOW = (
         "of a random choice's error {0}, of the best rival's in each task {1}",
         "grads.random grads.strongest",
         stands="holds fails",
-    ),
-    Message(
-        "The last layer's gradient selects no better than the best earlier layer's: {0} of its "
-        "error",
-        "grads.last_layer",
-        "none needed, because the earlier layer was chosen on other queries",
-        stands="undecided",
     ),
     Message(
         "A pool that is encoded once costs a query {0:%} % of the operations",
@@ -336,12 +292,6 @@ CLIPPING = (
         "condition_numbers.condition_tells",
         "its depth alone tells it less well, by {0:size}",
         "condition_numbers.condition_beats_depth",
-    ),
-    Message(
-        "A clipped matrix spreads less of a disturbance: {0} decades",
-        "condition_numbers.clipping_removes",
-        "beside the matrix that is left, {0}: it takes away no more of it",
-        "condition_numbers.size_explains",
     ),
     Message(
         "Where truncation lowers the bound, it lowers the risk more often than random edits as "
@@ -461,13 +411,6 @@ MATCHING = (
         stands="counted",
     ),
     Message(
-        "Stratified random subsets teach two classes as well as matched ones ({0}), and tasks "
-        "worse ({1} and {2})",
-        "coverage.classes_strata coverage.one_task_strata coverage.own_tasks_strata",
-        "none needed, because stratified choice is the null of matching",
-        stands="holds fails fails",
-    ),
-    Message(
         "Matching teaches a minority no worse than random choice: {all} of its error",
         "coverage.*_minority",
         "none needed, because random subsets are the comparison",
@@ -500,14 +443,6 @@ MATCHING = (
         "many_shots.*_classes",
         "none needed, because the same prompts are compared",
         stands="fails",
-    ),
-    Message(
-        "Whitened matching comes nearer to the pool than plain matching before eight layers "
-        "({0}), and not before very many ({1}) or one ({2})",
-        "whitened_matching.nearer whitened_matching.nearer_deep whitened_matching.nearer_shallow",
-        "scaling each entry alone leaves whitening {0} of its gap",
-        "whitened_matching.scaled",
-        stands="holds fails fails",
     ),
 )
 
@@ -613,13 +548,6 @@ HEADS = (
         "rules without directions pay for d instead: to the {0}",
         "sparse_risk.directionless_d",
     ),
-    Message(
-        "Beyond the lengths of training a model of d heads has {0} times ridge's risk",
-        "heads_per_layer.longer",
-        "within them {0}",
-        "heads_per_layer.full_ridge",
-        stands="fails",
-    ),
 )
 
 LANGUAGE = (
@@ -637,13 +565,6 @@ LANGUAGE = (
         stands="holds fails",
     ),
     Message(
-        "SmolLM2's last layer tolerates clipping better than its first in {holds} of {cells} cases",
-        "lm_clipping.*_deep_tolerates_more",
-        "the difference of AUC is {0}",
-        "lm_clipping.*_deep_tolerates_more",
-        stands="counted",
-    ),
-    Message(
         "One edit for all prompts does not improve SmolLM2's accuracy on reviews ({0}); on news "
         "it is open ({1})",
         "lm_clipping.rotten_tomatoes_helps lm_clipping.reuters_helps",
@@ -656,11 +577,6 @@ LANGUAGE = (
         "lm_clipping.algorithm_gains lm_clipping.wider_gains",
         "a threshold fitted on the same sentences gains {0} more than the wider search",
         "lm_clipping.threshold",
-    ),
-    Message(
-        "Clipping W_K alone leaves SmolLM2's AUC unchanged: {all}",
-        "lm_clipping.*_keys_alone",
-        "none needed, because the row is an equivalence",
     ),
     Message(
         "With fewer shots clipping costs SmolLM2 less on reviews ({0}) and more on news ({1})",
@@ -715,18 +631,6 @@ LANGUAGE = (
         "lm_gradient_matching.*_random",
         "of random ones with the same shares of labels {0}: the shares are what matching gains",
         "lm_gradient_matching.*_stratified",
-        stands="fails",
-    ),
-    Message(
-        "Mismatched demonstrations leave SmolLM2 {0} times the cross-entropy of random ones",
-        "lm_gradient_matching.*_mismatched",
-        "none needed, because random ones are the comparison",
-    ),
-    Message(
-        "Among subsets that matching has not chosen a small gap does not tell SmolLM2's answers: "
-        "rank correlation {0}",
-        "lm_gradient_matching.*_ranks",
-        "none needed, because chance has a correlation of 0",
         stands="fails",
     ),
     Message(
