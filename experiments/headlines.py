@@ -304,11 +304,12 @@ HEADLINES = (
         "A3, Figure 4",
         "Mismatched subsets teach worse than random ones",
         Words(
-            "none needed, because random subsets are the comparison",
+            "on the least of all sizes, the row fixed before, they have {0} of random ones' error",
+            "gradient_matching.mismatched",
         ),
         trained=Words(
             "by size, error over random choice's {0:i}",
-            "gradient_matching.mismatched*",
+            "gradient_matching.mismatched_*",
         ),
         language=Words(
             "cross-entropy over random choice's {0:i}", "lm_gradient_matching.*_mismatched"
@@ -318,11 +319,15 @@ HEADLINES = (
         "A3, Abstract, transfer",
         "Subsets chosen on a small model serve larger ones",
         Words(
-            "what a proxy has not chosen it does not rank: {0}; beside a design that sees no "
-            "gradient {1}",
-            "matching_transfer.rank_random matching_transfer.*_over_diverse",
+            "a design that sees no gradient: {0} of its error; what a proxy has not chosen it "
+            "ranks by {1}, a trained stack by {2}",
+            "matching_transfer.*_over_diverse_* matching_transfer.rank_random "
+            "matching_transfer.stack_ranks_*",
         ),
-        trained=Words("error over random choice's {0:i}", "matching_transfer.*_on_average"),
+        trained=Words(
+            "error over random choice's {all:i}",
+            "matching_transfer.proxy matching_transfer.prefix matching_transfer.stack",
+        ),
     ),
     Headline(
         "A3, Table 6",
@@ -351,20 +356,22 @@ HEADLINES = (
         "A4, Abstract, against ridge",
         "Many heads first and one later beat ridge and descent of as many steps",
         Words(
-            "so does one head in each layer: {0} of what no rule without directions can beat",
-            "heads_per_layer.single_beats_bound_*",
+            "one head in each layer does so in {holds} of {cells} cases: {all} of their risk",
+            "heads_per_layer.single_beats_ridge_* heads_per_layer.single_beats_descent_* "
+            "heads_per_layer.single_ridge",
         ),
         trained=Words(
             "risk over theirs {all:i}",
-            "heads_per_layer.beats_ridge_* heads_per_layer.beats_descent_*",
+            "heads_per_layer.beats_ridge_* heads_per_layer.beats_descent_* "
+            "heads_per_layer.first_ridge",
         ),
     ),
     Headline(
         "A4, Abstract, pattern",
         "Heads count in the first layer and one is enough in each later layer",
         Words(
-            "as many heads in the later layers are better: {0}",
-            "heads_per_layer.first_before_later_*",
+            "as many heads, spread over all layers, are better: {0}",
+            "heads_per_layer.early_*",
         ),
         trained=Words(
             "risk over the rival pattern's {all:i}",
@@ -385,10 +392,13 @@ HEADLINES = (
         "A4, Figure 1c, first layer",
         "All heads of the first layer matter",
         Words(
-            "mixing heads, which changes no answer, moves the share by {0}",
-            "head_pruning.mixing_first*",
+            "chance, layers or heads exchanged: {0} and {1} times its heads in effect",
+            "head_pruning.layers_* head_pruning.heads_*",
         ),
-        trained=Words("share of heads in effect {0:i}", "head_pruning.first.*"),
+        trained=Words(
+            "share of heads in effect {0:i}, over layers or heads exchanged {1:i}, {2:i}",
+            "head_pruning.first.* head_pruning.layers_* head_pruning.heads_*",
+        ),
         language=Words("share of heads in effect {0:i}", "lm_heads.*_first_*"),
     ),
     Headline(
@@ -410,7 +420,10 @@ HEADLINES = (
     Headline(
         "A4, Figure 5",
         "The answer gets more readable from layer to layer",
-        Words("after layer 1 ridge is still better: {0}", "layer_probes.not_yet"),
+        Words(
+            "in a model with one head a layer too ({0}), and in one with random weights {1}",
+            "layer_probes.steady_single layer_probes.steady_random",
+        ),
         trained=Words(
             "risk of a linear reader, a layer over the one before {0:i}", "layer_probes.steady"
         ),
@@ -437,7 +450,12 @@ HEADLINES = (
     Headline(
         "A4, Risk, against the Lasso",
         "It is comparable with the Lasso",
-        Words("with Gaussian weights it is worse: {0}", "sparse_risk.gaussian"),
-        trained=Words("share of the bound gained {0:i}", "sparse_risk.flat"),
+        Words(
+            "it depends on n / d and the law of the weights: for flat ones and many shots {0}",
+            "sparse_risk.flat",
+        ),
+        trained=Words(
+            "excess risk over the Lasso's {all:i}", "sparse_risk.gaussian_* sparse_risk.flat_*"
+        ),
     ),
 )

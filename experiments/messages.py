@@ -10,11 +10,6 @@ ONE_LAYER = (
         "none needed, because no layer is better than the optimum",
     ),
     Message(
-        "More heads change the risk of one layer by at most {0:%} %",
-        "one_layer_optimum.heads",
-        "none needed, because heads of one layer merge into one matrix by a theorem",
-    ),
-    Message(
         "At other scales and lengths a trained layer has {0} times the risk that theory predicts",
         "one_layer_optimum.theory",
         "none needed, because the prediction is in closed form",
@@ -51,12 +46,6 @@ ONE_LAYER = (
         "with more tasks than dimensions {0} times",
         "finite_pretraining.learned",
     ),
-    Message(
-        "The risk on new tasks peaks {0}-fold where prompts equal the layer's entries in number",
-        "finite_pretraining.peak",
-        "theory in closed form has the same risk within a factor of {0}",
-        "finite_pretraining.closed_form_new",
-    ),
 )
 
 DESCENT = (
@@ -78,13 +67,6 @@ DESCENT = (
         "implicit_trajectories.not_ridge",
         "the difference of the distances is {0}, that to GD++ itself {1}",
         "implicit_trajectories.not_ridge implicit_trajectories.linear",
-        stands="fails",
-    ),
-    Message(
-        "Softmax transformers are nearer to descent than to Newton's iteration, by {0:size}",
-        "implicit_trajectories.newton",
-        "ridge is nearer than both: {0} away",
-        "implicit_trajectories.softmax",
         stands="fails",
     ),
     Message(
@@ -128,18 +110,6 @@ DESCENT = (
         "with labels as noisy as the others' {0} at the end",
         "order.noisy_end",
         stands="fails holds",
-    ),
-    Message(
-        "A rule of ordering that was chosen on other prompts lowers errors by {all:size}",
-        "order.*_best",
-        "none needed, because random orders of the same demonstrations are the rival",
-    ),
-    Message(
-        "Without noise 2d shots leave {0} of the error in linear attention and {1} in softmax",
-        "shots_and_steps.linear_zero_2d shots_and_steps.softmax_zero_2d",
-        "with noise the error is {0} times the Bayes rule's",
-        "shots_and_steps.*_bayes",
-        stands="fails",
     ),
 )
 
@@ -217,13 +187,6 @@ FLOW = (
         stands="counted",
     ),
     Message(
-        "On prompts of one demonstration, which it never saw, linear attention makes gradients "
-        "{0} times more unequal",
-        "amplification.linear_trained_disparity",
-        "it ends {0} times as unequal as the Bayes rule",
-        "many_shot_flow.linear_alone_ends_at_bayes",
-    ),
-    Message(
         "A demonstration's gradient is lower beside its near-duplicate, by a log of {all:size}",
         "many_shot_flow.explained_away_*",
         "none needed, because an unrelated demonstration in its place is the comparison",
@@ -235,13 +198,6 @@ FLOW = (
         "of a random choice's error {0}, of the best rival's in each task {1}",
         "grads.random grads.strongest",
         stands="holds fails",
-    ),
-    Message(
-        "The last layer's gradient selects no better than the best earlier layer's: {0} of its "
-        "error",
-        "grads.last_layer",
-        "none needed, because the earlier layer was chosen on other queries",
-        stands="undecided",
     ),
     Message(
         "A pool that is encoded once costs a query {0:%} % of the operations",
@@ -338,12 +294,6 @@ CLIPPING = (
         "condition_numbers.condition_beats_depth",
     ),
     Message(
-        "A clipped matrix spreads less of a disturbance: {0} decades",
-        "condition_numbers.clipping_removes",
-        "beside the matrix that is left, {0}: it takes away no more of it",
-        "condition_numbers.size_explains",
-    ),
-    Message(
         "Where truncation lowers the bound, it lowers the risk more often than random edits as "
         "large do, by a share of {0}",
         "bound_and_gap.risk_falls_with_it",
@@ -402,11 +352,10 @@ MATCHING = (
         stands="counted",
     ),
     Message(
-        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes, and "
-        "the row fixed before, on the least of all sizes, is {0:verdict}",
-        "gradient_matching.mismatched gradient_matching.mismatched_?* "
-        "gradient_matching.mismatched_at_most",
-        "none needed, because random subsets are the comparison",
+        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes",
+        "gradient_matching.mismatched_*",
+        "on the least of all sizes, fixed before, they have {0} of random ones' error",
+        "gradient_matching.mismatched",
         stands="counted",
     ),
     Message(
@@ -430,25 +379,27 @@ MATCHING = (
         "matching_is_exact.whitened_softmax",
     ),
     Message(
-        "A subset on which a transformer is fine-tuned well teaches it in context: rank "
-        "correlation {0} by its own prefix and {1} by linear attention's",
-        "matching_transfer.own_tuned_as_transformer matching_transfer.linear_tuned_as_transformer",
+        "What teaches a model in fine-tuning teaches it in context in {holds} of {cells} cases: "
+        "random subsets rank alike by {0} for its own prefix and {1} for linear attention's",
+        "matching_transfer.own_tuned_as_* matching_transfer.linear_tuned_as_*",
         "the Bayes rule, which nobody fine-tunes, ranks subsets alike by {0}",
-        "matching_transfer.bayes_as_transformer",
+        "matching_transfer.bayes_as_*",
+        stands="counted",
     ),
     Message(
         "Subsets that a small proxy chooses help every larger model: {0} of random subsets' error "
-        "by the linear proxy, {1} by a layer",
-        "matching_transfer.proxy matching_transfer.prefix",
-        "beside determinantal subsets, chosen without a gradient, {0} and {1}",
-        "matching_transfer.proxy_over_diverse matching_transfer.prefix_over_diverse",
+        "by the linear proxy, {1} by a layer, {2} by a trained stack",
+        "matching_transfer.proxy matching_transfer.prefix matching_transfer.stack",
+        "over determinantal subsets, chosen without a gradient, they are better in {holds} of "
+        "{cells} cases",
+        "matching_transfer.*_over_diverse_*",
     ),
     Message(
         "Which random subsets are better a proxy of one step does not tell: rank correlation {0} "
         "at the worst of the larger models",
         "matching_transfer.rank_random",
-        "a trained linear stack ranks them for the transformer by {0}",
-        "matching_transfer.stack_ranks_transformer",
+        "a trained linear stack ranks them by {0}",
+        "matching_transfer.stack_ranks_*",
         stands="fails",
     ),
     Message(
@@ -458,13 +409,6 @@ MATCHING = (
         "random subsets have {0}, and an intercept, by a theorem, {1}",
         "coverage.random_? coverage.intercept_?",
         stands="counted",
-    ),
-    Message(
-        "Stratified random subsets teach two classes as well as matched ones ({0}), and tasks "
-        "worse ({1} and {2})",
-        "coverage.classes_strata coverage.one_task_strata coverage.own_tasks_strata",
-        "none needed, because stratified choice is the null of matching",
-        stands="holds fails fails",
     ),
     Message(
         "Matching teaches a minority no worse than random choice: {all} of its error",
@@ -500,27 +444,21 @@ MATCHING = (
         "none needed, because the same prompts are compared",
         stands="fails",
     ),
-    Message(
-        "Whitened matching comes nearer to the pool than plain matching before eight layers "
-        "({0}), and not before very many ({1}) or one ({2})",
-        "whitened_matching.nearer whitened_matching.nearer_deep whitened_matching.nearer_shallow",
-        "scaling each entry alone leaves whitening {0} of its gap",
-        "whitened_matching.scaled",
-        stands="holds fails fails",
-    ),
 )
 
 HEADS = (
     Message(
-        "Many heads first and one later have {0} of ridge's risk at most",
-        "heads_per_layer.beats_ridge_*",
-        "one head in each layer has {0} of the least risk without directions",
-        "heads_per_layer.single_beats_bound_*",
+        "Many heads first and one later beat ridge and descent: {all} of their risk",
+        "heads_per_layer.beats_ridge_* heads_per_layer.beats_descent_* heads_per_layer.first_ridge",
+        "one head in each layer does so in {holds} of {cells} cases: {all}",
+        "heads_per_layer.single_beats_ridge_* heads_per_layer.single_beats_descent_* "
+        "heads_per_layer.single_ridge",
     ),
     Message(
-        "Heads in the later layers do more than heads in the first: {0} times its risk",
+        "Heads in the later layers do more than in the first: many first alone have {all} times "
+        "their risk",
         "heads_per_layer.first_before_later_*",
-        "heads everywhere do most: {0}",
+        "heads everywhere do most: {0} times theirs",
         "heads_per_layer.first_layer_suffices_*",
         stands="fails",
     ),
@@ -531,10 +469,11 @@ HEADS = (
         "heads_per_layer.beyond_d_*",
     ),
     Message(
-        "Three quarters of the first layer's heads matter in {holds} of {cells} models: {all}",
-        "head_pruning.first.*",
-        "mixing heads, which changes no answer, moves the share by {0}",
-        "head_pruning.mixing_first*",
+        "The first layer uses more of its heads than chance would have it in {holds} of {cells} "
+        "readings: a share of {0} is in effect",
+        "head_pruning.first.* head_pruning.layers_* head_pruning.heads_*",
+        "over layers or heads that are exchanged {0} and {1}",
+        "head_pruning.layers_* head_pruning.heads_*",
         stands="counted",
     ),
     Message(
@@ -555,14 +494,14 @@ HEADS = (
         "A model trained with one head in each later layer has {all} times the full model's risk",
         "head_pruning.trained_*",
         "the best mixture of heads without retraining {0}",
-        "head_pruning.best_mixed_*",
+        "head_pruning.best_mixed_depth_*",
         stands="fails",
     ),
     Message(
-        "Each layer makes the answer more readable: a linear reader's risk falls to {0}",
+        "Each layer makes the answer more readable: a linear reader's risk falls to {0} of before",
         "layer_probes.steady",
-        "models with one head end {0} times as high",
-        "layer_probes.single",
+        "in a model with one head a layer {0}, in one with random weights {1}",
+        "layer_probes.steady_single layer_probes.steady_random",
     ),
     Message(
         "The first layer does not answer: a linear reader of it has {0} times ridge's risk",
@@ -573,8 +512,8 @@ HEADS = (
     Message(
         "Descent on the first layer's tokens is {0} times as bad as on the formula's covariates",
         "layer_probes.descent_formula",
-        "where that layer has read shuffled labels it gains nothing over raw ones: {0}",
-        "layer_probes.descent_control",
+        "beside raw covariates it has {0}",
+        "layer_probes.descent_raw",
         stands="fails",
     ),
     Message(
@@ -596,23 +535,18 @@ HEADS = (
         "sparse_risk.dense",
     ),
     Message(
-        "For flat weights and many shots preprocessed descent beats the Lasso, by {0} of the bound",
+        "Preprocessed descent loses about what the Lasso does in {holds} of {cells} settings: "
+        "{all} times its excess risk",
+        "sparse_risk.gaussian_* sparse_risk.flat_*",
+        "where it is clearest, for flat weights and many shots, {0}",
         "sparse_risk.flat",
-        "for Gaussian weights the difference reaches {0}",
-        "sparse_risk.gaussian",
+        stands="counted",
     ),
     Message(
         "Its risk falls like n to the {0} and grows like s to the {1}",
         "sparse_risk.preprocessed_n sparse_risk.preprocessed_s",
         "rules without directions pay for d instead: to the {0}",
         "sparse_risk.directionless_d",
-    ),
-    Message(
-        "Beyond the lengths of training a model of d heads has {0} times ridge's risk",
-        "heads_per_layer.longer",
-        "within them {0}",
-        "heads_per_layer.full_ridge",
-        stands="fails",
     ),
 )
 
@@ -631,13 +565,6 @@ LANGUAGE = (
         stands="holds fails",
     ),
     Message(
-        "SmolLM2's last layer tolerates clipping better than its first in {holds} of {cells} cases",
-        "lm_clipping.*_deep_tolerates_more",
-        "the difference of AUC is {0}",
-        "lm_clipping.*_deep_tolerates_more",
-        stands="counted",
-    ),
-    Message(
         "One edit for all prompts does not improve SmolLM2's accuracy on reviews ({0}); on news "
         "it is open ({1})",
         "lm_clipping.rotten_tomatoes_helps lm_clipping.reuters_helps",
@@ -650,11 +577,6 @@ LANGUAGE = (
         "lm_clipping.algorithm_gains lm_clipping.wider_gains",
         "a threshold fitted on the same sentences gains {0} more than the wider search",
         "lm_clipping.threshold",
-    ),
-    Message(
-        "Clipping W_K alone leaves SmolLM2's AUC unchanged: {all}",
-        "lm_clipping.*_keys_alone",
-        "none needed, because the row is an equivalence",
     ),
     Message(
         "With fewer shots clipping costs SmolLM2 less on reviews ({0}) and more on news ({1})",
@@ -709,18 +631,6 @@ LANGUAGE = (
         "lm_gradient_matching.*_random",
         "of random ones with the same shares of labels {0}: the shares are what matching gains",
         "lm_gradient_matching.*_stratified",
-        stands="fails",
-    ),
-    Message(
-        "Mismatched demonstrations leave SmolLM2 {0} times the cross-entropy of random ones",
-        "lm_gradient_matching.*_mismatched",
-        "none needed, because random ones are the comparison",
-    ),
-    Message(
-        "Among subsets that matching has not chosen a small gap does not tell SmolLM2's answers: "
-        "rank correlation {0}",
-        "lm_gradient_matching.*_ranks",
-        "none needed, because chance has a correlation of 0",
         stands="fails",
     ),
     Message(
