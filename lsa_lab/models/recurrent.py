@@ -205,7 +205,8 @@ def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J
     if kind == "longhorn":
         step = step / (1 + step * (keys**2).sum(-1, keepdims=True))
     if kind in ("additive", "retention", "gla", "ssd"):
-        nothing, by = jnp.zeros_like(keys), step if kind == "ssd" else writing
+        # No constant: of one, XLA:CPU (jaxlib 0.10) makes an invalid program of chunks under vmap.
+        nothing, by = 0 * keys, step if kind == "ssd" else writing
         return Writes(gate, nothing, nothing, by * keys, value)
     if kind == "delta_product":
         step, gate = step.reshape(-1, 1), jnp.ones((len(keys), 1), rows.dtype)

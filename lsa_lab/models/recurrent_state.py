@@ -8,6 +8,7 @@ from typing import Any
 import flax.struct
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 _CHUNK = 32  # the most changes that are solved for at once
@@ -83,9 +84,7 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     system = pair(rows.remove, rows.erase, before) + jnp.eye(size, dtype=gate.dtype)[None]
     inside = pair(rows.remove, rows.write, before) @ rows.value
     from_state = start_before[..., None] * rows.remove
-    solved = jax.scipy.linalg.solve_triangular(
-        system, jnp.concatenate([inside, from_state], -1), lower=True, unit_diagonal=True
-    )
+    solved = _unit_inverse(system) @ jnp.concatenate([inside, from_state], -1)
     own, slope = (
         solved[..., : inside.shape[-1]],
         solved[..., inside.shape[-1] :],
@@ -105,6 +104,24 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     read = read - pair(queries_of, rows.erase, decay) @ removed
     read = read + pair(queries_of, rows.write, decay) @ rows.value
     return read.reshape(count * size, -1)[: len(queries)]
+
+
+def _unit_inverse(system: Array) -> Array:  # [c, i, i] with ones on the diagonal, 0 above it
+    """Its inverse from those of its diagonal blocks, whose width doubles:
+
+        [A 0; C B]⁻¹ = [A⁻¹ 0; -B⁻¹CA⁻¹ B⁻¹]
+
+    LAPACK's batched triangular solve is not called: on a machine of two cores two of them in one
+    program, as a gradient has, can wait for each other for ever (jaxlib 0.10).
+    """
+    places, width = np.arange(system.shape[-1]), 1
+    inverse = jnp.broadcast_to(jnp.eye(len(places), dtype=system.dtype)[None], system.shape)
+    while width < len(places):
+        block = places // width
+        below = (block[:, None] == block + 1) & (block % 2 == 0)  # C of every pair of blocks
+        inverse = inverse - inverse @ jnp.where(below[None], system, 0) @ inverse
+        width *= 2
+    return inverse
 
 
 def regression_sums(

@@ -168,6 +168,15 @@ def test_gradients_through_chunks_are_those_through_the_scan():
         np.testing.assert_allclose(one, other, atol=1e-9)
 
 
+def test_a_batch_of_long_prompts_runs_in_float32_where_nothing_is_erased():
+    config = config_of("additive", key_width=16, value_width=16, width=32, norm=True)
+    params = recurrent.init(jax.random.key(0), config, jnp.float32)
+    tokens = jax.random.normal(jax.random.key(1), (3, 65, E), jnp.float32)
+    batch = jax.jit(jax.vmap(lambda rows: recurrent.predict(params, rows, config)))(tokens)
+    alone = [recurrent.predict(params, rows, config) for rows in tokens]
+    np.testing.assert_allclose(batch, alone, rtol=1e-4)
+
+
 def test_open_gates_give_the_layer_without_gates():
     for gated, plain in (("gla", "additive"), ("gated_delta", "delta"), ("retention", "additive")):
         config, params, tokens = drawn(gated)
