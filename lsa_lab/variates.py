@@ -4,6 +4,7 @@ One flat draw costs half of one draw a prompt under ``vmap``.
 """
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -46,8 +47,9 @@ _TURNS = (13, 15, 26, 6, 17, 29, 16, 24)
 def _written_out(key: Array, count: int) -> bool:
     """Whether the rounds here give jax's numbers, where they are the faster ones."""
     typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    impl = str(jax.random.key_impl(key)) if typed else jax.config.jax_default_prng_impl
-    threefry = impl in ("fry", "threefry2x32") and jax.config.jax_threefry_partitionable
+    settings: Any = jax.config
+    impl = str(jax.random.key_impl(key)) if typed else settings.jax_default_prng_impl
+    threefry = impl in ("fry", "threefry2x32") and settings.jax_threefry_partitionable
     return threefry and count < 2**32 and jax.default_backend() == "cpu"
 
 

@@ -108,7 +108,7 @@ def _program(training: Training, impl: str | None, width: int, chunk: int) -> ja
     """(state, keys, own, first, steps) of a group -> its state and its records [.., chunk]."""
 
     def advance(
-        state: runs.State, key: Array, own: Any, first: Array, steps: Array
+        state: runs.State, key: Array, own: Any, first: Array, steps: Any
     ) -> tuple[runs.State, dict]:
         step = partial(runs.step, replace(training, steps=steps), impl)
         if width > 1:

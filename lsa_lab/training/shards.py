@@ -79,7 +79,7 @@ def _update(training: Training, impl: str | None, width: int) -> jax.stages.Wrap
     """(state, parts, keys, own, t, steps) of a group -> the state after the step, its record."""
 
     def update(
-        state: runs.State, parts: list, key: Array, own: Any, t: Array, steps: Array
+        state: runs.State, parts: list, key: Array, own: Any, t: Array, steps: Any
     ) -> tuple[runs.State, dict]:
         def batch_loss(params: Any) -> Array:
             def part(s: Array) -> Array:
