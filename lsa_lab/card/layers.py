@@ -5,6 +5,7 @@ lsa_lab.card.layers:delta.init``, and an example of a module of one's own."""
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab.models import recurrent, transformer
@@ -27,8 +28,12 @@ class Layer:
 
     def forward(self, params: Any, tokens: Array) -> Trace:
         """The Trace of one prompt's tokens."""
-        model = recurrent if isinstance(self.config, recurrent.Config) else transformer
-        return model.forward(params, tokens, self.config)
+        if isinstance(self.config, recurrent.Config):
+            return recurrent.forward(params, tokens, self.config)
+        count = len(tokens)  # which the interleaved layout wants to be odd
+        rows = jnp.pad(tokens, ((0, 1 - count % 2), (0, 0)))
+        trace = transformer.forward(params, rows, self.config)
+        return trace.replace(stream=trace.stream[:, :count], heads=trace.heads[:, :, :count])
 
     def states(self, params: Any, tokens: Array) -> Array:  # [L, H, T, k, v]
         """What a recurrent layer carries."""

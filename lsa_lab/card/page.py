@@ -189,7 +189,7 @@ def _picture(rows: list[dict[str, Any]]) -> str:
     ends = [end for end in ends if isinstance(end, float | int) and end > 0]
     if not rows or not ends:
         return ""
-    place, height = _scale([*ends, max(ends) * 1.1], 260, 560), 22 * len(rows) + 22
+    place, height = _scale([*ends, max(ends) * 1.1], 290, 570), 22 * len(rows) + 22
     marks = []
     for i, probe in enumerate(rows):
         y, colour = 14 + 22 * i, _COLOURS[probe["verdict"]]

@@ -29,9 +29,9 @@ def state_tracking(forward: Callable, init: Callable[[Array], Any]) -> Callable:
         steps, batch = max(bench.tier.steps // 4, 1), bench.tier.batch
         many = jax.vmap(subject.slots, (None, 0))
 
-        def sample(key: Array, length: int = _LENGTH) -> tuple[Array, Array]:
-            signs = jax.random.rademacher(key, (batch, length), subject.dtype)
-            rows = jnp.zeros((batch, length, 2 * subject.d + 1), subject.dtype)
+        def sample(key: Array, length: int = _LENGTH, size: int = batch) -> tuple[Array, Array]:
+            signs = jax.random.rademacher(key, (size, length), subject.dtype)
+            rows = jnp.zeros((size, length, 2 * subject.d + 1), subject.dtype)
             return rows.at[..., 0].set(signs), jnp.cumprod(signs, 1)
 
         def loss(params: Any, examples: tuple[Array, Array]) -> Array:
@@ -45,7 +45,7 @@ def state_tracking(forward: Callable, init: Callable[[Array], Any]) -> Callable:
         run = fit(Training(loss, sample, rule, steps, label="parity"), params, data, width=runs)
         probes = []
         for times in (1, 4):
-            tokens, parities = sample(jax.random.key(1), times * _LENGTH)
+            tokens, parities = sample(jax.random.key(1), times * _LENGTH, bench.tier.prompts)
             right = []
             for r in range(runs):
                 own = jax.tree.map(itemgetter(r), run.params)

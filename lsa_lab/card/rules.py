@@ -35,10 +35,11 @@ class Family:
         return self.words.format(*numbers, step)
 
     def around(self, numbers: np.ndarray) -> np.ndarray:  # [k] -> [G, k]
-        """As many points as the grid has, within a factor of one; the first is the point itself."""
+        """As many points as the grid has, within a factor of one and not above the grid."""
         rng, points = np.random.default_rng(len(self.grid)), np.tile(numbers, (len(self.grid), 1))
         for column, factor in self.free.items():
             points[1:, column] *= factor ** rng.uniform(-1, 1, len(points) - 1)
+            points[:, column] = np.minimum(points[:, column], self.grid[:, column].max())
         return points
 
 
