@@ -64,7 +64,7 @@ def own_heads(ax, dataset, own: list[str]):
         x = np.arange(1, count.shape[1] + 1) + 0.24 * (i - (len(own) - 1) / 2)
         style.mean_points(ax, x, count, label=name, **look_of(name), ls="none", capsize=2, ms=5)
         ax.axhline(count.mean(), color=look_of(name)["color"], lw=0.8, ls=":", zorder=0)
-    direct_label(ax, 0.7, h + 0.25, "A4: all heads", "dimgrey", (0, 2))
+    direct_label(ax, 0.65, h + 0.25, "A4: all heads", "dimgrey", (1, 2))
     direct_label(ax, 2, ONE_LATER, "A4: one head", "dimgrey", (0, 2))
     ax.set(xlabel="layer", ylabel="effective heads $N_l$", xticks=range(1, depth + 1))
     ax.set(xlim=(0.5, depth + 0.7), ylim=(0.8, h + 0.9))
