@@ -20,7 +20,7 @@ FIRST = (
     "A3, Abstract, hypothesis",
     "A3, Abstract, open models",
     "A3, Abstract, transfer",
-    "A4, Abstract, against ridge",
+    "A4, Abstract, pattern",
     "A4, Figure 1c, later layers",
     "A4, Heads needed",
 )
@@ -353,6 +353,19 @@ HEADLINES = (
         ),
     ),
     Headline(
+        "A4, Abstract, pattern",
+        "Heads count in the first layer and one is enough in each later layer",
+        Words(
+            "as many heads elsewhere do as well: {0} times the risk; their number counts, not the place",
+            "heads_per_layer.early_*",
+        ),
+        trained=Words(
+            "risk over the rival pattern's {all:i}",
+            "heads_per_layer.first_before_later_* heads_per_layer.first_layer_suffices_*",
+        ),
+        language=Words("what the top head leaves {0:i}", "lm_heads.*_one_is_enough"),
+    ),
+    Headline(
         "A4, Abstract, against ridge",
         "Many heads first and one later beat ridge and descent of as many steps",
         Words(
@@ -367,25 +380,13 @@ HEADLINES = (
         ),
     ),
     Headline(
-        "A4, Abstract, pattern",
-        "Heads count in the first layer and one is enough in each later layer",
-        Words(
-            "as many heads, spread over all layers, are better: {0}",
-            "heads_per_layer.early_*",
-        ),
-        trained=Words(
-            "risk over the rival pattern's {all:i}",
-            "heads_per_layer.first_before_later_* heads_per_layer.first_layer_suffices_*",
-        ),
-        language=Words("what the top head leaves {0:i}", "lm_heads.*_one_is_enough"),
-    ),
-    Headline(
         "A4, Figure 1b",
         "More heads have a lower risk",
         Words("beyond d heads {0}", "heads_per_layer.beyond_d_*"),
         trained=Words(
-            "risk over the single-head model's {all:i}",
-            "heads_per_layer.more_heads_* heads_per_layer.first_layer_helps_*",
+            "risk over that with fewer heads {all:i}",
+            "heads_per_layer.more_heads_* heads_per_layer.first_layer_helps_* "
+            "heads_per_layer.up_to_d_*",
         ),
     ),
     Headline(

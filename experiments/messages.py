@@ -510,10 +510,11 @@ HEADS = (
         "layer_probes.at_last",
     ),
     Message(
-        "Descent on the first layer's tokens is {0} times as bad as on the formula's covariates",
-        "layer_probes.descent_formula",
-        "beside raw covariates it has {0}",
-        "layer_probes.descent_raw",
+        "Later layers do more than descend on the first one's tokens: the model has {0} of that "
+        "descent's risk",
+        "layer_probes.later_layers",
+        "that descent has {0} of the risk on raw covariates, and {1} of that on the formula's",
+        "layer_probes.descent_raw layer_probes.descent_formula",
         stands="fails",
     ),
     Message(

@@ -35,8 +35,9 @@ def test_every_picture_keeps_its_room_before_it_is_there(gallery):
 
 def test_a_verdict_and_a_paper_can_be_left_out(gallery):
     page = gallery.page
-    before = {verdict: rows(page, verdict) for verdict in ("holds", "fails", "undecided")}
-    assert min(before.values()) > 0
+    words = ("holds", "fails", "undecided", "estimated")
+    before = {verdict: rows(page, verdict) for verdict in words}
+    assert min(before[verdict] for verdict in words[:3]) > 0
     page.uncheck("[name=verdict][value=holds]")
     assert rows(page, "holds") == 0
     assert rows(page, "fails") == before["fails"]
