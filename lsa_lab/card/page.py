@@ -130,6 +130,7 @@ def index(cards: Sequence[dict[str, Any]]) -> str:
         rows.append("<tr>" + "".join(f'<td class="n">{cell}</td>' for cell in cells) + "</tr>")
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     about = (
+        "<style>body{max-width:none}th{vertical-align:bottom}</style>"
         "<h1>Cards</h1><p>Each row is one model, trained by the same recipe. Click a head to sort. "
         "Green holds, red fails, brown is undecided; brackets are 95 % intervals over seeds.</p>"
     )
