@@ -47,9 +47,9 @@ _TURNS = (13, 15, 26, 6, 17, 29, 16, 24)
 def _written_out(key: Array, count: int) -> bool:
     """Whether the rounds here give jax's numbers, where they are the faster ones."""
     typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    settings: Any = jax.config
-    impl = str(jax.random.key_impl(key)) if typed else settings.jax_default_prng_impl
-    threefry = impl in ("fry", "threefry2x32") and settings.jax_threefry_partitionable
+    flags: Any = jax.config
+    impl = str(jax.random.key_impl(key)) if typed else flags.jax_default_prng_impl
+    threefry = impl in ("fry", "threefry2x32") and flags.jax_threefry_partitionable
     return threefry and count < 2**32 and jax.default_backend() == "cpu"
 
 
