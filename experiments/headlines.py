@@ -356,7 +356,7 @@ HEADLINES = (
         "A4, Abstract, pattern",
         "Heads count in the first layer and one is enough in each later layer",
         Words(
-            "as many heads elsewhere do as well: {0} times the risk; their number counts, not the place",
+            "as many heads elsewhere do as well, {0} times the risk: their number counts",
             "heads_per_layer.early_*",
         ),
         trained=Words(
