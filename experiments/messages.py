@@ -651,6 +651,38 @@ LANGUAGE = (
     ),
 )
 
+RECURRENT = (
+    Message(
+        "One trained layer reaches the closed curve of its rule in {holds} of {cells} kinds: it "
+        "has {all} times the curve's risk",
+        "learning_curves.curve_*",
+        "none needed, because the curve is in closed form; the layer's distance to its own rule is "
+        "{all} of that to the nearest other",
+        "learning_curves.own_*",
+        stands="counted",
+    ),
+    Message(
+        "On prompts twice and eight times as long as in training DeltaNet has {all} times the risk "
+        "that follows from the step it has learned",
+        "learning_curves.floor_as_are_*",
+        "the curve for labels divided by |x|, which it does not read, would make that {all}",
+        "learning_curves.floor_divided_*",
+    ),
+    Message(
+        "The risk of one trained layer does not rise on prompts twice and eight times as long as "
+        "in training: {all} times",
+        "learning_curves.grows_*",
+        "none needed, because no closed curve of these rules rises",
+    ),
+    Message(
+        "Two trained layers are not nearer to ridge regression than to one pass of their rule: the "
+        "distances have the ratio {all}",
+        "learning_curves.ridge_*",
+        "none needed, because the rule of one layer is the comparison",
+        stands="fails",
+    ),
+)
+
 MESSAGES = {
     "one_layer": ONE_LAYER,
     "descent": DESCENT,
@@ -658,5 +690,6 @@ MESSAGES = {
     "clipping": CLIPPING,
     "matching": MATCHING,
     "heads": HEADS,
+    "recurrent": RECURRENT,
     "language": LANGUAGE,
 }
