@@ -87,8 +87,8 @@ def _risks(level: Array, q: Array, c: Array, tau: Array, noise_var: Array) -> Ri
     small = small - level * (q + level) ** 2 * at.square
     shrunk = jnp.where(level < 1, small, own.left - at.left - level * at.share_square)
     within = at.share_slope + q * at.square  # tr (R + q)(R + q + ν)⁻²
-    degrees = at.share_square + q * (at.share_slope + within)  # tr (R + q)²(R + q + ν)⁻²
-    pretraining = (unexplained + shrunk) / (1 - degrees / tau)
+    free = level * (2 * within + level * at.square)  # 1 - tr (R + q)²(R + q + ν)⁻²
+    pretraining = (unexplained + shrunk) / (1 - 1 / tau + free / tau)
     square = at.share_square + pretraining / tau * within  # tr ΓΓᵀ, and tr Γ is the share
     return Risks(1 + noise_var - 2 * at.share + (1 + q) * square, pretraining)
 

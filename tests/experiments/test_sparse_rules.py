@@ -156,7 +156,7 @@ def test_a_signal_that_does_not_exist_and_too_many_signs_are_refused():
     prompt = jax.tree.map(lambda leaf: leaf[0], a_small_batch(3, 2))
     with pytest.raises(ValueError, match="signal = 'flatt': choose one of gaussian, flat"):
         estimators.rotation_equivariant_posterior_mean(prompt, 1, 1.0, 1.0, signal="flatt")
-    with pytest.raises(ValueError, match="sparsity = 3, d = 2: expected a static integer 1 to 2"):
+    with pytest.raises(ValueError, match="sparsity = 3, d = 2: choose 1 to 2"):
         estimators.flat_posterior_mean(prompt, 3, 1.0, 1.0)
     wide = jax.tree.map(lambda leaf: leaf[0], a_small_batch(3, 40))
     with pytest.raises(ValueError, match="10 signs among 40 weights: more than 100000"):
