@@ -83,8 +83,9 @@ def against_n(ax, dataset, name: str, spec):
             look = LINEAR | {"mfc": face or LINEAR["color"]}
             style.mean_points(ax, shots, runs, label=words, **look, ls=dashes, capsize=2)
     style.log_axes(ax, x=True, ticks=shots)
-    ax.set(xlabel="demonstrations n", ylabel="risk / ridge's", ylim=(0, None))
-    ax.set(xlim=(None, shots[-1] * 2.6), title="later heads do more than first ones")
+    ax.set(xlabel="demonstrations n", ylabel="risk / ridge's")
+    ax.set(xlim=(None, shots[-1] * 2.6), ylim=(0, 1.25 * ax.get_ylim()[1]))
+    ax.set_title("later heads do more than first ones")
     ax.legend(loc="upper right", ncols=2)
 
 

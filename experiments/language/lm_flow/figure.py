@@ -44,7 +44,7 @@ def plot_layers(ax, flows):
     ax.set(xlabel="layers", ylabel="|log ratio| / that of layer 1", xticks=layers)
     ax.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
     ax.minorticks_off()
-    ax.set_title("depth amplifies flows of lone texts")
+    ax.set_title("depth amplifies lone flows")
     marks.end_labels(ax, middles, [color for _, color, *_ in LINES.values()])
 
 

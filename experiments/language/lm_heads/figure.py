@@ -38,7 +38,7 @@ def plot_effective_heads(ax, heads):
         ax.axhline(level, color=GREY, lw=0.8, ls=":")
     ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, number + 5))
     ax.legend(ncols=2, fontsize=7, loc="upper center")
-    ax.set_title("late layers use more than one head")
+    ax.set_title("late layers use many heads")
 
 
 def plot_order_kept(ax, heads):
