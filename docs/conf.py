@@ -59,6 +59,7 @@ TREES = {  # the pages below a page that a forge shows as it is
             "heads",
             "papers",
             "recurrent",
+            "neighbours",
         )
     ],
     "docs/papers/README": ["docs/papers/a*.md"],

@@ -164,5 +164,5 @@ class Repeatable:
 
 
 def links(results: Sequence[Result], root: str = "") -> str:
-    """As "[depth](depth/paper/README.md), [order](order/README.md)"."""
+    """The names of experiments, each a link to the page of its result."""
     return ", ".join(f"[{each.name}]({root}{each.folder}/README.md)" for each in results)
