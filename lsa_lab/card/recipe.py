@@ -89,7 +89,7 @@ def trained(
     began = time.monotonic()
     root, data = jax.random.key(0), _sample(tier, tasks, subject.dtype)
     loss = _loss(subject, tier)
-    say(f"about {_estimate(subject, init, tier, loss, data) / 60:.1f} minutes of training")
+    say(f"about {_estimate(subject, init, tier, loss, data):.0f} s of training, beside compiling")
     rates, count = np.array(tier.rates), len(tier.rates)
     pilot_key = jax.random.fold_in(root, _PILOT)
     pilot = _fit(init, jnp.stack([pilot_key] * count), rates, (loss, data, tier.pilot_steps),
