@@ -190,8 +190,9 @@ def _estimate(
     value, gradient = jax.block_until_ready(step(params, batch))
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((value, gradient))):
         raise UnfitError(
-            "the gradient of the loss at init is not finite: a root or a norm at 0 needs a case of "
-            "its own on both sides of jnp.where"
+            f"the gradient of the loss at init is not finite: over {tier.n + 1} tokens a state may "
+            "explode, which smaller steps or keys of length 1 prevent; or a root or a norm at 0 "
+            "needs a case of its own on both sides of jnp.where"
         )
     began = time.monotonic()
     for _ in range(3):
