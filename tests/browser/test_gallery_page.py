@@ -1,67 +1,90 @@
-"""The gallery in a browser: it filters, fits a phone, prints, turns dark, and asks nobody."""
+"""The gallery in a browser: it searches, fits a phone, prints, turns dark, and asks nobody."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-GALLERY = (Path(__file__).resolve().parents[2] / "figures" / "index.html").as_uri()
+FIGURES = Path(__file__).resolve().parents[2] / "figures"
+GALLERY = (FIGURES / "index.html").as_uri()
+CELLS = (FIGURES / "cells.html").as_uri()
+PAGES = ("index.html", "flow.html", "statements.html", "cells.html")
 PHONE = {"width": 390, "height": 844}
 
 
-@pytest.fixture
-def gallery(visit):
-    return visit(GALLERY)
-
-
 def rows(page, verdict):
-    return page.locator(f"article td.claim[data-verdict={verdict}]:not([hidden])").count()
+    return page.locator(f"tr.claim[data-verdict={verdict}]:not([hidden])").count()
 
 
-def test_the_gallery_asks_for_nothing_but_its_own_files_and_complains_of_nothing(gallery):
-    page = gallery.page
-    for image in page.locator("article figure img").all():
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_asks_for_nothing_but_its_own_files_and_complains_of_nothing(visit, name):
+    seen = visit((FIGURES / name).as_uri())
+    for image in seen.page.locator("img:visible").all():
         image.scroll_into_view_if_needed()
-    page.wait_for_function("[...document.images].every(i => !i.complete || i.naturalWidth > 0)")
-    assert gallery.requests
-    assert all(url.startswith(("file:", "data:")) for url in gallery.requests)
-    assert gallery.complaints == []
+    broken = "[...document.images].every(i => !i.complete || i.naturalWidth > 0)"
+    seen.page.wait_for_function(broken)
+    assert all(url.startswith(("file:", "data:")) for url in seen.requests)
+    assert seen.complaints == []
 
 
-def test_every_picture_keeps_its_room_before_it_is_there(gallery):
-    sizes = "[...document.images].every(i => i.getAttribute('width') && i.loading === 'lazy')"
-    assert gallery.page.evaluate(sizes)
+def test_every_picture_keeps_its_room_and_says_what_it_shows(visit):
+    whole = (
+        "[...document.images].every(i => i.getAttribute('width') && i.alt && i.loading == 'lazy')"
+    )
+    assert visit(GALLERY).page.evaluate(whole)
 
 
-def test_a_verdict_and_a_paper_can_be_left_out(gallery):
-    page = gallery.page
+def test_the_first_screen_shows_pictures(visit):
+    page = visit(GALLERY, viewport={"width": 1440, "height": 900}).page
+    heights = "[...document.images].filter(i => i.getBoundingClientRect().bottom < 900).length"
+    assert page.evaluate(heights) >= 3
+
+
+def test_figures_are_searched_by_their_words(visit):
+    page = visit(GALLERY).page
+    cards = page.locator(".card:visible")
+    before = cards.count()
+    page.fill("[name=words]", "clipping curves")
+    assert 0 < cards.count() < before
+    assert page.locator("#count").inner_text().startswith(f"{cards.count()} of {before} ")
+    assert page.locator("section:visible").count() < page.locator("section").count()
+
+
+def test_a_verdict_and_a_paper_can_be_left_out(visit):
+    seen = visit(CELLS)
+    page = seen.page
     words = ("holds", "fails", "undecided", "estimated")
     before = {verdict: rows(page, verdict) for verdict in words}
     assert min(before[verdict] for verdict in words[:3]) > 0
     page.uncheck("[name=verdict][value=holds]")
     assert rows(page, "holds") == 0
     assert rows(page, "fails") == before["fails"]
-    assert (
-        page.locator("#count").inner_text().startswith(f"{sum(before.values()) - before['holds']} ")
-    )
+    left = sum(before.values()) - before["holds"]
+    assert page.locator("#count").inner_text().startswith(f"{left} ")
     for paper in ("A1", "A2", "A3", "none"):
         page.uncheck(f"[name=paper][value={paper}]")
-    shown = page.locator("article:not([hidden])")
-    assert 0 < shown.count() < page.locator("article").count()
-    assert page.locator("article td.claim:not([hidden]):not([data-paper=A4])").count() == 0
-    assert gallery.complaints == []
+    visible = page.locator("tr.claim:not([hidden])")
+    assert 0 < visible.count() < left
+    assert page.locator("tr.claim:not([hidden]):not([data-paper=A4])").count() == 0
+    assert seen.complaints == []
 
 
 def test_without_scripts_all_claims_are_there_and_no_dead_filter(visit):
-    page = visit(GALLERY, java_script_enabled=False).page
+    page = visit(CELLS, java_script_enabled=False).page
     assert page.locator("#filters").is_hidden()
-    page.locator("article details summary", has_text="cells").first.click()
-    assert page.locator("article td.claim").first.is_visible()
+    assert page.locator("tr.claim").last.is_visible()
 
 
-def test_a_phone_shows_it_without_scrolling_sideways_and_opens_a_picture_whole(visit):
-    page = visit(GALLERY, viewport=PHONE).page
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_shows_it_without_scrolling_sideways(visit, name):
+    page = visit((FIGURES / name).as_uri(), viewport=PHONE).page
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_a_small_picture_leads_to_its_place_and_opens_whole(visit):
+    page = visit(GALLERY, viewport=PHONE).page
+    page.locator(".card a").first.click()
+    assert re.search(r"\w+\.html#\w+-(laptop|paper)$", page.url)
     page.locator("article figure a").first.click()
     assert page.url.endswith("/figure.png")
 
@@ -73,6 +96,6 @@ def test_it_is_dark_where_the_reader_wants_it_dark(visit):
     assert max(map(int, re.findall(r"\d+", dark.page.evaluate(colour)))) < 64
 
 
-def test_it_prints_in_under_forty_pages(gallery):
-    document = gallery.page.pdf(format="A4")
-    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", document)) < 40
+def test_a_theme_prints_in_under_fifteen_pages(visit):
+    document = visit((FIGURES / "flow.html").as_uri()).page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", document)) < 15

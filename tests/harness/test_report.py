@@ -15,10 +15,15 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     readme = toy / "README.md"
     readme.write_text(f"before\n{report.BEGIN}\nyesterday\n{report.END}\nafter\n", encoding="utf-8")
     assert program("report") == 0
-    page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
-    assert "http" not in page
-    assert "<script src" not in page
-    assert "<link" not in page
+    names = ("index.html", "theme.html", "statements.html", "cells.html")
+    pages = {name: (toy / "figures" / name).read_text(encoding="utf-8") for name in names}
+    for page in pages.values():
+        assert "http" not in page
+        assert "<script src" not in page
+        assert "<link" not in page
+    page = pages["theme.html"]
+    assert '"theme.html#toy-laptop"' in pages["index.html"]
+    assert '<td><a href="theme.html#toy-laptop">toy</a></td>' in pages["cells.html"]
     for link in ("figure.png", "figure.pdf", "result.nc", "config.json"):
         assert f'"toy/{link}"' in page
         assert (toy / "figures" / "toy" / link).exists()
@@ -90,7 +95,7 @@ def test_devices_that_processes_may_share_are_not_counted(
     assert program("report") == 0
     readme = (toy / "figures" / "toy" / "README.md").read_text(encoding="utf-8")
     assert f"- device: {words}\n" in readme
-    page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
+    page = (toy / "figures" / "theme.html").read_text(encoding="utf-8")
     assert f"<dt>device</dt><dd>{words}</dd>" in page
 
 
@@ -152,9 +157,9 @@ def test_the_ledger_has_levels_whose_sentences_are_generated_from_their_cells(to
     assert "| 1 of 3 hold | as wrong: " in messages
     assert "| [toy](toy/README.md): mean |" in messages
     assert "1 hold, 1 fail, 1 undecided" in index
-    page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
-    assert '<tr class="headline" data-paper="T1">' in page
-    assert "1 of 3 hold" in page
+    page = (toy / "figures" / "statements.html").read_text(encoding="utf-8")
+    assert '<tr class="headline row" data-paper="T1">' in page
+    assert "1 of 3 hold" in (toy / "figures" / "theme.html").read_text(encoding="utf-8")
 
 
 def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monkeypatch):
@@ -187,7 +192,7 @@ def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monk
     assert "| 0 hold, 2 fail, 0 undecided | [laptop](toy/README.md) differs in: mean holds |" in row
     assert paper.read_text() == "`toy.mean` **fails**, `toy.few` **undecided**\n"
     assert "(figures/toy/paper/README.md)" in readme.read_text()
-    page = (toy / "figures" / "index.html").read_text(encoding="utf-8")
+    page = (toy / "figures" / "theme.html").read_text(encoding="utf-8")
     assert page.count("<article ") == 1
     assert '<a href="toy/figure.png">The laptop tier</a>: 1 hold' in page
 
@@ -243,7 +248,7 @@ def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeyp
     again = dataclasses.replace(others[0], redrawn="12 fresh runs, 8 before")
     monkeypatch.setattr(claims, "statements", lambda _: (revised, again, *others[1:]))
     program("report")
-    for name in ("index.html", "toy/README.md"):
+    for name in ("theme.html", "toy/README.md"):
         text = (toy / "figures" / name).read_text(encoding="utf-8")
         assert "after a look: it was the median" in text
         assert "drawn anew: 12 fresh runs, 8 before" in text

@@ -1,7 +1,7 @@
-"""index.html: all figures by theme, each with its answer, its claims, and where it comes from.
+"""The pages of figures: all in small under their answers, a page a theme, pages of claims.
 
-One file without links to elsewhere or fonts of its own; the figures lie beside it. Its one script
-filters claims, and without it all are there.
+They need no network and no fonts of their own; the figures lie beside them. One script filters and
+searches, and without it everything is there.
 """
 
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.pages import RULE, summary
 from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import LEGEND, doubt, interval, marks, number
+from lsa_lab.harness.report.tables import LEGEND, case, doubt, interval, marks, number
 from lsa_lab.judging.claims import Claim
 from lsa_lab.judging.statistics import level
 
@@ -39,14 +39,24 @@ class Theme:
     results: list[Result]
 
 
-def html(
+@dataclass(frozen=True)
+class Finding:
+    """A note on what was learned: its heading, and its page from the working folder."""
+
+    title: str
+    page: str
+
+
+def pages(
     root: Path,
     whole: Sequence[Result],
     broken: dict[str, str],
     levels: Levels,
     theorems: dict[str, list[Theorem]],
-) -> str:
-    """The page of the results under ``root``, with links up to the working folder that holds it."""
+    findings: Sequence[Finding] = (),
+) -> dict[str, str]:
+    """{name: text} of the pages under ``root``, with links up to the working folder that holds it:
+    index.html, one of statements and one of all cells, and a page a theme."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -57,22 +67,29 @@ def html(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for function in (number, interval, doubt, marks, paper):
+    for function in (case, number, interval, doubt, marks, paper):
         environment.filters[function.__name__] = function
-    papers = sorted({paper(claim) for each in whole for claim in each.claims} - {""})
-    return environment.get_template("index.html").render(
-        title="lsa_lab",
-        themes=themes(whole),
-        theorems={} if root.is_absolute() else theorems,
-        up="" if root.is_absolute() else "../" * len(root.parts),
-        papers=papers,
-        broken=broken,
-        levels=levels,
-        rule=RULE,
-        summary=summary(whole),
-        legend=LEGEND,
-        level=level(),
-    )
+    is_inside = not root.is_absolute()
+    context = {
+        "title": "lsa_lab",
+        "themes": themes(whole),
+        "theorems": theorems if is_inside else {},
+        "findings": findings if is_inside else (),
+        "up": "../" * len(root.parts) if is_inside else "",
+        "papers": sorted({paper(claim) for each in whole for claim in each.claims} - {""}),
+        "broken": broken,
+        "levels": levels,
+        "rule": RULE,
+        "summary": summary(whole),
+        "legend": LEGEND,
+        "level": level(),
+    }
+    own = {f"{theme.name}.html": ("theme.html", {"theme": theme}) for theme in themes(whole)}
+    own |= {name: (name, {}) for name in ("index.html", "statements.html", "cells.html")}
+    return {
+        name: environment.get_template(template).render(context | more)
+        for name, (template, more) in own.items()
+    }
 
 
 def paper(claim: Claim) -> str:
@@ -111,6 +128,12 @@ def theorems(pages: Iterable[Path]) -> dict[str, list[Theorem]]:
                 theorem = Theorem(title, page, test[1])
                 rests.setdefault(name, []).append(theorem)
     return rests
+
+
+def findings(notes: Iterable[Path]) -> list[Finding]:
+    """The notes by their headings."""
+    heads = ((path, path.read_text(encoding="utf-8").partition("\n")[0]) for path in notes)
+    return [Finding(head.removeprefix("# "), path.as_posix()) for path, head in heads]
 
 
 def _anchor(heading: str) -> str:

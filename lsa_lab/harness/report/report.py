@@ -69,10 +69,12 @@ def write(
     readme: Path | None = None,
     papers: Iterable[Path] = (),
     theory: Iterable[Path] = (),
+    findings: Iterable[Path] = (),
 ) -> dict[str, str]:
-    """CLAIMS.md, index.html and a README.md in each folder under ``root``, the table of the front
-    page, and the verdicts of the rows that the pages ``papers`` name; what could not be read, by
-    folder. The pages ``theory`` say which theorems an experiment rests on."""
+    """CLAIMS.md, the pages of figures and a README.md in each folder under ``root``, the table of
+    the front page, and the verdicts of the rows that the pages ``papers`` name; what could not be
+    read, by folder. The pages ``theory`` say which theorems an experiment rests on; ``findings``
+    are linked first."""
     every, broken = collect(experiments, root)
     whole = largest(every)
     levels = levels_of(package, whole)
@@ -88,7 +90,9 @@ def write(
     texts = {root / result.folder / "README.md": pages.page(result) for result in every}
     texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, levels)
     theorems = gallery.theorems(theory)
-    texts[root / "index.html"] = gallery.html(root, whole, broken, levels, theorems)
+    notes = gallery.findings(findings)
+    figures = gallery.pages(root, whole, broken, levels, theorems, notes)
+    texts |= {root / name: text for name, text in figures.items()}
     if readme is not None and readme.exists() and levels.first:
         old = readme.read_text(encoding="utf-8")
         texts[readme] = between_markers(old, pages.front_lines(levels, root))

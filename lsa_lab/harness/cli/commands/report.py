@@ -34,7 +34,8 @@ def obey(options: argparse.Namespace) -> int:
     readme = None if options.out else Path("README.md")
     papers = [] if options.out else sorted(Path("docs/papers").glob("*.md"))
     theory = sorted(Path("docs", "theory").glob("*.md"))
-    broken = report.write(experiments, root, options.package, readme, papers, theory)
+    notes = sorted(Path("docs", "findings").glob("[!R]*.md"))
+    broken = report.write(experiments, root, options.package, readme, papers, theory, notes)
     for name, text in broken.items():
         print(f"error: {name} is left out of the report: {text}", file=sys.stderr)
     return 1 if broken else 0

@@ -1,24 +1,24 @@
 "use strict";
 (() => {
   const form = document.getElementById("filters"), count = document.getElementById("count");
-  const checked = (name) => new Set([...form.querySelectorAll(`[name=${name}]:checked`)].map((box) => box.value));
+  if (!form) return;
+  const rows = [...document.querySelectorAll(".row")];
+  const texts = rows.map((row) => `${row.textContent} ${row.dataset.words || ""} ${row.title}`.toLowerCase());
+  const allows = (name, value) => {
+    const boxes = [...form.querySelectorAll(`[name=${name}]`)];
+    return !boxes.length || value === undefined || boxes.some((box) => box.checked && box.value === value);
+  };
   const show = () => {
-    const papers = checked("paper"), verdicts = checked("verdict"), thin = checked("thin").size > 0;
-    const kept = (cell) => papers.has(cell.dataset.paper || "none") && verdicts.has(cell.dataset.verdict) && (!thin || "thin" in cell.dataset);
-    for (const cell of document.querySelectorAll(".claim")) cell.hidden = !kept(cell);
-    for (const row of document.querySelectorAll("tr.headline")) row.hidden = !papers.has(row.dataset.paper || "none");
-    for (const family of document.querySelectorAll(".family")) family.hidden = !family.querySelector(".claim:not([hidden])");
-    let claims = 0, figures = 0;
-    for (const article of document.querySelectorAll("article")) {
-      const left = article.querySelectorAll(".claim:not([hidden])").length;
-      article.hidden = left === 0;
-      claims += left; figures += left > 0;
-      document.querySelector(`[data-result="${article.id}"]`).hidden = left === 0;
-    }
-    for (const theme of document.querySelectorAll(".theme")) theme.hidden = !theme.querySelector("article:not([hidden])");
-    count.value = `${claims} cells in ${figures} figures`;
+    const words = form.words.value.toLowerCase().split(/\s+/), thin = form.querySelector("[name=thin]:checked");
+    rows.forEach((row, i) => {
+      const { paper, verdict } = row.dataset;
+      row.hidden = !(words.every((word) => texts[i].includes(word)) && allows("paper", paper) && allows("verdict", verdict) && (!thin || "thin" in row.dataset));
+    });
+    for (const section of document.querySelectorAll("section")) section.hidden = !section.querySelector(".row:not([hidden])");
+    count.value = `${rows.filter((row) => !row.hidden).length} of ${rows.length} ${count.dataset.of}`;
   };
   form.hidden = false;
-  form.addEventListener("change", show);
+  form.addEventListener("input", show);
+  form.addEventListener("submit", (event) => event.preventDefault());
   show();
 })();
