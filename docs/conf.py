@@ -37,7 +37,7 @@ nitpicky = True
 add_module_names = False
 smartquotes = False  # keys="all" is code
 highlight_language = "none"  # a block without a language is a formula
-pygments_style = "friendly"
+pygments_style = "default"  # comments have a contrast of 4.6
 pygments_dark_style = "github-dark"
 suppress_warnings = [
     "myst.header",  # statements of docs/theory are ###, as tools/lint reads them
@@ -47,6 +47,23 @@ myst_heading_anchors = 4
 nb_execution_mode = "off"  # `make notebooks` has executed them
 nb_merge_streams = True  # what a cell prints is one box
 TREES = {  # the pages below a page that a forge shows as it is
+    "docs/themes/README": [
+        *(
+            f"docs/themes/{name}.md"
+            for name in (
+                "one_layer",
+                "descent",
+                "flow",
+                "clipping",
+                "matching",
+                "heads",
+                "recurrent",
+                "language",
+            )
+        ),
+        "figures/CLAIMS.md",
+        "docs/retired.md",
+    ],
     "docs/theory/README": [
         f"docs/theory/{name}.md"
         for name in (
@@ -61,7 +78,8 @@ TREES = {  # the pages below a page that a forge shows as it is
             "recurrent",
             "neighbours",
         )
-    ],
+    ]
+    + ["docs/bibliography.md"],
     "docs/papers/README": ["docs/papers/a*.md"],
     "docs/findings/README": ["docs/findings/[!R]*.md"],
     "notebooks/README": [
@@ -77,7 +95,14 @@ TREES = {  # the pages below a page that a forge shows as it is
             "your_own_experiment",
         )
     ],
-    "CONTRIBUTING": ["experiments/weights/README.md"],
+    "docs/command_line": [
+        f"docs/{name}.md"
+        for name in (
+            *("scale", "reliability", "precision", "performance", "accelerators"),
+            "api/lsa_lab.harness",
+        )
+    ],
+    "CONTRIBUTING": ["README.md", "CHANGELOG.md", "experiments/weights/README.md"],
 }
 html_theme = "furo"
 html_title = f"lsa_lab {release}"

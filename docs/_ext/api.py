@@ -58,7 +58,8 @@ def _page(module: str, path: Path, inside: dict[str, Path], source: Path) -> str
             about = _markdown(ast.parse(file.read_text("utf-8"))).split("\n\n")[0].strip()
             linked = [f"{{py:obj}}`{n.name} <{name}.{n.name}>`" for n in handed_on.get(name, ())]
             parts.append(f"- {{py:mod}}`{name}`. {about} {', '.join(linked)}".replace("\n", " "))
-        short = [f"{name.rpartition('.')[2]} <{name}>" for name in inside]
+        apart = "lsa_lab.harness"  # the program's own rooms hang below its page
+        short = [f"{name.rpartition('.')[2]} <{name}>" for name in inside if name != apart]
         parts.append("\n```{toctree}\n:hidden:\n\n" + "\n".join(short) + "\n```\n")
     parts += [_entry(name, node, lines) for name, node in dict(_public(tree)).items()]
     parts.append(f"[`{source}`](/{source})\n")

@@ -18,13 +18,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def experiments(theme: str) -> str:
-    """Question, figure, caption and verdicts of each experiment of a theme, in their order."""
-    names = [
-        name
-        for name, experiment in experiments_of("experiments").items()
-        if f".{theme}." in experiment.module
-    ]
-    return "\n".join(_finding(folder) for name in names for folder in _largest(name))
+    """What the ledger's messages say of a theme, then the answer, question, figure, caption and
+    verdicts of each of its experiments, in their order."""
+    every = experiments_of("experiments").items()
+    own = {name: experiment for name, experiment in every if experiment.theme == theme}
+    title = next(iter(own.values())).theme_title
+    ledger = (ROOT / "figures" / "CLAIMS.md").read_text("utf-8")
+    _, _, section = ledger.partition(f"\n### {title}\n\n")
+    rows = [_cells(line) for line in section.partition("\n\n")[0].splitlines()[2:]]
+    messages = "".join(f"- {message}.\n" for message, *_ in rows)
+    findings = "\n".join(_finding(folder) for name in own for folder in _largest(name))
+    return f"## In short\n\n{messages}\n{findings}"
 
 
 def program(arguments: str) -> str:
@@ -50,15 +54,17 @@ def _finding(folder: str) -> str:
     counts, table = re.search(r"^## (Claims: .*)\n\n((?:\|.*\n)+)", text, re.MULTILINE).groups()
     rows = [_cells(line) for line in table.splitlines()]
     verdict_first = tables.markdown([(row[-1], row[0], row[2]) for row in rows])
+    answer, stop, rest = caption.replace("\n", " ").partition(". ")
     place, (name, _, tier) = f"/figures/{folder}", folder.partition("/")
     words = f"run {name} --tier {tier}" if tier else f"run {name}"
-    return f"""## {name}
+    return f"""({name})=
+## {answer}{stop.strip()}
 
-{question}{f" At the {tier} tier." if tier else ""}
+`{name}`: {question}{f" At the {tier} tier." if tier else ""}
 
 ![{question.strip("*")}]({place}/figure.png)
 
-{caption}
+{rest}
 
 <details><summary>{counts}</summary>
 
