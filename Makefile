@@ -79,7 +79,7 @@ figures: .venv/installed
 	$(BIN)/python -m experiments report
 	@echo figures/index.html
 
-# Ctrl-C, and the same words go on.
+# Stop with Ctrl-C; the same command resumes.
 language: .venv/installed
 	$(BIN)/python -m experiments fetch
 	$(BIN)/python -m experiments run $(LANGUAGE) --tier laptop

@@ -14,6 +14,7 @@ import api  # noqa: E402
 import links  # noqa: E402
 import notebook_pages  # noqa: E402
 import themes  # noqa: E402
+import theorems  # noqa: E402
 
 from lsa_lab import __version__ as release  # noqa: E402
 
@@ -158,3 +159,4 @@ def setup(app) -> None:
     app.connect("source-read", fill_in)
     app.connect("source-read", list_below)
     app.connect("doctree-read", links.link_names, priority=100)
+    app.connect("doctree-read", theorems.set_in_boxes)
