@@ -8,6 +8,7 @@ with app.setup:
     import base64
     import html
     import time
+    import urllib.parse
 
     import marimo as mo
 
@@ -21,34 +22,45 @@ with app.setup:
         BATCH,
         LAYERS,
         MATRICES,
+        PRESETS,
+        SHARPNESS,
         SHOTS,
         START,
         WEIGHTS,
         WIDTH,
         D,
+        address,
+        addressed,
         controls,
         views,
     )
     from lsa_lab.analyses.clipping import every_rate
 
-    SHARPNESS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
     BESIDE = (
         f"Risk: mean squared error of {BATCH} prompts; flow: one of them. More in "
         "notebooks/does_depth_amplify.py, notebooks/train_and_dissect.py and docs/theory/README.md."
     )
+    STYLE = """<style>
+    .wide { overflow-x: auto; }
+    #panels { width: 100%; min-width: 42rem; max-width: 60rem; background: #fff; }
+    #presets a { display: inline-block; margin: 0 0.9rem 0.2rem 0; text-decoration: underline; }
+    @media (prefers-color-scheme: dark) { #panels { filter: invert(0.9) hue-rotate(180deg); } }
+    </style>"""
 
 
 @app.cell
 def _():
+    place = addressed(mo.query_params().to_dict())
+
     def slider(name, label, **grid):
         look = {"label": label, "show_value": True, "full_width": True}
-        return mo.ui.slider(value=START[name], **look, **grid)
+        return mo.ui.slider(value=place[name], **look, **grid)
 
     def choice(name, names):
-        places = {text: place for place, text in enumerate(names)}
-        return mo.ui.dropdown(places, names[START[name]], label=name)
+        places = {text: number for number, text in enumerate(names)}
+        return mo.ui.dropdown(places, names[place[name]], label=name)
 
-    heads = [mo.ui.checkbox(bool(g), label=str(h)) for h, g in enumerate(START["gates"], 1)]
+    heads = [mo.ui.checkbox(bool(g), label=str(h)) for h, g in enumerate(place["gates"], 1)]
     knobs = mo.ui.dictionary(
         {
             "shots": slider("shots", "demonstrations n", steps=SHOTS),
@@ -65,6 +77,7 @@ def _():
             "matrix": choice("matrix", [name.upper() for name in MATRICES]),
             "layer": slider("layer", "layer clipped", start=1, stop=LAYERS, step=1),
             "rate": slider("rate", "share of singular values cut", steps=every_rate(WIDTH)),
+            "step": slider("step", "step β of the delta rule", start=0.1, stop=1.9, step=0.1),
         }
     )
     return (knobs,)
@@ -76,6 +89,7 @@ def _(knobs):
         "Prompt": ("shots", "noise_std", "sparsity", "seed"),
         "Model": ("weights", "scale", "depth", "softmax"),
         "Clipping": ("matrix", "layer", "rate"),
+        "Learning curves": ("step",),
     }
     sides = {name: [knobs[knob] for knob in group] for name, group in groups.items()}
     sides["Model"] += [
@@ -93,23 +107,37 @@ def _(knobs):
 def _():
     with mo.status.spinner("Compiling", "one program for every position, ten seconds once"):
         picture = Picture()
-        picture.png(controls(START), views(controls(START)))
+        picture.svg(controls(START), views(controls(START)))
     return (picture,)
 
 
 @app.cell
 def _(knobs, picture):
     began = time.perf_counter()
-    moved = controls(knobs.value)
+    values = knobs.value
+    moved = controls(values)
     arrays = views(moved)
-    png = picture.png(moved, arrays)
+    svg = picture.svg(moved, arrays)
     words = sentence(moved, arrays)
     elapsed = time.perf_counter() - began
-    source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    query = mo.query_params()
+    for name in START:
+        text = address(values).get(name)
+        query.set(name, text) if text else query.remove(name)
+    links = " ".join(
+        f'<a href="?{urllib.parse.urlencode(address(START | changed))}">{html.escape(name)}</a>'
+        for name, changed in PRESETS.items()
+    )
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
     mo.vstack(
         [
-            mo.Html(f'<img id="panels" src="{source}" alt="{html.escape(words)}">'),
-            mo.md(words),
+            mo.Html(STYLE),
+            mo.md("# Which algorithm does a model run in its prompt?"),
+            mo.Html(f'<p id="presets">Try: {links}</p>'),
+            mo.md(f"**What you see.** {words}"),
+            mo.Html(
+                f'<div class="wide"><img id="panels" src="{source}" alt="{html.escape(words)}"></div>'
+            ),
             mo.md(f"<small>Redrawn in {elapsed:.2f} s. {BESIDE}</small>"),
         ]
     )

@@ -1,84 +1,74 @@
-"""The explorer's figure: five panels, laid out once and filled again at every move.
+"""The explorer's figure: six panels, laid out once and filled again at every move.
 
-Matplotlib spends most of a drawing on ticks and labels. They stand still here, in a frame that is
-kept as pixels until a limit changes; logarithmic limits are whole decades.
+Logarithmic limits are whole decades, so that axes hold still while a slider moves a bit.
 """
 
+import functools
 import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from explorer.views import HEADS, LAYERS, WIDTH, Controls, Views
+from explorer.views import HEADS, HORIZON, LAYERS, WIDTH, Controls, D, Views
 from lsa_lab.analyses.clipping import kept_rank
 from lsa_lab.harness.draw import marks, style
-from lsa_lab.harness.draw.methods import GREY, METHOD
+from lsa_lab.harness.draw.methods import BLACK, BLUE, GREEN, GREY, METHOD, VERMILION
+from lsa_lab.theory import learning_curves
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_DOTS = 112  # an inch: shown unscaled beside the sliders on a screen of 1280 dots
 _FAR = 1e-6, 1e12  # decades end here, and what is beyond stands at the edge with its number
 _WORDS = (  # title, label of x and of y
-    ("flow from each demonstration", "layer", "|∂ŷ/∂e|, dark: most in layer 1"),
-    ("", "layer", "risk"),
+    ("flow by demonstration", "layer", "|∂ŷ/∂e|, shaded by layer 1"),
+    ("risk by layer", "layer", "risk"),
+    ("learning curves", "demonstrations", "excess risk"),
     ("spectrum (pale: cut)", "index", "singular value"),
     ("risk by kept rank", "kept rank", ""),
     ("rise without a head", "head", "layer"),
 )
-_PLACES = ((1, LAYERS), (0, LAYERS), (1, WIDTH), (1, WIDTH), (1, HEADS))  # first and last of x
+_PLACES = (
+    (1, LAYERS),
+    (0, LAYERS),
+    (0, HORIZON),
+    (1, WIDTH),
+    (1, WIDTH),
+    (1, HEADS),
+)  # first and last of x
 _RISES = (-10, -1, 0, 1, 10)
 _MODEL: dict[str, Any] = METHOD["softmax"]
 _RIDGE: dict[str, Any] = METHOD["ridge"] | {"marker": ""}
 
 
 class Picture:
-    """The panels, everything in its place; ``png`` fills them."""
+    """The panels, everything in its place; ``svg`` fills them."""
 
     def __init__(self) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-        figure, self._axes = style.stacked(6.75, (2.5, 2.2), ((1, 1), (1, 1, 1.15)))
-        figure.set_dpi(_DOTS)
+        self._figure, self._axes = style.stacked(8.5, (2.5, 2.3), ((1, 1, 1), (1, 1, 1.15)))
         with style.context():
             for ax, (title, x, y), (first, last) in zip(self._axes, _WORDS, _PLACES, strict=True):
                 ax.set_title(title, y=1.0)
                 ax.set(xlabel=x, ylabel=y)
-                ax.set(xlim=(first - 0.5, last + 0.5), xticks=range(first, last + 1))
-            for ax in (self._axes[0], self._axes[1], self._axes[3]):
+                ticks = range(first, last + 1, 1 if last < HORIZON else 10)
+                ax.set(xlim=(first - 0.5, last + 0.5), xticks=ticks)
+            for ax in self._axes[:3] + self._axes[4:5]:
                 style.log_axes(ax, y=True)
                 ax.set_ylim(0.01, 1)
                 ax.minorticks_off()
             _legend(self._axes[1])
-            _shades(figure, self._axes[4])
-            figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        self._canvas = FigureCanvasAgg(figure)
-        self._frame: Any = None  # the pixels of everything but the data, for these limits:
-        self._limits: list[tuple[float, float]] = []
+            _shades(self._figure, self._axes[5])
+            self._figure.draw_without_rendering()
+        self._figure.set_layout_engine("none")
 
-    def png(self, controls: Controls, views: Views) -> bytes:
+    def svg(self, controls: Controls, views: Views) -> bytes:
         """The picture of these views."""
-        from matplotlib.image import imsave
-
+        file = io.BytesIO()
         with style.context():
             self._fill(controls, views)
-            data = [(ax, each) for ax in self._axes for each in _data(ax)]
-            limits = [ax.get_ylim() for ax in self._axes]
-            if limits != self._limits:
-                for _, artist in data:
-                    artist.set_animated(True)  # left out of the frame
-                self._canvas.draw()
-                self._frame = self._canvas.copy_from_bbox(self._canvas.figure.bbox)
-                self._limits = limits
-            self._canvas.restore_region(self._frame)
-            for ax, artist in data:
-                ax.draw_artist(artist)
-        file = io.BytesIO()
-        imsave(file, np.asarray(self._canvas.buffer_rgba()), pil_kwargs={"compress_level": 1})
+            self._figure.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()
 
     def _fill(self, controls: Controls, views: Views) -> None:
@@ -86,10 +76,11 @@ class Picture:
             for artist in _data(ax):
                 if artist not in ax.images:
                     artist.remove()
-        flow, risk, spectrum, clipped, importance = self._axes
+        flow, risk, learning, spectrum, clipped, importance = self._axes
         depth, rank = int(controls.depth), int(kept_rank(WIDTH, float(controls.rate)))
         _flow(flow, np.asarray(views.flow)[:depth, : int(controls.shots)])
         _risk(risk, depth, views)
+        _learning(learning, controls, np.asarray(views.curves))
         _spectrum(spectrum, rank, np.asarray(views.spectrum))
         clipped.set_ylim(risk.get_ylim())
         _clipped(clipped, rank, views)
@@ -123,6 +114,22 @@ def _risk(ax: "Axes", depth: int, views: Views) -> None:
     marks.off_scale(ax, layers, descent, METHOD["descent"]["color"], ".0e")
 
 
+def _learning(ax: "Axes", controls: Controls, curves: np.ndarray) -> None:
+    """Closed curves of the layers of today, and the Bayes rule's."""
+    places, bayes = np.arange(HORIZON + 1), _bayes(round(float(controls.noise_std), 6))
+    names = ("additive", "delta, best steps", f"delta, β = {float(controls.step):.2g}", "Bayes")
+    colors = (BLUE, GREEN, VERMILION, BLACK)
+    for name, color, curve in zip(names, colors, [*curves, bayes], strict=True):
+        ax.plot(places, curve, color=color, lw=1, label=name)
+    _decades(ax, np.concatenate([curves.ravel(), bayes]))
+    ax.legend(loc="best", fontsize=6)
+
+
+@functools.cache
+def _bayes(noise_std: float) -> np.ndarray:
+    return np.asarray(learning_curves.ridge(HORIZON, D, noise_std**2))
+
+
 def _spectrum(ax: "Axes", rank: int, values: np.ndarray) -> None:
     places = 1 + np.arange(WIDTH)
     ax.bar(places, values, color=np.where(places <= rank, GREY, "#d9d9d9"))
@@ -149,7 +156,7 @@ def _legend(ax: "Axes") -> None:
     looks = {"model": _MODEL, "descent": METHOD["descent"] | {"ls": "--"}, "ridge": _RIDGE}
     for name, look in looks.items():
         ax.plot([], [], label=name, **look)
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2)
+    ax.legend(loc="upper right", fontsize=6)
 
 
 def _shades(picture: "Figure", ax: "Axes") -> None:
@@ -170,16 +177,8 @@ def _shades(picture: "Figure", ax: "Axes") -> None:
 
 
 def _decades(ax: "Axes", values: ArrayLike) -> None:
-    """Whole decades around the values, so that the axis holds still while a slider moves a bit."""
+    """Whole decades around the values."""
     every = np.asarray(values, float)
     every = np.clip(every[np.isfinite(every) & (every > 0)], *_FAR)
     low, high = (every.min(), every.max()) if every.size else (0.1, 1)
     ax.set_ylim(10 ** np.floor(np.log10(low)), 10 ** np.floor(np.log10(high) + 1))
-
-
-def _hold_labels(ax: "Axes") -> None:
-    """Leave the labels where the layout has put them: to search their place again takes time."""
-    for axis in (ax.xaxis, ax.yaxis):
-        label = axis.label
-        place = label.get_transform().transform(label.get_position())
-        axis.set_label_coords(*ax.transAxes.inverted().transform(place))

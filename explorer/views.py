@@ -11,6 +11,8 @@ and is softmax attention less the mean of the values at ε = 1 (derived here). W
 ``_descending`` the limit is gradient descent on the prompt less its means.
 """
 
+import contextlib
+import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -18,6 +20,7 @@ from typing import Any
 import flax.struct
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
@@ -28,12 +31,21 @@ from lsa_lab.models.trace import Trace, layer_predictions
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks import linear
 from lsa_lab.tasks.linear import LinearTask
+from lsa_lab.theory import learning_curves
 
 D, N, LAYERS, HEADS = 4, 12, 6, 4  # covariates, demonstrations, layers and heads at most
 WIDTH, BATCH = D + 1, 48
+HORIZON = 40  # demonstrations of the learning curves
 SHOTS = tuple(n for n in range(1, N + 1) if N % n == 0)
 WEIGHTS = ("descent", "random")
 MATRICES = ("w_q", "w_k", "w_v")  # that read the stream; a layer's heads are stacked
+
+SHARPNESS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
+RANGES: dict[str, tuple[float, float]] = {  # first and last place of every slider
+    **{"shots": (1, N), "noise_std": (0.05, 1), "sparsity": (1, D), "seed": (0, 20)},
+    **{"weights": (0, 1), "scale": (0.1, 2), "depth": (1, LAYERS), "softmax": (0.01, 1)},
+    **{"gates": (0, 1), "matrix": (0, 2), "layer": (1, LAYERS), "rate": (0, 1), "step": (0.1, 1.9)},
+}
 
 PAIRED = transformer.Config(WIDTH, LAYERS, 2 * HEADS, WIDTH, kernel="softmax")  # of ``pairs``
 _RANDOM = transformer.Config(WIDTH, LAYERS, HEADS, WIDTH, init_scale=1.0)
@@ -54,14 +66,43 @@ class Controls(flax.struct.PyTreeNode):
     layer: Array  # [] that is clipped, the first is 1
     rate: Array  # [] the share of its singular values that is cut
     seed: Array  # [] of the prompts and the random weights
+    step: Array  # [] β of the delta rule, whose learning curve stands beside the best steps'
 
 
 START: dict[str, Any] = {  # where every slider begins
     **{"depth": 4, "shots": N, "noise_std": 0.25, "sparsity": D, "softmax": 0.1},
     **{"weights": 0, "scale": 0.5, "gates": [1.0] * HEADS, "matrix": 0, "layer": 1, "rate": 0.0},
-    "seed": 0,
+    **{"seed": 0, "step": 1.0},
 }
-_REAL = ("noise_std", "softmax", "scale", "gates", "rate")
+_REAL = ("noise_std", "softmax", "scale", "gates", "rate", "step")
+PRESETS: dict[str, dict[str, Any]] = {  # what is worth a look, and the sliders that differ there
+    "Layers that are steps of descent": {},
+    "Steps that are too large": {"scale": 1.6, "depth": 6},
+    "Depth amplifies a random stack": {"weights": 1, "depth": 6},
+    "Softmax instead of linear attention": {"softmax": 1.0},
+    "Clipping tames steps that are too large": {"scale": 1.0, "depth": 6, "matrix": 1, "rate": 0.8},
+    "A delta rule that keeps the noise": {"noise_std": 0.5, "step": 1.5},
+}
+
+
+def address(values: Mapping[str, Any]) -> dict[str, str]:
+    """What differs from START, as a query of an address has it."""
+    moved = {n: value for n, value in values.items() if not np.array_equal(value, START[n])}
+    return {name: json.dumps(np.asarray(value).tolist()) for name, value in moved.items()}
+
+
+def addressed(query: Mapping[str, Any]) -> dict[str, Any]:
+    """START with what an address says; a name or a value that is no slider's changes nothing."""
+    values = dict(START)
+    for name in values.keys() & query.keys():
+        with contextlib.suppress(ValueError, TypeError):
+            value = json.loads(query[name])
+            low, high = RANGES[name]
+            if np.shape(value) == np.shape(START[name]) and np.all(
+                (np.asarray(value) >= low) & (np.asarray(value) <= high)
+            ):
+                values[name] = value
+    return values
 
 
 def controls(values: Mapping[str, Any], dtype: DTypeLike = jnp.float32) -> Controls:
@@ -83,6 +124,8 @@ class Views(flax.struct.PyTreeNode):
     spectrum: Array  # [WIDTH] singular values of the matrix before it is clipped
     clipped: Array  # [WIDTH] the risk with 1, ..., WIDTH of them
     importance: Array  # [LAYERS, HEADS] rise of the risk without the head
+    curves: Array  # [3, HORIZON+1] excess risks of the additive state, the delta rule with its best
+    # steps and with the step of the slider, after 0, 1, ... demonstrations
 
 
 @jax.jit
@@ -114,6 +157,18 @@ def views(controls: Controls) -> Views:
         importance=heads.importance(
             lambda mask: risks(params, gates * mask.astype(gates.dtype))[-1], LAYERS, HEADS
         ),
+        curves=_curves(controls),
+    )
+
+
+def _curves(controls: Controls) -> Array:  # [3, HORIZON+1]
+    noise_var = controls.noise_std**2
+    return jnp.stack(
+        [
+            learning_curves.additive(HORIZON, D, noise_var),
+            learning_curves.delta(HORIZON, D, noise_var),
+            learning_curves.delta(HORIZON, D, noise_var, controls.step),
+        ]
     )
 
 

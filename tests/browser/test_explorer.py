@@ -51,6 +51,12 @@ def test_a_slider_moves_the_plot_and_nobody_else_is_asked(visit, address):
     changed = "picture => document.querySelector('#panels').src !== picture"
     seen.page.wait_for_function(changed, arg=before, timeout=milliseconds)
     assert figure.get_attribute("alt").startswith("After 5 layers")
+    assert "depth=5" in seen.page.url
+    page = seen.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    preset = page.locator("#presets a", has_text="too large").first
+    assert "scale=1.6" in preset.get_attribute("href")
     assert "Redrawn in" in seen.page.inner_text("body")
     assert seen.complaints == []
     assert {url for url in seen.requests if not url.startswith((address, "data:"))} == set()

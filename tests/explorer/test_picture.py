@@ -1,11 +1,11 @@
-"""The frame that is kept does not keep data, and what explodes is said."""
+"""A picture keeps nothing of the one before, and what explodes is said."""
 
 import numpy as np
 import pytest
 
 from explorer.picture import Picture
 from explorer.sentence import sentence
-from explorer.views import HEADS, LAYERS, START, WIDTH, N, Views, controls
+from explorer.views import HEADS, HORIZON, LAYERS, START, WIDTH, N, Views, controls
 
 START = controls(START)
 
@@ -21,23 +21,24 @@ def views(risk):
         spectrum=np.linspace(0.9, 0.1, WIDTH),
         clipped=np.linspace(0.5, risk, WIDTH),
         importance=np.full((LAYERS, HEADS), 0.1),
+        curves=np.geomspace((1, 1, 1), (0.1, 0.2, 0.3), HORIZON + 1, axis=1),
     )
 
 
 def test_the_same_views_are_the_same_picture_whatever_came_between():
     picture = Picture()
-    first = picture.png(START, views(0.3))
-    assert first.startswith(b"\x89PNG")
-    assert picture.png(START, views(0.4)) != first  # in the same frame
-    assert picture.png(START, views(300.0)) != first  # in another
-    assert picture.png(START, views(0.3)) == first
+    first = picture.svg(START, views(0.3))
+    assert first.startswith(b"<?xml")
+    assert picture.svg(START, views(0.4)) != first
+    assert picture.svg(START, views(300.0)) != first  # other decades
+    assert picture.svg(START, views(0.3)) == first
 
 
 @pytest.mark.parametrize("risk", [1e30, np.inf, np.nan])
 def test_what_explodes_is_drawn_at_the_edge(risk):
     exploded = views(1e30)
     exploded = exploded.replace(risks=np.append(exploded.risks[:-1], risk))
-    assert Picture().png(START, exploded).startswith(b"\x89PNG")
+    assert b"</svg>" in Picture().svg(START, exploded)
 
 
 def test_the_sentence_has_the_numbers_of_the_panels():

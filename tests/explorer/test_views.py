@@ -11,6 +11,7 @@ from lsa_lab import prompts
 from lsa_lab.analyses.clipping import kept_rank
 from lsa_lab.models import transformer
 from lsa_lab.models.trace import predict
+from lsa_lab.theory import learning_curves
 
 
 def at(**moved):
@@ -88,3 +89,21 @@ def test_the_full_rank_is_the_unclipped_model():
     _, whole = at(weights=1, rate=0.0, layer=3)
     assert clipped.clipped[-1] == whole.risks[-1]
     assert clipped.risks[-1] != whole.risks[-1]
+
+
+def test_an_address_has_what_differs_from_the_start_and_nothing_else():
+    for changed in explorer.PRESETS.values():
+        assert explorer.addressed(explorer.address(START | changed)) == START | changed
+    assert explorer.address(START | {"gates": [True] * HEADS}) == {}
+
+
+@pytest.mark.parametrize("text", ["99", "x", "[1]", "null", "-1"])
+def test_an_address_that_names_no_place_of_a_slider_changes_nothing(text):
+    assert explorer.addressed({"depth": text, "other": "1"}) == START
+
+
+def test_the_learning_curves_are_those_of_the_library():
+    _, seen = at(step=0.7, noise_std=0.5)
+    expected = learning_curves.delta(explorer.HORIZON, explorer.D, 0.25, 0.7)
+    np.testing.assert_allclose(seen.curves[2], expected, rtol=1e-12)
+    assert np.all(seen.curves[1][1:] < seen.curves[2][1:])  # steps that are best at each place
