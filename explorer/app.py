@@ -129,15 +129,14 @@ def _(knobs, picture):
         for name, changed in PRESETS.items()
     )
     source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+    figure = f'<img id="panels" src="{source}" alt="{html.escape(words)}">'
     mo.vstack(
         [
             mo.Html(STYLE),
             mo.md("# Which algorithm does a model run in its prompt?"),
             mo.Html(f'<p id="presets">Try: {links}</p>'),
             mo.md(f"**What you see.** {words}"),
-            mo.Html(
-                f'<div class="wide"><img id="panels" src="{source}" alt="{html.escape(words)}"></div>'
-            ),
+            mo.Html(f'<div class="wide">{figure}</div>'),
             mo.md(f"<small>Redrawn in {elapsed:.2f} s. {BESIDE}</small>"),
         ]
     )
