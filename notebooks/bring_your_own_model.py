@@ -7,6 +7,10 @@
 #   selects, condition numbers, what clipping a layer costs.
 # - At the end you name the heads of a checkpoint whose axes nobody wrote down.
 #
+# *A workshop, 15 minutes. You need lesson 2 and a model in JAX.*
+#
+# **Guess first.** Which of your model's leaves does a head own? Would a wrong axis be noticed?
+#
 # To run it: `make notebooks`, then open `.cache/notebooks/bring_your_own_model.ipynb`.
 
 # %% tags=["setup"]
@@ -345,3 +349,20 @@ if module is not None:
     except (ValueError, AssertionError) as error:
         print(error)
 print("solved" if solved else "not yet")
+
+# %% [markdown] tags=["solution"]
+# <details><summary>A solution</summary>
+#
+# ```python
+# module = "h.*.proj.weight:D(2k)"
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## What you have seen
+#
+# Any function of tokens can be asked the same questions. A pattern of names says which leaves are
+# clipped or closed, and what does not fit is refused.
+#
+# Next: [a_language_model](a_language_model.py).

@@ -6,6 +6,11 @@
 # - One subset for all queries by gradient matching, and the models for which it is exact.
 # - At the end you hide a demonstration from gradient matching.
 #
+# *Lesson 4 of 5, 20 minutes. You need lessons 1 and 3.*
+#
+# **Guess first.** Twelve pools, one budget. Will gradients choose better demonstrations than
+# similarity to the query does? Does noise in labels change your mind?
+#
 # To run it: `make notebooks`, then open `.cache/notebooks/choose_demonstrations.ipynb`.
 
 # %% tags=["setup"]
@@ -412,3 +417,22 @@ if token is not None and third is not None:
     print("gradients at the three checkpoints:", sizes)
     solved = bool(sizes[0] < 1e-9 and sizes[1] < 1e-9 and sizes[2] > 1e-3)
 print("solved" if solved else "not yet")
+
+# %% [markdown] tags=["solution"]
+# <details><summary>A solution</summary>
+#
+# ```python
+# token = jnp.array([2.0, 1.0, 2.0]) / 3  # x·w_1 = x·w_2 = y
+# third = jnp.zeros(2)  # off the line through w_1 and w_2
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## What you have seen
+#
+# A score overlooks what it does not read: relevance, novelty or the noise of a label. Matched
+# gradients make a subset equal to its pool for models that descend. A demonstration whose
+# gradient vanishes at every checkpoint cannot be seen.
+#
+# Next: [design_a_layer](design_a_layer.py): which layer reads demonstrations best?

@@ -5,6 +5,11 @@
 # - Watch its learning curve beside the closed one and beside the Bayes rule.
 # - Break it: a key that repeats, a task that drifts, a prompt that is longer than in training.
 #
+# *Lesson 5 of 5, 10 minutes. You need lesson 1.*
+#
+# **Guess first.** A layer keeps its last step size for ever. Does its error go to zero, or does
+# it stop at a floor? What does a key that comes twice do to each layer?
+#
 # To run it: `make notebooks`, then open `.cache/notebooks/design_a_layer.ipynb`.
 
 # %% tags=["setup"]
@@ -162,3 +167,22 @@ def left_over(step):
 
 solved = all(bool(left_over(step) < 1e-4) for step in (0.1, 1.0, 100.0))
 print("solved" if solved else "not yet")
+
+# %% [markdown] tags=["solution"]
+# <details><summary>A solution</summary>
+#
+# ```python
+# def implicit(state, key, value, step):
+#     return state + step / (1 + step * (key @ key)) * (value - state @ key) * key
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## What you have seen
+#
+# A layer of today is a loss, a step and a gate. Its learning curve is closed: a constant step has
+# a floor, steps that fall have none, and the state that solves least squares is the Bayes rule's.
+#
+# Next: [judge_your_own_layer](judge_your_own_layer.py), or a notebook on a model of yours:
+# [bring_your_own_model](bring_your_own_model.py).

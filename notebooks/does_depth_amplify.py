@@ -6,6 +6,11 @@
 # - Layers that are steps of descent can reverse the order of two flows: a formula says when.
 # - At the end you construct such a pair yourself.
 #
+# *Lesson 3 of 5, 15 minutes. You need lesson 1 and the derivative of a product.*
+#
+# **Guess first.** Of two demonstrations one has twice the flow of the other after one layer. Is
+# it further ahead after six? Does your guess depend on the size of the weights?
+#
 # To run it: `make notebooks`, then open `.cache/notebooks/does_depth_amplify.ipynb`.
 
 # %% tags=["setup"]
@@ -295,3 +300,21 @@ if x_2 is not None:
     print(f"after one layer {ratio[0]:.2f}, after 64 layers {ratio[-1]:.2f}")
     solved = bool(ratio[0] <= 0.5 and ratio[-1] >= 2)
 print("solved" if solved else "not yet")
+
+# %% [markdown] tags=["solution"]
+# <details><summary>A solution</summary>
+#
+# ```python
+# x_2 = 0.5 * jnp.array([1.0, 0.5])
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## What you have seen
+#
+# Depth amplifies where layers push: in random stacks of large weights. Layers that descend can
+# reverse the order, so A1's statement is no law of every stack. Trained models end as unequal as
+# the Bayes rule, and no further.
+#
+# Next: [choose_demonstrations](choose_demonstrations.py): is a large flow a good demonstration?

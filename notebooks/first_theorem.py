@@ -5,6 +5,11 @@
 # - One hypothesis breaks, and the theorem with it: this is what a control is.
 # - At the end you find the step size at which layers diverge.
 #
+# *Lesson 1 of 5, 10 minutes. You need gradient descent on least squares and a matrix product.*
+#
+# **Guess first.** Four layers, four steps of descent: will the two agree to 2 digits, to 7, or to
+# the last one? And what if the query may read itself?
+#
 # To run it: `make notebooks`, then open `.cache/notebooks/first_theorem.ipynb`.
 
 # %% tags=["setup"]
@@ -263,3 +268,23 @@ else:
     solved = below < 1e-3 and above > 1e3
     print(f"Distance from least squares below {below:.2g}, above {above:.2g}:", end=" ")
     print("right." if solved else "not yet.")
+
+# %% [markdown] tags=["solution"]
+# <details><summary>A solution</summary>
+#
+# ```python
+# def step_limit(prompt):
+#     curvatures = jnp.linalg.eigvalsh(prompt.x.T @ prompt.x / prompt.x.shape[0])
+#     return 2 / curvatures[-1]
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## What you have seen
+#
+# A layer of linear attention with these weights is one step of gradient descent, to the last
+# digit, for every prompt. A control breaks one hypothesis and shows that the test can fail.
+# Descent needs a step below two over the largest curvature, and so does the stack.
+#
+# Next: [train_and_dissect](train_and_dissect.py): does training find these weights?

@@ -5,6 +5,11 @@
 # - Its trace, attention, heads, layer maps and singular values say what each layer does.
 # - At the end you read the weights that a trained layer implies from its layer map.
 #
+# *Lesson 2 of 5, 15 minutes. You need lesson 1 and singular values.*
+#
+# **Guess first.** After which of three trained layers is the answer nearest to ridge
+# regression's? Which layer can lose half of its singular values?
+#
 # To run it: `make notebooks`, then open `.cache/notebooks/train_and_dissect.ipynb`.
 
 # %% tags=["setup"]
@@ -313,3 +318,23 @@ else:
     solved = np.allclose(weights @ query, expected, rtol=1e-3, atol=1e-3)
     print("Right." if solved else "Not yet.", "The last layer's:", weights[-1])
     print("Those of ridge regression:", estimators.ridge(prompt, 0.3**2 / 12))
+
+# %% [markdown] tags=["solution"]
+# <details><summary>A solution</summary>
+#
+# ```python
+# def implied_weights(stack, prompt):
+#     maps = moments.layer_maps(stack, prompts.second_moment(prompt))
+#     return -maps[:, -1, :-1]
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## What you have seen
+#
+# A trained model can be read layer by layer: its predictions near ridge regression's, its heads
+# add up, and one matrix carries every token to a layer if attention is linear and masked.
+# Clipping costs what a layer needs.
+#
+# Next: [does_depth_amplify](does_depth_amplify.py): what does depth do to a demonstration?

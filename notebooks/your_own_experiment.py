@@ -5,6 +5,10 @@
 # - A claim, a bound, samples, a verdict: the same samples hold, fail or leave undecided.
 # - Why the bound and the number of runs are fixed first: whoever may choose later can always win.
 #
+# *A workshop, 15 minutes. You need lesson 1 and an idea of a confidence interval.*
+#
+# **Guess first.** You see no difference in three runs. Does that show that there is none?
+#
 # To run it: `make notebooks`, then open `.cache/notebooks/your_own_experiment.ipynb`.
 
 # %% tags=["setup"]
@@ -298,3 +302,28 @@ else:
     for case, (_, verdict) in expected.items():
         print(f"{case}: {answers[case]}, expected {verdict}")
     print("Right." if solved else "Not yet.")
+
+# %% [markdown] tags=["solution"]
+# <details><summary>A solution</summary>
+#
+# ```python
+# nothing_changes = Statement(
+#     "batch",
+#     "a colleague",
+#     "Twice the batch changes nothing",
+#     "the risk with the larger batch over that with the smaller one",
+#     "ratio",
+#     margin=0.05,
+# )
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## What you have seen
+#
+# An experiment is a question, a configuration, a computation, statements and a figure. A
+# statement is fixed before the run, and an interval decides: it holds, it fails, or the runs do
+# not suffice.
+#
+# Next: your own folder: `lsa-lab new my_lab/my_question`.

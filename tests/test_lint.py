@@ -72,7 +72,7 @@ WRONG = [
     ("notebook", "notebooks/a.py", NOTEBOOK.replace("# # A", "A"), "lacks a title"),
     ("notebook", "notebooks/a.py", NOTEBOOK, "lacks a row in README.md"),
     ("notebook", "notebooks/a.py", NOTEBOOK, "lacks a test"),
-    ("notebook", "notebooks/a.py", NOTEBOOK + "# ## More", "lacks an exercise as"),
+    ("notebook", "notebooks/a.py", NOTEBOOK + "# ## More", "lacks an exercise and"),
     ("notebook", "notebooks/a.py", NOTEBOOK * 2, "lacks cells of the exercise"),
     ("question", "figures/b/caption.txt", "Too short. More.", "has 9 letters"),
     ("committed_size", "figures/b/result.nc", "a" * (1 << 20), "1 MB or more"),

@@ -45,6 +45,12 @@ def _setup(name: str) -> dict:
     return names
 
 
+def solution(name: str) -> str:
+    """The code of the notebook's folded solution."""
+    (cell,) = tagged(name, "solution")
+    return cell.partition("```python\n")[2].partition("\n```")[0]
+
+
 def answered(name: str, answer: str | None = None, **values) -> dict:
     """What the notebook's names hold after setup, ``answer`` (by default, the cell as it stands)
     and check. ``values`` are names that cells without a tag would have bound: a trained model.

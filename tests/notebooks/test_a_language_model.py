@@ -2,17 +2,10 @@
 
 import pytest
 
-from cells import answered
+from cells import answered, solution
 
 NAME = "a_language_model"
-ANSWER = """
-def rise_beyond_bias(before, after, labels):
-    best = []
-    for scores in (before, after):
-        shift = readings.best_threshold_shift(scores, labels)
-        best.append(readings.accuracy(readings.shifted(scores, shift), labels))
-    return best[1] - best[0]
-"""
+ANSWER = solution(NAME)
 RAW = """
 def rise_beyond_bias(before, after, labels):
     return readings.accuracy(after, labels) - readings.accuracy(before, labels)

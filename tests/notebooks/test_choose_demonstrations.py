@@ -2,14 +2,14 @@
 
 import pytest
 
-from cells import answered
+from cells import answered, solution
 
 NAME = "choose_demonstrations"
 HIDDEN = "token = jnp.array([2.0, 1.0, 2.0]) / 3"  # x·w_1 = x·w_2 = y
 
 
 def test_the_one_plane_through_two_checkpoints_is_hidden_and_a_third_off_their_line_sees_it():
-    assert answered(NAME, f"{HIDDEN}; third = jnp.zeros(2)")["solved"]
+    assert answered(NAME, solution(NAME))["solved"]
 
 
 @pytest.mark.parametrize(

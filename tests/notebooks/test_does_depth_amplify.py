@@ -2,14 +2,14 @@
 
 import pytest
 
-from cells import answered
+from cells import answered, solution
 
 NAME = "does_depth_amplify"
 
 
 def test_a_short_multiple_of_the_query_falls_behind_and_overtakes():
     """x_2 = c x_q has the flows c |x_q|² η and, in the end, 1/c: half of 1.75 η, twice 0.7."""
-    assert answered(NAME, "x_2 = 0.5 * jnp.array([1.0, 0.5])")["solved"]
+    assert answered(NAME, solution(NAME))["solved"]
 
 
 @pytest.mark.parametrize("factor", [0.05, 0.9, 2.0])

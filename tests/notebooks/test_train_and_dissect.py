@@ -4,16 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from cells import answered
+from cells import answered, solution
 from lsa_lab.analyses import implicit_gd
 from lsa_lab.models import linear_attention
 from lsa_lab.tasks.linear import LinearTask, sample
 
-ANSWER = """
-def implied_weights(stack, prompt):
-    maps = moments.layer_maps(stack, prompts.second_moment(prompt))
-    return -maps[:, -1, :-1]
-"""
+ANSWER = solution("train_and_dissect")
 
 
 def judged(answer=None):

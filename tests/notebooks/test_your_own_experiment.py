@@ -2,18 +2,9 @@
 
 import pytest
 
-from cells import answered
+from cells import answered, solution
 
-ANSWER = """
-nothing_changes = Statement(
-    "batch",
-    "a colleague",
-    "Twice the batch changes nothing",
-    "the risk with the larger batch over that with the smaller one",
-    "ratio",
-    margin=0.05,
-)
-"""
+ANSWER = solution("your_own_experiment")
 
 
 def test_the_exercise_has_an_answer():

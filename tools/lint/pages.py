@@ -148,16 +148,18 @@ def formula(tree: Tree) -> Iterator[Fault]:
 
 
 def notebook(tree: Tree) -> Iterator[Fault]:
-    """A notebook has a title, a row in notebooks/README.md, an exercise at its end, and a test."""
+    """A notebook has a title, a guess, a row in notebooks/README.md, an exercise with a solution and
+    a summary at its end, and a test."""
     for source in tree.inside("notebooks"):
         name, text = Path(source.path).stem, source.text
-        last = re.findall(r"^# ## (\w+)", text, re.MULTILINE)[-1:]
-        tags = [text.count(f'tags=["{tag}"]') for tag in ("exercise", "check")]
+        last = re.findall(r"^# ## (.+)", text, re.MULTILINE)[-2:]
+        tags = [text.count(f'tags=["{tag}"]') for tag in ("exercise", "check", "solution")]
         parts = {
             "a title": text.startswith("# %% [markdown]\n# # "),
-            "a row in README.md": f"| [{name}]({name}.py) |" in tree.page("notebooks/README.md"),
-            "an exercise as its last section": last == ["Exercise"],
-            "cells of the exercise": tags == [1, 1] and 'tags=["setup"]' in text,
+            "a guess": "# **Guess first.** " in text,
+            "a row in README.md": f"[{name}]({name}.py) |" in tree.page("notebooks/README.md"),
+            "an exercise and a summary at its end": last == ["Exercise", "What you have seen"],
+            "cells of the exercise": tags == [1, 1, 1] and 'tags=["setup"]' in text,
             "a test": (tree.root / f"tests/notebooks/test_{name}.py").exists(),
         }
         yield from (source.fault(1, f"lacks {part}") for part, has in parts.items() if not has)
