@@ -18,7 +18,7 @@ TOGETHER ?= $(if $(CUDA),1,$(shell $(BIN)/python -c "import lsa_lab.store.proven
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
 
-.PHONY: help test test-fast soak chaos mutants precision lint figures language smoke bench explore notebooks docs pages install cuda clean
+.PHONY: help test test-fast soak chaos mutants precision lint figures language smoke bench explore notebooks docs pages papers install cuda clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
@@ -35,6 +35,7 @@ help:
 	@echo "make explore   sliders and live plots of one model, in the browser, from this machine alone"
 	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
 	@echo "make docs      build the documentation, offline, into .cache/docs/html"
+	@echo "make papers    the findings as PDF, by Chromium, into .cache/docs/papers"
 	@echo "make install   the environment alone, .venv"
 	@echo "make cuda      the same for NVIDIA's GPUs, gigabytes; it stays so until make clean"
 	@echo "make lint      ruff, mypy, and the rules of this repository (tools/lint) alone"
@@ -110,6 +111,10 @@ pages: .venv/installed
 	$(BIN)/python -m sphinx -b html -n -W --keep-going -c docs -d .cache/docs/pages . .cache/docs/html
 	$(BIN)/python docs/check.py .cache/docs/html
 	@echo "Open .cache/docs/html/index.html"
+
+# The findings as PDF, printed by Chromium from the documentation.
+papers: pages
+	$(BIN)/python docs/notes.py .cache/docs/html .cache/docs/papers
 
 install: .venv/installed
 
