@@ -105,7 +105,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"the risk with it clipped over that with the last layer clipped, {high}",
             "ratio",
             at_least=1.0,
-            label="{part}: layer {layer} / last",
             sample=lambda c, part, layer: (
                 c.at(c.factors, part, layer) / c.at(c.factors, part, LAST)
             ),
@@ -128,7 +127,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=1.1,
             note="in the logs of A2's public code accuracy changes by +.003 in the last layers",
-            label="{part}: layer {layer}",
             sample=lambda c, part, layer: c.at(c.factors, part, layer),
             cells=by_layer(
                 config,
@@ -147,7 +145,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"the risk with it clipped at {max(config.rates):g} over that of predicting 0, "
             "which is a guess: 1 where it is more,",
             at_least=0.9,
-            label="{part}: layer {layer} / predicting 0",
             sample=lambda c, part, layer: c.sharp(part, layer),
             cells=by_layer(
                 config,
@@ -168,7 +165,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=1.0,
             note=few,
-            label=f"{{part}}: layer {{layer}}, few / {n} shots",
             sample=lambda c, part, layer: (
                 c.at(c.factors, part, layer, "few") / c.at(c.factors, part, layer)
             ),
@@ -189,7 +185,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"(risk clipped - unclipped) / risk of predicting 0 {less}",
             at_most=0.0,
             note=few,
-            label=f"{{part}}: layer {{layer}}, few less {n} shots",
             sample=lambda c, part, layer: (
                 c.at(c.rise, part, layer, "few") - c.at(c.rise, part, layer)
             ),
@@ -210,7 +205,6 @@ def statements(config) -> tuple[Statement, ...]:
             "the change of the risk, relative, by the edit that is best for the other runs",
             at_most=-0.01,
             note="leaving out the run that is judged, no edit is chosen by its own result{few}",
-            label="best edit, {number} shots",
             sample=lambda c, shots: gains_by_others(c.change.sel(shots=c.shots[shots])),
             cells=grid("helps_few helps_trained", shots=shots),
             words=lambda shots, number=shots: dict(

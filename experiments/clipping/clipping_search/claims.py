@@ -60,7 +60,6 @@ def statements(config) -> tuple[Statement, ...]:
             GAIN,
             at_least=WORTHWHILE,
             note="table C.5: +.019 of score on average",
-            label="{part}, {task}",
             sample=lambda g, part, task: g.gain(task, part),
             cells=grid(
                 "attention_as_trained attention_no_noise attention_more_noise "
@@ -80,7 +79,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"the share of tasks and parts in which it gains {WORTHWHILE:g} of the risk or more",
             at_least=0.5,
             note="the mean over tasks, which was judged before, is that of larger inputs",
-            label="share of gains",
             sample=lambda g: g.share_of_gains(),
             **by_task,
         ),
@@ -93,7 +91,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="table C.5: 20 wins, 3 losses, 5 ties",
             revision=CUT,
             redrawn=fresh,
-            label="wins less losses",
             sample=lambda g: g.wins(),
         ),
         Statement(
@@ -105,7 +102,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.5,
             note="the null of Algorithm 1: a rival that edits no weight",
             revision="added; a row for each task was undecided in four of seven",
-            label="one number does as well",
             sample=lambda g: g.rival_share(),
         ),
         Statement(
@@ -117,7 +113,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="a loss is no gain either",
             revision=CUT,
             redrawn=fresh,
-            label="all layers,\nas trained",
             sample=lambda g: g.test.sel(search=WIDE, task=TRAINED).values,
         ),
         Statement(
@@ -128,7 +123,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             revision=CUT,
             redrawn=fresh,
-            label="{what}",
             sample=lambda g, wide: g.selection(wide),
             cells=grid("selection wider_is_more_optimistic", wide=(False, True)),
             words=lambda wide: dict(

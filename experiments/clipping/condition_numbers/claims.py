@@ -77,12 +77,10 @@ def statements(config) -> tuple[Statement, ...]:
         "deep": dict(
             sentence="Deep layers of our models have larger condition numbers than shallow ones",
             less=ends,
-            label="deep / shallow",
         ),
         "last": dict(
             sentence="The last layer of our models has a larger condition number than the others",
             less="last layer less the mean of the others, averaged over modules",
-            label="last / others",
         ),
     }
     move = "the mean square by which answers move, over that of answers,"
@@ -93,7 +91,6 @@ def statements(config) -> tuple[Statement, ...]:
             "{sentence}",
             "log10 of the condition number, {less},",
             at_least=0.0,
-            label="{label}",
             sample=lambda c, layers: (
                 c.trained_tilt.values if layers == "deep" else c.last_less_others()
             ),
@@ -113,7 +110,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of the condition number before training, {ends},",
             margin=0.3,
             note="a control: before training layers are alike but for luck",
-            label="deep / shallow,\nbefore training",
             sample=lambda c: c.random_tilt.values,
             **fresh_runs,
         ),
@@ -124,7 +120,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of the condition number, {ends}, after training less before",
             at_least=0.0,
             note="to be read beside deep_is_larger: what lies before training is luck",
-            label="deep / shallow,\nafter / before training",
             sample=lambda c: (c.trained_tilt - c.random_tilt).values,
             **fresh_runs,
         ),
@@ -136,7 +131,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.0,
             note="A2: it may serve as a reference for which layer to prune",
             revision=OWN_PROMPTS,
-            label="with condition number",
             sample=lambda c: c.correlation(c.after),
             **fresh_runs,
         ),
@@ -148,7 +142,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.0,
             note="the null of condition_tells",
             revision="added",
-            label="condition number\nless depth",
             sample=lambda c: c.correlation(c.after) - c.by_depth(),
         ),
         Statement(
@@ -158,7 +151,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{correlation} stable rank with {tolerance}",
             at_least=0.0,
             revision=OWN_PROMPTS,
-            label="with stable rank",
             sample=lambda c: c.correlation(c.final.stable_rank),
             **fresh_runs,
         ),
@@ -171,7 +163,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             note="Case 1 itself speaks of solving a system, which no layer does; of disturbed "
             "weights matrices differ in sign",
-            label="condition, input",
             sample=lambda c: c.spread("input").mean(-1),
         ),
         Statement(
@@ -182,7 +173,6 @@ def statements(config) -> tuple[Statement, ...]:
             "and modules,",
             at_most=0.0,
             note="a clipped matrix is smaller too: size_explains",
-            label="clipped / whole, log₁₀",
             sample=lambda c: removed_share(c.disturbed).mean(CELLS).values,
         ),
         Statement(
@@ -195,7 +185,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="the null of clipping_removes: on average over directions both fall alike "
             '(docs/theory, "Solving and applying an ill-conditioned matrix")',
             revision="a margin; it was at least 0",
-            label="the same, less size",
             sample=lambda c: (
                 (removed_share(c.disturbed) - np.log10(c.disturbed["share"])).mean(CELLS).values
             ),

@@ -50,7 +50,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             over="pairs of logs of one model, task and part",
             note=READ_BEFORE,
-            label="change, last less first layers",
             sample=lambda logs: logs.drastic("last") - logs.drastic("first"),
         ),
         Statement(
@@ -61,7 +60,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=-0.02,
             over="logs",
             note=f"{READ_BEFORE}; {SHARED}",
-            label="change, last layers",
             sample=lambda logs: logs.drastic("last"),
         ),
         Statement(
@@ -73,7 +71,6 @@ def statements(config) -> tuple[Statement, ...]:
             over="logs",
             note=f"{READ_BEFORE}; {SHARED}",
             revision="any fall; a bound of -.02 left it undecided by .0002",
-            label="change, first layers",
             sample=lambda logs: logs.drastic("first"),
         ),
         Statement(
@@ -84,7 +81,6 @@ def statements(config) -> tuple[Statement, ...]:
             margin=0.03,
             over="logs",
             note="GPT-J-6B is as near to .5 unclipped: a collapse is LLAMA2-7B's alone",
-            label="first layers clipped, less .5",
             sample=lambda logs: (
                 (logs.score.sel(end="first").isel(rate=slice(-2, None)).mean("rate") - 0.5).values
             ),
@@ -97,7 +93,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.019,
             over="logs",
             note=f"first and last layers; {READ_BEFORE}",
-            label="gain of a search on test",
             sample=lambda logs: logs.gains[1].values.ravel(),
         ),
         Statement(
@@ -108,7 +103,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             over="logs",
             note=READ_BEFORE,
-            label="gain on validation less on test",
             sample=lambda logs: (logs.gains[0] - logs.gains[1]).values.ravel(),
         ),
     )

@@ -55,17 +55,12 @@ def _about_updates(scale):
         ),
     }
     norms = {
-        ("own", "random"): dict(
-            where="Remarks 4 and 6", what="the norm of its own G_t", label="|G_t| of that layer"
-        ),
+        ("own", "random"): dict(where="Remarks 4 and 6", what="the norm of its own G_t"),
         ("sum", "random"): dict(
             where="Remark 6 and Theorem 2",
             what="Σ|G_t|², which the bound contains",
-            label="Σ|G|²",
         ),
-        ("sum", "trained"): dict(
-            where="Remark 6 and Theorem 2", what="Σ|G_t|²", label="Σ|G|², trained"
-        ),
+        ("sum", "trained"): dict(where="Remark 6 and Theorem 2", what="Σ|G_t|²"),
     }
     return (
         Statement(
@@ -77,7 +72,6 @@ def _about_updates(scale):
             over="{over}",
             note="{note}",
             redrawn="{redrawn}",
-            label="{label}",
             sample=norm_rises,
             cells=grid("own - sum sum_when_trained", norm=("own", "sum"), kind=kinds),
             words=lambda norm, kind: kinds[kind] | norms[norm, kind],
@@ -93,7 +87,6 @@ def _about_updates(scale):
             over="seeds",
             note="A2 has |W_MLP ΔW|, which never rises: a theorem here",
             redrawn=FRESH,
-            label="block with MLP",
             sample=lambda dataset: mlp_rises(dataset, READINGS[1]),
         ),
     )
@@ -133,7 +126,6 @@ def _about_depth():
             at_least=0.5,
             note="the null of deep_is_steady: a layer leaves the terms before it as they are",
             revision="added",
-            label="share touched, trained",
             sample=explained,
         ),
         Statement(
@@ -145,7 +137,6 @@ def _about_depth():
             over="{over}",
             revision="{revision}",
             redrawn="{redrawn}",
-            label="{verb}, {where}",
             sample=last_less_first,
             cells=grid(
                 "deep_is_steady deep_is_steady_when_trained "

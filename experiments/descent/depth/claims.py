@@ -134,7 +134,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.02,
             note="{note}",
             revision="{revision}",
-            label="risk / descent's, {stacks}",
             sample=lambda c, stacks: c.worst(c.descent, stacks),
             cells=grid("descent descent_settled", stacks=stacks),
             words=pick_words(
@@ -169,7 +168,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.05,
             note="{note}",
             revision="{revision}",
-            label="risk / GD++'s, {stacks}",
             sample=lambda c, stacks: c.worst(c.plus_plus, stacks, disagreement),
             cells=grid("plus_plus plus_plus_settled", stacks=stacks),
             words=pick_words(
@@ -191,7 +189,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="{note}",
             revision="{revision}",
             redrawn=f"{config.runs} fresh runs, {before} before",
-            label="distance to shape, {stacks}",
             sample=lambda c, stacks: c.worst(c.shapes, stacks),
             cells=grid("shapes shapes_settled", stacks=stacks),
             words=pick_words(
@@ -215,7 +212,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.1,
             note="the risk of deep stacks rests on rare prompts",
             revision=EXACT,
-            label="|log tuned / exact|",
             sample=lambda c: float(np.abs(np.log(c.over_closed_form[0])).max()),
         ),
         Statement(
@@ -227,7 +223,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.98,
             at_most=1.02,
             revision=EXACT,
-            label="one layer / exact",
             sample=lambda c: c.settled_over_closed_form(1),
         ),
         Statement(
@@ -240,7 +235,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="the closed form bounds polynomials in the covariates' moment of degree below L; "
             "layers that move the covariates too, as GD++ does, have a higher one",
             revision=EXACT,
-            label="two layers / exact",
             sample=lambda c: c.settled_over_closed_form(2),
         ),
     )

@@ -99,7 +99,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             at_most=DISTANCE,
             note="ridge, which takes no steps, is as near: see not_ridge",
             revision=WELL_TRAINED,
-            label="linear: distance to GD++",
             sample=lambda d: last_distance(d, "linear", "GD++"),
         ),
         row(
@@ -110,7 +109,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             at_most=0.5,
             note="short fits of GD++ stop early in some runs, those of the paper tier in none",
             revision=WELL_TRAINED,
-            label="linear: GD++'s over GD's",
             sample=lambda d: last_distance(d, "linear", "GD++") / last_distance(d, "linear", "GD"),
         ),
         row(
@@ -120,7 +118,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             "{difference}",
             at_least=0.0,
             revision=f"{{revision}}; {WELL_TRAINED}",
-            label="linear: {name}'s less GD++'s",
             sample=beyond_plus_plus,
             cells=grid("not_preconditioning not_ridge", rival=words),
             words=lambda rival: words[rival],
@@ -135,7 +132,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             at_least=COSINE,
             note=SLOT,
             revision=WELL_TRAINED,
-            label="linear: worst cosine with GD++",
             sample=lambda d: cosines(d, "linear", "GD++").min(1),
         ),
         row(
@@ -146,7 +142,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             unjudged="the bound of .9 lies in the interval of 36 runs",
             note=f"{SLOT}; with longer fits of GD++ the share is larger",
             revision=f"it was judged, at .9 or more; {WELL_TRAINED}",
-            label="linear: own step nearest, share",
             sample=lambda d: own_steps(d, "linear", "GD++").mean(1),
         ),
     )
@@ -163,7 +158,6 @@ def about_softmax_layers(row) -> tuple[Statement, ...]:
             note="it is ridge, which takes no steps; GD++, fitted for longer, is 6 % away",
             revision="the algorithm is chosen on other runs; it was on the judged ones; "
             f"{WELL_TRAINED}",
-            label="softmax: least distance",
             sample=lambda d: least_distance(d, "softmax"),
         ),
         row(
@@ -173,7 +167,6 @@ def about_softmax_layers(row) -> tuple[Statement, ...]:
             "distance to GD minus distance to Newton, step for layer, at the last layer,",
             at_least=0.0,
             revision=WELL_TRAINED,
-            label="softmax: GD's less Newton's",
             sample=lambda d: (
                 last_distance(d, "softmax", "GD") - last_distance(d, "softmax", "Newton")
             ),

@@ -31,7 +31,6 @@ def statements(config) -> tuple[Statement, ...]:
             excess,
             margin=SAME_SHAPE,
             note="{note}",
-            label="{stack}: excess kurtosis",
             sample=lambda c, stack: c.shape(stack, "excess"),
             cells=grid("gaussian_linear gaussian_softmax", stack=STACKS),
             words=lambda stack: dict(
@@ -50,7 +49,6 @@ def statements(config) -> tuple[Statement, ...]:
             "The same, of the whole update in random directions",
             f"excess kurtosis of R·G, R of independent N(0, 1), {ONE_TASK},",
             margin=SAME_SHAPE,
-            label="linear, random directions",
             sample=lambda c: c.shape("linear", "excess", "whole"),
         ),
         Statement(
@@ -62,7 +60,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.9,  # of normal noise .95
             note="Jarque and Bera's test, of what an update adds to the answer; critical value "
             "simulated",
-            label="{stack}: pass the test",
             sample=lambda c, stack: c.shape(stack, "passed"),
             cells=grid("passes_linear passes_softmax", stack=STACKS),
             words=lambda stack: dict(model=STACKS[stack]),
@@ -76,7 +73,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"excess kurtosis of what an update adds to the answer, {ONE_TASK}, after training "
             "less before",
             at_most=0.0,
-            label="linear, after − before",
             sample=lambda c: c.gained("excess", reading="query"),
         ),
         *about_the_test(),
@@ -88,7 +84,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=0.75,
             note="at the first layer it halves but for its own weight in the size: a theorem",
-            label="noise at 2n / at n",
             sample=lambda c: c.share_by_shots(),
         ),
         Statement(
@@ -98,7 +93,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{SHARE} after training less before",
             at_most=0.0,
             note="16 runs of the laptop tier leave it open, 57 of the paper tier decide",
-            label="noise, after − before",
             sample=lambda c: c.gained("share"),
         ),
     )
@@ -114,7 +108,6 @@ def about_the_test() -> tuple[Statement, ...]:
             "Implicit descent with Gaussian noise{which} tests like the model",
             f"{{whose}} risk over the model's: {RISK},",
             note="{note}",
-            label="{short} / model",
             sample=lambda c, path: c.ratio(path),
             cells=grid("tests_alike one_draw_alike", path=("Eq. 4", "Gaussian, same")),
             words=lambda path: {
@@ -144,7 +137,6 @@ def about_the_test() -> tuple[Statement, ...]:
             REMARK,
             "The same, on the typical prompt",
             "Eq. 4's |w_L - w|² over the model's, the median over prompts of each,",
-            label="Eq. 4 / model, medians",
             sample=lambda c: c.ratio("Eq. 4", name="typical"),
             **alike,
         ),
@@ -154,7 +146,6 @@ def about_the_test() -> tuple[Statement, ...]:
             "{subject} tests like stochastic gradient descent",
             f"{{whose}}: {RISK},",
             note="{note}",
-            label="{path} / {base}",
             sample=lambda c, path, base: c.ratio(path, base),
             cells={
                 "sgd_alike": dict(path="Eq. 4", base="fresh demonstrations"),
@@ -184,7 +175,6 @@ def about_the_test() -> tuple[Statement, ...]:
             f"its risk, the noise the same in all entries of W, over Eq. 4's: {RISK},",
             "ratio",
             at_least=1.1,
-            label="another shape / Eq. 4",
             sample=lambda c: c.ratio("another shape", "Eq. 4"),
         ),
         Statement(
@@ -194,7 +184,6 @@ def about_the_test() -> tuple[Statement, ...]:
             f"its risk over Eq. 4's: {RISK},",
             "ratio",
             at_most=0.9,
-            label="half the noise / Eq. 4",
             sample=lambda c: c.ratio("half the noise", "Eq. 4"),
         ),
     )

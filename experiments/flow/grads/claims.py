@@ -52,7 +52,6 @@ def _sweep_statements(config, fresh):
             f"and so the flow takes it for information; {SCORES}",
             revision="rival, and the split by noise, since a look at the paper tier: the mean is "
             "one of two opposite effects; the rival was the best of each task",
-            label="{flow}: {noise} noise",
             sample=lambda r, flow, noise: sweep.noise_ratios(r, FLOWS[flow], noise),
             cells=grid(
                 "without_noise with_noise last_layer_without_noise last_layer_with_noise",
@@ -72,7 +71,6 @@ def _sweep_statements(config, fresh):
             note="{note}",
             revision="sweep, rivals and statistic chosen after a look at one place of it",
             redrawn=fresh,
-            label="{rival}",
             sample=lambda r, rival: np.exp(sweep.log_ratios(r, rival).mean("cell").values),
             cells=grid("strongest random", rival=BEATEN),
             words=rival_words,
@@ -92,7 +90,6 @@ def _task_statements(config, fresh):
             f"{ERROR} {RIVAL}, {shots}",
             at_most=1.0,
             revision=AMONG,
-            label="duplicates: strongest",
             sample=lambda r: sweep.task_ratios(r, "duplicates", "strongest"),
             **every,
         ),
@@ -106,7 +103,6 @@ def _task_statements(config, fresh):
             note="the runs are random halves of one table and overlap: the mean has the variance "
             "s²(1/R + 1), Nadeau and Bengio 2003",
             revision="{was}; the runs were judged as independent",
-            label="table: {rival}",
             sample=lambda r, rival: sweep.task_ratios(r, "table", rival),
             cells=grid("table table_random", rival=BEATEN),
             words=rival_words,
@@ -119,7 +115,6 @@ def _task_statements(config, fresh):
             f"the error over that of the same, computed once, {shots}",
             at_most=1.0,
             revision=MEAN,
-            label="contribution again / once",
             sample=sweep.recomputing_ratios,
             **every,
         ),
@@ -131,7 +126,6 @@ def _task_statements(config, fresh):
             f"{shots}",
             at_most=1.0,
             revision=MEAN,
-            label="last layer / earlier",
             sample=sweep.last_layer_ratios,
             **every,
         ),

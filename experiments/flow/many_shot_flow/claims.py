@@ -73,7 +73,7 @@ def _words(kind) -> dict[str, str]:
 def _depth_statements(config):
     least = "Two flows of many end no more unequal than those of least squares in"
     end = f"{SPREAD} at the last layer over that"
-    every = dict(statistic="median", words=_words, label="{kind}")
+    every = dict(statistic="median", words=_words)
     return (
         Statement(
             "depth",
@@ -118,7 +118,7 @@ def _depth_statements(config):
 def _null_statements(config):
     end = "at the last layer"
     fresh = f"{config.null.prompts} fresh prompts of each of nine committed models"
-    every = dict(statistic="median", revision=POST_HOC, redrawn=fresh, label="{model}")
+    every = dict(statistic="median", revision=POST_HOC, redrawn=fresh)
     near = "trained to the risk of ridge"
 
     def family(id, says, measured, ids, models, **rest):
@@ -181,7 +181,6 @@ def _duplicate_statements(config):
             OWN,
             "The flow of a demonstration is lower beside its near-duplicate in {where}",
             f"{log_ratio} flow beside an unrelated one, {place}",
-            label="beside one: {kind}",
             sample=lambda r, kind: r.duplicated.away.sel(kind=kind).values,
             cells=grid(
                 "explained_away_descent explained_away_short_steps explained_away_linear "
@@ -196,7 +195,6 @@ def _duplicate_statements(config):
             THIRD,
             "Where all have near-duplicates, flow per demonstration is lower in {where}",
             f"{log_ratio} mean flow without, {place}",
-            label="all double: {kind}",
             sample=lambda r, kind: r.duplicated.redundancy.sel(kind=kind).values,
             cells=grid(
                 "redundancy_descent redundancy_short_steps redundancy_linear redundancy_softmax",

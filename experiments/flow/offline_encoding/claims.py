@@ -68,7 +68,6 @@ def _cost_statement():
         at_most=0.1,
         note="{note}",
         revision="in a pool of 256, where it was counted first, a call outweighed its operations",
-        label="operations: {label} / online",
         sample=cost_ratio,
         cells=grid("operations operations_all", encoded=WAYS),
         words=lambda encoded: dict(zip(("what", "note", "label"), WAYS[encoded][1:], strict=True)),
@@ -84,7 +83,6 @@ def _rank_statement():
         "the rank correlation with the flow of the last layer with the whole pool in the prompt, "
         "mean over queries,",
         at_least=0.9,
-        label="{label}",
         sample=lambda r, encoded: r.ranks.sel(encoded=RANKS[encoded][0]).values,
         cells=grid("ranks_one_layer ranks_depth", encoded=RANKS),
         words=_rank_words,
@@ -106,7 +104,6 @@ def _risk_statements(config):
             measured,
             "ratio",
             margin=0.05,
-            label="risk: Eq. 2 / flows together",
             sample=lambda r: risk_ratio(r, "Eq. 2", "together"),
         ),
         Statement(
@@ -117,7 +114,6 @@ def _risk_statements(config):
             measured,
             "ratio",
             at_most=1.0,
-            label="all layers, alone / Eq. 2",
             sample=lambda r: risk_ratio(r, "alone", "Eq. 2"),
         ),
         Statement(
@@ -127,7 +123,6 @@ def _risk_statements(config):
             measured,
             "ratio",
             at_most=1.0,
-            label="Eq. 2 / {other}",
             sample=lambda r, other: risk_ratio(r, "Eq. 2", other),
             cells=grid("random similarity", other=WORSE),
             words=lambda other: dict(says=WORSE[other]),

@@ -84,7 +84,6 @@ def _words(learner, reading=None) -> dict[str, str]:
     return dict(
         who=f"trained {learner}" if trained else f"the {learner}",
         rises=rises,
-        label=label,
         later=LATER.get(learner, ""),
         note=EXPECTED + SHORTER * trained,
     )
@@ -102,7 +101,6 @@ def statements(config) -> tuple[Statement, ...]:
             "the other,",
             at_least=0.9,
             note="{note}",
-            label="{label}",
             sample=Learners.rise,
             cells=grid(
                 # To the Bayes rule the flow's is a theorem: docs/theory, "What a demonstration is
@@ -125,7 +123,6 @@ def statements(config) -> tuple[Statement, ...]:
             "R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r), of gains as "
             "they are or as roots, whichever is less,",
             at_least=0,
-            label="R², product less sum",
             sample=Learners.product,
             cells=grid(
                 "linear_product softmax_product transformer_product",
@@ -144,7 +141,6 @@ def statements(config) -> tuple[Statement, ...]:
             "between as many classes of the best single predictor,",
             at_least=0,
             note="single: distance, similarity, flow, surprise, posterior variance",
-            label="both, less the best single",
             sample=Learners.surplus,
             cells=grid(
                 "bayes_beyond linear_beyond softmax_beyond transformer_beyond",
@@ -162,7 +158,6 @@ def statements(config) -> tuple[Statement, ...]:
             "the rank correlation with the actual gain",
             unjudged="at least .3 was asked, which the best predictor, the Bayes rule's own, is "
             "far from",
-            label="single gains",
             sample=Learners.single,
             cells=grid(
                 "bayes_single linear_single softmax_single transformer_single",
@@ -179,7 +174,6 @@ def statements(config) -> tuple[Statement, ...]:
             "rule",
             "the correlation of both maps of mean gains over the cells",
             at_least=0.9,
-            label="as to the Bayes rule",
             sample=Learners.likeness,
             cells=grid("linear_alike softmax_alike transformer_alike", learner=TRAINED),
             message="To trained models, a demonstration of a flow and a surprise is worth what it "
@@ -195,7 +189,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=PREDICTS,
             note="the control",
             revision="of the transformer, it was of softmax attention alone",
-            label="untrained: flow, surprise",
             sample=lambda r: r.rise(UNTRAINED, "flow"),
         ),
     )

@@ -139,7 +139,6 @@ def _about_one_head(mixed: dict, own: dict):
         "{title}all heads but the most important one of each later layer can be removed without "
         "retraining",
         OVER_FULL,
-        label="{model}: most important",
         sample=lambda d, model: ratios(d, model, PRUNED),
         cells=having(grid("narrow softmax", model=OWN), model=own),
         words=words,
@@ -153,7 +152,6 @@ def _about_one_head(mixed: dict, own: dict):
         "{title}one head in each later layer, the best of all that mixing the heads of the layer "
         "can give, costs nothing without retraining",
         revision="{looked}",
-        label="{model}: best mixed",
         sample=lambda d, model: ratios(d, model, MIXED),
         cells=having(
             grid(
@@ -174,7 +172,6 @@ def _about_one_head(mixed: dict, own: dict):
         statistic="ratio",
         over="{seeds} seeds",
         unjudged=f"the bound of {UNCHANGED:g} lies in the interval of five seeds",
-        label="{model}: best mixed",
         sample=lambda d, model: ratios(d, model, MIXED),
         cells=having(grid("best_mixed_dense", model=("dense",)), model=mixed),
         words=words,
@@ -186,7 +183,6 @@ def _about_one_head(mixed: dict, own: dict):
         "{title}a model trained with one head in each later layer is as good as the full one",
         OVER_FULL,
         revision="{looked}",
-        label="{model}: trained so",
         sample=lambda d, model: ratios(d, model, TRAINED),
         cells=having(
             grid(
@@ -218,7 +214,6 @@ def _about_other_heads(own: dict):
         at_least=1.0,
         over="{seeds} seeds",
         revision="narrow keys and softmax, since a look at these runs; it was heads that mix",
-        label="{model}: {short}",
         sample=lambda d, model, kept: ratios(d, model, kept, PRUNED),
         cells=having(
             grid(
@@ -251,7 +246,6 @@ def _about_importance(own: dict):
         "N_1 / h",
         unjudged="its bound of .75 was arbitrary; first_exchanged has the null",
         revision="it was judged, at .75 or more",
-        label="$N_1/h$, {model}",
         sample=first_share,
         cells=having(grid("first.narrow_keys_full first.softmax_full", model=OWN), model=own),
         message="Where heads cannot be mixed, all heads of the first layer matter",
@@ -267,7 +261,6 @@ def _about_importance(own: dict):
         at_least=1.0,
         note="a null: whole layers in all orders, or any h heads of the model",
         revision="added after a look at N_1 / h",
-        label="$N_1$ / {unit} exchanged, {model}",
         sample=over_exchanged,
         cells=having(
             grid(
@@ -287,7 +280,6 @@ def _about_importance(own: dict):
         "One head of each later layer is enough: {model}: {heads}",
         "N_l in the later layer with the most effective heads on average",
         at_most=ONE_LATER,
-        label="a later $N_l$, {model}",
         sample=later_count,
         cells=having(grid("later.narrow_keys_full later.softmax_full", model=OWN), model=own),
         message="Where heads cannot be mixed, one head of each later layer is enough",

@@ -100,7 +100,6 @@ def _about_a_few_steps(config):
         "as many on raw ones",
         measured=f"{OVER_RAW}, at the number of steps where it is least,",
         at_least=1.0,
-        label="few steps: x̃, one size / raw",
         sample=lambda r: worst(r.over_raw("preprocessed"), lambda runs: -np.median(runs)),
         **row,
     )
@@ -110,7 +109,6 @@ def _about_a_few_steps(config):
         measured=f"{OVER_RAW} after {depth} steps",
         at_most=0.9,
         revision="{added}{bound}",
-        label="{formula} / raw, last step",
         sample=lambda r, rule: r.over_raw(rule).isel(depth=-1),
         cells=grid("mixed_gain mixed_normalised", rule=mixed),
         words=lambda rule: mixed[rule],
@@ -129,7 +127,6 @@ def _about_many_steps():
         at_most=1.0,
         note="{diverged}",
         revision="{looked}",
-        label="x̃, {size} / ridge",
         sample=lambda r, rule: r.over_ridge(rule),
         cells=grid("best_step best_step_for_all", rule=BEST_STEP),
         words=lambda rule: BEST_STEP[rule],
@@ -143,7 +140,6 @@ def _about_many_steps():
         measured="the risk with d heads over that with fewer, each at its best step, where it is "
         "most,",
         at_most=0.9,
-        label="x̃, d heads / fewer",
         sample=lambda r: worst(r.over_fewer_heads()),
         **row,
     )
