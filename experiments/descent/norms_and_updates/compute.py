@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.descent.norms_and_updates.by_shots import measure_by_shots
+from experiments.descent.norms_and_updates.by_shots import balanced, layer_sizes, measure_by_shots
 from experiments.descent.norms_and_updates.config import NORMS, Config
-from experiments.descent.norms_and_updates.softmax_sizes import balanced, layer_sizes
 from experiments.descent.specs import SOFTMAX, STACK
 from experiments.models.model import Model
 from experiments.models.tasks import distribution, draw

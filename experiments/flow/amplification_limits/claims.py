@@ -49,12 +49,10 @@ def _ascent_statements(config):
         "ratio": (
             "depth enlarges the ratio of two flows",
             "the least change of the log ratio that ascent finds, at the largest budget,",
-            "ascent: change of log ratio",
         ),
         "order": (
             "the demonstration ahead after one layer stays ahead",
             f"the last log ratio where ascent seeks the least, at budget {config.shown:g},",
-            "ascent: last log ratio",
         ),
     }
     return (
@@ -67,7 +65,7 @@ def _ascent_statements(config):
             note="'every stack' is our quantifier: A1's conditions are not public",
             sample=least_change,
             cells=grid("theorem_1 order", says=("ratio", "order")),
-            words=lambda says: dict(zip(("happens", "what", "label"), words[says], strict=True)),
+            words=lambda says: dict(zip(("happens", "what"), words[says], strict=True)),
             message="In every linear stack, depth enlarges the ratio of two flows, and the "
             "demonstration ahead after one layer stays ahead",
             **restarts,

@@ -11,16 +11,10 @@ PREDICTS = 0.3  # a rank correlation up to which nothing is predicted
 A1, OWN = "A1 (2508.00385)", "derived here"
 EXPECTED = "factors by the Bayes rule; gains are expected ones, given all that the prompt shows"
 SHORTER = "; a trained model reads one demonstration fewer without it than ever in training"
-WITH = {  # reading: in words, in a picture
-    "similarity": (
-        "with its similarity to the query and with its surprise",
-        "similarity, surprise",
-    ),
-    "flow": ("with the flow from its label and with its surprise", "flow, surprise"),
-    "no label": (
-        "with its posterior correlation and variance, before its label is known",
-        "before the label",
-    ),
+WITH = {  # reading: in words
+    "similarity": "with its similarity to the query and with its surprise",
+    "flow": "with the flow from its label and with its surprise",
+    "no label": "with its posterior correlation and variance, before its label is known",
 }
 TRAINED = ("linear attention", "softmax attention", "transformer")
 LATER = {"transformer": "added as its weights came, after a look at the other learners"}
@@ -80,10 +74,9 @@ class Learners:
 
 def _words(learner, reading=None) -> dict[str, str]:
     trained = learner != BAYES
-    rises, label = WITH.get(reading, ("", ""))
     return dict(
         who=f"trained {learner}" if trained else f"the {learner}",
-        rises=rises,
+        rises=WITH.get(reading, ""),
         later=LATER.get(learner, ""),
         note=EXPECTED + SHORTER * trained,
     )

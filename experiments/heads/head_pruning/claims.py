@@ -12,7 +12,6 @@ from itertools import combinations
 
 import numpy as np
 
-from experiments.heads.cases import select_case
 from experiments.heads.head_pruning.config import (
     ANY,
     FIRST,
@@ -23,6 +22,7 @@ from experiments.heads.head_pruning.config import (
     TRAINED,
     mixable_and_own,
 )
+from experiments.heads.rule_names import select_case
 from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.store import parts, results
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from experiments.heads.cases import select_case
 from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW
-from experiments.heads.rule_names import RIDGE
+from experiments.heads.rule_names import RIDGE, select_case
 from experiments.models.specs import restored
 from lsa_lab.judging.statements import Statement, grid
 

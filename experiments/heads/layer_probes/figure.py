@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from experiments.heads.cases import select_case
 from experiments.heads.layer_probes import claims
 from experiments.heads.layer_probes.claims import held_by_the_first, over_ridge
 from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW, RULES
 from experiments.heads.looks import levels
-from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
+from experiments.heads.rule_names import RIDGE, SPARSE_BAYES, select_case
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence

@@ -13,7 +13,7 @@ from experiments.language.lm_clipping.config import (
     READINGS,
     Config,
 )
-from experiments.language.lm_clipping.scores import Answers, Clipped, split_content_free
+from experiments.language.lm_clipping.search import Answers, Clipped, split_content_free
 from lsa_lab.analyses.clipping import DROP
 from lsa_lab.lm import readings
 from lsa_lab.store import parts

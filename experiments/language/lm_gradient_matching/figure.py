@@ -3,11 +3,7 @@
 import numpy as np
 
 from experiments.language.lm_gradient_matching import claims
-from experiments.language.lm_gradient_matching.answers import (
-    BEST,
-    rule_readings,
-    subset_readings,
-)
+from experiments.language.lm_gradient_matching.claims import BEST, rule_readings, subset_readings
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
 from lsa_lab.harness.draw import style
 from lsa_lab.lm import readings

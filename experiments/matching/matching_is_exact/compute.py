@@ -9,14 +9,43 @@ import numpy as np
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_is_exact.config import MATCHING, SQUARES, Config
-from experiments.matching.matching_is_exact.gaps import errors, gaps
 from experiments.matching.matching_is_exact.twins import rescaled_subsets, subsets, twins
 from experiments.models.model import forward
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models.trace import predict
 from lsa_lab.selection import prefix
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
+
+
+def answers(forward, params, rows, queries):  # [n, e], [Q, d] -> [Q]
+    padded = jnp.pad(queries, ((0, 0), (0, 1)))
+    return jax.vmap(lambda q: predict(forward(params, jnp.concatenate([rows, q[None]]))))(padded)
+
+
+@partial(jax.jit, static_argnums=0)
+def gaps(forward, params, sets, pool, queries):  # [S, n, e], [m, e], [Q, d] of R -> [R, S]
+    """The root mean square over queries of ŷ(set) - ŷ(pool), over that of ŷ(pool)."""
+
+    def run_gaps(row):
+        params, sets, pool, queries = row
+        whole = answers(forward, params, pool, queries)
+        each = jax.lax.map(lambda rows: answers(forward, params, rows, queries), sets)
+        return jnp.sqrt(((each - whole[None]) ** 2).mean(1) / (whole**2).mean())
+
+    return jax.lax.map(run_gaps, (params, sets, pool, queries))
+
+
+@partial(jax.jit, static_argnums=0)
+def errors(forward, params, sets, queries, clean):  # [n, e], [Q, d], [Q] of R -> [R]
+    """The mean squared error on the queries of each run, after its set."""
+
+    def run_error(row):
+        params, rows, queries, clean = row
+        return ((answers(forward, params, rows, queries) - clean) ** 2).mean()
+
+    return jax.lax.map(run_error, (params, sets, queries, clean))
 
 
 def descents(config):  # -> Params [R, L, 1, e, e] by name
