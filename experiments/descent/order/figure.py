@@ -82,7 +82,6 @@ def caption(dataset) -> str:
     start, middle, end = claims.ends_and_middle(ordered.place, "error")
     rises = [100 * float((middle - each).mean()) for each in (start[:, 0], end[:, -1])]
     rules = ordered.rules
-    risk = float(np.exp(np.log(claims.ratio_to_least_squares(ordered.place)).mean()))
     steps = 100 * rules.change.sel(rule="large to small step").median("run")
     by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0f} % ({m})" for m in rules.model.values)
     far = ", ".join(f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values)
@@ -90,7 +89,6 @@ def caption(dataset) -> str:
         f"In two causal layers a new order changes {float(two.min()):.2g} to "
         f"{float(two.max()):.2g} times what other demonstrations change. The relevant "
         f"demonstration raises the error by {rises[0]:+.0f} % in the first place and by "
-        f"{rises[1]:+.0f} % in the last, against the middle. Large gradient steps first change the error by {by_rule}. "
-        f"In random orders errors are {far} times the Bayes rule's in b. Risks are {risk:.2f} "
-        "times that of least squares in c and d. "
+        f"{rises[1]:+.0f} % in the last, against the middle. Large gradient steps first change the "
+        f"error by {by_rule}. In random orders it is {far} times the Bayes rule's. "
     )

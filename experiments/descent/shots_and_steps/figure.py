@@ -26,7 +26,7 @@ def shots_points(ax, dataset):
     style.log_axes(ax, x=True, ticks=shots)
     best = 100 / config.d * dataset.known.sel(rule="least squares").median("run")
     style.line(ax, shots, best, color=LEAST_SQUARES)
-    direct_label(ax, shots[0], 12, "least squares", LEAST_SQUARES, (1, 1))
+    direct_label(ax, shots[0], 2, "least squares", LEAST_SQUARES, (1, 1))
     ends = {}
     for name, aside in zip(MODELS, (1 / 1.015, 1.015), strict=True):
         runs = 100 / config.d * dataset.error.sel(model=name).transpose("run", "shots").values
