@@ -25,10 +25,6 @@ OVER_C = {"note": BEST_C, "revision": "it was c = 0.01", "redrawn": FRESH}
 MAY = {"note": f'{BEST_C}; A2 says that lower norms "may" help, and warns of lost expressive power'}
 
 
-def numbers(dataset) -> "Bounds":
-    return Bounds(dataset)
-
-
 class Bounds:
     """A result's bounds, gaps and rank correlations, [G] each."""
 
@@ -53,6 +49,9 @@ class Bounds:
         gap = self.dataset.gap
         count = (self.dataset.shots**-0.5).broadcast_like(gap).expand_dims("update_noise")
         return best_elsewhere(self.everywhere - rank_correlations(count, gap, GRID))
+
+
+numbers = Bounds
 
 
 class Truncations:

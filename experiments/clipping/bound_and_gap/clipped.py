@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.bound_and_gap.config import MODULES, Config
@@ -90,8 +91,6 @@ def measure_edits(keys, params, pieces, masks, config):  # params [R, ...] -> {n
 
 def clip_all(config: Config, finished):
     """The Dataset of every truncation."""
-    import xarray as xr
-
     spec, params = spec_of(config), trained_models.float64_params(finished)
     params = jax.tree.map(jnp.asarray, params)
     rates = (*clipping.every_rate(spec.token_width), clipping.DROP)

@@ -5,6 +5,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import xarray as xr
 
 from experiments.clipping.bound_and_gap.clipped import clip_all
 from experiments.clipping.bound_and_gap.config import GRID, Config
@@ -115,8 +116,6 @@ def measure(noise, n, depth, tuning, data, normal, config):  # -> {name: [G] or 
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     @jax.jit
     def everywhere(key, places):
         keys = [jax.random.fold_in(key, tag) for tag in range(3)]

@@ -25,10 +25,6 @@ SHALLOW = (1, 2)  # layers of which A2's figure 2 speaks
 ATTENTION = ("attention",)  # alone where no layer's MLP degrades, and layers have no order
 
 
-def numbers(dataset) -> "Clipped":
-    return Clipped(dataset)
-
-
 class Clipped:
     """A result's risks clipped and unclipped, of answers that are cut."""
 
@@ -67,6 +63,9 @@ class Clipped:
         model is worse than one."""
         clipped = self.clipped.sel(rate=max(self.config.rates))
         return np.minimum(self.at(clipped, part, layer), 1)
+
+
+numbers = Clipped
 
 
 def pick(values, layer):

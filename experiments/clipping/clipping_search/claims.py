@@ -12,10 +12,6 @@ BY_TASK = f"by task and part; it was the mean over all. {CUT.capitalize()}"
 GAIN = "the gain on test, relative to the unclipped risk,"
 
 
-def numbers(dataset) -> "Gains":
-    return Gains(dataset)
-
-
 class Gains:
     """What searches and the rival gain, as shares of the unclipped risk."""
 
@@ -46,6 +42,9 @@ class Gains:
         """What Algorithm 1 gains on validation beyond test, or the wide search beyond it."""
         own = self.optimism.sel(search=list(ALGORITHM)).mean("search")
         return (self.optimism.sel(search=WIDE) - own if wide else own).values
+
+
+numbers = Gains
 
 
 def statements(config) -> tuple[Statement, ...]:

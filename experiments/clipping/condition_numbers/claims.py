@@ -14,10 +14,6 @@ CELLS = ("layer", "module")
 OWN_PROMPTS = "each run has its own prompts; they were shared"
 
 
-def numbers(dataset) -> "Conditions":
-    return Conditions(dataset)
-
-
 class Conditions:
     """Logarithms of condition numbers and of stable ranks, after training and before."""
 
@@ -48,6 +44,9 @@ class Conditions:
     def correlation(self, measure):  # [R]
         """That of a measure with the harm by clipping."""
         return rank_correlations(measure, self.final.ratio).mean(-1)
+
+
+numbers = Conditions
 
 
 def tilt(logs, ends):  # (run, layer, ...) -> (run, ...)

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import spec_of
@@ -81,8 +82,6 @@ def moves_of(answers):  # [R, K + 1, 1 + draws, B] -> [R, K + 1]
 
 def disturb_all(config: Disturbed, finished, spec):
     """The Dataset of every matrix disturbed, one at a time."""
-    import xarray as xr
-
     params = trained_models.final(trained_models.path_of(finished))
     names, runs, depth = list(MODULES.values()), len(params.w_q), spec.architecture.depth
     key_prompts, key_noise = jax.random.split(jax.random.key(config.seed))
@@ -116,8 +115,6 @@ def disturb_all(config: Disturbed, finished, spec):
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
     """The heads of a projection are one matrix, as they are in A2."""
-    import xarray as xr
-
     finished, spec = models["transformer"], spec_of(config)
     path = trained_models.path_of(finished)
     params, modules = trained_models.final(path), list(MODULES.values())

@@ -23,10 +23,6 @@ REVISED = dict(
 )
 
 
-def numbers(dataset) -> "Clipped":
-    return Clipped(dataset)
-
-
 def shots_of(spec) -> dict[str, int]:
     """The fewest and the most demonstrations."""
     lengths = spec.task.lengths
@@ -63,6 +59,9 @@ class Clipped:
 
     def best(self, shots):  # [R]
         return -gains_by_others(-self.change.sel(shots=self.shots[shots]))
+
+
+numbers = Clipped
 
 
 def statements(config) -> tuple[Statement, ...]:

@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jax.scipy.special import ndtr, ndtri
 
 from experiments.clipping import trained_models
@@ -55,8 +56,6 @@ NAMES = ("accuracy", "auc", "fitted", "entropy")
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     spec, (runs,) = spec_of(config), models.values()
     finished = runs.finished[0]
     params = runs.models(seeds=finished).params

@@ -13,10 +13,6 @@ READ_BEFORE = "means of these logs had been read before the bound was chosen"
 SHARED = "four scores unclipped, of two models on two tasks, stand under all logs"
 
 
-def numbers(dataset) -> "Logs":
-    return Logs(dataset)
-
-
 class Logs:
     """Changes of score in a result, and what the searches gain."""
 
@@ -37,6 +33,9 @@ class Logs:
         """What the best rate on validation gains there, and on test."""
         best = self.score.max("rate") - self.score.sel(rate=0)
         return best, self.test.sel(edit="after") - self.test.sel(edit="before")
+
+
+numbers = Logs
 
 
 def statements(config) -> tuple[Statement, ...]:

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import spec_of
@@ -147,8 +148,6 @@ def measure(key, params, spec, config):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     runs, spec = models["linear stacks"], spec_of(config)
     params = trained_models.float64_params(runs)
     measured = jax.jit(partial(measure, spec=spec, config=config))

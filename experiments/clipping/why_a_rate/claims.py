@@ -37,10 +37,6 @@ KINDS = {  # of prompts and models, and where A2 speaks of them
 CORRELATION = "Spearman's correlation over layers and modules, averaged over conditions,"
 
 
-def numbers(dataset) -> "Searched":
-    return Searched(dataset)
-
-
 class Searched:
     """Gains by searched edits, and risks after those edits, their rivals and rules for a rank."""
 
@@ -81,6 +77,9 @@ class Searched:
 
     def correlation(self, predictor):  # [R]
         return rank_correlations(self.dataset).mean(0)[:, PREDICTORS.index(predictor)]
+
+
+numbers = Searched
 
 
 def statements(config) -> tuple[Statement, ...]:

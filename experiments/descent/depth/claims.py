@@ -20,10 +20,6 @@ EXACT = "added after a look, for the closed form was derived after these runs"
 ADDED = f"added, for few of them were trained; {TENTH}"
 
 
-def numbers(dataset) -> "Stacks":
-    return Stacks(dataset)
-
-
 class Stacks:
     """A result's risk ratios and distances, and which of its stacks have settled."""
 
@@ -80,6 +76,9 @@ class Stacks:
         cost, error = self.dataset.cost_of_dropping, self.dataset.cost_of_dropping_se
         place = (cost / error).argmin(...)
         return cost[place].item(), error[place].item()
+
+
+numbers = Stacks
 
 
 def place_columns(values) -> np.ndarray:  # [R, places]

@@ -90,13 +90,12 @@ def caption(dataset) -> str:
     enough = stacks.settled.sum("run") >= SETTLED_RUNS
     ratio = stacks.descent.where(stacks.settled).median("run").where(enough)
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
-    lost = style.missing(dataset.trained_risk)
     return (
         f"Fully trained layers match tuned gradient descent with as many steps: their risk is at "
         f"most {ratio.max():.3f} times its risk. We judge depths and covariances at which "
         f"{SETTLED_RUNS} or more of {config.runs} stacks have settled: a Gauss-Newton step changes "
         f"their risk by less than {100 * SETTLED:g} %. Panels a and b count at the top those that "
         f"explode on rare prompts. "
-        f"{diverged} stacks diverged, and {lost} numbers are not finite. "
+        f"{diverged} stacks diverged. "
         f"d = {config.d}, n = {config.n}."
     )

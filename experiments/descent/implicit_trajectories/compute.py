@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import xarray as xr
 
 from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS, Config
 from experiments.models.model import as_read, forward
@@ -107,8 +108,6 @@ def answer_prompts(spec, config, params, key):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root = jax.random.key(config.seed)
     answers, taken = [], []
     for i, name in enumerate(MODELS.values()):

@@ -6,7 +6,7 @@ from experiments.descent.implicit_trajectories.claims import (
     last_distance,
     nearest,
 )
-from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS
+from experiments.descent.implicit_trajectories.config import MODELS
 from experiments.descent.specs import spec_of
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label, end_labels
@@ -52,9 +52,6 @@ def caption(dataset) -> str:
     names = [nearest(dataset, model) for model in MODELS]
     far = [last_distance(dataset, *pair).mean() for pair in zip(MODELS, names, strict=True)]
     plus_plus = last_distance(dataset, "linear", "GD++").mean()
-    missing = sum(
-        style.missing(distances(dataset, model, name)) for model in MODELS for name in ALGORITHMS
-    )
     ratios = dataset.risk.mean("run") / dataset.ridge.mean("run")
     risks = [ratios.sel(model=name).item() for name in MODELS]
     task = spec_of(config, MODELS["linear"]).task
@@ -64,6 +61,6 @@ def caption(dataset) -> str:
         f"{100 * far[1]:.2g} % away. Our models' risk is {risks[0]:.3g} ({kinds[0]}) and "
         f"{risks[1]:.3g} ({kinds[1]}) times that of the ridge regression fitted to them. "
         f"Points are means of {dataset.sizes['run']} runs with {level()} intervals. "
-        f"Parameters are fitted on other prompts. {missing} numbers are not finite. "
+        f"Parameters are fitted on other prompts. "
         f"d = {task.d}, n = {max(task.lengths)}."
     )

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.descent.noisy_descent.config import PATHS, READINGS, STATES, Config
 from experiments.descent.noisy_descent.paths import ends, token_root, updates_of
@@ -122,8 +123,6 @@ def states_of(key, runs, dtype):  # -> params [S, R', ...], statuses
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     keys = jax.random.split(jax.random.key(config.seed), 6)
     linear, taken = states_of(keys[0], models[STACK], float)
     softmax, taken_softmax = states_of(keys[1], models[SOFTMAX], jnp.float32)

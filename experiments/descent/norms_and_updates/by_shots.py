@@ -6,6 +6,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jax import Array
 
 from experiments.descent.norms_and_updates.config import SIZES, ByShots
@@ -141,8 +142,6 @@ def measure_stacks(key, spec, params, config):  # -> [R, shots, L]
 
 def measure_by_shots(config: ByShots, softmax, stacks):
     """The Dataset of both kinds of trained runs."""
-    import xarray as xr
-
     keys = jax.random.split(jax.random.key(config.seed), 2)
     params = [runs.models(seeds=runs.finished[0]).in_float64().params for runs in (softmax, stacks)]
     sizes, risks = measure_softmax(keys[0], softmax.spec, params[0], config)

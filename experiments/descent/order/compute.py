@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.descent.order.config import ASKED, CAUSAL, KINDS, Config, Place
 from experiments.descent.order.rules import causal_descent, sort_demonstrations
@@ -21,8 +22,6 @@ from lsa_lab.tasks.linear import LinearTask, sample, sample_weights
 
 def move_relevant(config: Place, models):
     """The Dataset of errors and influences by place."""
-    import xarray as xr
-
     causal, plain = models[CAUSAL], models[SOFTMAX]
     spec = causal.spec
     seeds = np.flatnonzero(causal.finished[0] & plain.finished[0])
@@ -151,8 +150,6 @@ def predictions(params, tokens, config, kind):  # [T, e] -> [L]
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     @partial(jax.jit, static_argnums=3)
     def spread_ratios(params, ordered, fresh, kind):  # -> [R, L]
         """The spread over orders beside that over other demonstrations."""

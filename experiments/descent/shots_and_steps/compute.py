@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.descent.shots_and_steps.config import MODELS, Config
 from experiments.models.model import Model
@@ -70,8 +71,6 @@ def curves(spec, path, prompts, config):  # -> [2, R, shots], [2, R, shots], [2,
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root = jax.random.key(config.seed)
     levels = np.array([0.0, config.noise_std])
     noise = jnp.repeat(jnp.asarray(levels, jnp.float32), config.runs)

@@ -65,7 +65,6 @@ def caption(dataset) -> str:
     config = results.config_of(dataset)
     left = [100 * share_left(dataset, name, 2).median().item() for name in MODELS]
     ratios = [ratio_to_bayes(dataset, name).median().item() for name in MODELS]
-    missing = style.missing(dataset.error) + style.missing(dataset.learning.isel(noise=1))
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
         f"A few shots teach most: at {2 * config.d} = 2d shots {left[0]:.2g} % of the error is "
@@ -73,5 +72,5 @@ def caption(dataset) -> str:
         f"ends at {ratios[0]:.2g} and {ratios[1]:.2g} times the Bayes rule's error. Linear "
         f"layers explode on single prompts that are shorter than in training. Panel a has no "
         f"noise. {diverged} of "
-        f"{dataset.status.size} trainings diverged; {missing} numbers are not finite."
+        f"{dataset.status.size} trainings diverged."
     )

@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.flow import pairs
 from experiments.flow.amplification.config import Config, Width
@@ -49,8 +50,6 @@ def width_summaries(config, models):
 
 
 def compare_widths(config: Width, models):  # -> Dataset
-    import xarray as xr
-
     after, risks, ridge = width_summaries(config, models)
     data = pairs.variables("trained_", ("trained_width", "seed"), after)
     data |= {"risk": (("trained_width", "seed"), risks), "ridge": (("seed",), ridge)}
@@ -138,8 +137,6 @@ def trained_summaries(config, models):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     after, risks, least = trained_summaries(config, models)
     before = untrained_summaries(config)
     data = pairs.variables("", ("case", "run"), pairs.stack_summaries([*before.values()]))

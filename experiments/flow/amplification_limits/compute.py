@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import xarray as xr
 
 from experiments.flow import pairs
 from experiments.flow.amplification_limits.config import DIRECTIONS, Config
@@ -102,8 +103,6 @@ def feedback_map(config, base, batch):
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     rng = np.random.default_rng(config.seed)
     paths, reverses, chosen = search(config, rng)
     batch = pairs.draw(rng, config.runs, config.pairs, config.d)

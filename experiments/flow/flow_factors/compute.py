@@ -7,6 +7,7 @@ s = η x·x_query is its relevance and r = y - w_0·x its novelty (docs/theory, 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.flow.classes import cell_means, classes_of, fits
 from experiments.flow.flow_factors.config import (
@@ -140,8 +141,6 @@ AXES = {
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     @jax.jit
     def measure(*each):
         batch_size = min(config.draws, 2000)

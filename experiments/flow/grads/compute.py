@@ -6,6 +6,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jax import Array
 
 from experiments.flow.grads.cases import Case, cells, draw, measure_all, prior_cases
@@ -153,8 +154,6 @@ def sweep_errors(config: Config) -> np.ndarray:  # [densities, knowns, noises, r
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     table, runs, of_tasks = tables.load_diabetes(float), config.runs, []
     for i, task in enumerate(TASKS):
         cases = draw(config, task, table)

@@ -33,10 +33,6 @@ def growth(flows):  # -> the same without layers
     return flows.isel(layer=-1) / flows.isel(layer=0)
 
 
-def numbers(dataset) -> "Flows":
-    return Flows(dataset)
-
-
 class Flows:
     """A result's flows among unrelated demonstrations, after all layers with duplicates, and beside
     those of the Bayes rule."""
@@ -58,6 +54,9 @@ class Flows:
         values = self.null[f"{stage}_{name}"].sel({stage: which})
         *_, ours, last = values.transpose(..., f"{stage}_run").values
         return {"disparity": ours / last, "lead": ours - last, "agreement": last}[name]
+
+
+numbers = Flows
 
 
 def statements(config) -> tuple[Statement, ...]:

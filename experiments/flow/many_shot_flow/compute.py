@@ -7,6 +7,7 @@ from functools import partial
 
 import jax
 import numpy as np
+import xarray as xr
 
 from experiments.flow import pairs
 from experiments.flow.many_shot_flow import flows
@@ -97,8 +98,6 @@ def stacks(config: Config, models) -> dict:  # {model: (forward, count -> Params
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     normals, many = flows.draw(config), stacks(config, models)
 
     def measure(what, count, pairs):  # -> {name: [K, C, R, B, ...]}
@@ -131,8 +130,6 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
 def compare_with_bayes(config: Config, models, many):  # -> Dataset
     """``compare`` of models near ridge regression, "trained"; and of the stacks, "own"."""
-    import xarray as xr
-
     null, (_, spec) = config.null, config.null.trained[0]
     runs = min(each.training.seeds for _, each in null.trained)
     law = tasks.distribution(spec.task, dtype=float)

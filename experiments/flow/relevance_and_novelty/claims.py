@@ -32,10 +32,6 @@ def risk_ratios(dataset):  # {learner: []}
     }
 
 
-def numbers(dataset) -> "Learners":
-    return Learners(dataset)
-
-
 class Learners:
     """What a demonstration is worth to each learner; one that is absent, or far from trained,
     judges nobody."""
@@ -70,6 +66,9 @@ class Learners:
             rows = [maps.sel(learner=name).values for name in (learner, BAYES)]
             pairs = zip(*(grid.reshape(len(grid), -1) for grid in rows), strict=True)
             return np.array([np.corrcoef(*pair)[0, 1] for pair in pairs])
+
+
+numbers = Learners
 
 
 def _words(learner, reading=None) -> dict[str, str]:

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jax import Array
 from scipy.stats import rankdata
 
@@ -120,8 +121,6 @@ def learners(config, models):  # -> {name: Model [R]}
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     task = config.models[0][1].task
     law = tasks.distribution(task, dtype=jnp.float32)
     keys = jax.random.split(jax.random.key(config.seed), config.runs)

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.heads.head_lower_bound.config import Config
 from lsa_lab import estimators
@@ -93,8 +94,6 @@ def _owners(config):  # -> [heads, d, d]: 1 where the head has the coordinate, t
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     return xr.Dataset(
         {"risk": (("features", "run", "used"), risks(config))},
         {"features": ["alone", "beside raw"], "used": list(config.heads)},

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import xarray as xr
 from jax import Array
 
 from experiments.heads import importance
@@ -111,8 +112,6 @@ def _mixed(starts: int, steps: int):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     names, cases = [name for name, _ in config.models], []
     for name in names:
         case = masked_models.finished_case(models[name])
@@ -156,8 +155,6 @@ def measure_own(config, case) -> dict:  # {treatment: [R]}
 
 def importances(config: Config, models):
     """The Dataset of models whose heads cannot be mixed; ``config.importance`` has the sizes."""
-    import xarray as xr
-
     own = [name for name in mixable_and_own(config.models)[1] if name not in ONLY_PRUNED]
     blocks = [rises_of(config.importance, models[name]) for name in own]
     rise = np.full((len(own), *np.max([block.shape for block in blocks], axis=0)), np.nan)

@@ -5,6 +5,7 @@ from functools import cache, partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jax import Array
 
 from experiments.heads import sparse_rules
@@ -61,8 +62,6 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
 
 def by_depth(config: Config, models):
-    import xarray as xr
-
     pairs, arrays = pairs_of(config, depths(config)), {}
     for name, spec in depths(config):
         runs, axes = models[name], (f"heads, {name}", "seed")
@@ -81,8 +80,6 @@ def by_depth(config: Config, models):
 
 
 def by_size(config: Config, models):
-    import xarray as xr
-
     pairs, arrays = pairs_of(config.beyond_d, sizes(config)), {}
     for name, _ in sizes(config):
         runs = models[name]

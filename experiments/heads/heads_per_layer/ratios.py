@@ -1,6 +1,7 @@
 """Ratios of risks and of losses out of a result, seed by seed."""
 
 import numpy as np
+import xarray as xr
 
 from experiments.heads.heads_per_layer.config import FULL, SINGLE, counts, depths, place_of, sizes
 from experiments.heads.rule_names import RIDGE, RULES
@@ -91,8 +92,6 @@ def paired(*rows) -> list[np.ndarray]:
 
 def over_rule(dataset, kind: str, rule: str):  # (seed, shots)
     """The risks with d heads, or with one a layer, over those of a rule."""
-    import xarray as xr
-
     d = counts(results.config_of(dataset))[FULL][1]
     risks = risks_with(dataset, kind, 1 if kind == SINGLE else d)
     finite = xr.DataArray(risks[np.isfinite(risks).all(1)], dims=("seed", "shots"))

@@ -5,6 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.heads.each_run import over_runs
 from experiments.heads.layer_probes import probing
@@ -95,8 +96,6 @@ def whitened(features):  # [2 B, T, D] -> [2 B, T, D]
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     parts = []
     names = list(dict.fromkeys([*config.panels, *config.dissected]))
     for name in names:
@@ -110,8 +109,6 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
 def measure(config, case, dissected: bool):
     """The Dataset of one model; ``dissected``: descent on its first layer too."""
-    import xarray as xr
-
     numbers, spec = probing.readers(config, case), case.spec
     axes = ("model", "run", "layer")
     names = ("reader", "own", "held")

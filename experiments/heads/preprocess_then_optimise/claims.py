@@ -20,10 +20,6 @@ OVER_RAW = "the risk over that of raw descent"
 ANEW = "sampled anew, once, from a fresh seed"
 
 
-def numbers(dataset) -> "Ratios":
-    return Ratios(dataset)
-
-
 class Ratios:
     """Ratios of a result's risks on the same prompts."""
 
@@ -43,6 +39,9 @@ class Ratios:
         heads, d = self.dataset.of_heads.transpose("run", ...), self.config.d
         fewer = [str(count) for count in self.config.heads if count < d]
         return heads.sel(used=str(d)) / heads.sel(used=fewer)
+
+
+numbers = Ratios
 
 
 def infinite_as_largest(ratios: np.ndarray) -> np.ndarray:  # [R]

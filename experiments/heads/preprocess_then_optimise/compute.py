@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.heads import sparse_rules
 from experiments.heads.preprocess_then_optimise.config import RULES, TUNED, Config
@@ -174,8 +175,6 @@ def _objective(theta, gates, normalise, batch, scale):
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     counts = 2 ** np.arange(int(np.log2(config.steps)) + 1)
     return xr.Dataset(
         variables(config, counts, jax.random.fold_in(jax.random.key(config.seed), 0)),

@@ -37,14 +37,13 @@ def plot(dataset):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     own, shared = (_from(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
-    lost = sum(map(style.missing, dataset[["fitted", "by_step", "by_heads"]].values()))
     fewer = np.median(claims.numbers(dataset).over_fewer_heads().values[:, -1])
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
         f"{shared} if one size serves all. There x̃ = Rx and R = diag(Xᵀy/n). With one head for "
         f"each covariate the risk is {fewer:.2f} of that with half as many, which share them. "
         f"Here d = {config.d}, s = {config.sparsity} and n = {config.n}; lines are medians of "
-        f"runs, bands the middle 80 %. {lost} numbers are not finite."
+        f"runs, bands the middle 80 %."
     )
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jax import Array
 
 from experiments.heads import sparse_rules
@@ -162,8 +163,6 @@ def duels(config) -> dict[str, tuple[dict, list[Place]]]:
 
 def measured(config, panels: dict, rules: tuple[str, ...] = PLAIN):
     """The Dataset of mean losses of every rule in every run, each place with prompts of its own."""
-    import xarray as xr
-
     everywhere = dict.fromkeys(place for _, places in panels.values() for place in places)
     rows = {}
     for i, place in enumerate(everywhere):

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import xarray as xr
 
 from experiments.language import decoders, sentences
 from experiments.language.lm_clipping import search
@@ -33,8 +34,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
 def clip_layers(config: Config, clipped: Clipped, *place):
     """Parts of all layers clipped; at the ends single matrices too, and other numbers of shots."""
-    import xarray as xr
-
     pools = [sentences.read(task) for _, task in config.tasks]
     ends, rates = (min(config.layers), max(config.layers)), (*config.rates, DROP)
     blocks = list(itertools.product(config.layers, PARTS.values(), rates))

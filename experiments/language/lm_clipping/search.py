@@ -9,6 +9,7 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jax import Array
 
 from experiments.language import decoders, sentences
@@ -87,8 +88,6 @@ READ = ("accuracy", "auc", "fitted")
 
 
 def search(config, clipped: Clipped, *place):
-    import xarray as xr
-
     params, pools = clipped.decoder.params, [sentences.read(task) for _, task in config.tasks]
     conditions = {part: condition_numbers(params, part) for part in PARTS}
     searches = candidates(config, conditions)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.language import decoders, readouts, sentences
 from experiments.language.lm_flow.config import READS, RULES, Config
@@ -214,8 +215,6 @@ def run_maker(model, whole: Config, part):
 
 def compare_flows(config: Config, table):
     """Flows alone, in one prompt and of random weights, and what demonstrations are worth."""
-    import xarray as xr
-
     single, prompts = ("single", "fresh"), ("rotation", *FLOW)
     axes = dict.fromkeys(("worth", "same_label", "relevance"), single)
     axes |= {"novelty": single[:1]}
@@ -234,7 +233,6 @@ def compare_flows(config: Config, table):
 
 def select(config, table):
     """Scores of single demonstrations by every rule, their worth, and the prompts selected."""
-    import xarray as xr
 
     def score_and_select(run: Run):
         scored = score_pool(run)

@@ -5,6 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.language import decoders
 from experiments.language import sentences as texts
@@ -92,8 +93,6 @@ class Run:
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     model, tasks = closings.add_write_biases(decoders.decoder(config)), []
     for _, task in config.tasks:
         template = texts.template(task)

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.fixed_and_per_query import noisy
@@ -81,8 +82,6 @@ def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, f
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     # A seed for each run: leaves [R, ...].
     trained = {name: models[name].models(seeds=slice(config.runs)) for name in TRAINED}
     mixed = {name: trained[name] for name in MIXED if name in trained}

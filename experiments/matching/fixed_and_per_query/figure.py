@@ -45,14 +45,13 @@ def caption(dataset) -> str:
     common, own = (shares.sel(kind=kind) for kind in TITLES)
     gained = np.exp(prompts.noisy_gain(LEARNERS[0]).mean("run"))
     picked = prompts.outlier_ratio().mean("run")
-    missing = sum(map(style.missing, (dataset.error, prompts.noisy.outliers)))
     return (
         f"The best prompt takes {_span(common)} of its demonstrations for its own query if all "
         f"queries have one task, and {_span(own)} if each cluster has its own. "
         f"The rest of {config.n} are matched once for all queries. In pools with wrong labels or "
         f"heavy tails, matching leaves descent {_span(gained)} of the error of random subsets, and "
         f"it picks {_span(picked)} times the outliers' share. Lines show medians and middle 80 % "
-        f"of {config.runs} runs. {missing} numbers were not finite."
+        f"of {config.runs} runs."
     )
 
 

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints
 from experiments.matching.fixed_and_per_query.config import LEARNERS, NOISY_KINDS, NOISY_RULES
@@ -128,8 +129,6 @@ def rule_values(values, mean):  # [..., S] -> [..., rule]
 def measure(config, models, progress):
     """The errors of every learner after subsets of each size from each kind of pool, of random ones
     and over pools their geometric mean, for descent explodes on rare ones; and who is chosen."""
-    import xarray as xr
-
     noisy, root = config.noisy, jax.random.key(config.noisy.seed)
     keys = [
         jax.random.split(jax.random.fold_in(root, tag), config.runs * noisy.pools)

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
@@ -74,8 +75,6 @@ def ablate(config, linear, others):  # [m, p], [A, m, p'] of one run -> indices 
 
 def measure_curriculum(config, progress):
     """The error after each of ``CHECKPOINTS`` on pools of their own."""
-    import xarray as xr
-
     root, runs = jax.random.key(config.curriculum.seed), config.curriculum.runs
     keys = [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(2)]
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
@@ -183,8 +182,6 @@ def ablations(config, judged, linear, prefixes):
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root = jax.random.key(config.seed)
     keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
     pool, queries, validation = sample(config, keys[0], jax.random.fold_in(root, 5))

@@ -75,7 +75,7 @@ def caption(dataset) -> str:
         f"They leave {_span(diverse)} of the error of determinantal ones, which see no gradient. "
         f"A stack of {config.depth} steps of descent learns from n of {config.m} "
         f"noisy demonstrations. Points are medians of {config.runs} runs, and bars hold the middle "
-        f"80 % of them. {style.missing(dataset.error)} errors were not finite."
+        f"80 % of them."
     )
 
 

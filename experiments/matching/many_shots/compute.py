@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching.many_shots.config import LINEAR, SCALINGS, TRAINED, Config
 from experiments.models.model import Model
@@ -146,8 +147,6 @@ def descent(config):  # -> Params [R, ...], the same for all runs
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     linear, softmax = (models[name].models(seeds=slice(config.runs)) for name in TRAINED)
     # Powers of long prompts outgrow float32, in which the training runs.
     stacks = descent(config), linear.in_float64().params

@@ -99,7 +99,6 @@ def plot(dataset):
 def caption(dataset) -> str:
     config, n = results.config_of(dataset), claims.trained_length(results.config_of(dataset))
     left = [float(claims.growth(dataset, model).median("run")) for model in ALL]
-    missing = style.missing(dataset.error) + style.missing(dataset.softmax)
     far = [f"{ratio:.2g}" for ratio in claims.trained_bayes_ratios(dataset)]
     return (
         f"Demonstrations beyond the {n} of training leave {min(left):.2g} to {max(left):.2g} of "
@@ -108,5 +107,4 @@ def caption(dataset) -> str:
         f"{', '.join(far)} times the Bayes rule's error. Softmax ends at {config.softmax_most}, "
         f"for its cost is quadratic. Dots in b are the error of predicting 0. Lines show medians "
         f"and middle 80 % of {config.runs} runs. "
-        f"{missing} errors were not finite."
     )

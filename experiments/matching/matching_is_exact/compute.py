@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_is_exact.config import MATCHING, SQUARES, Config
@@ -102,8 +103,6 @@ def chosen_sets(config, pool, proxy, keys):  # -> [R, most + draws, n, e], [R, 2
 
 def subset_gaps(config, progress):
     """Gaps of the deepest descent after chosen and random subsets, of pools of their own."""
-    import xarray as xr
-
     root, runs = jax.random.key(config.subsets.seed), config.subsets.runs
     keys = [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(3)]
     _, pool, queries, proxy = sample(config, keys, progress)
@@ -122,8 +121,6 @@ def subset_gaps(config, progress):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root = jax.random.key(config.seed)
     keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
     both, pool, queries, proxy = sample(config, keys, progress)

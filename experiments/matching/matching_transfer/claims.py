@@ -26,10 +26,6 @@ FINE_TUNED = {
 ADDED = "added after a look: rows on chosen subsets had hidden that ranks do not transfer"
 
 
-def numbers(dataset) -> "Transfer":
-    return Transfer(dataset)
-
-
 class Transfer:
     """What subsets leave of a random one's error, and rank correlations over random subsets."""
 
@@ -73,6 +69,9 @@ class Transfer:
         """How far from the best: the median error after random subsets over the Bayes rule's."""
         axes = ["run", "pool", "subset"]
         return self.dataset.random.median(axes) / self.dataset.bayes.median(axes)
+
+
+numbers = Transfer
 
 
 def least(runs):

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_transfer import learners
@@ -62,8 +63,6 @@ def choose(config, pool, learners, keys):  # -> indices [G, S, n], gaps [G, F, r
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root = jax.random.key(config.seed)
     keys = [jax.random.fold_in(root, tag) for tag in range(4)]
     trained = {name: runs.models(seeds=slice(config.runs)) for name, runs in models.items()}

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import subsets
 from experiments.matching.subsets import scale
@@ -115,8 +116,6 @@ def bounds(config, pool, reached):  # of R runs -> [R, D]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root, runs = jax.random.key(config.seed), config.runs
     unusual, by_size = case_values(config, root, progress)
     by_d = dimension_gaps(config, jax.random.fold_in(root, 1), progress)

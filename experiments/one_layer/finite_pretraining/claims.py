@@ -12,10 +12,6 @@ from lsa_lab.store import results
 SOURCE = "Lu et al. 2405.11751"
 
 
-def numbers(dataset) -> "Fits":
-    return Fits(dataset)
-
-
 class Fits:
     """A result's risks over the closed form, and at the largest d those over each other."""
 
@@ -57,6 +53,9 @@ class Fits:
         """The risk on new tasks over that on those of the pretraining."""
         ratios = self.last("new tasks") / self.last("pretraining tasks")
         return ratios.isel(alpha=-1, tau=-1, kappa=kappa).values
+
+
+numbers = Fits
 
 
 def statements(config) -> tuple[Statement, ...]:

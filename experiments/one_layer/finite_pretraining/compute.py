@@ -11,6 +11,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.one_layer.finite_pretraining.config import RISKS, Config
 from lsa_lab.theory.asymptotics import ridgeless_risk
@@ -122,8 +123,6 @@ _LINE = np.geomspace(0.1, 10, 201)  # of tau and of kappa
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     axes = ("d", "alpha", "kappa", "tau", "risk")
     places = list(itertools.product(config.sizes, config.alphas, config.kappas))
     measured = []

@@ -116,13 +116,11 @@ def caption(dataset) -> str:
     shift, table = parts.part(dataset, "shift"), claims.table_errors(dataset).mean("group")
     trained, descent = (table.sel(learner=name).item() for name in LEARNERS[:2])
     loss = float(shift.risk.isel(case=-1).mean() / shift.zero.mean())
-    missing = sum(style.missing(dataset[name]) for name in ("risk", "excess", "cosine"))
-    missing += style.missing(shift.risk) + style.missing(shift.descent)
     return (
         f"A trained layer's risk is at most {100 * samples['risk'].mean():.2g} % above theory's "
         f"optimum, and its matrix has cosine {samples['matrix'].mean():.4f} with the optimal one. "
         "These are means at the worst task and length. Lines are closed forms, the dashed one is "
-        f"a bound; {missing} numbers are not finite. Appendix: at scale {SHIFTS[-1]:g} the layer's "
+        f"a bound. Appendix: at scale {SHIFTS[-1]:g} the layer's "
         f"risk is {loss:.2f} times that of predicting zero. On the diabetes table its error is "
         f"{trained:.2g} times the variance; descent with each prompt's own step has {descent:.2g}."
     )

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import xarray as xr
 
 from experiments.one_layer.training_dynamics.config import Config
 from lsa_lab.models import moments
@@ -108,8 +109,6 @@ def as_attention(weights: Weights) -> Params:
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     half_time = float(training_dynamics.half_time(config.d, config.n, 1.0, config.initial_step))
     limit = 1 / ((1 + 1 / config.n) + config.d / config.n)  # a(∞) = 1/γ at Λ = I
     data, coordinates = {"half_time": half_time, "limit": limit}, {}

@@ -21,6 +21,19 @@ def plot(dataset):
     return figure
 
 
+def appendix(dataset):
+    """The loss of separate heads, beside the plateaus of the formula."""
+    figure, (ax,) = style.figure(3.25, 2.3, first="c")
+    times = dataset.head_time.values
+    style.line(ax, times, dataset.head_loss)
+    for value in dataset.plateau.values:
+        ax.axhline(value, color="grey", lw=0.8, ls="--")
+    direct_label(ax, times[-1], dataset.plateau.values[0], "plateaus, formula", "dimgrey", (-2, -2))
+    style.log_axes(ax, x=True)
+    ax.set(xlabel="time", ylabel="loss", xlim=(times[1], times[-1]), title="heads learn in turn")
+    return figure
+
+
 def isotropic(ax, dataset):
     limit, times = dataset["limit"].item(), dataset.step_stochastic_time.values
     paths, law, population = (
@@ -73,7 +86,6 @@ def modes(ax, dataset):
 
 def caption(dataset) -> str:
     config, (_, measured) = results.config_of(dataset), evidence(claims, dataset)
-    missing = style.missing(dataset.step_stochastic) + style.missing(dataset.mode_stochastic)
     eigenvalues = ", ".join(f"{value:g}" for value in config.eigenvalues)
     population = 100 * float(distance_from_law(dataset, "population").max())
     return (
@@ -82,5 +94,5 @@ def caption(dataset) -> str:
         f"population loss by {population:.2g} %. Each mode takes at least "
         f"{measured['order'].min():.2g} times as long as the one before. Black lines are laws. "
         f"Bands are the middle 80 % of runs on fresh batches of {config.batch}. Eigenvalues in b "
-        f"are {eigenvalues}. {missing} numbers are not finite."
+        f"and c are {eigenvalues}."
     )
