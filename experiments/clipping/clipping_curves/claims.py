@@ -4,13 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from experiments.clipping.clipped_models import (
-    CUT,
-    PARTS,
-    fresh_prompts,
-    gains_by_others,
-    spec_of,
-)
+from experiments.clipping.clipped_models import CUT, PARTS, fresh_prompts, gains_by_others, spec_of
 from experiments.clipping.clipping_curves.config import DROPPED
 from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.store import results

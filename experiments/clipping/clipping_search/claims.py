@@ -129,7 +129,6 @@ def statements(config) -> tuple[Statement, ...]:
                 if wide
                 else "Algorithm 1's gain on validation is in part won by selection",
                 of=f" for {WIDE} less for Algorithm 1," * wide,
-                what="optimism, all layers\nless Algorithm 1" if wide else "optimism,\nAlgorithm 1",
             ),
             message="The gain on validation is in part selection, the more so with more edits",
         ),

@@ -93,10 +93,7 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda c, layers: (
                 c.trained_tilt.values if layers == "deep" else c.last_less_others()
             ),
-            cells={
-                "deep_is_larger": dict(layers="deep"),
-                "last_is_largest": dict(layers="last"),
-            },
+            cells={"deep_is_larger": dict(layers="deep"), "last_is_largest": dict(layers="last")},
             words=lambda layers: later[layers],
             message="Deep layers of our models, and the last one, have larger condition numbers "
             "than the layers before",

@@ -2,12 +2,7 @@
 
 from functools import cached_property
 
-from experiments.clipping.clipped_models import (
-    PARTS,
-    gains_by_others,
-    shallow_and_deep,
-    spec_of,
-)
+from experiments.clipping.clipped_models import PARTS, gains_by_others, shallow_and_deep, spec_of
 from experiments.clipping.label_clipping.config import DROPPED
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.store import results

@@ -117,8 +117,7 @@ def _about_updates(scale):
     norms = {
         ("own", "random"): dict(where="Remarks 4 and 6", what="the norm of its own G_t"),
         ("sum", "random"): dict(
-            where="Remark 6 and Theorem 2",
-            what="Σ|G_t|², which the bound contains",
+            where="Remark 6 and Theorem 2", what="Σ|G_t|², which the bound contains"
         ),
         ("sum", "trained"): dict(where="Remark 6 and Theorem 2", what="Σ|G_t|²"),
     }
@@ -154,20 +153,14 @@ def _about_updates(scale):
 
 def _about_depth():
     movements = {
-        "moves": dict(
-            less="less Σ|G_t|² moves",
-            size="the mean |log(after / before)| over draws",
-            verb="moves",
-        ),
+        "moves": dict(less="less Σ|G_t|² moves", size="the mean |log(after / before)| over draws"),
         "spread": dict(
-            less="less the change of Σ|G_t|² varies",
-            size="the deviation of log(after / before)",
-            verb="varies",
+            less="less the change of Σ|G_t|² varies", size="the deviation of log(after / before)"
         ),
     }
     kinds = {
-        "random": dict(of="", over="seeds", redrawn=FRESH, where="last − first"),
-        "trained": dict(of=" of trained stacks", over="runs", redrawn=FRESH_RUNS, where="trained"),
+        "random": dict(of="", over="seeds", redrawn=FRESH),
+        "trained": dict(of=" of trained stacks", over="runs", redrawn=FRESH_RUNS),
     }
 
     def words(movement, kind):

@@ -168,9 +168,7 @@ def _other_edits(fresh):
             note="A2 names that pruning, and compares nothing with it",
         ),
         "project": dict(
-            paper="derived here",
-            words="a random projection to the same rank",
-            note="",
+            paper="derived here", words="a random projection to the same rank", note=""
         ),
     }
     return (
@@ -241,8 +239,7 @@ def _rules(fresh):
             revision=CUT,
             sample=lambda s, predictor: s.correlation(predictor),
             cells=grid(
-                "gap_ranks stable_rank_ranks participation_ranks energy_ranks",
-                predictor=PREDICTORS,
+                "gap_ranks stable_rank_ranks participation_ranks energy_ranks", predictor=PREDICTORS
             ),
             message="A spectrum orders matrices by their best rank, by its gap, its stable rank, "
             "its participation or its energy",

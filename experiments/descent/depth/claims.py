@@ -191,10 +191,7 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda c, stacks: c.worst(c.shapes, stacks),
             cells=grid("shapes shapes_settled", stacks=stacks),
             words=pick_words(
-                subject=(
-                    f"{ours} have",
-                    "Where training has settled, the learned matrices are",
-                ),
+                subject=(f"{ours} have", "Where training has settled, the learned matrices are"),
                 joint=(",", " and"),
                 revision=(MEDIAN, ADDED),
                 **common,

@@ -81,13 +81,11 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             difference="the smaller distance to GD or preconditioned GD minus that to GD++, last "
             "layer,",
             revision="rival strengthened by plain GD, which fits better on new prompts",
-            name="GD",
         ),
         "ridge": dict(
             baseline="ridge regression, which takes no steps",
             difference="distance to ridge minus distance to GD++, at the last layer,",
             revision="added",
-            name="ridge",
         ),
     }
     return (

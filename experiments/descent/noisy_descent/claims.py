@@ -153,7 +153,6 @@ def about_the_test() -> tuple[Statement, ...]:
                     reading="",
                     which=", a draw for each step (Eq. 4),",
                     whose="Eq. 4's",
-                    short=path,
                     note="noise of the covariance that fresh demonstrations give G_t, given "
                     "W_{t-1}",
                 ),
@@ -161,7 +160,6 @@ def about_the_test() -> tuple[Statement, ...]:
                     reading="our reading, ",
                     which=" that is the same at every step",
                     whose="that descent's",
-                    short="one Gaussian draw",
                     note="the second reading: one prompt's demonstrations are the same in all "
                     "layers",
                 ),

@@ -91,10 +91,7 @@ def stacks(config: Config, models) -> dict:  # {model: (forward, count -> Params
 
     run_softmax, softmax = by_kernel["softmax"]
     softmax = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), softmax)
-    return {
-        "linear": (run_linear, linear_stacks),
-        "softmax": (run_softmax, lambda count: softmax),
-    }
+    return {"linear": (run_linear, linear_stacks), "softmax": (run_softmax, lambda count: softmax)}
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):

@@ -116,10 +116,7 @@ def statements(config) -> tuple[Statement, ...]:
             "they are or as roots, whichever is less,",
             at_least=0,
             sample=Learners.product,
-            cells=grid(
-                "linear_product softmax_product transformer_product",
-                learner=TRAINED,
-            ),
+            cells=grid("linear_product softmax_product transformer_product", learner=TRAINED),
             message="To trained models, what a demonstration gives is a product of flow and "
             "surprise rather than a sum",
             **of_learner,

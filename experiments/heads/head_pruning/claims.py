@@ -37,10 +37,10 @@ OVER_FULL = "the risk over that of the full model"
 LOOKED = "added after a look at these runs"
 MIXING = "it was the most important head as trained, which mixing changes"
 OWN = ("narrow keys", "softmax")  # models whose heads cannot be mixed
-CONTROLS = {  # what is kept instead: in the sentence, in the figure
-    FIRST: ("to keep only the top head of layer 1 costs more", "top of layer 1"),
-    OTHERS: ("to keep later heads other than the top ones costs more", "random later"),
-    ANY: ("to remove as many heads at random costs more", "random"),
+CONTROLS = {  # what is kept instead
+    FIRST: "to keep only the top head of layer 1 costs more",
+    OTHERS: "to keep later heads other than the top ones costs more",
+    ANY: "to remove as many heads at random costs more",
 }
 
 
@@ -201,9 +201,8 @@ def _about_other_heads(own: dict):
     """What else may be kept, in place of the most important head of each later layer."""
 
     def words(model, kept):
-        says, short = CONTROLS[kept]
         seeds = own[model].training.seeds
-        return dict(title=model.capitalize(), says=says, short=short, seeds=seeds)
+        return dict(title=model.capitalize(), says=CONTROLS[kept], seeds=seeds)
 
     yield Statement(
         "other_heads",

@@ -227,8 +227,7 @@ def beyond_d(config):
         sample=lambda d, kind: ratios.over_ridge(d, kind),
         cells=grid("single_ridge first_ridge full_ridge", kind=whose),
         words=lambda kind: dict(
-            whose=whose[kind],
-            revision="added after a look at these runs" if kind == SINGLE else "",
+            whose=whose[kind], revision="added after a look at these runs" if kind == SINGLE else ""
         ),
         message=f"At d = {d}, with one head a layer, many in layer 1 alone or many in every layer, "
         "a model beats ridge at every n of the training",

@@ -143,12 +143,8 @@ def _about_readers(panels, seeds: str):
 def _about_first_layers(dissected, seeds: str):
     row = dict(statistic="ratio", over=seeds, revision=WHITE)
     rivals = {
-        RAW: dict(than="on raw covariates", other="raw covariates", short="raw"),
-        OF_SINGLE: dict(
-            than="on those of the single-head model",
-            other="the single-head model's",
-            short="single head's",
-        ),
+        RAW: dict(than="on raw covariates", other="raw covariates"),
+        OF_SINGLE: dict(than="on those of the single-head model", other="the single-head model's"),
     }
 
     def over(d, rival):

@@ -10,12 +10,7 @@ import xarray as xr
 from experiments.heads.each_run import over_runs
 from experiments.heads.layer_probes import probing
 from experiments.heads.layer_probes.config import FEATURES, OF_TOKENS, RULES, Config
-from experiments.heads.layer_probes.probing import (
-    DESCENT,
-    Case,
-    batch_of,
-    first_prompts,
-)
+from experiments.heads.layer_probes.probing import DESCENT, Case, batch_of, first_prompts
 from experiments.models.model import Model, cut, shape, skeleton
 from lsa_lab import prompts
 from lsa_lab.analyses import probes

@@ -65,14 +65,12 @@ BEST_STEP = {
         bound=", which reaches the bound,",
         diverged="",
         looked="",
-        size="best step",
     ),
     "preprocessed": dict(
         begin="It does so even with one step size for all prompts, if the steps are many enough",
         bound="",
         diverged="a run in which a prompt diverges counts as worse than all others",
         looked="such a run was refused, before 1 of 36 in the paper tier was one",
-        size="one size, best",
     ),
 }
 
@@ -84,12 +82,9 @@ def statements(config) -> tuple[Statement, ...]:
 def _about_a_few_steps(config):
     depth = config.depth
     mixed = {
-        "mixed": dict(begin=f"After {depth} steps", formula="α I + β R²", added="", bound=""),
+        "mixed": dict(begin=f"After {depth} steps", added="", bound=""),
         "mixed, normalised": dict(
-            begin="With R/|R|",
-            formula="α I + β R²/|R|²",
-            added="added",
-            bound=", with its rule and bound",
+            begin="With R/|R|", added="added", bound=", with its rule and bound"
         ),
     }
     row = dict(source=HERE, statistic="median", redrawn=ANEW)

@@ -118,9 +118,9 @@ def statements(config) -> tuple[Statement, ...]:
 
 def _about_orders(config):
     against = {
-        "by_n": dict(source=A4, place="n", every="n", axis="n"),
-        "by_noise": dict(source=A4, place="noise", every="level of noise", axis="σ²"),
-        "by_s": dict(source=HERE, place="s", every="sparsity below d", axis="s"),
+        "by_n": dict(source=A4, place="n", every="n"),
+        "by_noise": dict(source=A4, place="noise", every="level of noise"),
+        "by_s": dict(source=HERE, place="s", every="sparsity below d"),
     }
     panels = ("by_n", "by_noise", "by_s", "by_law")
 

@@ -7,13 +7,7 @@ import xarray as xr
 
 from experiments.language import decoders, sentences
 from experiments.language.lm_clipping import search
-from experiments.language.lm_clipping.config import (
-    DROPPED,
-    MATRICES,
-    PARTS,
-    READINGS,
-    Config,
-)
+from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, READINGS, Config
 from experiments.language.lm_clipping.search import Answers, Clipped, split_content_free
 from lsa_lab.analyses.clipping import DROP
 from lsa_lab.lm import readings

@@ -85,8 +85,7 @@ def flow_statements(config):
             at_least=FACTOR,
             sample=lambda n, data, read: n.flows[data].disparities("untrained", read)[:, -1],
             cells=grid(
-                "rotten_tomatoes_margin_untrained rotten_tomatoes_row_untrained",
-                read=READS,
+                "rotten_tomatoes_margin_untrained rotten_tomatoes_row_untrained", read=READS
             ),
             words=read_words,
         ),

@@ -103,10 +103,7 @@ def selected_prompts(run: Run, scores: np.ndarray) -> dict[str, np.ndarray]:  # 
     questions = [np.tile(part, (len(chosen), *[1] * (part.ndim - 1))) for part in own]
     logits = readouts.paired_scores(run.model, prefixes, *questions, run.writer.label_ids)
     margins = (logits[:, 1] - logits[:, 0]).reshape(len(chosen), len(queries))
-    return {
-        "prompt": margins[: len(scores)],
-        "random_prompt": margins[len(scores) :],
-    }
+    return {"prompt": margins[: len(scores)], "random_prompt": margins[len(scores) :]}
 
 
 def singles(run: Run) -> Singles:

@@ -37,11 +37,7 @@ def relative_by_size(ax, dataset):
     names = {rule: "whitened" if rule == WHITE else rule for rule in ends}
     heights = {names[rule]: height for rule, height in ends.items()}
     end_labels(ax, heights, [style.METHOD[rule]["color"] for rule in ends])
-    ax.set(
-        xlabel="n",
-        ylabel="error relative to random subsets",
-        title="at many shots designs win",
-    )
+    ax.set(xlabel="n", ylabel="error relative to random subsets", title="at many shots designs win")
 
 
 def all_rules(ax, dataset):

@@ -119,11 +119,7 @@ def softmax_answers(config, models: Model, n, labels, keys):  # leaves [R, ...] 
     """Predictions and targets, one prompt at a time: its T² scores per head are the memory. Shorter
     prompts are the first demonstrations of the longest."""
     task = LinearTask(
-        config.softmax_most,
-        config.d,
-        noise_std=config.noise_std,
-        labels=labels,
-        dtype=jnp.float32,
+        config.softmax_most, config.d, noise_std=config.noise_std, labels=labels, dtype=jnp.float32
     )
 
     def run(row):

@@ -3,11 +3,7 @@
 import numpy as np
 
 from experiments.matching.many_shots import claims
-from experiments.matching.many_shots.claims import (
-    error_of_zero,
-    predicted_limit,
-    trained_length,
-)
+from experiments.matching.many_shots.claims import error_of_zero, predicted_limit, trained_length
 from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS, task_of
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label

@@ -94,8 +94,7 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda t, rule: worst(t.ratio(rule)),
             cells=grid("proxy prefix stack", rule=LEARNERS),
             words=lambda rule: dict(
-                learner=LEARNERS[rule],
-                change=NEW if rule == "stack prefix" else BRIEF,
+                learner=LEARNERS[rule], change=NEW if rule == "stack prefix" else BRIEF
             ),
         ),
         again(
