@@ -85,6 +85,6 @@ def test_the_bayes_rule_beside_attention_on_three_demonstrations():
     effects |= {"contribution": np.array([0.4, 0.1, 1.2]), "missing": np.array([1.0, 1.0, 1.0])}
     effects["reduction"] = 1 - (1 - effects["contribution"]) ** 2
     effects["zero_shot"] = np.ones(3)
-    beside = compute.beside_bayes(effects, added)
+    beside = compute.bayes_effects(effects, added)
     np.testing.assert_allclose(beside["lowers"], [1.0, 1 / 3])
     np.testing.assert_allclose(beside["taken"], effects["reduction"].mean())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from experiments.heads import importance
+from experiments.heads import fewer_heads, importance
 from experiments.heads.each_run import run
 from experiments.heads.head_pruning import claims, compute, masked_models
 from experiments.heads.head_pruning.claims import statements
@@ -61,7 +61,7 @@ def test_each_mask_has_its_risk(case):
 
 def test_the_best_mixed_head_is_as_good_as_any_head_as_it_is(case, searched):
     key = jax.random.key_data(jax.random.key(0))
-    best = compute.best_mixed(case.models, searched, key, starts=4, steps=4)
+    best = fewer_heads.best_mixed(case.models, searched, key, starts=4, steps=4)
     assert np.array_equal(best.gates, np.stack([choices_of_first()] * 2))
     chosen = np.array([[[1, 1], a, b] for a in np.eye(2) for b in np.eye(2)])
     every = masked_models.risks(case.models, searched, np.stack([chosen, chosen]))
@@ -76,7 +76,7 @@ def test_one_head_of_a_mixed_layer_is_what_two_vectors_make_of_it(case, searched
     model = run(case.models, 0)
     turned = model.replace(params=head_gauge.mixed(model.params, mixing), gates=choices_of_first())
     a, b = mixing[1:, 0], np.linalg.inv(mixing)[1:, :, 0]
-    one = compute.one_head(jax.tree.map(jax.numpy.asarray, model), a, 3 * b)
+    one = fewer_heads.one_head(jax.tree.map(jax.numpy.asarray, model), a, 3 * b)
     risks = [float(jax.jit(Model.risk)(each, run(searched, 0))) for each in (turned, one)]
     assert risks[0] == pytest.approx(risks[1], rel=1e-9)
 
@@ -155,13 +155,13 @@ def test_heads_that_are_alike_everywhere_are_their_own_null():
     part = xr.Dataset({"rise": (("model", "run", "layer", "head"), rise[None])}, {"model": ["m"]})
     whole = parts.join(xr.Dataset(), importance=part)
     counts = claims.count_of(rise)
-    by_layer = claims.over_exchanged(whole, "m", "layers")
+    by_layer = claims.exchanged_ratio(whole, "m", "layers")
     np.testing.assert_allclose(by_layer, counts[:, 0] / counts.mean(1))
     pairs = [
         [row.ravel()[list(two)] for two in itertools.combinations(range(6), 2)] for row in rise
     ]
     null = [np.mean([claims.count_of(pair) for pair in row]) for row in pairs]
-    by_head = claims.over_exchanged(whole, "m", "heads")
+    by_head = claims.exchanged_ratio(whole, "m", "heads")
     np.testing.assert_allclose(by_head, counts[:, 0] / null)
     rise[0, 1, 0] = np.nan
     part["rise"] = part.rise.copy(data=rise[None])

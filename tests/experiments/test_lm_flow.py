@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from experiments.language import decoders, readouts
+from experiments.language import decoders, readouts, sentences
 from experiments.language.lm_flow import compute, readings
 from experiments.language.lm_flow.config import RULES, TIERS
 from lsa_lab.lm import decoder
@@ -146,7 +146,7 @@ def test_every_run_keeps_what_was_measured_in_it(monkeypatch):
 
 def test_bm25_counts_rare_words_and_holds_long_texts_back():
     texts = ("A film", "a dull film", "a a a a dull dull film film warm warm")
-    scores = compute.bm25(texts, ("dull", "a", "warm slow"))
+    scores = sentences.bm25(texts, ("dull", "a", "warm slow"))
     assert scores[1, 0] > scores[0, 0] == 0
     assert scores[2, 2] > scores[:, 1].max() > 0  # every text holds "a", in small letters too
     length, mean = 3, 5

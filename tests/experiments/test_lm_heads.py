@@ -118,12 +118,12 @@ def test_what_no_function_of_the_word_explains():
     same = rng.normal(size=(400, 16))[ids]
     noise = rng.normal(size=(2, 800, 16))
     stream = np.stack([same, same + 3 * noise[0], same + same[:, ::-1]])
-    missed = compute._by_word(stream, np.stack([same, 3 * noise[0], 3 * noise[1]]), ids)
+    missed = compute._word_means(stream, np.stack([same, 3 * noise[0], 3 * noise[1]]), ids)
     np.testing.assert_allclose(missed, [0, 1, 0], atol=0.02)  # unbiased: of two rows half is left
     once = np.concatenate([ids, [1000, 1001]])
     longer = np.concatenate([stream, 1e3 * rng.normal(size=(3, 2, 16))], axis=1)
     np.testing.assert_allclose(
-        compute._by_word(longer, longer, once), compute._by_word(stream, stream, ids)
+        compute._word_means(longer, longer, once), compute._word_means(stream, stream, ids)
     )
 
 

@@ -59,8 +59,8 @@ def test_risks_with_fitted_steps_are_those_of_loops(monkeypatch):
     tuning = jax.tree.map(lambda leaf: leaf[0], batch)
     thetas = 0.1 * rng.random((len(TUNED), 2, 2, 2))  # rules, depths, raw or not, steps
     thetas[TUNED.index("raw"), :, 1] = thetas[:, 0, :, 1] = 0
-    monkeypatch.setattr(compute.descents, "tune", lambda *given: thetas)
-    risks = compute.with_fitted_steps(SimpleNamespace(depth=2), batch, tuning)
+    monkeypatch.setattr(compute, "tune", lambda *given: thetas)
+    risks = compute.fit_steps(SimpleNamespace(depth=2), batch, tuning)
     assert risks.shape == (2, len(TUNED), 2)
     for r, i, j in np.ndindex(2, len(TUNED), 2):
         total = 0

@@ -92,7 +92,7 @@ def test_only_one_number_grows_along_a_panel():
         sparsities=(1, 3),
         widths=(4, 6),
     )
-    panels = compute.along_axes(config)
+    panels = compute.rate_orders(config)
     places = {name: [place[:3] for place in row] for name, (_, row) in panels.items()}
     assert places["by_n"] == [(16, 5, 2), (32, 5, 2), (64, 5, 2)]
     assert places["by_s"] == [(64, 5, 1), (64, 5, 3)]

@@ -68,7 +68,7 @@ def test_a_layer_predicts_with_its_effective_step():
     assert abs(start.u - np.linalg.norm(start.U)) < 1e-12
     rng = np.random.default_rng(0)
     prompt = Prompt(*(jnp.asarray(rng.normal(size=shape)) for shape in ((3, 2), 3, 2, ())))
-    layer = linear_attention.forward(compute.as_attention(start), tokens(prompt))
+    layer = linear_attention.forward(compute.attention_params(start), tokens(prompt))
     exact = 0.3 * sum(prompt.y[i] * (prompt.x[i] @ prompt.x_query) for i in range(3)) / 3
     assert abs(trace.predict(layer) - exact) < 1e-12
 

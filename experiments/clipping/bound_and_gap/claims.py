@@ -33,19 +33,19 @@ class Bounds:
         self.largest_loss = results.config_of(dataset).largest_loss
         self.clipped = Truncations(parts.part(dataset, "clipped"))
 
-    def above(self, bound, gap):
+    def excess(self, bound, gap):
         return _least(self.dataset[bound] - np.abs(self.dataset[gap]))
 
     @cached_property
     def everywhere(self):  # [G, c]
         return rank_correlations(self.dataset.bound, self.dataset.gap, GRID)
 
-    def at_equal_n(self):
+    def equal_n_correlation(self):
         bound, gap = self.dataset.bound, self.dataset.gap
         pairs = [(bound.sel(shots=[n]), gap.sel(shots=[n])) for n in gap.shots]
         return best_elsewhere(np.mean([rank_correlations(*pair, GRID) for pair in pairs], axis=0))
 
-    def over_counting(self):
+    def lead_over_counting(self):
         gap = self.dataset.gap
         count = (self.dataset.shots**-0.5).broadcast_like(gap).expand_dims("update_noise")
         return best_elsewhere(self.everywhere - rank_correlations(count, gap, GRID))
@@ -132,7 +132,7 @@ def _about_the_height(config) -> tuple[Statement, ...]:
             "bound - |gap| at the worst place of the grid",
             note=SPREAD,
             revision=f"{ALONE}, which was ours",
-            sample=lambda b: b.above("spread_bound", "gap"),
+            sample=lambda b: b.excess("spread_bound", "gap"),
             **positive,
         ),
         Statement(
@@ -142,7 +142,7 @@ def _about_the_height(config) -> tuple[Statement, ...]:
             "bound - |gap| at the worst c and place of the grid",
             note="the updates are those of the noisy path; a mean stands inside the logarithm",
             revision=f"{ALONE}, with the updates of the path without noise",
-            sample=lambda b: b.above("noisy_bound", "noisy_gap"),
+            sample=lambda b: b.excess("noisy_bound", "noisy_gap"),
             **positive,
         ),
         Statement(
@@ -185,7 +185,7 @@ def _about_the_order() -> tuple[Statement, ...]:
             "It ranks depths and noises as the gap does where n is the same, at the best c",
             "Spearman's correlation at equal n, averaged over n,",
             at_least=0.5,
-            sample=lambda b: b.at_equal_n(),
+            sample=lambda b: b.equal_n_correlation(),
             **common,
         ),
         Statement(
@@ -194,7 +194,7 @@ def _about_the_order() -> tuple[Statement, ...]:
             "The bound ranks the grid at least as well as 1/√n alone, at the best c",
             "the paired difference of the rank correlations",
             at_least=0.0,
-            sample=lambda b: b.over_counting(),
+            sample=lambda b: b.lead_over_counting(),
             **common,
         ),
     )

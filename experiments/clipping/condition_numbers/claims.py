@@ -38,7 +38,7 @@ class Conditions:
     def spread(self, kind):  # [R, M]
         return rank_correlations(self.disturbed.condition, self.disturbed.move.sel(kind=kind))
 
-    def by_depth(self):  # [R]
+    def depth_correlation(self):  # [R]
         return self.correlation(self.final.layer.broadcast_like(self.final.ratio))
 
     def correlation(self, measure):  # [R]
@@ -138,7 +138,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.0,
             note="the null of condition_tells",
             revision="added",
-            sample=lambda c: c.correlation(c.after) - c.by_depth(),
+            sample=lambda c: c.correlation(c.after) - c.depth_correlation(),
         ),
         Statement(
             "stable_rank_tells",

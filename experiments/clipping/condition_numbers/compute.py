@@ -50,13 +50,13 @@ def versions(key, matrix, config):  # [R], [R, p, q] -> [R, K + 1, 1 + draws, p,
     by the same noise; and |W|_F² clipped over whole."""
     clipped, keys = clipping.truncate(matrix, config.rate), jax.random.split(key, config.draws)
 
-    def with_noise(kind, matrix):
+    def add_noise(kind, matrix):
         noisy = jax.vmap(lambda key: disturb(kind, key, matrix, config.level))(keys)
         return jnp.concatenate([matrix[None], noisy])
 
     rows = [*((kind, matrix) for kind in KINDS), ("input", clipped)]
     share = (clipped**2).sum() / (matrix**2).sum()
-    return jnp.stack([with_noise(*row) for row in rows]), share
+    return jnp.stack([add_noise(*row) for row in rows]), share
 
 
 def replace_matrix(params, name, layer, matrices):  # [R, ...], [R, V, p, q] -> params [R, V, ...]
@@ -68,10 +68,10 @@ def replace_matrix(params, name, layer, matrices):  # [R, ...], [R, V, p, q] -> 
 
 
 def answers_of(spec):  # (params [R, V, ...], Prompt [R, B]) -> [R, V, B]
-    def of_run(row):
+    def answer_run(row):
         return jax.lax.map(lambda params: Model(spec, params).predict(row[1]), row[0])
 
-    return moments.compiled(lambda *rows: jax.lax.map(of_run, rows))
+    return moments.compiled(lambda *rows: jax.lax.map(answer_run, rows))
 
 
 def moves_of(answers):  # [R, K + 1, 1 + draws, B] -> [R, K + 1]

@@ -56,7 +56,7 @@ class Stacks:
         return max(enough, key=badness) if enough else None
 
     @cached_property
-    def over_closed_form(self):
+    def closed_form_ratio(self):
         """Tuned descent's and the stacks' risks over the exact one of the best L steps that all
         prompts share, at the identity covariance."""
         closed = parts.part(self.dataset, "closed").risk
@@ -67,7 +67,7 @@ class Stacks:
 
     def settled_over_closed_form(self, depth):  # [R'], or None if too few have settled
         at_rest = self.settled.sel(covariance="identity", depth=depth).values
-        ratios = self.over_closed_form[1].sel(depth=depth).values[at_rest]
+        ratios = self.closed_form_ratio[1].sel(depth=depth).values[at_rest]
         return ratios if len(ratios) >= SETTLED_RUNS else None
 
     @property
@@ -208,7 +208,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.1,
             note="the risk of deep stacks rests on rare prompts",
             revision=EXACT,
-            sample=lambda c: float(np.abs(np.log(c.over_closed_form[0])).max()),
+            sample=lambda c: float(np.abs(np.log(c.closed_form_ratio[0])).max()),
         ),
         Statement(
             "trained_and_exact",

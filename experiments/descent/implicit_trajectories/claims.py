@@ -25,7 +25,7 @@ SLOT = "layers before the last are read at the label slot, as von Oswald et al. 
 def distances(dataset, model, algorithm) -> np.ndarray:  # [R, L]
     """|∂ŷ_t/∂x_query - w_t| over the mean |∂ŷ_t/∂x_query|: layer t beside step t, from 1 on."""
     size = dataset["size"].sel(model=model).transpose("run", "layer").values
-    return _beside(dataset.sensitivity, model, algorithm) / size[:, 1:]
+    return _step_by_step(dataset.sensitivity, model, algorithm) / size[:, 1:]
 
 
 def last_distance(dataset, model, algorithm) -> np.ndarray:  # [R]
@@ -34,7 +34,7 @@ def last_distance(dataset, model, algorithm) -> np.ndarray:  # [R]
 
 def cosines(dataset, model, algorithm) -> np.ndarray:  # [R, L]
     """The cosine of ∂ŷ_t/∂x_query and w_t, layer t beside step t, from 1 on."""
-    return _beside(dataset.cosine, model, algorithm)
+    return _step_by_step(dataset.cosine, model, algorithm)
 
 
 def own_steps(dataset, model, algorithm) -> np.ndarray:  # [R, L]
@@ -55,7 +55,7 @@ def least_distance(dataset, model) -> np.ndarray:  # [R]
     return -best_elsewhere(-every)
 
 
-def beyond_plus_plus(dataset, rival) -> np.ndarray:  # [R]
+def lead_of_plus_plus(dataset, rival) -> np.ndarray:  # [R]
     """The last linear layer's distance to a rival, the nearer of two kinds of descent or ridge,
     less that to GD++."""
     names = {"descent": ("preconditioned GD", "GD"), "ridge": ("ridge",)}[rival]
@@ -63,7 +63,7 @@ def beyond_plus_plus(dataset, rival) -> np.ndarray:  # [R]
     return least - last_distance(dataset, "linear", "GD++")
 
 
-def _beside(measured, model, algorithm) -> np.ndarray:  # [R, L]
+def _step_by_step(measured, model, algorithm) -> np.ndarray:  # [R, L]
     pairs = measured.sel(model=model, algorithm=algorithm).transpose("run", "layer", "step")
     return np.diagonal(pairs.values, 0, 1, 2)[:, 1:]
 
@@ -116,7 +116,7 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             "{difference}",
             at_least=0.0,
             revision=f"{{revision}}; {WELL_TRAINED}",
-            sample=beyond_plus_plus,
+            sample=lead_of_plus_plus,
             cells=grid("not_preconditioning not_ridge", rival=words),
             words=lambda rival: words[rival],
             message="GD++ is nearer to linear layers than descent with or without fixed "

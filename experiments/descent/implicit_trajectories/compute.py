@@ -9,7 +9,7 @@ import optax
 import xarray as xr
 
 from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS, Config
-from experiments.models.model import as_read, forward
+from experiments.models.model import forward, own_prompt
 from experiments.models.tasks import distribution, draw
 from lsa_lab import estimators
 from lsa_lab.analyses import alignment
@@ -78,7 +78,7 @@ def compare(parameters, answers):
     """One run: Distances [A, L+1, L+1], mean |∂ŷ_t/∂x_query| [L+1], the excess risk of the run and
     that of the ridge regression fitted to it, each []."""
 
-    def on_one(prompt, predictions, weights):
+    def compare_prompt(prompt, predictions, weights):
         paths = jnp.stack([path(prompt, parameters[name]) for name, path in PATHS.items()])
         far = partial(alignment.distances, predictions, weights, x_query=prompt.x_query)
         error = (predictions[-1] - prompt.y_query) ** 2
@@ -86,7 +86,7 @@ def compare(parameters, answers):
         apart = jax.vmap(lambda path: far(path=path))(paths)
         return apart, jnp.linalg.norm(weights, axis=1), error, rival
 
-    return jax.tree.map(lambda values: values.mean(0), jax.vmap(on_one)(*answers))
+    return jax.tree.map(lambda values: values.mean(0), jax.vmap(compare_prompt)(*answers))
 
 
 def answer_prompts(spec, config, params, key):
@@ -95,7 +95,7 @@ def answer_prompts(spec, config, params, key):
     model, task = forward(spec), distribution(spec.task, dtype=jnp.float32)
 
     def answer(prompt, params):
-        own, _ = as_read(spec.architecture, prompt)
+        own, _ = own_prompt(spec.architecture, prompt)
         predictions = layer_predictions(model(params, tokens(own)))
         return own, predictions, implied_weights(model, params, own)
 

@@ -143,7 +143,9 @@ def measure_stacks(key, spec, params, config):  # -> [R, shots, L]
 def measure_by_shots(config: ByShots, softmax, stacks):
     """The Dataset of both kinds of trained runs."""
     keys = jax.random.split(jax.random.key(config.seed), 2)
-    params = [runs.models(seeds=runs.finished[0]).in_float64().params for runs in (softmax, stacks)]
+    params = [
+        runs.models(seeds=runs.finished[0]).cast_float64().params for runs in (softmax, stacks)
+    ]
     sizes, risks = measure_softmax(keys[0], softmax.spec, params[0], config)
     linear = measure_stacks(keys[1], stacks.spec, params[1], config)
     data = {

@@ -31,7 +31,7 @@ def stacks(config, trained):  # -> {name: (forward, params [R, ...])}
         runs, seeds = trained[name], slice(config.runs)
         refuse_divergence(runs.status[seeds], name, needs_all=True)
         forward = partial(transformer.forward, config=model.shape(runs.spec))
-        every[name] = forward, runs.models(seeds=seeds).in_float64().params
+        every[name] = forward, runs.models(seeds=seeds).cast_float64().params
     return every
 
 

@@ -112,7 +112,7 @@ def class_means(values, sizes, count):  # [M], [M] -> [count]
     return np.bincount(of_size, values, count + 1)[1:] / members
 
 
-def beside_bayes(effects: dict, bayes) -> dict:  # effects [M], what the Bayes rule adds [M]
+def bayes_effects(effects: dict, bayes) -> dict:  # effects [M], what the Bayes rule adds [M]
     """The shares of demonstrations with s r ≠ 0 that lower the error of attention and of the Bayes
     rule; what these take off attention's, over the error without; and the rank correlation over all
     demonstrations of what each takes off with what is expected, given the prompt."""
@@ -152,7 +152,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         rows.append(summary(effects, config.classes))
         fresh = sample_prompts(config, config.runs + run)  # no other row has seen these
         effects = jax.tree.map(np.asarray, measure(*fresh, steps))
-        rows[-1] |= beside_bayes(effects, bayes_contribution(*fresh))
+        rows[-1] |= bayes_effects(effects, bayes_contribution(*fresh))
     return xr.Dataset(
         {
             name: (("run", *axes), np.array([of_run[name] for of_run in rows]))

@@ -45,7 +45,7 @@ class Flows:
     def depth(self, kind):  # -> [R]
         return growth(self.spread).sel(kind=kind).values
 
-    def beside(self, name, which):  # -> [R], or None: a smaller tier lacks some models
+    def compare_bayes(self, name, which):  # -> [R], or None: a smaller tier lacks some models
         """The last layer's disparity over the Bayes rule's, its lead less the Bayes rule's, or the
         correlation of its log flows with the Bayes rule's."""
         stage = "own" if which in KINDS else "trained"
@@ -101,7 +101,7 @@ def _depth_statements(config):
             at_most=GROWTH,
             revision=POST_HOC,
             redrawn=f"{config.null.own_prompts} fresh prompts of each run",
-            sample=lambda r, kind: r.beside("disparity", kind),
+            sample=lambda r, kind: r.compare_bayes("disparity", kind),
             cells=grid(
                 "descent_ends_at_least_squares short_steps_ends_at_least_squares "
                 "linear_untrained_ends_at_least_squares linear_ends_at_least_squares "
@@ -144,7 +144,7 @@ def _null_statements(config):
             at_least=1 / GROWTH,
             at_most=GROWTH,
             note="alone: prompts of one demonstration, which are not like those in training",
-            sample=lambda r, model: r.beside("disparity", model),
+            sample=lambda r, model: r.compare_bayes("disparity", model),
         ),
         family(
             "lead_ends_at_bayes",
@@ -153,7 +153,7 @@ def _null_statements(config):
             "linear_lead_ends_at_bayes softmax_lead_ends_at_bayes transformer_lead_ends_at_bayes",
             NAMES,
             margin=CLEAR,
-            sample=lambda r, model: r.beside("lead", model),
+            sample=lambda r, model: r.compare_bayes("lead", model),
         ),
         family(
             "listens_as_bayes",
@@ -163,7 +163,7 @@ def _null_statements(config):
             "linear_listens_as_bayes softmax_listens_as_bayes transformer_listens_as_bayes",
             NAMES,
             at_least=ALIKE,
-            sample=lambda r, model: r.beside("agreement", model),
+            sample=lambda r, model: r.compare_bayes("agreement", model),
         ),
     )
 

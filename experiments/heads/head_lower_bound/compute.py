@@ -65,8 +65,8 @@ def _paths(config, owners, prompt):  # -> [heads, shares, rates, steps+1]
     def path(owner, share, rate):
         matrix = owner * (prompt.y @ prompt.x)[None] / config.n  # [d, d]
         raw = jnp.eye(config.d, dtype=matrix.dtype)
-        parts = [jnp.sqrt(share) * _in_units(prompt, raw)]
-        parts.append(jnp.sqrt(1 - share) * _in_units(prompt, matrix))
+        parts = [jnp.sqrt(share) * _rescaled(prompt, raw)]
+        parts.append(jnp.sqrt(1 - share) * _rescaled(prompt, matrix))
         both = jnp.concatenate(parts)
         features = prompt.replace(x=prompt.x @ both.T, x_query=both @ prompt.x_query)
         steps = jnp.full(config.steps, rate / _largest(features.x))
@@ -78,7 +78,7 @@ def _paths(config, owners, prompt):  # -> [heads, shares, rates, steps+1]
     return each_owner(owners, jnp.array([0.0, *config.shares]), jnp.asarray(config.step_sizes))
 
 
-def _in_units(prompt, matrix):  # [k, d]
+def _rescaled(prompt, matrix):  # [k, d]
     return matrix / jnp.sqrt(_largest(prompt.x @ matrix.T))
 
 

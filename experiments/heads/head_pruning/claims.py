@@ -89,7 +89,7 @@ def later_count(dataset, model: str):  # [R], None if all runs diverged
     return later[:, later.mean(0).argmax()] if len(later) else None
 
 
-def over_exchanged(dataset, model: str, unit: str):  # [R], None if no run has such layers
+def exchanged_ratio(dataset, model: str, unit: str):  # [R], None if no run has such layers
     """N_1 over its mean when layers are exchanged, or single heads, of which any h may then be the
     first layer's; in runs in which heads of all layers matter."""
     rise = rises(dataset, model)
@@ -260,7 +260,7 @@ def _about_importance(own: dict):
         at_least=1.0,
         note="a null: whole layers in all orders, or any h heads of the model",
         revision="added after a look at N_1 / h",
-        sample=over_exchanged,
+        sample=exchanged_ratio,
         cells=having(
             grid(
                 "layers_narrow_keys heads_narrow_keys layers_softmax heads_softmax",

@@ -1,17 +1,10 @@
 """Risks of every model with heads taken away, mixed first where they can be, and importances."""
 
-import functools
-import itertools
-
 import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray as xr
-from jax import Array
 
-from experiments.heads import importance
-from experiments.heads.each_run import run
+from experiments.heads import fewer_heads, importance
 from experiments.heads.head_pruning import masked_models
 from experiments.heads.head_pruning.config import (
     CHOSEN,
@@ -27,88 +20,10 @@ from experiments.heads.head_pruning.config import (
 )
 from experiments.heads.head_pruning.masked_models import SEARCH, judging_batch, risks
 from experiments.models import tasks
-from experiments.models.model import Model
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
-from lsa_lab.models import moments
-from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 from lsa_lab.store import parts
-
-_RATE = 0.05  # of Adam
-
-
-def best_mixed(models: Model, searched: Prompt, key, starts: int, steps: int) -> Model:
-    """Models with one head in each later layer: the best, on prompts of each run [R, B], of all
-    that mixing the heads of a layer can make its first. Leaves [R, ...].
-
-    Such a head is w_pv = Σ_k a_k w_pv_k, w_kq = Σ_k b_k w_kq_k with a·b = 1 (docs/theory, "Heads
-    are not unique"). The search starts from the heads as they are, and from random mixtures.
-    """
-    params = over_runs_of_params(_mixed(starts, steps), models, searched, key)
-    return models.replace(params=params, gates=few_gates(models, 1))
-
-
-def few_gates(models: Model, count: int) -> np.ndarray:  # [R, L, H]
-    gates = np.array(models.gates)
-    gates[:, 1:, count:] = 0
-    return gates
-
-
-def over_runs_of_params(program, models: Model, *trees) -> Params:
-    """The params that a program makes of one run after the other."""
-    runs = len(models.gates)
-    trees = [tree if isinstance(tree, Prompt) else np.stack([tree] * runs) for tree in trees]
-    rows = [program(*(run(tree, r) for tree in (models, *trees))) for r in range(runs)]
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
-
-
-def one_head(model: Model, a: Array, b: Array) -> Model:  # [L-1, H] twice
-    """The model with the one head that a and b make of those of each later layer, as its first."""
-    b = b / (a * b).sum(-1, keepdims=True)
-
-    def leaf(weights, mixture):
-        head = jnp.einsum("lh,lhef->lef", mixture, weights[1:])
-        return weights.at[1:].set(0).at[1:, 0].set(head)
-
-    params = model.params.replace(w_pv=leaf(model.params.w_pv, a), w_kq=leaf(model.params.w_kq, b))
-    return model.replace(params=params, gates=model.gates.at[1:].set(0).at[1:, 0].set(1))
-
-
-@functools.cache
-def _mixed(starts: int, steps: int):
-    """(model, prompts, key data) of one run -> Params, compiled."""
-    optimizer = optax.adam(_RATE)
-
-    def search(model: Model, searched: Prompt, key_data):
-        model = jax.tree.map(jnp.asarray, model)
-        depth, count = model.gates.shape
-        picked = np.array(list(itertools.product(range(count), repeat=depth - 1)))
-        as_they_are = jnp.stack([jnp.eye(count)[picked]] * 2, axis=1)  # [C, 2, L-1, H]
-        key = jax.random.wrap_key_data(key_data)
-        random = jax.random.normal(key, (starts, 2, depth - 1, count))
-
-        def risk(mixture):
-            return one_head(model, *mixture).risk(searched)
-
-        def best(mixtures):
-            return mixtures[jnp.argmin(jax.lax.map(risk, mixtures))]
-
-        def end(mixture):
-            def step(carry, _):
-                mixture, state = carry
-                with jax.numpy_dtype_promotion("standard"):  # Adam: a float to an integer power
-                    updates, state = optimizer.update(jax.grad(risk)(mixture), state)
-                return (mixture + updates, state), None
-
-            (mixture, _), _ = jax.lax.scan(step, (mixture, optimizer.init(mixture)), length=steps)
-            return mixture
-
-        firsts = jnp.stack([best(as_they_are), best(random)])
-        ends = jax.lax.map(end, firsts)
-        return one_head(model, *best(jnp.concatenate([firsts, ends]))).params
-
-    return jax.jit(search, compiler_options=moments.compiler_options())
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -134,7 +49,7 @@ def measure_mixed(config, case) -> dict:  # {treatment: [R]}
     models = jax.vmap(lambda model: model.plain())(case.models)
     searched = masked_models.batch_of(config, case, SEARCH, config.search)
     key = jax.random.key_data(jax.random.key(config.seed))
-    best = best_mixed(models, searched, key, config.starts, config.climbs)
+    best = fewer_heads.best_mixed(models, searched, key, config.starts, config.climbs)
     return {
         FULL: masked_models.risks_as_they_are(config, case, models),
         MIXED: masked_models.risks_as_they_are(config, case, best),
@@ -166,7 +81,7 @@ def importances(config: Config, models):
 def rises_of(sizes, runs: Runs) -> np.ndarray:  # [R, L, H]
     """The full model's rises of the risk, all NaN for a run that diverged."""
     batch = prompts_of(sizes, runs.spec)
-    rises = importance.importances(runs.models(-1).in_float64(), batch)
+    rises = importance.importances(runs.models(-1).cast_float64(), batch)
     return np.where(runs.finished[-1][:, None, None], rises, np.nan)
 
 

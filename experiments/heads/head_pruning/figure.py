@@ -6,9 +6,9 @@ from experiments.heads.head_pruning import claims
 from experiments.heads.head_pruning.claims import (
     ONE_LATER,
     effective_heads,
+    exchanged_ratio,
     geometric_mean,
     most_heads,
-    over_exchanged,
     own_names,
     ratios,
 )
@@ -78,7 +78,7 @@ def caption(dataset) -> str:
         )
         for name in ("pruned", "best_mixed", "trained")
     }
-    nulls = [over_exchanged(dataset, case, "layers") for case in own_names(dataset)]
+    nulls = [exchanged_ratio(dataset, case, "layers") for case in own_names(dataset)]
     over = max((geometric_mean(each) for each in nulls if each is not None), default=np.nan)
     return (
         f"No: the first layer has at most {over:.2f} times the effective heads of an average "

@@ -27,7 +27,10 @@ KINDS = {  # of rows with more heads than one
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*(family for family in by_depth(config) if family.cells), *beyond_d(config))
+    return (
+        *(family for family in depth_rows(config) if family.cells),
+        *size_rows(config),
+    )
 
 
 def _cells(config, ids: str, *variants: str, **axes) -> dict:
@@ -36,7 +39,7 @@ def _cells(config, ids: str, *variants: str, **axes) -> dict:
     return having(grid(ids, **axes, model=MODELS), model=models)
 
 
-def by_depth(config):
+def depth_rows(config):
     at, first, later = f"at n = {config.judged}", "(H, 1, ..., 1)", "(1, H, ..., H)"
     rivals = {"ridge": "ridge", "descent": "gradient descent of as many steps"}
     helping = {
@@ -172,7 +175,7 @@ def by_depth(config):
     )
 
 
-def beyond_d(config):
+def size_rows(config):
     """Models of one row of heads each."""
     seeds = min(spec.training.seeds for _, spec in sizes(config))
     row = dict(statistic="ratio", over=f"{seeds} seeds")
@@ -224,7 +227,7 @@ def beyond_d(config):
         f"{', '.join(str(n) for n in shots if n in trained)} where it is most,",
         at_most=1.0,
         revision="{revision}",
-        sample=lambda d, kind: ratios.over_ridge(d, kind),
+        sample=lambda d, kind: ratios.ridge_ratio(d, kind),
         cells=grid("single_ridge first_ridge full_ridge", kind=whose),
         words=lambda kind: dict(
             whose=whose[kind], revision="added after a look at these runs" if kind == SINGLE else ""
@@ -239,7 +242,7 @@ def beyond_d(config):
         "With d heads in every layer a model beats ridge on prompts longer than in training, too",
         f"risk over ridge's, at the n above {max(trained)} where it is most,",
         at_most=1.0,
-        sample=lambda d: ratios.over_ridge(d, FULL, longer=True),
+        sample=lambda d: ratios.ridge_ratio(d, FULL, longer=True),
         **row,
     )
     yield Statement(
@@ -248,6 +251,6 @@ def beyond_d(config):
         "With d heads in every layer a model comes near the sparse Bayes rule",
         f"risk over that of the {SPARSE_BAYES} {at}",
         at_most=1.5,
-        sample=lambda d: ratios.over_rule(d, FULL, SPARSE_BAYES).sel(shots=judged).values,
+        sample=lambda d: ratios.rule_ratio(d, FULL, SPARSE_BAYES).sel(shots=judged).values,
         **row,
     )

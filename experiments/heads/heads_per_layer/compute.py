@@ -44,11 +44,11 @@ def tuned_errors(batch: Prompt, task: LinearTask, steps: int, tuning: int) -> np
 def _descent_predictions(
     step_sizes: Array, own_units: bool, batch: Prompt
 ) -> Array:  # [steps] -> [B]
-    def of_prompt(prompt: Prompt) -> Array:
+    def predict_prompt(prompt: Prompt) -> Array:
         read, scale = prompts.normalised(prompt) if own_units else (prompt, 1.0)
         return scale * (estimators.gradient_descent(read, step_sizes)[-1] @ read.x_query)
 
-    return jax.vmap(of_prompt)(batch)
+    return jax.vmap(predict_prompt)(batch)
 
 
 @partial(jax.jit, static_argnums=1)
@@ -58,10 +58,10 @@ def _descent_risk(step_sizes: Array, own_units: bool, batch: Prompt) -> Array:  
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    return parts.join(by_depth(config, models), beyond_d=by_size(config, models))
+    return parts.join(depth_risks(config, models), beyond_d=size_risks(config, models))
 
 
-def by_depth(config: Config, models):
+def depth_risks(config: Config, models):
     pairs, arrays = pairs_of(config, depths(config)), {}
     for name, spec in depths(config):
         runs, axes = models[name], (f"heads, {name}", "seed")
@@ -79,7 +79,7 @@ def by_depth(config: Config, models):
     return xr.Dataset(arrays, coords)
 
 
-def by_size(config: Config, models):
+def size_risks(config: Config, models):
     pairs, arrays = pairs_of(config.beyond_d, sizes(config)), {}
     for name, _ in sizes(config):
         runs = models[name]
@@ -104,7 +104,7 @@ def prompts_of(config, task) -> Prompt:  # [B]
 def risks_of(runs, pairs) -> np.ndarray:  # [A, S, shots]
     """The mean excess risk of every run, one after the other; models whose layers have as many
     heads share a program."""
-    models = jax.vmap(jax.vmap(Model.plain))(runs.every.in_float64())
+    models = jax.vmap(jax.vmap(Model.plain))(runs.every.cast_float64())
     return np.stack([np.asarray(_risks()(models, batch)) for batch, _ in pairs], axis=-1)
 
 

@@ -33,20 +33,20 @@ WHERE = {FIRST: ("white", "--", "in layer 1"), FULL: (LINEAR["color"], "-", "in 
 
 def plot(dataset):
     figure, axes = style.figure(6.75, 2.9, (1, 2))
-    against_n(axes[0], dataset, *depths(results.config_of(dataset))[0])
-    against_heads(axes[1], dataset)
+    shots_curves(axes[0], dataset, *depths(results.config_of(dataset))[0])
+    heads_curves(axes[1], dataset)
     return figure
 
 
-def over_ridge(dataset, name: str):
+def ridge_ratio(dataset, name: str):
     """The risks of a model's variants, of descent and of rules over that of ridge, by shots."""
     kinds = dataset[[f"risk, {name}", f"descent, {name}", "rule_risk"]]
     return kinds / dataset.rule_risk.sel(rule=RIDGE)
 
 
-def against_n(ax, dataset, name: str, spec):
+def shots_curves(ax, dataset, name: str, spec):
     """One head a layer, many in the first or in the later ones, and many in all, among rules."""
-    over, shots = over_ridge(dataset, name), dataset.shots.values
+    over, shots = ridge_ratio(dataset, name), dataset.shots.values
     curves = {rule: over.rule_risk.sel(rule=rule).values for rule in (LASSO, SPARSE_BAYES)}
     curves["descent"] = over[f"descent, {name}"].values
     for rule, risks in curves.items():
@@ -67,7 +67,7 @@ def against_n(ax, dataset, name: str, spec):
     ax.legend(loc="upper right", ncols=2)
 
 
-def against_heads(ax, dataset):
+def heads_curves(ax, dataset):
     """Means of seeds at the judged n, by the number of heads."""
     config, ends = results.config_of(dataset), {}
     place = config.beyond_d.shots.index(config.beyond_d.judged)

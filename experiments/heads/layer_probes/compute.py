@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from experiments.heads.each_run import over_runs
+from experiments.heads.each_run import map_runs
 from experiments.heads.layer_probes import probing
 from experiments.heads.layer_probes.config import FEATURES, OF_TOKENS, RULES, Config
 from experiments.heads.layer_probes.probing import DESCENT, Case, batch_of, first_prompts
@@ -26,7 +26,7 @@ def descents(config, case: Case) -> np.ndarray:  # [R, features, 2, steps+1]
     variants = [case.variants[name].models for name in ("full", "single head")]
     first = [jax.vmap(functools.partial(_first, skeleton(case.spec)))(each) for each in variants]
     program = _descend(config.steps, config.share)
-    return over_runs(program, first, batch)
+    return map_runs(program, first, batch)
 
 
 def _first(spec, model: Model) -> Model:
@@ -62,12 +62,12 @@ def _features(models, prompt: Prompt) -> list:  # of [n+1, D]
     wide = prompts.with_scratch(prompt, full.spec.architecture.scratch)
     slot = jnp.eye(wide.x.shape[1] + 1)[-1:]
 
-    def after(model, prompt):
+    def read_queries(model, prompt):
         return probes.project_out(probes.as_queries(_forward, model, prompt), slot)
 
     return [
-        after(full, wide),
-        after(single, wide),
+        read_queries(full, wide),
+        read_queries(single, wide),
         jnp.concatenate([prompt.x, prompt.x_query[None]]),
         probes.preprocessed(prompt),
     ]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.heads.layer_probes.claims import held_by_the_first, over_ridge
+from experiments.heads.layer_probes.claims import held_by_the_first, ridge_ratio
 from experiments.heads.layer_probes.config import RULES
 from experiments.heads.looks import levels
 from experiments.heads.rule_names import RIDGE, SPARSE_BAYES, select_case
@@ -37,11 +37,11 @@ def readers(ax, dataset, case: str):
         ax.plot(own.layer, own, "x", color=look["color"], ms=5, alpha=1 - 0.5 * i)
         place = (x[-2], float(reader.median("run")[-2]))
         direct_label(ax, *place, model, look["color"], (6, 4) if i else (-6, -4))
-    over_ridge_axis(ax, bayes / ridge, (0.3, 1, 3, 10))
+    ridge_axis(ax, bayes / ridge, (0.3, 1, 3, 10))
     ax.set(xlabel="layer", xticks=reader.layer.values)
 
 
-def over_ridge_axis(ax, bayes: float, ticks):
+def ridge_axis(ax, bayes: float, ticks):
     """A logarithmic axis of risks over ridge's, with the rules' levels."""
     levels(ax, {RIDGE: 1.0, SPARSE_BAYES: bayes}, left=True)
     style.log_axes(ax, y=True)
@@ -73,7 +73,7 @@ def first_layers(ax, dataset, config):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     first, last = (
-        [np.exp(np.log(over_ridge(dataset, case, layer)).mean()) for case in config.panels]
+        [np.exp(np.log(ridge_ratio(dataset, case, layer)).mean()) for case in config.panels]
         for layer in (1, -1)
     )
     shares = [held_by_the_first(dataset, case).mean() for case in config.dissected]

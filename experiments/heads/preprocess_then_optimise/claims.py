@@ -26,16 +26,16 @@ class Ratios:
     def __init__(self, dataset):
         self.dataset, self.config = dataset, results.config_of(dataset)
 
-    def over_raw(self, rule: str):  # (run, depth)
+    def raw_ratio(self, rule: str):  # (run, depth)
         """Steps of sizes of their own, over as many of raw descent."""
         fitted = self.dataset.fitted
         return (fitted / fitted.sel(tuned="raw")).transpose("run", ...).sel(tuned=rule)
 
-    def over_ridge(self, rule: str) -> np.ndarray:  # [R]
+    def ridge_ratio(self, rule: str) -> np.ndarray:  # [R]
         ratio = self.dataset.best / self.dataset.of_rule.sel(reference=RIDGE)
         return infinite_as_largest(ratio.sel(rule=rule).values)
 
-    def over_fewer_heads(self):  # (run, used)
+    def fewer_heads_ratio(self):  # (run, used)
         heads, d = self.dataset.of_heads.transpose("run", ...), self.config.d
         fewer = [str(count) for count in self.config.heads if count < d]
         return heads.sel(used=str(d)) / heads.sel(used=fewer)
@@ -94,7 +94,7 @@ def _about_a_few_steps(config):
         "as many on raw ones",
         measured=f"{OVER_RAW}, at the number of steps where it is least,",
         at_least=1.0,
-        sample=lambda r: worst(r.over_raw("preprocessed"), lambda runs: -np.median(runs)),
+        sample=lambda r: worst(r.raw_ratio("preprocessed"), lambda runs: -np.median(runs)),
         **row,
     )
     yield Statement(
@@ -103,7 +103,7 @@ def _about_a_few_steps(config):
         measured=f"{OVER_RAW} after {depth} steps",
         at_most=0.9,
         revision="{added}{bound}",
-        sample=lambda r, rule: r.over_raw(rule).isel(depth=-1),
+        sample=lambda r, rule: r.raw_ratio(rule).isel(depth=-1),
         cells=grid("mixed_gain mixed_normalised", rule=mixed),
         words=lambda rule: mixed[rule],
         message=f"After {depth} steps the mixed preconditioner, with R or with R/|R|, is clearly "
@@ -121,7 +121,7 @@ def _about_many_steps():
         at_most=1.0,
         note="{diverged}",
         revision="{looked}",
-        sample=lambda r, rule: r.over_ridge(rule),
+        sample=lambda r, rule: r.ridge_ratio(rule),
         cells=grid("best_step best_step_for_all", rule=BEST_STEP),
         words=lambda rule: BEST_STEP[rule],
         message="With a step size for each prompt, and with one for all, descent on x̃ at its best "
@@ -134,6 +134,6 @@ def _about_many_steps():
         measured="the risk with d heads over that with fewer, each at its best step, where it is "
         "most,",
         at_most=0.9,
-        sample=lambda r: worst(r.over_fewer_heads()),
+        sample=lambda r: worst(r.fewer_heads_ratio()),
         **row,
     )

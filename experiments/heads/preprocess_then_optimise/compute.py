@@ -101,13 +101,13 @@ def head_errors(prompt: Prompt, groups, share, counts):  # [H, d, d] -> [H+1, T]
     r = prompt.x.T @ prompt.y / len(prompt.y)
     turns = jnp.concatenate([jnp.eye(len(r))[None], r[None, :, None] * groups])  # [H+1, d, d]
 
-    def on_features(turn):  # -> [T]
+    def feature_errors(turn):  # -> [T]
         features = prompt.replace(x=prompt.x @ turn, x_query=prompt.x_query @ turn)
         modes = estimators.descent_modes(features)
         largest = 2 / jnp.max(modes[0])
         return estimators.descent_predictions(*modes, share * largest[None], counts)[0]
 
-    return squares(jax.vmap(on_features)(turns), prompt)
+    return squares(jax.vmap(feature_errors)(turns), prompt)
 
 
 def sums(d: int, heads: tuple[int, ...]) -> np.ndarray:  # [H, d, d]
@@ -206,12 +206,12 @@ def variables(config: Config, counts, key) -> dict:
         "best": (("run", "rule"), best),
         "by_heads": (("run", "used", "t"), by_heads),
         "of_heads": (("run", "used"), of_heads),
-        "fitted": (("run", "tuned", "depth"), with_fitted_steps(config, batch, tuning)),
+        "fitted": (("run", "tuned", "depth"), fit_steps(config, batch, tuning)),
         "of_rule": (("run", "reference"), references(task, batch)),
     }
 
 
-def with_fitted_steps(config: Config, batch: Prompt, tuning: Prompt) -> np.ndarray:
+def fit_steps(config: Config, batch: Prompt, tuning: Prompt) -> np.ndarray:
     """Risks after 1, 2, ... steps, each of a size of its own: [R, TUNED, depths]."""
     depths = range(1, config.depth + 1)
     thetas = tune(tuning, np.ones(len(tuning.y)), TUNED, depths)

@@ -36,8 +36,8 @@ def plot(dataset):
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    own, shared = (_from(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
-    fewer = np.median(claims.numbers(dataset).over_fewer_heads().values[:, -1])
+    own, shared = (_start(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
+    fewer = np.median(claims.numbers(dataset).fewer_heads_ratio().values[:, -1])
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
         f"{shared} if one size serves all. There x̃ = Rx and R = diag(Xᵀy/n). With one head for "
@@ -47,7 +47,7 @@ def caption(dataset) -> str:
     )
 
 
-def _from(step: int | None) -> str:
+def _start(step: int | None) -> str:
     return "at no number of steps" if step is None else f"from step {step} on"
 
 

@@ -36,14 +36,14 @@ KINDS = {  # of rules: how they are called, and which of them is judged
 }
 
 
-def over_bound(dataset, panel):
+def bound_ratios(dataset, panel):
     """The risks of a panel over the least of rules linear in the labels that ignore directions."""
     return dataset[panel] / dataset[f"{panel}_bound"]
 
 
 def paired(dataset, panel, better, worse):
     """What ``worse`` loses beyond ``better``, over the bound."""
-    over = over_bound(dataset, panel)
+    over = bound_ratios(dataset, panel)
     return over.sel(rule=worse) - over.sel(rule=better)
 
 
@@ -61,7 +61,7 @@ def least_clear(*differences) -> tuple[float, float]:  # each with an axis "run"
     return float(means[place]), float(errors[place])
 
 
-def over_ridge(dataset, panel: str):
+def ridge_ratios(dataset, panel: str):
     """What ridge loses beyond preprocessed descent, where w has zeros."""
     difference = paired(dataset, panel, PREPROCESSED, RIDGE)
     if panel == "by_s":
@@ -69,7 +69,7 @@ def over_ridge(dataset, panel: str):
     return difference
 
 
-def over_lasso(dataset, width: int):  # (law, per_d, run)
+def lasso_ratios(dataset, width: int):  # (law, per_d, run)
     """The risk of preprocessed descent over that of the Lasso, at one number of covariates."""
     risk = parts.part(dataset, "duel").risk.sel(width=width)
     return risk.sel(rule=PREPROCESSED) / risk.sel(rule=LASSO)
@@ -133,7 +133,7 @@ def _about_orders(config):
         "{source}",
         "Preprocessed descent is better than ridge at every {every}",
         f"{PAIRED} {{place}}",
-        sample=lambda d, panel: least_clear(over_ridge(d, panel)),
+        sample=lambda d, panel: least_clear(ridge_ratios(d, panel)),
         cells=grid("preprocessed noise less_sparse", panel=against),
         words=lambda panel: against[panel],
         message="Preprocessed descent is better than ridge at every n, at every level of noise "
@@ -182,7 +182,7 @@ def _about_the_lasso(config):
         note="A4 says it for d up to n, in words",
         revision="added after a look at flat weights with n >> d, where it is a third",
         redrawn="fresh prompts, both laws and n = d among them",
-        sample=lambda d, law, width, per_d: over_lasso(d, width).sel(law=law, per_d=per_d).values,
+        sample=lambda d, law, width, per_d: lasso_ratios(d, width).sel(law=law, per_d=per_d).values,
         cells=cells,
         message="Preprocessed descent and the Lasso lose about the same, within a factor of 1.5",
         **row,
@@ -196,7 +196,7 @@ def _about_the_lasso(config):
         note="where it is clearest: see comparable for all n / d and both laws",
         revision="sizes settled in four looks; a ratio, it was a difference",
         redrawn="fresh prompts",
-        sample=lambda d: over_lasso(d, config.widths[0]).sel(law="flat")[-1].values,
+        sample=lambda d: lasso_ratios(d, config.widths[0]).sel(law="flat")[-1].values,
         **row,
     )
 

@@ -100,7 +100,7 @@ def losses(judged: tuple, tuning: tuple, of_lasso, of_ridge, *, doublings: int) 
         _distance(jax.vmap(partial(sparse_rules.ridge, penalty=penalty))(batch), w)
         for penalty in (0, of_ridge)
     )
-    oracle = _distance(jax.vmap(sparse_rules.on_support)(batch, w), w)
+    oracle = _distance(jax.vmap(sparse_rules.oracle_weights)(batch, w), w)
     lassoed = lasso(of_lasso[best], judged)
     return jnp.stack([squares, rows[0], ridged, rows[1], lassoed, oracle])
 
@@ -114,7 +114,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     for panel, (axes, places) in orders(config).items():
         own = [rotation_invariant_bound(place.n, place.d, place.noise_var) for place in places]
         whole[f"{panel}_bound"] = (tuple(axes), np.reshape(own, [*map(len, axes.values())]))
-    rates = measured(config.rates, along_axes(config.rates))
+    rates = measured(config.rates, rate_orders(config.rates))
     return parts.join(whole, rates=rates, duel=measured(config.duel, duels(config.duel)))
 
 
@@ -122,19 +122,19 @@ def orders(config: Config) -> dict[str, tuple[dict, list[Place]]]:
     """{panel: ({axis: values}, the place of each of its points)}"""
     usual = dict(n=config.n, d=config.d, s=config.s, noise_var=config.loud, signal=LAWS[0])
 
-    def along(key, values, **own):
+    def vary(key, values, **own):
         return [Place(**usual | own | {key: value}) for value in values]
 
-    laws = [*along("signal", LAWS), *along("s", [config.d])]
+    laws = [*vary("signal", LAWS), *vary("s", [config.d])]
     return {
-        "by_n": ({"n": config.lengths}, along("n", config.lengths, noise_var=config.noise_var)),
-        "by_noise": ({"noise_var": config.noise_vars}, along("noise_var", config.noise_vars)),
-        "by_s": ({"s": config.sparsities}, along("s", config.sparsities)),
+        "by_n": ({"n": config.lengths}, vary("n", config.lengths, noise_var=config.noise_var)),
+        "by_noise": ({"noise_var": config.noise_vars}, vary("noise_var", config.noise_vars)),
+        "by_s": ({"s": config.sparsities}, vary("s", config.sparsities)),
         "by_law": ({"law": ("Gaussian", "Flat", "dense")}, laws),
     }
 
 
-def along_axes(config) -> dict[str, tuple[dict, list[Place]]]:
+def rate_orders(config) -> dict[str, tuple[dict, list[Place]]]:
     """The same of the rates: along each panel one number grows."""
     d, s, noise_var, longest = config.d, config.s, config.noise_var, config.lengths[-1]
     axes = {"n": config.lengths, "s": config.sparsities, "d": config.widths}

@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.heads.rule_names import EQUIVARIANT, LASSO, SPARSE_BAYES
 from experiments.heads.sparse_risk import claims
-from experiments.heads.sparse_risk.claims import over_bound, over_lasso
+from experiments.heads.sparse_risk.claims import bound_ratios, lasso_ratios
 from experiments.heads.sparse_risk.config import DESCENT, PREPROCESSED, SQUARES
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
@@ -30,7 +30,7 @@ def kinds_of_weights(ax, dataset):
     """A row for each rule: filled, open and pale points for the kinds of weights."""
     faces = {}, {"mfc": "white"}, {"alpha": 0.35}
     for row, rule in enumerate(BESIDE):
-        runs = over_bound(dataset, "by_law").sel(rule=rule).transpose("run", "law")
+        runs = bound_ratios(dataset, "by_law").sel(rule=rule).transpose("run", "law")
         for kind, values, face in zip(runs.law.values, runs.values.T, faces, strict=True):
             ends = np.ravel(style.mean_ends(values[:, None]))
             ax.plot(ends, [row, row], "-", color=look(rule)["color"])
@@ -52,7 +52,7 @@ def duel(ax, dataset):
     ax.axhline(1, color=style.BLACK, lw=1.2)
     for width, dashes in zip(config.widths, ("-", "--"), strict=False):
         for law, face in (("gaussian", color), ("flat", "white")):
-            runs = over_lasso(dataset, width).sel(law=law).transpose("run", "per_d").values
+            runs = lasso_ratios(dataset, width).sel(law=law).transpose("run", "per_d").values
             name, means = f"{law}, d = {width}", np.exp(np.log(runs).mean(0))
             ax.plot(config.per_d, means, dashes, color=color, marker="o", mfc=face, label=name)
             ends = np.exp(np.transpose([style.mean_ends(np.log(runs))])[..., 0])
@@ -68,7 +68,7 @@ def duel(ax, dataset):
 
 def caption(dataset) -> str:
     statements, samples = evidence(claims, dataset)
-    risks = over_bound(dataset, "by_law").sel(law="Gaussian").mean("run")
+    risks = bound_ratios(dataset, "by_law").sel(law="Gaussian").mean("run")
     gain, turned = (1 - float(risks.sel(rule=rule)) for rule in (PREPROCESSED, EQUIVARIANT))
     duels = [id for each in statements if each.id == "comparable" for id in each.cells]
     ratios = [np.exp(np.log(samples[id]).mean()) for id in duels] or [np.nan]

@@ -1,7 +1,5 @@
 """Flows to the demonstrations of a prompt, layer by layer, and prompts selected by them."""
 
-from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -19,7 +17,6 @@ from lsa_lab.lm.text import Sentences
 from lsa_lab.store import parts
 from lsa_lab.store.results import in_short
 
-_K1, _B = 1.5, 0.75  # how soon a repeated word saturates, and how far long texts are held back
 _random = jax.jit(weights.init, static_argnames=("config", "dtype"))
 
 
@@ -82,7 +79,7 @@ def score_pool(run: Run) -> dict[str, np.ndarray]:
         "GradS, row": flows[..., -1, 1],
         "contribution": np.abs(of.moved),
         "similarity": of.relevance,
-        "BM25": bm25(pool.texts, queries.texts),
+        "BM25": sentences.bm25(pool.texts, queries.texts),
         "oracle": of.worth,
     }
     scores = np.stack([scores[rule] for rule in RULES])
@@ -155,27 +152,6 @@ def _log_sizes(squares: np.ndarray, spans: np.ndarray) -> np.ndarray:
     """Logarithms [n, B, L, 2] of flows from spans [n, 2], of squared flows [B, L, K, P]."""
     sums = np.stack([squares[..., first:stop].sum(-1) for first, stop in spans])
     return np.log(np.stack([sums[..., 0], sums[..., 1:].mean(-1)], axis=-1)) / 2
-
-
-def bm25(texts: Sequence[str], queries: Sequence[str]) -> np.ndarray:  # [m, B]
-    """The words that a text and a query share (Robertson and Zaragoza 2009),
-
-    Σ_w log(1 + (m - m_w + ½) / (m_w + ½)) f (k + 1) / (f + k (1 - b + b |t| / mean |t|)),
-
-    over the words w of a query; f counts w in the text t, m_w the texts that hold w. Words are
-    parts between blanks, in small letters.
-    """
-    counts = [Counter(text.lower().split()) for text in texts]
-    lengths = np.array([count.total() for count in counts])
-    held = Counter(word for count in counts for word in count)
-    damping = _K1 * (1 - _B + _B * lengths / lengths.mean())
-    columns = np.zeros((len(texts), len(queries)))
-    for column, query in zip(columns.T, queries, strict=True):
-        for word in query.lower().split():
-            f = np.array([count[word] for count in counts])
-            rarity = np.log1p((len(texts) - held[word] + 0.5) / (held[word] + 0.5))
-            column += rarity * f * (_K1 + 1) / (f + damping)
-    return columns
 
 
 FLOW = ("demonstration", "query", "layer", "read")

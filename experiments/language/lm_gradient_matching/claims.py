@@ -29,7 +29,7 @@ class Answers:
     def shifted(self):  # {rule: [R]}
         return rule_readings(self.dataset, readings.cross_entropy_after_best_shift)
 
-    def over(self, rule, rival):  # [R]
+    def ratio(self, rule, rival):  # [R]
         """The cross-entropy after a rule over that after its rival, or the mean of three rivals."""
         if rival == "shifted":
             return self.shifted[rule] / self.shifted["random"]
@@ -144,7 +144,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.9,
             note="{note}",
             revision="{changed}",
-            sample=lambda a, data, rival: a[data].over("matching", rival),
+            sample=lambda a, data, rival: a[data].ratio("matching", rival),
             cells=grid(
                 "rotten_tomatoes_random rotten_tomatoes_random_shifted rotten_tomatoes_rivals",
                 rival=rivals,
@@ -160,7 +160,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{LOSS}, {{what}},",
             "ratio",
             at_most=0.9,
-            sample=lambda a, data, rival: a[data].over("matching, whitened", rival),
+            sample=lambda a, data, rival: a[data].ratio("matching, whitened", rival),
             cells=grid("rotten_tomatoes_whitened rotten_tomatoes_whitened_over_plain", rival=plain),
             words=lambda rival: plain[rival],
             message=f"{white} answer better than random ones and than those matched by plain ones",
@@ -173,7 +173,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{config.strata}),",
             "ratio",
             margin=0.15,
-            sample=lambda a, data: a[data].over("matching", "stratified"),
+            sample=lambda a, data: a[data].ratio("matching", "stratified"),
             cells=grid("rotten_tomatoes_stratified"),
         ),
         family(
@@ -183,7 +183,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{LOSS}, mismatching over random subsets,",
             "ratio",
             at_least=1.1,
-            sample=lambda a, data: a[data].over("mismatching", "random"),
+            sample=lambda a, data: a[data].ratio("mismatching", "random"),
             cells=grid("rotten_tomatoes_mismatched"),
         ),
         family(

@@ -64,7 +64,8 @@ def caption(dataset) -> str:
     config, (first, task) = results.config_of(dataset), results.config_of(dataset).tasks[0]
     answers = claims.numbers(dataset)[first]
     ratio, alike = (
-        np.exp(np.log(answers.over("matching", rival)).mean()) for rival in ("random", "stratified")
+        np.exp(np.log(answers.ratio("matching", rival)).mean())
+        for rival in ("random", "stratified")
     )
     answered = f" answered by {config.target_name or config.target}," if config.target else ""
     return (

@@ -30,7 +30,7 @@ def misses(model: lm.Decoder, ids: np.ndarray) -> dict[str, np.ndarray]:
     stream = np.asarray(_stream(model.params, jnp.asarray(ids), config=model.config), float)
     rest = stream[:, 1:]
     best = [_unexplained(jnp.asarray(rows)) for rows in (stream, rest)]
-    return {"unexplained": np.stack(best), "by_word": _by_word(rest, rest - rest[:1], ids[1:])}
+    return {"unexplained": np.stack(best), "by_word": _word_means(rest, rest - rest[:1], ids[1:])}
 
 
 @functools.partial(jax.jit, static_argnames="config")
@@ -43,7 +43,7 @@ def _unexplained(stream):
     return best_common_map(stream[0], stream).unexplained
 
 
-def _by_word(
+def _word_means(
     rows: np.ndarray,  # [L+1, T, D]
     whole: np.ndarray,  # [L+1, T, D]
     ids: np.ndarray,  # [T]

@@ -145,7 +145,7 @@ def descent(config):  # -> Params [R, ...], the same for all runs
 def compute(config: Config, models, *, progress=None, checkpoints=None):
     linear, softmax = (models[name].models(seeds=slice(config.runs)) for name in TRAINED)
     # Powers of long prompts outgrow float32, in which the training runs.
-    stacks = descent(config), linear.in_float64().params
+    stacks = descent(config), linear.cast_float64().params
     own_units = False, linear.spec.architecture.own_units
     root = jax.random.fold_in(jax.random.key(config.seed), 1)
     keys = jax.random.split(root, config.runs)

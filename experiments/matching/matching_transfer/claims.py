@@ -43,7 +43,7 @@ class Transfer:
     def ratio(self, rule):  # [run, target]
         return self.ratios.sel(target=self.larger, rule=rule)
 
-    def over_diverse(self, rule, target):  # [R]
+    def diverse_ratio(self, rule, target):  # [R]
         """The chosen subset's error over that of a determinantal one, in each run's median pool."""
         error = self.dataset.chosen.sel(target=target)
         return (error.sel(rule=rule) / error.sel(rule="determinantal")).median("pool").values
@@ -105,7 +105,7 @@ def statements(config) -> tuple[Statement, ...]:
             "the error over that of the determinantal subset",
             at_most=1.0,
             revision="added as a null; trained targets alone: descents explode after such subsets",
-            sample=lambda t, rule, target: t.over_diverse(rule, target),
+            sample=lambda t, rule, target: t.diverse_ratio(rule, target),
             cells=grid(
                 "proxy_over_diverse_linear proxy_over_diverse_softmax "
                 "proxy_over_diverse_transformer prefix_over_diverse_linear "

@@ -107,7 +107,7 @@ def teach(config, stack, keys, progress):
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
     keys_pools = jax.random.split(keys[0], config.runs * config.pools)
     pool, queries = matching.sample_pools(task, config.queries, keys_pools)
-    stack = stack.in_float64()
+    stack = stack.cast_float64()
     frozen = {
         "prefix": learners.one_layer_model(config, len(pool.y)),
         "stack prefix": jax.tree.map(lambda leaf: np.repeat(leaf, config.pools, 0), stack),

@@ -89,7 +89,7 @@ def stochastic_paths(config, case, stride, key, files, progress):  # -> a [R, po
         training,
         jax.tree.map(
             lambda w: jnp.repeat(w.astype(jnp.float32)[None], config.runs, axis=0),
-            as_attention(case.start),
+            attention_params(case.start),
         ),
         jax.random.split(key, config.runs),
         watch=effective_step,
@@ -101,7 +101,7 @@ def stochastic_paths(config, case, stride, key, files, progress):  # -> a [R, po
     return run.history["watch"]
 
 
-def as_attention(weights: Weights) -> Params:
+def attention_params(weights: Weights) -> Params:
     """u and U as the label and covariate entries of one layer that reads out with a minus."""
     w_kq = jnp.pad(weights.U, ((0, 1), (0, 1)))
     w_pv = jnp.zeros_like(w_kq).at[-1, -1].set(-weights.u)
