@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lsa_lab.judging.statements import Statement
+from lsa_lab.judging.statements import Statement, grid
 
-FIRST = "rotten_tomatoes"  # the data set whose ids are written out
 Cells = Mapping[str, Mapping[str, Any]]
 
 
@@ -42,10 +41,21 @@ def families(config, answers: str = "", texts=None, **shared) -> Callable[..., S
     return family
 
 
+def data_grid(*data: str) -> Callable[..., Cells]:
+    """``grid`` with the axis ``data`` before the others."""
+    return lambda ids, **axes: grid(ids, data=data, **axes)
+
+
 def _cells_of_tasks(tasks, cells: Cells) -> Cells:
-    """Those of every data set, whose name stands in their ids in the place of the first's."""
-    return {
-        id.replace(FIRST, name): {"data": name, **case}
-        for name, _ in tasks
-        for id, case in cells.items()
-    }
+    """Those of the data sets that there are. A data set without cells has those of the first,
+    its own name in the place of that one's in their ids."""
+    first = next(iter(cells.values()))["data"]
+    kept: dict[str, Mapping[str, Any]] = {}
+    for name, _ in tasks:
+        own = {id: case for id, case in cells.items() if case["data"] == name}
+        kept |= own or {
+            id.replace(first, name): {**case, "data": name}
+            for id, case in cells.items()
+            if case["data"] == first
+        }
+    return kept

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from experiments.language.data_sets import families
+from experiments.language.data_sets import data_grid, families
 from experiments.language.language_config import redrawn
 from experiments.language.lm_clipping.config import PARTS, WIDE
 from experiments.language.lm_clipping.readings import Numbers
@@ -24,7 +24,8 @@ def statements(config) -> tuple[Statement, ...]:
 def layer_statements(config):
     each = EACH if len(config.tasks) > 1 else ""
     family = families(config, over=SETS, revision=each)
-    both = partial(grid, part=PARTS)
+    cells = data_grid("rotten_tomatoes", "reuters")
+    both = partial(cells, part=PARTS)
     shallow, deep, high = min(config.layers), max(config.layers), max(config.rates)
     fewest, most = min(config.other_shots), max(config.other_shots)
     return (
@@ -35,7 +36,10 @@ def layer_statements(config):
             f"AUC, clipped less unclipped, averaged over rates >= {min(config.rates):g},",
             at_least=-0.01,
             sample=lambda n, data, part: n.changes[data].flatness(part),
-            cells=both("rotten_tomatoes_attention_deep_is_flat rotten_tomatoes_mlp_deep_is_flat"),
+            cells=both(
+                "rotten_tomatoes_attention_deep_is_flat rotten_tomatoes_mlp_deep_is_flat "
+                "reuters_attention_deep_is_flat reuters_mlp_deep_is_flat"
+            ),
         ),
         family(
             "shallow_collapses",
@@ -45,7 +49,9 @@ def layer_statements(config):
             at_most=0.6,
             sample=lambda n, data, part: n.changes[data].collapse(part),
             cells=both(
-                "rotten_tomatoes_attention_shallow_collapses rotten_tomatoes_mlp_shallow_collapses"
+                "rotten_tomatoes_attention_shallow_collapses "
+                "rotten_tomatoes_mlp_shallow_collapses reuters_attention_shallow_collapses "
+                "reuters_mlp_shallow_collapses"
             ),
         ),
         family(
@@ -57,7 +63,8 @@ def layer_statements(config):
             sample=lambda n, data, part: n.changes[data].tolerance(part),
             cells=both(
                 "rotten_tomatoes_attention_deep_tolerates_more "
-                "rotten_tomatoes_mlp_deep_tolerates_more"
+                "rotten_tomatoes_mlp_deep_tolerates_more reuters_attention_deep_tolerates_more "
+                "reuters_mlp_deep_tolerates_more"
             ),
         ),
         family(
@@ -69,7 +76,10 @@ def layer_statements(config):
             revision="added to these runs: the row on AUC, dropped beside clipped, is not what the "
             "appendix says",
             sample=lambda n, data, part: n.changes[data].drop_change(part),
-            cells=both("rotten_tomatoes_attention_dropped rotten_tomatoes_mlp_dropped"),
+            cells=both(
+                "rotten_tomatoes_attention_dropped rotten_tomatoes_mlp_dropped "
+                "reuters_attention_dropped reuters_mlp_dropped"
+            ),
         ),
         family(
             "helps",
@@ -80,7 +90,7 @@ def layer_statements(config):
             at_least=0.01,
             note=f"of layers {', '.join(map(str, config.layers))} and all rates",
             sample=lambda n, data: n.changes[data].gain(),
-            cells=grid("rotten_tomatoes_helps"),
+            cells=cells("rotten_tomatoes_helps reuters_helps"),
         ),
         family(
             "few_shots",
@@ -92,7 +102,7 @@ def layer_statements(config):
             note="where a clipped layer leaves the same whatever the shots, that is the rise of "
             "the unclipped model with them",
             sample=lambda n, data: n.changes[data].few_shots(),
-            cells=grid("rotten_tomatoes_few_shots"),
+            cells=cells("rotten_tomatoes_few_shots reuters_few_shots"),
         ),
         family(
             "more_shots",
@@ -102,7 +112,7 @@ def layer_statements(config):
             at_least=0.0,
             revision="added to these runs, for the row on fewer shots supposes it",
             sample=lambda n, data: n.changes[data].more_shots(),
-            cells=grid("rotten_tomatoes_more_shots"),
+            cells=cells("rotten_tomatoes_more_shots reuters_more_shots"),
         ),
         family(
             "keys_alone",
@@ -111,7 +121,7 @@ def layer_statements(config):
             f"AUC, clipped at rate {config.matrix_rate:g} less unclipped,",
             margin=0.01,
             sample=lambda n, data: n.changes[data].keys_alone(),
-            cells=grid("rotten_tomatoes_keys_alone"),
+            cells=cells("rotten_tomatoes_keys_alone reuters_keys_alone"),
         ),
     )
 

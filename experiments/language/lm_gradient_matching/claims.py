@@ -4,9 +4,9 @@ from functools import cached_property
 
 import numpy as np
 
-from experiments.language.data_sets import families
+from experiments.language.data_sets import data_grid, families
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
-from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.judging.statements import Statement
 from lsa_lab.judging.statistics import spearman
 from lsa_lab.lm import readings
 from lsa_lab.store import results
@@ -104,6 +104,7 @@ def statements(config) -> tuple[Statement, ...]:
         redrawn=f"{config.runs} fresh runs, 9 before",
         revision=ORDERS,
     )
+    grid = data_grid("rotten_tomatoes")
     matching = f"{n} matched demonstrations of {config.pool}"
     white = f"{n} demonstrations matched by whitened gradients"
     rivals = {

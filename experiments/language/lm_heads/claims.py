@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from experiments.language.data_sets import families
+from experiments.language.data_sets import data_grid, families
 from experiments.language.lm_heads.answers import Heads
 from experiments.language.lm_heads.config import PRUNED, RANDOM, TOP
-from lsa_lab.judging.statements import Statement, grid, having
+from lsa_lab.judging.statements import Statement, having
 
 A4 = "A4 (2408.04532), abstract, in our setting"
 READING = "A4 (2408.04532), abstract, our reading, in our setting"
@@ -37,6 +37,7 @@ def statements(config) -> tuple[Statement, ...]:
     family = families(
         config, over="sets of demonstrations", redrawn=f"{config.runs} fresh runs, {before} before"
     )
+    grid = data_grid("rotten_tomatoes")
     left = "KL(whole, top head kept) over KL(whole, all closed)"
     top = "the top head is the one that changes answers to other sentences most"
     order = "rank correlation of the label margins with the whole model's"

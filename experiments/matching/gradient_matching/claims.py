@@ -99,6 +99,7 @@ def statements(config) -> tuple[Statement, ...]:
                 if rival in PUBLISHED
                 else f"modelled on {A3}, baselines"
             ),
+            message="Matching teaches better than each rival at every size",
         ),
         median(
             "pool",
