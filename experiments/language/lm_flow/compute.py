@@ -186,21 +186,21 @@ def run_maker(model, whole: Config, part):
     return make
 
 
+def places(part) -> dict[str, list]:
+    layers = {"layer": list(part.layers), "read": list(READS)}
+    return {"task": [name for name, _ in part.tasks]} | layers
+
+
 def compare_flows(config: Config, table):
     """Flows alone, in one prompt and of random weights, and what demonstrations are worth."""
     single, prompts = ("single", "fresh"), ("rotation", *FLOW)
-    axes = dict.fromkeys(("worth", "same_label", "relevance"), single)
-    axes |= {"novelty": single[:1]}
+    axes = dict.fromkeys(("worth", "same_label", "relevance"), single) | {"novelty": single[:1]}
     return xr.Dataset(
         table(config, alone_flows, {"alone": FLOW})
         | table(config, shared_flows, {"shared": prompts})
         | table(config, untrained_flows, {"untrained": prompts})
         | table(config, single_worths, axes),
-        {
-            "task": [name for name, _ in config.tasks],
-            "layer": list(config.layers),
-            "read": list(READS),
-        },
+        places(config),
     ).map(in_short)
 
 
@@ -216,10 +216,5 @@ def select(config, table):
     axes |= {"prompt": ("rule", "query"), "random_prompt": ("draw", "query")}
     return xr.Dataset(
         table(config, score_and_select, axes),
-        {
-            "task": [name for name, _ in config.tasks],
-            "rule": list(RULES),
-            "layer": list(config.layers),
-            "read": list(READS),
-        },
+        places(config) | {"rule": list(RULES)},
     ).map(in_short)
