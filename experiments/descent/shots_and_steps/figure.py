@@ -57,8 +57,8 @@ def steps_points(ax, dataset):
     ax.axhline(1, color=RIDGE)
     direct_label(ax, 0, 1, "ridge", RIDGE, (1, 2))
     style.log_axes(ax, y=True)
-    ax.set(xlabel="training steps", ylabel="excess risk / ridge's")
-    ax.set_title(f"Ridge stays ahead at {config.n} shots")
+    ax.set(xlabel=f"training steps, {config.n} shots", ylabel="excess risk / ridge's")
+    ax.set_title("Ridge stays ahead")
 
 
 def caption(dataset) -> str:

@@ -42,8 +42,7 @@ def caption(dataset) -> str:
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
         f"{shared} if one size serves all. There x̃ = Rx and R = diag(Xᵀy/n). With one head for "
         f"each covariate the risk is {fewer:.2f} of that with half as many, which share them. "
-        f"Here d = {config.d}, s = {config.sparsity} and n = {config.n}; lines are medians of "
-        f"runs, bands the middle 80 %."
+        f"Here d = {config.d}, s = {config.sparsity} and n = {config.n}. Bands are the middle 80 %."
     )
 
 

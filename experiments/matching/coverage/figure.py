@@ -67,6 +67,6 @@ def caption(dataset) -> str:
         f"that random choice has. With an intercept it leaves {intercept:.2g} times, which is a "
         f"theorem, and {later:.2g} times if the gradients before training are left out. In b "
         f"{most} classes at {shots} shots have a KL of {random:.2g} at random and of {own:.2g} "
-        f"with an intercept. Points are means of runs, {config.runs} in a, with {level()} "
-        f"intervals; the sizes in a row of a grow downwards."
+        f"with an intercept. Points are means of runs with {level()} intervals. Sizes grow "
+        "downwards in a."
     )

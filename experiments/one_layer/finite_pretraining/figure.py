@@ -57,6 +57,5 @@ def caption(dataset) -> str:
         f"are {config.kappas[0]:g} d ({config.kappas[-1]:g} d: {many:.2g}). Lines are the closed "
         "form for d to infinity (Lu et al. 2405.11751). "
         f"Points are means of {config.runs} fits at d = {config.sizes[-1]} with {level()} "
-        "intervals. Dotted lines in b have prompts without end. "
-        f"Here n = {float(dataset.alpha[-1]):g} d, and b has N = {float(dataset.tau[-1]):g} d²."
+        "intervals. Dotted lines in b have prompts without end."
     )
