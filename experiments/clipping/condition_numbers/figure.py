@@ -71,8 +71,8 @@ def caption(dataset) -> str:
         f"Deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition number of "
         f"shallow layers. Condition number and harm by clipping have a rank correlation of "
         f"{samples['condition_tells'].mean():.2f}; depth alone has "
-        f"{conditions.depth_correlation().mean():.2f}. Deep means the last {config.ends} layers. In "
-        f"b each matrix is clipped by {config.rate:g}, and larger marks are deeper layers. "
+        f"{conditions.depth_correlation().mean():.2f}. Deep means the last {config.ends} layers. "
+        f"In b each matrix is clipped by {config.rate:g}, and larger marks are deeper layers. "
         f"{dataset.sizes['run']} runs ({diverged(dataset)} diverged) have {far:.2g} times ridge's "
         f"risk. "
     )
