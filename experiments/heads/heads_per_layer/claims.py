@@ -27,10 +27,7 @@ KINDS = {  # of rows with more heads than one
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (
-        *(family for family in depth_rows(config) if family.cells),
-        *size_rows(config),
-    )
+    return (*(family for family in depth_rows(config) if family.cells), *size_rows(config))
 
 
 def _cells(config, ids: str, *variants: str, **axes) -> dict:

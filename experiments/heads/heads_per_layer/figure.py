@@ -20,12 +20,7 @@ from lsa_lab.judging.claims import evidence
 from lsa_lab.store import parts, results
 
 # Variants against n: faces of markers, lines.
-VARIANTS = {
-    SINGLE: ("white", ":"),
-    FIRST: ("white", "--"),
-    "later": (None, "--"),
-    FULL: (None, "-"),
-}
+LOOKS = {SINGLE: ("white", ":"), FIRST: ("white", "--"), "later": (None, "--"), FULL: (None, "-")}
 LINEAR, DESCENT = style.METHOD["linear"], style.METHOD["descent"]
 # Where models of one row have their heads: faces of markers, lines, words.
 WHERE = {FIRST: ("white", "--", "in layer 1"), FULL: (LINEAR["color"], "-", "in every layer")}
@@ -54,7 +49,7 @@ def shots_curves(ax, dataset, name: str, spec):
         style.line(ax, shots, risks, color=color)
         direct_label(ax, shots[-1], risks[-1], rule, color, (4, 0))
     ax.hlines(1, shots[0], shots[-1], color=style.BLACK, lw=0.8, ls=":", zorder=0)
-    for kind, (face, dashes) in VARIANTS.items():
+    for kind, (face, dashes) in LOOKS.items():
         if (place := spec.architecture.places.get(kind)) is not None:
             own = over[f"risk, {name}"].isel({f"heads, {name}": place})
             runs, words = own.transpose("seed", "shots").values, str(own[f"heads, {name}"].values)
