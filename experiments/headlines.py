@@ -118,9 +118,7 @@ HEADLINES = (
     Headline(
         "A1, Ablation of layers",
         "The gradient at the last layer selects best",
-        Words(
-            "none needed, because the earlier layer that is best on other queries is the rival",
-        ),
+        Words("none needed, because the earlier layer that is best on other queries is the rival"),
         trained=Words("error over the best earlier layer's {0:i}", "grads.last_layer"),
         language=Words("rank correlation lost {0:i}", "lm_flow.*_last_layer"),
     ),
@@ -308,8 +306,7 @@ HEADLINES = (
             "gradient_matching.mismatched",
         ),
         trained=Words(
-            "by size, error over random choice's {0:i}",
-            "gradient_matching.mismatched_*",
+            "by size, error over random choice's {0:i}", "gradient_matching.mismatched_*"
         ),
         language=Words(
             "cross-entropy over random choice's {0:i}", "lm_gradient_matching.*_mismatched"
@@ -444,8 +441,7 @@ HEADLINES = (
         "Preprocessed descent has less excess risk than descent and ridge",
         Words("for dense weights it has more: {0}", "sparse_risk.dense"),
         trained=Words(
-            "share of the bound gained {all:i}",
-            "sparse_risk.preprocessed sparse_risk.noise",
+            "share of the bound gained {all:i}", "sparse_risk.preprocessed sparse_risk.noise"
         ),
     ),
     Headline(

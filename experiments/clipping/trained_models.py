@@ -95,7 +95,7 @@ def ridge_risks(batch, noise_std):  # Prompt [R, B] -> [R]
 
 def float64_params(runs):  # -> params [R', ...]
     """The params of the linear stacks that did not diverge."""
-    return runs.models(seeds=runs.finished[0]).in_float64().params
+    return runs.models(seeds=runs.finished[0]).cast_float64().params
 
 
 def risk_over_ridge(key, spec, params, size=4096):  # params [R, ...] -> [R]

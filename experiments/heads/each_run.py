@@ -21,7 +21,7 @@ def run(tree, r: int):
     return jax.tree.map(lambda leaf: leaf[r], tree)
 
 
-def over_runs(program, *trees) -> np.ndarray:  # leaves [R, ...] -> [R, ...]
+def map_runs(program, *trees) -> np.ndarray:  # leaves [R, ...] -> [R, ...]
     """The program's answer for one run after the other."""
     runs = len(jax.tree.leaves(trees)[0])
     return np.stack([program(*run(trees, r)) for r in range(runs)])

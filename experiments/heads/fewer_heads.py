@@ -25,7 +25,7 @@ def best_mixed(models: Model, searched: Prompt, key, starts: int, steps: int) ->
     Such a head is w_pv = Σ_k a_k w_pv_k, w_kq = Σ_k b_k w_kq_k with a·b = 1 (docs/theory, "Heads
     are not unique"). The search starts from the heads as they are, and from random mixtures.
     """
-    params = over_runs_of_params(_mixed(starts, steps), models, searched, key)
+    params = map_params(_mixed(starts, steps), models, searched, key)
     return models.replace(params=params, gates=few_gates(models, 1))
 
 
@@ -35,7 +35,7 @@ def few_gates(models: Model, count: int) -> np.ndarray:  # [R, L, H]
     return gates
 
 
-def over_runs_of_params(program, models: Model, *trees) -> Params:
+def map_params(program, models: Model, *trees) -> Params:
     """The params that a program makes of one run after the other."""
     runs = len(models.gates)
     trees = [tree if isinstance(tree, Prompt) else np.stack([tree] * runs) for tree in trees]

@@ -16,7 +16,7 @@ def importances(models: Model, batch: Prompt) -> np.ndarray:  # [R, ...], [B, ..
     get 0."""
     gates = np.asarray(models.gates[0])
     present = np.argwhere(gates)
-    by_mask = risks(models, batch, np.stack([gates, *(_without(gates, *at) for at in present)]))
+    by_mask = risks(models, batch, np.stack([gates, *(_close_head(gates, *at) for at in present)]))
     raw = np.zeros((len(by_mask), *gates.shape))
     raw[:, *present.T] = by_mask[:, 1:] - by_mask[:, :1]
     return raw
@@ -44,7 +44,7 @@ def _errors():
     return jax.jit(errors, compiler_options=moments.compiler_options())
 
 
-def _without(gates, layer: int, head: int) -> np.ndarray:  # [L, H]
+def _close_head(gates, layer: int, head: int) -> np.ndarray:  # [L, H]
     mask = np.array(gates, float)
     mask[layer, head] = 0
     return mask

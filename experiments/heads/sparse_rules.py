@@ -119,7 +119,7 @@ def preprocessed_path(prompt: Prompt, doublings: int) -> Array:  # [C, d]
     return r[None] * _path(r[:, None] * gram * r[None], r * r, doublings)
 
 
-def on_support(prompt: Prompt, w: Array) -> Array:  # [d]
+def oracle_weights(prompt: Prompt, w: Array) -> Array:  # [d]
     """Least squares of whoever knows which coordinates are not 0."""
     gram, r = _moments(prompt)
     inside = w != 0

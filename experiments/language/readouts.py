@@ -102,11 +102,11 @@ def _scores(
     *,
     config: Config,
 ) -> Array:
-    def after(prefix: Array) -> Array:  # [P] -> [B, C]
+    def read_prefix(prefix: Array) -> Array:  # [P] -> [B, C]
         score = _scorer(params, prefix, label_ids, config)
         return jax.vmap(score)(questions, last)
 
-    return jax.lax.map(after, prefixes, batch_size=TOGETHER)
+    return jax.lax.map(read_prefix, prefixes, batch_size=TOGETHER)
 
 
 @functools.partial(jax.jit, static_argnames="config")
@@ -173,7 +173,7 @@ def _flows(
     config: Config,
     layers: tuple[int, ...],
 ) -> Array:
-    def after(prefix: Array) -> Array:  # [P] -> [B, len(layers), K, P]
+    def read_prefix(prefix: Array) -> Array:  # [P] -> [B, len(layers), K, P]
         begin = decoder.embed(params, prefix, config)
 
         def squares(ids: Array, place: Array) -> Array:  # [len(layers), K, P]
@@ -183,4 +183,4 @@ def _flows(
 
         return jax.vmap(squares)(questions, last)
 
-    return jax.lax.map(after, prefixes, batch_size=TOGETHER)
+    return jax.lax.map(read_prefix, prefixes, batch_size=TOGETHER)

@@ -7,6 +7,8 @@ takes the first place of all, to which models attend whatever stands there (Xiao
 """
 
 import dataclasses
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,8 @@ from experiments.language.language_config import TextTask
 from lsa_lab.lm import text
 from lsa_lab.lm.text import Sentences, Template
 from lsa_lab.lm.tokens import Tokenizer
+
+_K1, _B = 1.5, 0.75  # how soon a repeated word saturates, and how far long texts are held back
 
 # Of the invented texts: every word of theirs that the tiny tokenizer knows.
 INVENTED_WORDS = ("dull", "bright", "slow", "warm", "film", "the", "a", "was", "end", "start")
@@ -162,3 +166,24 @@ def writer(tokenizer: Tokenizer, template: Template, sentences: Sentences) -> Wr
     narrow = Writer(tokenizer, template, 0)
     widest = max(len(narrow.opening(text)) for text in sentences.texts)
     return dataclasses.replace(narrow, width=widest)
+
+
+def bm25(texts: Sequence[str], queries: Sequence[str]) -> np.ndarray:  # [m, B]
+    """The words that a text and a query share (Robertson and Zaragoza 2009),
+
+    Σ_w log(1 + (m - m_w + ½) / (m_w + ½)) f (k + 1) / (f + k (1 - b + b |t| / mean |t|)),
+
+    over the words w of a query; f counts w in the text t, m_w the texts that hold w. Words are
+    parts between blanks, in small letters.
+    """
+    counts = [Counter(text.lower().split()) for text in texts]
+    lengths = np.array([count.total() for count in counts])
+    held = Counter(word for count in counts for word in count)
+    damping = _K1 * (1 - _B + _B * lengths / lengths.mean())
+    columns = np.zeros((len(texts), len(queries)))
+    for column, query in zip(columns.T, queries, strict=True):
+        for word in query.lower().split():
+            f = np.array([count[word] for count in counts])
+            rarity = np.log1p((len(texts) - held[word] + 0.5) / (held[word] + 0.5))
+            column += rarity * f * (_K1 + 1) / (f + damping)
+    return columns

@@ -29,7 +29,7 @@ class Model(flax.struct.PyTreeNode):
 
     def predict(self, batch: Prompt) -> Array:  # [B]
         """ŷ of every prompt, in its own units; compile with ``moments.compiler_options``."""
-        own, scale = jax.vmap(partial(as_read, self.spec.architecture))(batch)
+        own, scale = jax.vmap(partial(own_prompt, self.spec.architecture))(batch)
         if not _mergeable(self.spec.architecture):
             tokens, config = jax.vmap(prompts.tokens)(own), shape(self.spec)
             return scale * transformer.predictions(self.params, tokens, config, self.gates)
@@ -53,7 +53,7 @@ class Model(flax.struct.PyTreeNode):
 
     def forward(self, prompt: Prompt) -> Trace:
         """What the factored model makes of a prompt as it reads it, that is, in its own units."""
-        own, _ = as_read(self.spec.architecture, prompt)
+        own, _ = own_prompt(self.spec.architecture, prompt)
         weights, config = self.factored(), shape(self.spec)
         return transformer.forward(weights, prompts.tokens(own), config, self.gates)
 
@@ -70,7 +70,7 @@ class Model(flax.struct.PyTreeNode):
         architecture = self.spec.architecture
         if architecture.merged or not _mergeable(architecture):
             return self
-        spec = _with(self.spec, key_width=None)
+        spec = _changed(self.spec, key_width=None)
         return Model(spec, transformer.merge(self.params, shape(self.spec)), self.gates)
 
     def plain(self) -> "Model":
@@ -81,9 +81,9 @@ class Model(flax.struct.PyTreeNode):
     def first(self, layers: int) -> "Model":
         """The model that its first layers are."""
         params, gates = jax.tree.map(lambda leaf: leaf[:layers], (self.params, self.gates))
-        return Model(_with(self.spec, depth=layers, variants=()), params, gates)
+        return Model(_changed(self.spec, depth=layers, variants=()), params, gates)
 
-    def in_float64(self) -> "Model":
+    def cast_float64(self) -> "Model":
         return jax.tree.map(lambda leaf: np.asarray(leaf, float), self)
 
 
@@ -123,7 +123,7 @@ def shape(spec: Spec) -> transformer.Config:
     )
 
 
-def as_read(architecture: Architecture, prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
+def own_prompt(architecture: Architecture, prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
     """The prompt as the model reads it, and what its prediction is to be multiplied by."""
     scale = jnp.ones_like(prompt.y_query)
     if architecture.own_units:
@@ -152,12 +152,12 @@ def skeleton(spec: Spec) -> Spec:
     share their programs."""
     return Spec(
         Task(spec.task.width, (1,)),
-        _with(spec, variants=(), init_scale=1.0).architecture,
+        _changed(spec, variants=(), init_scale=1.0).architecture,
         Recipe(steps=1, batch=1, learning_rate=1.0, seeds=1),
     )
 
 
-def _with(spec: Spec, **changes) -> Spec:
+def _changed(spec: Spec, **changes) -> Spec:
     architecture = dataclasses.replace(spec.architecture, **changes)
     return dataclasses.replace(spec, architecture=architecture)
 

@@ -22,7 +22,7 @@ def dense(
     return Spec(task, Architecture(depth, heads, **shape), Recipe(**training))
 
 
-def of_kernel(kernel: str, config, *, noise_std: float = 0.0, **training) -> Spec:
+def kernel_spec(kernel: str, config, *, noise_std: float = 0.0, **training) -> Spec:
     """Merged linear attention or softmax heads as wide as a token, from a config with d, n, depth,
     learning_rate, {kernel}_steps, {kernel}_batch and, for softmax, heads."""
     steps, batch = (getattr(config, f"{kernel}_{what}") for what in ("steps", "batch"))

@@ -100,7 +100,7 @@ def collect(spec: Spec, run: Run) -> Runs:
     way["parts"] = tuple(range(1, spec.training.checkpoints + 1))
     return Runs(
         spec,
-        _without_absent(spec, jax.tree.map(split, run.params)),
+        _drop_absent(spec, jax.tree.map(split, run.params)),
         loss=np.stack([np.median(block, axis=-1) for block in losses], axis=-1),
         taken=np.array([status.step for status in run.status]).reshape(grid),
         status=run.status,
@@ -108,7 +108,7 @@ def collect(spec: Spec, run: Run) -> Runs:
     )
 
 
-def _without_absent(spec: Spec, params: Any) -> Any:
+def _drop_absent(spec: Spec, params: Any) -> Any:
     """Leaves [A, S, ...] with zeros for the heads that a variant lacks."""
     gates = gates_of(spec.architecture)
     if gates is None:

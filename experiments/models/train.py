@@ -48,7 +48,7 @@ def train(
     ``key`` stands in for that of the training's seed; ``noise_std``, a number for each seed, for
     the task's, where there are no variants. The params are kept at every checkpoint.
     """
-    training, per_run = spec.training, _per_run(spec, noise_std)
+    training, per_run = spec.training, _run_leaves(spec, noise_std)
     count = len(jax.tree.leaves(per_run)[0])
     key_init, key_data = _keys(training, key)
 
@@ -86,7 +86,7 @@ def _drawn(spec: Spec, keys) -> Any:  # [R] -> leaves [R, ...]
     return jax.jit(jax.vmap(partial(init, spec)))(keys)
 
 
-def _per_run(spec: Spec, noise_std) -> dict[str, np.ndarray]:  # [R, ...]
+def _run_leaves(spec: Spec, noise_std) -> dict[str, np.ndarray]:  # [R, ...]
     """The gates, or without variants the noise: arguments of the program, as whose constants they
     would lead to other last bits."""
     gates, seeds = gates_of(spec.architecture), spec.training.seeds

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from experiments.flow import pairs
-from experiments.flow.amplification_limits import ascent, compute
+from experiments.flow.amplification_limits import compute
 from lsa_lab.models.linear_attention import Params
 
-log_ratio = jax.jit(ascent.log_ratio, static_argnums=1)
-normalise = jax.jit(ascent.normalise)
+log_ratio = jax.jit(compute.log_ratio, static_argnums=1)
+normalise = jax.jit(compute.normalise)
 STEP = 1e-30  # of a derivative in the complex plane, which is then exact
 
 
@@ -58,7 +58,7 @@ def test_the_log_ratio_is_that_of_flows_through_loops(point):
 def test_copies_without_errors_have_the_ratios_of_the_stack(point):
     small = normalise(point, 0.7)
     config = SimpleNamespace(error=0.0, copies=2, search_depth=2)
-    rows = ascent.inexact_copies([np.asarray(part)[None] for part in small], config, np.random)
+    rows = compute.inexact_copies([np.asarray(part)[None] for part in small], config, np.random)
     np.testing.assert_allclose(rows[:, 0], np.tile(log_ratio(small, 2), (2, 1)), rtol=1e-9)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.flow import pairs
-from experiments.flow.amplification import width
+from experiments.flow.amplification import compute
 from experiments.models import tasks
 from experiments.models.model import Model, init
 from experiments.models.named import MODELS
@@ -42,6 +42,6 @@ def test_empty_slots_are_covariates_that_are_zero():
     rng = np.random.default_rng(0)
     prompt = Prompt(rng.normal(size=(5, 2)), rng.normal(size=5), rng.normal(size=2), 0.3)
     params = Params(*(0.3 * rng.normal(size=(2, 2, 1, 6, 6))))
-    slotted = width.forward_with_slots(params, prompts.tokens(prompt)).stream
+    slotted = compute.forward_with_slots(params, prompts.tokens(prompt)).stream
     wider = prompts.tokens(prompts.with_scratch(prompt, 3))
     np.testing.assert_allclose(slotted, linear_attention.forward(params, wider).stream, rtol=1e-12)

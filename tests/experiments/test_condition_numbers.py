@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.clipping.condition_numbers.compute import disturb, leaf_of, matrix_of, moves_of
 from experiments.clipping.condition_numbers.config import KINDS
-from experiments.clipping.condition_numbers.disturbed import disturb, leaf_of, matrix_of, moves_of
 
 
 @pytest.mark.parametrize(("name", "shape"), [("w_q", (2, 3, 5)), ("w_o", (2, 5, 3))])

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.one_layer.finite_pretraining import compute, simulation
+from experiments.one_layer.finite_pretraining import compute
 from experiments.one_layer.finite_pretraining.config import TIERS
 from lsa_lab.theory.asymptotics import ridgeless_risk
 
@@ -35,7 +35,7 @@ def test_features_have_the_law_of_those_of_drawn_prompts():
     rng = np.random.default_rng(0)
     tasks = rng.standard_normal((3, D))
     direct = prompts_of(rng, tasks[rng.integers(3, size=200_000)])
-    features = simulation.features(jax.random.key(0), jnp.asarray(tasks), N, 3, NOISE_VAR, 200_000)
+    features = compute.features(jax.random.key(0), jnp.asarray(tasks), N, 3, NOISE_VAR, 200_000)
     (left, left_error), (right, right_error) = moments(*direct), moments(*map(np.asarray, features))
     assert (np.abs(left - right) < 5 * np.hypot(left_error, right_error)).all()
 
@@ -51,7 +51,7 @@ def test_risks_of_a_layer_are_its_mean_squared_errors():
     tasks, layer = rng.standard_normal((5, D)), 0.3 * rng.standard_normal((D, D + 1))
     layer += 0.7 * np.eye(D, D + 1)  # as a trained one: the terms with its trace are not small
     used = jnp.arange(5) < 3
-    exact = simulation.risks_of(jnp.asarray(layer), jnp.asarray(tasks), used, N, NOISE_VAR)
+    exact = compute.risks_of(jnp.asarray(layer), jnp.asarray(tasks), used, N, NOISE_VAR)
     new = risks_of(layer, rng.standard_normal((400_000, D)), rng)
     old = risks_of(layer, tasks[rng.integers(3, size=400_000)], rng)
     for risk, (mean, error) in zip(exact, (new, old), strict=True):
@@ -63,7 +63,7 @@ def test_risks_of_a_layer_are_its_mean_squared_errors():
 def test_fits_are_those_of_least_squares_of_least_norm(counts):
     rng = np.random.default_rng(2)
     x_query, read, y_query = prompts_of(rng, rng.standard_normal((counts[-1], D)))
-    layers = simulation.fits(tuple(map(jnp.asarray, (x_query, read, y_query))), counts)
+    layers = compute.fits(tuple(map(jnp.asarray, (x_query, read, y_query))), counts)
     for count, layer in zip(counts, layers, strict=True):
         rows = np.einsum("bi,bj->bij", x_query, read)[:count].reshape(count, -1)
         best = np.linalg.lstsq(rows, y_query[:count], rcond=None)[0]
@@ -77,7 +77,7 @@ def test_sizes_follow_the_proportions_and_fits_of_a_run_are_averaged(monkeypatch
         calls.append((n, k, noise_var, counts, most_tasks, d))
         return [[len(calls), 10 * len(calls)] for _ in counts]
 
-    monkeypatch.setattr(compute.simulation, "risks", risks)
+    monkeypatch.setattr(compute, "fitted_risks", risks)
     config = SimpleNamespace(
         runs=2, taus=(0.25, 1.5, 4.0), kappas=(0.5, 2.0), sizes=(4, 8), noise_var=0.3
     )

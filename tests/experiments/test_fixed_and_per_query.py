@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.fixed_and_per_query import answers, claims, config, noisy
+from experiments.matching.fixed_and_per_query import claims, config, noisy
 from experiments.matching.fixed_and_per_query import compute as fixed
 from lsa_lab import prompts
 from lsa_lab.models import constructions, linear_attention
@@ -61,7 +61,7 @@ def test_descent_answers_as_the_constructed_stack_does():
     )
     prompt = prompts.Prompt(x, y, query, jnp.zeros(()))
     batch = jax.tree.map(lambda leaf: leaf[None, None], prompt)
-    ours = answers.squared_errors(TINY, {}, batch)[0, 0, 0]
+    ours = noisy.squared_errors(TINY, {}, batch)[0, 0, 0]
     stack = constructions.gradient_descent(jnp.full(TINY.depth, TINY.step), TINY.d)
     theirs = predict(linear_attention.forward(stack, prompts.tokens(prompt)))
     np.testing.assert_allclose(ours, theirs**2, rtol=1e-10)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.gradient_matching import compute, curriculum, learners, rules
+from experiments.matching.gradient_matching import compute, learners
 from experiments.matching.gradient_matching.config import Config
 from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks.pools import Pool
@@ -46,7 +46,7 @@ def cancelling():  # [3, 8, 4]
 
 def test_subsets_are_ranked_by_leverage_and_by_the_cosine_to_each_query(pool):
     queries = np.array([[1.0, -0.5], [-2.0, 0.1]])
-    ranked = rules.rank_all(TINY, pool, jnp.asarray(queries), jax.random.key(0))
+    ranked = compute.rank_all(TINY, pool, jnp.asarray(queries), jax.random.key(0))
     assert ranked.shape == (1 + 2 + 3 + 2, 8)
     x, rows = np.asarray(pool.x), np.column_stack([pool.x, pool.y])
     hat = np.diag(rows @ np.linalg.inv(rows.T @ rows) @ rows.T)
@@ -64,7 +64,7 @@ def test_every_rule_chooses_by_its_own_gradients_and_strata(pool):
         jnp.asarray(ranked),
         jax.random.split(jax.random.key(1), 1),
     )
-    chosen = np.asarray(rules.choose(TINY, 4, runs, *arrays)[0])
+    chosen = np.asarray(compute.choose(TINY, 4, runs, *arrays)[0])
     assert chosen.shape == (6 + 4 + 7, 4)
     for row, balanced in zip((0, 1, 2, 3, 4), (*BALANCED, BALANCED[0], BALANCED[0]), strict=True):
         assert sorted(chosen[row]) == balanced
@@ -79,14 +79,14 @@ def test_ablations_see_the_first_checkpoints_alone():
     linear = 1e-3 * cancelling()[0]
     linear[:, 2] = cancelling()[1][:, 0]  # of the second checkpoint, which weighs more
     other = cancelling()[2][None]
-    chosen = np.asarray(rules.ablate(TINY, jnp.asarray(linear), jnp.asarray(other)))
+    chosen = np.asarray(compute.ablate(TINY, jnp.asarray(linear), jnp.asarray(other)))
     expected = [BALANCED[0], BALANCED[1], BALANCED[2], BALANCED[1], BALANCED[1]]
     np.testing.assert_array_equal(np.sort(chosen), expected)
 
 
 def test_without_swaps_a_choice_is_greedy_and_with_them_no_swap_is_left():
     linear = np.random.default_rng(5).normal(size=(8, 4))
-    chosen = np.asarray(rules.ablate(TINY, jnp.asarray(linear), jnp.zeros((1, 8, 4))))[3:]
+    chosen = np.asarray(compute.ablate(TINY, jnp.asarray(linear), jnp.zeros((1, 8, 4))))[3:]
     centred = linear - linear.mean(0)
     np.testing.assert_array_equal(chosen[0], greedily(centred, 4))
 
@@ -165,7 +165,7 @@ def test_the_best_try_is_that_of_the_validation_and_each_query_has_a_subset_of_i
 def test_checkpoints_are_matched_from_their_own_part_of_the_training(pool):
     path = np.random.default_rng(7).normal(size=(4, 2))
     row = pool, pool, jnp.asarray(path)
-    ours = np.asarray(curriculum.errors(TINY, 4, row))
+    ours = np.asarray(compute.checkpoint_errors(TINY, 4, row))
     x, y = np.asarray(pool.x), np.asarray(pool.y)
     places = ([0], [3], [0, 1], [2, 3], [0, 2])  # first, last, early, late, along
     for error, place in zip(ours, places, strict=True):

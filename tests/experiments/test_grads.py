@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.flow.grads import rules
+from experiments.flow.grads import compute
 from experiments.flow.grads.cases import Case
 from lsa_lab.store import results
 
@@ -15,14 +15,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_every_rule_competes_in_the_committed_result():
     dataset = results.load(ROOT / "figures" / "grads" / "result.nc")
-    assert dataset.rule.values.tolist() == list(rules.RULES), "run the laptop tier of grads again"
+    assert dataset.rule.values.tolist() == list(compute.RULES), "run the laptop tier of grads again"
 
 
 def test_every_score_ranks_the_pool():
     rng = np.random.default_rng(0)
     pool, x_query, prior = (jnp.asarray(rng.normal(size=shape)) for shape in ((5, 4), 3, 3))
-    static = rules.static_scores(Case(pool, x_query, jnp.ones(()), prior), jax.random.key(0))
-    assert static.keys() == set(rules.RULES[: len(static)])
+    static = compute.static_scores(Case(pool, x_query, jnp.ones(()), prior), jax.random.key(0))
+    assert static.keys() == set(compute.RULES[: len(static)])
     assert {values.shape for values in static.values()} == {(5,)}
 
 
@@ -31,5 +31,5 @@ def test_one_demonstration_alone_is_fitted():
     pool, x_query, prior = (jnp.asarray(rng.normal(size=shape)) for shape in ((5, 4), 3, 3))
     case = Case(pool, x_query, jnp.ones(()), prior)
     for i, (*x, y) in enumerate(np.asarray(pool)):
-        learnt = rules.learn(case, pool, jnp.eye(5)[i], 8)
+        learnt = compute.learn(case, pool, jnp.eye(5)[i], 8)
         np.testing.assert_allclose(learnt @ jnp.asarray(x), y, rtol=1e-6)

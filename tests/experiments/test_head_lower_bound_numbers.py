@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import numpy as np
 
-from experiments.heads.head_lower_bound import risks
+from experiments.heads.head_lower_bound import compute
 from experiments.heads.head_lower_bound.config import TIERS
 from lsa_lab.tasks.linear import LinearTask, sample
 
@@ -32,7 +32,7 @@ def paths(x, y, query):  # -> [heads, shares, rates, steps+1]
 
 
 def test_the_risks_are_those_of_what_is_best_on_other_prompts():
-    measured = risks.risks(CONFIG)
+    measured = compute.risks(CONFIG)
     assert measured.shape == (2, 2, 2)  # features, runs, heads
     draw = jax.jit(
         jax.vmap(
@@ -55,6 +55,6 @@ def test_the_risks_are_those_of_what_is_best_on_other_prompts():
 
 def test_heads_own_neighbours_and_what_is_left_is_no_head():
     config = dataclasses.replace(CONFIG, d=3, heads=(2, 3))
-    owners = risks._owners(config)
+    owners = compute._owners(config)
     np.testing.assert_array_equal(owners[0], [[1, 1, 0], [0, 0, 1], [0, 0, 0]])
     np.testing.assert_array_equal(owners[1], np.eye(3))

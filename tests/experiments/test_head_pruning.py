@@ -155,13 +155,13 @@ def test_heads_that_are_alike_everywhere_are_their_own_null():
     part = xr.Dataset({"rise": (("model", "run", "layer", "head"), rise[None])}, {"model": ["m"]})
     whole = parts.join(xr.Dataset(), importance=part)
     counts = claims.count_of(rise)
-    by_layer = claims.over_exchanged(whole, "m", "layers")
+    by_layer = claims.exchanged_ratio(whole, "m", "layers")
     np.testing.assert_allclose(by_layer, counts[:, 0] / counts.mean(1))
     pairs = [
         [row.ravel()[list(two)] for two in itertools.combinations(range(6), 2)] for row in rise
     ]
     null = [np.mean([claims.count_of(pair) for pair in row]) for row in pairs]
-    by_head = claims.over_exchanged(whole, "m", "heads")
+    by_head = claims.exchanged_ratio(whole, "m", "heads")
     np.testing.assert_allclose(by_head, counts[:, 0] / null)
     rise[0, 1, 0] = np.nan
     part["rise"] = part.rise.copy(data=rise[None])

@@ -62,7 +62,7 @@ def samples(power, config):
     coordinates = {"beyond_d.shots": list(config.beyond_d.shots), "beyond_d.rule": rules}
     attributes = {"config": json.dumps(results.plain(config))}
     dataset = xr.Dataset(arrays, coordinates, attributes)
-    return samples_of(claims.beyond_d(config), dataset)
+    return samples_of(claims.size_rows(config), dataset)
 
 
 def test_a_gain_up_to_d_is_told_from_a_power_of_heads():

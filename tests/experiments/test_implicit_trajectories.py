@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.descent.implicit_trajectories.algorithms import PATHS, compare
-from experiments.descent.implicit_trajectories.compute import answer_prompts
+from experiments.descent.implicit_trajectories.compute import PATHS, answer_prompts, compare
 from experiments.descent.implicit_trajectories.config import ALGORITHMS
 from experiments.models.model import init
 from experiments.models.regression import dense

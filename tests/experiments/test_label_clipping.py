@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from experiments.clipping.clipped_models import spec_of
-from experiments.clipping.label_clipping import compute, rules
+from experiments.clipping.label_clipping import compute
 from experiments.clipping.label_clipping.compute import answers, average_accuracy, bayes_accuracy
 from experiments.clipping.label_clipping.config import TIERS
 from experiments.clipping.trained_models import own_prompts
@@ -35,7 +35,7 @@ def posterior_probability(noise=NOISE):
 def test_the_bayes_rule_is_that_of_quadrature():
     prompt = Prompt(X[:, None], Y, np.ones(1), np.ones(()))
     batch = jax.tree.map(lambda leaf: jnp.repeat(jnp.asarray(leaf)[None], 64, 0), prompt)
-    means = np.asarray(rules.bayes(jax.random.key(0), batch, 500, NOISE, SPREAD))
+    means = np.asarray(compute.gibbs_probabilities(jax.random.key(0), batch, 500, NOISE, SPREAD))
     standard_error = means.std() / 8
     assert abs(means.mean() - posterior_probability()) < 4 * standard_error < 0.02
     assert abs(means.mean() - posterior_probability(3 * NOISE)) > 4 * standard_error  # control

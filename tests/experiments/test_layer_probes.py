@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.heads.each_run import prompts_of
-from experiments.heads.layer_probes import compute, first_layer_descent, probing
+from experiments.heads.layer_probes import compute, probing
 from experiments.heads.layer_probes.claims import statements
 from experiments.heads.layer_probes.config import FEATURES, FORMULA, RAW, TIERS, Config
 from experiments.models.model import Model
@@ -101,7 +101,7 @@ def test_descent_on_raw_and_weighed_covariates_is_that_of_loops():
     config = SimpleNamespace(seed=0, n=4, prompts=4, descents=4, steps=3, share=0.4)
     masks = {"full": [[1, 1], [1, 1]], "single head": [[1, 0], [1, 0]]}
     case = probing.Case(SPEC, {name: preprocessing(mask) for name, mask in masks.items()}, 0)
-    paths = first_layer_descent.descents(config, case)
+    paths = compute.descents(config, case)
     assert paths.shape == (1, len(FEATURES), 2, 4)
     batch = prompts_of(SPEC.task, 0, probing.DESCENT, 4, 4, 1)
     for feature in (RAW, FORMULA):
@@ -122,7 +122,7 @@ def test_white_tokens_are_white_and_have_no_more_directions():
     features = np.random.default_rng(0).standard_normal((8, 5, 2)) @ np.array(
         [[3, 1, 3], [0, 1, 0]]
     )
-    first = first_layer_descent.whitened(features)[:4].reshape(-1, 3)
+    first = compute.whitened(features)[:4].reshape(-1, 3)
     moment = first.T @ first / len(first)
     np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(moment)), [0, 1, 1], atol=1e-10)
 
@@ -133,8 +133,8 @@ def test_descent_on_white_tokens_does_not_depend_on_the_basis_of_the_stream():
     path = jax.jit(lambda features: probes.descend(features[0], y, 8, 0.5))
     turned = features @ basis
     np.testing.assert_allclose(
-        path(first_layer_descent.whitened(turned)),
-        path(first_layer_descent.whitened(features)),
+        path(compute.whitened(turned)),
+        path(compute.whitened(features)),
         atol=1e-10,
     )
     assert np.abs(path(turned) - path(features)).max() > 1e-3

@@ -17,7 +17,7 @@ from experiments.language.lm_clipping.config import (
     SEARCHES,
     TIERS,
 )
-from experiments.language.lm_clipping.scores import Answers, Clipped
+from experiments.language.lm_clipping.search import Answers, Clipped
 from lsa_lab.judging.statements import cells_of, samples_of
 from lsa_lab.lm import halts, text
 from lsa_lab.store import parts, results

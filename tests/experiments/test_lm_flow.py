@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from experiments.language import decoders, readouts
-from experiments.language.lm_flow import compute, measures, readings
+from experiments.language import decoders, readouts, sentences
+from experiments.language.lm_flow import compute, readings
 from experiments.language.lm_flow.config import RULES, TIERS
 from lsa_lab.lm import decoder
 from lsa_lab.store import parts
@@ -18,7 +18,7 @@ TINY = TIERS["smoke"]  # two runs, two demonstrations, two queries, two layers
 MODEL = decoders.decoder(TINY)
 RNG = np.random.default_rng(0)
 FLOWS = RNG.normal(size=(4, 1, 2, 3, 2))  # a demonstration each, three layers, margin and row
-SINGLES = measures.Singles(*(RNG.normal(size=s) for s in ((4, 2), (4, 2), (4,), (4, 2))))
+SINGLES = compute.Singles(*(RNG.normal(size=s) for s in ((4, 2), (4, 2), (4,), (4, 2))))
 
 
 @functools.cache
@@ -54,7 +54,7 @@ def test_the_worth_of_a_demonstration_is_that_of_the_whole_prompt():
         words = jnp.asarray(run.writer.label_ids)
         return jax.nn.log_softmax(decoder.logits(MODEL.params, row, MODEL.config, words))
 
-    of, added = measures.singles(run), log_p(prefix) - log_p(nothing)
+    of, added = compute.singles(run), log_p(prefix) - log_p(nothing)
     np.testing.assert_allclose(of.worth[1, 1], added[run.sets.fresh.labels[1]], atol=1e-4)
     np.testing.assert_allclose(of.moved[1, 1], added[1] - added[0], atol=1e-4)
 
@@ -66,17 +66,17 @@ def test_every_demonstration_stands_once_at_every_place(monkeypatch):
         texts.extend(prompt.texts for prompt in prompts)
         return np.array([[[place] for place in range(2)] for _ in prompts])
 
-    monkeypatch.setattr(measures, "log_flows", say_places)
-    at = measures.shared_flows(run)["shared"][..., 0]
+    monkeypatch.setattr(compute, "log_flows", say_places)
+    at = compute.shared_flows(run)["shared"][..., 0]
     assert (np.sort(at, axis=0) == np.arange(2)[:, None]).all()
     for place, prompt in zip(at, texts, strict=True):
         assert [prompt[i] for i in place] == list(run.sets.demonstrations.texts)
 
 
 def test_each_rule_scores_by_its_own_reading(monkeypatch):
-    monkeypatch.setattr(measures, "log_flows", lambda *_: FLOWS)
-    monkeypatch.setattr(measures, "singles", lambda _: SINGLES)
-    ours = measures.score_pool(run_of())
+    monkeypatch.setattr(compute, "log_flows", lambda *_: FLOWS)
+    monkeypatch.setattr(compute, "singles", lambda _: SINGLES)
+    ours = compute.score_pool(run_of())
     scores = dict(zip(RULES, ours["score"], strict=True))
     np.testing.assert_array_equal(scores["GradS"], FLOWS[:, 0, :, 2, 0])
     np.testing.assert_array_equal(scores["GradS, row"], FLOWS[:, 0, :, 2, 1])
@@ -95,7 +95,7 @@ def test_prompts_hold_the_best_demonstrations_the_best_last(monkeypatch):
     monkeypatch.setattr(readouts, "paired_scores", weigh)
     scores = np.array([[[0.1, 4], [0.4, 3], [0.3, 2], [0.2, 1]], [[9, 5], [8, 6], [7, 7], [6, 8]]])
     run = run_of()
-    ours = measures.selected_prompts(run, scores)
+    ours = compute.selected_prompts(run, scores)
     expected = [[[2, 1], [1, 0]], [[1, 0], [2, 3]]]  # rule, query, the best last
     ids, _ = run.writer.questions(run.sets.fresh)
     for rule, query in np.ndindex(2, 2):
@@ -131,7 +131,7 @@ def test_every_run_keeps_what_was_measured_in_it(monkeypatch):
     }
     for name, fake in fakes.items():
         fake.__name__ = name
-        monkeypatch.setattr(measures, name, fake)
+        monkeypatch.setattr(compute, name, fake)
     dataset = compute.compute(TINY)
     np.testing.assert_array_equal(dataset.untrained[0], in_short(-flows))
     np.testing.assert_array_equal(dataset.alone[0], in_short(flows[:, 0]))
@@ -146,7 +146,7 @@ def test_every_run_keeps_what_was_measured_in_it(monkeypatch):
 
 def test_bm25_counts_rare_words_and_holds_long_texts_back():
     texts = ("A film", "a dull film", "a a a a dull dull film film warm warm")
-    scores = measures.bm25(texts, ("dull", "a", "warm slow"))
+    scores = sentences.bm25(texts, ("dull", "a", "warm slow"))
     assert scores[1, 0] > scores[0, 0] == 0
     assert scores[2, 2] > scores[:, 1].max() > 0  # every text holds "a", in small letters too
     length, mean = 3, 5

@@ -5,7 +5,7 @@ import xarray as xr
 
 from experiments.language import sentences
 from experiments.language.language_config import TASKS
-from experiments.language.lm_gradient_matching import answers, choices, compute
+from experiments.language.lm_gradient_matching import choices, claims, compute
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
 from experiments.language.sentences import Writer
 from lsa_lab.lm import readings, tokens
@@ -53,10 +53,10 @@ def test_the_best_of_the_draws_is_that_of_the_validation_and_judged_on_other_sen
         {"rule": ("subset", rules)},
     )
     first = rules.index("random")
-    np.testing.assert_array_equal(answers.best_draw(dataset), [first + 2, first])
-    of_rules = answers.rule_readings(dataset)
+    np.testing.assert_array_equal(claims.best_draw(dataset), [first + 2, first])
+    of_rules = claims.rule_readings(dataset)
     expected = readings.cross_entropy(dataset.score.values[0, first + 2], right[0])
-    np.testing.assert_allclose(of_rules[answers.BEST][0], expected)
+    np.testing.assert_allclose(of_rules[claims.BEST][0], expected)
     draws = [readings.cross_entropy(dataset.score.values[1, first + i], right[1]) for i in range(3)]
     np.testing.assert_allclose(of_rules["random"][1], np.exp(np.mean(np.log(draws))))
 

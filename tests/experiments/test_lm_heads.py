@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.language.lm_heads import answers, closings, compute, figure, maps
+from experiments.language.lm_heads import answers, closings, compute, figure
 from experiments.language.lm_heads.config import TIERS
 from lsa_lab import lm
 from lsa_lab.analyses import heads
@@ -118,18 +118,18 @@ def test_what_no_function_of_the_word_explains():
     same = rng.normal(size=(400, 16))[ids]
     noise = rng.normal(size=(2, 800, 16))
     stream = np.stack([same, same + 3 * noise[0], same + same[:, ::-1]])
-    missed = maps._by_word(stream, np.stack([same, 3 * noise[0], 3 * noise[1]]), ids)
+    missed = compute._word_means(stream, np.stack([same, 3 * noise[0], 3 * noise[1]]), ids)
     np.testing.assert_allclose(missed, [0, 1, 0], atol=0.02)  # unbiased: of two rows half is left
     once = np.concatenate([ids, [1000, 1001]])
     longer = np.concatenate([stream, 1e3 * rng.normal(size=(3, 2, 16))], axis=1)
     np.testing.assert_allclose(
-        maps._by_word(longer, longer, once), maps._by_word(stream, stream, ids)
+        compute._word_means(longer, longer, once), compute._word_means(stream, stream, ids)
     )
 
 
 def test_common_maps_of_a_tiny_decoder():
     ids = np.concatenate([np.arange(40), np.random.default_rng(0).integers(0, 40, 20)])
-    missed = maps.misses(tiny(), ids)
+    missed = compute.misses(tiny(), ids)
     assert missed["unexplained"].shape == (2, 4)  # all tokens and all but the first, layers 0 to 3
     assert (missed["unexplained"][1, 1:] < 1).all()
     assert missed["by_word"][0] < 1e-10

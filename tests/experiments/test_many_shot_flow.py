@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.flow.many_shot_flow import bayes, compute, flows
+from experiments.flow.many_shot_flow import compute, flows
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.prompts import Prompt
 
@@ -60,7 +60,7 @@ def test_flows_alone_are_those_of_ridge_on_one_demonstration(step):
     params, prompt = step
     batch = jax.tree.map(lambda leaf: leaf[None, None], prompt)
     many = jax.tree.map(lambda leaf: leaf[None], params)
-    ours, best = bayes.log_flows(linear_attention.forward, 0.3, True, many, batch)
+    ours, best = compute.log_flows(linear_attention.forward, 0.3, True, many, batch)
     x_query, lengths = np.asarray(prompt.x_query), []
     for x, y in zip(np.asarray(prompt.x[:2]), np.asarray(prompt.y[:2]), strict=True):
         size, score = x @ x + 0.3, x @ x_query  # ŷ = y x·x_query / (|x|² + σ²)
@@ -74,7 +74,7 @@ def test_flows_alone_are_those_of_ridge_on_one_demonstration(step):
 def test_layers_are_compared_with_the_bayes_rule_by_pairs_of_log_flows():
     ours = np.array([[0.0, 1.0, 3.0], [5.0, 1.0, 0.0]])[None, None]
     best = np.array([10.0, 2.0, 0.0])[None, None]
-    compared = bayes.compare(ours, best)
+    compared = compute.compare(ours, best)
     # Pairs (0, 1), (0, 2), (1, 2): -1, -3, -2 at the first layer, then 4, 5, 1 and 8, 10, 2.
     assert compared["disparity"].tolist() == [[2, 4, 8]]
     assert compared["lead"].tolist() == [[2, -4, -8]]

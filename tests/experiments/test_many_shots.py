@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.matching.many_shots import compute, long_prompts, panels
+from experiments.matching.many_shots import compute, figure
 from experiments.matching.many_shots.config import TIERS
 from experiments.models.model import Model
 from experiments.models.named import named
@@ -74,7 +74,7 @@ def points_of(ax):
 
 def test_normalised_errors_are_medians_over_runs_beside_the_bayes_rules(dataset):
     ax = Figure().subplots()
-    panels.plot_normalised(ax, dataset, 0.5)
+    figure.plot_normalised(ax, dataset, 0.5)
     error, softmax = dataset.error.values[1], dataset.softmax.values
     descent, linear, few = points_of(ax)
     np.testing.assert_allclose(descent, np.median(error[:, :, 0, 0], axis=1))
@@ -86,7 +86,7 @@ def test_normalised_errors_are_medians_over_runs_beside_the_bayes_rules(dataset)
 
 def test_a_fixed_divisor_is_unsafe_where_the_median_run_passes_2(dataset):
     ax = Figure().subplots()
-    panels.plot_fixed(ax, dataset, 0.0)
+    figure.plot_fixed(ax, dataset, 0.0)
     np.testing.assert_allclose(
         points_of(ax), np.median(dataset.error.values[0, :, :, :, 1], axis=1).T
     )
@@ -107,6 +107,6 @@ def test_predictions_from_moments_are_those_of_the_model(own_units):
     batch = linear.sample_batch(jax.random.key(1), task, 5)
     batch = batch.replace(x=3 * batch.x, x_query=3 * batch.x_query)
     moments = prompts.second_moments(batch)
-    ours = long_prompts.predictions(params, own_units, moments, batch.x_query.T, 1.0)
+    ours = compute.predictions(params, own_units, moments, batch.x_query.T, 1.0)
     in_own_units = Model(spec, params).predict(batch)
     np.testing.assert_equal(np.allclose(ours, in_own_units, rtol=1e-10), own_units)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from experiments.matching.matching_is_exact import claims, compute, gaps, twins
+from experiments.matching.matching_is_exact import claims, compute, twins
 from experiments.matching.matching_is_exact.config import MATCHING, TIERS
 from lsa_lab.judging.claims import evidence
 from lsa_lab.models import constructions, linear_attention
@@ -74,13 +74,13 @@ def test_gaps_and_errors_are_those_of_descent(rows):
     stack = constructions.gradient_descent(jnp.full(2, 0.2), 2)
     params = jax.tree.map(lambda leaf: leaf[None], stack)
     arrays = (jnp.asarray(part[None]) for part in (others[None], pool, queries))
-    ours = gaps.gaps(linear_attention.forward, params, *arrays)
+    ours = compute.gaps(linear_attention.forward, params, *arrays)
     few, whole = queries @ descend(others), queries @ descend(pool)
     expected = np.sqrt(((few - whole) ** 2).mean() / (whole**2).mean())
     np.testing.assert_allclose(ours, [[expected]], rtol=1e-10)
     clean = np.array([1.0, -1, 0.5, 2])
     arrays = (jnp.asarray(part[None]) for part in (others, queries, clean))
-    error = gaps.errors(linear_attention.forward, params, *arrays)
+    error = compute.errors(linear_attention.forward, params, *arrays)
     np.testing.assert_allclose(error, [((few - clean) ** 2).mean()], rtol=1e-10)
 
 
@@ -90,7 +90,7 @@ def test_a_shallow_stack_is_the_first_layers_and_then_nothing(rows):
     pool, _, queries = map(jnp.asarray, rows)
     for depth in (1, 2):
         second = jax.tree.map(lambda leaf: leaf[1], stacks[f"descent, {depth}"])
-        ours = gaps.answers(linear_attention.forward, second, pool, queries)
+        ours = compute.answers(linear_attention.forward, second, pool, queries)
         np.testing.assert_allclose(ours, rows[2] @ descend(rows[0], depth), rtol=1e-10)
 
 

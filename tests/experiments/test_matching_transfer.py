@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.matching_transfer import choices, compute, learners, targets
+from experiments.matching.matching_transfer import compute, learners
 from experiments.matching.matching_transfer.config import GRADIENTS, RULES, TIERS
 from experiments.models.model import Model
 from experiments.models.regression import dense
@@ -50,7 +50,7 @@ def descend(steps):
 
 def test_constructed_targets_err_as_one_step_and_as_descent_do(taught):
     x, y, *queries = map(jnp.asarray, taught)
-    ours = targets.constructed_errors(TINY, x, y, queries)
+    ours = learners.constructed_errors(TINY, x, y, queries)
     best = 1 / (1 + 1 / 4 + (2 + 0.25) / 4)  # Γ⁻¹ of Λ = I
     np.testing.assert_allclose(ours[0], mean_errors(taught, descend([best])), rtol=1e-10)
     np.testing.assert_allclose(ours[1], mean_errors(taught, descend([STEP, STEP])), rtol=1e-10)
@@ -58,7 +58,7 @@ def test_constructed_targets_err_as_one_step_and_as_descent_do(taught):
 
 
 def test_the_bayes_rule_errs_as_ridge_regression_does(taught):
-    ours = targets.bayes_errors(TINY, *map(jnp.asarray, taught))
+    ours = learners.bayes_errors(TINY, *map(jnp.asarray, taught))
 
     def ridge(x, y):
         return np.linalg.solve(x.T @ x + 0.25 * np.eye(2), x.T @ y)
@@ -70,7 +70,7 @@ def test_trained_targets_err_with_the_weights_of_their_own_run(taught):
     sizes = np.array([[0.3, 0.7], [0.9, 0.1]])  # steps of each run
     params = jax.vmap(lambda steps: constructions.gradient_descent(steps, 2))(jnp.asarray(sizes))
     x, y, *queries = map(jnp.asarray, taught)
-    ours = targets.errors(Model(SPEC, params), x, y, queries)
+    ours = learners.errors(Model(SPEC, params), x, y, queries)
     both = [mean_errors(taught, descend(steps))[run] for run, steps in enumerate(sizes)]
     np.testing.assert_allclose(ours, both, rtol=1e-10)
 
@@ -144,8 +144,8 @@ def test_gaps_of_random_subsets_are_those_that_certify_gives():
     pool = jax.vmap(lambda key: pools.sample(key, task))(keys[:1]).replace(population=None)
     path = jax.random.normal(keys[1], (1, TINY.checkpoints, TINY.prefix_length, 3))
     paths = dict.fromkeys(GRADIENTS[1:], (learners.one_layer_model(TINY, 1), path))
-    indices, gaps = choices.choose(TINY, pool, paths, keys[2:])
-    rows = choices.features(TINY, *jax.tree.map(lambda leaf: leaf[0], (pool, paths)))
+    indices, gaps = compute.choose(TINY, pool, paths, keys[2:])
+    rows = compute.features(TINY, *jax.tree.map(lambda leaf: leaf[0], (pool, paths)))
     assert gaps.shape == (1, len(GRADIENTS), TINY.random_subsets)
     for subset, gap in zip(indices[0, len(RULES) :], gaps[0].T, strict=True):
         certified = [gradient_matching.certify(row, subset).objective for row in rows]

@@ -221,7 +221,7 @@ def test_every_named_model_of_the_laptop_tier_has_its_weights_in_six_megabytes()
 def test_heads_that_a_variant_lacks_are_zero_and_unheard():
     every = resolved(TINY)
     gates = model.gates_of(TINY.architecture)[0]
-    alone = jax.tree.map(lambda leaf: leaf[0], every.models(0).in_float64())
+    alone = jax.tree.map(lambda leaf: leaf[0], every.models(0).cast_float64())
     np.testing.assert_array_equal(alone.gates, gates)
     np.testing.assert_array_equal(np.abs(alone.params.w_kq).max((2, 3)) > 0, gates > 0)
     batch = tasks.draw(jax.random.key(1), tasks.distribution(TINY.task), 3)
@@ -236,7 +236,7 @@ def test_heads_that_a_variant_lacks_are_zero_and_unheard():
 def test_predictions_are_those_of_the_trace(name):
     spec = named.MODELS["smoke"][name]
     params = model.init(spec, jax.random.key(2))
-    one_variant = Model(spec, params, model.gates_of(spec.architecture)[1]).in_float64()
+    one_variant = Model(spec, params, model.gates_of(spec.architecture)[1]).cast_float64()
     batch = tasks.draw(jax.random.key(3), tasks.distribution(spec.task), 3)
 
     def of_trace(prompt):
@@ -251,7 +251,7 @@ def test_predictions_are_those_of_the_trace(name):
 
 def test_narrow_keys_merge_to_the_same_function():
     spec = changed(TINY, "architecture", key_width=3, variants=())
-    narrow = Model(spec, model.init(spec, jax.random.key(2))).in_float64()
+    narrow = Model(spec, model.init(spec, jax.random.key(2))).cast_float64()
     batch = tasks.draw(jax.random.key(3), tasks.distribution(spec.task), 3)
     expected = jax.jit(jax.vmap(lambda prompt: predict(narrow.forward(prompt))))(batch)
     expected = expected * jax.vmap(prompts.normalised)(batch)[1]

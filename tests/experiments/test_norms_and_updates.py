@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from experiments.descent.norms_and_updates import claims, compute, softmax_sizes
+from experiments.descent.norms_and_updates import by_shots, claims, compute
 from experiments.descent.norms_and_updates.config import TIERS, Config, pair
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution, draw
@@ -206,7 +206,7 @@ def test_balanced_keys_have_mean_zero_and_the_second_moments_of_the_queries():
     rng = np.random.default_rng(0)
     mixing = rng.normal(size=(4, 3))
     keys, queries = 2 + rng.normal(size=(50, 4)) @ mixing, rng.normal(size=(20, 3))
-    form = softmax_sizes.balanced(keys, queries)
+    form = by_shots.balanced(keys, queries)
     values, vectors = np.linalg.eigh(form.metric)
     change = np.sqrt(values)[:, None] * vectors.T  # AᵀA is the metric
     ours, theirs = (keys - form.mean) @ change.T, queries @ np.linalg.inv(change)
@@ -217,5 +217,5 @@ def test_balanced_keys_have_mean_zero_and_the_second_moments_of_the_queries():
 def test_keys_that_no_query_reads_have_no_length():
     rng = np.random.default_rng(0)
     queries = rng.normal(size=(20, 3)) * [1, 1, 0]
-    form = softmax_sizes.balanced(rng.normal(size=(50, 3)) * [1, 2, 3], queries)
+    form = by_shots.balanced(rng.normal(size=(50, 3)) * [1, 2, 3], queries)
     assert np.linalg.matrix_rank(form.metric, tol=1e-9) == 2

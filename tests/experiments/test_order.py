@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from experiments.descent.order import claims, places, rules
+from experiments.descent.order import claims, rules
+from experiments.descent.order import compute as places
 from experiments.descent.order.compute import compute, draw, predictions
 from experiments.descent.order.config import ASKED, RULES, TIERS, Rules
 from experiments.models.named import named

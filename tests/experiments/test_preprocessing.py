@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.heads.preprocess_then_optimise import claims, compute, descents
+from experiments.heads.preprocess_then_optimise import claims, compute
 from experiments.heads.preprocess_then_optimise.config import TUNED, Config
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
@@ -20,14 +20,14 @@ def prompt():
 
 
 def test_with_as_many_heads_as_covariates_each_has_one(prompt):
-    sums = descents.sums(4, (1, 3, 4))
+    sums = compute.sums(4, (1, 3, 4))
     np.testing.assert_array_equal(sums[0], np.eye(4)[[0, 0, 0, 0]])
     np.testing.assert_array_equal(sums[1], np.eye(4)[[0, 0, 1, 2]])
     np.testing.assert_array_equal(sums[2], np.eye(4))
-    raw, *_, on_heads = descents.head_errors(prompt, sums, 0.5, np.array([1, 4]))
+    raw, *_, on_heads = compute.head_errors(prompt, sums, 0.5, np.array([1, 4]))
     size = 0.5 * estimators.preprocessed_step_limit(prompt)
     path = estimators.preprocessed_gradient_descent(prompt, size, 4)[np.array([1, 4])]
-    np.testing.assert_allclose(on_heads, descents.squares(path, prompt), rtol=1e-10)
+    np.testing.assert_allclose(on_heads, compute.squares(path, prompt), rtol=1e-10)
     assert np.abs(raw - on_heads).max() > 1e-3
 
 
@@ -36,7 +36,7 @@ def test_what_is_best_is_chosen_on_first_halves_and_judged_on_second_ones():
     risks[:, 0] = [[1, 4], [2, 3]]
     risks[:, 1] = [[5, 6], [7, 8]]
     risks[1, 1, 0, 0] = np.inf
-    by_step, best = descents.chosen(risks)
+    by_step, best = compute.chosen(risks)
     np.testing.assert_array_equal(by_step, [[5, 8], [np.inf, 8], [5, 8]])
     np.testing.assert_array_equal(best, [5, np.inf, 5])
 
@@ -59,8 +59,8 @@ def test_risks_with_fitted_steps_are_those_of_loops(monkeypatch):
     tuning = jax.tree.map(lambda leaf: leaf[0], batch)
     thetas = 0.1 * rng.random((len(TUNED), 2, 2, 2))  # rules, depths, raw or not, steps
     thetas[TUNED.index("raw"), :, 1] = thetas[:, 0, :, 1] = 0
-    monkeypatch.setattr(compute.descents, "tune", lambda *given: thetas)
-    risks = compute.with_fitted_steps(SimpleNamespace(depth=2), batch, tuning)
+    monkeypatch.setattr(compute, "tune", lambda *given: thetas)
+    risks = compute.fit_steps(SimpleNamespace(depth=2), batch, tuning)
     assert risks.shape == (2, len(TUNED), 2)
     for r, i, j in np.ndindex(2, len(TUNED), 2):
         total = 0

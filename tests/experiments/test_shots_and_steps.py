@@ -9,7 +9,7 @@ import pytest
 
 from experiments.descent.shots_and_steps.compute import curves, errors_of_rules, first_tenth
 from experiments.descent.shots_and_steps.config import Config
-from experiments.models.regression import of_kernel
+from experiments.models.regression import kernel_spec
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 
@@ -48,7 +48,7 @@ def test_a_tenth_of_the_training_has_passed_at_the_first_checkpoint_not_before_i
 
 def test_curves_of_linear_stacks_are_those_of_loops():
     path = Params(*(0.5 * rng.normal(size=(4, 3, 2, 1, D + 1, D + 1)) for _ in range(2)))
-    spec = of_kernel("linear", CONFIG, seeds=4, checkpoints=2)
+    spec = kernel_spec("linear", CONFIG, seeds=4, checkpoints=2)
     risks = np.zeros((4, 3, len(CONFIG.shots)))
     for run, c, b in np.ndindex(4, 3, B):
         for s, n in enumerate(CONFIG.shots):

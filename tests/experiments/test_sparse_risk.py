@@ -9,7 +9,7 @@ import xarray as xr
 
 from experiments.heads import sparse_rules
 from experiments.heads.rule_names import RIDGE
-from experiments.heads.sparse_risk import claims, compute, losses
+from experiments.heads.sparse_risk import claims, compute
 from experiments.heads.sparse_risk.config import (
     ORACLE,
     PLAIN,
@@ -22,7 +22,7 @@ from lsa_lab.judging.statements import samples_of
 from lsa_lab.store import parts, results
 
 NOISE_VAR = 0.4
-PLACE = losses.Place(n=9, d=3, s=2, noise_var=NOISE_VAR)
+PLACE = compute.Place(n=9, d=3, s=2, noise_var=NOISE_VAR)
 
 
 def test_a_duel_is_judged_at_every_ratio_of_both_laws():
@@ -51,7 +51,7 @@ def moments(x, y):
 @pytest.mark.parametrize("n", [2, 9])  # less than e = 4, and more
 def test_few_rows_have_the_moments_of_n_demonstrations(n):
     rng, size, place = np.random.default_rng(0), 40_000, PLACE._replace(n=n)
-    batch, w = losses.draw(rng, place, size)
+    batch, w = compute.draw(rng, place, size)
     x = rng.standard_normal((size, n, PLACE.d))
     y = np.einsum("bnd,bd->bn", x, w) + np.sqrt(NOISE_VAR) * rng.standard_normal((size, n))
     left, right = moments(batch.x, batch.y), moments(x, y)
@@ -62,7 +62,7 @@ def test_few_rows_have_the_moments_of_n_demonstrations(n):
 
 
 def test_doubled_steps_are_steps_of_preprocessed_descent():
-    batch, _ = losses.draw(np.random.default_rng(1), PLACE, 1)
+    batch, _ = compute.draw(np.random.default_rng(1), PLACE, 1)
     x, y = np.array(batch.x[0]), np.array(batch.y[0])
     r = x.T @ y / len(y)
     features, theta, path = x * r, np.zeros(PLACE.d), []
@@ -92,7 +92,7 @@ def test_only_one_number_grows_along_a_panel():
         sparsities=(1, 3),
         widths=(4, 6),
     )
-    panels = compute.along_axes(config)
+    panels = compute.rate_orders(config)
     places = {name: [place[:3] for place in row] for name, (_, row) in panels.items()}
     assert places["by_n"] == [(16, 5, 2), (32, 5, 2), (64, 5, 2)]
     assert places["by_s"] == [(64, 5, 1), (64, 5, 3)]
@@ -105,8 +105,8 @@ def test_rules_in_closed_form_lose_what_loops_say_in_every_run():
     config = dataclasses.replace(
         TIERS["smoke"].rates, runs=3, prompts=2, tuning=4, noise_var=NOISE_VAR
     )
-    risks = losses.mean_losses(config, PLACE, np.random.default_rng(3), ())
-    batch, truth = losses.draw(np.random.default_rng(3), PLACE, 6)
+    risks = compute.mean_losses(config, PLACE, np.random.default_rng(3), ())
+    batch, truth = compute.draw(np.random.default_rng(3), PLACE, 6)
     exact = np.zeros((3, 3))  # least squares, ridge, least squares on the support
     for b, w in enumerate(truth):
         x, y, inside = batch.x[b], batch.y[b], w != 0

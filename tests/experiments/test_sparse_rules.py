@@ -10,7 +10,7 @@ import pytest
 
 from experiments.heads import sparse_rules
 from experiments.heads.rule_names import EQUIVARIANT, RULES
-from experiments.heads.sparse_risk.losses import Place
+from experiments.heads.sparse_risk.compute import Place
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import population
-from experiments.one_layer.training_dynamics import compute, paths
+from experiments.one_layer.training_dynamics import compute
 from lsa_lab.models import linear_attention, trace
 from lsa_lab.prompts import Prompt, tokens
 
@@ -15,8 +15,8 @@ CONFIG = SimpleNamespace(n=4, population_rate=0.05, eigenvalues=(2.0, 0.5))
 
 
 def case(time=1.0, points=4):
-    start = paths.Weights(jnp.asarray(0.6), jnp.diag(jnp.array([0.3, 0.5])))
-    return paths.Case("mode", jnp.diag(jnp.array([2.0, 0.5])), start, time, points)
+    start = compute.Weights(jnp.asarray(0.6), jnp.diag(jnp.array([0.3, 0.5])))
+    return compute.Case("mode", jnp.diag(jnp.array([2.0, 0.5])), start, time, points)
 
 
 def slopes(u, diagonal):  # of ½ [Σ γ λ³ a² - 2 λ² a + λ], a = u diag(U)
@@ -51,12 +51,12 @@ def test_the_population_path_is_descent_read_after_every_stride():
     times, stride = case().times(0.05)
     assert stride == 5
     np.testing.assert_allclose(times, [0, 0.25, 0.5, 0.75, 1], rtol=1e-12)
-    path = jax.jit(lambda: paths.population_path(CONFIG, case(), stride))()
+    path = jax.jit(lambda: compute.population_path(CONFIG, case(), stride))()
     np.testing.assert_allclose(path, descend(0.05, 20)[::5], rtol=1e-10)
 
 
 def test_the_law_is_descent_with_small_steps():
-    law = jax.jit(lambda times: paths.law_path(CONFIG, case(), times))(jnp.array([0.0, 0.5]))
+    law = jax.jit(lambda times: compute.law_path(CONFIG, case(), times))(jnp.array([0.0, 0.5]))
     coarse, fine = descend(1e-3, 500)[-1], descend(5e-4, 1000)[-1]
     np.testing.assert_allclose(law[0], [0.18, 0.3], rtol=1e-9)
     np.testing.assert_allclose(law[1], 2 * fine - coarse, rtol=1e-6)  # Richardson's
@@ -64,11 +64,11 @@ def test_the_law_is_descent_with_small_steps():
 
 
 def test_a_layer_predicts_with_its_effective_step():
-    start = paths.balanced(0.3, 2)
+    start = compute.balanced(0.3, 2)
     assert abs(start.u - np.linalg.norm(start.U)) < 1e-12
     rng = np.random.default_rng(0)
     prompt = Prompt(*(jnp.asarray(rng.normal(size=shape)) for shape in ((3, 2), 3, 2, ())))
-    layer = linear_attention.forward(paths.as_attention(start), tokens(prompt))
+    layer = linear_attention.forward(compute.attention_params(start), tokens(prompt))
     exact = 0.3 * sum(prompt.y[i] * (prompt.x[i] @ prompt.x_query) for i in range(3)) / 3
     assert abs(trace.predict(layer) - exact) < 1e-12
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from experiments.clipping.clipped_models import spec_of
-from experiments.clipping.truncation_norms import norm_growth
-from experiments.clipping.truncation_norms.compute import measure
+from experiments.clipping.truncation_norms import compute
+from experiments.clipping.truncation_norms.compute import measure, merge, random_stack, stack_merged
 from experiments.clipping.truncation_norms.config import TIERS
-from experiments.clipping.truncation_norms.norm_growth import merge, random_stack, stack_merged
 from experiments.models.regression import dense
 from experiments.models.tasks import distribution, draw
 from lsa_lab.models import linear_attention
@@ -52,7 +51,7 @@ def growth_by_loops(weights, prompt, ranks=(2, 1)):  # -> [5, 3, L, Q]
 
 
 def test_growth_is_that_of_loops():
-    grown = jax.jit(norm_growth.growth)(WEIGHTS, PROMPT, RATES)
+    grown = jax.jit(compute.growth)(WEIGHTS, PROMPT, RATES)
     np.testing.assert_allclose(grown, growth_by_loops(WEIGHTS, PROMPT), rtol=1e-8, atol=1e-10)
 
 
@@ -77,7 +76,7 @@ def test_weights_and_demonstrations_have_the_variances_that_are_said():
 
 def test_updates_after_an_mlp_are_read_in_two_ways():
     key = jax.random.key(2)
-    grown = jax.jit(norm_growth.mlp_growth)(key, WEIGHTS, PROMPT, RATES, CONFIG.scale)
+    grown = jax.jit(compute.mlp_growth)(key, WEIGHTS, PROMPT, RATES, CONFIG.scale)
     w_v, w_k, w_q = np.asarray(WEIGHTS)[:, 0]
     rows = np.column_stack([PROMPT.x, PROMPT.y])
     update = sum(np.outer(w_v @ h, w_k @ h) for h in rows) @ w_q / N
@@ -93,10 +92,10 @@ def test_updates_after_an_mlp_are_read_in_two_ways():
 
 def test_shares_and_movements_are_over_the_draws_of_a_run():
     logs = jnp.array([[0.5, -1.0, 0.0, 2.0], [-3.0, -1.0, -1.0, 1e-12]])
-    assert norm_growth.rising_share(logs, 1e-9).tolist() == [0.5, 0.0]
-    moves, spread = norm_growth.movement(jnp.array([[1.0, -3.0], [2.0, 2.0]]))
+    assert compute.rising_share(logs, 1e-9).tolist() == [0.5, 0.0]
+    moves, spread = compute.movement(jnp.array([[1.0, -3.0], [2.0, 2.0]]))
     assert (moves.tolist(), spread.tolist()) == ([2.0, 2.0], [2.0, 0.0])
-    assert np.isnan(norm_growth.rising_share(jnp.array([[jnp.nan, -1.0]]), 1e-9)).all()
+    assert np.isnan(compute.rising_share(jnp.array([[jnp.nan, -1.0]]), 1e-9)).all()
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching import subsets
-from experiments.matching.whitened_matching import cases, compute, rules
+from experiments.matching.whitened_matching import cases, compute
 from experiments.matching.whitened_matching.config import CASES, Case, Config
 from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks.pools import Pool
@@ -54,7 +54,7 @@ def test_the_gap_is_that_of_descent_by_hand():
 def test_scaled_rows_have_one_size_and_objectives_are_the_librarys():
     rng = np.random.default_rng(0)
     gradients = jnp.asarray(rng.normal(size=(24, 3)) * np.array([1.0, 0.0, 50.0]))
-    np.testing.assert_allclose(rules.scale(gradients).std(0), [1, 0, 1])
+    np.testing.assert_allclose(compute.scale(gradients).std(0), [1, 0, 1])
     indices = rng.permutation(24)[:8]
     gap = subsets.gaps(gradients, subsets.members(jnp.asarray(indices)[None], 24))[0]
     expected = gradient_matching.certify(gradients, indices).objective

@@ -25,10 +25,6 @@ OVER_C = {"note": BEST_C, "revision": "it was c = 0.01", "redrawn": FRESH}
 MAY = {"note": f'{BEST_C}; A2 says that lower norms "may" help, and warns of lost expressive power'}
 
 
-def numbers(dataset) -> "Bounds":
-    return Bounds(dataset)
-
-
 class Bounds:
     """A result's bounds, gaps and rank correlations, [G] each."""
 
@@ -37,22 +33,25 @@ class Bounds:
         self.largest_loss = results.config_of(dataset).largest_loss
         self.clipped = Truncations(parts.part(dataset, "clipped"))
 
-    def above(self, bound, gap):
+    def excess(self, bound, gap):
         return _least(self.dataset[bound] - np.abs(self.dataset[gap]))
 
     @cached_property
     def everywhere(self):  # [G, c]
         return rank_correlations(self.dataset.bound, self.dataset.gap, GRID)
 
-    def at_equal_n(self):
+    def equal_n_correlation(self):
         bound, gap = self.dataset.bound, self.dataset.gap
         pairs = [(bound.sel(shots=[n]), gap.sel(shots=[n])) for n in gap.shots]
         return best_elsewhere(np.mean([rank_correlations(*pair, GRID) for pair in pairs], axis=0))
 
-    def over_counting(self):
+    def lead_over_counting(self):
         gap = self.dataset.gap
         count = (self.dataset.shots**-0.5).broadcast_like(gap).expand_dims("update_noise")
         return best_elsewhere(self.everywhere - rank_correlations(count, gap, GRID))
+
+
+numbers = Bounds
 
 
 class Truncations:
@@ -133,8 +132,7 @@ def _about_the_height(config) -> tuple[Statement, ...]:
             "bound - |gap| at the worst place of the grid",
             note=SPREAD,
             revision=f"{ALONE}, which was ours",
-            label="bound, c = spread, less |gap|",
-            sample=lambda b: b.above("spread_bound", "gap"),
+            sample=lambda b: b.excess("spread_bound", "gap"),
             **positive,
         ),
         Statement(
@@ -144,8 +142,7 @@ def _about_the_height(config) -> tuple[Statement, ...]:
             "bound - |gap| at the worst c and place of the grid",
             note="the updates are those of the noisy path; a mean stands inside the logarithm",
             revision=f"{ALONE}, with the updates of the path without noise",
-            label="bound less noisy |gap|, worst c",
-            sample=lambda b: b.above("noisy_bound", "noisy_gap"),
+            sample=lambda b: b.excess("noisy_bound", "noisy_gap"),
             **positive,
         ),
         Statement(
@@ -157,7 +154,6 @@ def _about_the_height(config) -> tuple[Statement, ...]:
             "is smallest",
             note="the bound at c holds with that noise; c is chosen on the other tasks",
             revision=ALONE,
-            label="largest loss less least bound",
             sample=lambda b: _least(b.largest_loss - least_bounds(b.dataset)),
             **positive,
         ),
@@ -180,7 +176,6 @@ def _about_the_order() -> tuple[Statement, ...]:
             "best c",
             "Spearman's correlation over the whole grid",
             at_least=0.5,
-            label="bound and gap, whole grid, ρ",
             sample=lambda b: best_elsewhere(b.everywhere),
             **common,
         ),
@@ -190,8 +185,7 @@ def _about_the_order() -> tuple[Statement, ...]:
             "It ranks depths and noises as the gap does where n is the same, at the best c",
             "Spearman's correlation at equal n, averaged over n,",
             at_least=0.5,
-            label="at equal n, ρ",
-            sample=lambda b: b.at_equal_n(),
+            sample=lambda b: b.equal_n_correlation(),
             **common,
         ),
         Statement(
@@ -200,8 +194,7 @@ def _about_the_order() -> tuple[Statement, ...]:
             "The bound ranks the grid at least as well as 1/√n alone, at the best c",
             "the paired difference of the rank correlations",
             at_least=0.0,
-            label="whole grid, less ρ of 1/√n",
-            sample=lambda b: b.over_counting(),
+            sample=lambda b: b.lead_over_counting(),
             **common,
         ),
     )
@@ -217,7 +210,6 @@ def _about_clipping() -> tuple[Statement, ...]:
             "Truncating w_kq or w_pv of a trained stack lowers the bound of Theorem 2",
             f"{share} at which it rises",
             at_most=0.05,
-            label="clipped: bound rises, share",
             sample=lambda b: b.clipped.rises(),
             **OVER_C,
         ),
@@ -229,7 +221,6 @@ def _about_clipping() -> tuple[Statement, ...]:
             f"{share}, of those with a lower bound, in which the risk is lower, less that of the "
             "random edits",
             at_least=0.0,
-            label="risk falls where the bound\ndoes, less by luck",
             sample=lambda b: b.clipped.risk_falls(),
             **OVER_C
             | MAY
@@ -241,7 +232,6 @@ def _about_clipping() -> tuple[Statement, ...]:
             "Over the ranks kept the bound and {other} fall together",
             "Spearman's correlation over the ranks kept, averaged over matrices and layers",
             at_least=0.5,
-            label="clipped: bound and {loss}, ρ",
             sample=lambda b, loss: b.clipped.correlation(loss),
             cells=grid("ranks_risks ranks_gaps", loss=losses),
             words=lambda loss: dict(zip(("other", "note"), losses[loss], strict=True)),
@@ -255,7 +245,6 @@ def _about_clipping() -> tuple[Statement, ...]:
             "The bound is least where the layer is dropped",
             "the share of matrices and layers in which it is not",
             at_most=0.05,
-            label="least bound is not at\nrank 0, share",
             sample=lambda b: b.clipped.least_elsewhere(),
             **OVER_C,
         ),
@@ -268,7 +257,6 @@ def _about_clipping() -> tuple[Statement, ...]:
             note='A2 says that it "may be the best option for generalization error"',
             revision="four times the prompts, for it was undecided",
             redrawn=RUNS,
-            label="rise of the gap at rank 0",
             sample=lambda b: b.clipped.rise_at_drop(),
         ),
     )

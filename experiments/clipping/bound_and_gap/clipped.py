@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.bound_and_gap.config import MODULES, Config
@@ -29,12 +30,12 @@ def measure_stack(params, x, y, config):  # -> {name: []}, the bound [c]
     """Theorem 2's value over the prompts, and the mean clipped losses."""
     b, n = config.largest_loss, max(spec_of(config).task.lengths)
 
-    def on_prompt(x, y):
+    def measure_prompt(x, y):
         path = trajectory(params, Prompt(x[:n], y[:n], x[-1], y[-1]))
         losses = (y + x @ path.maps[-1, -1, :-1]) ** 2
         return path.updates, measured_gap(losses[n:], losses[:n], 0.0, b)
 
-    updates, gap = jax.vmap(on_prompt)(x, y)
+    updates, gap = jax.vmap(measure_prompt)(x, y)
     levels = jnp.asarray(config.update_noises)
     return {
         "bound": jax.vmap(lambda c: trajectory_bound(updates, c, b / 2, n))(levels),
@@ -73,25 +74,23 @@ def measure_edits(keys, params, pieces, masks, config):  # params [R, ...] -> {n
     keys = [jax.random.split(key, len(params.w_kq)) for key in keys]
     count = len(jax.tree.leaves(masks)[0])
 
-    def on_run(row):
+    def measure_run(row):
         params, pieces, key, key_noise = row
         x, y = draw_pairs(key, config)
 
-        def on_edit(row):
+        def measure_edit(row):
             keep, key = row
             clipped = clipping.rebuild(params, pieces, keep)
             other = measure_stack(random_edit(key, params, clipped), x, y, config)
             return measure_stack(clipped, x, y, config) | {"random_risk": other["risk"]}
 
-        return jax.lax.map(on_edit, (masks, jax.random.split(key_noise, count)))
+        return jax.lax.map(measure_edit, (masks, jax.random.split(key_noise, count)))
 
-    return jax.lax.map(on_run, (params, pieces, *keys))
+    return jax.lax.map(measure_run, (params, pieces, *keys))
 
 
 def clip_all(config: Config, finished):
     """The Dataset of every truncation."""
-    import xarray as xr
-
     spec, params = spec_of(config), trained_models.float64_params(finished)
     params = jax.tree.map(jnp.asarray, params)
     rates = (*clipping.every_rate(spec.token_width), clipping.DROP)

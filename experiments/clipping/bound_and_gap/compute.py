@@ -5,6 +5,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import xarray as xr
 
 from experiments.clipping.bound_and_gap.clipped import clip_all
 from experiments.clipping.bound_and_gap.config import GRID, Config
@@ -79,7 +80,7 @@ def measure(noise, n, depth, tuning, data, normal, config):  # -> {name: [G] or 
     params = constructions.gradient_descent(step * active, config.d)
     levels = jnp.asarray(config.update_noises)
 
-    def on_prompt(x, y, eps, normal):
+    def measure_prompt(x, y, eps, normal):
         prompt, x, y = divide(x, y + noise * eps, n, max(config.shots))
         moment = prompts.second_moment(prompt)
 
@@ -88,17 +89,17 @@ def measure(noise, n, depth, tuning, data, normal, config):  # -> {name: [G] or 
             gap = measured_gap(*losses, 0.0, b)
             return jnp.stack([gap.population, gap.empirical])
 
-        def with_noise(c):
+        def add_noise(c):
             w, updates = noisy_descent(params, moment, c**0.5 * active[:, None, None] * normal)
             return risks(w), updates
 
         path = trajectory(params, prompt)
-        return (risks(path.maps[-1]), path.updates), jax.vmap(with_noise, out_axes=1)(levels)
+        return (risks(path.maps[-1]), path.updates), jax.vmap(add_noise, out_axes=1)(levels)
 
     bound = partial(trajectory_bound, subgaussian=b / 2, n=n)
 
-    def on_group(*group):
-        (exact, updates), (noisy, noisy_updates) = jax.vmap(on_prompt)(*group)
+    def measure_group(*group):
+        (exact, updates), (noisy, noisy_updates) = jax.vmap(measure_prompt)(*group)
         exact, noisy = exact.mean(0), noisy.mean(0)  # [2], [2, c]
         return {
             "gap": exact[0] - exact[1],
@@ -110,13 +111,11 @@ def measure(noise, n, depth, tuning, data, normal, config):  # -> {name: [G] or 
         }
 
     # Some at a time, for the memory.
-    every = jax.lax.map(lambda group: on_group(*group), (*data, normal), batch_size=8)
+    every = jax.lax.map(lambda group: measure_group(*group), (*data, normal), batch_size=8)
     return {name: values.T for name, values in every.items()}
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     @jax.jit
     def everywhere(key, places):
         keys = [jax.random.fold_in(key, tag) for tag in range(3)]

@@ -4,13 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from experiments.clipping.clipped_models import (
-    CUT,
-    PARTS,
-    fresh_prompts,
-    gains_by_others,
-    spec_of,
-)
+from experiments.clipping.clipped_models import CUT, PARTS, fresh_prompts, gains_by_others, spec_of
 from experiments.clipping.clipping_curves.config import DROPPED
 from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.store import results
@@ -23,10 +17,6 @@ LAST = "last"
 LAYERS = (1, 2, 3, LAST)
 SHALLOW = (1, 2)  # layers of which A2's figure 2 speaks
 ATTENTION = ("attention",)  # alone where no layer's MLP degrades, and layers have no order
-
-
-def numbers(dataset) -> "Clipped":
-    return Clipped(dataset)
 
 
 class Clipped:
@@ -59,14 +49,17 @@ class Clipped:
     def drastic(self, values):
         return values.sel(rate=slice(self.config.high, DROPPED - 1e-9)).mean("rate")
 
-    def at(self, values, part, layer, shots="trained"):  # [R]
+    def place(self, values, part, layer, shots="trained"):  # [R]
         return pick(values.sel(shots=self.shots[shots], part=part), layer).values
 
     def sharp(self, part, layer):  # [R]
         """The risk with a layer clipped the most, over that of predicting 0, which is a guess: no
         model is worse than one."""
         clipped = self.clipped.sel(rate=max(self.config.rates))
-        return np.minimum(self.at(clipped, part, layer), 1)
+        return np.minimum(self.place(clipped, part, layer), 1)
+
+
+numbers = Clipped
 
 
 def pick(values, layer):
@@ -81,7 +74,7 @@ def able(unclipped, most) -> int:
     return int(within.min() if len(within) else unclipped.shots.max())
 
 
-def by_layer(config, ids, layers, parts=PARTS):
+def layer_cells(config, ids, layers, parts=PARTS):
     """The cells of some parts and of those of some layers that the models have."""
     depth = spec_of(config).architecture.depth
     have = [layer for layer in layers if layer == LAST or layer < depth]
@@ -105,11 +98,10 @@ def statements(config) -> tuple[Statement, ...]:
             f"the risk with it clipped over that with the last layer clipped, {high}",
             "ratio",
             at_least=1.0,
-            label="{part}: layer {layer} / last",
             sample=lambda c, part, layer: (
-                c.at(c.factors, part, layer) / c.at(c.factors, part, LAST)
+                c.place(c.factors, part, layer) / c.place(c.factors, part, LAST)
             ),
-            cells=by_layer(
+            cells=layer_cells(
                 config,
                 "attention_deep_bears_more attention_2_bears_less attention_3_bears_less",
                 LAYERS[:-1],
@@ -128,9 +120,8 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=1.1,
             note="in the logs of A2's public code accuracy changes by +.003 in the last layers",
-            label="{part}: layer {layer}",
-            sample=lambda c, part, layer: c.at(c.factors, part, layer),
-            cells=by_layer(
+            sample=lambda c, part, layer: c.place(c.factors, part, layer),
+            cells=layer_cells(
                 config,
                 "attention_1_is_flat attention_2_is_flat attention_3_is_flat "
                 "attention_deep_is_flat mlp_1_is_flat mlp_2_is_flat mlp_3_is_flat mlp_deep_is_flat",
@@ -147,9 +138,8 @@ def statements(config) -> tuple[Statement, ...]:
             f"the risk with it clipped at {max(config.rates):g} over that of predicting 0, "
             "which is a guess: 1 where it is more,",
             at_least=0.9,
-            label="{part}: layer {layer} / predicting 0",
             sample=lambda c, part, layer: c.sharp(part, layer),
-            cells=by_layer(
+            cells=layer_cells(
                 config,
                 "attention_shallow_collapses attention_2_collapses attention_3_collapses "
                 "attention_last_collapses mlp_shallow_collapses mlp_2_collapses mlp_3_collapses "
@@ -168,11 +158,10 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=1.0,
             note=few,
-            label=f"{{part}}: layer {{layer}}, few / {n} shots",
             sample=lambda c, part, layer: (
-                c.at(c.factors, part, layer, "few") / c.at(c.factors, part, layer)
+                c.place(c.factors, part, layer, "few") / c.place(c.factors, part, layer)
             ),
-            cells=by_layer(
+            cells=layer_cells(
                 config,
                 "attention_few_shots_collapse_less attention_2_few_shots_collapse_less",
                 SHALLOW,
@@ -189,11 +178,10 @@ def statements(config) -> tuple[Statement, ...]:
             f"(risk clipped - unclipped) / risk of predicting 0 {less}",
             at_most=0.0,
             note=few,
-            label=f"{{part}}: layer {{layer}}, few less {n} shots",
             sample=lambda c, part, layer: (
-                c.at(c.rise, part, layer, "few") - c.at(c.rise, part, layer)
+                c.place(c.rise, part, layer, "few") - c.place(c.rise, part, layer)
             ),
-            cells=by_layer(
+            cells=layer_cells(
                 config,
                 "attention_few_shots_rise_less attention_2_few_shots_rise_less",
                 SHALLOW,
@@ -210,7 +198,6 @@ def statements(config) -> tuple[Statement, ...]:
             "the change of the risk, relative, by the edit that is best for the other runs",
             at_most=-0.01,
             note="leaving out the run that is judged, no edit is chosen by its own result{few}",
-            label="best edit, {number} shots",
             sample=lambda c, shots: gains_by_others(c.change.sel(shots=c.shots[shots])),
             cells=grid("helps_few helps_trained", shots=shots),
             words=lambda shots, number=shots: dict(

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import PARTS, spec_of
@@ -12,8 +13,6 @@ from lsa_lab.analyses.clipping import DROP
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     runs, spec = models["transformer"], spec_of(config)
     params = trained_models.final(trained_models.path_of(runs))
     shots = sorted({*config.shots, *spec.task.lengths})

@@ -1,4 +1,4 @@
-"""The risk by the rate at which a part of a layer is clipped, and by the number of shots."""
+"""The risk by the rate at which a part of a layer is clipped."""
 
 import numpy as np
 
@@ -21,13 +21,6 @@ def plot(dataset):
     return figure
 
 
-def appendix(dataset):
-    """What drastic clipping of a layer multiplies the risk by, at every number of shots."""
-    figure, (ax,) = style.figure(3.25, 2.6, first="c")
-    shots_curves(ax, claims.numbers(dataset), "attention")
-    return figure
-
-
 def rate_curves(ax, clipped, part):
     """One curve a layer, with as many shots as in training, in units of predicting 0."""
     risks = clipped.clipped.sel(shots=clipped.n, part=part)
@@ -47,22 +40,6 @@ def rate_curves(ax, clipped, part):
     end_labels(ax, ends, colors)
 
 
-def shots_curves(ax, clipped, part):
-    """Geometric means over drastic rates, by the number of shots."""
-    factors, ends = clipped.factors.sel(part=part), {}
-    colors, shots = shades(factors.sizes["layer"]), factors.shots.values
-    for layer, color, marker in zip(factors.layer.values, colors, style.MARKERS * 3, strict=False):
-        runs = factors.sel(layer=layer).transpose("run", "shots")
-        style.band(ax, shots, runs, None, color, marker)
-        ends[f"layer {layer}"] = float(runs.median("run")[-1])
-    style.log_axes(ax, x=True, y=True, ticks=shots)
-    ax.axvspan(shots[0] / 1.2, clipped.shots["few"] / 1.2, color="grey", alpha=0.15, lw=0)
-    ax.set(xlim=(shots[0] / 1.2, shots[-1] * 1.2), ylim=(0.8, None))
-    ax.axhline(1, color=style.BLACK, lw=0.8, ls="--")
-    ax.set(xlabel="shots", ylabel="risk clipped / unclipped", title=part)
-    end_labels(ax, ends, colors)
-
-
 def caption(dataset) -> str:
     clipped = claims.numbers(dataset)
     config = clipped.config
@@ -74,7 +51,6 @@ def caption(dataset) -> str:
         f"1 to {len(factors.layer)}. Of an MLP it multiplies it by "
         f"{float(factors.sel(part='MLP').max()):.3g} at most; without its first MLP a model is "
         f"worse than predicting 0. Drastic rates are {config.high:g} or more. "
-        "Answers are cut at twice the largest label. In grey, unclipped models have more than "
-        f"{config.able:g} of the risk of predicting 0. {dataset.sizes['run']} runs "
+        f"Answers are cut at twice the largest label. {dataset.sizes['run']} runs "
         f"({diverged(dataset)} diverged) have {float(far):.2g} times ridge's risk. "
     )

@@ -12,10 +12,6 @@ BY_TASK = f"by task and part; it was the mean over all. {CUT.capitalize()}"
 GAIN = "the gain on test, relative to the unclipped risk,"
 
 
-def numbers(dataset) -> "Gains":
-    return Gains(dataset)
-
-
 class Gains:
     """What searches and the rival gain, as shares of the unclipped risk."""
 
@@ -48,6 +44,9 @@ class Gains:
         return (self.optimism.sel(search=WIDE) - own if wide else own).values
 
 
+numbers = Gains
+
+
 def statements(config) -> tuple[Statement, ...]:
     fresh = fresh_prompts(config)
     by_task = dict(revision=BY_TASK, redrawn=fresh)
@@ -60,7 +59,6 @@ def statements(config) -> tuple[Statement, ...]:
             GAIN,
             at_least=WORTHWHILE,
             note="table C.5: +.019 of score on average",
-            label="{part}, {task}",
             sample=lambda g, part, task: g.gain(task, part),
             cells=grid(
                 "attention_as_trained attention_no_noise attention_more_noise "
@@ -80,7 +78,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"the share of tasks and parts in which it gains {WORTHWHILE:g} of the risk or more",
             at_least=0.5,
             note="the mean over tasks, which was judged before, is that of larger inputs",
-            label="share of gains",
             sample=lambda g: g.share_of_gains(),
             **by_task,
         ),
@@ -93,7 +90,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="table C.5: 20 wins, 3 losses, 5 ties",
             revision=CUT,
             redrawn=fresh,
-            label="wins less losses",
             sample=lambda g: g.wins(),
         ),
         Statement(
@@ -105,7 +101,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.5,
             note="the null of Algorithm 1: a rival that edits no weight",
             revision="added; a row for each task was undecided in four of seven",
-            label="one number does as well",
             sample=lambda g: g.rival_share(),
         ),
         Statement(
@@ -117,7 +112,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="a loss is no gain either",
             revision=CUT,
             redrawn=fresh,
-            label="all layers,\nas trained",
             sample=lambda g: g.test.sel(search=WIDE, task=TRAINED).values,
         ),
         Statement(
@@ -128,7 +122,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             revision=CUT,
             redrawn=fresh,
-            label="{what}",
             sample=lambda g, wide: g.selection(wide),
             cells=grid("selection wider_is_more_optimistic", wide=(False, True)),
             words=lambda wide: dict(
@@ -136,7 +129,6 @@ def statements(config) -> tuple[Statement, ...]:
                 if wide
                 else "Algorithm 1's gain on validation is in part won by selection",
                 of=f" for {WIDE} less for Algorithm 1," * wide,
-                what="optimism, all layers\nless Algorithm 1" if wide else "optimism,\nAlgorithm 1",
             ),
             message="The gain on validation is in part selection, the more so with more edits",
         ),

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import PARTS, spec_of
@@ -101,8 +102,6 @@ def search_task(spec, params, layers, prompts, config):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     finished, spec = models["transformer"], spec_of(config)
     params = trained_models.final(trained_models.path_of(finished))
     root, runs = jax.random.fold_in(jax.random.key(config.seed), 3), len(params.w_q)

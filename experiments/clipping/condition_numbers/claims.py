@@ -14,10 +14,6 @@ CELLS = ("layer", "module")
 OWN_PROMPTS = "each run has its own prompts; they were shared"
 
 
-def numbers(dataset) -> "Conditions":
-    return Conditions(dataset)
-
-
 class Conditions:
     """Logarithms of condition numbers and of stable ranks, after training and before."""
 
@@ -42,12 +38,15 @@ class Conditions:
     def spread(self, kind):  # [R, M]
         return rank_correlations(self.disturbed.condition, self.disturbed.move.sel(kind=kind))
 
-    def by_depth(self):  # [R]
+    def depth_correlation(self):  # [R]
         return self.correlation(self.final.layer.broadcast_like(self.final.ratio))
 
     def correlation(self, measure):  # [R]
         """That of a measure with the harm by clipping."""
         return rank_correlations(measure, self.final.ratio).mean(-1)
+
+
+numbers = Conditions
 
 
 def tilt(logs, ends):  # (run, layer, ...) -> (run, ...)
@@ -77,12 +76,10 @@ def statements(config) -> tuple[Statement, ...]:
         "deep": dict(
             sentence="Deep layers of our models have larger condition numbers than shallow ones",
             less=ends,
-            label="deep / shallow",
         ),
         "last": dict(
             sentence="The last layer of our models has a larger condition number than the others",
             less="last layer less the mean of the others, averaged over modules",
-            label="last / others",
         ),
     }
     move = "the mean square by which answers move, over that of answers,"
@@ -93,14 +90,10 @@ def statements(config) -> tuple[Statement, ...]:
             "{sentence}",
             "log10 of the condition number, {less},",
             at_least=0.0,
-            label="{label}",
             sample=lambda c, layers: (
                 c.trained_tilt.values if layers == "deep" else c.last_less_others()
             ),
-            cells={
-                "deep_is_larger": dict(layers="deep"),
-                "last_is_largest": dict(layers="last"),
-            },
+            cells={"deep_is_larger": dict(layers="deep"), "last_is_largest": dict(layers="last")},
             words=lambda layers: later[layers],
             message="Deep layers of our models, and the last one, have larger condition numbers "
             "than the layers before",
@@ -113,7 +106,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of the condition number before training, {ends},",
             margin=0.3,
             note="a control: before training layers are alike but for luck",
-            label="deep / shallow,\nbefore training",
             sample=lambda c: c.random_tilt.values,
             **fresh_runs,
         ),
@@ -124,7 +116,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of the condition number, {ends}, after training less before",
             at_least=0.0,
             note="to be read beside deep_is_larger: what lies before training is luck",
-            label="deep / shallow,\nafter / before training",
             sample=lambda c: (c.trained_tilt - c.random_tilt).values,
             **fresh_runs,
         ),
@@ -136,7 +127,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.0,
             note="A2: it may serve as a reference for which layer to prune",
             revision=OWN_PROMPTS,
-            label="with condition number",
             sample=lambda c: c.correlation(c.after),
             **fresh_runs,
         ),
@@ -148,8 +138,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.0,
             note="the null of condition_tells",
             revision="added",
-            label="condition number\nless depth",
-            sample=lambda c: c.correlation(c.after) - c.by_depth(),
+            sample=lambda c: c.correlation(c.after) - c.depth_correlation(),
         ),
         Statement(
             "stable_rank_tells",
@@ -158,7 +147,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{correlation} stable rank with {tolerance}",
             at_least=0.0,
             revision=OWN_PROMPTS,
-            label="with stable rank",
             sample=lambda c: c.correlation(c.final.stable_rank),
             **fresh_runs,
         ),
@@ -171,7 +159,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             note="Case 1 itself speaks of solving a system, which no layer does; of disturbed "
             "weights matrices differ in sign",
-            label="condition, input",
             sample=lambda c: c.spread("input").mean(-1),
         ),
         Statement(
@@ -182,7 +169,6 @@ def statements(config) -> tuple[Statement, ...]:
             "and modules,",
             at_most=0.0,
             note="a clipped matrix is smaller too: size_explains",
-            label="clipped / whole, log₁₀",
             sample=lambda c: removed_share(c.disturbed).mean(CELLS).values,
         ),
         Statement(
@@ -195,7 +181,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="the null of clipping_removes: on average over directions both fall alike "
             '(docs/theory, "Solving and applying an ill-conditioned matrix")',
             revision="a margin; it was at least 0",
-            label="the same, less size",
             sample=lambda c: (
                 (removed_share(c.disturbed) - np.log10(c.disturbed["share"])).mean(CELLS).values
             ),

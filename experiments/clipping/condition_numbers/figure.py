@@ -1,15 +1,15 @@
-"""Condition numbers by layer, what clipping does, and what disturbances do."""
+"""Condition numbers by layer, and what clipping does."""
 
 import numpy as np
 
 from experiments.clipping.clipped_models import diverged
 from experiments.clipping.condition_numbers import claims
-from experiments.clipping.condition_numbers.config import KINDS, MODULES
+from experiments.clipping.condition_numbers.config import MODULES
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.claims import evidence
 from lsa_lab.judging.statistics import mean_interval
-from lsa_lab.store import parts, results
+from lsa_lab.store import results
 
 
 def plot(dataset):
@@ -19,51 +19,6 @@ def plot(dataset):
     plot_tolerance(axes[1], dataset)
     axes[1].set_title("Two matrices carry the harm")
     return figure
-
-
-def appendix(dataset):
-    """What disturbed inputs and weights do to answers, and what clipping changes of it."""
-    figure, axes = style.figure(6.75, 2.6, (1, 2), first="c")
-    disturbed = parts.part(dataset, "disturbed")
-    plot_spread(axes[0], claims.numbers(dataset))
-    plot_clipped(axes[1], disturbed)
-    return figure
-
-
-def plot_spread(ax, conditions):
-    """Correlations over layers of condition number and the move of answers, by module."""
-    for i, (kind, marker) in enumerate(zip(KINDS, "os", strict=True)):
-        x = np.arange(len(MODULES)) + 0.2 * i - 0.1
-        style.mean_points(
-            ax,
-            x,
-            conditions.spread(kind),
-            f"{kind} disturbed",
-            fmt=marker,
-            color=style.COLOURS[i],
-            capsize=2,
-        )
-    ax.axhline(0, color="grey", lw=0.8, ls="--")
-    ax.set_xticks(np.arange(len(MODULES)), list(MODULES), fontsize=7)
-    ax.set(ylabel="rank correlation", title="condition number and disturbance", ylim=(-1, 1.35))
-    ax.legend(ncols=2, loc="upper center")
-
-
-def plot_clipped(ax, dataset):
-    """Clipped over whole by module, beside the ratio of |W|_F²."""
-    ratio = claims.removed_share(dataset).mean("layer")
-    share = np.log10(dataset["share"]).mean("layer")
-    x = np.arange(len(MODULES))
-    for values, words, color, aside in (
-        (ratio, "disturbance", style.COLOURS[0], -0.1),
-        (share, "|W|²", style.COLOURS[1], 0.1),
-    ):
-        rows = values.transpose("run", "module").values
-        style.mean_points(ax, x + aside, rows, words, fmt="o", color=color, capsize=2)
-    ax.axhline(0, color="grey", lw=0.8, ls="--")
-    ax.set_xticks(x, list(MODULES), fontsize=7)
-    ax.set(ylabel="log₁₀ clipped / whole", title="W clipped, input disturbed")
-    ax.legend()
 
 
 def module_looks():
@@ -116,9 +71,8 @@ def caption(dataset) -> str:
         f"Deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition number of "
         f"shallow layers. Condition number and harm by clipping have a rank correlation of "
         f"{samples['condition_tells'].mean():.2f}; depth alone has "
-        f"{conditions.by_depth().mean():.2f}. Deep means the last {config.ends} layers. In b each "
-        f"matrix is clipped by {config.rate:g}, and larger marks are deeper layers. In c and d one "
-        f"matrix, or what it reads, moves by {config.disturbed.level:g} of its size. "
+        f"{conditions.depth_correlation().mean():.2f}. Deep means the last {config.ends} layers. "
+        f"In b each matrix is clipped by {config.rate:g}, and larger marks are deeper layers. "
         f"{dataset.sizes['run']} runs ({diverged(dataset)} diverged) have {far:.2g} times ridge's "
         f"risk. "
     )

@@ -2,12 +2,7 @@
 
 from functools import cached_property
 
-from experiments.clipping.clipped_models import (
-    PARTS,
-    gains_by_others,
-    shallow_and_deep,
-    spec_of,
-)
+from experiments.clipping.clipped_models import PARTS, gains_by_others, shallow_and_deep, spec_of
 from experiments.clipping.label_clipping.config import DROPPED
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.store import results
@@ -21,10 +16,6 @@ PLACES = {"attention": "attention", "MLP": "MLPs"}
 REVISED = dict(
     revision="a difference of 0.02 counts; it was any above 0", redrawn="fresh prompts, as many"
 )
-
-
-def numbers(dataset) -> "Clipped":
-    return Clipped(dataset)
 
 
 def shots_of(spec) -> dict[str, int]:
@@ -65,6 +56,9 @@ class Clipped:
         return -gains_by_others(-self.change.sel(shots=self.shots[shots]))
 
 
+numbers = Clipped
+
+
 def statements(config) -> tuple[Statement, ...]:
     few, n = shots_of(spec_of(config)).values()
     first, last = f"the first {config.ends} layers", f"the last {config.ends} layers"
@@ -87,7 +81,6 @@ def statements(config) -> tuple[Statement, ...]:
             "much degradation",
             f"the change of accuracy, {last}, one at a time, {high},",
             at_least=-0.02,
-            label="{part}: change, last layers",
             sample=lambda c, part: c.pick(c.ends[1], part),
             cells=grid("attention_deep_is_flat mlp_deep_is_flat", part=PARTS),
             words=place,
@@ -101,7 +94,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ones",
             f"accuracy with {last} clipped less that with {first}, one at a time, {high},",
             at_least=0.02,
-            label="{part}: last less first layers",
             sample=lambda c, part: c.pick(c.ends[1] - c.ends[0], part),
             cells=grid("attention_deep_tolerates_more mlp_deep_tolerates_more", part=PARTS),
             words=place,
@@ -115,7 +107,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Clipping the {place} of a shallow layer sharply leaves our classifiers guessing",
             f"accuracy less .5, {first}, one at a time, clipped at {max(config.rates):g},",
             margin=0.05,
-            label="{part}: first clipped sharply, less .5",
             sample=lambda c, part: c.pick(c.sharp[0], part) - 0.5,
             cells=grid("attention_shallow_collapses mlp_shallow_collapses", part=PARTS),
             words=place,
@@ -128,7 +119,6 @@ def statements(config) -> tuple[Statement, ...]:
             "With fewer shots, clipping shallow {place} costs less accuracy",
             f"the fall of accuracy {less}",
             at_most=-0.02,
-            label=f"{{part}}: fall, few less {n} shots",
             sample=lambda c, part: c.pick(c.ends[0], part) - c.pick(c.ends[0], part, "few"),
             cells=grid("attention_few_shots_fall_less mlp_few_shots_fall_less", part=PARTS),
             words=place,
@@ -142,7 +132,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"the change of accuracy {best},",
             at_least=0.01,
             note="leaving out the run that is judged, no edit is chosen by its own result",
-            label="best edit, {count} shots",
             sample=lambda c, shots: c.best(shots),
             cells=grid("helps_few helps_trained", shots=counts),
             words=count,
@@ -157,7 +146,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"that {best}, at {n} shots,",
             at_least=-0.01,
             note="our classes are as frequent: on language models, clipping moved the threshold",
-            label="moved threshold less best edit",
             sample=lambda c: (
                 (c.n.unclipped_fitted - c.n.unclipped_accuracy).values - c.best("trained")
             ),
@@ -169,7 +157,6 @@ def statements(config) -> tuple[Statement, ...]:
             "the accuracy of the Bayes rule on the same prompts less theirs,",
             at_most=0.02,
             note="if not, they are not well trained and the other rows judge nobody",
-            label="Bayes less model, {count} shots",
             sample=lambda c, shots: (
                 (c.dataset.bayes - c.dataset.unclipped_accuracy).sel(shots=c.shots[shots]).values
             ),
@@ -184,7 +171,6 @@ def statements(config) -> tuple[Statement, ...]:
             "Without clipping our classifiers improve with the number of shots",
             f"accuracy at {n} shots less that at {few},",
             at_least=0.0,
-            label=f"accuracy, {n} less {few} shots",
             sample=lambda c: (c.n.unclipped_accuracy - c.few.unclipped_accuracy).values,
         ),
         Statement(
@@ -194,7 +180,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"the mean entropy of the label's probability, in bits, at {n} shots less at {few},",
             at_most=0.0,
             note="the Bayes rule's entropy falls as well; A2 speaks of all words, we have two",
-            label=f"entropy, {n} less {few} shots",
             sample=lambda c: (c.n.unclipped_entropy - c.few.unclipped_entropy).values,
         ),
         Statement(
@@ -204,7 +189,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"accuracy less .5 at {n} shots,",
             at_most=0.1,
             note="the control; one is as often below .5 as above",
-            label="untrained, less .5",
             sample=lambda c: c.dataset.untrained.values - 0.5,
         ),
     )

@@ -6,22 +6,56 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
+from jax.scipy.special import ndtr, ndtri
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import PARTS, spec_of
-from experiments.clipping.label_clipping import rules
 from experiments.clipping.label_clipping.config import DROPPED, Config
 from experiments.models.model import Model
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.lm import readings
 
+_WARM = 5  # one sweep in so many is thrown away, the first ones
+
+
+@partial(jax.jit, static_argnums=2)
+def gibbs_probabilities(key, batch, sweeps, noise_std, weight_std):  # Prompt [B] -> [B]
+    """P(w·x_query > 0 | demonstrations), w ~ N(0, weight_std² I), y_i = sign(w·x_i + ε_i).
+
+    With z_i = y_i (w·x_i + ε_i)/σ the posterior of (w, z) is Gaussian in w given z and truncated to
+    z_i > 0 given w: the sampler of Albert and Chib (1993). Each sweep gives P(w·x_query > 0 | z).
+    """
+
+    def probability(key, prompt):
+        n, d = prompt.x.shape
+        rows = prompt.x * prompt.y[:, None] / noise_std
+        covariance = jnp.linalg.inv(rows.T @ rows + jnp.eye(d, dtype=rows.dtype) / weight_std**2)
+        root = jnp.linalg.cholesky(covariance)
+        spread = jnp.sqrt(prompt.x_query @ covariance @ prompt.x_query)
+
+        def sweep(z, key):
+            key_w, key_z = jax.random.split(key)
+            mean = covariance @ (rows.T @ z)
+            centre = rows @ (mean + root @ jax.random.normal(key_w, (d,), rows.dtype))
+            # z = centre + N(0, 1), above 0, by its distribution's inverse from the upper end.
+            upper = ndtr(centre) * jax.random.uniform(key_z, (n,), rows.dtype, minval=1e-6)
+            z = jnp.maximum(centre - ndtri(upper), 0)
+            return z, ndtr(mean @ prompt.x_query / spread)
+
+        _, probabilities = jax.lax.scan(
+            sweep, jnp.ones_like(prompt.y), jax.random.split(key, sweeps)
+        )
+        return probabilities[sweeps // _WARM :].mean()
+
+    return jax.vmap(probability)(jax.random.split(key, len(batch.y)), batch)
+
+
 NAMES = ("accuracy", "auc", "fitted", "entropy")
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     spec, (runs,) = spec_of(config), models.values()
     finished = runs.finished[0]
     params = runs.models(seeds=finished).params
@@ -83,7 +117,7 @@ def edited_answers(spec, params, pieces, table, batch):  # each mask [E, ...] ->
 
 def bayes_accuracy(config, key, batch):  # Prompt [R, B] -> [R]
     task, flat = spec_of(config).task, jax.tree.map(lambda leaf: jnp.concatenate(leaf), batch)
-    positive = rules.bayes(key, flat, config.sweeps, task.noise_std, task.weight_std) > 0.5
+    positive = gibbs_probabilities(key, flat, config.sweeps, task.noise_std, task.weight_std) > 0.5
     right = np.asarray(positive == (flat.y_query > 0))
     return right.reshape(batch.y_query.shape).mean(1)
 

@@ -13,10 +13,6 @@ READ_BEFORE = "means of these logs had been read before the bound was chosen"
 SHARED = "four scores unclipped, of two models on two tasks, stand under all logs"
 
 
-def numbers(dataset) -> "Logs":
-    return Logs(dataset)
-
-
 class Logs:
     """Changes of score in a result, and what the searches gain."""
 
@@ -39,6 +35,9 @@ class Logs:
         return best, self.test.sel(edit="after") - self.test.sel(edit="before")
 
 
+numbers = Logs
+
+
 def statements(config) -> tuple[Statement, ...]:
     change = f"the score, averaged over rates >= {config.high:g}, less that unclipped,"
     return (
@@ -50,7 +49,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             over="pairs of logs of one model, task and part",
             note=READ_BEFORE,
-            label="change, last less first layers",
             sample=lambda logs: logs.drastic("last") - logs.drastic("first"),
         ),
         Statement(
@@ -61,7 +59,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=-0.02,
             over="logs",
             note=f"{READ_BEFORE}; {SHARED}",
-            label="change, last layers",
             sample=lambda logs: logs.drastic("last"),
         ),
         Statement(
@@ -73,7 +70,6 @@ def statements(config) -> tuple[Statement, ...]:
             over="logs",
             note=f"{READ_BEFORE}; {SHARED}",
             revision="any fall; a bound of -.02 left it undecided by .0002",
-            label="change, first layers",
             sample=lambda logs: logs.drastic("first"),
         ),
         Statement(
@@ -84,7 +80,6 @@ def statements(config) -> tuple[Statement, ...]:
             margin=0.03,
             over="logs",
             note="GPT-J-6B is as near to .5 unclipped: a collapse is LLAMA2-7B's alone",
-            label="first layers clipped, less .5",
             sample=lambda logs: (
                 (logs.score.sel(end="first").isel(rate=slice(-2, None)).mean("rate") - 0.5).values
             ),
@@ -97,7 +92,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.019,
             over="logs",
             note=f"first and last layers; {READ_BEFORE}",
-            label="gain of a search on test",
             sample=lambda logs: logs.gains[1].values.ravel(),
         ),
         Statement(
@@ -108,7 +102,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             over="logs",
             note=READ_BEFORE,
-            label="gain on validation less on test",
             sample=lambda logs: (logs.gains[0] - logs.gains[1]).values.ravel(),
         ),
     )

@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import xarray as xr
 
 from experiments.clipping.published_logs.config import ENDS, Config
 
@@ -12,8 +13,6 @@ RATES = ("0", "0.1", "0.5", "0.75", "0.9", "0.95", "0.99", "0.995")
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     with LOGS.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["task"] in config.tasks]
 

@@ -29,7 +29,8 @@ def rate_curves(ax, dataset):
         ax.plot(places, runs.values.T, "-", color=color, lw=0.4, alpha=0.5)
         middle = runs.mean("log")
         ax.plot(places, middle, marker=marker, color=color, lw=1.5)
-        direct_label(ax, places[-1], float(middle[-1]), f"{end} layers", color, (6, 0))
+        above = 9 if end == ENDS[1] else -9  # off the line of no change
+        direct_label(ax, places[-1], float(middle[-1]), f"{end} layers", color, (6, above))
     ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
     ax.set_xticks(places, [f"{rate:g}" for rate in rows.rate.values])
     ax.set(
@@ -61,8 +62,7 @@ def caption(dataset) -> str:
         f"In A2's own logs sharp clipping changes the score by {mean['shallow_degrades']:+.3f} in "
         f"the first layers and {mean['deep_is_flat']:+.3f} in the last; a searched rate gains "
         f"{mean['search_gains']:+.3f} on test. The {test.size} logs are of "
-        f"{' and '.join(config.tasks)}; {style.missing(dataset.score)} score of exactly 0 is "
-        f"missing. In b {wins} searches gain and {losses} lose; the "
+        f"{' and '.join(config.tasks)}. In b {wins} searches gain and {losses} lose; the "
         f"grey line loses nothing to selection. Unclipped the score is "
         f"{float(dataset.score.sel(rate=0).mean()):.3f}. Logs of one model and task share their "
         f"prompts, and their intervals may be too short. "

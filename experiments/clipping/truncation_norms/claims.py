@@ -1,15 +1,75 @@
 """What `truncation_norms` judges."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from experiments.clipping.truncation_norms.config import MOVEMENTS, READINGS
-from experiments.clipping.truncation_norms.rises import (
-    factored,
-    layer_means,
-    mlp_rises,
-    norm_rises,
-)
+from experiments.clipping.truncation_norms.config import MATRICES, MODULES, MOVEMENTS, READINGS
 from lsa_lab.judging.statements import Statement, grid
+
+
+class Rises(NamedTuple):
+    """How often a norm rises when a matrix is truncated."""
+
+    provable: bool  # that it never does
+    random: np.ndarray  # [S]  share of the draws of each seed
+    trained: np.ndarray | None  # [R]  share of the prompts of each trained stack
+
+
+def table_of_rises(dataset) -> dict[str, Rises]:
+    """The table in docs/theory, "Norms under truncation": averaged over the ranks and, where there
+    are several, the layers."""
+    first, later, last = slice(0, 1), slice(1, None), slice(0, -1)
+
+    def rises(provable, norm, module, layers):
+        shares = dataset.random_rises.sel(norm=norm, module=module).isel(layer=layers)
+        trained = None
+        if module in dataset.trained_module:
+            trained = dataset.trained_rises.sel(norm=norm, trained_module=module)
+            trained = trained.isel(layer=layers).mean(("layer", "rank")).values
+        return Rises(provable, shares.mean(("layer", "rank")).values, trained)
+
+    bounds = [rises(True, "bound", name, slice(None)) for name in MODULES]
+    trained_bounds = [row.trained for row in bounds if row.trained is not None]
+    random_bounds = np.max([row.random for row in bounds], axis=0)
+    table = {"UB_t, any matrix": Rises(True, random_bounds, np.max(trained_bounds, axis=0))}
+    table["|G_t|, W_V, any t"] = rises(True, "own", "W_V", slice(None))
+    table["|G_1|, W_Q"] = rises(True, "own", "W_Q", first)
+    table["|G_1|, merged"] = rises(True, "own", "merged", first)
+    for i, reading in enumerate(READINGS):
+        table[f"|{reading}|"] = Rises(i == 0, mlp_rises(dataset, reading), None)
+    table["|G_1|, W_K"] = rises(False, "own", "W_K", first)
+    for name in ("W_K", "W_Q", "merged"):
+        table[f"|G_t|, {name}, t > 1"] = rises(False, "own", name, later)
+    for name in MODULES:
+        table[f"a later |G|, {name}"] = rises(False, "later", name, last)
+    for name in MODULES:
+        table[f"Σ|G|², {name}"] = rises(False, "sum", name, last)
+    return table
+
+
+def mlp_rises(dataset, reading):  # [S]
+    return dataset.mlp_rises.sel(reading=reading).mean("rank").values
+
+
+def norm_rises(dataset, norm, kind):  # [S] or [R]
+    """The share in which a norm rises, over all matrices, layers and ranks."""
+    if kind == "trained":
+        rises = dataset.trained_rises.sel(norm=norm)
+        return rises.mean(("trained_module", "layer", "rank")).values
+    rises = factored(dataset).random_rises.mean(("module", "layer", "rank"))
+    return rises.sel(norm=norm).values
+
+
+def factored(dataset):
+    """Random stacks whose matrices are truncated one by one, not merged."""
+    return dataset.sel(module=list(MATRICES))
+
+
+def layer_means(values):  # (seed or run, a module, layer, rank) -> [R, L]
+    module = next(axis for axis in values.dims if axis.endswith("module"))
+    return values.mean((module, "rank")).values
+
 
 RARELY = 0.05  # share of draws up to which "truncation lowers it" may still be said
 A2 = "A2 (2406.03768)"
@@ -55,17 +115,11 @@ def _about_updates(scale):
         ),
     }
     norms = {
-        ("own", "random"): dict(
-            where="Remarks 4 and 6", what="the norm of its own G_t", label="|G_t| of that layer"
-        ),
+        ("own", "random"): dict(where="Remarks 4 and 6", what="the norm of its own G_t"),
         ("sum", "random"): dict(
-            where="Remark 6 and Theorem 2",
-            what="Σ|G_t|², which the bound contains",
-            label="Σ|G|²",
+            where="Remark 6 and Theorem 2", what="Σ|G_t|², which the bound contains"
         ),
-        ("sum", "trained"): dict(
-            where="Remark 6 and Theorem 2", what="Σ|G_t|²", label="Σ|G|², trained"
-        ),
+        ("sum", "trained"): dict(where="Remark 6 and Theorem 2", what="Σ|G_t|²"),
     }
     return (
         Statement(
@@ -77,7 +131,6 @@ def _about_updates(scale):
             over="{over}",
             note="{note}",
             redrawn="{redrawn}",
-            label="{label}",
             sample=norm_rises,
             cells=grid("own - sum sum_when_trained", norm=("own", "sum"), kind=kinds),
             words=lambda norm, kind: kinds[kind] | norms[norm, kind],
@@ -93,7 +146,6 @@ def _about_updates(scale):
             over="seeds",
             note="A2 has |W_MLP ΔW|, which never rises: a theorem here",
             redrawn=FRESH,
-            label="block with MLP",
             sample=lambda dataset: mlp_rises(dataset, READINGS[1]),
         ),
     )
@@ -101,20 +153,14 @@ def _about_updates(scale):
 
 def _about_depth():
     movements = {
-        "moves": dict(
-            less="less Σ|G_t|² moves",
-            size="the mean |log(after / before)| over draws",
-            verb="moves",
-        ),
+        "moves": dict(less="less Σ|G_t|² moves", size="the mean |log(after / before)| over draws"),
         "spread": dict(
-            less="less the change of Σ|G_t|² varies",
-            size="the deviation of log(after / before)",
-            verb="varies",
+            less="less the change of Σ|G_t|² varies", size="the deviation of log(after / before)"
         ),
     }
     kinds = {
-        "random": dict(of="", over="seeds", redrawn=FRESH, where="last − first"),
-        "trained": dict(of=" of trained stacks", over="runs", redrawn=FRESH_RUNS, where="trained"),
+        "random": dict(of="", over="seeds", redrawn=FRESH),
+        "trained": dict(of=" of trained stacks", over="runs", redrawn=FRESH_RUNS),
     }
 
     def words(movement, kind):
@@ -133,7 +179,6 @@ def _about_depth():
             at_least=0.5,
             note="the null of deep_is_steady: a layer leaves the terms before it as they are",
             revision="added",
-            label="share touched, trained",
             sample=explained,
         ),
         Statement(
@@ -145,7 +190,6 @@ def _about_depth():
             over="{over}",
             revision="{revision}",
             redrawn="{redrawn}",
-            label="{verb}, {where}",
             sample=last_less_first,
             cells=grid(
                 "deep_is_steady deep_is_steady_when_trained "

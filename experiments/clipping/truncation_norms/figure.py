@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.clipping.clipped_models import diverged
 from experiments.clipping.truncation_norms import claims
-from experiments.clipping.truncation_norms.rises import factored, layer_means, table_of_rises
+from experiments.clipping.truncation_norms.claims import factored, layer_means, table_of_rises
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.claims import evidence

@@ -37,10 +37,6 @@ KINDS = {  # of prompts and models, and where A2 speaks of them
 CORRELATION = "Spearman's correlation over layers and modules, averaged over conditions,"
 
 
-def numbers(dataset) -> "Searched":
-    return Searched(dataset)
-
-
 class Searched:
     """Gains by searched edits, and risks after those edits, their rivals and rules for a rank."""
 
@@ -83,6 +79,9 @@ class Searched:
         return rank_correlations(self.dataset).mean(0)[:, PREDICTORS.index(predictor)]
 
 
+numbers = Searched
+
+
 def statements(config) -> tuple[Statement, ...]:
     fresh = dict(redrawn=fresh_prompts(config))
     return (*_gains(config, fresh), *_other_edits(fresh), *_rules(fresh))
@@ -103,7 +102,6 @@ def _gains(config, fresh):
             gain,
             at_least=WORTHWHILE,
             revision=CUT,
-            label="any edit, {condition}",
             sample=lambda s, condition: s.gain("of all", condition),
             cells=grid(
                 "gain_matched gain_under_trained gain_noisy gain_shifted", condition=CONDITIONS
@@ -121,7 +119,6 @@ def _gains(config, fresh):
             at_most=WORTHWHILE,
             note="A2's W_K of one layer, on prompts as in training: +0, +0 and +.01 of score",
             revision=BY_CONDITION,
-            label="W_K alone, {condition}",
             sample=lambda s, condition: s.gain("of w_k", condition),
             cells=grid(
                 "single_module single_module_under_trained single_module_noisy "
@@ -140,7 +137,6 @@ def _gains(config, fresh):
             at_most=WORTHWHILE,
             note="A2: elsewhere it can either improve or deteriorate",
             revision=f"a gain, {BY_CONDITION}",
-            label="edit of matched,\n{condition}",
             sample=lambda s, condition: s.gain("of all, matched", condition),
             cells=grid(
                 "same_rate_under_trained same_rate_noisy same_rate_shifted", condition=OTHERS
@@ -158,7 +154,6 @@ def _gains(config, fresh):
             at_least=0.0,
             note="what two sets of prompts differ by is the null",
             revision=f"its sign is judged; the bound was .1. {CUT.capitalize()}",
-            label="share of other\nbest ranks",
             sample=lambda s: s.other_ranks(),
             **fresh,
         ),
@@ -171,13 +166,9 @@ def _other_edits(fresh):
             paper=f"modelled on {PAPER}, Remark 6",
             words="pruning by magnitude to equally many numbers",
             note="A2 names that pruning, and compares nothing with it",
-            label="pruned",
         ),
         "project": dict(
-            paper="derived here",
-            words="a random projection to the same rank",
-            note="",
-            label="projected",
+            paper="derived here", words="a random projection to the same rank", note=""
         ),
     }
     return (
@@ -188,7 +179,6 @@ def _other_edits(fresh):
             "the median over layers of |risk without it / risk - 1|,",
             at_most=0.05,
             revision=BY_CONDITION,
-            label="|change| by layer\ndropped, {condition}",
             sample=lambda s, condition: s.harm_by_drop(condition),
             cells=grid(
                 "dropping_is_harmless dropping_under_trained dropping_noisy dropping_shifted",
@@ -205,7 +195,6 @@ def _other_edits(fresh):
             at_least=0.0,
             note="the search may choose not to cut",
             revision=f"whole layers, of which B.6 speaks; it was single matrices too. {CUT}",
-            label="log, layer dropped",
             sample=lambda s: s.drop_over_clip(),
             **fresh,
         ),
@@ -218,7 +207,6 @@ def _other_edits(fresh):
             at_least=0.0,
             note="{note}",
             revision=CUT,
-            label="log, {label}",
             sample=lambda s, rival: s.rival_over_clip(rival),
             cells=grid("clip_or_prune clip_or_project", rival=RIVALS),
             words=lambda rival: rivals[rival],
@@ -238,7 +226,6 @@ def _rules(fresh):
             at_least=0.5,
             note="no rule can be expected to agree better with a search than another search does",
             revision=f"added. {CUT.capitalize()}",
-            label="a second search",
             sample=lambda s: repeats(s.dataset).mean(0),
             **fresh,
         ),
@@ -250,11 +237,9 @@ def _rules(fresh):
             at_least=0.5,
             note="to be read beside search_repeats",
             revision=CUT,
-            label="{predictor}",
             sample=lambda s, predictor: s.correlation(predictor),
             cells=grid(
-                "gap_ranks stable_rank_ranks participation_ranks energy_ranks",
-                predictor=PREDICTORS,
+                "gap_ranks stable_rank_ranks participation_ranks energy_ranks", predictor=PREDICTORS
             ),
             message="A spectrum orders matrices by their best rank, by its gap, its stable rank, "
             "its participation or its energy",

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import spec_of
@@ -84,8 +85,6 @@ def measure(spec, params, prompts, splits, matched, config):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     runs, spec = models["transformer"], spec_of(config)
     path = trained_models.path_of(runs)
     key_prompts, key_directions = jax.random.split(jax.random.key(config.seed))

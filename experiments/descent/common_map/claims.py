@@ -38,7 +38,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=1e-3,
             note="the least is the hardest to hold for",
             redrawn=f"{config.runs} fresh runs, 8 before",
-            label="{model}, {of}",
             sample=least,
             cells=CELLS,
             words=lambda model, of: dict(says=SAYS[model]),

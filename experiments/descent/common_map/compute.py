@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.descent.common_map.config import MODELS, Config
 from lsa_lab import prompts
@@ -73,8 +74,6 @@ def measure(stream):  # [1 + m, L+1, T, e] -> [3, L]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     run = jax.jit(streams, static_argnums=3)
 
     @jax.jit

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from experiments.descent.common_map import claims
 from experiments.descent.common_map.config import MODELS
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
-from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
 MISSED = "|H - H₀Wᵀ| / |H|"
@@ -15,18 +13,14 @@ ROUNDING = 1e-10  # a residual up to this is none
 
 def plot(dataset):
     config, last = results.config_of(dataset), dataset.isel(layer=-1)
-    figure, axes = style.stacked(6.75, (3.4, 1.8), ((1, 1, 1), (1,)))
-    tokens, queries, moves, judged_rows = axes
-    rows(tokens, last.residual.transpose("run", "model", "scale"))
-    name_scales(tokens, last.residual.sel(model="linear, causal").median("run"))
-    rows(queries, last.query_residual.transpose("run", "model", "scale"))
-    middle = middle_scale(dataset)
-    rows(moves, middle.unexplained.transpose("run", "model", "layer"))
-    tokens.set_yticks(range(len(MODELS)), list(MODELS), fontsize=7)
-    tokens.set(title="missed of tokens", xlabel=f"{MISSED}, last layer")
-    queries.set(title="missed of queries", xlabel=f"{MISSED}, last layer")
-    moves.set(title="missed of the move", xlabel=f"share of h - h₀, layers 1 to {config.layers}")
-    plot_judged(judged_rows, dataset)
+    figure, axes = style.figure(6.75, 3.4, (1, 2))
+    rows(axes[0], last.residual.transpose("run", "model", "scale"))
+    name_scales(axes[0], last.residual.sel(model="linear, causal").median("run"))
+    rows(axes[1], middle_scale(dataset).unexplained.transpose("run", "model", "layer"))
+    axes[0].set_yticks(range(len(MODELS)), list(MODELS), fontsize=7)
+    axes[0].set(title="Softmax has no common map", xlabel=f"{MISSED}, last layer")
+    axes[1].set(title="Maps miss a third of each move")
+    axes[1].set_xlabel(f"missed share of h - h₀, layers 1 to {config.layers}")
     return figure
 
 
@@ -55,12 +49,6 @@ def name_scales(ax, middle):  # [scale]
         direct_label(ax, x, row, text, "dimgrey", (0, 1) if i else (1, 1))
 
 
-def plot_judged(ax, dataset):
-    style.log_axes(ax, x=True, ticks=(0.001, 0.01, 0.1))
-    judged_panel.rows(ax, *evidence(claims, dataset), (4e-4, 0.2))
-    ax.set(xlabel=f"{MISSED}, at the layer and scale where it is least", title="what is judged")
-
-
 def middle_scale(dataset):
     return dataset.isel(scale=dataset.sizes["scale"] // 2)
 
@@ -74,7 +62,5 @@ def caption(dataset) -> str:
         f"One matrix a layer explains masked linear attention, which theorems say, and nothing "
         f"else: it misses {softmax:.2g} of the stream with softmax and {causal:.2g} with a causal "
         f"mask, and {linear:.0e} without either. The matrix is the best for each prompt and layer. "
-        f"Panels a and b have the last layer, b queries after the "
-        f"same demonstrations, c what layers add. Larger marks are larger weights in a and b, "
-        f"later layers in c. Bars are the middle 80 %."
+        "Larger marks are larger weights in a and later layers in b. Bars are the middle 80 %."
     )

@@ -20,10 +20,6 @@ EXACT = "added after a look, for the closed form was derived after these runs"
 ADDED = f"added, for few of them were trained; {TENTH}"
 
 
-def numbers(dataset) -> "Stacks":
-    return Stacks(dataset)
-
-
 class Stacks:
     """A result's risk ratios and distances, and which of its stacks have settled."""
 
@@ -60,7 +56,7 @@ class Stacks:
         return max(enough, key=badness) if enough else None
 
     @cached_property
-    def over_closed_form(self):
+    def closed_form_ratio(self):
         """Tuned descent's and the stacks' risks over the exact one of the best L steps that all
         prompts share, at the identity covariance."""
         closed = parts.part(self.dataset, "closed").risk
@@ -71,7 +67,7 @@ class Stacks:
 
     def settled_over_closed_form(self, depth):  # [R'], or None if too few have settled
         at_rest = self.settled.sel(covariance="identity", depth=depth).values
-        ratios = self.over_closed_form[1].sel(depth=depth).values[at_rest]
+        ratios = self.closed_form_ratio[1].sel(depth=depth).values[at_rest]
         return ratios if len(ratios) >= SETTLED_RUNS else None
 
     @property
@@ -80,6 +76,9 @@ class Stacks:
         cost, error = self.dataset.cost_of_dropping, self.dataset.cost_of_dropping_se
         place = (cost / error).argmin(...)
         return cost[place].item(), error[place].item()
+
+
+numbers = Stacks
 
 
 def place_columns(values) -> np.ndarray:  # [R, places]
@@ -134,7 +133,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.02,
             note="{note}",
             revision="{revision}",
-            label="risk / descent's, {stacks}",
             sample=lambda c, stacks: c.worst(c.descent, stacks),
             cells=grid("descent descent_settled", stacks=stacks),
             words=pick_words(
@@ -169,7 +167,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.05,
             note="{note}",
             revision="{revision}",
-            label="risk / GD++'s, {stacks}",
             sample=lambda c, stacks: c.worst(c.plus_plus, stacks, disagreement),
             cells=grid("plus_plus plus_plus_settled", stacks=stacks),
             words=pick_words(
@@ -191,14 +188,10 @@ def statements(config) -> tuple[Statement, ...]:
             note="{note}",
             revision="{revision}",
             redrawn=f"{config.runs} fresh runs, {before} before",
-            label="distance to shape, {stacks}",
             sample=lambda c, stacks: c.worst(c.shapes, stacks),
             cells=grid("shapes shapes_settled", stacks=stacks),
             words=pick_words(
-                subject=(
-                    f"{ours} have",
-                    "Where training has settled, the learned matrices are",
-                ),
+                subject=(f"{ours} have", "Where training has settled, the learned matrices are"),
                 joint=(",", " and"),
                 revision=(MEDIAN, ADDED),
                 **common,
@@ -215,8 +208,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.1,
             note="the risk of deep stacks rests on rare prompts",
             revision=EXACT,
-            label="|log tuned / exact|",
-            sample=lambda c: float(np.abs(np.log(c.over_closed_form[0])).max()),
+            sample=lambda c: float(np.abs(np.log(c.closed_form_ratio[0])).max()),
         ),
         Statement(
             "trained_and_exact",
@@ -227,7 +219,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.98,
             at_most=1.02,
             revision=EXACT,
-            label="one layer / exact",
             sample=lambda c: c.settled_over_closed_form(1),
         ),
         Statement(
@@ -240,7 +231,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="the closed form bounds polynomials in the covariates' moment of degree below L; "
             "layers that move the covariates too, as GD++ does, have a higher one",
             revision=EXACT,
-            label="two layers / exact",
             sample=lambda c: c.settled_over_closed_form(2),
         ),
     )

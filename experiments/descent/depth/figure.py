@@ -1,32 +1,31 @@
-"""Risks of trained layers over tuned descent's, the shapes they learn, and what is judged."""
+"""Risks of trained layers over tuned descent's, the and the shapes they learn."""
 
 import numpy as np
 
 from experiments.descent.depth import claims
 from experiments.descent.depth.claims import DISTANCE, SETTLED, SETTLED_RUNS
 from experiments.descent.depth.config import COVARIANCES
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
-from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 TRAINED, TOP = style.METHOD["linear"], 30.0
 LINES = {"gradient descent": "descent", "preconditioned": "preconditioned descent", "GD++": "GD++"}
-JUDGED = (
-    *("descent_settled", "plus_plus_settled", "shapes_settled"),
-    *("descent", "plus_plus", "shapes"),
-)
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.9, 2.4), ((1, 1), (1, 1)))
-    for ax, name in zip(axes, COVARIANCES, strict=False):
+    figure, axes = style.figure(6.75, 2.9, (1, 2))
+    for ax, name in zip(axes, COVARIANCES, strict=True):
         risks(ax, dataset.sel(covariance=name))
         ax.set_title(f"{name} covariance")
     axes[0].legend(loc="lower left")
-    shapes(axes[2], dataset)
-    plot_judged(axes[3], dataset)
+    return figure
+
+
+def appendix(dataset):
+    """Distances of the learned matrices from the predicted shapes."""
+    figure, (ax,) = style.figure(5.5, 2.4, first="c")
+    shapes(ax, dataset)
     return figure
 
 
@@ -86,24 +85,17 @@ def shapes(ax, dataset):
     ax.set(title="worst learned matrix", xlim=(depth[0] - 0.3, depth[-1] + 1.1))
 
 
-def plot_judged(ax, dataset):
-    style.log_axes(ax, x=True, ticks=(0.1, 0.3, 1, 3))
-    judged_panel.rows(ax, *evidence(claims, dataset), (0.05, 3), JUDGED)
-    ax.set(xlabel="ratio of risks, or distance; worst depth", title="what is judged")
-
-
 def caption(dataset) -> str:
     config, stacks = results.config_of(dataset), claims.numbers(dataset)
     enough = stacks.settled.sum("run") >= SETTLED_RUNS
     ratio = stacks.descent.where(stacks.settled).median("run").where(enough)
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
-    lost = style.missing(dataset.trained_risk)
     return (
         f"Fully trained layers match tuned gradient descent with as many steps: their risk is at "
         f"most {ratio.max():.3f} times its risk. We judge depths and covariances at which "
         f"{SETTLED_RUNS} or more of {config.runs} stacks have settled: a Gauss-Newton step changes "
         f"their risk by less than {100 * SETTLED:g} %. Panels a and b count at the top those that "
-        f"explode on rare prompts; c has medians with {level()} intervals. "
-        f"{diverged} stacks diverged, and {lost} numbers are not finite. "
+        f"explode on rare prompts. "
+        f"{diverged} stacks diverged. "
         f"d = {config.d}, n = {config.n}."
     )

@@ -25,7 +25,7 @@ SLOT = "layers before the last are read at the label slot, as von Oswald et al. 
 def distances(dataset, model, algorithm) -> np.ndarray:  # [R, L]
     """|∂ŷ_t/∂x_query - w_t| over the mean |∂ŷ_t/∂x_query|: layer t beside step t, from 1 on."""
     size = dataset["size"].sel(model=model).transpose("run", "layer").values
-    return _beside(dataset.sensitivity, model, algorithm) / size[:, 1:]
+    return _step_by_step(dataset.sensitivity, model, algorithm) / size[:, 1:]
 
 
 def last_distance(dataset, model, algorithm) -> np.ndarray:  # [R]
@@ -34,7 +34,7 @@ def last_distance(dataset, model, algorithm) -> np.ndarray:  # [R]
 
 def cosines(dataset, model, algorithm) -> np.ndarray:  # [R, L]
     """The cosine of ∂ŷ_t/∂x_query and w_t, layer t beside step t, from 1 on."""
-    return _beside(dataset.cosine, model, algorithm)
+    return _step_by_step(dataset.cosine, model, algorithm)
 
 
 def own_steps(dataset, model, algorithm) -> np.ndarray:  # [R, L]
@@ -55,7 +55,7 @@ def least_distance(dataset, model) -> np.ndarray:  # [R]
     return -best_elsewhere(-every)
 
 
-def beyond_plus_plus(dataset, rival) -> np.ndarray:  # [R]
+def lead_of_plus_plus(dataset, rival) -> np.ndarray:  # [R]
     """The last linear layer's distance to a rival, the nearer of two kinds of descent or ridge,
     less that to GD++."""
     names = {"descent": ("preconditioned GD", "GD"), "ridge": ("ridge",)}[rival]
@@ -63,7 +63,7 @@ def beyond_plus_plus(dataset, rival) -> np.ndarray:  # [R]
     return least - last_distance(dataset, "linear", "GD++")
 
 
-def _beside(measured, model, algorithm) -> np.ndarray:  # [R, L]
+def _step_by_step(measured, model, algorithm) -> np.ndarray:  # [R, L]
     pairs = measured.sel(model=model, algorithm=algorithm).transpose("run", "layer", "step")
     return np.diagonal(pairs.values, 0, 1, 2)[:, 1:]
 
@@ -81,13 +81,11 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             difference="the smaller distance to GD or preconditioned GD minus that to GD++, last "
             "layer,",
             revision="rival strengthened by plain GD, which fits better on new prompts",
-            name="GD",
         ),
         "ridge": dict(
             baseline="ridge regression, which takes no steps",
             difference="distance to ridge minus distance to GD++, at the last layer,",
             revision="added",
-            name="ridge",
         ),
     }
     return (
@@ -99,7 +97,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             at_most=DISTANCE,
             note="ridge, which takes no steps, is as near: see not_ridge",
             revision=WELL_TRAINED,
-            label="linear: distance to GD++",
             sample=lambda d: last_distance(d, "linear", "GD++"),
         ),
         row(
@@ -110,7 +107,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             at_most=0.5,
             note="short fits of GD++ stop early in some runs, those of the paper tier in none",
             revision=WELL_TRAINED,
-            label="linear: GD++'s over GD's",
             sample=lambda d: last_distance(d, "linear", "GD++") / last_distance(d, "linear", "GD"),
         ),
         row(
@@ -120,8 +116,7 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             "{difference}",
             at_least=0.0,
             revision=f"{{revision}}; {WELL_TRAINED}",
-            label="linear: {name}'s less GD++'s",
-            sample=beyond_plus_plus,
+            sample=lead_of_plus_plus,
             cells=grid("not_preconditioning not_ridge", rival=words),
             words=lambda rival: words[rival],
             message="GD++ is nearer to linear layers than descent with or without fixed "
@@ -135,7 +130,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             at_least=COSINE,
             note=SLOT,
             revision=WELL_TRAINED,
-            label="linear: worst cosine with GD++",
             sample=lambda d: cosines(d, "linear", "GD++").min(1),
         ),
         row(
@@ -146,7 +140,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             unjudged="the bound of .9 lies in the interval of 36 runs",
             note=f"{SLOT}; with longer fits of GD++ the share is larger",
             revision=f"it was judged, at .9 or more; {WELL_TRAINED}",
-            label="linear: own step nearest, share",
             sample=lambda d: own_steps(d, "linear", "GD++").mean(1),
         ),
     )
@@ -163,7 +156,6 @@ def about_softmax_layers(row) -> tuple[Statement, ...]:
             note="it is ridge, which takes no steps; GD++, fitted for longer, is 6 % away",
             revision="the algorithm is chosen on other runs; it was on the judged ones; "
             f"{WELL_TRAINED}",
-            label="softmax: least distance",
             sample=lambda d: least_distance(d, "softmax"),
         ),
         row(
@@ -173,7 +165,6 @@ def about_softmax_layers(row) -> tuple[Statement, ...]:
             "distance to GD minus distance to Newton, step for layer, at the last layer,",
             at_least=0.0,
             revision=WELL_TRAINED,
-            label="softmax: GD's less Newton's",
             sample=lambda d: (
                 last_distance(d, "softmax", "GD") - last_distance(d, "softmax", "Newton")
             ),

@@ -1,8 +1,46 @@
 """What `noisy_descent` judges: the shape and the size of the noise of updates, and how descent with
 such noise tests beside the model."""
 
-from experiments.descent.noisy_descent.noise import Noise
+import numpy as np
+
+from experiments.descent.specs import STACK, spec_of
 from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.store import results
+
+
+class Noise:
+    """A result's noise, and its risks, at the length of training."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.n = max(spec_of(results.config_of(dataset), STACK).task.lengths)
+        self.linear, self.softmax = dataset.sel(shots=self.n), dataset.sel(state="trained")
+
+    def shape(self, stack, name, reading="query"):  # [R]
+        """The excess kurtosis, or the share that passes the test, of trained stacks."""
+        if stack == "softmax":
+            return self.softmax[f"softmax_{name}"].mean("softmax_layer").values
+        return layer_mean(self.linear[name].sel(state="trained", reading=reading))
+
+    def gained(self, name, **place):  # [R]
+        """Trained less untrained."""
+        values = self.linear[name].sel(**place)
+        return layer_mean(values.sel(state="trained") - values.sel(state="untrained"))
+
+    def risks(self, path, name="risk"):  # [R]
+        return self.dataset[name].sel(path=path).values
+
+    def ratio(self, path, base="model", name="risk"):  # [R]
+        return self.risks(path, name) / self.risks(base, name)
+
+    def share_by_shots(self):  # [R]
+        share = self.dataset["share"].sel(state="trained").mean("layer")
+        return (share.sel(shots=2 * self.n) / share.sel(shots=self.n)).values
+
+
+def layer_mean(values) -> np.ndarray:  # (run, layer) -> [R]
+    return values.mean("layer").values
+
 
 SAME_SHAPE = 0.1  # excess kurtosis up to which noise counts as Gaussian
 ALIKE = 0.1  # relative difference of risks up to which two descents test alike
@@ -31,7 +69,6 @@ def statements(config) -> tuple[Statement, ...]:
             excess,
             margin=SAME_SHAPE,
             note="{note}",
-            label="{stack}: excess kurtosis",
             sample=lambda c, stack: c.shape(stack, "excess"),
             cells=grid("gaussian_linear gaussian_softmax", stack=STACKS),
             words=lambda stack: dict(
@@ -50,7 +87,6 @@ def statements(config) -> tuple[Statement, ...]:
             "The same, of the whole update in random directions",
             f"excess kurtosis of R·G, R of independent N(0, 1), {ONE_TASK},",
             margin=SAME_SHAPE,
-            label="linear, random directions",
             sample=lambda c: c.shape("linear", "excess", "whole"),
         ),
         Statement(
@@ -62,7 +98,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.9,  # of normal noise .95
             note="Jarque and Bera's test, of what an update adds to the answer; critical value "
             "simulated",
-            label="{stack}: pass the test",
             sample=lambda c, stack: c.shape(stack, "passed"),
             cells=grid("passes_linear passes_softmax", stack=STACKS),
             words=lambda stack: dict(model=STACKS[stack]),
@@ -76,7 +111,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"excess kurtosis of what an update adds to the answer, {ONE_TASK}, after training "
             "less before",
             at_most=0.0,
-            label="linear, after − before",
             sample=lambda c: c.gained("excess", reading="query"),
         ),
         *about_the_test(),
@@ -88,7 +122,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=0.75,
             note="at the first layer it halves but for its own weight in the size: a theorem",
-            label="noise at 2n / at n",
             sample=lambda c: c.share_by_shots(),
         ),
         Statement(
@@ -98,7 +131,6 @@ def statements(config) -> tuple[Statement, ...]:
             f"{SHARE} after training less before",
             at_most=0.0,
             note="16 runs of the laptop tier leave it open, 57 of the paper tier decide",
-            label="noise, after − before",
             sample=lambda c: c.gained("share"),
         ),
     )
@@ -114,7 +146,6 @@ def about_the_test() -> tuple[Statement, ...]:
             "Implicit descent with Gaussian noise{which} tests like the model",
             f"{{whose}} risk over the model's: {RISK},",
             note="{note}",
-            label="{short} / model",
             sample=lambda c, path: c.ratio(path),
             cells=grid("tests_alike one_draw_alike", path=("Eq. 4", "Gaussian, same")),
             words=lambda path: {
@@ -122,7 +153,6 @@ def about_the_test() -> tuple[Statement, ...]:
                     reading="",
                     which=", a draw for each step (Eq. 4),",
                     whose="Eq. 4's",
-                    short=path,
                     note="noise of the covariance that fresh demonstrations give G_t, given "
                     "W_{t-1}",
                 ),
@@ -130,7 +160,6 @@ def about_the_test() -> tuple[Statement, ...]:
                     reading="our reading, ",
                     which=" that is the same at every step",
                     whose="that descent's",
-                    short="one Gaussian draw",
                     note="the second reading: one prompt's demonstrations are the same in all "
                     "layers",
                 ),
@@ -144,7 +173,6 @@ def about_the_test() -> tuple[Statement, ...]:
             REMARK,
             "The same, on the typical prompt",
             "Eq. 4's |w_L - w|² over the model's, the median over prompts of each,",
-            label="Eq. 4 / model, medians",
             sample=lambda c: c.ratio("Eq. 4", name="typical"),
             **alike,
         ),
@@ -154,7 +182,6 @@ def about_the_test() -> tuple[Statement, ...]:
             "{subject} tests like stochastic gradient descent",
             f"{{whose}}: {RISK},",
             note="{note}",
-            label="{path} / {base}",
             sample=lambda c, path, base: c.ratio(path, base),
             cells={
                 "sgd_alike": dict(path="Eq. 4", base="fresh demonstrations"),
@@ -184,7 +211,6 @@ def about_the_test() -> tuple[Statement, ...]:
             f"its risk, the noise the same in all entries of W, over Eq. 4's: {RISK},",
             "ratio",
             at_least=1.1,
-            label="another shape / Eq. 4",
             sample=lambda c: c.ratio("another shape", "Eq. 4"),
         ),
         Statement(
@@ -194,7 +220,6 @@ def about_the_test() -> tuple[Statement, ...]:
             f"its risk over Eq. 4's: {RISK},",
             "ratio",
             at_most=0.9,
-            label="half the noise / Eq. 4",
             sample=lambda c: c.ratio("half the noise", "Eq. 4"),
         ),
     )

@@ -5,11 +5,12 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.descent.noisy_descent.config import PATHS, READINGS, STATES, Config
 from experiments.descent.noisy_descent.paths import ends, token_root, updates_of
 from experiments.descent.specs import SOFTMAX, STACK
-from experiments.models.model import Model, as_read, init
+from experiments.models.model import Model, init, own_prompt
 from experiments.models.tasks import distribution
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.tasks.linear import sample, sample_weights
@@ -92,7 +93,7 @@ def measure_softmax(key, states, config, spec):  # params [S, R, ...] -> {name: 
     task = distribution(spec.task, dtype=jnp.float32)
 
     def added(params, prompt):  # -> [L]
-        _, scale = as_read(spec.architecture, prompt)
+        _, scale = own_prompt(spec.architecture, prompt)
         return scale * jnp.diff(layer_predictions(Model(spec, params).forward(prompt)))
 
     def one_task(params, key):
@@ -122,8 +123,6 @@ def states_of(key, runs, dtype):  # -> params [S, R', ...], statuses
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     keys = jax.random.split(jax.random.key(config.seed), 6)
     linear, taken = states_of(keys[0], models[STACK], float)
     softmax, taken_softmax = states_of(keys[1], models[SOFTMAX], jnp.float32)

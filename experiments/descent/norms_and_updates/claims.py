@@ -91,7 +91,6 @@ def about_norms(config) -> tuple[Statement, ...]:
             at_most=0.95,
             note="A2 says that its theory could elucidate the utility of normalisation; by one "
             "recipe, and in regression, which needs the size of a token",
-            label="risk",
             sample=lambda d: norm_ratios(d.risk.isel(step=-1)),
         ),
         ratio(
@@ -108,7 +107,6 @@ def about_norms(config) -> tuple[Statement, ...]:
             "then |ΔW| / |h|, .61 and .92, with keys and queries as the training happened to leave "
             "them: keys c times and queries 1/c times as large are the same function, and moved "
             "the ratio from .3 to 31, its verdict with it",
-            label="|ΔW| / |h|",
             sample=lambda d: norm_ratios(np.sqrt((d["update"] ** 2).sum("layer"))),
         ),
         ratio(
@@ -118,7 +116,6 @@ def about_norms(config) -> tuple[Statement, ...]:
             f"|ΔW φ| / |h| at the query, geometric mean over layers, {over},",
             at_most=0.9,
             note="which no change of keys and queries moves, unless the function changes",
-            label="|ΔW φ| / |h|",
             sample=lambda d: norm_ratios(np.exp(np.log(d.written).mean("layer"))),
         ),
         ratio(
@@ -132,7 +129,6 @@ def about_norms(config) -> tuple[Statement, ...]:
             note="what a norm is said to help by, done to models that have none",
             revision="it was judged on prompts as in training, and 1.00: there a trained model is "
             "stationary, also against shrinking, and no gain could be seen, whatever is true",
-            label="noisy risk, writes shrunk",
             sample=lambda d: best_of_the_others(shrunk_ratios(d)),
         ),
         ratio(
@@ -144,7 +140,6 @@ def about_norms(config) -> tuple[Statement, ...]:
             at_most=1.0,
             revision="added to these runs: a rival that changes no layer",
             redrawn="",
-            label="that / answers shrunk",
             sample=lambda d: (
                 best_of_the_others(shrunk_ratios(d))
                 / best_of_the_others(shrunk_ratios(d, what="answers"))
@@ -173,7 +168,6 @@ def about_shots(config) -> tuple[Statement, ...]:
             revision="it was the root mean square over prompts, averaged over layers, which at few "
             "shots a rare prompt decides, and was once not finite",
             redrawn="fresh prompts",
-            label="{stack}: {symbol}",
             sample=slope,
             cells={
                 "linear_grows": dict(stack="linear", size="update"),

@@ -6,10 +6,10 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
-from experiments.descent.norms_and_updates.by_shots import measure_by_shots
+from experiments.descent.norms_and_updates.by_shots import balanced, layer_sizes, measure_by_shots
 from experiments.descent.norms_and_updates.config import NORMS, Config
-from experiments.descent.norms_and_updates.softmax_sizes import balanced, layer_sizes
 from experiments.descent.specs import SOFTMAX, STACK
 from experiments.models.model import Model
 from experiments.models.tasks import distribution, draw
@@ -89,8 +89,6 @@ def ridge_risk(spec, batch):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     runs = {norm: models[name] for norm, name in NORMS.items()}
     for norm, each in runs.items():
         refuse_divergence(each.status, f"norms_and_updates: {norm} norms", needs_all=True)

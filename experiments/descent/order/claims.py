@@ -107,7 +107,6 @@ def statements(config) -> tuple[Statement, ...]:
             "predictions explode",
             revision="added; two layers and the bound 0.1 chosen on earlier runs",
             redrawn=f"{config.runs} fresh runs, 16 before",
-            label="new order / other prompt",
             sample=lambda c: worst(
                 c.share.sel(depth=2).transpose("run", ...), lambda runs: -runs.mean()
             ),
@@ -116,7 +115,6 @@ def statements(config) -> tuple[Statement, ...]:
             "worth_at_the_ends",
             says="{lead} more {where} than in the middle",
             measured="{gain}, as a share of the mean over places,",
-            label="{reading}, {place}",
             sample=lambda c, reading, place: gain_at(c.place, reading, place),
             cells=grid(
                 "beginning end noisy_beginning noisy_end influence_beginning influence_end",
@@ -132,7 +130,6 @@ def statements(config) -> tuple[Statement, ...]:
             says="{lead} more at both ends than in the middle: a U",
             measured="{gain}, whichever is less on average over the other runs, as a share of the "
             "mean over places,",
-            label="{reading}, lesser end",
             sample=lambda c, reading: gain_at(c.place, reading),
             cells=grid("u_shape noisy_u_shape influence_u_shape", reading=READINGS),
             message="Over places what a demonstration counts to trained causal models is a U",
@@ -148,7 +145,6 @@ def statements(config) -> tuple[Statement, ...]:
             "median",
             at_most=-HELPS,
             redrawn=fresh,
-            label="chosen rule, {model}",
             sample=lambda c, model: best_change(c.rules, model),
             cells=grid("descent_best trained_linear_best trained_softmax_best", model=stacks),
             words=lambda model: dict(whom=stacks[model]),

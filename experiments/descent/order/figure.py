@@ -1,13 +1,12 @@
-"""What a new order changes, what rules change, the worth of every place, and what is judged."""
+"""What a new order changes, what rules change, and the worth of every place."""
 
 import numpy as np
 
 from experiments.descent.order import claims
 from experiments.descent.order.claims import shares
 from experiments.descent.order.config import ASKED, KINDS, RULES, TRAINED
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
-from lsa_lab.judging.claims import evidence
 
 NOISY, (_, CONTROL, RANDOM, DESCENT) = "trained, noisy label", ASKED
 CAUSAL = style.METHOD["softmax, causal"]
@@ -19,19 +18,21 @@ LOOKS |= {
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.4, 2.3, 2.2), ((1, 1), (1, 1), (1,)))
-    ordered = claims.numbers(dataset)
+    figure, axes = style.figure(6.75, 2.6, (1, 2))
     plot_shares(axes[0], dataset)
-    plot_rules(axes[1], ordered.rules)
-    noisy = ordered.place.noisy.sel(kind=[TRAINED]).assign_coords(kind=[NOISY])
-    place_curves(axes[2], shares(noisy), -1)
-    place_curves(axes[2], shares(ordered.place.error).drop_sel(kind=RANDOM))
-    axes[2].set(ylabel="error / its mean", title="the relevant demonstration moved")
-    place_curves(axes[3], shares(ordered.place.influence).drop_sel(kind=CONTROL))
-    axes[3].set(ylabel="influence / its mean", title="demonstrations as in training")
-    judged_panel.rows(axes[4], *evidence(claims, dataset), (-0.6, 0.6))
-    axes[4].axvline(0, color="grey", lw=0.8)
-    axes[4].set(xlabel="share of the spread, or of the error", title="what is judged")
+    plot_rules(axes[1], claims.numbers(dataset).rules)
+    return figure
+
+
+def appendix(dataset):
+    """What a demonstration is worth in every place."""
+    figure, axes = style.figure(6.75, 2.4, (1, 2), "c")
+    place = claims.numbers(dataset).place
+    place_curves(axes[0], shares(place.noisy.sel(kind=[TRAINED]).assign_coords(kind=[NOISY])), -1)
+    place_curves(axes[0], shares(place.error).drop_sel(kind=RANDOM))
+    axes[0].set(ylabel="error / its mean", title="the relevant demonstration moved")
+    place_curves(axes[1], shares(place.influence).drop_sel(kind=CONTROL))
+    axes[1].set(ylabel="influence / its mean", title="demonstrations as in training")
     return figure
 
 
@@ -43,7 +44,7 @@ def plot_shares(ax, dataset):
         x = depth + 0.08 * (i - 1)
         style.mean_points(ax, x, runs.transpose("run", "depth"), ls="-", lw=0.6, capsize=2, **look)
         direct_label(ax, x[-1], runs.isel(depth=-1).mean().item(), kind, look["color"], (7, 0))
-    ax.set(title="a new order / other demonstrations", ylabel="spread of predictions, ratio")
+    ax.set(title="Causal stacks mind the order", ylabel="spread by order / by prompt")
     ax.set(xlabel="causal layers", xticks=depth, xlim=(0.7, depth[-1] + 1), ylim=(-0.03, None))
 
 
@@ -58,7 +59,7 @@ def plot_rules(ax, rules):
     ax.axvspan(ax.get_xlim()[0], -100 * claims.HELPS, color="grey", alpha=0.15, lw=0)
     ax.axvline(0, color="grey", lw=0.8)
     ax.set_yticks(range(len(RULES)), RULES)
-    ax.set(ylim=(len(RULES) - 0.5, -0.5), title="demonstrations sorted by a rule")
+    ax.set(ylim=(len(RULES) - 0.5, -0.5), title="Large steps first help descent")
     ax.set(xlabel="change against random orders, %")
     ax.legend(fontsize=7, loc="upper right")
 
@@ -80,9 +81,7 @@ def caption(dataset) -> str:
     two, ordered = dataset.share.mean("run").sel(depth=2), claims.numbers(dataset)
     start, middle, end = claims.ends_and_middle(ordered.place, "error")
     rises = [100 * float((middle - each).mean()) for each in (start[:, 0], end[:, -1])]
-    place, rules = ordered.place.sel(kind=TRAINED), ordered.rules
-    helped = float(np.exp(np.log((place.error / place.ordinary).max("place")).mean()))
-    risk = float(np.exp(np.log(claims.ratio_to_least_squares(ordered.place)).mean()))
+    rules = ordered.rules
     steps = 100 * rules.change.sel(rule="large to small step").median("run")
     by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0f} % ({m})" for m in rules.model.values)
     far = ", ".join(f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values)
@@ -90,8 +89,6 @@ def caption(dataset) -> str:
         f"In two causal layers a new order changes {float(two.min()):.2g} to "
         f"{float(two.max()):.2g} times what other demonstrations change. The relevant "
         f"demonstration raises the error by {rises[0]:+.0f} % in the first place and by "
-        f"{rises[1]:+.0f} % in the last, against the middle; its worst place leaves {helped:.2f} "
-        f"of the error without it. Large gradient steps first change the error by {by_rule}. "
-        f"In random orders errors are {far} times the Bayes rule's (b); risks are {risk:.2f} times "
-        f"that of least squares (c, d). "
+        f"{rises[1]:+.0f} % in the last, against the middle. Large gradient steps first change the "
+        f"error by {by_rule}. In random orders it is {far} times the Bayes rule's. "
     )

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.descent.order.config import RULES, Rules
 from experiments.models import model
@@ -30,7 +31,7 @@ def stacks(config, trained):  # -> {name: (forward, params [R, ...])}
         runs, seeds = trained[name], slice(config.runs)
         refuse_divergence(runs.status[seeds], name, needs_all=True)
         forward = partial(transformer.forward, config=model.shape(runs.spec))
-        every[name] = forward, runs.models(seeds=seeds).in_float64().params
+        every[name] = forward, runs.models(seeds=seeds).cast_float64().params
     return every
 
 
@@ -102,8 +103,6 @@ def changes(config, error):  # [R, B, 6 + O] -> [R, 2, 6], [R, 6]
 
 def sort_demonstrations(config: Rules, models):
     """The Dataset of what each rule changes of the error of each stack."""
-    import xarray as xr
-
     every = stacks(config, models)
     batch, orders = sample_orders(config, jax.random.fold_in(jax.random.key(config.seed), 0))
     answers = np.asarray(batch.y_query)[:, :, None]

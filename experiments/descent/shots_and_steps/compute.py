@@ -5,10 +5,11 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.descent.shots_and_steps.config import MODELS, Config
 from experiments.models.model import Model
-from experiments.models.regression import of_kernel
+from experiments.models.regression import kernel_spec
 from experiments.models.tasks import distribution, draw
 from experiments.models.train import train
 from lsa_lab import estimators
@@ -43,7 +44,7 @@ def risks(spec, row):  # -> [C]
     return jax.lax.map(lambda params: Model(spec, params).errors(batch).mean(), path)
 
 
-def _in_float64(tree):
+def _cast_float64(tree):
     """Twenty-seventh powers at few shots outgrow float32, in which the training runs."""
     return jax.tree.map(lambda leaf: leaf.astype(float), tree)
 
@@ -70,26 +71,24 @@ def curves(spec, path, prompts, config):  # -> [2, R, shots], [2, R, shots], [2,
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root = jax.random.key(config.seed)
     levels = np.array([0.0, config.noise_std])
     noise = jnp.repeat(jnp.asarray(levels, jnp.float32), config.runs)
     keys = jnp.tile(jax.random.split(jax.random.fold_in(root, 0), config.runs), 2)
     training = dict(seeds=len(noise), checkpoints=config.looks)
-    specs = {name: of_kernel(name, config, **training) for name in MODELS}
+    specs = {name: kernel_spec(name, config, **training) for name in MODELS}
 
     def longest(key, noise_std):
         most = dict(n=max(config.shots), noise_std=noise_std, dtype=jnp.float32)
         return draw(key, distribution(specs["linear"].task, **most), config.test_prompts)
 
-    prompts = _in_float64(jax.jit(jax.vmap(longest))(keys, noise))
+    prompts = _cast_float64(jax.jit(jax.vmap(longest))(keys, noise))
     errors, early, learning, status = [], [], [], []
     for tag, (name, spec) in enumerate(specs.items(), start=1):
         files = Files(checkpoints and checkpoints / f"{name}.ckpt", identity=repr(config))
         own = dict(key=jax.random.fold_in(root, tag), noise_std=noise)
         run = train(spec, f"shots_and_steps: {name}", **own, files=files, progress=progress)
-        path = _in_float64(run.history["watch"])
+        path = _cast_float64(run.history["watch"])
         by_shots, after_a_tenth, by_checkpoint = curves(spec, path, prompts, config)
         errors.append(by_shots)
         early.append(after_a_tenth)

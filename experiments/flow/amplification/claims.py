@@ -119,8 +119,8 @@ def statements(config) -> tuple[Statement, ...]:
 def _theorem(fresh):
     alone = dict(source=THEOREM, statistic="median", redrawn=fresh)
     increases = {
-        "larger": dict(grows=LARGER, was="it was growth in every layer", label="ends larger"),
-        "growth": dict(grows="grows with every layer", was="its name was theorem_1", label="grows"),
+        "larger": dict(grows=LARGER, was="it was growth in every layer"),
+        "growth": dict(grows="grows with every layer", was="its name was theorem_1"),
     }
     return (
         Statement(
@@ -132,7 +132,6 @@ def _theorem(fresh):
             note="two readings of 'increases with L'; as a law for every stack it is refuted: "
             'docs/theory, "Layers turn the order of flows"',
             revision="{was}",
-            label="ratio {label}",
             sample=lambda r, reading: worst(shares(r, reading)),
             cells=grid("theorem_1 theorem_1_strict", reading=increases),
             words=lambda reading: increases[reading],
@@ -146,7 +145,6 @@ def _theorem(fresh):
             at_least=0.5,
             note="by chance it is 1/2",
             revision="added after a look at theorem_1, which takes the best of these cells",
-            label="{size} gain, {tying}",
             sample=share,
             cells=grid(
                 "typically_small typically_small_tied typically_usual typically_usual_tied "
@@ -163,7 +161,6 @@ def _theorem(fresh):
             measured="the share of pairs, each alone, that turn, at the gain and tying with the "
             "fewest,",
             at_most=1 - GENERIC,
-            label="order turns",
             sample=lambda r: worst(shares(r, "flips"), lambda runs: -np.median(runs)),
             **alone,
         ),
@@ -227,7 +224,6 @@ def _growth(config, fresh):
                 note=note if group == "trained" else "",
                 revision="all six kinds since a look at three" if group == "softmax" else added,
                 redrawn=again if group == "trained" else fresh,
-                label="{stack}" if group == "softmax" else f"{group}: {{stack}}",
                 sample=partial(change, group=group, reading=reading),
                 cells=grid(names, stack=by_stack),
                 words=lambda stack, by_stack=by_stack: dict(who=by_stack[stack][0]),
@@ -258,7 +254,6 @@ def _limits(config, fresh):
             least,
             revision=added,
             redrawn=fresh,
-            label="{kind}, weak residual",
             sample=partial(damping, reading=reading),
             cells=grid(ids, kind=KINDS[:2]),
             message=f"The residual connection of random {dampens}",
@@ -273,6 +268,5 @@ def _limits(config, fresh):
         log(FACTOR),
         note="prompts are the same at all widths, and so is the Bayes rule on them",
         revision="it was the largest width against the smallest",
-        label="doubling the width",
         sample=slope,
     )

@@ -1,33 +1,18 @@
-"""What depth does to two flows, layer by layer; and what is judged of it."""
+"""What depth does to two flows, layer by layer."""
 
 import numpy as np
 
 from experiments.flow.amplification import claims
 from experiments.flow.amplification.claims import DISPARITY, FACTOR, changes
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statements import cells_of
 from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 METHODS = {"linear": "linear", "softmax": "softmax"}
 METHODS |= {"norm": "softmax, norm", "MLP": "softmax, norm, MLP"}
 RATIOS = (0.5, 1, 2, 5, 10, 100)
-PANELS = {  # title: families, label and limits of the axis
-    "more unequal?": (
-        (*(f"{group}_stacks_disparity" for group in claims.GROWTH), "residual_disparity"),
-        "|log ratio|, last layer / first",
-        (0.3, 35.0),
-    ),
-    "does the lead grow?": (
-        (*(f"{group}_stacks_lead" for group in claims.GROWTH), "residual_lead"),
-        "log ratio, last less first",
-        (-1.2, 1.2),
-    ),
-    "random linear stacks": (("theorem", "typically", "order"), "share of the pairs", (0.0, 1.0)),
-    "width": (("trained_disparity",), "log growth for a doubling", (-0.1, 0.12)),
-}
 
 
 def plot(dataset):
@@ -43,18 +28,6 @@ def plot(dataset):
     _finish_layers(axes[1], change.shape[1], f"Trained: up to {max(ends.values()):.2f} times")
     end_labels(axes[1], ends, [style.METHOD[name]["color"] for name in kinds])
     axes[0].set_ylabel("|log ratio| of two flows / layer 1")
-    return figure
-
-
-def appendix(dataset):
-    """What is judged."""
-    judged = evidence(claims, dataset)
-    figure, axes = style.stacked(6.75, (3.4, 1.9), ((1, 1), (1, 1)), "c")
-    for ax, (title, (families, label, limits)) in zip(axes, PANELS.items(), strict=True):
-        ids = [cell.id for cell in cells_of(judged[0]) if (cell.family or cell.id) in families]
-        ax.set(title=title, xlabel=label, xscale="log" if limits[1] > 30 else "linear")
-        judged_panel.rows(ax, *judged, limits, ids)
-    _write_decimals(axes[0].xaxis, axes[0].get_xlim())
     return figure
 
 

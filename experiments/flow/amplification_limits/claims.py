@@ -49,12 +49,10 @@ def _ascent_statements(config):
         "ratio": (
             "depth enlarges the ratio of two flows",
             "the least change of the log ratio that ascent finds, at the largest budget,",
-            "ascent: change of log ratio",
         ),
         "order": (
             "the demonstration ahead after one layer stays ahead",
             f"the last log ratio where ascent seeks the least, at budget {config.shown:g},",
-            "ascent: last log ratio",
         ),
     }
     return (
@@ -65,10 +63,9 @@ def _ascent_statements(config):
             "{what}",
             at_least=0,
             note="'every stack' is our quantifier: A1's conditions are not public",
-            label="{label}",
             sample=least_change,
             cells=grid("theorem_1 order", says=("ratio", "order")),
-            words=lambda says: dict(zip(("happens", "what", "label"), words[says], strict=True)),
+            words=lambda says: dict(zip(("happens", "what"), words[says], strict=True)),
             message="In every linear stack, depth enlarges the ratio of two flows, and the "
             "demonstration ahead after one layer stays ahead",
             **restarts,
@@ -79,7 +76,6 @@ def _ascent_statements(config):
             f"With small weights no ratio changes by more than a factor of {exp(SMALL):.2f}",
             "the largest change of the log ratio, up or down, at the smallest budget,",
             at_most=SMALL,
-            label="small weights: largest change",
             sample=largest_small_change,
             **restarts,
         ),
@@ -89,7 +85,6 @@ def _ascent_statements(config):
             "The reversals that ascent finds are no accidents of single numbers",
             "the share of copies with errors that reverse the order, too,",
             at_least=GENERIC,
-            label="reversals that withstand errors",
             sample=lambda r: r.reverses.values,
             **restarts,
         ),
@@ -107,7 +102,6 @@ def _map_statements():
             f"{grows} at the gain with the fewest,",
             "median",
             at_least=GENERIC,
-            label="grows, feedback 1",
             sample=lambda r: worst(growth(r, 1), lambda runs: -np.median(runs)),
         ),
         Statement(
@@ -117,7 +111,6 @@ def _map_statements():
             f"{grows} at the gain with the most,",
             "median",
             at_most=1 - GENERIC,
-            label="grows, feedback \u22121",
             sample=lambda r: worst(growth(r, -1)),
         ),
     )

@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.flow.amplification_limits import claims
 from experiments.flow.amplification_limits.claims import SMALL, changes
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
@@ -22,24 +22,13 @@ def plot(dataset):
     return figure
 
 
-def appendix(dataset):
-    """What is judged, and pairs that share a prompt."""
-    figure, axes = style.figure(6.75, 2.4, (1, 2), "c")
-    judged_panel.rows(axes[0], *evidence(claims, dataset), (-1.0, 1.05))
-    axes[0].set(title="what is judged", xlabel="log ratio (first three) or share of pairs")
-    growing = _draw_growth(axes[1], dataset.growth.sel(mode="together"))
-    axes[1].set(title="in a shared prompt", ylabel="gain")
-    figure.colorbar(growing, ax=axes[1], label="share of pairs that grow", aspect=25, pad=0.02)
-    return figure
-
-
 def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
     dropped, total = int(dataset.dropped.sum()), dataset.dropped.size * config.pairs
     return (
         "Not every linear stack amplifies: ascent finds some that lower the log ratio of two flows "
         f"by {-np.median(samples['theorem_1']):.0f}. result.nc has the weights that it found "
-        f"(found_*). a: {config.restarts} restarts. b, d: share of pairs whose ratio grows in "
+        f"(found_*). a: {config.restarts} restarts. b: share of pairs whose ratio grows in "
         f"every layer, median of {config.runs} runs of {config.pairs} pairs. Feedback 1 is "
         f"w_kq = w_pv = cI. {dropped} of {total} pairs overflow."
     )

@@ -50,7 +50,6 @@ def _form_statements():
             "The flow is a sum of relevance and novelty rather than their product",
             f"{advantage} squared flows",
             at_most=0,
-            label="flow: R², product less sum",
             sample=lambda r: product_advantage(r, "flow").sel(scale="squares").values,
         ),
         Statement(
@@ -59,7 +58,6 @@ def _form_statements():
             "What a demonstration takes off the error is a product rather than a sum",
             f"{advantage} error reductions, as they are or as roots, whichever is less,",
             at_least=0,
-            label="reduction: R², product less sum",
             sample=lambda r: worst(
                 product_advantage(r, "error reduction"), lambda runs: -runs.mean()
             ),
@@ -78,7 +76,6 @@ def _zero_statements():
             f"the smaller {medians}",
             at_most=1e-10,
             note='of gradient times input it is a theorem: docs/theory, "When the flow vanishes"',
-            label="flow if s = 0 or r = 0, smaller",
             sample=lambda r: zero_flows(r).min("kind").values,
         ),
         Statement(
@@ -88,7 +85,6 @@ def _zero_statements():
             f"the larger {medians}",
             at_most=1 / 1.1,
             revision=ADDED,
-            label="flow if s = 0 or r = 0, larger",
             sample=lambda r: zero_flows(r).max("kind").values,
         ),
     )
@@ -103,7 +99,6 @@ def _use_statements(config):
             what="the rank correlation of its mean,",
             of="the flow",
             note="relevance, novelty and their sum reach 1 too: this tells none from another",
-            label="classes of flow",
         ),
         "relevance and novelty": dict(
             source=f"{A1}, figure 2, our reading, in our setting",
@@ -111,7 +106,6 @@ def _use_statements(config):
             what="the lesser rank correlation of its mean,",
             of="one or the other",
             note="",
-            label="classes of relevance or novelty",
         ),
     }
     single = {
@@ -128,7 +122,6 @@ def _use_statements(config):
             note='a theorem: docs/theory, "Attention with a prior"',
             revision="it was the share that lowers the error, at least .9",
             redrawn=fresh,
-            label="taken off the error, mean",
             sample=lambda r: r.taken.values,
         ),
         Statement(
@@ -140,7 +133,6 @@ def _use_statements(config):
             unjudged="at least .9 was asked, which the Bayes rule is far from",
             revision="added after a look, in place of that bound",
             redrawn=fresh,
-            label="share that lowers it: {rule}",
             sample=lambda r, rule: r.lowers.sel(rule=rule).values,
             cells=grid("share_of_attention share_of_bayes", rule=("attention", "Bayes rule")),
             message="A demonstration that is relevant and new lowers the error of attention and of "
@@ -153,7 +145,6 @@ def _use_statements(config):
             "the rank correlation with the error reduction",
             at_least=PREDICTS,
             note="the best predictor is in predicts_ceiling",
-            label="prediction by {predictor}",
             sample=lambda r, predictor: correlation(r, predictor).values,
             cells=grid("flow_predicts contribution_predicts", predictor=("flow", "contribution")),
             words=lambda predictor: single[predictor],
@@ -169,7 +160,6 @@ def _use_statements(config):
             unjudged="the best that a predictor of single demonstrations can do",
             revision="added after a look: the null of both predictions",
             redrawn=fresh,
-            label="best prediction",
             sample=lambda r: r.ceiling.values,
         ),
         Statement(
@@ -180,7 +170,6 @@ def _use_statements(config):
             at_least=RISES,
             note="{note}",
             revision=ADDED,
-            label="{label}",
             sample=class_correlation,
             cells=grid(
                 "flow_predicts_on_average figure_2", factors=("flow", "relevance and novelty")

@@ -94,7 +94,7 @@ def measure_all(measure, config, cases, keys):  # -> {name: means over the queri
 
     A score that is not finite is an error."""
     cut = cases.replace(pool=cases.pool[:, :, : config.pool])
-    means = jax.tree.map(np.asarray, _over_runs(measure, config, cut, keys))
+    means = jax.tree.map(np.asarray, _map_runs(measure, config, cut, keys))
     refused = means.pop("refused")
     if refused.any():
         raise ValueError(
@@ -105,7 +105,7 @@ def measure_all(measure, config, cases, keys):  # -> {name: means over the queri
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _over_runs(measure, config, cases, keys):  # [R, Q] -> {name: means over the queries [R, ...]}
+def _map_runs(measure, config, cases, keys):  # [R, Q] -> {name: means over the queries [R, ...]}
     """The devices share the runs."""
 
     def run(each):

@@ -2,9 +2,69 @@
 
 import numpy as np
 
-from experiments.flow.grads import sweep
-from experiments.flow.grads.config import LAST
+from experiments.flow.grads.config import LAST, RECOMPUTED, RELEVANCE, SWEEP, VARIANTS
+from lsa_lab.judging.claims import verdict_of
 from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.judging.statistics import CONFIDENCE, mean_interval
+from lsa_lab.store import results
+
+
+def strongest(validation):  # [..., other, rule] -> names [...]
+    """The rival that is best on other queries."""
+    return validation.drop_sel(rule=list(VARIANTS)).mean("other").idxmin("rule")
+
+
+def log_ratios(dataset, rival, rule="GradS"):  # -> [R, cells]
+    """Logarithms of the error by a rule over that by a rival, in every cell of the sweep."""
+    errors = dataset.sweep.stack(cell=SWEEP)
+    if rival == "strongest":
+        rival = strongest(dataset.sweep_validation).stack(cell=SWEEP)
+    return np.log(errors.sel(rule=rule) / errors.sel(rule=rival)).transpose("run", "cell")
+
+
+def noise_ratios(dataset, rule, noise):  # -> [R]
+    """The error by a rule over that by relevance, geometric mean over the tasks without noise in
+    the labels, or over those with the most."""
+    ratios = log_ratios(dataset, RELEVANCE, rule)
+    level = {"without": ratios.noise.min(), "with": ratios.noise.max()}[noise]
+    return np.exp(ratios[:, (ratios.noise == level).values].mean("cell").values)
+
+
+def intervals(ratios):  # log ratios [R, cells] -> [(low, high)] of their means
+    """Their confidence is that of all cells at once (Bonferroni)."""
+    confidence = 1 - (1 - CONFIDENCE) / ratios.sizes["cell"]
+    return [mean_interval(each, confidence) for each in ratios.transpose("cell", "run").values]
+
+
+def verdicts(ratios) -> list[str]:  # log ratios [R, cells] -> [cells]
+    """In each cell: GradS wins if "holds", loses if "fails"."""
+    return [verdict_of(interval, at_most=0) for interval in intervals(ratios)]
+
+
+def task_ratios(dataset, task, rival):  # -> [R]
+    """The error of GradS over that of a rival on one kind of tasks."""
+    place = {"setting": task, "shots": results.config_of(dataset).judged}
+    if rival == "strongest":
+        rival = strongest(dataset.validation.sel(place)).item()
+    errors = dataset.error.sel(place)
+    return (errors.sel(rule="GradS") / errors.sel(rule=rival)).values
+
+
+def last_layer_ratios(dataset):  # -> [R]
+    """The error by the last layer's flow over that by the earlier layer's which is best on other
+    queries."""
+    place = {"setting": "prior", "shots": results.config_of(dataset).judged}
+    others = dataset.layer_validation.sel(place).mean("other")
+    errors = dataset.layer_error.sel(place)
+    return (errors.isel(layer=-1) / errors.isel(layer=int(others[:-1].argmin("layer")))).values
+
+
+def recomputing_ratios(dataset):  # -> [R]
+    """The error with duplicates by contributions that are computed after each pick over that by
+    the same, computed once."""
+    errors = dataset.error.sel(setting="duplicates", shots=results.config_of(dataset).judged)
+    return (errors.sel(rule=RECOMPUTED) / errors.sel(rule="contribution")).values
+
 
 A1 = "A1 (2508.00385)"
 SETTING = f"{A1}, in our setting"
@@ -52,8 +112,7 @@ def _sweep_statements(config, fresh):
             f"and so the flow takes it for information; {SCORES}",
             revision="rival, and the split by noise, since a look at the paper tier: the mean is "
             "one of two opposite effects; the rival was the best of each task",
-            label="{flow}: {noise} noise",
-            sample=lambda r, flow, noise: sweep.noise_ratios(r, FLOWS[flow], noise),
+            sample=lambda r, flow, noise: noise_ratios(r, FLOWS[flow], noise),
             cells=grid(
                 "without_noise with_noise last_layer_without_noise last_layer_with_noise",
                 flow=FLOWS,
@@ -72,8 +131,7 @@ def _sweep_statements(config, fresh):
             note="{note}",
             revision="sweep, rivals and statistic chosen after a look at one place of it",
             redrawn=fresh,
-            label="{rival}",
-            sample=lambda r, rival: np.exp(sweep.log_ratios(r, rival).mean("cell").values),
+            sample=lambda r, rival: np.exp(log_ratios(r, rival).mean("cell").values),
             cells=grid("strongest random", rival=BEATEN),
             words=rival_words,
             message=f"GradS beats its strongest rival and a random choice, on average {tasks}",
@@ -92,8 +150,7 @@ def _task_statements(config, fresh):
             f"{ERROR} {RIVAL}, {shots}",
             at_most=1.0,
             revision=AMONG,
-            label="duplicates: strongest",
-            sample=lambda r: sweep.task_ratios(r, "duplicates", "strongest"),
+            sample=lambda r: task_ratios(r, "duplicates", "strongest"),
             **every,
         ),
         Statement(
@@ -106,8 +163,7 @@ def _task_statements(config, fresh):
             note="the runs are random halves of one table and overlap: the mean has the variance "
             "s²(1/R + 1), Nadeau and Bengio 2003",
             revision="{was}; the runs were judged as independent",
-            label="table: {rival}",
-            sample=lambda r, rival: sweep.task_ratios(r, "table", rival),
+            sample=lambda r, rival: task_ratios(r, "table", rival),
             cells=grid("table table_random", rival=BEATEN),
             words=rival_words,
             **every,
@@ -119,8 +175,7 @@ def _task_statements(config, fresh):
             f"the error over that of the same, computed once, {shots}",
             at_most=1.0,
             revision=MEAN,
-            label="contribution again / once",
-            sample=sweep.recomputing_ratios,
+            sample=recomputing_ratios,
             **every,
         ),
         Statement(
@@ -131,8 +186,7 @@ def _task_statements(config, fresh):
             f"{shots}",
             at_most=1.0,
             revision=MEAN,
-            label="last layer / earlier",
-            sample=sweep.last_layer_ratios,
+            sample=last_layer_ratios,
             **every,
         ),
     )

@@ -1,8 +1,8 @@
-"""GradS against relevance and other rivals in a sweep of tasks, and what is judged."""
+"""GradS against relevance and other rivals in a sweep of tasks."""
 
 import numpy as np
 
-from experiments.flow.grads import claims, sweep
+from experiments.flow.grads import claims
 from experiments.flow.grads.config import RELEVANCE, SWEEP, VARIANTS
 from lsa_lab.harness.draw import judged_panel, style
 from lsa_lab.judging.claims import evidence
@@ -19,19 +19,10 @@ SHADES = {  # verdict: what GradS does, and its colour
 
 def plot(dataset):
     figure, axes = style.figure(6.75, 2.9, (1, 2))
-    ratios = sweep.log_ratios(dataset, RELEVANCE)
-    _draw_sweep(axes[0], ratios, sweep.verdicts(ratios))
+    ratios = claims.log_ratios(dataset, RELEVANCE)
+    _draw_sweep(axes[0], ratios, claims.verdicts(ratios))
     axes[0].set(ylabel="error / relevance's (below 1: better)", title="Noise in labels decides")
     _draw_counts(axes[1], dataset)
-    return figure
-
-
-def appendix(dataset):
-    """What is judged."""
-    figure, (ax,) = style.figure(5.5, 2.8, first="c")
-    style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2, 4))
-    judged_panel.rows(ax, *evidence(claims, dataset), (0.25, 4))
-    ax.set(xlabel="ratio of errors", title="what is judged")
     return figure
 
 
@@ -40,7 +31,7 @@ def caption(dataset) -> str:
     quiet, noisy = (
         float(np.exp(np.log(samples[id]).mean())) for id in ("without_noise", "with_noise")
     )
-    verdicts = sweep.verdicts(sweep.log_ratios(dataset, "strongest"))
+    verdicts = claims.verdicts(claims.log_ratios(dataset, "strongest"))
     return (
         f"GradS has {quiet:.2f} times the error of selection by relevance without noise in the "
         f"labels. With noise it has {noisy:.2f} times that error, for noise is new to the weights. "
@@ -76,7 +67,7 @@ def _draw_sweep(ax, ratios, verdicts):
 def _draw_cells(ax, x, ratios, verdicts):
     """The ratio of errors in every cell, with what it decides of GradS."""
     middle = np.exp(ratios.mean("run").values)
-    ends = np.exp(sweep.intervals(ratios))
+    ends = np.exp(claims.intervals(ratios))
     ends = np.where(np.isfinite(ends), ends, middle[:, None])  # not known from few runs
     for place, value, (low, high), verdict in zip(x, middle, ends, verdicts, strict=True):
         look = judged_panel.LOOKS[verdict]
@@ -92,7 +83,7 @@ def _draw_cells(ax, x, ratios, verdicts):
 def _draw_counts(ax, dataset):
     """How many cells GradS wins, cannot tell and loses against every rival."""
     rivals = dataset.rule.drop_sel(rule=list(VARIANTS)).values
-    verdicts = [sweep.verdicts(sweep.log_ratios(dataset, rival)) for rival in rivals]
+    verdicts = [claims.verdicts(claims.log_ratios(dataset, rival)) for rival in rivals]
     order = np.argsort([of.count("fails") - of.count("holds") for of in verdicts])[::-1]
     start = np.zeros(len(rivals))
     for verdict, (outcome, shade) in SHADES.items():

@@ -33,10 +33,6 @@ def growth(flows):  # -> the same without layers
     return flows.isel(layer=-1) / flows.isel(layer=0)
 
 
-def numbers(dataset) -> "Flows":
-    return Flows(dataset)
-
-
 class Flows:
     """A result's flows among unrelated demonstrations, after all layers with duplicates, and beside
     those of the Bayes rule."""
@@ -49,7 +45,7 @@ class Flows:
     def depth(self, kind):  # -> [R]
         return growth(self.spread).sel(kind=kind).values
 
-    def beside(self, name, which):  # -> [R], or None: a smaller tier lacks some models
+    def compare_bayes(self, name, which):  # -> [R], or None: a smaller tier lacks some models
         """The last layer's disparity over the Bayes rule's, its lead less the Bayes rule's, or the
         correlation of its log flows with the Bayes rule's."""
         stage = "own" if which in KINDS else "trained"
@@ -58,6 +54,9 @@ class Flows:
         values = self.null[f"{stage}_{name}"].sel({stage: which})
         *_, ours, last = values.transpose(..., f"{stage}_run").values
         return {"disparity": ours / last, "lead": ours - last, "agreement": last}[name]
+
+
+numbers = Flows
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -73,7 +72,7 @@ def _words(kind) -> dict[str, str]:
 def _depth_statements(config):
     least = "Two flows of many end no more unequal than those of least squares in"
     end = f"{SPREAD} at the last layer over that"
-    every = dict(statistic="median", words=_words, label="{kind}")
+    every = dict(statistic="median", words=_words)
     return (
         Statement(
             "depth",
@@ -102,7 +101,7 @@ def _depth_statements(config):
             at_most=GROWTH,
             revision=POST_HOC,
             redrawn=f"{config.null.own_prompts} fresh prompts of each run",
-            sample=lambda r, kind: r.beside("disparity", kind),
+            sample=lambda r, kind: r.compare_bayes("disparity", kind),
             cells=grid(
                 "descent_ends_at_least_squares short_steps_ends_at_least_squares "
                 "linear_untrained_ends_at_least_squares linear_ends_at_least_squares "
@@ -118,7 +117,7 @@ def _depth_statements(config):
 def _null_statements(config):
     end = "at the last layer"
     fresh = f"{config.null.prompts} fresh prompts of each of nine committed models"
-    every = dict(statistic="median", revision=POST_HOC, redrawn=fresh, label="{model}")
+    every = dict(statistic="median", revision=POST_HOC, redrawn=fresh)
     near = "trained to the risk of ridge"
 
     def family(id, says, measured, ids, models, **rest):
@@ -145,7 +144,7 @@ def _null_statements(config):
             at_least=1 / GROWTH,
             at_most=GROWTH,
             note="alone: prompts of one demonstration, which are not like those in training",
-            sample=lambda r, model: r.beside("disparity", model),
+            sample=lambda r, model: r.compare_bayes("disparity", model),
         ),
         family(
             "lead_ends_at_bayes",
@@ -154,7 +153,7 @@ def _null_statements(config):
             "linear_lead_ends_at_bayes softmax_lead_ends_at_bayes transformer_lead_ends_at_bayes",
             NAMES,
             margin=CLEAR,
-            sample=lambda r, model: r.beside("lead", model),
+            sample=lambda r, model: r.compare_bayes("lead", model),
         ),
         family(
             "listens_as_bayes",
@@ -164,7 +163,7 @@ def _null_statements(config):
             "linear_listens_as_bayes softmax_listens_as_bayes transformer_listens_as_bayes",
             NAMES,
             at_least=ALIKE,
-            sample=lambda r, model: r.beside("agreement", model),
+            sample=lambda r, model: r.compare_bayes("agreement", model),
         ),
     )
 
@@ -181,7 +180,6 @@ def _duplicate_statements(config):
             OWN,
             "The flow of a demonstration is lower beside its near-duplicate in {where}",
             f"{log_ratio} flow beside an unrelated one, {place}",
-            label="beside one: {kind}",
             sample=lambda r, kind: r.duplicated.away.sel(kind=kind).values,
             cells=grid(
                 "explained_away_descent explained_away_short_steps explained_away_linear "
@@ -196,7 +194,6 @@ def _duplicate_statements(config):
             THIRD,
             "Where all have near-duplicates, flow per demonstration is lower in {where}",
             f"{log_ratio} mean flow without, {place}",
-            label="all double: {kind}",
             sample=lambda r, kind: r.duplicated.redundancy.sel(kind=kind).values,
             cells=grid(
                 "redundancy_descent redundancy_short_steps redundancy_linear redundancy_softmax",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.models.named import Named, named
-from experiments.models.regression import of_kernel
+from experiments.models.regression import kernel_spec
 from experiments.models.specs import KERNELS
 from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
 
@@ -75,7 +75,7 @@ class Config(Bounded):
     def models(self) -> Named:
         """Those that are trained here, a seed for every run; and those of the null."""
         training = dict(seeds=self.runs, seed=self.seed)
-        own = tuple((kernel, of_kernel(kernel, self, **training)) for kernel in KERNELS)
+        own = tuple((kernel, kernel_spec(kernel, self, **training)) for kernel in KERNELS)
         return own + self.null.models
 
 

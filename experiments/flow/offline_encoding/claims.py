@@ -4,32 +4,28 @@ from lsa_lab.judging.statements import Statement, grid
 
 A1 = "A1 (2508.00385), demonstrations are encoded offline, our reading, in our setting"
 ABLATION = "A1 (2508.00385), ablation of layers, our reading, in our setting"
-WAYS = {  # encoded: the way in the Dataset, the subject of a sentence, a note, a label
+WAYS = {  # encoded: the way in the Dataset, the subject of a sentence, a note
     "Eq. 2": (
         "Eq. 2, encoded",
         "Eq. 2 on an encoded pool",
         "of one layer, each demonstration alone",
-        "Eq. 2",
     ),
     "all layers": (
         "pool, encoded",
         "The flow of all layers on an encoded pool",
         "masked linear attention: the flow is linear in the query, nothing is lost",
-        "all layers",
     ),
 }
-RANKS = {  # encoded: the same in the Dataset, the source, the sentence, a label
+RANKS = {  # encoded: the same in the Dataset, the source, the sentence
     "Eq. 2": (
         "Eq. 2",
         A1,
         "Eq. 2, of one layer and each demonstration alone, ranks a pool as its flows online do",
-        "ranks as flows together: Eq. 2",
     ),
     "all layers": (
         "alone",
         "derived here",
         "All layers, each demonstration alone, rank a pool as its flows together do",
-        "all layers, alone",
     ),
 }
 WORSE = {  # rule: a sentence
@@ -53,10 +49,6 @@ def statements(config) -> tuple[Statement, ...]:
     return (_cost_statement(), _rank_statement(), *_risk_statements(config))
 
 
-def _rank_words(encoded) -> dict[str, str]:
-    return dict(zip(("source", "says", "label"), RANKS[encoded][1:], strict=True))
-
-
 def _cost_statement():
     less = "of the last layer's flows made online"
     return Statement(
@@ -68,10 +60,9 @@ def _cost_statement():
         at_most=0.1,
         note="{note}",
         revision="in a pool of 256, where it was counted first, a call outweighed its operations",
-        label="operations: {label} / online",
         sample=cost_ratio,
         cells=grid("operations operations_all", encoded=WAYS),
-        words=lambda encoded: dict(zip(("what", "note", "label"), WAYS[encoded][1:], strict=True)),
+        words=lambda encoded: dict(zip(("what", "note"), WAYS[encoded][1:], strict=True)),
         message=f"On an encoded pool a query takes few of the operations {less}",
     )
 
@@ -84,10 +75,9 @@ def _rank_statement():
         "the rank correlation with the flow of the last layer with the whole pool in the prompt, "
         "mean over queries,",
         at_least=0.9,
-        label="{label}",
         sample=lambda r, encoded: r.ranks.sel(encoded=RANKS[encoded][0]).values,
         cells=grid("ranks_one_layer ranks_depth", encoded=RANKS),
-        words=_rank_words,
+        words=lambda encoded: dict(zip(("source", "says"), RANKS[encoded][1:], strict=True)),
         message="Flows of each demonstration alone, by Eq. 2 or by all layers, rank a pool as its "
         "flows together do",
     )
@@ -106,7 +96,6 @@ def _risk_statements(config):
             measured,
             "ratio",
             margin=0.05,
-            label="risk: Eq. 2 / flows together",
             sample=lambda r: risk_ratio(r, "Eq. 2", "together"),
         ),
         Statement(
@@ -117,7 +106,6 @@ def _risk_statements(config):
             measured,
             "ratio",
             at_most=1.0,
-            label="all layers, alone / Eq. 2",
             sample=lambda r: risk_ratio(r, "alone", "Eq. 2"),
         ),
         Statement(
@@ -127,7 +115,6 @@ def _risk_statements(config):
             measured,
             "ratio",
             at_most=1.0,
-            label="Eq. 2 / {other}",
             sample=lambda r, other: risk_ratio(r, "Eq. 2", other),
             cells=grid("random similarity", other=WORSE),
             words=lambda other: dict(says=WORSE[other]),

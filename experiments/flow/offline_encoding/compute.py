@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jax import Array
 
 from experiments.flow.offline_encoding.config import FLOWS, RULES, WAYS, Config, spec_of
@@ -114,8 +115,6 @@ def operations(params, pool, query_token) -> dict[str, float]:
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     (runs,), width = models.values(), spec_of(config).token_width
     judged = runs.models(seeds=slice(config.runs))
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), judged.params)

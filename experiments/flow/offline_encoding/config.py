@@ -47,15 +47,7 @@ def spec_of(config) -> Spec:
 
 
 TIERS = {
-    "smoke": Config(
-        named("smoke", NAMES),
-        pool=8,
-        queries=4,
-        pools=2,
-        shots=4,
-        runs=2,
-        large=16,
-    ),
+    "smoke": Config(named("smoke", NAMES), pool=8, queries=4, pools=2, shots=4, runs=2, large=16),
     "laptop": Config(),
     "paper": Config(pool=256, queries=64, pools=64),
 }

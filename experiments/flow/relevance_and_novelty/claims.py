@@ -11,16 +11,10 @@ PREDICTS = 0.3  # a rank correlation up to which nothing is predicted
 A1, OWN = "A1 (2508.00385)", "derived here"
 EXPECTED = "factors by the Bayes rule; gains are expected ones, given all that the prompt shows"
 SHORTER = "; a trained model reads one demonstration fewer without it than ever in training"
-WITH = {  # reading: in words, in a picture
-    "similarity": (
-        "with its similarity to the query and with its surprise",
-        "similarity, surprise",
-    ),
-    "flow": ("with the flow from its label and with its surprise", "flow, surprise"),
-    "no label": (
-        "with its posterior correlation and variance, before its label is known",
-        "before the label",
-    ),
+WITH = {  # reading: in words
+    "similarity": "with its similarity to the query and with its surprise",
+    "flow": "with the flow from its label and with its surprise",
+    "no label": "with its posterior correlation and variance, before its label is known",
 }
 TRAINED = ("linear attention", "softmax attention", "transformer")
 LATER = {"transformer": "added as its weights came, after a look at the other learners"}
@@ -36,10 +30,6 @@ def risk_ratios(dataset):  # {learner: []}
     return {
         name: float(risk.sel(learner=name) / risk.sel(learner=BAYES)) for name in names(dataset)
     }
-
-
-def numbers(dataset) -> "Learners":
-    return Learners(dataset)
 
 
 class Learners:
@@ -78,13 +68,14 @@ class Learners:
             return np.array([np.corrcoef(*pair)[0, 1] for pair in pairs])
 
 
+numbers = Learners
+
+
 def _words(learner, reading=None) -> dict[str, str]:
     trained = learner != BAYES
-    rises, label = WITH.get(reading, ("", ""))
     return dict(
         who=f"trained {learner}" if trained else f"the {learner}",
-        rises=rises,
-        label=label,
+        rises=WITH.get(reading, ""),
         later=LATER.get(learner, ""),
         note=EXPECTED + SHORTER * trained,
     )
@@ -102,7 +93,6 @@ def statements(config) -> tuple[Statement, ...]:
             "the other,",
             at_least=0.9,
             note="{note}",
-            label="{label}",
             sample=Learners.rise,
             cells=grid(
                 # To the Bayes rule the flow's is a theorem: docs/theory, "What a demonstration is
@@ -125,12 +115,8 @@ def statements(config) -> tuple[Statement, ...]:
             "R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r), of gains as "
             "they are or as roots, whichever is less,",
             at_least=0,
-            label="R², product less sum",
             sample=Learners.product,
-            cells=grid(
-                "linear_product softmax_product transformer_product",
-                learner=TRAINED,
-            ),
+            cells=grid("linear_product softmax_product transformer_product", learner=TRAINED),
             message="To trained models, what a demonstration gives is a product of flow and "
             "surprise rather than a sum",
             **of_learner,
@@ -144,7 +130,6 @@ def statements(config) -> tuple[Statement, ...]:
             "between as many classes of the best single predictor,",
             at_least=0,
             note="single: distance, similarity, flow, surprise, posterior variance",
-            label="both, less the best single",
             sample=Learners.surplus,
             cells=grid(
                 "bayes_beyond linear_beyond softmax_beyond transformer_beyond",
@@ -162,7 +147,6 @@ def statements(config) -> tuple[Statement, ...]:
             "the rank correlation with the actual gain",
             unjudged="at least .3 was asked, which the best predictor, the Bayes rule's own, is "
             "far from",
-            label="single gains",
             sample=Learners.single,
             cells=grid(
                 "bayes_single linear_single softmax_single transformer_single",
@@ -179,7 +163,6 @@ def statements(config) -> tuple[Statement, ...]:
             "rule",
             "the correlation of both maps of mean gains over the cells",
             at_least=0.9,
-            label="as to the Bayes rule",
             sample=Learners.likeness,
             cells=grid("linear_alike softmax_alike transformer_alike", learner=TRAINED),
             message="To trained models, a demonstration of a flow and a surprise is worth what it "
@@ -195,7 +178,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=PREDICTS,
             note="the control",
             revision="of the transformer, it was of softmax attention alone",
-            label="untrained: flow, surprise",
             sample=lambda r: r.rise(UNTRAINED, "flow"),
         ),
     )

@@ -50,12 +50,5 @@ TIERS = {
         runs=2,
     ),
     "laptop": Config(),
-    "paper": Config(
-        d=16,
-        sparsity=4,
-        heads=(1, 2, 4, 8, 16),
-        steps=256,
-        prompts=4096,
-        runs=32,
-    ),
+    "paper": Config(d=16, sparsity=4, heads=(1, 2, 4, 8, 16), steps=256, prompts=4096, runs=32),
 }

@@ -66,7 +66,6 @@ def caption(dataset) -> str:
         f"Fewer heads than covariates cost risk: descent on their features has at least "
         f"{alone:.2g} times the risk of d = {config.d} heads, and {beside:.2g} times beside raw "
         f"covariates. That H < d heads of one layer miss d - H covariates is a theorem. "
-        f"Neighbouring coordinates share a head. What is free is chosen on other prompts. Ridge is "
-        f"the best rule that ignores directions. {config.sparsity} coordinates of w are not 0. "
+        f"What is free is chosen on other prompts. Ridge is the best rule that ignores directions. "
         f"Bars are {level()} intervals."
     )

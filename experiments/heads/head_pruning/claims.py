@@ -12,7 +12,6 @@ from itertools import combinations
 
 import numpy as np
 
-from experiments.heads.cases import select_case
 from experiments.heads.head_pruning.config import (
     ANY,
     FIRST,
@@ -23,6 +22,7 @@ from experiments.heads.head_pruning.config import (
     TRAINED,
     mixable_and_own,
 )
+from experiments.heads.rule_names import select_case
 from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.store import parts, results
 
@@ -37,10 +37,10 @@ OVER_FULL = "the risk over that of the full model"
 LOOKED = "added after a look at these runs"
 MIXING = "it was the most important head as trained, which mixing changes"
 OWN = ("narrow keys", "softmax")  # models whose heads cannot be mixed
-CONTROLS = {  # what is kept instead: in the sentence, in the figure
-    FIRST: ("to keep only the top head of layer 1 costs more", "top of layer 1"),
-    OTHERS: ("to keep later heads other than the top ones costs more", "random later"),
-    ANY: ("to remove as many heads at random costs more", "random"),
+CONTROLS = {  # what is kept instead
+    FIRST: "to keep only the top head of layer 1 costs more",
+    OTHERS: "to keep later heads other than the top ones costs more",
+    ANY: "to remove as many heads at random costs more",
 }
 
 
@@ -89,7 +89,7 @@ def later_count(dataset, model: str):  # [R], None if all runs diverged
     return later[:, later.mean(0).argmax()] if len(later) else None
 
 
-def over_exchanged(dataset, model: str, unit: str):  # [R], None if no run has such layers
+def exchanged_ratio(dataset, model: str, unit: str):  # [R], None if no run has such layers
     """N_1 over its mean when layers are exchanged, or single heads, of which any h may then be the
     first layer's; in runs in which heads of all layers matter."""
     rise = rises(dataset, model)
@@ -139,7 +139,6 @@ def _about_one_head(mixed: dict, own: dict):
         "{title}all heads but the most important one of each later layer can be removed without "
         "retraining",
         OVER_FULL,
-        label="{model}: most important",
         sample=lambda d, model: ratios(d, model, PRUNED),
         cells=having(grid("narrow softmax", model=OWN), model=own),
         words=words,
@@ -153,7 +152,6 @@ def _about_one_head(mixed: dict, own: dict):
         "{title}one head in each later layer, the best of all that mixing the heads of the layer "
         "can give, costs nothing without retraining",
         revision="{looked}",
-        label="{model}: best mixed",
         sample=lambda d, model: ratios(d, model, MIXED),
         cells=having(
             grid(
@@ -174,7 +172,6 @@ def _about_one_head(mixed: dict, own: dict):
         statistic="ratio",
         over="{seeds} seeds",
         unjudged=f"the bound of {UNCHANGED:g} lies in the interval of five seeds",
-        label="{model}: best mixed",
         sample=lambda d, model: ratios(d, model, MIXED),
         cells=having(grid("best_mixed_dense", model=("dense",)), model=mixed),
         words=words,
@@ -186,7 +183,6 @@ def _about_one_head(mixed: dict, own: dict):
         "{title}a model trained with one head in each later layer is as good as the full one",
         OVER_FULL,
         revision="{looked}",
-        label="{model}: trained so",
         sample=lambda d, model: ratios(d, model, TRAINED),
         cells=having(
             grid(
@@ -205,9 +201,8 @@ def _about_other_heads(own: dict):
     """What else may be kept, in place of the most important head of each later layer."""
 
     def words(model, kept):
-        says, short = CONTROLS[kept]
         seeds = own[model].training.seeds
-        return dict(title=model.capitalize(), says=says, short=short, seeds=seeds)
+        return dict(title=model.capitalize(), says=CONTROLS[kept], seeds=seeds)
 
     yield Statement(
         "other_heads",
@@ -218,7 +213,6 @@ def _about_other_heads(own: dict):
         at_least=1.0,
         over="{seeds} seeds",
         revision="narrow keys and softmax, since a look at these runs; it was heads that mix",
-        label="{model}: {short}",
         sample=lambda d, model, kept: ratios(d, model, kept, PRUNED),
         cells=having(
             grid(
@@ -251,7 +245,6 @@ def _about_importance(own: dict):
         "N_1 / h",
         unjudged="its bound of .75 was arbitrary; first_exchanged has the null",
         revision="it was judged, at .75 or more",
-        label="$N_1/h$, {model}",
         sample=first_share,
         cells=having(grid("first.narrow_keys_full first.softmax_full", model=OWN), model=own),
         message="Where heads cannot be mixed, all heads of the first layer matter",
@@ -267,8 +260,7 @@ def _about_importance(own: dict):
         at_least=1.0,
         note="a null: whole layers in all orders, or any h heads of the model",
         revision="added after a look at N_1 / h",
-        label="$N_1$ / {unit} exchanged, {model}",
-        sample=over_exchanged,
+        sample=exchanged_ratio,
         cells=having(
             grid(
                 "layers_narrow_keys heads_narrow_keys layers_softmax heads_softmax",
@@ -287,7 +279,6 @@ def _about_importance(own: dict):
         "One head of each later layer is enough: {model}: {heads}",
         "N_l in the later layer with the most effective heads on average",
         at_most=ONE_LATER,
-        label="a later $N_l$, {model}",
         sample=later_count,
         cells=having(grid("later.narrow_keys_full later.softmax_full", model=OWN), model=own),
         message="Where heads cannot be mixed, one head of each later layer is enough",

@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import xarray as xr
 
 from experiments.heads import fewer_heads, importance
 from experiments.heads.head_pruning import masked_models
@@ -26,8 +27,6 @@ from lsa_lab.store import parts
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     names, cases = [name for name, _ in config.models], []
     for name in names:
         case = masked_models.finished_case(models[name])
@@ -71,8 +70,6 @@ def measure_own(config, case) -> dict:  # {treatment: [R]}
 
 def importances(config: Config, models):
     """The Dataset of models whose heads cannot be mixed; ``config.importance`` has the sizes."""
-    import xarray as xr
-
     own = [name for name in mixable_and_own(config.models)[1] if name not in ONLY_PRUNED]
     blocks = [rises_of(config.importance, models[name]) for name in own]
     rise = np.full((len(own), *np.max([block.shape for block in blocks], axis=0)), np.nan)
@@ -84,7 +81,7 @@ def importances(config: Config, models):
 def rises_of(sizes, runs: Runs) -> np.ndarray:  # [R, L, H]
     """The full model's rises of the risk, all NaN for a run that diverged."""
     batch = prompts_of(sizes, runs.spec)
-    rises = importance.importances(runs.models(-1).in_float64(), batch)
+    rises = importance.importances(runs.models(-1).cast_float64(), batch)
     return np.where(runs.finished[-1][:, None, None], rises, np.nan)
 
 

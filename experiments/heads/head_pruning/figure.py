@@ -6,19 +6,18 @@ from experiments.heads.head_pruning import claims
 from experiments.heads.head_pruning.claims import (
     ONE_LATER,
     effective_heads,
+    exchanged_ratio,
     geometric_mean,
     most_heads,
-    over_exchanged,
     own_names,
     ratios,
 )
 from experiments.heads.head_pruning.config import ANY, FIRST, OTHERS, PRUNED, TRAINED
 from experiments.heads.looks import look_of
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
 from lsa_lab.judging.statements import cells_of
-from lsa_lab.store import results
 
 OVER_FULL = "risk / full model's"
 ROWS = (PRUNED, OTHERS, ANY, FIRST, TRAINED)  # rows of models whose heads cannot be mixed
@@ -30,27 +29,6 @@ def plot(dataset):
     own_heads(axes[0], dataset, own)
     all_treatments(axes[1], dataset, own)
     return figure
-
-
-def appendix(dataset):
-    """What is judged."""
-    figure, axes = style.stacked(6.75, (2.4, 1.8), ((1, 1), (1,)), first="c")
-    kept, others, share = axes
-    style.log_axes(kept, x=True, ticks=(1, 3, 10, 30))
-    judged(kept, dataset, ["pruned", "best_mixed", "dense", "trained"], (0.8, 40))
-    kept.set(xlabel=f"{OVER_FULL}, n = {results.config_of(dataset).n}", title="one later head")
-    style.log_axes(others, x=True, ticks=(0.1, 1, 10, 100))
-    judged(others, dataset, ["other_heads"], (0.05, 100))
-    others.set(xlabel="risk / with the top heads", title="other heads")
-    judged(share, dataset, ["first", "first_exchanged"], (0, 2))
-    share.set(xlabel="share of $h$, or $N_1$ over the null's", title="the first layer")
-    return figure
-
-
-def judged(ax, dataset, names: list[str], span):
-    """The rows of these statements, families cell by cell."""
-    statements, samples = evidence(claims, dataset)
-    judged_panel.rows(ax, [each for each in statements if each.id in names], samples, span)
 
 
 def own_heads(ax, dataset, own: list[str]):
@@ -100,7 +78,7 @@ def caption(dataset) -> str:
         )
         for name in ("pruned", "best_mixed", "trained")
     }
-    nulls = [over_exchanged(dataset, case, "layers") for case in own_names(dataset)]
+    nulls = [exchanged_ratio(dataset, case, "layers") for case in own_names(dataset)]
     over = max((geometric_mean(each) for each in nulls if each is not None), default=np.nan)
     return (
         f"No: the first layer has at most {over:.2f} times the effective heads of an average "

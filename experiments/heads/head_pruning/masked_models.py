@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from experiments.heads import importance
-from experiments.heads.each_run import over_runs, prompts_of
+from experiments.heads.each_run import map_runs, prompts_of
 from experiments.models.model import Model
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
@@ -37,9 +37,9 @@ def finished_case(runs: Runs) -> Case:
     seeds, first = runs.finished[-1], runs.spec.architecture.places.get("first")
     fewer, lost = None, (~seeds).sum()
     if first is not None:
-        fewer = runs.models(first, seeds).in_float64(), runs.finished[first, seeds]
+        fewer = runs.models(first, seeds).cast_float64(), runs.finished[first, seeds]
         lost += (~runs.finished[first]).sum()
-    return Case(runs.models(-1, seeds).in_float64(), fewer, int(lost))
+    return Case(runs.models(-1, seeds).cast_float64(), fewer, int(lost))
 
 
 def batch_of(config, case: Case, tag: int, size: int) -> Prompt:  # leaves [R, B, ...]
@@ -54,7 +54,7 @@ def judging_batch(config, case: Case) -> Prompt:  # leaves [R, B, ...]
 
 def risks(models: Model, batch: Prompt, masks: np.ndarray) -> np.ndarray:  # [R, M]
     """Excess risks of each run under its masks [R, M, L, H]."""
-    return over_runs(importance.risks, _one_by_one(models), batch, masks)[:, 0]
+    return map_runs(importance.risks, _one_by_one(models), batch, masks)[:, 0]
 
 
 def risks_as_they_are(config, case: Case, models: Model) -> np.ndarray:  # [R]
@@ -73,7 +73,7 @@ def risks_of_fewer(config, case: Case) -> np.ndarray:  # [R]
 def importances(config, case: Case) -> np.ndarray:  # [R, L, H]
     """What every head saves, by zeroing it alone, on prompts that nothing is judged on."""
     batch = batch_of(config, case, IMPORTANCE, config.prompts)
-    return over_runs(importance.importances, _one_by_one(case.models), batch)[:, 0]
+    return map_runs(importance.importances, _one_by_one(case.models), batch)[:, 0]
 
 
 def _one_by_one(models: Model) -> Model:  # leaves [R, 1, ...]

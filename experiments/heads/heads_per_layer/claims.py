@@ -27,7 +27,7 @@ KINDS = {  # of rows with more heads than one
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*(family for family in by_depth(config) if family.cells), *beyond_d(config))
+    return (*(family for family in depth_rows(config) if family.cells), *size_rows(config))
 
 
 def _cells(config, ids: str, *variants: str, **axes) -> dict:
@@ -36,7 +36,7 @@ def _cells(config, ids: str, *variants: str, **axes) -> dict:
     return having(grid(ids, **axes, model=MODELS), model=models)
 
 
-def by_depth(config):
+def depth_rows(config):
     at, first, later = f"at n = {config.judged}", "(H, 1, ..., 1)", "(1, H, ..., H)"
     rivals = {"ridge": "ridge", "descent": "gradient descent of as many steps"}
     helping = {
@@ -65,7 +65,6 @@ def by_depth(config):
         at_most=1.0,
         note="(1, H, ..., H) has more heads: see as_many_heads",
         revision=f"it was judged {at} alone",
-        label="(H, 1, …) / (1, H, …)",
         sample=ratios.least_over_later,
         cells=_cells(config, "first_before_later_3 first_before_later_5", "first", "later"),
         message="Heads do more in the first layer than in all later ones",
@@ -78,7 +77,6 @@ def by_depth(config):
         f"the risk of heads {{early}} over {{other}} {at}",
         unjudged="a null for first_before_later, on few heads",
         revision="added after a look at these runs",
-        label="{early} / {other}",
         sample=lambda d, heads, model: ratios.ratio_of_rows(d, model, AS_MANY[heads]),
         cells=having(
             grid("early_6 early_9", model=MODELS[:1], heads=AS_MANY),
@@ -100,7 +98,6 @@ def by_depth(config):
         at_most=1.0,
         note="one head in each layer does so, too, at d = 4; single_ridge says it of d = 8",
         revision="added after a look at these runs",
-        label="{variant} / {rival}, every n",
         sample=ratios.most_over,
         cells=_cells(
             config,
@@ -122,7 +119,6 @@ def by_depth(config):
         "layers)",
         f"the risk of the single-head model over the best such rule's {at}",
         at_most=1.0,
-        label="single / equivariant Bayes",
         sample=lambda d, model: ratios.ratio(d, model, "single", EQUIVARIANT),
         cells=_cells(config, "single_beats_bound_3 single_beats_bound_5", "single"),
         message="One head in each layer is enough to beat every rule that ignores directions",
@@ -134,7 +130,6 @@ def by_depth(config):
         "With all heads everywhere, a model comes near the sparse Bayes rule ({depth} layers)",
         f"the risk of the full model over the sparse Bayes rule's {at}",
         at_most=1.5,
-        label="full / sparse Bayes",
         sample=lambda d, model: ratios.ratio(d, model, "full", SPARSE_BAYES),
         cells=_cells(config, "near_bayes_3 near_bayes_5", "full"),
         message="With all heads everywhere, a model comes near the sparse Bayes rule",
@@ -146,7 +141,6 @@ def by_depth(config):
         "{begin} better than one in each layer ({depth} layers)",
         f"the risk of {{short}} over the single-head model's {at}",
         at_most=0.9,
-        label="{short} / single",
         sample=lambda d, variant, model: ratios.ratio(d, model, variant, "single"),
         cells=_cells(config, "more_heads_3 more_heads_5", "single", variant=["full"])
         | _cells(config, FIRST_HELPS, "first", "single", variant=["first"]),
@@ -160,7 +154,6 @@ def by_depth(config):
         "One head in each later layer is enough ({depth} layers)",
         f"the risk of {first} over the full model's {at}",
         at_most=1.1,
-        label="(H, 1, …) / full",
         sample=lambda d, model: ratios.ratio(d, model, "first", "full"),
         cells=_cells(config, "first_layer_suffices_3 first_layer_suffices_5", "first", "full"),
         message="One head in each later layer is enough",
@@ -172,7 +165,6 @@ def by_depth(config):
         "The full model's loss has stopped falling ({depth} layers)",
         "the loss in the last sixth of the training over that in the sixth before",
         at_least=0.98,
-        label="loss, last sixth / before",
         sample=ratios.falls,
         cells=_cells(config, "stopped_falling_3 stopped_falling_5"),
         message="The full model's loss has stopped falling",
@@ -180,7 +172,7 @@ def by_depth(config):
     )
 
 
-def beyond_d(config):
+def size_rows(config):
     """Models of one row of heads each."""
     seeds = min(spec.training.seeds for _, spec in sizes(config))
     row = dict(statistic="ratio", over=f"{seeds} seeds")
@@ -196,7 +188,6 @@ def beyond_d(config):
         "As many heads as covariates do better {where} than {fewer}",
         f"the risk with {{d}} heads over that with {{fewer}} {at}",
         at_most=0.9,
-        label="{d} heads {where} / {fewer}",
         sample=lambda d, kind: np.divide(*ratios.around_d(d, kind)[1::-1]),
         cells=grid("up_to_d_first up_to_d_full", kind=KINDS),
         words=words,
@@ -207,7 +198,6 @@ def beyond_d(config):
         says="More heads than covariates gain nothing {where}",
         measured=f"the risk with {{more}} heads over that with {{d}} {at}",
         source=f"modelled on {A4}, heads needed",
-        label="{more} heads {where} / {d}",
         sample=lambda d, kind: np.divide(*ratios.around_d(d, kind)[:0:-1]),
         words=words,
     )
@@ -234,12 +224,10 @@ def beyond_d(config):
         f"{', '.join(str(n) for n in shots if n in trained)} where it is most,",
         at_most=1.0,
         revision="{revision}",
-        label=f"{{kind}}, d = {d} / ridge",
-        sample=lambda d, kind: ratios.over_ridge(d, kind),
+        sample=lambda d, kind: ratios.ridge_ratio(d, kind),
         cells=grid("single_ridge first_ridge full_ridge", kind=whose),
         words=lambda kind: dict(
-            whose=whose[kind],
-            revision="added after a look at these runs" if kind == SINGLE else "",
+            whose=whose[kind], revision="added after a look at these runs" if kind == SINGLE else ""
         ),
         message=f"At d = {d}, with one head a layer, many in layer 1 alone or many in every layer, "
         "a model beats ridge at every n of the training",
@@ -251,8 +239,7 @@ def beyond_d(config):
         "With d heads in every layer a model beats ridge on prompts longer than in training, too",
         f"risk over ridge's, at the n above {max(trained)} where it is most,",
         at_most=1.0,
-        label="full, longer prompts / ridge",
-        sample=lambda d: ratios.over_ridge(d, FULL, longer=True),
+        sample=lambda d: ratios.ridge_ratio(d, FULL, longer=True),
         **row,
     )
     yield Statement(
@@ -261,7 +248,6 @@ def beyond_d(config):
         "With d heads in every layer a model comes near the sparse Bayes rule",
         f"risk over that of the {SPARSE_BAYES} {at}",
         at_most=1.5,
-        label=f"{d} in every layer / sparse Bayes",
-        sample=lambda d: ratios.over_rule(d, FULL, SPARSE_BAYES).sel(shots=judged).values,
+        sample=lambda d: ratios.rule_ratio(d, FULL, SPARSE_BAYES).sel(shots=judged).values,
         **row,
     )

@@ -3,25 +3,65 @@
 from functools import cache, partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import xarray as xr
+from jax import Array
 
-from experiments.heads import sparse_rules, tuned_descent
+from experiments.heads import sparse_rules
 from experiments.heads.heads_per_layer.config import Config, depths, sizes
 from experiments.heads.rule_names import RULES
 from experiments.models import tasks
-from experiments.models.model import Model
+from experiments.models.model import Model, cut
+from lsa_lab import estimators, prompts
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
 from lsa_lab.store import parts
+from lsa_lab.tasks.linear import LinearTask, sample
+
+_TUNING_SEED = 8_043_421  # of no experiment: these prompts are never among those judged
+
+
+def tuned_errors(batch: Prompt, task: LinearTask, steps: int, tuning: int) -> np.ndarray:  # [B]
+    """Squared errors after ``steps`` steps, whose sizes suit ``tuning`` other prompts best.
+
+    Prompts are read as they stand or in units of their own, whichever is better on these.
+    """
+    from scipy.optimize import minimize
+
+    keys = jax.random.split(jax.random.key(_TUNING_SEED), tuning)
+    others, start = jax.jit(jax.vmap(partial(sample, task=task)))(keys), np.full(steps, 0.3)
+    ends = {
+        own_units: minimize(_descent_risk, start, (own_units, others), "L-BFGS-B", jac=True)
+        for own_units in (False, True)
+    }
+    own_units = min(ends, key=lambda units: ends[units].fun)
+    predicted = _descent_predictions(ends[own_units].x, own_units, batch)
+    return np.asarray((cut(predicted, batch) - batch.y_query) ** 2)
+
+
+@partial(jax.jit, static_argnums=1)
+def _descent_predictions(
+    step_sizes: Array, own_units: bool, batch: Prompt
+) -> Array:  # [steps] -> [B]
+    def predict_prompt(prompt: Prompt) -> Array:
+        read, scale = prompts.normalised(prompt) if own_units else (prompt, 1.0)
+        return scale * (estimators.gradient_descent(read, step_sizes)[-1] @ read.x_query)
+
+    return jax.vmap(predict_prompt)(batch)
+
+
+@partial(jax.jit, static_argnums=1)
+@jax.value_and_grad
+def _descent_risk(step_sizes: Array, own_units: bool, batch: Prompt) -> Array:  # []
+    return jnp.mean((_descent_predictions(step_sizes, own_units, batch) - batch.y_query) ** 2)
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    return parts.join(by_depth(config, models), beyond_d=by_size(config, models))
+    return parts.join(depth_risks(config, models), beyond_d=size_risks(config, models))
 
 
-def by_depth(config: Config, models):
-    import xarray as xr
-
+def depth_risks(config: Config, models):
     pairs, arrays = pairs_of(config, depths(config)), {}
     for name, spec in depths(config):
         runs, axes = models[name], (f"heads, {name}", "seed")
@@ -29,7 +69,7 @@ def by_depth(config: Config, models):
         arrays[f"loss, {name}"] = ((*axes, f"block, {name}"), runs.loss)
         arrays[f"taken, {name}"] = (axes, runs.taken)
         parameters = spec.architecture.depth, config.tuning_prompts
-        risks = [tuned_descent.errors(*pair, *parameters).mean() for pair in pairs]
+        risks = [tuned_errors(*pair, *parameters).mean() for pair in pairs]
         arrays[f"descent, {name}"] = ("shots", np.array(risks))
     arrays["rule_risk"] = (("rule", "shots"), risks_of_rules(pairs))
     coords = {"shots": list(config.shots), "rule": list(RULES)}
@@ -39,9 +79,7 @@ def by_depth(config: Config, models):
     return xr.Dataset(arrays, coords)
 
 
-def by_size(config: Config, models):
-    import xarray as xr
-
+def size_risks(config: Config, models):
     pairs, arrays = pairs_of(config.beyond_d, sizes(config)), {}
     for name, _ in sizes(config):
         runs = models[name]
@@ -66,7 +104,7 @@ def prompts_of(config, task) -> Prompt:  # [B]
 def risks_of(runs, pairs) -> np.ndarray:  # [A, S, shots]
     """The mean excess risk of every run, one after the other; models whose layers have as many
     heads share a program."""
-    models = jax.vmap(jax.vmap(Model.plain))(runs.every.in_float64())
+    models = jax.vmap(jax.vmap(Model.plain))(runs.every.cast_float64())
     return np.stack([np.asarray(_risks()(models, batch)) for batch, _ in pairs], axis=-1)
 
 

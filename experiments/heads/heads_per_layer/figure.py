@@ -14,61 +14,34 @@ from experiments.heads.heads_per_layer.config import (
 )
 from experiments.heads.heads_per_layer.ratios import least_over_later, most_over, risks_with
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statements import cells_of
 from lsa_lab.store import parts, results
 
 # Variants against n: faces of markers, lines.
-VARIANTS = {
-    SINGLE: ("white", ":"),
-    FIRST: ("white", "--"),
-    "later": (None, "--"),
-    FULL: (None, "-"),
-}
+LOOKS = {SINGLE: ("white", ":"), FIRST: ("white", "--"), "later": (None, "--"), FULL: (None, "-")}
 LINEAR, DESCENT = style.METHOD["linear"], style.METHOD["descent"]
 # Where models of one row have their heads: faces of markers, lines, words.
 WHERE = {FIRST: ("white", "--", "in layer 1"), FULL: (LINEAR["color"], "-", "in every layer")}
-# The judged rows of these models, from the top.
-BEYOND = ("up_to_d_first", "beyond_d_first", "up_to_d_full", "beyond_d_full")
-BEYOND += ("single_ridge", "first_ridge", "full_ridge", "longer", "full_bayes")
 
 
 def plot(dataset):
     figure, axes = style.figure(6.75, 2.9, (1, 2))
-    against_n(axes[0], dataset, *depths(results.config_of(dataset))[0])
-    against_heads(axes[1], dataset)
+    shots_curves(axes[0], dataset, *depths(results.config_of(dataset))[0])
+    heads_curves(axes[1], dataset)
     return figure
 
 
-def appendix(dataset):
-    """What is judged of models of each depth, and of fewer heads than covariates to more."""
-    config, (statements, samples) = results.config_of(dataset), evidence(claims, dataset)
-    models, cells = depths(config)[:2], cells_of(statements)
-    figure, axes = style.stacked(6.75, (2.9, 2.1), ((1,) * len(models), (1,)), first="c")
-    for ax, (name, spec) in zip(axes, models, strict=False):
-        style.log_axes(ax, x=True, ticks=(0.25, 0.5, 1, 2))
-        own = [cell for cell in cells if cell.case.get("model") == name]
-        judged_panel.rows(ax, own, samples, (0.25, 2))
-        ax.set_title(f"judged, {spec.architecture.depth} layers")
-    style.log_axes(axes[-1], x=True, ticks=(0.25, 0.5, 1, 2, 4))
-    judged_panel.rows(axes[-1], cells, samples, (0.25, 4), BEYOND)
-    axes[-1].set_title(f"up to more heads than d = {counts(config)[FULL][1]}")
-    for ax in axes:
-        ax.set_xlabel("risk / the risk that is named")
-    return figure
-
-
-def over_ridge(dataset, name: str):
+def ridge_ratio(dataset, name: str):
     """The risks of a model's variants, of descent and of rules over that of ridge, by shots."""
     kinds = dataset[[f"risk, {name}", f"descent, {name}", "rule_risk"]]
     return kinds / dataset.rule_risk.sel(rule=RIDGE)
 
 
-def against_n(ax, dataset, name: str, spec):
+def shots_curves(ax, dataset, name: str, spec):
     """One head a layer, many in the first or in the later ones, and many in all, among rules."""
-    over, shots = over_ridge(dataset, name), dataset.shots.values
+    over, shots = ridge_ratio(dataset, name), dataset.shots.values
     curves = {rule: over.rule_risk.sel(rule=rule).values for rule in (LASSO, SPARSE_BAYES)}
     curves["descent"] = over[f"descent, {name}"].values
     for rule, risks in curves.items():
@@ -76,7 +49,7 @@ def against_n(ax, dataset, name: str, spec):
         style.line(ax, shots, risks, color=color)
         direct_label(ax, shots[-1], risks[-1], rule, color, (4, 0))
     ax.hlines(1, shots[0], shots[-1], color=style.BLACK, lw=0.8, ls=":", zorder=0)
-    for kind, (face, dashes) in VARIANTS.items():
+    for kind, (face, dashes) in LOOKS.items():
         if (place := spec.architecture.places.get(kind)) is not None:
             own = over[f"risk, {name}"].isel({f"heads, {name}": place})
             runs, words = own.transpose("seed", "shots").values, str(own[f"heads, {name}"].values)
@@ -89,7 +62,7 @@ def against_n(ax, dataset, name: str, spec):
     ax.legend(loc="upper right", ncols=2)
 
 
-def against_heads(ax, dataset):
+def heads_curves(ax, dataset):
     """Means of seeds at the judged n, by the number of heads."""
     config, ends = results.config_of(dataset), {}
     place = config.beyond_d.shots.index(config.beyond_d.judged)

@@ -1,6 +1,7 @@
 """Ratios of risks and of losses out of a result, seed by seed."""
 
 import numpy as np
+import xarray as xr
 
 from experiments.heads.heads_per_layer.config import FULL, SINGLE, counts, depths, place_of, sizes
 from experiments.heads.rule_names import RIDGE, RULES
@@ -89,19 +90,17 @@ def paired(*rows) -> list[np.ndarray]:
     return [row[:count][both] for row in rows]
 
 
-def over_rule(dataset, kind: str, rule: str):  # (seed, shots)
+def rule_ratio(dataset, kind: str, rule: str):  # (seed, shots)
     """The risks with d heads, or with one a layer, over those of a rule."""
-    import xarray as xr
-
     d = counts(results.config_of(dataset))[FULL][1]
     risks = risks_with(dataset, kind, 1 if kind == SINGLE else d)
     finite = xr.DataArray(risks[np.isfinite(risks).all(1)], dims=("seed", "shots"))
     return finite / parts.part(dataset, "beyond_d").rule_risk.sel(rule=rule)
 
 
-def over_ridge(dataset, kind: str, longer: bool = False) -> np.ndarray:  # [S]
+def ridge_ratio(dataset, kind: str, longer: bool = False) -> np.ndarray:  # [S]
     """The same at the n of the training, or at those beyond, where it is most."""
-    ratios = over_rule(dataset, kind, RIDGE)
+    ratios = rule_ratio(dataset, kind, RIDGE)
     trained = sizes(results.config_of(dataset))[0][1].task.lengths
     kept = ratios.shots > max(trained) if longer else ratios.shots.isin(trained)
     return worst(ratios.isel(shots=kept.values).values, np.mean)

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from experiments.heads.cases import select_case
 from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW
-from experiments.heads.rule_names import RIDGE
+from experiments.heads.rule_names import RIDGE, select_case
 from experiments.models.specs import restored
 from lsa_lab.judging.statements import Statement, grid
 
@@ -38,13 +37,13 @@ def layer_by_layer(dataset, case: str, model: str) -> np.ndarray:  # [L, R]
     return risks[1:] / risks[:-1]
 
 
-def over_ridge(dataset, case: str, layer: int) -> np.ndarray:  # [R]
+def ridge_ratio(dataset, case: str, layer: int) -> np.ndarray:  # [R]
     """A reader's risk after a layer of the full model over that of ridge."""
     risks = select_case(dataset.reader.sel(model="full"), case).isel(layer=layer)
     return risks.values / float(dataset.known.sel(case=case, rule=RIDGE))
 
 
-def over_full(dataset, case: str, model: str) -> np.ndarray:  # [R]
+def full_ratio(dataset, case: str, model: str) -> np.ndarray:  # [R]
     """A reader's risk after the last layer of a model over that of the full one."""
     last = select_case(dataset.reader, case).isel(layer=-1)
     return (last.sel(model=model) / last.sel(model="full")).values
@@ -62,7 +61,7 @@ def best_descent(dataset, case: str):  # (run, feature)
     return risks.isel(half=1).isel(step=risks.isel(half=0).argmin("step"))
 
 
-def over_descent(dataset, case: str) -> np.ndarray:  # [R]
+def descent_gap(dataset, case: str) -> np.ndarray:  # [R]
     """The full model's own risk over that of descent on what its first layer writes."""
     own = select_case(dataset.own.sel(model="full"), case).isel(layer=-1)
     return (own / best_descent(dataset, case).sel(feature=OF_FULL)).values
@@ -97,7 +96,6 @@ def _about_readers(panels, seeds: str):
             f"{READER} after a layer over that before it, at the worst layer of any model,",
             at_most=1.0,
             note="beside it one head a layer, and random weights: steady_single, steady_random",
-            label="reader, a layer / before",
             sample=worst_layer,
             **row,
         ),
@@ -108,7 +106,6 @@ def _about_readers(panels, seeds: str):
             f"{READER} after a layer over that before it, at the worst layer of any model",
             unjudged="a null beside steady",
             revision="added after a look at these runs",
-            label="the same, {model}",
             sample=worst_layer,
             cells=grid("steady_single steady_random", model=("single head", "random")),
             **row,
@@ -119,8 +116,7 @@ def _about_readers(panels, seeds: str):
             "The first layer prepares and does not answer: after it ridge is better",
             f"{READER} after layer 1 of the full model over that of ridge, {LEAST}",
             at_least=1.0,
-            label="layer 1 / ridge",
-            sample=lambda d: smallest(over_ridge(d, case, 1) for case in panels),
+            sample=lambda d: smallest(ridge_ratio(d, case, 1) for case in panels),
             **row,
         ),
         Statement(
@@ -129,8 +125,7 @@ def _about_readers(panels, seeds: str):
             "After the last layer more of the answer is readable than ridge knows, at any noise",
             f"{READER} after the last layer of the full model over that of ridge, {WORST}",
             at_most=1.0,
-            label="last layer / ridge",
-            sample=lambda d: largest(over_ridge(d, case, -1) for case in panels),
+            sample=lambda d: largest(ridge_ratio(d, case, -1) for case in panels),
             **row,
         ),
         Statement(
@@ -139,8 +134,7 @@ def _about_readers(panels, seeds: str):
             "In a model with a single head in every layer the answer is less readable",
             f"{READER} after its last layer over that of the full model, {LEAST}",
             at_least=1.1,
-            label="single head / full",
-            sample=lambda d: smallest(over_full(d, case, "single head") for case in panels),
+            sample=lambda d: smallest(full_ratio(d, case, "single head") for case in panels),
             **row,
         ),
     )
@@ -149,15 +143,11 @@ def _about_readers(panels, seeds: str):
 def _about_first_layers(dissected, seeds: str):
     row = dict(statistic="ratio", over=seeds, revision=WHITE)
     rivals = {
-        RAW: dict(than="on raw covariates", other="raw covariates", short="raw"),
-        OF_SINGLE: dict(
-            than="on those of the single-head model",
-            other="the single-head model's",
-            short="single head's",
-        ),
+        RAW: dict(than="on raw covariates", other="raw covariates"),
+        OF_SINGLE: dict(than="on those of the single-head model", other="the single-head model's"),
     }
 
-    def over(d, rival):
+    def descent_lead_over(d, rival):
         return largest(descent_ratio(d, case, OF_FULL, rival) for case in dissected)
 
     return (
@@ -167,8 +157,7 @@ def _about_first_layers(dissected, seeds: str):
             "Descent on the full model's first-layer tokens learns more than {than}",
             f"{DESCENT} over that on {{other}}, {WORST}",
             at_most=0.9,
-            label="descent, layer 1 / {short}",
-            sample=over,
+            sample=descent_lead_over,
             cells=grid("descent_raw descent_single", rival=rivals),
             words=lambda rival: rivals[rival],
             message="Descent on the full model's first-layer tokens learns more than on raw "
@@ -181,8 +170,7 @@ def _about_first_layers(dissected, seeds: str):
             "Descent on the full model's first-layer tokens does as well as on r_j x_j themselves",
             f"{DESCENT} over that on r_j x_j, {WORST}",
             at_most=1.1,
-            label="descent, layer 1 / r_j x_j",
-            sample=lambda d: over(d, FORMULA),
+            sample=lambda d: descent_lead_over(d, FORMULA),
             **row,
         ),
         Statement(
@@ -192,8 +180,7 @@ def _about_first_layers(dissected, seeds: str):
             f"the model's risk over that of descent on layer 1's white tokens, {WORST}",
             at_least=0.8,
             at_most=1.25,
-            label="model / descent on layer 1",
-            sample=lambda d: largest(over_descent(d, case) for case in dissected),
+            sample=lambda d: largest(descent_gap(d, case) for case in dissected),
             **row | {"revision": f"of another experiment's models before; {WHITE}"},
         ),
         Statement(
@@ -205,7 +192,6 @@ def _about_first_layers(dissected, seeds: str):
             note="a single head holds .26 to .32, one of the 4 coordinates",
             revision="it was judged, at .75 or more",
             over=seeds,
-            label="R² of r_j x_j",
             sample=lambda d: min((held_by_the_first(d, case) for case in dissected), key=np.mean),
         ),
     )

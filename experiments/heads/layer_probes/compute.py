@@ -1,15 +1,96 @@
 """What readers find after each layer of every model, and descent on the first layer's tokens."""
 
-import numpy as np
+import functools
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from experiments.heads.each_run import map_runs
 from experiments.heads.layer_probes import probing
-from experiments.heads.layer_probes.config import FEATURES, RULES, Config
-from experiments.heads.layer_probes.first_layer_descent import descents
+from experiments.heads.layer_probes.config import FEATURES, OF_TOKENS, RULES, Config
+from experiments.heads.layer_probes.probing import DESCENT, Case, batch_of, first_prompts
+from experiments.models.model import Model, cut, shape, skeleton
+from lsa_lab import prompts
+from lsa_lab.analyses import probes
+from lsa_lab.models import transformer
+from lsa_lab.prompts import Prompt
+
+_TOGETHER = 64  # prompts that are in memory at once, each asked n + 1 times
+
+
+def descents(config, case: Case) -> np.ndarray:  # [R, features, 2, steps+1]
+    """Excess risks of descent on FEATURES, step after step, on each half of the prompts."""
+    batch = first_prompts(batch_of(config, case.spec, DESCENT, case.runs), config.descents)
+    variants = [case.variants[name].models for name in ("full", "single head")]
+    first = [jax.vmap(functools.partial(_first, skeleton(case.spec)))(each) for each in variants]
+    program = _descend(config.steps, config.share)
+    return map_runs(program, first, batch)
+
+
+def _first(spec, model: Model) -> Model:
+    """The first layer alone, as a model of its own: one program for every depth."""
+    return model.replace(spec=spec).first(1)
+
+
+@functools.cache
+def _descend(steps: int, share: float):
+    """(the two models, prompts) of one run -> [features, 2, steps+1], compiled."""
+
+    def risks(models, batch: Prompt):
+        own, scale = jax.vmap(prompts.normalised)(batch)
+        together = min(_TOGETHER, len(batch.y))
+        each = jax.lax.map(functools.partial(_features, models), own, batch_size=together)
+        each = [whitened(tokens) for tokens in each[:OF_TOKENS]] + each[OF_TOKENS:]
+
+        def descend(features):  # [B, n+1, D] -> [2, steps+1]
+            paths = jax.vmap(lambda rows, y: probes.descend(rows, y, steps, share))(features, own.y)
+            predicted = jax.vmap(cut, (1, None), 1)(scale[:, None] * paths, batch)
+            squares = (predicted - batch.y_query[:, None]) ** 2
+            return squares.reshape(2, -1, steps + 1).mean(1)
+
+        return jnp.stack([descend(features) for features in each])
+
+    return jax.jit(risks)
+
+
+def _features(models, prompt: Prompt) -> list:  # of [n+1, D]
+    """FEATURES of a prompt in its own units, tokens not yet white. The label slot is taken out, and
+    no token has seen its own label except as one of many."""
+    full, single = models
+    wide = prompts.with_scratch(prompt, full.spec.architecture.scratch)
+    slot = jnp.eye(wide.x.shape[1] + 1)[-1:]
+
+    def read_queries(model, prompt):
+        return probes.project_out(probes.as_queries(_forward, model, prompt), slot)
+
+    return [
+        read_queries(full, wide),
+        read_queries(single, wide),
+        jnp.concatenate([prompt.x, prompt.x_query[None]]),
+        probes.preprocessed(prompt),
+    ]
+
+
+def _forward(model: Model, tokens):
+    return transformer.forward(model.factored(), tokens, shape(model.spec), model.gates)
+
+
+def whitened(features):  # [2 B, T, D] -> [2 B, T, D]
+    """Tokens with a second moment of 1, over the first half, in each of their directions.
+
+    Turning or stretching the scratch slots of a stream, and the layers that read them with it,
+    changes no prediction, but descent on its tokens; not descent on white ones (derived here).
+    """
+    first = features[: len(features) // 2].reshape(-1, features.shape[-1])
+    values, basis = jnp.linalg.eigh(first.T @ first / len(first))
+    kept = values > 1e-9 * values[-1]
+    gains = jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, values, 1)), 0)
+    return features @ (basis * gains[None])
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     parts = []
     names = list(dict.fromkeys([*config.panels, *config.dissected]))
     for name in names:
@@ -23,8 +104,6 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
 def measure(config, case, dissected: bool):
     """The Dataset of one model; ``dissected``: descent on its first layer too."""
-    import xarray as xr
-
     numbers, spec = probing.readers(config, case), case.spec
     axes = ("model", "run", "layer")
     names = ("reader", "own", "held")

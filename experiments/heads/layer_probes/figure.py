@@ -1,26 +1,17 @@
-"""What can be read after each layer, and what descent makes of the first layer's tokens."""
+"""What can be read after each layer, and what first layers hold."""
 
 import numpy as np
 
-from experiments.heads.cases import select_case
-from experiments.heads.layer_probes import claims
-from experiments.heads.layer_probes.claims import held_by_the_first, over_ridge
-from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW, RULES
+from experiments.heads.layer_probes.claims import held_by_the_first, ridge_ratio
+from experiments.heads.layer_probes.config import RULES
 from experiments.heads.looks import levels
-from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
-from lsa_lab.harness.draw import judged_panel, style
+from experiments.heads.rule_names import RIDGE, SPARSE_BAYES, select_case
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
-from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
 LINEAR = style.METHOD["linear"]
 LOOKS = {"full": LINEAR, "single head": LINEAR | {"linestyle": ":", "mfc": "white"}}  # models
-CURVES = {  # of features that descent is on: colour, line, words, points above the line
-    OF_FULL: (LINEAR["color"], "-", "full", -1),
-    OF_SINGLE: (LINEAR["color"], ":", "single head", -1),
-    RAW: (style.METHOD["descent"]["color"], "-", "raw", 0),
-    FORMULA: (style.METHOD["preprocessed descent"]["color"], "-", "$r_j x_j$", -1),
-}
 
 
 def plot(dataset):
@@ -30,21 +21,6 @@ def plot(dataset):
     axes[0].set_title("the answer gets more readable")
     first_layers(axes[1], dataset, config)
     axes[1].set_title("first layers hold part of $r_j x_j$")
-    return figure
-
-
-def appendix(dataset):
-    """Readers of a deeper model, descent on first layers, and what is judged."""
-    config = results.config_of(dataset)
-    ends = config.dissected[0], config.dissected[-1]
-    figure, axes = style.stacked(6.75, (2.3, 2.5), ((1, 1),) * 2, first="c")
-    for ax, case in zip(axes, ends, strict=False):
-        descent(ax, dataset, case)
-    readers(axes[2], dataset, ends[-1])
-    axes[2].set_title(f"what is readable, {ends[-1]}")
-    style.log_axes(axes[3], x=True, ticks=(0.25, 0.5, 1, 2))
-    judged_panel.rows(axes[3], *evidence(claims, dataset), (0.2, 3))
-    axes[3].set(xlabel="ratio of risks, or R²", title="judged, at the worst model")
     return figure
 
 
@@ -61,26 +37,11 @@ def readers(ax, dataset, case: str):
         ax.plot(own.layer, own, "x", color=look["color"], ms=5, alpha=1 - 0.5 * i)
         place = (x[-2], float(reader.median("run")[-2]))
         direct_label(ax, *place, model, look["color"], (6, 4) if i else (-6, -4))
-    over_ridge_axis(ax, bayes / ridge, (0.3, 1, 3, 10))
+    ridge_axis(ax, bayes / ridge, (0.3, 1, 3, 10))
     ax.set(xlabel="layer", xticks=reader.layer.values)
 
 
-def descent(ax, dataset, case: str):
-    """Descent on features over ridge, named where they start."""
-    ridge, bayes = (float(dataset.known.sel(case=case, rule=rule)) for rule in RULES)
-    risks = select_case(dataset.descent, case).mean("half") / ridge
-    steps = np.arange(1, risks.sizes["step"])
-    for feature, (color, dashes, words, above) in CURVES.items():
-        runs = risks.sel(feature=feature).isel(step=steps).transpose("run", "step")
-        style.band(ax, steps, runs, None, color, None, dashes)
-        direct_label(ax, 1, float(runs[:, 0].median()), words, color, (-4, above))
-    over_ridge_axis(ax, bayes / ridge, (0.5, 1, 2, 4))
-    style.log_axes(ax, x=True, ticks=[4**k for k in range(6) if 4**k <= steps[-1]])
-    ax.set(xlabel="steps of descent", xlim=(0.1, None))
-    ax.set_title(f"descent on layer 1, {case}")
-
-
-def over_ridge_axis(ax, bayes: float, ticks):
+def ridge_axis(ax, bayes: float, ticks):
     """A logarithmic axis of risks over ridge's, with the rules' levels."""
     levels(ax, {RIDGE: 1.0, SPARSE_BAYES: bayes}, left=True)
     style.log_axes(ax, y=True)
@@ -112,7 +73,7 @@ def first_layers(ax, dataset, config):
 def caption(dataset) -> str:
     config = results.config_of(dataset)
     first, last = (
-        [np.exp(np.log(over_ridge(dataset, case, layer)).mean()) for case in config.panels]
+        [np.exp(np.log(ridge_ratio(dataset, case, layer)).mean()) for case in config.panels]
         for layer in (1, -1)
     )
     shares = [held_by_the_first(dataset, case).mean() for case in config.dissected]
@@ -120,7 +81,7 @@ def caption(dataset) -> str:
         "The answer becomes readable in the last layers: a linear probe's risk falls from at "
         f"least {min(first):.2g} of ridge's after layer 1 to at most {max(last):.2g} after the "
         "last. It falls in every layer of models with one head a layer, too. Layer 1 holds at "
-        f"least {min(shares):.0%} of the variance of r_j x_j. Crosses in a and e are the models' "
-        "own answers; strokes in b are one coordinate a head. "
-        f"In c, d tokens are made white. {int(dataset.lost.sum())} trainings diverged."
+        f"least {min(shares):.0%} of the variance of r_j x_j. Crosses in a are the models' "
+        f"own answers; strokes in b are one coordinate a head. {int(dataset.lost.sum())} trainings "
+        "diverged."
     )

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.heads import sparse_rules
-from experiments.heads.each_run import over_runs, prompts_of
+from experiments.heads.each_run import map_runs, prompts_of
 from experiments.heads.layer_probes.config import RULES
 from experiments.models.model import Model, cut, skeleton
 from experiments.models.runs import Runs
@@ -62,7 +62,7 @@ def finished_case(config, runs: Runs) -> Case:
     places, rows = spec.architecture.places, spec.architecture.variants
     seeds, variants = runs.finished[[places["single"], places["full"]]].all(0), {}
     for i, row in enumerate(rows):
-        models = runs.models(i, seeds).in_float64()
+        models = runs.models(i, seeds).cast_float64()
         variants[short(row, rows[-1])] = Variant(models, runs.finished[i, seeds])
     full, finished = variants["full"].models, variants["full"].finished
     rng = np.random.default_rng(config.seed)
@@ -99,7 +99,7 @@ def readers(config, case: Case) -> np.ndarray:  # [variants, R, 3, L+1]
     )
     program, like, rows = _reader(config.learned), skeleton(case.spec), []
     for variant in case.variants.values():
-        numbers = over_runs(program, variant.models.replace(spec=like), learn, fresh)
+        numbers = map_runs(program, variant.models.replace(spec=like), learn, fresh)
         rows.append(np.where(variant.finished[:, None, None], numbers, np.nan))
     return np.stack(rows)
 
@@ -109,12 +109,12 @@ def _reader(learned: int):
     """(model, prompts to learn from, fresh ones) of one run -> [3, L+1]: excess risks of the best
     linear reader of the query's token and of the model's own read-out, and mean R² of r_j x_j."""
 
-    def of_run(model, learn, fresh):
+    def read_run(model, learn, fresh):
         tokens, scale, targets = _tokens(model, learn)
         fresh_tokens, fresh_scale, fresh_targets = _tokens(model, fresh)
         kept, fresh_kept = _shortest(tokens, learned), _shortest(fresh_tokens, learned)
 
-        def after(layer):
+        def read_layer(layer):
             states, fresh_states = layer  # [B, D]
             reader = probes.fit((scale[:, None] * states)[kept], learn.y_query[kept, None])
             answers = (
@@ -126,20 +126,20 @@ def _reader(learned: int):
             judged = fresh_states[fresh_kept], fresh_targets[fresh_kept]
             return jnp.stack([*risks, probes.explained(probe, *judged).mean()])
 
-        return jax.lax.map(after, (tokens.swapaxes(0, 1), fresh_tokens.swapaxes(0, 1))).T
+        return jax.lax.map(read_layer, (tokens.swapaxes(0, 1), fresh_tokens.swapaxes(0, 1))).T
 
-    return jax.jit(of_run)
+    return jax.jit(read_run)
 
 
 def _tokens(model: Model, batch: Prompt):
     """The query's token after each layer [B, L+1, D], what its units are to be multiplied by [B],
     and the r_j x_j that it may hold [B, d]."""
 
-    def of_prompt(prompt: Prompt):
+    def read_prompt(prompt: Prompt):
         own, scale = prompts.normalised(prompt)
         return model.forward(prompt).stream[:, -1], scale, probes.preprocessed(own)[-1]
 
-    return jax.lax.map(of_prompt, batch, batch_size=min(_TOGETHER, len(batch.y)))
+    return jax.lax.map(read_prompt, batch, batch_size=min(_TOGETHER, len(batch.y)))
 
 
 def _shortest(tokens, count: int):  # [B, L+1, D] -> [count]

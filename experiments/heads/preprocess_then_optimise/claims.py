@@ -20,29 +20,28 @@ OVER_RAW = "the risk over that of raw descent"
 ANEW = "sampled anew, once, from a fresh seed"
 
 
-def numbers(dataset) -> "Ratios":
-    return Ratios(dataset)
-
-
 class Ratios:
     """Ratios of a result's risks on the same prompts."""
 
     def __init__(self, dataset):
         self.dataset, self.config = dataset, results.config_of(dataset)
 
-    def over_raw(self, rule: str):  # (run, depth)
+    def raw_ratio(self, rule: str):  # (run, depth)
         """Steps of sizes of their own, over as many of raw descent."""
         fitted = self.dataset.fitted
         return (fitted / fitted.sel(tuned="raw")).transpose("run", ...).sel(tuned=rule)
 
-    def over_ridge(self, rule: str) -> np.ndarray:  # [R]
+    def ridge_ratio(self, rule: str) -> np.ndarray:  # [R]
         ratio = self.dataset.best / self.dataset.of_rule.sel(reference=RIDGE)
         return infinite_as_largest(ratio.sel(rule=rule).values)
 
-    def over_fewer_heads(self):  # (run, used)
+    def fewer_heads_ratio(self):  # (run, used)
         heads, d = self.dataset.of_heads.transpose("run", ...), self.config.d
         fewer = [str(count) for count in self.config.heads if count < d]
         return heads.sel(used=str(d)) / heads.sel(used=fewer)
+
+
+numbers = Ratios
 
 
 def infinite_as_largest(ratios: np.ndarray) -> np.ndarray:  # [R]
@@ -66,14 +65,12 @@ BEST_STEP = {
         bound=", which reaches the bound,",
         diverged="",
         looked="",
-        size="best step",
     ),
     "preprocessed": dict(
         begin="It does so even with one step size for all prompts, if the steps are many enough",
         bound="",
         diverged="a run in which a prompt diverges counts as worse than all others",
         looked="such a run was refused, before 1 of 36 in the paper tier was one",
-        size="one size, best",
     ),
 }
 
@@ -85,12 +82,9 @@ def statements(config) -> tuple[Statement, ...]:
 def _about_a_few_steps(config):
     depth = config.depth
     mixed = {
-        "mixed": dict(begin=f"After {depth} steps", formula="α I + β R²", added="", bound=""),
+        "mixed": dict(begin=f"After {depth} steps", added="", bound=""),
         "mixed, normalised": dict(
-            begin="With R/|R|",
-            formula="α I + β R²/|R|²",
-            added="added",
-            bound=", with its rule and bound",
+            begin="With R/|R|", added="added", bound=", with its rule and bound"
         ),
     }
     row = dict(source=HERE, statistic="median", redrawn=ANEW)
@@ -100,8 +94,7 @@ def _about_a_few_steps(config):
         "as many on raw ones",
         measured=f"{OVER_RAW}, at the number of steps where it is least,",
         at_least=1.0,
-        label="few steps: x̃, one size / raw",
-        sample=lambda r: worst(r.over_raw("preprocessed"), lambda runs: -np.median(runs)),
+        sample=lambda r: worst(r.raw_ratio("preprocessed"), lambda runs: -np.median(runs)),
         **row,
     )
     yield Statement(
@@ -110,8 +103,7 @@ def _about_a_few_steps(config):
         measured=f"{OVER_RAW} after {depth} steps",
         at_most=0.9,
         revision="{added}{bound}",
-        label="{formula} / raw, last step",
-        sample=lambda r, rule: r.over_raw(rule).isel(depth=-1),
+        sample=lambda r, rule: r.raw_ratio(rule).isel(depth=-1),
         cells=grid("mixed_gain mixed_normalised", rule=mixed),
         words=lambda rule: mixed[rule],
         message=f"After {depth} steps the mixed preconditioner, with R or with R/|R|, is clearly "
@@ -129,8 +121,7 @@ def _about_many_steps():
         at_most=1.0,
         note="{diverged}",
         revision="{looked}",
-        label="x̃, {size} / ridge",
-        sample=lambda r, rule: r.over_ridge(rule),
+        sample=lambda r, rule: r.ridge_ratio(rule),
         cells=grid("best_step best_step_for_all", rule=BEST_STEP),
         words=lambda rule: BEST_STEP[rule],
         message="With a step size for each prompt, and with one for all, descent on x̃ at its best "
@@ -143,7 +134,6 @@ def _about_many_steps():
         measured="the risk with d heads over that with fewer, each at its best step, where it is "
         "most,",
         at_most=0.9,
-        label="x̃, d heads / fewer",
-        sample=lambda r: worst(r.over_fewer_heads()),
+        sample=lambda r: worst(r.fewer_heads_ratio()),
         **row,
     )

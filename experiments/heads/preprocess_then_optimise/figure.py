@@ -6,9 +6,8 @@ from experiments.heads.looks import levels
 from experiments.heads.preprocess_then_optimise import claims
 from experiments.heads.preprocess_then_optimise.claims import steps_to_win
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
-from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
 DESCENT, MIXED, PREPROCESSED = (
@@ -35,31 +34,19 @@ def plot(dataset):
     return figure
 
 
-def appendix(dataset):
-    """A few steps, each of its own size, and what is judged."""
-    figure, (few, judged) = style.stacked(6.75, (2.5,), ((1, 1),), first="c")
-    plot_a_few_steps(few, dataset)
-    style.log_axes(judged, x=True, ticks=(0.25, 0.5, 1, 2))
-    judged_panel.rows(judged, *evidence(claims, dataset), (0.25, 3))
-    judged.set(xlabel="risk / the risk that is named", title="what is judged")
-    return figure
-
-
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    own, shared = (_from(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
-    lost = sum(map(style.missing, dataset[["fitted", "by_step", "by_heads"]].values()))
-    fewer = np.median(claims.numbers(dataset).over_fewer_heads().values[:, -1])
+    own, shared = (_start(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
+    fewer = np.median(claims.numbers(dataset).fewer_heads_ratio().values[:, -1])
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
         f"{shared} if one size serves all. There x̃ = Rx and R = diag(Xᵀy/n). With one head for "
         f"each covariate the risk is {fewer:.2f} of that with half as many, which share them. "
-        f"In a, b d = {config.d}, s = {config.sparsity} and n = {config.n}; lines are medians of "
-        f"runs, bands the middle 80 %. {lost} numbers are not finite."
+        f"Here d = {config.d}, s = {config.sparsity} and n = {config.n}. Bands are the middle 80 %."
     )
 
 
-def _from(step: int | None) -> str:
+def _start(step: int | None) -> str:
     return "at no number of steps" if step is None else f"from step {step} on"
 
 
@@ -69,23 +56,6 @@ def plot_many_steps(ax, risks):  # [run, rule, t]
         offset = {"raw": (-4, 1), "normalised": (-4, -1), "own step": (-4, -1)}.get(rule, (-4, 0))
         curve(ax, risks.t, risks.sel(rule=rule), look["color"], dashes, name, offset)
     steps_axis(ax, risks.t.values)
-
-
-def plot_a_few_steps(ax, dataset):
-    """Rules with a size for each step, against the number of steps."""
-    depths = dataset.depth.values
-    for i, rule in enumerate(rule for rule in LOOKS if rule in dataset.tuned.values):
-        look, dashes, label = LOOKS[rule]
-        runs = dataset.fitted.sel(tuned=rule).transpose("run", "depth")
-        style.band(ax, depths + 0.12 * (i - 2), runs, label, look["color"], look["marker"])
-        if dashes == "--":
-            ax.containers[-1][0].set(mfc="white")
-    ridge = medians(dataset.of_rule, RIDGE)
-    levels(ax, ridge)
-    style.log_axes(ax, y=True)
-    ax.set(xlabel="steps", ylabel="excess risk", xticks=depths, xlim=(0.5, depths[-1] + 0.9))
-    ax.set(title="a few steps, each of its own size", ylim=(0.15 * ridge[RIDGE], None))
-    ax.legend(loc="lower left", ncols=2)
 
 
 def plot_heads(ax, dataset):

@@ -36,14 +36,14 @@ KINDS = {  # of rules: how they are called, and which of them is judged
 }
 
 
-def over_bound(dataset, panel):
+def bound_ratios(dataset, panel):
     """The risks of a panel over the least of rules linear in the labels that ignore directions."""
     return dataset[panel] / dataset[f"{panel}_bound"]
 
 
 def paired(dataset, panel, better, worse):
     """What ``worse`` loses beyond ``better``, over the bound."""
-    over = over_bound(dataset, panel)
+    over = bound_ratios(dataset, panel)
     return over.sel(rule=worse) - over.sel(rule=better)
 
 
@@ -61,7 +61,7 @@ def least_clear(*differences) -> tuple[float, float]:  # each with an axis "run"
     return float(means[place]), float(errors[place])
 
 
-def over_ridge(dataset, panel: str):
+def ridge_ratios(dataset, panel: str):
     """What ridge loses beyond preprocessed descent, where w has zeros."""
     difference = paired(dataset, panel, PREPROCESSED, RIDGE)
     if panel == "by_s":
@@ -69,7 +69,7 @@ def over_ridge(dataset, panel: str):
     return difference
 
 
-def over_lasso(dataset, width: int):  # (law, per_d, run)
+def lasso_ratios(dataset, width: int):  # (law, per_d, run)
     """The risk of preprocessed descent over that of the Lasso, at one number of covariates."""
     risk = parts.part(dataset, "duel").risk.sel(width=width)
     return risk.sel(rule=PREPROCESSED) / risk.sel(rule=LASSO)
@@ -118,9 +118,9 @@ def statements(config) -> tuple[Statement, ...]:
 
 def _about_orders(config):
     against = {
-        "by_n": dict(source=A4, place="n", every="n", axis="n"),
-        "by_noise": dict(source=A4, place="noise", every="level of noise", axis="σ²"),
-        "by_s": dict(source=HERE, place="s", every="sparsity below d", axis="s"),
+        "by_n": dict(source=A4, place="n", every="n"),
+        "by_noise": dict(source=A4, place="noise", every="level of noise"),
+        "by_s": dict(source=HERE, place="s", every="sparsity below d"),
     }
     panels = ("by_n", "by_noise", "by_s", "by_law")
 
@@ -133,8 +133,7 @@ def _about_orders(config):
         "{source}",
         "Preprocessed descent is better than ridge at every {every}",
         f"{PAIRED} {{place}}",
-        label="preprocessed < ridge, every {axis}",
-        sample=lambda d, panel: least_clear(over_ridge(d, panel)),
+        sample=lambda d, panel: least_clear(ridge_ratios(d, panel)),
         cells=grid("preprocessed noise less_sparse", panel=against),
         words=lambda panel: against[panel],
         message="Preprocessed descent is better than ridge at every n, at every level of noise "
@@ -146,7 +145,6 @@ def _about_orders(config):
         HERE,
         "Control: for dense weights neither the Lasso nor preprocessed descent is as good as ridge",
         f"{PAIRED} rule",
-        label="ridge < both, dense weights",
         sample=dense,
         **ORDER,
     )
@@ -156,7 +154,6 @@ def _about_orders(config):
         "Rules that are not linear in the labels gain little if they commute with rotations",
         "gain of the best of them / bound, where largest,",
         at_most=0.1,
-        label="gain of equivariant Bayes",
         sample=lambda d: worst(
             places_of(*(paired(d, panel, EQUIVARIANT, RIDGE) for panel in panels)), np.mean
         ),
@@ -185,8 +182,7 @@ def _about_the_lasso(config):
         note="A4 says it for d up to n, in words",
         revision="added after a look at flat weights with n >> d, where it is a third",
         redrawn="fresh prompts, both laws and n = d among them",
-        label="{law}, d = {width}, n = {per_d} d",
-        sample=lambda d, law, width, per_d: over_lasso(d, width).sel(law=law, per_d=per_d).values,
+        sample=lambda d, law, width, per_d: lasso_ratios(d, width).sel(law=law, per_d=per_d).values,
         cells=cells,
         message="Preprocessed descent and the Lasso lose about the same, within a factor of 1.5",
         **row,
@@ -200,8 +196,7 @@ def _about_the_lasso(config):
         note="where it is clearest: see comparable for all n / d and both laws",
         revision="sizes settled in four looks; a ratio, it was a difference",
         redrawn="fresh prompts",
-        label="flat, n >> d",
-        sample=lambda d: over_lasso(d, config.widths[0]).sel(law="flat")[-1].values,
+        sample=lambda d: lasso_ratios(d, config.widths[0]).sel(law="flat")[-1].values,
         **row,
     )
 
@@ -216,7 +211,7 @@ def _about_rates(config):
         return dict(source=source, name=name, number=number, slope=slope)
 
     runs = dict(over="pseudo-runs")
-    row = dict(source="{source}", measured="{slope}", words=words, label="{name}, {axis}", **runs)
+    row = dict(source="{source}", measured="{slope}", words=words, **runs)
     yield Statement(
         "falls_with_n",
         says="The risk of {name} falls like 1/n",
@@ -270,7 +265,6 @@ def _about_rates(config):
             f"{left} over log {over}",
             at_least=bounds[0],
             at_most=bounds[1],
-            label=f"left over, {id[-1]}",
             sample=lambda d, axis=id[-1]: rest(d, axis),
             **runs,
         )

@@ -1,40 +1,24 @@
-"""Which rules use sparsity, how preprocessed descent stands to the Lasso, and at which rates."""
+"""Which rules use sparsity, and how preprocessed descent stands to the Lasso."""
 
 import numpy as np
 
-from experiments.heads.rule_names import EQUIVARIANT, LASSO, RIDGE, SPARSE_BAYES
+from experiments.heads.rule_names import EQUIVARIANT, LASSO, SPARSE_BAYES
 from experiments.heads.sparse_risk import claims
-from experiments.heads.sparse_risk.claims import over_bound, over_lasso
-from experiments.heads.sparse_risk.config import DESCENT, ORACLE, PREPROCESSED, SQUARES
-from lsa_lab.harness.draw import judged_panel, style
+from experiments.heads.sparse_risk.claims import bound_ratios, lasso_ratios
+from experiments.heads.sparse_risk.config import DESCENT, PREPROCESSED, SQUARES
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
-from lsa_lab.store import parts, results
+from lsa_lab.store import results
 
-# Rules beside ridge, from the worst to the best; and those of the rates, with their lines.
+# Rules beside ridge, from the worst to the best.
 BESIDE = (SQUARES, DESCENT, EQUIVARIANT, PREPROCESSED, LASSO, SPARSE_BAYES)
-RATES = {SQUARES: ":", ORACLE: ":", RIDGE: "-", DESCENT: "--", PREPROCESSED: "-", LASSO: "-"}
-# The judged rows, from the top.
-ORDERS = ("preprocessed", "noise", "less_sparse", "dense", "nonlinear")
 
 
 def plot(dataset):
     figure, axes = style.figure(6.75, 2.8, (1, 2))
     kinds_of_weights(axes[0], dataset)
     duel(axes[1], dataset)
-    return figure
-
-
-def appendix(dataset):
-    """The rates, and what is judged."""
-    figure, axes = style.stacked(6.75, (2.2, 2.4), ((1, 1), (1,)), first="c")
-    statements, samples = evidence(claims, dataset)
-    slopes = [id for id in samples if id[-2:] in ("_n", "_s", "_d")]
-    along_n(axes[0], parts.part(dataset, "rates"))
-    judged_panel.rows(axes[1], statements, samples, (-0.15, 0.6), ORDERS)
-    axes[1].set(xlabel="difference of risks / ridge's", title="whose risk is less")
-    judged_panel.rows(axes[2], statements, samples, (-3, 3.2), slopes)
-    axes[2].set(xlabel="slope of log risk", title="judged: rates")
     return figure
 
 
@@ -46,7 +30,7 @@ def kinds_of_weights(ax, dataset):
     """A row for each rule: filled, open and pale points for the kinds of weights."""
     faces = {}, {"mfc": "white"}, {"alpha": 0.35}
     for row, rule in enumerate(BESIDE):
-        runs = over_bound(dataset, "by_law").sel(rule=rule).transpose("run", "law")
+        runs = bound_ratios(dataset, "by_law").sel(rule=rule).transpose("run", "law")
         for kind, values, face in zip(runs.law.values, runs.values.T, faces, strict=True):
             ends = np.ravel(style.mean_ends(values[:, None]))
             ax.plot(ends, [row, row], "-", color=look(rule)["color"])
@@ -68,7 +52,7 @@ def duel(ax, dataset):
     ax.axhline(1, color=style.BLACK, lw=1.2)
     for width, dashes in zip(config.widths, ("-", "--"), strict=False):
         for law, face in (("gaussian", color), ("flat", "white")):
-            runs = over_lasso(dataset, width).sel(law=law).transpose("run", "per_d").values
+            runs = lasso_ratios(dataset, width).sel(law=law).transpose("run", "per_d").values
             name, means = f"{law}, d = {width}", np.exp(np.log(runs).mean(0))
             ax.plot(config.per_d, means, dashes, color=color, marker="o", mfc=face, label=name)
             ends = np.exp(np.transpose([style.mean_ends(np.log(runs))])[..., 0])
@@ -82,25 +66,9 @@ def duel(ax, dataset):
     ax.legend(loc="lower left")
 
 
-def along_n(ax, rates):
-    """n excess / σ², which tends to a number of coordinates."""
-    config = results.config_of(rates)
-    risks, x = rates.by_n * rates.n / config.noise_var, rates.n.values
-    places = {SQUARES: (1, 4, 6), DESCENT: (5, 0, 3), LASSO: (2, 1, 4), PREPROCESSED: (1, 4, 2)}
-    for rule, dashes in RATES.items():
-        runs = risks.sel(rule=rule).transpose("run", "n").values
-        style.mean_band(ax, x, runs, None, **look(rule), style=dashes)
-        if rule in places:
-            place, *aside = min(places[rule][0], len(x) - 1), *places[rule][1:]
-            direct_label(ax, x[place], runs.mean(0)[place], rule, look(rule)["color"], aside)
-    style.log_axes(ax, x=True, y=True, ticks=x[:: 1 + len(x) // 5])
-    ax.set(xlabel="demonstrations n", ylabel="n · excess risk / σ²", ylim=(config.s / 2, None))
-    ax.set_title(f"rates, d = {config.d}, s = {config.s}")
-
-
 def caption(dataset) -> str:
     statements, samples = evidence(claims, dataset)
-    risks = over_bound(dataset, "by_law").sel(law="Gaussian").mean("run")
+    risks = bound_ratios(dataset, "by_law").sel(law="Gaussian").mean("run")
     gain, turned = (1 - float(risks.sel(rule=rule)) for rule in (PREPROCESSED, EQUIVARIANT))
     duels = [id for each in statements if each.id == "comparable" for id in each.cells]
     ratios = [np.exp(np.log(samples[id]).mean()) for id in duels] or [np.nan]
@@ -108,6 +76,5 @@ def caption(dataset) -> str:
         f"Preprocessed descent loses {gain:.0%} less than ridge, and the best rule that commutes "
         f"with rotations {turned:.0%} less. Over the Lasso's its risk is {max(ratios):.2f} at most "
         f"and {min(ratios):.2f} at least. In a, points are filled for Gaussian non-zeros, open for "
-        f"flat ones, pale for dense weights. In b the grey band is a factor of {claims.FACTOR:g}. "
-        f"Orders in the appendix have ± {claims.ERRORS:g} standard errors."
+        f"flat ones, pale for dense weights. In b the grey band is a factor of {claims.FACTOR:g}."
     )

@@ -3,17 +3,12 @@
 import itertools
 
 import numpy as np
+import xarray as xr
 
 from experiments.language import decoders, sentences
 from experiments.language.lm_clipping import search
-from experiments.language.lm_clipping.config import (
-    DROPPED,
-    MATRICES,
-    PARTS,
-    READINGS,
-    Config,
-)
-from experiments.language.lm_clipping.scores import Answers, Clipped, split_content_free
+from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, READINGS, Config
+from experiments.language.lm_clipping.search import Answers, Clipped, split_content_free
 from lsa_lab.analyses.clipping import DROP
 from lsa_lab.lm import readings
 from lsa_lab.store import parts
@@ -33,8 +28,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
 def clip_layers(config: Config, clipped: Clipped, *place):
     """Parts of all layers clipped; at the ends single matrices too, and other numbers of shots."""
-    import xarray as xr
-
     pools = [sentences.read(task) for _, task in config.tasks]
     ends, rates = (min(config.layers), max(config.layers)), (*config.rates, DROP)
     blocks = list(itertools.product(config.layers, PARTS.values(), rates))

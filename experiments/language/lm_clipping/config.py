@@ -88,10 +88,7 @@ TIERS = {
             **SMOKE_TEXTS, rates=(0.5,), wide_layers=(1, 3), wide_rates=(0.5, 0.75), validation=8
         ),
     ),
-    "laptop": Config(
-        **_FILMS,
-        search=Search(**_FILMS),
-    ),
+    "laptop": Config(**_FILMS, search=Search(**_FILMS)),
     # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.
     "paper": Config(runs=64, seed=117, search=Search(runs=36, seed=118)),
 }

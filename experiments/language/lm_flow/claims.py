@@ -24,13 +24,11 @@ SAYS = {  # a factor of worth
 }
 WORTH = "what it adds to the log-probability of the query's label"
 FACTOR = 1.1  # a disparity that grows by this is amplification
+CHANGE = "how far a demonstration changes the label margin, either way,"
 SCORED = {  # rule, what it is
     "margin": ("GradS", "the flow of the label margin after the last layer"),
     "row": ("GradS, row", "the flow of the query's row after the last layer"),
-    "contribution": (
-        "contribution",
-        "how far a demonstration changes the label margin, either way,",
-    ),
+    "contribution": ("contribution", CHANGE),
     "similarity": ("similarity", "the similarity of hidden rows"),
     "bm25": ("BM25", "BM25"),
 }
@@ -145,10 +143,8 @@ def grads_statements(config):
 
     def score_words(score):
         rule, what = SCORED[score]
-        if not rule.startswith("GradS"):
-            return dict(rule=rule, score=what, of=OWN, note="")
-        of = f"{A1}, flow as a measure of effectiveness, {READING}"
-        return dict(rule=rule, score=what, of=of, note=SIZES)
+        ours = dict(of=f"{A1}, flow as a measure of effectiveness, {READING}", note=SIZES)
+        return dict(score=what) | (ours if rule.startswith("GradS") else dict(of=OWN, note=""))
 
     return (
         family(

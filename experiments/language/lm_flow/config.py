@@ -27,6 +27,7 @@ RULES = (  # they score every demonstration of a pool for a query
     "BM25",
     "oracle",  # what a demonstration alone adds to the log-probability of the query's label
 )
+NEWS = (*FILMS, *text_tasks("reuters", most_words=12))
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,6 @@ TIERS = {
         fresh=12,
         pool=24,
         seed=141,
-        grads=Grads(
-            tasks=(*FILMS, *text_tasks("reuters", most_words=12)),
-            pool=24,
-            fresh=6,
-            runs=48,
-            prompts_judged=True,
-            seed=142,
-        ),
+        grads=Grads(NEWS, pool=24, fresh=6, runs=48, prompts_judged=True, seed=142),
     ),
 }

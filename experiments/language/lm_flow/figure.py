@@ -25,8 +25,13 @@ def plot(dataset):
     plot_layers(axes[0], flows)
     random = pools.log_probabilities("random")
     gains = {rule: (pools.log_probabilities(rule) - random).mean(-1) for rule in RULES}
-    plot_rules(axes[1], gains)
+    for row, (rule, runs) in enumerate(gains.items()):
+        axes[1].plot(style.mean_ends(runs[:, None]), [row, row], color=LOOKS[rule]["color"], lw=0.8)
+        axes[1].plot(runs.mean(), row, ls="none", ms=4.5, **LOOKS[rule])
+    axes[1].axvline(0, color="grey", lw=0.8)
+    axes[1].set_yticks(range(len(gains)), list(gains), fontsize=7)
     axes[1].set(title="GradS selects worse than chance", xlabel="nats more than a random choice")
+    axes[1].set_ylim(len(gains) - 0.4, -0.6)
     return figure
 
 
@@ -42,20 +47,10 @@ def plot_layers(ax, flows):
     ax.axhspan(1 / claims.FACTOR, claims.FACTOR, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, y=True)
     ax.set(xlabel="layers", ylabel="|log ratio| / that of layer 1", xticks=layers)
+    ax.set(title="depth amplifies lone flows")
     ax.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
     ax.minorticks_off()
-    ax.set_title("depth amplifies lone flows")
     marks.end_labels(ax, middles, [color for _, color, *_ in LINES.values()])
-
-
-def plot_rules(ax, values):  # {rule: [R]}
-    """A row for each rule: the mean and its interval."""
-    for row, (rule, runs) in enumerate(values.items()):
-        ax.plot(style.mean_ends(runs[:, None]), [row, row], color=LOOKS[rule]["color"], lw=0.8)
-        ax.plot(runs.mean(), row, ls="none", ms=4.5, **LOOKS[rule])
-    ax.axvline(0, color="grey", lw=0.8)
-    ax.set_yticks(range(len(values)), list(values), fontsize=7)
-    ax.set_ylim(len(values) - 0.4, -0.6)
 
 
 def caption(dataset) -> str:
@@ -64,9 +59,8 @@ def caption(dataset) -> str:
     flows, pools = numbers.flows[name], numbers.pools[name]
     alone, shared = (np.exp(np.log(flows.disparities(m, "margin")[:, -1]).mean()) for m in MODES)
     gain = pools.log_probabilities("GradS") - pools.log_probabilities("random")
-    text = (
+    return (
         f"{config.model_name}, on {task.title}: depth multiplies the log ratio of flows by "
         f"{alone:.2f} alone and by {shared:.2f} in one prompt. Prompts that GradS selects give "
         f"the right label {gain.mean():+.2f} nats against random ones."
     )
-    return text.replace(" -0", " \u22120")

@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 import numpy as np
+import xarray as xr
 
 from experiments.language import decoders, readouts
 from experiments.language import sentences as texts
@@ -30,8 +31,6 @@ class Task:
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     model = target = decoders.decoder(config)
     if config.target:
         target = decoders.decoder(dataclasses.replace(config, model=config.target, sha256=""))

@@ -3,11 +3,7 @@
 import numpy as np
 
 from experiments.language.lm_gradient_matching import claims
-from experiments.language.lm_gradient_matching.answers import (
-    BEST,
-    rule_readings,
-    subset_readings,
-)
+from experiments.language.lm_gradient_matching.claims import BEST, rule_readings, subset_readings
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
 from lsa_lab.harness.draw import style
 from lsa_lab.lm import readings
@@ -68,7 +64,8 @@ def caption(dataset) -> str:
     config, (first, task) = results.config_of(dataset), results.config_of(dataset).tasks[0]
     answers = claims.numbers(dataset)[first]
     ratio, alike = (
-        np.exp(np.log(answers.over("matching", rival)).mean()) for rival in ("random", "stratified")
+        np.exp(np.log(answers.ratio("matching", rival)).mean())
+        for rival in ("random", "stratified")
     )
     answered = f" answered by {config.target_name or config.target}," if config.target else ""
     return (

@@ -35,9 +35,7 @@ def numbers(dataset) -> "dict[str, Heads]":
 def statements(config) -> tuple[Statement, ...]:
     before = "12, and 18" if config.runs > 12 else "18"
     family = families(
-        config,
-        over="sets of demonstrations",
-        redrawn=f"{config.runs} fresh runs, {before} before",
+        config, over="sets of demonstrations", redrawn=f"{config.runs} fresh runs, {before} before"
     )
     grid = data_grid("rotten_tomatoes")
     left = "KL(whole, top head kept) over KL(whole, all closed)"

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
@@ -81,8 +82,6 @@ def rule_values(config, values):  # [K·R, 3 + 2 S, ...] -> [K·R, 5, ...]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root = jax.random.key(config.seed)
     pool, queries = sample(config, jax.random.fold_in(root, 0))
     count, draws = len(pool.y), config.random_draws

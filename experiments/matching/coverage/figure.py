@@ -62,12 +62,11 @@ def caption(dataset) -> str:
     most, shots = max(config.several.classes), config.several.n
     kl = several.divergence.sel(classes=most).mean("run")
     own, random = (float(kl.sel(rule=rule)) for rule in SEVERAL_RULES[1:])
-    missing = sum(map(style.missing, (dataset.divergence, several.divergence)))
     return (
         f"Without an intercept, matching leaves {plain:.2g} times the KL of two classes' shares "
         f"that random choice has. With an intercept it leaves {intercept:.2g} times, which is a "
         f"theorem, and {later:.2g} times if the gradients before training are left out. In b "
         f"{most} classes at {shots} shots have a KL of {random:.2g} at random and of {own:.2g} "
-        f"with an intercept. Points are means of runs, {config.runs} in a, with {level()} "
-        f"intervals; the sizes in a row of a grow downwards. {missing} numbers were not finite."
+        f"with an intercept. Points are means of runs with {level()} intervals. Sizes grow "
+        "downwards in a."
     )

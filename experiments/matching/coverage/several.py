@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.coverage import proxies
@@ -72,8 +73,6 @@ def divergence(counts, pool):  # [..., K] x 2 -> [...]
 
 
 def measure(config, progress):
-    import xarray as xr
-
     values = [measures(config, classes, progress) for classes in config.classes]
     axes, both = ("classes", "run", "rule"), zip(*values, strict=True)
     data = dict(

@@ -5,9 +5,10 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints as matching
-from experiments.matching.fixed_and_per_query import answers, noisy
+from experiments.matching.fixed_and_per_query import noisy
 from experiments.matching.fixed_and_per_query.config import (
     KINDS,
     MATCHED,
@@ -73,7 +74,7 @@ def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, f
     for size in config.fixed:
         choose = jax.vmap(partial(prompts_of, config, size))
         batch = choose(pool, queries, gradients, keys)  # [R·P, S·Q, ...]
-        means = answers.subset_errors(config, models, batch, ONCE + config.random_draws)
+        means = noisy.subset_errors(config, models, batch, ONCE + config.random_draws)
         random = means[..., ONCE:].mean(-1, keepdims=True)
         by_rule = np.concatenate([means[..., :ONCE], random], axis=-1)
         by_size.append(np.exp(np.log(by_rule).mean(2)))
@@ -81,8 +82,6 @@ def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, f
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     # A seed for each run: leaves [R, ...].
     trained = {name: models[name].models(seeds=slice(config.runs)) for name in TRAINED}
     mixed = {name: trained[name] for name in MIXED if name in trained}
@@ -93,7 +92,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     by_kind = []
     for share in KINDS.values():
         here, queried = blend(share, pool, common[0]), blend(share, queries, common[1])
-        gradients = answers.proxy_gradients(config, here, keys[0], progress)
+        gradients = noisy.proxy_gradients(config, here, keys[0], progress)
         by_kind.append(risks(config, mixed, here, queried, gradients, keys[1]))
     places = {"learner": list(MIXED), "kind": list(KINDS), "fixed": list(config.fixed)}
     error = {"error": (("learner", "run", "kind", "fixed", "rule"), np.stack(by_kind, axis=2))}

@@ -1,58 +1,69 @@
-"""Errors by how many demonstrations are fixed, for queries of one task and of several."""
+"""Errors by how many demonstrations are fixed, and what matching leaves of them in spoilt pools."""
 
 import numpy as np
 
 from experiments.matching.fixed_and_per_query import claims
 from experiments.matching.fixed_and_per_query.claims import best_share
-from experiments.matching.fixed_and_per_query.config import LEARNERS, MIXED
+from experiments.matching.fixed_and_per_query.config import LEARNERS, MIXED, NOISY_KINDS
 from lsa_lab.harness.draw import style
 
 LOOKS = (("descent", "^"), ("ridge", "v"), ("softmax", "s"))  # of learners, in their order
-TITLES = {
-    "one task": "one task: most are best fixed",
-    "own tasks": "own tasks: some for each query help",
-}
+LINES = {"one task": ("--", "white"), "own tasks": ("-", None)}  # a task a cluster: filled
 
 
 def plot(dataset):
     prompts = claims.numbers(dataset)
-    figure, axes = style.figure(6.75, 2.6, (1, 2))
+    figure, axes = style.figure(6.75, 2.9, (1, 2))
     random = prompts.logs.sel(rule="random", fixed=prompts.n)
-    relative = np.exp(prompts.logs.sel(rule="matching") - random)
-    for ax, (kind, title) in zip(axes, TITLES.items(), strict=True):
-        learner_lines(ax, relative.sel(kind=kind))
-        ax.set(title=title, xlabel=f"fixed for all queries, of {prompts.n}")
-    axes[0].set_ylabel("error relative to random")
-    axes[0].legend(loc="best")
+    fixed_curves(axes[0], np.exp(prompts.logs.sel(rule="matching") - random))
+    axes[0].set(title="Tasks apart ask for a mixture", ylabel="error / random subsets'")
+    axes[0].set_xlabel(f"fixed for all queries, of {prompts.n}")
+    spoilt_map(axes[1], prompts)
     return figure
 
 
-def learner_lines(ax, relative):  # [run, learner, fixed]
+def fixed_curves(ax, relative):  # [run, learner, kind, fixed]
+    """Medians of each learner; open and dashed where all clusters have one task."""
     fixed = relative.fixed.values
-    for i, (learner, (method, marker)) in enumerate(zip(MIXED, LOOKS, strict=True)):
-        runs, look = relative.sel(learner=learner).values, style.METHOD[method] | {"marker": marker}
-        style.band(ax, fixed + 0.4 * (i - 1), runs, learner, **look)
+    for kind, (dashes, face) in LINES.items():
+        for i, (learner, (method, marker)) in enumerate(zip(MIXED, LOOKS, strict=True)):
+            runs = relative.sel(learner=learner, kind=kind).values
+            look = style.METHOD[method] | {"marker": marker, "mfc": face, "ls": dashes}
+            look["mfc"] = face or look["color"]
+            label = None if face else learner
+            style.median_points(ax, fixed + 0.4 * (i - 1), runs, label, lw=0.8, **look)
+        ax.plot([], [], dashes, color="grey", marker="o", mfc=face, label=kind)
     ax.axhline(1, color="grey", lw=0.8)
-    ax.set(yscale="log", ylim=(0.1, 1.3), xticks=fixed)
+    ax.set(yscale="log", ylim=(0.06, 5), xticks=fixed)
     ax.set_yticks([0.1, 0.2, 0.5, 1], ["0.1", "0.2", "0.5", "1"])
     ax.minorticks_off()
+    ax.legend(loc="lower center", ncols=2)
+
+
+def spoilt_map(ax, prompts):
+    """What matching leaves of the error of random subsets, by learner and kind of pool."""
+    logs = np.stack([prompts.noisy_gain(learner).mean("run").values for learner in LEARNERS])
+    ax.imshow(-logs, cmap="PuOr", vmin=-2, vmax=2, aspect="auto")
+    for (row, column), log in np.ndenumerate(logs):
+        color = "white" if abs(log) > 1.2 else "black"
+        ax.text(column, row, f"{np.exp(log):.2g}", color=color, ha="center", va="center", size=7)
+    kinds = [kind.replace(" ", "\n") for kind in NOISY_KINDS]
+    ax.set_xticks(range(len(kinds)), kinds, fontsize=7)
+    ax.set_yticks(range(len(LEARNERS)), [name.replace(" ", "\n") for name in LEARNERS], fontsize=7)
+    ax.set_title("Matching helps in spoilt pools too")
 
 
 def caption(dataset) -> str:
     prompts = claims.numbers(dataset)
-    config = prompts.config
-    shares = best_share(prompts.logs.sel(rule="matching"), config.n).median("run")
-    common, own = (shares.sel(kind=kind) for kind in TITLES)
-    gained = np.exp(prompts.noisy_gain(LEARNERS[0]).mean("run"))
+    shares = best_share(prompts.logs.sel(rule="matching"), prompts.n).median("run")
+    common, own = (shares.sel(kind=kind) for kind in LINES)
     picked = prompts.outlier_ratio().mean("run")
-    missing = sum(map(style.missing, (dataset.error, prompts.noisy.outliers)))
     return (
         f"The best prompt takes {_span(common)} of its demonstrations for its own query if all "
         f"queries have one task, and {_span(own)} if each cluster has its own. "
-        f"The rest of {config.n} are matched once for all queries. In pools with wrong labels or "
-        f"heavy tails, matching leaves descent {_span(gained)} of the error of random subsets, and "
-        f"it picks {_span(picked)} times the outliers' share. Lines show medians and middle 80 % "
-        f"of {config.runs} runs. {missing} numbers were not finite."
+        "The rest are matched once for all queries. b: errors after matched demonstrations over "
+        "those after random ones, by learner and by what is wrong with the pool. Matching "
+        f"picks {_span(picked)} times the outliers' share."
     )
 
 

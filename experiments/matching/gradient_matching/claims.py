@@ -19,10 +19,6 @@ PLACES = {  # checkpoints that are matched
 ELSEWHERE = "at the size that is worst for the other runs"
 
 
-def numbers(dataset) -> "Subsets":
-    return Subsets(dataset)
-
-
 class Subsets:
     """The errors of a result by rule and size, beside those of other rules."""
 
@@ -60,6 +56,9 @@ class Subsets:
         """The error with early checkpoints over that with later ones."""
         error = self.curriculum.error.sel(matched=[early, later]).transpose("matched", "run").values
         return error[0] / error[1]
+
+
+numbers = Subsets
 
 
 def statements(config) -> tuple[Statement, ...]:

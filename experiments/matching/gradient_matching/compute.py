@@ -5,14 +5,108 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
-from experiments.matching.gradient_matching import curriculum, learners, rules
-from experiments.matching.gradient_matching.config import MATCHING, OTHERS, RULES, Config
+from experiments.matching.gradient_matching import learners
+from experiments.matching.gradient_matching.config import (
+    CHECKPOINTS,
+    MATCHING,
+    OTHERS,
+    RULES,
+    Config,
+)
 from lsa_lab.models import constructions
+from lsa_lab.selection import diversity, gradient_matching, prefix, rivals, scores
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
+
+
+@partial(jax.jit, static_argnums=0)
+def rank_all(config, pool, x_queries, key):  # -> [1 + tries + draws + Q, m], of one run
+    """What any size is the beginning of: by leverage, at random, and like each query."""
+    rows, m = pools.tokens(pool), config.m
+    like = jax.vmap(lambda x: scores.select(scores.similarity(rows, x), m))(x_queries)
+    by_leverage = scores.select(diversity.leverage(rows), m)[None]
+    random = rivals.random_subsets(key, m, m, config.tries + config.random_draws)
+    return jnp.concatenate([by_leverage, random, like])
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices [R, S, n]
+    """The choices of ``MATCHING`` and ``OTHERS``, the tries of best-of-5, random subsets, and a
+    choice for each query."""
+    match = partial(gradient_matching.match, size=size)
+    labels = np.arange(config.m) * config.strata // config.m
+
+    def choose_run(row):
+        pool, features, ranked, key = row
+        keys, rows = jax.random.split(key), pools.tokens(pool)
+        once = [
+            match(features[0], max_swaps=0).indices,
+            match(features[0], reverse=True).indices,
+            diversity.medoids(rows, size, keys[0]),
+            diversity.determinantal(rows, size, ridge=1.0),
+            ranked[0, :size],
+            jnp.argsort(pool.y)[rivals.stratified(keys[1], labels, size)],
+        ]
+        white = gradient_matching.whitened(features[0], size)
+        white = jnp.pad(white, ((0, 0), (0, features.shape[2] - white.shape[1])))
+        every = jnp.concatenate([features, white[None]])
+        matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
+        return jnp.concatenate([matched, jnp.stack(once), ranked[1:, :size]])
+
+    return jax.lax.map(choose_run, (pool, features, ranked, keys))
+
+
+@partial(jax.jit, static_argnums=0)
+def ablate(config, linear, others):  # [m, p], [A, m, p'] of one run -> indices [A + budgets, n]
+    """The choices from fewer checkpoints and other prefixes, and with fewer swaps."""
+    match = partial(gradient_matching.match, size=config.ablation_size)
+    fewer = jnp.arange(linear.shape[1])[None] < config.d * jnp.asarray(config.used)[:, None]
+    cut = jnp.where(fewer[:, None], linear[None], 0)
+    cut = jnp.pad(cut, ((0, 0), (0, 0), (0, others.shape[2] - cut.shape[2])))
+    every = jnp.concatenate([cut, others])
+    matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
+    swapped = [match(linear, max_swaps=swaps).indices for swaps in config.budgets]
+    return jnp.concatenate([matched, jnp.stack(swapped)])
+
+
+def measure_curriculum(config, progress):
+    """The error after each of ``CHECKPOINTS`` on pools of their own."""
+    root, runs = jax.random.key(config.curriculum.seed), config.curriculum.runs
+    keys = [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(2)]
+    task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
+    pool, queries = matching.sample_pools(task, config.queries, keys[0])
+    recipe = partial(
+        prefix.Recipe, epochs=config.epochs, batch=config.batch, learning_rate=config.linear_rate
+    )
+    steps = recipe(saves=config.saves).steps(config.m)
+    every = recipe(saves=steps)
+    path = matching.linear_checkpoints(pool, every, keys[1], "gradient_matching", progress)
+    error = jax.lax.map(partial(checkpoint_errors, config, steps), (pool, queries, path))
+    return xr.Dataset(
+        {"error": (("run", "matched"), np.asarray(error))}, {"matched": list(CHECKPOINTS)}
+    )
+
+
+def checkpoint_errors(config, steps, row):  # of one run -> [5]
+    pool, queries, path = row
+    few, every = config.saves, np.arange(steps)
+    kept = jnp.array([every < 1, every >= steps - 1, every < few, every >= steps - few])
+    kept = jnp.concatenate([kept, (every % (steps // few) == 0)[None]])
+    gradients = prefix.linear_gradients(path, pool)
+
+    def choose(keep):  # zeros change no distance
+        part = jnp.where(jnp.repeat(keep, config.d)[None], gradients, 0)
+        return gradient_matching.match(part, config.ablation_size).indices
+
+    chosen = subsets.members(jax.lax.map(choose, kept), config.m)
+    stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
+    weights = subsets.taught_weights(stack, pools.tokens(pool), chosen)
+    return ((weights @ queries.x.T - queries.y[None]) ** 2).mean(1)
+
 
 ONCE = len(MATCHING) + len(OTHERS)  # rules with one subset of each size
 
@@ -74,7 +168,7 @@ def rule_errors(config, squares, validated):  # -> [R, rule]
 def ablations(config, judged, linear, prefixes):
     """Errors and objectives with fewer checkpoints, other prefixes, fewer swaps, and no choice."""
 
-    chosen = jax.lax.map(lambda row: rules.ablate(config, *row), (linear, prefixes), batch_size=16)
+    chosen = jax.lax.map(lambda row: ablate(config, *row), (linear, prefixes), batch_size=16)
     squares, _, gap = judged(chosen)
     ends = np.cumsum([len(config.used), len(config.prefix_lengths)])
     by_used, by_length, _ = np.split(squares.mean(2), ends, axis=1)
@@ -88,17 +182,15 @@ def ablations(config, judged, linear, prefixes):
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root = jax.random.key(config.seed)
     keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
     pool, queries, validation = sample(config, keys[0], jax.random.fold_in(root, 5))
     linear, prefixes, features = learners.gradients(config, pool, keys[1], keys[2][0], progress)
     judged = judge(config, pool, queries, validation, features[:, 0])
-    ranked = jax.vmap(partial(rules.rank_all, config))(pool, queries.x, keys[4])
+    ranked = jax.vmap(partial(rank_all, config))(pool, queries.x, keys[4])
     rows = pool, features, ranked
     by_size = [
-        rule_errors(config, *judged(rules.choose(config, size, *rows, keys[3]))[:2])
+        rule_errors(config, *judged(choose(config, size, *rows, keys[3]))[:2])
         for size in config.sizes
     ]
     error = np.stack(by_size, axis=1)
@@ -107,4 +199,4 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     places |= {"used": config.used, "swaps": config.budgets}
     data |= ablations(config, judged, linear, prefixes)
     main = xr.Dataset(data, {axis: list(values) for axis, values in places.items()})
-    return parts.join(main, curriculum=curriculum.measure(config, progress))
+    return parts.join(main, curriculum=measure_curriculum(config, progress))

@@ -121,9 +121,9 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda d, model: growth(d, model).values,
             cells=grid("descent_normalised linear_normalised softmax", model=ALL),
             words=lambda model: (
-                dict(subject="Our trained softmax attention", most=longest, row=model)
+                dict(subject="Our trained softmax attention", most=longest)
                 if model == "softmax"
-                else dict(subject=f"Divided by n, {NAMES[model]}", most=most, row=f"{model}, 1/n")
+                else dict(subject=f"Divided by n, {NAMES[model]}", most=most)
             ),
             message="Divided by n, all three stacks gain from demonstrations beyond the trained "
             "length",

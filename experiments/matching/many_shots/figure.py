@@ -1,15 +1,83 @@
 """Errors against the number of demonstrations, divided by it and not."""
 
+import numpy as np
+
 from experiments.matching.many_shots import claims
-from experiments.matching.many_shots.config import ALL
-from experiments.matching.many_shots.panels import (
-    name_fixed,
-    name_normalised,
-    plot_fixed,
-    plot_normalised,
-)
+from experiments.matching.many_shots.claims import error_of_zero, predicted_limit, trained_length
+from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS, task_of
 from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.store import results
+
+BY_N, FIXED = SCALINGS
+
+
+def plot_normalised(ax, dataset, noise):
+    """Errors if attention divides by the number of demonstrations, beside the Bayes rule's."""
+    at_noise = dataset.sel(noise=noise)
+    points(ax, at_noise, BY_N)
+    if noise == results.config_of(dataset).noise_std:
+        runs = dataset.softmax.transpose("run", "few")
+        style.band(ax, dataset.few.values, runs, **style.METHOD["softmax"])
+    if noise:
+        style.line(ax, dataset.shots, at_noise.bayes.median("run"), style=":")
+    axes_of(ax, dataset)
+    ax.set(ylim=(1e-5, 1))
+
+
+def name_normalised(ax, at_noise, config):
+    """The models and the Bayes rule beside their last points, where these leave room."""
+    shots, few = max(config.shots), max(at_noise.few.values)
+    middle = int(at_noise.shots.values[at_noise.sizes["shots"] // 2])
+    error = at_noise.error.sel(scaling=BY_N).quantile([0.1, 0.9], "run")
+    low = float(error.sel(model="descent", shots=shots)[0])
+    high = float(error.sel(model="linear", shots=shots)[1])
+    names = {
+        "descent": (shots, low, (0, -3)),
+        "linear": (shots, high, (0, 2)),
+        "softmax": (few, float(at_noise.softmax.sel(few=few).median("run")), (0, 14)),
+    }
+    for name, (x, y, offset) in names.items():
+        direct_label(ax, x, y, name, style.METHOD[name]["color"], offset)
+    bayes = float(at_noise.bayes.sel(shots=middle).median("run"))
+    direct_label(ax, middle, bayes, "Bayes rule", style.BLACK, (-3, -3))
+    n = trained_length(config)
+    direct_label(ax, n, 0.5, f"trained on {n}", "dimgrey")
+
+
+def name_fixed(ax, at_noise, config):
+    """The models, from where on a fixed divisor is unsafe, and what predicting 0 costs."""
+    end, error = config.shots[-2], at_noise.error.sel(scaling=FIXED).median("run")
+    unsafe = rf"$\eta\,\lambda_{{\max}}(X^T X)/{trained_length(config)}$ passes 2"
+    for name, offset in (("linear", (-6, 0)), ("descent", (0, -5))):
+        y = min(float(error.sel(model=name, shots=end)), 1e48)  # the top of the panel
+        direct_label(ax, end, y, name, style.METHOD[name]["color"], offset)
+    direct_label(ax, float(np.median(predicted_limit(at_noise))), 1e27, unsafe, "dimgrey")
+    zero = error_of_zero(task_of(config).d)
+    direct_label(ax, max(config.shots), zero, "no demonstrations", "dimgrey", (-3, -0.1))
+
+
+def plot_fixed(ax, dataset, noise):
+    """Errors if attention divides by the number in training, on a scale that holds them all."""
+    config, at_noise = results.config_of(dataset), dataset.sel(noise=noise)
+    points(ax, at_noise, FIXED)
+    axes_of(ax, dataset)
+    ax.set(ylim=(1e-4, 1e50), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
+    ax.axvline(float(np.median(predicted_limit(dataset))), color="grey", lw=0.8, ls="-.")
+    ax.axhline(error_of_zero(task_of(config).d), color="grey", lw=0.8, ls=":")
+
+
+def points(ax, at_noise, scaling):
+    for model in LINEAR:
+        runs = at_noise.error.sel(model=model, scaling=scaling).transpose("run", "shots")
+        style.band(ax, at_noise.shots.values, runs, **style.METHOD[model])
+
+
+def axes_of(ax, dataset):
+    shots = dataset.shots.values
+    ax.axvline(trained_length(results.config_of(dataset)), color="grey", lw=0.8, ls="--")
+    style.log_axes(ax, x=True, y=True, ticks=shots[::3])
+    ax.set(xlabel="demonstrations", ylabel="squared error, median")
 
 
 def plot(dataset):
@@ -27,7 +95,6 @@ def plot(dataset):
 def caption(dataset) -> str:
     config, n = results.config_of(dataset), claims.trained_length(results.config_of(dataset))
     left = [float(claims.growth(dataset, model).median("run")) for model in ALL]
-    missing = style.missing(dataset.error) + style.missing(dataset.softmax)
     far = [f"{ratio:.2g}" for ratio in claims.trained_bayes_ratios(dataset)]
     return (
         f"Demonstrations beyond the {n} of training leave {min(left):.2g} to {max(left):.2g} of "
@@ -36,5 +103,4 @@ def caption(dataset) -> str:
         f"{', '.join(far)} times the Bayes rule's error. Softmax ends at {config.softmax_most}, "
         f"for its cost is quadratic. Dots in b are the error of predicting 0. Lines show medians "
         f"and middle 80 % of {config.runs} runs. "
-        f"{missing} errors were not finite."
     )

@@ -17,10 +17,6 @@ LESSER = "the kinds of weights apart, each run its own; it was the lesser, four 
 TRIAL = "added after a trial, in which scaling alone gave a part of the gain over plain matching"
 
 
-def numbers(dataset) -> "Gaps":
-    return Gaps(dataset)
-
-
 class Gaps:
     """The gaps of a result at d + 1 matched checkpoints, and those of subsets."""
 
@@ -45,6 +41,9 @@ class Gaps:
     def ratio(self, rival, learner):  # [R]
         """Gaps after whitened matching over those after another."""
         return (self.chosen("whitened", learner) / self.chosen(rival, learner)).values
+
+
+numbers = Gaps
 
 
 def random_subsets(config, values):  # [run, pick] -> [run]

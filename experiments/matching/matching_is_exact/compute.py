@@ -6,17 +6,47 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_is_exact.config import MATCHING, SQUARES, Config
-from experiments.matching.matching_is_exact.gaps import errors, gaps
 from experiments.matching.matching_is_exact.twins import rescaled_subsets, subsets, twins
 from experiments.models.model import forward
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models.trace import predict
 from lsa_lab.selection import prefix
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
+
+
+def answers(forward, params, rows, queries):  # [n, e], [Q, d] -> [Q]
+    padded = jnp.pad(queries, ((0, 0), (0, 1)))
+    return jax.vmap(lambda q: predict(forward(params, jnp.concatenate([rows, q[None]]))))(padded)
+
+
+@partial(jax.jit, static_argnums=0)
+def gaps(forward, params, sets, pool, queries):  # [S, n, e], [m, e], [Q, d] of R -> [R, S]
+    """The root mean square over queries of ŷ(set) - ŷ(pool), over that of ŷ(pool)."""
+
+    def run_gaps(row):
+        params, sets, pool, queries = row
+        whole = answers(forward, params, pool, queries)
+        each = jax.lax.map(lambda rows: answers(forward, params, rows, queries), sets)
+        return jnp.sqrt(((each - whole[None]) ** 2).mean(1) / (whole**2).mean())
+
+    return jax.lax.map(run_gaps, (params, sets, pool, queries))
+
+
+@partial(jax.jit, static_argnums=0)
+def errors(forward, params, sets, queries, clean):  # [n, e], [Q, d], [Q] of R -> [R]
+    """The mean squared error on the queries of each run, after its set."""
+
+    def run_error(row):
+        params, rows, queries, clean = row
+        return ((answers(forward, params, rows, queries) - clean) ** 2).mean()
+
+    return jax.lax.map(run_error, (params, sets, queries, clean))
 
 
 def descents(config):  # -> Params [R, L, 1, e, e] by name
@@ -73,8 +103,6 @@ def chosen_sets(config, pool, proxy, keys):  # -> [R, most + draws, n, e], [R, 2
 
 def subset_gaps(config, progress):
     """Gaps of the deepest descent after chosen and random subsets, of pools of their own."""
-    import xarray as xr
-
     root, runs = jax.random.key(config.subsets.seed), config.subsets.runs
     keys = [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(3)]
     _, pool, queries, proxy = sample(config, keys, progress)
@@ -93,8 +121,6 @@ def subset_gaps(config, progress):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root = jax.random.key(config.seed)
     keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
     both, pool, queries, proxy = sample(config, keys, progress)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.models.named import Named
-from experiments.models.regression import of_kernel
+from experiments.models.regression import kernel_spec
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
 
@@ -61,12 +61,14 @@ class Config(Bounded):
 
     @property
     def depth(self) -> int:
-        """The softmax stacks' own, for which ``models.regression.of_kernel`` asks."""
+        """The softmax stacks' own, for which ``models.regression.kernel_spec`` asks."""
         return self.softmax_depth
 
     @property
     def models(self) -> Named:
-        return (("brief softmax", of_kernel("softmax", self, seeds=self.trained, seed=self.seed)),)
+        return (
+            ("brief softmax", kernel_spec("softmax", self, seeds=self.trained, seed=self.seed)),
+        )
 
 
 TIERS = {

@@ -78,13 +78,11 @@ def caption(dataset) -> str:
     far = (dataset.error / dataset.bayes).median("pair").sel(weights="trained")
     chosen = claims.numbers(dataset)
     gap = float((chosen.chosen("plain") / chosen.random).median("run"))
-    names = ("linear", "softmax", "subsets.subset", "subsets.whitened", "subsets.scaled")
-    missing = sum(style.missing(dataset[name]) for name in names)
     return (
         "Sets that match a pool's mean gradients at d + 1 checkpoints equal the pool for descent "
         f"of any depth. Softmax still differs by {float(softmax.sel(weights='trained')):.2g} with "
         f"trained weights, whose error is {float(far):.2g} times the Bayes rule's. Sets are drawn "
         f"anew but for these gradients. If {config.n} of {config.m} are chosen to match, they "
         f"leave {gap:.2g} of a random subset's gap. Points are medians of {config.runs} runs with "
-        f"their middle 80 %. {missing} numbers were not finite."
+        f"their middle 80 %."
     )

@@ -26,10 +26,6 @@ FINE_TUNED = {
 ADDED = "added after a look: rows on chosen subsets had hidden that ranks do not transfer"
 
 
-def numbers(dataset) -> "Transfer":
-    return Transfer(dataset)
-
-
 class Transfer:
     """What subsets leave of a random one's error, and rank correlations over random subsets."""
 
@@ -47,7 +43,7 @@ class Transfer:
     def ratio(self, rule):  # [run, target]
         return self.ratios.sel(target=self.larger, rule=rule)
 
-    def over_diverse(self, rule, target):  # [R]
+    def diverse_ratio(self, rule, target):  # [R]
         """The chosen subset's error over that of a determinantal one, in each run's median pool."""
         error = self.dataset.chosen.sel(target=target)
         return (error.sel(rule=rule) / error.sel(rule="determinantal")).median("pool").values
@@ -75,6 +71,9 @@ class Transfer:
         return self.dataset.random.median(axes) / self.dataset.bayes.median(axes)
 
 
+numbers = Transfer
+
+
 def least(runs):
     return -np.median(runs)
 
@@ -95,8 +94,7 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda t, rule: worst(t.ratio(rule)),
             cells=grid("proxy prefix stack", rule=LEARNERS),
             words=lambda rule: dict(
-                learner=LEARNERS[rule],
-                change=NEW if rule == "stack prefix" else BRIEF,
+                learner=LEARNERS[rule], change=NEW if rule == "stack prefix" else BRIEF
             ),
         ),
         again(
@@ -107,7 +105,7 @@ def statements(config) -> tuple[Statement, ...]:
             "the error over that of the determinantal subset",
             at_most=1.0,
             revision="added as a null; trained targets alone: descents explode after such subsets",
-            sample=lambda t, rule, target: t.over_diverse(rule, target),
+            sample=lambda t, rule, target: t.diverse_ratio(rule, target),
             cells=grid(
                 "proxy_over_diverse_linear proxy_over_diverse_softmax "
                 "proxy_over_diverse_transformer prefix_over_diverse_linear "

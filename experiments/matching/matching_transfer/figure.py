@@ -38,7 +38,7 @@ def caption(dataset) -> str:
         f"context, and the Bayes rule's correlate by {bayes:.2g}. Subsets are "
         f"{max(task.lengths)} of {config.m} demonstrations, after which the {last} has "
         f"{float(far):.2g} times the Bayes rule's error. Points are medians and middle 80 % of "
-        f"{config.runs} runs. {style.missing(transfer.ratios)} ratios were not finite."
+        f"{config.runs} runs."
     )
 
 

@@ -22,10 +22,6 @@ OVER_PLAIN = "over that after plain matching"
 WORST = "at the d that is worst for the other runs"
 
 
-def numbers(dataset) -> "Ratios":
-    return Ratios(dataset)
-
-
 class Ratios:
     """Gaps and errors after whitened matching over those of a rival, at a depth of descent."""
 
@@ -67,6 +63,9 @@ class Ratios:
 
     def bound(self):  # [R]
         return (self.dataset.bound / self.dataset.distance).sel(depth=self.deepest).values
+
+
+numbers = Ratios
 
 
 def ratio(values, rival):

@@ -5,11 +5,53 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.matching import subsets
-from experiments.matching.whitened_matching import cases, rules
+from experiments.matching.subsets import scale
+from experiments.matching.whitened_matching import cases
 from experiments.matching.whitened_matching.config import CASES, FEW, MATCHING, RULES, Config
+from lsa_lab.selection import diversity, gradient_matching, rivals
+from lsa_lab.tasks import pools
 from lsa_lab.theory import matching
+
+
+def matched_subsets(size, gradients):  # [m, p] -> indices [3, n], whitened rows [m, p]
+    """The choice of each of ``MATCHING``."""
+    white = gradient_matching.whitened(gradients, size)
+    rows = jnp.stack([white, gradients, scale(gradients)])
+    return jax.lax.map(lambda rows: gradient_matching.match(rows, size).indices, rows), white
+
+
+def random_subsets(config, size, key):  # -> [draws, n]
+    return rivals.random_subsets(key, config.m, size, config.random_draws)
+
+
+def rival_subsets(config, size, pool, key):  # -> [2 + 2 draws, n]
+    """The choice of each of ``RIVALS``, of the last two several."""
+    key_means, key_random, key_strata = jax.random.split(key, 3)
+    rows, labels = pools.tokens(pool), np.arange(config.m) * config.strata // config.m
+    by_label, keys = jnp.argsort(pool.y), jax.random.split(key_strata, config.random_draws)
+    diverse = [
+        diversity.medoids(rows, size, key_means),
+        diversity.determinantal(rows, size, ridge=1.0),
+    ]
+    strata = jax.vmap(lambda key: by_label[rivals.stratified(key, labels, size)])(keys)
+    return jnp.concatenate([jnp.stack(diverse), random_subsets(config, size, key_random), strata])
+
+
+def checkpoint_subsets(config, gradients):  # of one run -> indices [most, 2, n]
+    """Whitened and plain matching of the first 1, 2, ... checkpoints."""
+    most = jnp.arange(1, config.most + 1)[:, None]
+    keep = jnp.arange(gradients.shape[1])[None] < config.d * most
+
+    def match_part(part):
+        rows = jnp.stack([gradient_matching.whitened(part, config.n), part])
+        match = gradient_matching.match
+        return jax.lax.map(lambda rows: match(rows, config.n).indices, rows)
+
+    return jax.lax.map(match_part, jnp.where(keep[:, None], gradients[None], 0))
+
 
 ONCE = len(MATCHING)
 
@@ -21,8 +63,8 @@ def compare(config, size, pool, queries, gradients, keys):  # of R runs
 
     def run_values(row):
         pool, queries, gradients, key = row
-        indices, white = rules.matched_subsets(size, gradients)
-        every = jnp.concatenate([indices, rules.random_subsets(config, size, key)])
+        indices, white = matched_subsets(size, gradients)
+        every = jnp.concatenate([indices, random_subsets(config, size, key)])
         chosen = subsets.members(every, config.m)
         gap, error, weights, whole = cases.measure_subsets(config, pool, queries, chosen)
         return {
@@ -43,7 +85,7 @@ def compare(config, size, pool, queries, gradients, keys):  # of R runs
 def compare_rivals(config, pool, queries, keys):  # of R runs -> gaps [R, 4, D] of ``RIVALS``
     def run_gaps(row):
         pool, queries, key = row
-        chosen = rules.rival_subsets(config, config.n, pool, key)
+        chosen = rival_subsets(config, config.n, pool, key)
         gap = cases.measure_subsets(config, pool, queries, subsets.members(chosen, config.m))[0]
         several = gap[2:].reshape(2, config.random_draws, -1)
         return jnp.concatenate([gap[:2], jnp.median(several, axis=1)])
@@ -57,7 +99,7 @@ def checkpoint_gaps(config, pool, queries, gradients):  # of R runs -> gaps [R, 
 
     def run_gaps(row):
         pool, queries, gradients = row
-        chosen = rules.checkpoint_subsets(config, gradients)
+        chosen = checkpoint_subsets(config, gradients)
         flat = subsets.members(chosen.reshape(-1, config.n), config.m)
         gap = cases.measure_subsets(config, pool, queries, flat)[0]
         return gap.reshape(*chosen.shape[:2], -1)
@@ -74,8 +116,6 @@ def bounds(config, pool, reached):  # of R runs -> [R, D]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    import xarray as xr
-
     root, runs = jax.random.key(config.seed), config.runs
     unusual, by_size = case_values(config, root, progress)
     by_d = dimension_gaps(config, jax.random.fold_in(root, 1), progress)

@@ -60,7 +60,6 @@ def caption(dataset) -> str:
     config = results.config_of(dataset)
     gap = dataset.used_gap.sel(depth=config.depth, used=config.d + 1).median("run")
     plain, white = (f"{float(gap.sel(matched=rule)):.2g}" for rule in (PLAIN, WHITE))
-    missing = style.missing(dataset.used_gap) + style.missing(dataset.d_gap)
     return (
         f"Matched in whitened gradients, {config.n} demonstrations answer like their pool up to "
         f"{white}; matched in plain gradients, up to {plain}. "
@@ -68,5 +67,4 @@ def caption(dataset) -> str:
         f"The descent has {config.depth} layers, and {config.n} of {config.m} are chosen. In b "
         "directions outnumber demonstrations beyond the dashes. "
         f"Points are medians of {config.runs} runs with their middle 80 %. "
-        f"{missing} numbers were not finite."
     )

@@ -12,10 +12,6 @@ from lsa_lab.store import results
 SOURCE = "Lu et al. 2405.11751"
 
 
-def numbers(dataset) -> "Fits":
-    return Fits(dataset)
-
-
 class Fits:
     """A result's risks over the closed form, and at the largest d those over each other."""
 
@@ -59,6 +55,9 @@ class Fits:
         return ratios.isel(alpha=-1, tau=-1, kappa=kappa).values
 
 
+numbers = Fits
+
+
 def statements(config) -> tuple[Statement, ...]:
     *_, coarse, fine = config.sizes
     few, many = config.kappas[0], config.kappas[-1]
@@ -75,7 +74,6 @@ def statements(config) -> tuple[Statement, ...]:
             note=f"places where tau or 1 / tau is above {config.near:g}: finite d widens the peak",
             revision="it was the ratio, not its log, on a line: where 1/d² counts it bends more",
             redrawn=fresh,
-            label="simulation / closed form,\n{risk}",
             sample=lambda r, risk: r.limit(risk),
             cells=grid("closed_form_new closed_form_pretraining", risk=RISKS),
             message="The closed form is the risk on new tasks and on pretraining tasks as d grows",
@@ -89,7 +87,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_least=1.5,
             redrawn=fresh,
-            label="peak at N = d² / its sides",
             sample=lambda r: r.peak(),
         ),
         Statement(
@@ -101,7 +98,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_least=2.0,
             redrawn=fresh,
-            label=f"new / own, k = {few:g} d",
             sample=lambda r: r.gap(0),
         ),
         Statement(
@@ -112,7 +108,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=1.25,
             redrawn=fresh,
-            label=f"new / own, k = {many:g} d",
             sample=lambda r: r.gap(-1),
         ),
     )

@@ -57,7 +57,6 @@ def about_optima(config) -> tuple[Statement, ...]:
             "A trained layer reaches the least risk that any layer has, known in closed form",
             f"the excess over the optimum's risk on the same prompts, as a share of it, {place}",
             at_most=0.02,
-            label="excess over\nthe optimum",
             sample=lambda r: worst(r.excess.transpose("run", ...), np.mean),
         ),
         Statement(
@@ -76,7 +75,6 @@ def about_optima(config) -> tuple[Statement, ...]:
             f"the relative change of the risk from {config.heads[0]} to more heads, where largest",
             margin=0.02,
             note="that they merge is a theorem; here that training is not led elsewhere",
-            label="change with\nmore heads",
             sample=worst_head_change,
         ),
     )
@@ -100,7 +98,6 @@ def about_shift(config) -> tuple[Statement, ...]:
             at_least=0.95,
             at_most=1.05,
             redrawn=fresh,
-            label="risk / theory's, worst place",
             sample=shift_ratio,
         ),
         Statement(
@@ -110,7 +107,6 @@ def about_shift(config) -> tuple[Statement, ...]:
             f"(risk - risk of zero) / tr Λ', same prompts, m = {config.lengths[-1]}",
             at_least=0.0,
             redrawn=fresh,
-            label=f"scale {SHIFTS[-1]:g}: risk less zero's",
             sample=floor_gap,
         ),
         Statement(
@@ -119,7 +115,6 @@ def about_shift(config) -> tuple[Statement, ...]:
             "A layer trained on isotropic Gaussians beats the mean on a real table (diabetes)",
             f"its squared error less that of the mean, m = n = {config.n},",
             at_most=0.0,
-            label="table: error less the mean's",
             sample=lambda r: table_gap(r, "mean"),
             **groups,
         ),
@@ -129,7 +124,6 @@ def about_shift(config) -> tuple[Statement, ...]:
             "On that real table descent with each prompt's own step size beats the trained layer",
             f"the layer's squared error less that of descent, m = n = {config.n},",
             at_least=0.0,
-            label="table: error less descent's",
             sample=lambda r: table_gap(r, "gradient descent"),
             **groups,
         ),

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import xarray as xr
 
 from experiments.one_layer.one_layer_optimum.config import TASKS, Config
 from experiments.one_layer.one_layer_optimum.shift import train_and_shift
@@ -105,8 +106,6 @@ def evaluate(layers, task, key, n, size):  # -> [3, heads, R]
 
 
 def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
-    import xarray as xr
-
     lengths, heads, runs = config.lengths, config.heads, config.runs
     keys = jax.random.split(jax.random.key(config.seed), 3)
     measured = np.empty((3, len(TASKS), len(lengths), len(heads), runs))

@@ -1,11 +1,11 @@
-"""Risks of trained layers on the closed form, their excess, the learned matrix, what is judged; and
-risks at other lengths and scales and on a real table."""
+"""Risks of trained layers on the closed form, and their excess; risks at other lengths and scales
+and on a real table."""
 
 import itertools
 
 from experiments.one_layer.one_layer_optimum import claims
 from experiments.one_layer.one_layer_optimum.config import LEARNERS, SHIFTS, TASKS
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import parts, results
@@ -19,7 +19,7 @@ def plot(dataset):
     from matplotlib.ticker import LogLocator
 
     config = results.config_of(dataset)
-    main, (figure, axes) = parts.part(dataset), style.figure(6.75, 5.4, (2, 2))
+    main, (figure, axes) = parts.part(dataset), style.figure(6.75, 2.9, (1, 2))
     colors = zip(TASKS, COLOURS, strict=True)
     markers = zip(config.heads, style.MARKERS, strict=False)
     cells = list(itertools.product(colors, markers))
@@ -32,37 +32,28 @@ def plot(dataset):
         look = {"fmt": marker, "color": color, "capsize": 2}
         style.mean_points(axes[0], length, runs.risk, **look)
         style.mean_points(axes[1], beside, 100 * runs.excess, **look)
-        style.mean_points(axes[2], beside, 1 - runs.cosine, **look)
-    for heads, marker in zip(config.heads, style.MARKERS, strict=False):
-        label = f"{heads} head" + "s" * (heads > 1)
-        axes[2].plot([], [], marker, color="grey", label=label)
     (bound,) = (100 * each.at_most for each in claims.statements(config) if each.id == "risk")
     axes[1].axhline(bound, color="grey", lw=0.8, ls="--")
     direct_label(axes[1], config.lengths[-1], bound, "bound", "dimgrey", (-2, -2))
     axes[1].set_ylim(bottom=min(0, *axes[1].get_ylim()))
-    names = ("risk", "excess over the optimum, %", "1 - cosine with A*")
-    titles = ("theory and trained layers", "trained layers, paired", "the learned matrix")
-    for ax, name, title in zip(axes, names, titles, strict=False):
-        style.log_axes(ax, x=True, y=ax is not axes[1], ticks=dataset.length.values)
+    for heads, marker in zip(config.heads, style.MARKERS, strict=False):
+        axes[0].plot([], [], marker, color="grey", label=f"{heads} head" + "s" * (heads > 1))
+    for ax, name in zip(axes, ("risk", "excess over the optimum, %"), strict=True):
+        style.log_axes(ax, x=True, y=ax is axes[0], ticks=dataset.length.values)
         ax.set(xlabel="demonstrations n", ylabel=name)
-        ax.set_title(title)
+    axes[0].set_title("Trained layers reach the optimum")
+    axes[1].set_title("Their excess is below the bound")
     axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes[0].yaxis.set_major_formatter("{x:g}")
     axes[0].legend()
-    axes[2].legend(loc="lower left", bbox_to_anchor=(0.12, 0))
-    judged_panel.rows(axes[3], *evidence(claims, dataset), (-0.025, 0.025), ("risk", "heads"))
-    axes[3].axvline(0, color="grey", lw=0.8)
-    axes[3].set(xlabel="share of the risk", title="what is judged, at the worst place")
     return figure
 
 
 def appendix(dataset):
-    figure, axes = style.stacked(6.75, (2.7, 2.5), ((1, 1), (1, 1)), first="e")
-    for ax, panel in zip(axes, (lengths, table, scales), strict=False):
+    """Other lengths and scales than in training, and a real table."""
+    figure, axes = style.stacked(6.75, (2.6, 2.3), ((1, 1), (1,)), first="c")
+    for ax, panel in zip(axes, (lengths, scales, table), strict=True):
         panel(ax, parts.part(dataset, "shift"))
-    rows = ("theory", "floor", "table", "table_descent")
-    judged_panel.rows(axes[3], *evidence(claims, dataset), (-0.2, 1.2), rows)
-    axes[3].set(xlabel="ratio, or difference", title="what is judged")
     return figure
 
 
@@ -125,13 +116,11 @@ def caption(dataset) -> str:
     shift, table = parts.part(dataset, "shift"), claims.table_errors(dataset).mean("group")
     trained, descent = (table.sel(learner=name).item() for name in LEARNERS[:2])
     loss = float(shift.risk.isel(case=-1).mean() / shift.zero.mean())
-    missing = sum(style.missing(dataset[name]) for name in ("risk", "excess", "cosine"))
-    missing += style.missing(shift.risk) + style.missing(shift.descent)
     return (
         f"A trained layer's risk is at most {100 * samples['risk'].mean():.2g} % above theory's "
         f"optimum, and its matrix has cosine {samples['matrix'].mean():.4f} with the optimal one. "
         "These are means at the worst task and length. Lines are closed forms, the dashed one is "
-        f"a bound; {missing} numbers are not finite. Appendix: at scale {SHIFTS[-1]:g} the layer's "
-        f"risk is {loss:.2f} times that of predicting zero. On the diabetes table (f) its error is "
+        f"a bound. Appendix: at scale {SHIFTS[-1]:g} the layer's "
+        f"risk is {loss:.2f} times that of predicting zero. On the diabetes table its error is "
         f"{trained:.2g} times the variance; descent with each prompt's own step has {descent:.2g}."
     )

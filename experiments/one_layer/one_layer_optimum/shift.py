@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import xarray as xr
 
 from experiments.one_layer.one_layer_optimum.config import LEARNERS, SHIFTS, Shift, cases
 from lsa_lab import estimators
@@ -158,8 +159,6 @@ def split(table, count, key):  # -> Table [G, rows]
 
 def train_and_shift(config: Shift, progress, checkpoints):
     """The Dataset of layers trained at one scale and length, tested at others and on a table."""
-    import xarray as xr
-
     keys = jax.random.split(jax.random.key(config.seed), 4)
     table = tables.load_diabetes(float)
     layers, status = [], []

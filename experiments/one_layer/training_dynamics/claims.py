@@ -55,7 +55,6 @@ def statements(config) -> tuple[Statement, ...]:
             "|a - law| / a(∞), averaged over time",
             at_most=0.05,
             redrawn=fresh,
-            label="distance from the law / limit",
             sample=lambda r: distance_from_law(r, "stochastic").mean("step_stochastic_time").values,
         ),
         Statement(
@@ -65,7 +64,6 @@ def statements(config) -> tuple[Statement, ...]:
             "|measured / formula - 1| of that time",
             at_most=0.05,
             redrawn=fresh,
-            label="half-time, relative error",
             sample=half_time_errors,
         ),
         Statement(
@@ -77,7 +75,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=1.0,
             revision="it was the share of runs in that order, which had no spread",
             redrawn=fresh,
-            label="half-time / that of the mode before",
             sample=lambda r: delays(r).min(1),
         ),
     )

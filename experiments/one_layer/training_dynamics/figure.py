@@ -1,4 +1,4 @@
-"""Paths of the effective step, of modes and separate heads beside their laws; what is judged."""
+"""Paths of the effective step and of modes beside their laws."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.one_layer.training_dynamics import claims
 from experiments.one_layer.training_dynamics.claims import crossings, delays, distance_from_law
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
@@ -15,9 +15,22 @@ TRAINED = style.METHOD["linear"]["color"]
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.6, 2.3), ((1, 1), (1, 1)))
-    for ax, panel in zip(axes, (isotropic, modes, heads, plot_judged), strict=True):
-        panel(ax, dataset)
+    figure, axes = style.figure(6.75, 2.8, (1, 2))
+    isotropic(axes[0], dataset)
+    modes(axes[1], dataset)
+    return figure
+
+
+def appendix(dataset):
+    """The loss of separate heads, beside the plateaus of the formula."""
+    figure, (ax,) = style.figure(3.25, 2.3, first="c")
+    times = dataset.head_time.values
+    style.line(ax, times, dataset.head_loss)
+    for value in dataset.plateau.values:
+        ax.axhline(value, color="grey", lw=0.8, ls="--")
+    direct_label(ax, times[-1], dataset.plateau.values[0], "plateaus, formula", "dimgrey", (-2, -2))
+    style.log_axes(ax, x=True)
+    ax.set(xlabel="time", ylabel="loss", xlim=(times[1], times[-1]), title="heads learn in turn")
     return figure
 
 
@@ -42,7 +55,7 @@ def isotropic(ax, dataset):
     ):
         direct_label(ax, 1.5 * half, 100 * place, text, color, (3, 0))
     ax.set(xlabel="time = steps × rate", ylabel="effective step, % of its limit")
-    ax.set_title("isotropic covariates")
+    ax.set_title("The step follows the logistic law")
 
 
 def modes(ax, dataset):
@@ -68,29 +81,11 @@ def modes(ax, dataset):
         direct_label(ax, np.sqrt(before * after), 50, f"× {ratio:.2g}", "dimgrey", (0, 0))
     style.log_axes(ax, x=True)
     ax.set(xlabel="time", ylabel="mode, % of its limit", xlim=(times[1], times[-1]))
-    ax.set_title("modes, merged keys and queries")
-
-
-def heads(ax, dataset):
-    times = dataset.head_time.values
-    style.line(ax, times, dataset.head_loss)
-    for value in dataset.plateau.values:
-        ax.axhline(value, color="grey", lw=0.8, ls="--")
-    direct_label(ax, times[-1], dataset.plateau.values[0], "plateaus, formula", "dimgrey", (-2, -2))
-    style.log_axes(ax, x=True)
-    ax.set(xlabel="time", ylabel="loss (with its factor 1/2)", xlim=(times[1], times[-1]))
-    ax.set_title("loss, separate rank-1 heads")
-
-
-def plot_judged(ax, dataset):
-    style.log_axes(ax, x=True, ticks=(0.01, 0.1, 1))
-    judged_panel.rows(ax, *evidence(claims, dataset), (4e-3, 5))
-    ax.set(xlabel="share, error or ratio", title="what is judged")
+    ax.set_title("Smaller modes wait their turn")
 
 
 def caption(dataset) -> str:
     config, (_, measured) = results.config_of(dataset), evidence(claims, dataset)
-    missing = style.missing(dataset.step_stochastic) + style.missing(dataset.mode_stochastic)
     eigenvalues = ", ".join(f"{value:g}" for value in config.eigenvalues)
     population = 100 * float(distance_from_law(dataset, "population").max())
     return (
@@ -99,5 +94,5 @@ def caption(dataset) -> str:
         f"population loss by {population:.2g} %. Each mode takes at least "
         f"{measured['order'].min():.2g} times as long as the one before. Black lines are laws. "
         f"Bands are the middle 80 % of runs on fresh batches of {config.batch}. Eigenvalues in b "
-        f"and c are {eigenvalues}. {missing} numbers are not finite."
+        f"and c are {eigenvalues}."
     )

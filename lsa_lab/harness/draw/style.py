@@ -173,6 +173,7 @@ def mean_band(
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their mean, and Student's interval of it as a band."""
     samples = np.asarray(samples)
+    footer.leave_out(ax, samples)
     low, high = mean_ends(samples)
     ax.plot(x, samples.mean(0), style, marker=marker, color=color, label=label)
     if np.isfinite(low).all():  # not known from one run
@@ -183,6 +184,7 @@ def mean_points(
     ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their mean as points, with Student's interval as bars."""
+    footer.leave_out(ax, samples)
     _points(ax, x, np.asarray(samples).mean(0), mean_ends(samples), label, look)
 
 
@@ -191,6 +193,7 @@ def ratio_points(
 ) -> np.ndarray:
     """Runs ``samples`` [R, len(x)] > 0: their geometric mean as points, with Student's
     interval of the logarithms as bars. Returns the points and the ends of the bars [3, len(x)]."""
+    footer.leave_out(ax, samples)
     logs = np.log(samples)
     middle = np.exp(logs.mean(0))
     bars = _points(ax, x, middle, np.exp(mean_ends(logs)), label, look)
@@ -202,6 +205,7 @@ def median_points(
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their median as points, and its interval as bars."""
     samples = np.asarray(samples)
+    footer.leave_out(ax, samples)
     ends = np.transpose([median_interval(s) for s in samples.T])
     _points(ax, x, np.median(samples, 0), ends, label, look)
 
