@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.clipping.condition_numbers.compute import disturb, leaf_of, matrix_of, moves_of
+from experiments.clipping.condition_numbers.compute import disturb, leaf_of, matrix_of
 from experiments.clipping.condition_numbers.config import KINDS
 
 
@@ -34,8 +34,3 @@ def test_a_disturbance_moves_the_output_by_its_level(kind):
     moved = (((noisy - matrix[None]) @ read) ** 2).sum(1).mean()
     expected = level**2 * (matrix**2).sum() * (read @ read) / 3
     np.testing.assert_allclose(moved, expected, rtol=0.02)
-
-
-def test_moves_are_relative_to_the_answers_of_the_whole_matrix():
-    answers = np.array([[[[2.0, 0.0], [3.0, 0.0]], [[1.0, 1.0], [1.0, 3.0]]]])  # [1, 2, 1 + 1, 2]
-    np.testing.assert_allclose(moves_of(answers), [[0.25, 1.0]])

@@ -24,14 +24,6 @@ def test_a_run_takes_no_sentence_twice_and_the_same_ones_every_time(balanced):
     assert np.bincount(first.fresh.labels).tolist() == [CONFIG.fresh // 2] * 2
 
 
-def test_the_first_pairs_of_alternating_demonstrations_have_both_classes():
-    pool = sentences.read(TASK)
-    every = sentences.sets(pool, TASK, CONFIG, 0, 0, shots=10).demonstrations
-    ordered = sentences.alternate(every)
-    assert sorted(ordered.texts) == sorted(every.texts)
-    assert (ordered.labels.reshape(-1, 2).sum(1) == 1).all()
-
-
 def test_a_model_with_another_sum_is_refused(tmp_path):
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     other = dataclasses.replace(CONFIG, model=str(tmp_path / "model.gguf"), sha256="0" * 64)

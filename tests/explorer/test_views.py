@@ -36,11 +36,6 @@ def test_the_model_tends_to_descent_in_the_first_order_of_its_sharpness():
     np.testing.assert_allclose(ratio, 2, rtol=depth * sharpness * largest)
 
 
-def test_softmax_is_not_descent():
-    _, seen = at(softmax=1.0)
-    assert abs(seen.risks[-1] / seen.descent[-1] - 1) > 0.12
-
-
 @pytest.mark.parametrize("weights", [0, 1])
 def test_without_heads_the_model_predicts_zero(weights):
     _, seen = at(gates=[0.0] * HEADS, weights=weights)
@@ -82,13 +77,6 @@ def test_the_curve_over_ranks_passes_through_the_model(rate):
     _, seen = at(weights=1, scale=1.0, rate=rate, layer=2, matrix=2)
     np.testing.assert_allclose(seen.clipped[kept_rank(WIDTH, rate) - 1], seen.risks[-1], rtol=1e-10)
     assert len(set(np.asarray(seen.clipped))) == WIDTH
-
-
-def test_the_full_rank_is_the_unclipped_model():
-    _, clipped = at(weights=1, rate=0.6, layer=3)
-    _, whole = at(weights=1, rate=0.0, layer=3)
-    assert clipped.clipped[-1] == whole.risks[-1]
-    assert clipped.risks[-1] != whole.risks[-1]
 
 
 def test_an_address_has_what_differs_from_the_start_and_nothing_else():

@@ -7,14 +7,12 @@ import textwrap
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import optax
-import pytest
 from jax.sharding import PartitionSpec
 
 from lsa_lab.lm import weights
 from lsa_lab.lm.config import Config
-from lsa_lab.models import linear_attention, sharding, transformer
+from lsa_lab.models import sharding, transformer
 
 CONFIG = Config(
     num_layers=2, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6, vocabulary=11,
@@ -32,19 +30,6 @@ def test_heads_and_mlp_rows_are_shared_and_what_does_not_divide_is_replicated():
     assert specs.mlp_out == PartitionSpec(None, None, "model")
     assert specs.embedding == specs.final_norm_scale == PartitionSpec()  # 11 words, no axis
     assert sharding.specs(DECODER, 4).w_k == PartitionSpec()  # 2 groups
-
-
-def test_both_models_say_the_same_axes():
-    ours = sharding.specs(TRANSFORMER, 2)
-    assert ours.w_q == ours.w_o == ours.b_q == ours.mlp_in_bias == PartitionSpec(None, "model")
-    assert ours.read_in == ours.b_o == PartitionSpec()
-    assert ours.positions is None
-    merged = jax.eval_shape(lambda key: linear_attention.init(key, 2, 4, 3), jax.random.key(0))
-    assert sharding.specs(merged, 4).w_kq == PartitionSpec(None, "model")
-    decoder = sharding.specs(DECODER, 2)
-    for name in vars(TRANSFORMER).keys() & vars(DECODER).keys():
-        if None not in (getattr(TRANSFORMER, name), getattr(DECODER, name)):
-            assert getattr(ours, name) == getattr(decoder, name), name
 
 
 SHAPES = {  # the axis of four is shared, whatever stands in front
@@ -76,19 +61,6 @@ def test_what_an_optimiser_keeps_lies_beside_its_leaf_and_runs_stay_in_front():
     assert adam.count == PartitionSpec()
     runs = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((5, *leaf.shape), leaf.dtype), state)
     assert sharding.specs(runs, 2)[0].mu.mlp_out == PartitionSpec(None, None, None, "model")
-
-
-def test_a_mesh_without_the_axis_and_a_batch_that_does_not_divide_are_refused():
-    alone = jax.make_mesh((1,), ("runs",))
-    with pytest.raises(ValueError, match=r"the mesh has the axes \('runs',\)"):
-        sharding.place(TRANSFORMER, alone)
-    with pytest.raises(ValueError, match="one of them must be 'batch'"):
-        sharding.share(jnp.zeros(4), alone)
-    with pytest.raises(ValueError, match="do not make so many equal rows"):
-        sharding.mesh(batch=3 * jax.device_count())
-    two = jax.sharding.AbstractMesh((2, 1), ("batch", "model"))
-    with pytest.raises(ValueError, match="a batch of 3 is not shared evenly by the mesh's 2 rows"):
-        sharding.share(jnp.zeros(3), two)
 
 
 def test_two_devices_answer_and_train_as_one():

@@ -160,24 +160,6 @@ def test_the_best_subset_is_the_least_of_all():
         np.testing.assert_allclose(least, min(errors), atol=1e-12)
 
 
-def test_forward_selection_is_no_better_than_the_best_subset():
-    pool, query, w = draw()
-
-    def error(chosen):
-        return squared_error(pool, query, query @ w, chosen)
-
-    @jax.jit
-    def run():
-        score = partial(oracles.leave_one_out, error)
-        greedy = oracles.pick_greedily(score, jnp.zeros(M), 3)
-        best, least = oracles.best_subset(lambda indices: error(mark(indices)), M, 3)
-        return error(mark(greedy)), error(mark(best)), least
-
-    picked, best, least = run()
-    np.testing.assert_allclose(best, least, atol=1e-12)
-    assert picked >= least
-
-
 def test_of_equal_subsets_the_first_is_the_best():
     indices, least = oracles.best_subset(lambda indices: jnp.zeros(()), 5, 3)
     assert indices.tolist() == [0, 1, 2]
@@ -206,32 +188,20 @@ def test_an_open_score_may_be_nan_once_it_is_chosen():
     assert picked.tolist() == [2, 1, 0]
 
 
-def test_too_many_picks_and_subsets_are_refused():
-    with pytest.raises(ValueError, match="size = 3 of 2 open"):
-        oracles.pick_greedily(lambda chosen: chosen, jnp.array([1.0, 0.0, 0.0]), 3)
-    with pytest.raises(ValueError, match="other numbers than 0 and 1"):
-        oracles.leave_one_out(lambda chosen: chosen.sum(), jnp.array([0.5, 1.0]))
-    with pytest.raises(ValueError, match=r"75287520 subsets of 5.*smaller pool"):
-        oracles.best_subset(lambda indices: jnp.zeros(()), 100, 5)
-    with pytest.raises(ValueError, match="size = 4 of 3"):
-        oracles.best_subset(lambda indices: jnp.zeros(()), 3, 4)
-
-
-@pytest.mark.parametrize("together", [1, 5])
-def test_how_many_are_tried_at_a_time_is_a_matter_of_memory(together):
+def test_how_many_are_tried_at_a_time_is_a_matter_of_memory():
     pool, query, w = draw()
 
     def error(chosen):
         return squared_error(pool, query, query @ w, chosen)
 
     start = mark(np.array([1, 4]))
-    few = oracles.leave_one_out(error, start, together=together)
+    few = oracles.leave_one_out(error, start, together=5)
     np.testing.assert_allclose(few, oracles.leave_one_out(error, start), atol=1e-12)
 
     def of_subset(indices):
         return error(mark(indices))
 
-    few, whole = (oracles.best_subset(of_subset, M, 2, together=t) for t in (together, 256))
+    few, whole = (oracles.best_subset(of_subset, M, 2, together=t) for t in (5, 256))
     np.testing.assert_array_equal(few[0], whole[0])
     for call in (
         lambda: oracles.leave_one_out(error, start, together=0),

@@ -40,10 +40,7 @@ def test_every_score_is_what_a_loop_computes():
         (scores.flow_times_input(flow, pool), lambda x, y, g: abs(g[:D] @ x + g[D] * y)),
         (scores.label_slot_flow(flow), lambda x, y, g: abs(g[D])),
         (scores.contribution(pool, query), lambda x, y, g: abs(x @ query * y)),
-        (
-            scores.contribution(pool, query, prior),
-            lambda x, y, g: abs(x @ query * (y - x @ prior)),
-        ),
+        (scores.contribution(pool, query, prior), lambda x, y, g: abs(x @ query * (y - x @ prior))),
         (scores.relevance(pool, query), lambda x, y, g: abs(x @ query)),
         (scores.similarity(pool, query), lambda x, y, g: cosine(x, query)),
         (scores.residual(pool, query), lambda x, y, g: abs(y)),
@@ -142,41 +139,6 @@ def test_queries_in_chunks_are_scored_alike():
         run(queries, 0)
 
 
-def test_memory_does_not_grow_with_the_queries():
-    pool = jax.ShapeDtypeStruct((1000, E), float)
-
-    def temporary(num_queries):
-        queries = jax.ShapeDtypeStruct((num_queries, D), float)
-
-        def run(pool, queries):
-            score = lambda query: scores.select(scores.contribution(pool, query), 2)  # noqa: E731
-            return scores.score_queries(score, queries, 8)
-
-        return jax.jit(run).lower(pool, queries).compile().memory_analysis().temp_size_in_bytes
-
-    few, many = temporary(16), temporary(1600)
-    assert many - few < 1600 * 1000  # a byte for each score would already be more
-
-
-def test_scores_are_in_the_precision_of_the_pool():
-    def run(pool, query, prior, params):
-        token = jnp.pad(query, (0, 1))
-        encoding = scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], pool)
-        flow = (scores.encode_flow(params, pool) @ token)[-1]
-        return (
-            scores.flow_norm(flow),
-            scores.flow_times_input(flow, pool),
-            scores.contribution(pool, query, prior),
-            scores.similarity(pool, query),
-            scores.random(pool, query, jax.random.key(0)),
-            scores.grads(encoding, token),
-            scores.grads_of_slot(encoding, token),
-        )
-
-    single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), draw())
-    assert {found.dtype for found in jax.eval_shape(run, *single)} == {jnp.dtype(jnp.float32)}
-
-
 def test_random_scores_depend_on_the_key_alone():
     pool, query, _, _ = draw()
     one, two = jax.random.split(jax.random.key(0))
@@ -203,25 +165,6 @@ def test_a_score_that_is_not_finite_is_refused_not_ranked(bad):
     with pytest.raises(ValueError, match="scores holds 1 NaN or infinite"):
         scores.select(values, 1)
     assert select(values, 3).tolist() == [2, 0, 3]  # under jit: an index outside the pool
-
-
-def test_sizes_and_shapes_that_do_not_fit_are_refused():
-    pool, query, prior, params = draw()
-    for size in (0, 4):
-        with pytest.raises(ValueError, match=f"size = {size} of 3"):
-            scores.select(jnp.ones(3), size)
-    with pytest.raises(AssertionError, match="vmap"):
-        scores.select(jnp.ones((2, 3)), 1)
-    with pytest.raises(AssertionError, match="x_query"):
-        scores.similarity(pool, jnp.ones(E))
-    with pytest.raises(AssertionError, match="prior_mean"):
-        scores.residual(pool, query, prior[:2])
-    with pytest.raises(AssertionError, match=r"flow\[layer\]"):
-        scores.flow_norm(jnp.ones((1, L, M, E)))
-    with pytest.raises(AssertionError, match=r"\[m, e\]"):
-        scores.label_slot_flow(jnp.ones((L, M, E)))
-    with pytest.raises(AssertionError, match="x_query, 0"):
-        scores.grads(scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], pool), query)
 
 
 def test_rows_without_a_label_have_a_cosine_too():
