@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import optax
 
-from benchmarks.timing import Clock, Form, Spent, calls, spent
+from benchmarks.timing import Clock, Form, Spent, calls, time_calls
 from lsa_lab.models import moments
 from lsa_lab.training import Training, fit
 
@@ -18,7 +18,7 @@ def versions() -> str:
     return f"jax {jax.__version__}, optax {version('optax')}, {len(jax.local_devices())} devices"
 
 
-def by_fit(
+def fit_form(
     loss: Callable,
     sample_of: Callable,
     batch: int,
@@ -50,7 +50,7 @@ def by_fit(
     return Form(turn, [steps], lambda: [step_flops(loss, sample_of(batch), single) * (runs or 1)])
 
 
-def by_hand(loss: Callable, sample: Callable, params: Any, runs: int = 1, *, steps: int) -> Form:
+def hand_form(loss: Callable, sample: Callable, params: Any, runs: int = 1, *, steps: int) -> Form:
     """A jitted step of value_and_grad and optax, called from Python, one run after the other."""
     optimizer = optax.adam(RATE)
 
@@ -68,7 +68,7 @@ def by_hand(loss: Callable, sample: Callable, params: Any, runs: int = 1, *, ste
         return value
 
     def turn() -> list[Spent]:
-        wall, processor = spent(train, 1, jax.block_until_ready)
+        wall, processor = time_calls(train, 1, jax.block_until_ready)
         return [(wall / steps, processor / steps)]
 
     return Form(turn, [steps], lambda: [step_flops(loss, sample, params, lab=False) * runs])
@@ -84,7 +84,7 @@ def functions(
         return lambda: function(*given)
 
     def flops() -> list[float | None]:
-        return [counted(function.lower(*given).compile()) for function, given in jitted]
+        return [count_flops(function.lower(*given).compile()) for function, given in jitted]
 
     turn = calls(*(called(*pair) for pair in jitted), units=units, wait=jax.block_until_ready)
     return Form(turn, units, flops)
@@ -96,8 +96,8 @@ def step_flops(loss: Callable, sample: Callable, params: Any, lab: bool = True) 
     step = jax.jit(
         lambda params, key: jax.value_and_grad(loss)(params, sample(key)), compiler_options=options
     )
-    return counted(step.lower(params, jax.random.key(0)).compile())
+    return count_flops(step.lower(params, jax.random.key(0)).compile())
 
 
-def counted(compiled: Any) -> float:
+def count_flops(compiled: Any) -> float:
     return compiled.cost_analysis()["flops"]

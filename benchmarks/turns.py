@@ -68,7 +68,7 @@ class Worker:
         raise RuntimeError(f"{self.place} has ended: {self.complaints.read()[-2000:]}")
 
 
-def measured(case: Case, torch: str, attempt: Callable | None = None) -> dict:
+def measure(case: Case, torch: str, attempt: Callable | None = None) -> dict:
     """The turns of a workload, measured again where others had used the machine, then refused."""
     attempt = attempt or once
     for _ in range(TRIES):

@@ -32,14 +32,14 @@ class Counting:
         return a @ b
 
 
-def by_tokens(mul, kq, pv, tokens):
+def tokens_form(mul, kq, pv, tokens):
     for q, p in zip(kq[:-1], pv[:-1], strict=True):
         moment = mul(tokens[:-1].T, tokens[:-1])
         tokens = tokens + mul(tokens, mul(mul(p, moment), q).T)
     return last_layer(mul, kq[-1], pv[-1], tokens)
 
 
-def by_scores(mul, kq, pv, tokens):
+def scores_form(mul, kq, pv, tokens):
     for q, p in zip(kq[:-1], pv[:-1], strict=True):
         scores = mul(mul(tokens, q.T), tokens[:-1].T)
         tokens = tokens + mul(mul(scores, tokens[:-1]), p.T)
@@ -51,7 +51,7 @@ def last_layer(mul, kq, pv, tokens):
     return -(tokens[-1, -1] + mul(pv[-1], mul(scores, tokens[:-1])))
 
 
-def by_moments(mul, kq, pv, tokens):
+def moments_form(mul, kq, pv, tokens):
     moment, query, w = mul(tokens[:-1].T, tokens[:-1]), tokens[-1], None
     for q, p in zip(kq[:-1], pv[:-1], strict=True):
         if w is None:
@@ -66,7 +66,7 @@ def by_moments(mul, kq, pv, tokens):
     return -(query[-1] + mul(pv[-1, -1], read))
 
 
-@pytest.mark.parametrize("form", [by_tokens, by_moments, by_scores])
+@pytest.mark.parametrize("form", [tokens_form, moments_form, scores_form])
 @pytest.mark.parametrize("layers", [1, 3])
 def test_operations_by_hand_are_those_of_the_products(form, layers):
     n, d = 7, 3
@@ -120,9 +120,9 @@ def test_counters_are_read(tmp_path, monkeypatch):
 def test_a_loaded_machine_is_refused_by_name():
     shares = iter([0.3, 0.01, 0.3, 0.2])
     attempt = lambda case, torch: {"others": (next(shares), "a game")}  # noqa: E731
-    assert turns.measured(cases.CASES[0], "", attempt)["others"][0] == 0.01
+    assert turns.measure(cases.CASES[0], "", attempt)["others"][0] == 0.01
     with pytest.raises(machine.LoadedError, match=r"W1 refused: .* 20% of the cores, a game"):
-        turns.measured(cases.CASES[0], "", attempt)
+        turns.measure(cases.CASES[0], "", attempt)
 
 
 def result(case, slower=(), torch=True):
@@ -169,13 +169,13 @@ def test_turns_are_kept_until_all_are_there(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["benchmarks"])
     loaded, calls = {"W4"}, []
 
-    def measured(case, torch):
+    def measure(case, torch):
         calls.append(case.name)
         if case.name in loaded:
             raise machine.LoadedError(f"{case.name} refused")
         return result(case)
 
-    monkeypatch.setattr(turns, "measured", measured)
+    monkeypatch.setattr(turns, "measure", measure)
     with pytest.raises(SystemExit):
         program.main()
     assert "W4 refused" in capsys.readouterr().err
@@ -290,7 +290,7 @@ def test_the_plain_flow_and_the_plain_matching_say_what_ours_do():
         plain = jax.jit(jax.jacrev(analyses.plain_predictions))
         flow = plain(tokens[:-1], tokens[-1], params)
         np.testing.assert_allclose(flow, ours, rtol=1e-4, atol=1e-6)
-        gradients = analyses.unstructured(50, 8).astype(float)
+        gradients = analyses.draw_gradients(50, 8).astype(float)
         chosen = analyses.plain_match(gradients, 6)
     assert sorted(chosen) == sorted(match(gradients, 6).indices)
 

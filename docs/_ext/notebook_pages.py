@@ -11,11 +11,11 @@ def pages(root: Path, executed: bool) -> dict[str, str]:
         notebook = built / f"{script.stem}.ipynb"
         wanted = executed and notebook.exists()
         fresh = wanted and notebook.stat().st_mtime >= script.stat().st_mtime
-        texts[notebook.name] = notebook.read_text("utf-8") if fresh else _unexecuted(script)
+        texts[notebook.name] = notebook.read_text("utf-8") if fresh else _convert(script)
     return texts
 
 
-def _unexecuted(script: Path) -> str:
+def _convert(script: Path) -> str:
     import jupytext
 
     notebook = jupytext.read(script)

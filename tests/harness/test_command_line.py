@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from experiments import EXPERIMENTS
-from lsa_lab.harness.cli.command_line import called, main
+from lsa_lab.harness.cli.command_line import main, program_name
 from lsa_lab.harness.run import checks
 from lsa_lab.store import results
 
@@ -301,8 +301,8 @@ def test_what_is_told_can_be_typed(tmp_path, monkeypatch):
     program.touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert called(".venv/bin/lsa-lab") == ".venv/bin/lsa-lab"
-    assert called("with space/lsa-lab") == "'with space/lsa-lab'"
+    assert program_name(".venv/bin/lsa-lab") == ".venv/bin/lsa-lab"
+    assert program_name("with space/lsa-lab") == "'with space/lsa-lab'"
     monkeypatch.setenv("PATH", str(program.parent))  # as `source .venv/bin/activate` leaves it
-    assert called(str(program)) == called(".venv/bin/lsa-lab") == "lsa-lab"
-    assert called("pytest") == "lsa-lab"
+    assert program_name(str(program)) == program_name(".venv/bin/lsa-lab") == "lsa-lab"
+    assert program_name("pytest") == "lsa-lab"

@@ -83,11 +83,11 @@ def test_a_long_run_says_before_it_begins_what_it_took_last_time(toy, program, c
 def test_a_run_that_was_killed_does_not_know_its_time(toy):
     spent = clock.Spent(toy / "checkpoints")
     assert spent.seconds is not None
-    with pytest.raises(KeyboardInterrupt), spent.kept():
+    with pytest.raises(KeyboardInterrupt), spent.keep():
         raise KeyboardInterrupt
     again = clock.Spent(toy / "checkpoints")
     assert again.resumed
     assert again.seconds is not None
-    inside = again.kept()
+    inside = again.keep()
     inside.__enter__()  # and then it is killed
     assert clock.Spent(toy / "checkpoints").seconds is None

@@ -26,7 +26,7 @@ def main(
     """The exit status: 0, 1 if a result could not be judged, 2 if refused, 3 if a training
     diverged, 130 after Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    program = program or called(sys.argv[0])
+    program = program or program_name(sys.argv[0])
     try:
         status = _obey(words, package, program)
         sys.stdout.flush()
@@ -44,7 +44,7 @@ def main(
         return 130
 
 
-def called(path: str) -> str:
+def program_name(path: str) -> str:
     """The program as a person has to type it: ``.venv/bin/lsa-lab`` where no shell finds it."""
     if Path(path).name != "lsa-lab":
         return "lsa-lab"

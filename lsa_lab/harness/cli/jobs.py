@@ -22,7 +22,7 @@ def jobs_of(options: argparse.Namespace) -> list["Job"]:
     those whose model and texts have been fetched."""
     from lsa_lab.harness.run import runner
 
-    experiments, tier = command_options.chosen(options), tier_of(options)
+    experiments, tier = command_options.choose(options), tier_of(options)
     if not options.names:
         listed = ", ".join([*(experiment.name for experiment in experiments), "all"])
         raise RefusalError(f"{options.command} needs a NAME: {listed}")
@@ -91,7 +91,9 @@ def _ready(
     if waiting:
         sources = list(dict.fromkeys(name for each in waiting for name in lacking[each]))
         names = ", ".join(experiment.name for experiment in waiting)
-        print(f"left out until {needs.fetching(sources, options.program)} has been run: {names}")
+        print(
+            f"left out until {needs.fetch_command(sources, options.program)} has been run: {names}"
+        )
     return ready
 
 

@@ -121,7 +121,7 @@ def check(options: argparse.Namespace) -> None:
     _check_folder(options.out)
 
 
-def named(options: argparse.Namespace) -> dict[str, Experiment]:
+def find_named(options: argparse.Namespace) -> dict[str, Experiment]:
     """The experiments of the package; refuses unknown options and names, with the nearest."""
     experiments = experiments_of(options.package)
     if options.unknown:
@@ -156,9 +156,9 @@ def package_words(options: argparse.Namespace) -> str:
     return "" if options.package == options.home else f" --package {options.package}"
 
 
-def chosen(options: argparse.Namespace) -> list[Experiment]:
+def choose(options: argparse.Namespace) -> list[Experiment]:
     """The experiments meant, each once, in the order given; all of them if none is named."""
-    experiments = named(options)
+    experiments = find_named(options)
     names = experiments if "all" in options.names or not options.names else options.names
     return [experiments[name] for name in dict.fromkeys(names)]
 

@@ -173,7 +173,7 @@ class _Crew:
             status = worker.end()
             self.workers = [each for each in self.workers if each is not worker]
             if job and not self._stopping:
-                self.lost = f"{name} {_ended(status)}, without a result"
+                self.lost = f"{name} {_end_words(status)}, without a result"
         elif not line.startswith(_ANSWER):
             series.say(self.console, f"{name}: {line}")
         elif job:
@@ -200,7 +200,7 @@ class _Crew:
             worker.end()
 
 
-def _ended(status: int) -> str:
+def _end_words(status: int) -> str:
     if status < 0:
         return f"was ended by signal {-status}" + (", as by a lack of memory" * (status == -9))
     return f"ended with status {status}"

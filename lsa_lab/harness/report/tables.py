@@ -150,7 +150,7 @@ def interval(ends: tuple[float, float]) -> str:
     return f"[{number(ends[0])}, {number(ends[1])}]"
 
 
-def judged(claim: Claim) -> str:
+def verdict_words(claim: Claim) -> str:
     """A cell in Markdown: "1.4 [1.2, 1.6] **holds**‡"."""
     words = f"{number(claim.value)} {interval(claim.interval)} **{claim.verdict}**"
     return words + marks(claim) + (f", {doubt(claim)}" if doubt(claim) else "")

@@ -16,6 +16,8 @@ HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
 # What launchers tell each process of the number that they have started together.
 _STARTED = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 _ADDRESS, _COUNT, _INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
+_EXCHANGE = "LSA_LAB_EXCHANGE"  # in the place of an address: the folder that shares of submit use
+_LATE = 300.0  # seconds: a network disk may show a file of another machine a minute late
 
 
 def set_environment() -> None:
@@ -63,20 +65,26 @@ def configure() -> None:
 
 
 @contextlib.contextmanager
-def joined() -> Iterator[None]:
+def join_launched() -> Iterator[None]:
     """Beside the other processes that a launcher has started together with this one, if any has.
 
     They share the work by ``store.processes``. SLURM's srun and Open MPI's mpirun tell jax who they
     are; for other launchers JAX_COORDINATOR_ADDRESS (a machine and a port), JAX_NUM_PROCESSES and
     JAX_PROCESS_ID do.
     """
-    arguments = _launched()
+    arguments = _launch_arguments()
     if arguments is None:
         yield
         return
     import jax
 
     from lsa_lab.store import processes
+
+    if _EXCHANGE in os.environ:
+        index, count = arguments["process_id"], arguments["num_processes"]
+        with processes.use(processes.Folder(os.environ[_EXCHANGE], index, count, heartbeat=_LATE)):
+            yield
+        return
 
     # A process that outlives another one ends its share and then says so: it is not aborted.
     jax.config.update("jax_enable_recoverability", True)
@@ -90,12 +98,13 @@ def joined() -> Iterator[None]:
 
 def is_launched() -> bool:
     """Whether a launcher has started others together with this process."""
-    return _launched() is not None
+    return _launch_arguments() is not None
 
 
-def _launched() -> dict | None:
+def _launch_arguments() -> dict | None:
     """Arguments of jax.distributed.initialize, which finds out the rest; None for one process."""
-    if {_ADDRESS, _COUNT, _INDEX} <= os.environ.keys():
+    names = os.environ.keys()
+    if {_COUNT, _INDEX} <= names and names & {_ADDRESS, _EXCHANGE}:
         count, index = int(os.environ[_COUNT]), int(os.environ[_INDEX])
         return {"num_processes": count, "process_id": index} if count > 1 else None
     return {} if any(int(os.environ.get(name, "1")) > 1 for name in _STARTED) else None

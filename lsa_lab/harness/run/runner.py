@@ -82,13 +82,13 @@ def _compute(job: Job, progress: "Progress | None") -> "xr.Dataset":
     handed = {"progress": progress, "checkpoints": job.checkpoints}
     if not hasattr(job.config, "models"):
         return compute(job.config, **handed)
-    return compute(job.config, job.experiment.trained(job.config, progress), **handed)
+    return compute(job.config, job.experiment.resolve_models(job.config, progress), **handed)
 
 
 def _run_owned(job: Job, progress: "Progress | None") -> Outcome:
     experiment, staging = job.experiment, job.staging
     spent = Spent(job.checkpoints)
-    with spent.kept():
+    with spent.keep():
         dataset = _compute(job, progress)
         wall_time = spent.seconds
         if staging.is_symlink():
@@ -117,7 +117,9 @@ def _judge_and_draw(job: Job) -> list[Claim]:
     """Only the file counts: what is judged and drawn can be judged and drawn again."""
     experiment, staging = job.experiment, job.staging
     try:
-        judgements = judged(experiment, results.load(staging / "result.nc", config=job.config))
+        judgements = judge_result(
+            experiment, results.load(staging / "result.nc", config=job.config)
+        )
         draw(experiment, staging)
         return judgements
     except Exception as error:
@@ -127,7 +129,7 @@ def _judge_and_draw(job: Job) -> list[Claim]:
         ) from error
 
 
-def judged(experiment: Experiment, dataset: "xr.Dataset") -> list[Claim]:
+def judge_result(experiment: Experiment, dataset: "xr.Dataset") -> list[Claim]:
     """Every statement of the configuration that was run, judged by the samples of the Dataset."""
     return judge(*evidence(experiment.door("claims"), dataset))
 

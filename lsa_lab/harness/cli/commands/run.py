@@ -44,7 +44,7 @@ def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
     from lsa_lab.store.processes import LostProcessError
 
     try:
-        with process.joined():
+        with process.join_launched():
             return series.run(jobs)
     except LostProcessError as lost:
         print(f"error: {lost}", file=sys.stderr)
