@@ -132,10 +132,14 @@ def test_memory_that_grows_is_seen():
         processes.growth(higher)
 
 
+BEGUN = []  # kept: nobody but the test waits for them
+
+
 def process(act):
     """A process that does this after a moment."""
     words = [sys.executable, "-c", f"import time; time.sleep(.5); {act}"]
-    return os.spawnv(os.P_NOWAIT, sys.executable, words)
+    BEGUN.append(subprocess.Popen(words))
+    return BEGUN[-1].pid
 
 
 def test_only_a_process_that_was_killed_is_counted_as_killed(monkeypatch):

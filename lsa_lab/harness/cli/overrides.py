@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import io
 import math
+import re
 from collections.abc import Sequence
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -85,7 +86,12 @@ def _apply(default: Any, words: list[str]) -> Any:
     try:
         return kind(**vars(default) | vars(parsed.config))
     except ValueError as error:
-        raise RefusalError(f"{PREFIX}{error}") from None
+        changed = [word.removeprefix(PREFIX).replace("-", "_") for word in words]
+        key = re.split(r"\W", str(error))[0]
+        if key in changed or key not in vars(default):
+            raise RefusalError(f"{PREFIX}{error}") from None
+        cause = f"with {' '.join(words)}, {error}"
+        raise RefusalError(f"{cause}; or set {PREFIX}{key} as well") from None
 
 
 def _parts(word: str) -> list[str]:

@@ -194,7 +194,8 @@ class _Crew:
         series.say(self.console, text)
         if facts is None:
             return
-        self.outcomes[name] = Outcome(**facts | {"moved": tuple(facts["moved"])})
+        lists = {key: tuple(facts[key]) for key in ("moved", "answer")}
+        self.outcomes[name] = Outcome(**facts | lists)
         if (facts["facts"]["memory"] or 0) > _memory() / (2 * self._count):
             self.workers.remove(worker)
             worker.end()

@@ -3,9 +3,14 @@
 The library reads no environment and sets nothing; tests choose stricter settings of their own.
 """
 
+import _thread
 import contextlib
 import os
+import signal
+import sys
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 from lsa_lab.store.cache import cache
 from lsa_lab.store.provenance import HOUSE_FLAGS, cores
@@ -62,6 +67,42 @@ def configure() -> None:
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+@contextlib.contextmanager
+def interrupts_end(advice: str) -> Iterator[None]:
+    """Ctrl-C ends this process at once with status 130 and this advice, until ``hear_interrupts``:
+    raised while jax is imported it is lost in a callback, or ends in a segmentation fault."""
+
+    def end(*_: object) -> None:
+        os.write(2, f"{advice}\n".encode())
+        os._exit(130)
+
+    def raise_again(unraisable: Any) -> None:
+        if issubclass(
+            unraisable.exc_type, KeyboardInterrupt
+        ):  # in the garbage collector's callback
+            threading.Timer(0.05, _thread.interrupt_main).start()
+        else:
+            hook(unraisable)
+
+    hook, before = sys.unraisablehook, signal.getsignal(signal.SIGINT)
+    is_usual = before is signal.default_int_handler
+    if is_usual and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, end)
+    sys.unraisablehook = raise_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        if signal.getsignal(signal.SIGINT) is end:
+            signal.signal(signal.SIGINT, before)
+
+
+def hear_interrupts() -> None:
+    """From here on Ctrl-C is KeyboardInterrupt again, for what is computed is saved by it."""
+    if getattr(signal.getsignal(signal.SIGINT), "__name__", "") == "end":
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager

@@ -104,6 +104,9 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     name, tier, time, memory, verdicts, question = cells
     head = f"  {name:{widths[0]}}  {tier:{widths[1]}}  {time:>{widths[2]}}  {memory:>{widths[3]}}"
     head += f"  {verdicts:>{widths[4]}}  "
+    question = " ".join(question.split())
+    if not sys.stdout.isatty():  # a pipe or a file has room
+        return f"{head}{question}"
     room = terminal.width(_WIDEST) - len(head)
     return (head + textwrap.shorten(question, room, placeholder=" …")).rstrip()
 
