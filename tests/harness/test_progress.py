@@ -13,16 +13,20 @@ from lsa_lab.harness.run import clock, progress
 
 def test_without_a_terminal_progress_is_plain_lines(monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "FIRST", 0.01)
     bars = progress.bars(Console(file=io.StringIO()))
     with progress.screen(bars), progress.own_bar(bars, "toy (last time 0:01:40)"):
         task = bars.add_task("part [brackets]", total=4)
         bars.update(task, completed=1)
         bars.update(bars.add_task("over", total=1), completed=1)
+        bars.add_task("begun", total=9)
+        bars.add_task("over before", total=9, completed=9)
         time.sleep(0.2)
     assert bars.tasks == []
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "toy (last time 0:01:40), 0:00:00 elapsed"
     assert lines[1] == "part [brackets], 25 %, 0:00:00 elapsed"
+    assert "begun, 0 %, compiling, 0:00:00 elapsed" in lines
     assert not [line for line in lines if "\033" in line or "over" in line]
 
 
@@ -47,7 +51,27 @@ def test_on_a_terminal_each_part_has_a_bar_and_its_time_left(monkeypatch, colour
     plain = re.sub(r"\033\[[\d;?]*\w", "", text)
     rows = [line.strip() for line in re.split(r"[\r\n]+", plain) if line.strip()]
     assert any(re.fullmatch(r"toy \(first time\) +━+ +0:00:20", row) for row in rows), rows
-    assert any(re.fullmatch(r"part +[━╸╺ ]+ 50% 0:00:20 0:00:20", row) for row in rows), rows
+    assert any(re.fullmatch(r"part +[━╸╺ ]+ 50% 0:00:20 0:00:20 left", row) for row in rows), rows
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        ([10, 20, 30, 40], "0:01:00 left"),
+        ([60, 70, 80, 90], "0:01:00 left"),  # the first step waits for the compiler
+        ([10], ""),  # of one step nothing follows
+        ([10, 20, 60, 100], ""),  # it gets slower and slower
+    ],
+)
+def test_the_time_left_is_said_where_it_is_right(seconds, words):
+    bars = progress.bars(Console(file=io.StringIO()))
+    now = [0.0]
+    bars.get_time = lambda: now[0]
+    task = bars.add_task("part", total=10)
+    assert progress.left_words(bars.tasks[0]) == "compiling"
+    for now[0] in seconds:
+        bars.advance(task)
+    assert progress.left_words(bars.tasks[0]) == words
 
 
 def test_a_run_leaves_its_seconds_its_memory_and_its_start(toy, program):

@@ -74,14 +74,8 @@ def interrupts_end(advice: str) -> Iterator[None]:
     """Ctrl-C ends this process at once with status 130 and this advice, until ``hear_interrupts``:
     raised while jax is imported it is lost in a callback, or ends in a segmentation fault."""
 
-    def end(*_: object) -> None:
-        os.write(2, f"{advice}\n".encode())
-        os._exit(130)
-
     def raise_again(unraisable: Any) -> None:
-        if issubclass(
-            unraisable.exc_type, KeyboardInterrupt
-        ):  # in the garbage collector's callback
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):  # in a callback
             threading.Timer(0.05, _thread.interrupt_main).start()
         else:
             hook(unraisable)
@@ -89,20 +83,29 @@ def interrupts_end(advice: str) -> Iterator[None]:
     hook, before = sys.unraisablehook, signal.getsignal(signal.SIGINT)
     is_usual = before is signal.default_int_handler
     if is_usual and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, end)
+        _last_words[:] = [advice]
+        signal.signal(signal.SIGINT, _end)
     sys.unraisablehook = raise_again
     try:
         yield
     finally:
         sys.unraisablehook = hook
-        if signal.getsignal(signal.SIGINT) is end:
+        if signal.getsignal(signal.SIGINT) is _end:
             signal.signal(signal.SIGINT, before)
 
 
 def hear_interrupts() -> None:
     """From here on Ctrl-C is KeyboardInterrupt again, for what is computed is saved by it."""
-    if getattr(signal.getsignal(signal.SIGINT), "__name__", "") == "end":
+    if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_last_words: list[str] = []
+
+
+def _end(*_: object) -> None:
+    os.write(2, f"{_last_words[0]}\n".encode())
+    os._exit(130)
 
 
 @contextlib.contextmanager
