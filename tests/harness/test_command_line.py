@@ -39,10 +39,7 @@ REFUSED = {
     "run toy --config.n nan": ("--config.n nan", "nearest 40"),
     "run toy --config.sparsity 9": ("--config.sparsity = 9", "nearest 5"),
     "run toy --config.heads 3": ("--config.heads = 3", "divisor of n = 40", "nearest 2"),
-    "run toy --config.d 1": (
-        "error: with --config.d 1, sparsity = 2: choose",
-        "set --config.sparsity",
-    ),
+    "run toy --config.d 1": ("with --config.d 1, sparsity = 2: choose", "or set --config.sparsity"),
     "run toy --sweep n": ("--sweep n: write KEY=VALUE,VALUE",),
     "run toy --sweep n=5,": ("--sweep n=5,: write KEY=VALUE,VALUE",),
     "run toy --sweep n=5,x": ("--config.n x: choose a whole number",),

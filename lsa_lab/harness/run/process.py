@@ -95,7 +95,7 @@ def interrupts_end(advice: str) -> Iterator[None]:
 
 
 def hear_interrupts() -> None:
-    """From here on Ctrl-C is KeyboardInterrupt again, for what is computed is saved by it."""
+    """Ctrl-C is KeyboardInterrupt again from here on: what is computed is saved by it."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
