@@ -94,14 +94,15 @@ def test_cold_is_most_programs_compiled_anew(toy):
 def test_a_long_run_says_before_it_begins_what_it_took_last_time(toy, program, capsys):
     words = ("run", "toy", "--tier", "paper")
     assert program(*words) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "toy (paper): first time"
+    first = capsys.readouterr().out.splitlines()[1]
+    assert re.fullmatch(r"toy \(paper\), on \d+ cores of a CPU: first time", first)
     assert program(*words, "--out", "elsewhere") == 0
-    again = capsys.readouterr().out.splitlines()[0]
-    assert re.fullmatch(r"toy \(paper\): last time 0:00:0\d(, \w+)?, \d\.\d GB", again)
+    again = capsys.readouterr().out.splitlines()[1]
+    assert re.fullmatch(r"toy .* of a CPU: last time 0:00:0\d(, \w+)?, \d\.\d GB", again)
     assert program(*words, "--config.n", "7") == 0
-    assert capsys.readouterr().out.splitlines()[0] == "toy (paper): first time", "not of this one"
+    assert capsys.readouterr().out.splitlines()[1] == first, "not of this one"
     assert program("run", "toy") == 0
-    assert capsys.readouterr().out.startswith("toy (laptop): 0."), "short ones say nothing before"
+    assert capsys.readouterr().out.splitlines()[1].startswith("toy (laptop): 0."), "short ones"
 
 
 def test_a_run_that_was_killed_does_not_know_its_time(toy):

@@ -153,6 +153,7 @@ def nothing_runs(folder: Path) -> Iterator[None]:
         mock.patch.dict(os.environ, {"LSA_LAB_CACHE": str(folder / "cache")}),
         mock.patch.object(process, "set_environment", return_value=None),
         mock.patch.object(run, "_run", return_value=0),
+        mock.patch.object(run, "_sweep", return_value=0),
         mock.patch.object(submit, "_hand_over", return_value=None),
         mock.patch.object(sources, "fetch", return_value=""),
     ):
