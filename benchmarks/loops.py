@@ -1,12 +1,17 @@
 """The two loops that training is timed in: `fit`, and the one that a careful newcomer writes."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import optax
 
+from benchmarks import machine
+from benchmarks.machine import NORMALS, NUMBERS, WIDTH
 from benchmarks.timing import Clock, Form, Spent, calls, time_calls
 from lsa_lab.models import moments
 from lsa_lab.training import Training, fit
@@ -101,3 +106,28 @@ def step_flops(loss: Callable, sample: Callable, params: Any, lab: bool = True) 
 
 def count_flops(compiled: Any) -> float:
     return compiled.cost_analysis()["flops"]
+
+
+def limits(width: int = WIDTH, numbers: int = NUMBERS, normals: int = NORMALS) -> Form:
+    """What this machine can do at best, points as ``machine.rates`` takes them: products, copies,
+    fresh memory and random numbers."""
+    matrix = jnp.ones((width, width), jnp.float32)
+    product = jax.jit(lambda a: a @ a)
+    draw = jax.jit(lambda key: jax.random.normal(key, (normals,), jnp.float32))
+    source, target = np.ones(numbers, np.float32), np.ones(numbers, np.float32)
+    count = len(machine.cores())
+    pieces = list(zip(np.array_split(target, count), np.array_split(source, count), strict=True))
+    pool = ThreadPoolExecutor(count)
+
+    def copy():
+        return list(pool.map(lambda pair: np.copyto(*pair), pieces))
+
+    turn = calls(
+        lambda: product(matrix),
+        copy,
+        source.copy,
+        lambda: draw(jax.random.key(0)),
+        units=(units := [3, 2, 1, 2]),
+        wait=jax.block_until_ready,
+    )
+    return Form(turn, units, lambda: [None] * 4)

@@ -137,9 +137,9 @@ PARTS = {
         {"processes": (10, "that repeat a training")},
     ),
     "soaked": Part(
-        "the memory of a long sweep that nobody disturbs, and its bits under twenty kills",
-        lambda o, folder: processes.soak(o.steps, 20, folder, o.seed),
-        {"steps": (600_000, "of the soak's training")},
+        "the memory of a long sweep that nobody disturbs, and its bits under a dozen kills",
+        lambda o, folder: processes.soak(o.steps, 12, folder, o.seed),
+        {"steps": (20_000, "of the soak's training")},
         long=True,
     ),
     "many": Part(
