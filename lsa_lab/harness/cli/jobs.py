@@ -46,7 +46,7 @@ def jobs_of(options: argparse.Namespace) -> list["Job"]:
         folder = folder_of(experiment, tier, options.out, config)
         jobs.append(runner.Job(experiment, tier, config, folder))
         _check_runnable(jobs[-1], options)
-    for job in jobs:
+    for job in jobs if not options.sweep else ():  # whose cells are still to be looked at
         _check_writable(job)
     return jobs
 
@@ -70,6 +70,7 @@ def sweep_of(options: argparse.Namespace, job: "Job") -> "tuple[list[str], dict[
         folder = job.folder / f"sweep,{named_for(axes)}" / named_for(values)
         cells[place] = replace(job, config=overrides.apply(job.config, words), folder=folder)
         _check_runnable(cells[place], options)
+    _check_writable(job)
     return list(axes), cells
 
 

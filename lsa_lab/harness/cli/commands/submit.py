@@ -39,7 +39,8 @@ _SCRIPT = """#!/bin/sh
 {flags}
 share=${{SLURM_ARRAY_TASK_ID:-$1}}
 cd {here}
-export LSA_LAB_CACHE={cache} SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
+export LSA_LAB_CACHE={cache}
+[ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
 {shared}
 echo running > {folder}/$share.state
 ${{SLURM_JOB_ID:+srun}} {command}
