@@ -252,14 +252,16 @@ def test_the_version_and_help_are_words_of_their_own(capsys):
 @pytest.mark.parametrize("delay", [0.0, 0.6])
 def test_ctrl_c_before_anything_is_computed_ends_with_130(tmp_path, delay):
     """While jax is imported, where an exception is lost in a callback or breaks the process."""
-    program = "from lsa_lab.harness.cli.command_line import main; raise SystemExit(main())"
+    program = """if True:
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background
+        from lsa_lab.harness.cli.command_line import main
+        raise SystemExit(main())
+    """
     words = [sys.executable, "-c", program, "run", "toy", "--package", "toy_lab"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)])}
-    pipe = subprocess.PIPE
-    usual = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
-    with subprocess.Popen(
-        words, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True, preexec_fn=usual
-    ) as ran:
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    how["env"] = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)])}
+    with subprocess.Popen(words, **how) as ran:
         first = ran.stdout.readline()
         time.sleep(delay)
         ran.send_signal(signal.SIGINT)
