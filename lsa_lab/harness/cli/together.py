@@ -132,7 +132,7 @@ class _Crew:
             jobs, key=lambda job: -series.last_facts(job).get("wall_time", math.inf)
         )
         self._lines: SimpleQueue[tuple[_Worker, str | None]] = SimpleQueue()
-        self._whole = self.bars.add_task("all experiments", total=len(jobs))
+        self._whole = self.bars.add_task("all experiments", total=len(jobs), of_parts=True)
         self._stopping = False
 
     @property

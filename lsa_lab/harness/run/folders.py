@@ -69,5 +69,6 @@ def reported_of_others(root: Path, names: Collection[str]) -> list[str]:
 
 def _word(value: Any) -> str:
     """A value as part of a folder's name, [1, 2] as "1_2"."""
-    text = json.dumps(value).strip('[]"').replace(", ", "_")
-    return re.sub(r"[^\w.+-]+", "-", text)
+    if isinstance(value, list | tuple):
+        return "_".join(map(_word, value))
+    return re.sub(r"[^\w.+-]+", "-", json.dumps(value).strip('"'))

@@ -92,7 +92,7 @@ def left_words(task: Task) -> str:
     if task.total is None or is_over(task):
         return ""
     if not samples:
-        return "compiling"
+        return "" if "of_parts" in task.fields else "compiling"
     middle, left = len(samples) // 2, task.time_remaining
     if left is None or task.percentage < _SHARE or middle < 1:
         return ""

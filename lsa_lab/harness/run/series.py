@@ -47,7 +47,9 @@ def run(jobs: list[Job]) -> int:
     bars = progress.bars(console)
     say(console, *forecasts(jobs))
     with progress.screen(bars):
-        every = bars.add_task("all experiments", total=len(jobs), visible=len(jobs) > 1)
+        every = bars.add_task(
+            "all experiments", total=len(jobs), visible=len(jobs) > 1, of_parts=True
+        )
         for i, job in enumerate(jobs):
             try:
                 outcome, status, text = attempt(job, bars)

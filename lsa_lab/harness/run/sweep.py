@@ -41,7 +41,7 @@ def run(keys: list[str], cells: Mapping[tuple, Job]) -> int:
     datasets: dict[tuple, xr.Dataset] = {}
     claims: dict[tuple, list[Claim]] = {}
     with progress.screen(bars):
-        every = bars.add_task("cells", total=len(cells))
+        every = bars.add_task("cells", total=len(cells), of_parts=True)
         for place, job in cells.items():
             words = ", ".join(f"{key} = {value}" for key, value in zip(keys, place, strict=True))
             try:
