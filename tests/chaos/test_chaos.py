@@ -132,14 +132,12 @@ def test_memory_that_grows_is_seen():
         processes.growth(higher)
 
 
-BEGUN = []  # kept: nobody but the test waits for them
-
-
 def process(act):
-    """A process that does this after a moment."""
+    """The id of a process that does this after a moment, and for which the test waits."""
     words = [sys.executable, "-c", f"import time; time.sleep(.5); {act}"]
-    BEGUN.append(subprocess.Popen(words))
-    return BEGUN[-1].pid
+    begun = subprocess.Popen(words)
+    begun.returncode = 0
+    return begun.pid
 
 
 def test_only_a_process_that_was_killed_is_counted_as_killed(monkeypatch):

@@ -101,7 +101,7 @@ def _obey(words: list[str], names: Sequence[str] = ()) -> str:
     before = sorted(Path.cwd().rglob("*"))
     with _judge(repr(words)), contextlib.redirect_stdout(answer), contextlib.redirect_stderr(said):
         status = command_line.main(words, program="lsa-lab")
-    if status == 0:
+    if status == 0 or (status == 1 and "--check" in words and answer.getvalue()):
         return "accepted"
     if status != 2 or not said.getvalue().startswith("error: "):
         raise Lost(f"{words}: status {status}, and {said.getvalue()[:300]!r}")

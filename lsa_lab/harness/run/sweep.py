@@ -129,7 +129,7 @@ def join_cells(
         own = datasets[place][shared].reset_coords(drop=True).drop_attrs()
         values = {key: [value] for key, value in zip(axes, place, strict=True)}
         parts.append(part.merge(own.drop_vars(_ROWS, errors="ignore")).expand_dims(values))
-    whole = xr.merge(parts, join="outer", compat="no_conflicts").reindex(axes | {"claim": ids})
+    whole = xr.merge(parts, join="outer", compat="no_conflicts").reindex({**axes, "claim": ids})
     return whole.assign(verdict=whole["verdict"].fillna("").astype(str))
 
 
@@ -169,7 +169,7 @@ def _panel(ax: "Axes", dataset: "xr.Dataset", keys: list[str], ids: list[str]) -
         bars = np.nan_to_num(np.abs(np.stack([middle - low, high - middle])), posinf=0)
         ax.errorbar(places, middle, bars, marker="o", capsize=2, label=", ".join(named))
     if is_number and len(x) > 1 and x.min() > 0 and x.max() / x.min() >= 10:
-        style.log_axes(ax, x=True, ticks=x)
+        style.log_axes(ax, x=True, ticks=list(x))
     elif not is_number:
         ax.set_xticks(places, [str(value) for value in x])
     if rest.sizes["line"] > 1:

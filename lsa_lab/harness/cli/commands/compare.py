@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +48,7 @@ def _folder_of(name: str, root: Path) -> Path:
     raise RefusalError(f"no result.nc in {name} or {root / name}: name the folder of a result")
 
 
-def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[Any, tuple[str, ...]]:
+def _differences(first: dict[str, Any], second: dict[str, Any]) -> dict[Any, tuple[str, ...]]:
     """{name: (its value in the first, in the second)} where they are not the same."""
     names = [name for name in first | second if first.get(name, ...) != second.get(name, ...)]
     return {n: tuple(str(each.get(n, "is not there")) for each in (first, second)) for n in names}

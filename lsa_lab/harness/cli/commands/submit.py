@@ -95,10 +95,11 @@ def _new(options: argparse.Namespace) -> list[dict[str, Any]]:
     shares = 1 if options.shares is None else options.shares
     if shares < 1:
         raise RefusalError(f"--shares {shares}: choose a whole number of at least 1; nearest 1")
-    jobs, new = jobs_of(options), []
+    jobs, new = jobs_of(options), list[dict[str, Any]]()
     for job in jobs:
         folder = cache().absolute() / "submitted" / job.identity
-        facts = {"folder": str(folder), "name": job.experiment.name, "tier": job.tier}
+        facts: dict[str, Any] = {"folder": str(folder), "name": job.experiment.name}
+        facts |= {"tier": job.tier}
         facts |= {"words": words_of(options, [job]), "engine": engine, "flags": flags}
         new.append(facts | {"shares": shares, "jobs": {}})
     if engine == "local" and len(jobs) > 1 and len(new) * shares > process.cores():
@@ -174,8 +175,10 @@ def _by_this_machine(folder: Path, shares: Sequence[int]) -> dict[str, str]:
     for share in shares:
         with open(folder / f"{share}.log", "a", encoding="utf-8") as log:
             words = ["sh", str(folder / "run.sh"), str(share)]
-            how = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
-            jobs[str(share)] = str(subprocess.Popen(words, start_new_session=True, **how).pid)
+            ran = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+            jobs[str(share)] = str(ran.pid)
     return jobs
 
 
