@@ -26,50 +26,50 @@ def main() -> None:
     parser.add_argument("only", nargs="?", help="the workloads that it names: W1 to W9")
     parser.add_argument("--torch", default=sys.executable, help="a Python that has torch")
     words = parser.parse_args()
-    wanted = cases.chosen(words.only)
-    results, failures = measured(wanted, words.torch, again=bool(words.only))
+    wanted = cases.choose(words.only)
+    results, failures = measure(wanted, words.torch, again=bool(words.only))
     if words.only and results:
         print(page([case for case in wanted if case.name in results], results))
     elif not failures:
         safe_files.write(RESULTS, page(wanted, results).encode())
         for case in wanted:
-            kept(case).unlink(missing_ok=True)
+            result_file(case).unlink(missing_ok=True)
         print(RESULTS)
     if failures:
         print(*failures, sep="\n", file=sys.stderr)
         raise SystemExit(1)
 
 
-def measured(wanted: list, torch: str, again: bool) -> tuple[dict, list[str]]:
+def measure(wanted: list, torch: str, again: bool) -> tuple[dict, list[str]]:
     """Results by name, from files of the same code on the same machine where there are any."""
     results, failures, identity = {}, [], identity_of(torch)
     for case in wanted:
-        if not again and (row := restored(case, identity)):
+        if not again and (row := restore(case, identity)):
             results[case.name] = row
             print(f"{case.name}: kept", flush=True)
             continue
         began = time.perf_counter()
         try:
-            row = turns.measured(case, torch)
+            row = turns.measure(case, torch)
         except (machine.LoadedError, RuntimeError, ValueError) as error:
             failures.append(f"{case.name}: {error}")
             print(f"{case.name}: not measured, {error}", flush=True)
             continue
-        safe_files.write(kept(case), json.dumps(row | {"identity": identity}).encode())
+        safe_files.write(result_file(case), json.dumps(row | {"identity": identity}).encode())
         results[case.name] = row
         print(f"{case.name}: {time.perf_counter() - began:.0f} s", flush=True)
     return results, failures
 
 
-def restored(case: cases.Case, identity: str) -> dict | None:
+def restore(case: cases.Case, identity: str) -> dict | None:
     try:
-        row = json.loads(kept(case).read_text())
+        row = json.loads(result_file(case).read_text())
     except (OSError, ValueError):
         return None
     return row if row.get("identity") == identity else None
 
 
-def kept(case: cases.Case) -> Path:
+def result_file(case: cases.Case) -> Path:
     return cache() / "benchmarks" / f"{case.name.replace(', ', '_').replace(' ', '')}.json"
 
 

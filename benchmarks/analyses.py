@@ -64,10 +64,10 @@ def plain_clipping(
         predict = jax.vmap(partial(softmax.plain_predict, causal=False), (None, 0))
         return (jax.vmap(predict, (0, None))(params, tokens) - given.y_query[None]) ** 2
 
-    def shortened(count):
+    def shorten(count):
         return jnp.concatenate([tokens[:, :count], tokens[:, -1:]], axis=1)
 
-    base = {count: risk(params, shortened(count)) for count in shots}
+    base = {count: risk(params, shorten(count)) for count in shots}
 
     def of_a_cell():
         changes = []
@@ -76,7 +76,7 @@ def plain_clipping(
             cut = {name: plain_cut(first[name], name, rank) for name in names}
             edited = params | {"layers": [first | cut, *later]}
             for count in shots:
-                change = risk(edited, shortened(count)) - base[count]
+                change = risk(edited, shorten(count)) - base[count]
                 changes.append((change.mean(1), jnp.median(change, axis=1)))
         return changes
 
@@ -187,12 +187,12 @@ def stack(n: int, d: int, layers: int) -> tuple[linear_attention.Params, prompts
 
 
 def ours_matching(m: int, p: int, size: int) -> Form:
-    gradients = unstructured(m, p)
+    gradients = draw_gradients(m, p)
     return Form(calls(lambda: match(gradients, size), units=[1], wait=jax.block_until_ready), [1])
 
 
 def plain_matching(m: int, p: int, size: int) -> Form:
-    gradients = unstructured(m, p)
+    gradients = draw_gradients(m, p)
     choose = partial(plain_match, gradients, size)
     return Form(calls(choose, units=[1], wait=jax.block_until_ready), [1])
 
@@ -246,5 +246,5 @@ def ours_streamed(m: int, p: int, size: int, block: int) -> Form:
     return Form(calls(choose, units=[1], wait=jax.block_until_ready), [1])
 
 
-def unstructured(m: int, p: int) -> np.ndarray:
+def draw_gradients(m: int, p: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((m, p), dtype=np.float32)

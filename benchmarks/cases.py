@@ -1,4 +1,4 @@
-"""The workloads: their sizes, forms, operations, goals, and what peers took on another machine."""
+"""The workloads: their sizes, forms, operations and goals."""
 
 from dataclasses import dataclass, field
 
@@ -16,10 +16,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Case:
-    """One workload. Forms are builders by their names; those that begin with "ours" are ours.
-
-    ``peers`` holds milliseconds of peers' own code, measured once on another machine.
-    """
+    """One workload. Forms are builders by their names; those that begin with "ours" are ours."""
 
     name: str
     title: str
@@ -30,7 +27,6 @@ class Case:
     own: dict[str, dict] = field(default_factory=dict)  # sizes of one form alone
     points: tuple[str, ...] = ("",)
     goal: str = ""
-    peers: str = ""
     turns: int = 5
 
 
@@ -126,38 +122,30 @@ CASES = (
             "plain JAX": dict(steps=25),
             "torch": dict(steps=40),
         },
-        goal="9 x the peer, by forward 3 x, by moments 11 x",
-        peers="Ahn et al., torch: 11.4 to 12.2",
+        goal="1.0 ms",
     ),
     _linear_case(
         "W2, L = 1",
         dict(n=10, d=10, layers=1, batch=2048),
         {"ours": dict(chunk=50), "plain JAX": dict(steps=20), "torch": dict(steps=20)},
-        goal="4 x the peer",
-        peers="von Oswald et al., Haiku: 12.5",
     ),
     _linear_case(
         "W2, L = 5",
         dict(n=10, d=10, layers=5, batch=2048),
         {"ours": dict(chunk=20), "plain JAX": dict(steps=8), "torch": dict(steps=8)},
-        goal="5 x the peer; moments not slower",
-        peers="von Oswald et al., Haiku: 62.5",
+        goal="moments not slower",
     ),
     _softmax_case(
         "W3, 3 x 64",
         "GPT-2's layers on interleaved tokens, d 20, 41 points, batch 64, 2 heads",
         dict(causal=True, n=40, d=20, batch=64, layers=3, width=64, heads=2),
         {"ours": dict(chunk=5), "plain JAX": dict(steps=8), "torch": dict(steps=8)},
-        goal="1.6 x the peer",
-        peers="Garg et al., torch: 84",
     ),
     _softmax_case(
         "W3, 12 x 256",
         "GPT-2's layers on interleaved tokens, d 20, 41 points, batch 64, 8 heads",
         dict(causal=True, n=40, d=20, batch=64, layers=12, width=256, heads=8),
         {"ours": dict(chunk=1), "plain JAX": dict(steps=1), "torch": dict(steps=1)},
-        goal="1.1 x the peer, 70 % of the limit",
-        peers="Garg et al., torch: 1 881",
         turns=2,
     ),
     _softmax_case(
@@ -165,8 +153,6 @@ CASES = (
         "encoder, d 16, n 64, batch 64, 3 layers of width 256, 8 heads",
         dict(causal=False, n=64, d=16, batch=64, layers=3, width=256, heads=8),
         {"ours": dict(chunk=3), "plain JAX": dict(steps=3), "torch": dict(steps=4)},
-        goal="1.2 x the peer",
-        peers="torch: 136",
     ),
     Case(
         "W5",
@@ -186,8 +172,7 @@ CASES = (
             "plain JAX": dict(steps=2),
             "torch": dict(steps=2),
         },
-        goal="12 x the peer, compiled once",
-        peers="Ahn et al., torch: 384",
+        goal="16 ms, compiled once",
     ),
     Case(
         "W6",
@@ -195,7 +180,6 @@ CASES = (
         W6 | dict(lengths=LENGTHS),
         {
             "ours": "linear:ours_gradient",
-            "ours, by forward": "linear:ours_forward_gradient",
             "plain JAX, linear": "linear:plain_gradient",
             "plain JAX, quadratic": "linear:plain_gradient",
         },
@@ -215,7 +199,7 @@ CASES = (
         {"ours": "analyses:ours_clipping", "plain JAX": "analyses:plain_clipping"},
         (_clipping(**W7),),
         "ms",
-        goal="25 s",
+        goal="16 s",
         turns=2,
     ),
     Case(
@@ -247,6 +231,7 @@ CASES = (
         {"ours": "analyses:ours_matching", "plain JAX": "analyses:plain_matching"},
         (Work(flops.matching(**W9), moved=W9["size"] * W9["m"] * W9["p"] * 4),),
         "ms",
+        goal="1 s",
     ),
     Case(
         "W9, streamed",
@@ -277,7 +262,7 @@ CASES = (
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
 
 
-def chosen(only: str | None) -> list[Case]:
+def choose(only: str | None) -> list[Case]:
     """The workloads that ``only`` begins: W3 names both of its sizes, nothing names all."""
     cases = [
         case for case in CASES if not only or case.name.split(",")[0] == only or case.name == only

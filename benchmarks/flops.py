@@ -9,17 +9,17 @@ BACKWARD_TOO = 3  # forward, and one product for each of the two factors' deriva
 
 def linear_attention(n: int, d: int, layers: int) -> int:
     """One head a layer, in the form that needs the fewest at these sizes."""
-    return min(form(n, d, layers) for form in (by_tokens, by_moments, by_scores))
+    return min(form(n, d, layers) for form in (tokens_form, moments_form, scores_form))
 
 
-def by_tokens(n: int, d: int, layers: int) -> int:
+def tokens_form(n: int, d: int, layers: int) -> int:
     """Each layer's moment EᵀE, its map w_pv S w_kq, and the tokens through it."""
     e = d + 1
     layer = 2 * n * e**2 + 4 * e**3 + 2 * (n + 1) * e**2
     return (layers - 1) * layer + _query_reads(n, e)
 
 
-def by_moments(n: int, d: int, layers: int) -> int:
+def moments_form(n: int, d: int, layers: int) -> int:
     """S_0 once; then maps alone: W + w_pv (W S_0 Wᵀ) w_kq W, the first from W = I."""
     e = d + 1
     if layers == 1:
@@ -28,7 +28,7 @@ def by_moments(n: int, d: int, layers: int) -> int:
     return 2 * n * e**2 + maps + 10 * e**2 + 2 * e
 
 
-def by_scores(n: int, d: int, layers: int) -> int:
+def scores_form(n: int, d: int, layers: int) -> int:
     """The scores [n + 1, n] of each layer, as papers write it."""
     e = d + 1
     layer = 4 * (n + 1) * e**2 + 4 * (n + 1) * n * e

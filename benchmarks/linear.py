@@ -9,7 +9,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from benchmarks.loops import by_fit, by_hand, functions
+from benchmarks.loops import fit_form, functions, hand_form
 from benchmarks.loops import versions as versions
 from benchmarks.timing import Form, calls
 from lsa_lab import prompts
@@ -22,30 +22,24 @@ SCALE = 0.02  # of the first weights
 
 def ours(n: int, d: int, layers: int, batch: int, runs: int | None = None, **how) -> Form:
     """Prompts drawn, predictions in the form that the library chooses."""
-    return by_fit(loss, prompts_of(n, d), batch, weights(layers, d, runs), runs, **how)
+    return fit_form(loss, prompts_of(n, d), batch, weights(layers, d, runs), runs, **how)
 
 
 def ours_forward(n: int, d: int, layers: int, batch: int, **how) -> Form:
     """The model for one prompt, vmapped: what one writes who looks inside."""
-    return by_fit(loss_by_forward, prompts_of(n, d), batch, weights(layers, d), **how)
+    return fit_form(loss_by_forward, prompts_of(n, d), batch, weights(layers, d), **how)
 
 
 def ours_moments(n: int, d: int, layers: int, batch: int, **how) -> Form:
     """Second moments drawn in the place of prompts: the cost does not depend on n."""
-    return by_fit(loss_by_moments, moments_of(n, d), batch, weights(layers, d), **how)
+    return fit_form(loss_by_moments, moments_of(n, d), batch, weights(layers, d), **how)
 
 
 def ours_gradient(d: int, layers: int, batch: int, lengths: list[int]) -> Form:
     """The gradient in the form that the library chooses, of the same prompts at each n."""
     params = weights(layers, d)
-    pairs = [(jax.grad(loss), (params, fixed(n, d, batch))) for n in lengths]
+    pairs = [(jax.grad(loss), (params, fixed_batch(n, d, batch))) for n in lengths]
     return functions(*pairs, options=moments.compiler_options(), units=repeats(lengths))
-
-
-def ours_forward_gradient(d: int, layers: int, batch: int, lengths: list[int]) -> Form:
-    params = weights(layers, d)
-    pairs = [(jax.grad(loss_by_forward), (params, fixed(n, d, batch))) for n in lengths]
-    return functions(*pairs, units=repeats(lengths))
 
 
 def ours_growth(places: list[dict], by: str) -> Form:
@@ -67,7 +61,7 @@ def ours_habits(n: int, d: int, layers: int, batch: int, other: bool) -> Form:
     """What docs/performance.md advises, or its other way: the gradient with ``compiler_options``
     or without, and drawing its prompts flat or by vmap."""
     params = weights(layers, d)
-    given, key = fixed(n, d, batch), jax.random.key(0)
+    given, key = fixed_batch(n, d, batch), jax.random.key(0)
     slope = partial(jax.grad(loss), batch=given)
     flat, draw = prompts_of(n, d)(batch), partial(sample, task=LinearTask(n, d, dtype=jnp.float32))
 
@@ -120,14 +114,14 @@ def plain(n: int, d: int, layers: int, batch: int, runs: int = 1, **how) -> Form
     def draw(key):
         return jax.vmap(lambda key: plain_prompt(key, n, d))(jax.random.split(key, batch))
 
-    return by_hand(plain_loss, draw, plain_weights(layers, d), runs, **how)
+    return hand_form(plain_loss, draw, plain_weights(layers, d), runs, **how)
 
 
 def plain_gradient(d: int, layers: int, batch: int, lengths: list[int], form: str) -> Form:
     """The gradient in a newcomer's linear or quadratic form, of the same prompts as ours."""
 
     def given(n):
-        same = fixed(n, d, batch)
+        same = fixed_batch(n, d, batch)
         return plain_weights(layers, d), (jax.vmap(prompts.tokens)(same), same.y_query)
 
     slope = jax.grad(partial(plain_loss, form=form))
@@ -183,7 +177,7 @@ def weights(layers: int, d: int, runs: int | None = None) -> linear_attention.Pa
     return init(key) if runs is None else jax.vmap(init)(jax.random.split(key, runs))
 
 
-def fixed(n: int, d: int, batch: int) -> prompts.Prompt:
+def fixed_batch(n: int, d: int, batch: int) -> prompts.Prompt:
     """A batch that all forms are given."""
     return jax.jit(prompts_of(n, d)(batch))(jax.random.key(2))
 

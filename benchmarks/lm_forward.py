@@ -159,8 +159,8 @@ def gradients(params, config, reference):
     """The margin's by 191 tokens' embeddings; losses' by a learnt prefix, each example's own."""
     stream = decoder.embed(params, draw((191,), config), config)
     margin = flow.margin(params, config, 0, 1)
-    by_tokens = partial(flow.token_flow, params, stream, config, margin, layers=(30,))
-    row("gradient of the margin, 191 tokens", by_tokens, reference, ("gradient", 191))
+    gradient = partial(flow.token_flow, params, stream, config, margin, layers=(30,))
+    row("gradient of the margin, 191 tokens", gradient, reference, ("gradient", 191))
     ids = draw((EXAMPLES, QUESTION), config)
     last = jnp.full(EXAMPLES, QUESTION - 1)
     pool = prefix.Example(ids, last, jnp.arange(EXAMPLES) % 2)
@@ -186,7 +186,7 @@ def decompositions(params, config):
         once("their factors again, from the disk", every)
 
 
-def loading(path):
+def time_loading(path):
     """A GGUF dequantised, then mapped from the cache as it was left there."""
     with tempfile.TemporaryDirectory() as folder, cache_at(folder):
         once("loading the GGUF, the first time", lambda: lm.load(path).params)
@@ -222,4 +222,4 @@ if __name__ == "__main__":
     gradients(params, config, reference)
     decompositions(params, config)
     if path is not None:
-        loading(path)
+        time_loading(path)

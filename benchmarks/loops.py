@@ -1,13 +1,18 @@
 """The two loops that training is timed in: `fit`, and the one that a careful newcomer writes."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import optax
 
-from benchmarks.timing import Clock, Form, Spent, calls, spent
+from benchmarks import machine
+from benchmarks.machine import NORMALS, NUMBERS, WIDTH
+from benchmarks.timing import Clock, Form, Spent, calls, time_calls
 from lsa_lab.models import moments
 from lsa_lab.training import Training, fit
 
@@ -18,7 +23,7 @@ def versions() -> str:
     return f"jax {jax.__version__}, optax {version('optax')}, {len(jax.local_devices())} devices"
 
 
-def by_fit(
+def fit_form(
     loss: Callable,
     sample_of: Callable,
     batch: int,
@@ -50,7 +55,7 @@ def by_fit(
     return Form(turn, [steps], lambda: [step_flops(loss, sample_of(batch), single) * (runs or 1)])
 
 
-def by_hand(loss: Callable, sample: Callable, params: Any, runs: int = 1, *, steps: int) -> Form:
+def hand_form(loss: Callable, sample: Callable, params: Any, runs: int = 1, *, steps: int) -> Form:
     """A jitted step of value_and_grad and optax, called from Python, one run after the other."""
     optimizer = optax.adam(RATE)
 
@@ -68,7 +73,7 @@ def by_hand(loss: Callable, sample: Callable, params: Any, runs: int = 1, *, ste
         return value
 
     def turn() -> list[Spent]:
-        wall, processor = spent(train, 1, jax.block_until_ready)
+        wall, processor = time_calls(train, 1, jax.block_until_ready)
         return [(wall / steps, processor / steps)]
 
     return Form(turn, [steps], lambda: [step_flops(loss, sample, params, lab=False) * runs])
@@ -84,7 +89,7 @@ def functions(
         return lambda: function(*given)
 
     def flops() -> list[float | None]:
-        return [counted(function.lower(*given).compile()) for function, given in jitted]
+        return [count_flops(function.lower(*given).compile()) for function, given in jitted]
 
     turn = calls(*(called(*pair) for pair in jitted), units=units, wait=jax.block_until_ready)
     return Form(turn, units, flops)
@@ -96,8 +101,33 @@ def step_flops(loss: Callable, sample: Callable, params: Any, lab: bool = True) 
     step = jax.jit(
         lambda params, key: jax.value_and_grad(loss)(params, sample(key)), compiler_options=options
     )
-    return counted(step.lower(params, jax.random.key(0)).compile())
+    return count_flops(step.lower(params, jax.random.key(0)).compile())
 
 
-def counted(compiled: Any) -> float:
+def count_flops(compiled: Any) -> float:
     return compiled.cost_analysis()["flops"]
+
+
+def limits(width: int = WIDTH, numbers: int = NUMBERS, normals: int = NORMALS) -> Form:
+    """What this machine can do at best, points as ``machine.rates`` takes them: products, copies,
+    fresh memory and random numbers."""
+    matrix = jnp.ones((width, width), jnp.float32)
+    product = jax.jit(lambda a: a @ a)
+    draw = jax.jit(lambda key: jax.random.normal(key, (normals,), jnp.float32))
+    source, target = np.ones(numbers, np.float32), np.ones(numbers, np.float32)
+    count = len(machine.cores())
+    pieces = list(zip(np.array_split(target, count), np.array_split(source, count), strict=True))
+    pool = ThreadPoolExecutor(count)
+
+    def copy():
+        return list(pool.map(lambda pair: np.copyto(*pair), pieces))
+
+    turn = calls(
+        lambda: product(matrix),
+        copy,
+        source.copy,
+        lambda: draw(jax.random.key(0)),
+        units=(units := [3, 2, 1, 2]),
+        wait=jax.block_until_ready,
+    )
+    return Form(turn, units, lambda: [None] * 4)

@@ -17,8 +17,7 @@ Written by `make bench`; do not edit. {when}, {facts}; {versions}; lsa_lab {comm
 - *Ours* is `fit`, `analyses` and `selection` as a user calls them; *plain JAX* is what a careful
   newcomer writes (one prompt, `vmap`, `jit`), in JAX as it comes; *torch* are forms of our own.
 - Other processes took at most {others} of the cores; above {quiet:.0%} a workload is refused.
-- Goals were set before. Peers' own code was measured once on **another machine**, in milliseconds:
-  no ratio is made of them here.
+- Goals were set before.
 
 {verdict}
 """
@@ -93,7 +92,7 @@ class Measured:
 
 
 def ratios(measured: list[Measured]) -> str:
-    rows = [["workload", "form", "time", "plain JAX / ours", "torch / ours", "goal", "peers"]]
+    rows = [["workload", "form", "time", "plain JAX / ours", "torch / ours", "goal"]]
     for row in measured:
         for point, label in enumerate(row.case.points):
             for name in row.ours:
@@ -107,7 +106,6 @@ def ratios(measured: list[Measured]) -> str:
                         _ratio(row.ratio(name, "plain"), point) + marked,
                         _ratio(row.ratio(name, "torch"), point),
                         row.case.goal if is_first and point == 0 else "",
-                        row.case.peers if is_first and point == 0 else "",
                     ]
                 )
     return _table(rows)

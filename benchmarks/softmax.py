@@ -9,7 +9,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from benchmarks.loops import by_fit, by_hand
+from benchmarks.loops import fit_form, hand_form
 from benchmarks.loops import versions as versions
 from benchmarks.timing import Form
 from lsa_lab import prompts
@@ -46,7 +46,7 @@ def ours(
         return jnp.mean((transformer.prefix_predictions(params, tokens, config) - targets) ** 2)
 
     params = jax.jit(partial(transformer.init, config=config, dtype=jnp.float32))(jax.random.key(0))
-    return by_fit(loss, draws, batch, params, **how)
+    return fit_form(loss, draws, batch, params, **how)
 
 
 def plain(
@@ -64,7 +64,7 @@ def plain(
 
     length = 2 * n + 1 if causal else None
     params = plain_weights(jax.random.key(0), layers, width, heads, d + 1, length)
-    return by_hand(loss, draw, params, **how)
+    return hand_form(loss, draw, params, **how)
 
 
 def plain_prompt(key, n, d, causal):

@@ -28,13 +28,14 @@ def calls(
 
     def turn() -> list[Spent]:
         return [
-            spent(function, count, wait) for function, count in zip(functions, units, strict=True)
+            time_calls(function, count, wait)
+            for function, count in zip(functions, units, strict=True)
         ]
 
     return turn
 
 
-def spent(function: Callable[[], Any], count: int, wait: Callable) -> Spent:
+def time_calls(function: Callable[[], Any], count: int, wait: Callable) -> Spent:
     began, used = time.perf_counter(), time.process_time()
     for _ in range(count):
         last = function()

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 
 from benchmarks import machine
-from benchmarks.timing import Form, Spent, spent
+from benchmarks.timing import Form, Spent, time_calls
 
 RATE = 1e-4  # of Adam
 
@@ -41,7 +41,7 @@ def linear(n: int, d: int, layers: int, batch: int, steps: int, runs: int = 1) -
         weights = (0.02 * torch.randn(layers, 2, d + 1, d + 1)).requires_grad_()
         return [weights], lambda: loss(weights)
 
-    return trained(model, steps, runs)
+    return train_form(model, steps, runs)
 
 
 def softmax(
@@ -70,10 +70,10 @@ def softmax(
 
         return network.parameters(), loss
 
-    return trained(model, steps)
+    return train_form(model, steps)
 
 
-def trained(build, steps: int, runs: int = 1) -> Form:
+def train_form(build, steps: int, runs: int = 1) -> Form:
     """Steps of Adam, one run after the other."""
     models = [build() for _ in range(runs)]
     optimizers = [torch.optim.Adam(parameters, lr=RATE) for parameters, _ in models]
@@ -86,7 +86,7 @@ def trained(build, steps: int, runs: int = 1) -> Form:
                 optimizer.step()
 
     def turn() -> list[Spent]:
-        wall, processor = spent(train, 1, lambda x: x)
+        wall, processor = time_calls(train, 1, lambda x: x)
         return [(wall / steps, processor / steps)]
 
     return Form(turn, [steps])

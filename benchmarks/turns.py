@@ -68,7 +68,7 @@ class Worker:
         raise RuntimeError(f"{self.place} has ended: {self.complaints.read()[-2000:]}")
 
 
-def measured(case: Case, torch: str, attempt: Callable | None = None) -> dict:
+def measure(case: Case, torch: str, attempt: Callable | None = None) -> dict:
     """The turns of a workload, measured again where others had used the machine, then refused."""
     attempt = attempt or once
     for _ in range(TRIES):
@@ -108,7 +108,7 @@ def workers(case: Case, torch: str) -> Iterator[dict[str, Worker]]:
     with contextlib.ExitStack() as stack:
         cache = stack.enter_context(tempfile.TemporaryDirectory())
         started = {}
-        for name, place in {**case.forms, "limits": "limits:limits"}.items():
+        for name, place in {**case.forms, "limits": "loops:limits"}.items():
             python = torch if name.startswith("torch") else sys.executable
             environment = "lab" if name.startswith("ours") else "default"
             sizes = {} if name == "limits" else {**case.sizes, **case.own.get(name, {})}

@@ -4,6 +4,8 @@ two files is the same here and on a forge. `make docs` builds it.
 
 import re
 import sys
+from collections.abc import Container
+from itertools import repeat
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
@@ -12,7 +14,6 @@ sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
 
 import api  # noqa: E402
 import links  # noqa: E402
-import notebook_pages  # noqa: E402
 import themes  # noqa: E402
 import theorems  # noqa: E402
 
@@ -121,7 +122,7 @@ def write_pages(app, config) -> None:
     """
     if Path(app.srcdir) != ROOT:  # a test's own pages
         return
-    scripts = notebook_pages.pages(ROOT, executed="unexecuted" not in app.tags)
+    scripts = dict(map(_notebook, sorted(ROOT.glob("notebooks/*.py")), repeat(app.tags)))
     texts = {DOCS / "api" / name: text for name, text in api.pages(ROOT).items()}
     texts |= {DOCS / "notebooks" / name: text for name, text in scripts.items()}
     for folder in {path.parent for path in texts}:
@@ -131,6 +132,19 @@ def write_pages(app, config) -> None:
     for path, text in texts.items():
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
+
+
+def _notebook(script: Path, tags: Container[str]) -> tuple[str, str]:
+    """A file's name and its JSON: as executed, if that is wanted and newer than the script."""
+    import jupytext
+
+    built = ROOT / ".cache" / "notebooks" / f"{script.stem}.ipynb"
+    is_wanted = "unexecuted" not in tags and built.exists()
+    if is_wanted and built.stat().st_mtime >= script.stat().st_mtime:
+        return built.name, built.read_text("utf-8")
+    notebook = jupytext.read(script)
+    notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
+    return built.name, jupytext.writes(notebook, fmt="ipynb")
 
 
 def fill_in(app, docname: str, source: list[str]) -> None:

@@ -72,7 +72,7 @@ lab() { "$python" -m experiments "$@" --tier smoke --out "$here/$out"; }
 status() { "$python" -m experiments submit --status; }
 # The ids of the tasks of an experiment, by default the first, as SLURM has them.
 ids() {
-    grep -oh '"job": "[0-9_]*' "$LSA_LAB_CACHE"/submitted/${1:-${names[0]}}-*/[0-9].json |
+    grep -oh '"[0-9]*": "[0-9_]*' "$LSA_LAB_CACHE"/submitted/${1:-${names[0]}}-*/job.json |
         grep -o '[0-9_]*$' | paste -sd :
 }
 # Until the only task that computes has left its first checkpoint.
@@ -87,16 +87,16 @@ over() {
 }
 
 out=run; lab run "${names[@]}"
-echo "-- an array of two tasks"
+echo "-- two jobs"
 out=array; lab submit "${names[@]}" --slurm cpus-per-task=1; over "*"
 echo "-- a task that is killed, and submitted again"
 out=killed; lab submit "${names[0]}" --slurm cpus-per-task=2
 begun  # and the process that holds the task's lock dies
-kill -KILL "$(grep -oh 'process [0-9]*' "$LSA_LAB_CACHE"/submitted/*/.*.lock | grep -o '[0-9]*')"; over
+kill -KILL "$(grep -oh 'process [0-9]*' "$LSA_LAB_CACHE"/checkpoints/.*.lock | grep -o '[0-9]*')"; over
 "$python" -m experiments submit --again; over
 echo "-- a task that SLURM warns of its time limit"
 out=limit; lab submit "${names[0]}" --slurm cpus-per-task=2
-begun; scancel --signal=USR2 "$(ids)"; over
+begun; scancel --signal=INT "$(ids)"; over
 echo "-- an experiment in two shares"
 out=shares; lab submit "${names[0]}" --shares 2; over
 echo "-- an experiment in two processes that srun starts together"

@@ -35,9 +35,9 @@ def test_the_share_of_others(monkeypatch):
 def test_a_loaded_machine_is_refused_by_name():
     shares = iter([0.3, 0.01, 0.3, 0.2])
     attempt = lambda case, torch: {"others": (next(shares), "a game")}  # noqa: E731
-    assert turns.measured(cases.CASES[0], "", attempt)["others"][0] == 0.01
+    assert turns.measure(cases.CASES[0], "", attempt)["others"][0] == 0.01
     with pytest.raises(machine.LoadedError, match=r"W1 refused: .* 20% of the cores, a game"):
-        turns.measured(cases.CASES[0], "", attempt)
+        turns.measure(cases.CASES[0], "", attempt)
 
 
 def test_the_plain_forms_of_linear_attention_say_what_ours_does():
@@ -112,7 +112,7 @@ def test_the_plain_flow_and_the_plain_matching_say_what_ours_do():
         plain = jax.jit(jax.jacrev(analyses.plain_predictions))
         flow = plain(tokens[:-1], tokens[-1], params)
         np.testing.assert_allclose(flow, ours, rtol=1e-4, atol=1e-6)
-        gradients = analyses.unstructured(50, 8).astype(float)
+        gradients = analyses.draw_gradients(50, 8).astype(float)
         chosen = analyses.plain_match(gradients, 6)
     assert sorted(chosen) == sorted(match(gradients, 6).indices)
 

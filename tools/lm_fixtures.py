@@ -98,7 +98,7 @@ def perturb(model: torch.nn.Module, generator: torch.Generator) -> None:
             parameter.data = 0.3 * normal + name.endswith("weight")
 
 
-def expected(model: torch.nn.Module, ids: torch.Tensor) -> dict[str, torch.Tensor]:
+def answers(model: torch.nn.Module, ids: torch.Tensor) -> dict[str, torch.Tensor]:
     """The stream before the first layer and after each, and the logits, of one prompt."""
     norms = [m for n, m in model.named_modules() if n.split(".")[-1] in FINAL_NORMS]
     last = []
@@ -123,7 +123,7 @@ def write(name: str, config: transformers.PreTrainedConfig, seed: int) -> None:
         for parameter in model.parameters():
             parameter.data = parameter.data.to(HALF.get(name, SINGLE)).double()
         ids = torch.randint(config.vocab_size, (NUM_TOKENS,), generator=generator)
-        outputs = expected(model, ids)
+        outputs = answers(model, ids)
     model = model.to(HALF.get(name, SINGLE))
     model.save_pretrained(folder, max_shard_size="40KB" if name == SHARDED else "1GB")
     (folder / "generation_config.json").unlink(missing_ok=True)

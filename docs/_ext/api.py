@@ -22,9 +22,9 @@ def modules(root: Path) -> dict[str, Path]:
     return {name: path for name, path in sorted(named.items()) if "._" not in name}
 
 
-def public(path: Path) -> dict[str, ast.stmt]:
+def definitions(path: Path) -> dict[str, ast.stmt]:
     """The functions, classes and values that a module defines, without a leading underscore."""
-    return dict(_public(ast.parse(path.read_text("utf-8"))))
+    return dict(_definitions(ast.parse(path.read_text("utf-8"))))
 
 
 def names(root: Path) -> list[str]:
@@ -32,7 +32,7 @@ def names(root: Path) -> list[str]:
     listed = modules(root)
     return [
         *listed,
-        *(f"{module}.{name}" for module, path in listed.items() for name in public(path)),
+        *(f"{module}.{name}" for module, path in listed.items() for name in definitions(path)),
     ]
 
 
@@ -61,7 +61,7 @@ def _page(module: str, path: Path, inside: dict[str, Path], source: Path) -> str
         apart = "lsa_lab.harness"  # the program's own rooms hang below its page
         short = [f"{name.rpartition('.')[2]} <{name}>" for name in inside if name != apart]
         parts.append("\n```{toctree}\n:hidden:\n\n" + "\n".join(short) + "\n```\n")
-    parts += [_entry(name, node, lines) for name, node in dict(_public(tree)).items()]
+    parts += [_entry(name, node, lines) for name, node in dict(_definitions(tree)).items()]
     parts.append(f"[`{source}`](/{source})\n")
     return "\n".join(parts)
 
@@ -75,7 +75,7 @@ def _entry(name: str, node: ast.stmt, lines: list[str], fence: str = _FENCE) -> 
         shown = lines[node.lineno - 1 : node.body[0].lineno - 1]
     elif isinstance(node, ast.ClassDef):
         kind, shown = "class", lines[node.lineno - 1 : node.body[0].lineno - 1]
-        for field_name, field in _public(node):
+        for field_name, field in _definitions(node):
             if not isinstance(field, ast.FunctionDef):
                 shown += lines[field.lineno - 1 : field.end_lineno]
             elif ast.get_docstring(field):
@@ -87,7 +87,7 @@ def _entry(name: str, node: ast.stmt, lines: list[str], fence: str = _FENCE) -> 
     return f"{fence}{{py:{kind}}} {name}\n\n{body}\n{fence}\n"
 
 
-def _public(tree: ast.AST):
+def _definitions(tree: ast.AST):
     for node in tree.body:
         targets = getattr(node, "targets", [getattr(node, "target", node)])
         for target in targets:
@@ -99,8 +99,8 @@ def _public(tree: ast.AST):
 def _markdown(node: ast.AST) -> str:
     """The docstring, its examples in fences."""
 
-    def fenced(match: re.Match[str]) -> str:
+    def fence(match: re.Match[str]) -> str:
         example = "\n".join(line[len(match[1]) :] for line in match[0].rstrip("\n").split("\n"))
         return f"```pycon\n{example}\n```\n"
 
-    return _EXAMPLE.sub(fenced, ast.get_docstring(node) or "") + "\n"
+    return _EXAMPLE.sub(fence, ast.get_docstring(node) or "") + "\n"

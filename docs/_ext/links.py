@@ -59,20 +59,22 @@ def link_names(app, document: nodes.document) -> None:
             readme = (folder / "README").relative_to(ROOT).as_posix()  # as a forge shows a folder
             link.attributes |= {"refdomain": "doc", "reftarget": readme, "reftargetid": None}
     for literal in list(document.findall(nodes.literal)):
-        target = None if _linked(literal) else _of_literal(literal.astext(), page)
+        target = None if _is_linked(literal) else _of_literal(literal.astext(), page)
         if target is not None:
             literal.replace_self(target)
             target += nodes.inline("", "", literal)
     _join_lines(document)
     for text in list(document.findall(nodes.Text)):
-        if not _linked(text) and not isinstance(text.parent, nodes.literal | nodes.literal_block):
+        if not _is_linked(text) and not isinstance(
+            text.parent, nodes.literal | nodes.literal_block
+        ):
             _link_text(text, page)
 
 
 def _of_literal(word: str, page: str) -> nodes.Element | None:
     experiment = experiments().get(word.partition(".")[0])
     if experiment and " " not in word:
-        return _to(*experiment, page)
+        return _link_to(*experiment, page)
     if word.startswith(FOLDERS) and (ROOT / word).is_file() and "://" not in word:
         return addnodes.download_reference("", "", reftarget=f"/{word}", refdoc=page)
     full = library().get(word.partition("(")[0])
@@ -91,7 +93,7 @@ def _link_text(text: nodes.Text, page: str) -> None:
         if match[1] is None and page != "docs/bibliography":
             target = ("docs/bibliography", match[0].replace(".", ""))
         if target is not None:
-            link = _to(*target, page)
+            link = _link_to(*target, page)
             link += nodes.inline("", match[0])
             pieces += [nodes.Text(whole[end : match.start()]), link]
             end = match.end()
@@ -108,7 +110,7 @@ def _join_lines(document: nodes.document) -> None:
             text.parent[before : before + 2] = [joined]
 
 
-def _to(document: str, anchor: str, page: str) -> addnodes.pending_xref:
+def _link_to(document: str, anchor: str, page: str) -> addnodes.pending_xref:
     return addnodes.pending_xref(
         "",
         refdomain="doc",
@@ -120,7 +122,7 @@ def _to(document: str, anchor: str, page: str) -> addnodes.pending_xref:
     )
 
 
-def _linked(node: nodes.Node) -> bool:
+def _is_linked(node: nodes.Node) -> bool:
     """Whether it stands in a link, a heading or a definition's head already."""
     kinds = nodes.reference | addnodes.pending_xref | addnodes.download_reference | nodes.title
     return any(isinstance(node, kinds | addnodes.desc_signature) for node in _parents(node))

@@ -2,8 +2,7 @@
 
 The file is sha256(rest), the length of a JSON header, the header (facts that identify the
 computation; name, dtype and shape of every array) and the arrays' bytes. It is whole or refused,
-and nothing in it is ever executed or unpickled. (The only pickles are submitit's own, of
-``lsa_lab.harness.cli.tasks``, in a folder of its own.)
+and nothing in it is ever executed or unpickled.
 """
 
 import hashlib

@@ -120,7 +120,7 @@ def plain(config: Any) -> dict:
 def differences(saved: Any, here: Any) -> str:
     """The first values in which two plain configurations differ, as "task.d = 4 in the file,
     task.d = 5 here; and 3 values more"; empty if they agree."""
-    saved, here = (dict(_values(config)) for config in (saved, here))
+    saved, here = (dict(named_values(config)) for config in (saved, here))
 
     def value(values: dict, name: str) -> str:
         return f"{name} = {values[name]}" if name in values else f"no {name}"
@@ -148,15 +148,15 @@ def contents_sha256(dataset: "xr.Dataset") -> str:
     return total.hexdigest()
 
 
-def _values(config: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def named_values(config: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Every value of a nested configuration with its name: fields by a dot, a list of (name, group
     of fields) pairs by brackets, any other list as it stands."""
     if isinstance(config, dict) and (config or not name):
         for key, value in config.items():
-            yield from _values(value, f"{name}.{key}" if name else key)
+            yield from named_values(value, f"{name}.{key}" if name else key)
     elif isinstance(config, list) and config and all(map(_is_named_group, config)):
         for key, value in config:
-            yield from _values(value, f"{name}[{key}]")
+            yield from named_values(value, f"{name}[{key}]")
     else:
         yield name, config
 

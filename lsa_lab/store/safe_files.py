@@ -119,16 +119,6 @@ def owned(path: str | Path, *, wait: bool = False) -> Iterator[None]:
             os.close(handle)
 
 
-def is_owned(path: str | Path) -> bool:
-    """Whether a process is inside ``owned`` for the path, as far as the system can tell."""
-    path = Path(path)
-    try:
-        with owned(path):
-            return False
-    except OwnedError:
-        return True
-
-
 def check_writable(folder: str | Path) -> None:
     """Raise OSError unless files can be made in the folder, which is made for it."""
     folder = Path(folder)

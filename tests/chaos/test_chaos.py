@@ -1,7 +1,6 @@
 """Nothing that was promised is lost: a small part of ``make chaos``, and its controls."""
 
 import os
-import random
 import subprocess
 import sys
 
@@ -9,9 +8,8 @@ import pytest
 
 from experiments.models import train
 from lsa_lab.store import provenance, safe_files
-from tools.chaos import damage, disk, divergence, interruption, soak, whole_run, writers
-from tools.chaos.calls import watched
-from tools.chaos.lost import ROOT, Lost
+from tools.chaos import disk, divergence, processes, writers
+from tools.chaos.disk import ROOT, Lost, watch
 
 BY_NAME = {program.name: program for program in writers.PROGRAMS + writers.CONTROLS}
 # A few of the writers, and how many failpoints are left out between two: `make chaos` tries all.
@@ -28,49 +26,49 @@ def one_commit(monkeypatch):
 @few
 def test_a_writer_that_is_killed_anywhere_leaves_what_it_promised(tmp_path, name):
     program, every = BY_NAME[name], EVERY[name]
-    log, end = interruption.recorded(program, tmp_path)
-    points = [place for _, place in interruption.failpoints(log)]
+    log, end = writers.record(program, tmp_path)
+    points = writers.failpoints(log)
     assert len(points) >= 2 * len(log.calls)
     for place in points[len(points) % every :: every]:
-        interruption.killed(program, tmp_path, end, place)
+        writers.kill(program, tmp_path, end, place)
 
 
 @few
 def test_a_disk_that_is_full_from_any_call_on_leaves_what_was_promised(tmp_path, name):
     program = BY_NAME[name]
-    log, end = interruption.recorded(program, tmp_path)
+    log, end = writers.record(program, tmp_path)
     for place in range(0, len(log.calls), EVERY[name]):
-        interruption.failed(program, tmp_path, end, place)
+        writers.fill_disk(program, tmp_path, end, place)
 
 
 @few
 def test_no_state_after_a_power_cut_lacks_what_was_promised(tmp_path, name):
     program = BY_NAME[name]
-    log, end = interruption.recorded(program, tmp_path)
-    assert interruption.power_cuts(program, tmp_path, log, end, 16, EVERY[name]) >= 5
+    log, end = writers.record(program, tmp_path)
+    assert writers.cut_power(program, tmp_path, log, end, 16, EVERY[name]) >= 5
 
 
 @pytest.mark.parametrize(
     ("name", "ends"),
     [
-        ("in place", "killed"),
-        ("in place", "failed"),
-        ("no fsync of the file", "power_cuts"),
-        ("no fsync of the folder", "power_cuts"),
+        ("in place", "kill"),
+        ("in place", "fill_disk"),
+        ("no fsync of the file", "cut_power"),
+        ("no fsync of the folder", "cut_power"),
     ],
 )
 def test_a_writer_that_is_wrong_is_caught(tmp_path, name, ends):
     """The control of all of the above."""
     program = BY_NAME[name]
-    log, end = interruption.recorded(program, tmp_path)
-    if ends == "power_cuts":
+    log, end = writers.record(program, tmp_path)
+    if ends == "cut_power":
         with pytest.raises(Lost, match="were promised, and"):
-            interruption.power_cuts(program, tmp_path, log, end, 16)
+            writers.cut_power(program, tmp_path, log, end, 16)
         return
     caught = 0
-    for _, place in interruption.failpoints(log):
+    for place in writers.failpoints(log):
         try:
-            getattr(interruption, ends)(program, tmp_path, end, place)
+            getattr(writers, ends)(program, tmp_path, end, place)
         except Lost:
             caught += 1
     assert caught >= 3
@@ -79,7 +77,7 @@ def test_a_writer_that_is_wrong_is_caught(tmp_path, name, ends):
 def test_what_is_removed_and_what_is_made_is_synced(tmp_path):
     (tmp_path / "file").touch()
     log = disk.Log(tmp_path, disk.tree(tmp_path))
-    with watched(tmp_path, log.see):
+    with watch(tmp_path, log.see):
         safe_files.remove(tmp_path / "file")
         safe_files.remove(tmp_path / "file")
         safe_files.make(tmp_path / "a" / "b")
@@ -92,22 +90,22 @@ def test_what_is_removed_and_what_is_made_is_synced(tmp_path):
 def test_the_folder_of_trained_models_outlasts_a_power_cut(tmp_path, monkeypatch):
     monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
     log = disk.Log(tmp_path, disk.tree(tmp_path))
-    with watched(tmp_path, log.see):
+    with watch(tmp_path, log.see):
         train.cached(writers.SPEC)
     names = [f"{call.kind} {os.path.relpath(call.path, tmp_path)}" for call in log.calls]
     assert names[-2:] == ["fsync folder .", "fsync folder cache"]
 
 
-@pytest.mark.parametrize("kind", damage.KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", writers.KINDS.values(), ids=writers.KINDS)
 def test_a_damaged_file_is_refused_or_gives_what_was_saved(tmp_path, kind):
-    for way, counts in damage.outcomes(kind, tmp_path, flips=150, every=61).items():
+    for way, counts in writers.outcomes(kind, tmp_path, flips=150, every=61).items():
         assert counts["refused"] >= 2, way
         assert set(counts) <= {"refused", "the same"}, (way, counts)
 
 
 def test_what_is_not_finite_is_named_with_step_and_leaf_and_nothing_else_is(tmp_path):
-    assert divergence.diverging(2, tmp_path / "bad") == 36
-    assert divergence.healthy(20) == 20
+    assert divergence.diverge(2, tmp_path / "bad") == 36
+    assert divergence.train_healthy(20) == 20
 
 
 def test_a_divergence_that_is_named_wrongly_is_caught(tmp_path, monkeypatch):
@@ -115,50 +113,41 @@ def test_a_divergence_that_is_named_wrongly_is_caught(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(divergence, "LEAVES", ("loss",) * 6)
         with pytest.raises(Lost, match="gradient of a at step"):
-            divergence.diverging(1, tmp_path / "bad")
+            divergence.diverge(1, tmp_path / "bad")
     monkeypatch.setattr(divergence, "NEVER", divergence.STEPS - 1)
     with pytest.raises(Lost, match="a healthy training: diverged at step 59"):
-        divergence.healthy(20)
+        divergence.train_healthy(20)
 
 
-class Small(subprocess.Popen):
-    """A process that does this after a second, whatever it was asked for."""
-
-    act = ""
-
-    def __init__(self, words, **how):
-        super().__init__([sys.executable, "-c", f"import time; time.sleep(1); {self.act}"], **how)
-
-
-class Late(Small):
-    """The same, and a kill meets it when it is over."""
-
-    def kill(self):
-        self.wait()
-        super().kill()
+def test_memory_that_grows_is_seen():
+    """The control of the soak, which holds a process to it for an hour."""
+    flat = [(60.0 * minute, 400.0 + 60 * (minute % 9 == 7), 470.0) for minute in range(40)]
+    words = processes.growth(flat)
+    assert "37 samples, 400.0 to 460.0 MB, in the middle +0.00 MB an hour" in words
+    leaking = [(seconds, resident + seconds / 100, most) for seconds, resident, most in flat]
+    with pytest.raises(Lost, match=r"memory grows: .* \+36.00 MB an hour"):
+        processes.growth(leaking)
+    higher = [(seconds, resident, most + seconds / 100) for seconds, resident, most in flat]
+    with pytest.raises(Lost, match=r"memory grows: .* \+0.00 MB an hour"):
+        processes.growth(higher)
 
 
-def kills_of_a_soak(folder, monkeypatch):
-    waits = iter((0.5, 1e9))
-    monkeypatch.setattr(soak, "_soon", lambda *_: next(waits))
-    pair = soak.Pair(folder / "calm", folder / "killed", beats=6, minutes=1)
-    pair.run(random.Random(0))
-    return pair.kills.total()
+def process(act):
+    """The id of a process that does this after a moment, and for which the test waits."""
+    words = [sys.executable, "-c", f"import time; time.sleep(.5); {act}"]
+    begun = subprocess.Popen(words)
+    begun.returncode = 0
+    return begun.pid
 
 
-def kills_of_a_whole_run(folder, monkeypatch):
-    return whole_run._run(folder / "run", 0.5)
-
-
-@pytest.mark.parametrize("kills_of", [kills_of_a_soak, kills_of_a_whole_run])
-def test_only_a_process_that_was_killed_is_counted_as_killed(tmp_path, monkeypatch, kills_of):
-    monkeypatch.setattr(subprocess, "Popen", Small)
-    assert kills_of(tmp_path, monkeypatch) == 1
-    monkeypatch.setattr(subprocess, "Popen", Late)
-    assert kills_of(tmp_path, monkeypatch) == 0
-    monkeypatch.setattr(Small, "act", "raise SystemExit('a fault of its own')")
-    with pytest.raises(Lost, match="ends with 1: a fault of its own"):
-        kills_of(tmp_path, monkeypatch)
+def test_only_a_process_that_was_killed_is_counted_as_killed(monkeypatch):
+    assert processes.was_killed(processes.wait_for(process("time.sleep(60)"), 0.2), "a sweep")
+    assert not processes.was_killed(processes.wait_for(process("")), "a sweep")
+    with pytest.raises(Lost, match="a sweep ends with 3"):
+        processes.was_killed(processes.wait_for(process("raise SystemExit(3)")), "a sweep")
+    monkeypatch.setattr(processes, "_LONGEST", 0.1)
+    with pytest.raises(Lost, match="a process is not at its end"):
+        processes.wait_for(process("time.sleep(60)"))
 
 
 @pytest.mark.slow
@@ -167,4 +156,4 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_bits():
     words = [sys.executable, "-m", "tools.chaos", "killed", "--kills", "3"]
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-    assert "sweeps that ended with the same bits" in ended.stdout
+    assert "ended with the same bits" in ended.stdout

@@ -11,7 +11,7 @@ import pytest
 
 from lsa_lab.harness.cli import overrides
 from tools.chaos import generated
-from tools.chaos.lost import Lost
+from tools.chaos.disk import Lost
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,21 +75,20 @@ def work(seconds, swallowed=()):
 @pytest.mark.parametrize("swallowed", [OSError, Exception, BaseException])
 def test_work_that_swallows_the_end_of_its_time_is_caught(swallowed, monkeypatch):
     monkeypatch.setattr(generated, "MOST_SECONDS", 0.2)
-    with pytest.raises(Lost, match=r"^slow: Late: "), generated._judged("slow"):
+    with pytest.raises(Lost, match=r"^slow: Late: "), generated._judge("slow"):
         work(0.3, [swallowed])
 
 
 def test_control_quick_work_is_in_time():
-    with generated._judged("quick"):
+    with generated._judge("quick"):
         work(0.01)
 
 
 def test_a_process_ends_with_2_and_leaves_nothing(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "LSA_LAB_CACHE": str(tmp_path / "cache")}
-    for words in (["run", "order", "--config.seeed", "3"],):
-        program = [sys.executable, "-m", "experiments", *words]
-        ended = subprocess.run(program, env=environment, capture_output=True, text=True)
-        assert (ended.returncode, ended.stdout) == (2, "")
-        assert ended.stderr.startswith("error: ")
-        assert "Traceback" not in ended.stderr
+    program = [sys.executable, "-m", "experiments", "run", "order", "--config.seeed", "3"]
+    ended = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: ")
+    assert "Traceback" not in ended.stderr
     assert not list(tmp_path.iterdir())

@@ -42,7 +42,9 @@ def test_a_committed_result_is_of_the_declared_configuration_and_judged_alike_to
         folder = folders.folder_of(experiment, tier, ROOT / "figures")
         if tier == "laptop" or (folder / "result.nc").exists():
             dataset = runner.load(experiment, tier, folder)
-            verdicts = {f"{name}.{c.id}": c.verdict for c in runner.judged(experiment, dataset)}
+            verdicts = {
+                f"{name}.{c.id}": c.verdict for c in runner.judge_result(experiment, dataset)
+            }
             assert verdicts == records.last_run(folder)["verdicts"]
             caption = " ".join(experiment.door("figure").caption(dataset).split())
             assert (folder / "caption.txt").read_text("utf-8").startswith(caption)

@@ -6,15 +6,18 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
+import lsa_lab
 from experiments import EXPERIMENTS
-from lsa_lab.harness.cli.command_line import called, main
+from lsa_lab.harness.cli.command_line import main, program_name
 from lsa_lab.harness.run import checks
 from lsa_lab.store import results
 
@@ -22,9 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 
 REFUSED = {
-    "run": ("run needs a NAME", "toy"),
+    "run": ("run needs a NAME, toy, ... or all", "list has them"),
     "runn toy": ("'runn'", "nearest 'run'"),
-    "run toi": ("'toi'", "package toy_lab", "nearest 'toy'"),
+    "run toi": ("'toi'", "package toy_lab", "nearest toy or all;", "list has all 1"),
     "run toy --tier laptob": ("'laptob'", "nearest 'laptop'"),
     "run toy --teir smoke": ("--teir smoke", "nearest --tier"),
     "run toy --nn 3": ("--nn 3", "nearest --config.n"),
@@ -36,6 +39,16 @@ REFUSED = {
     "run toy --config.n nan": ("--config.n nan", "nearest 40"),
     "run toy --config.sparsity 9": ("--config.sparsity = 9", "nearest 5"),
     "run toy --config.heads 3": ("--config.heads = 3", "divisor of n = 40", "nearest 2"),
+    "run toy --config.d 1": ("with --config.d 1, sparsity = 2: choose", "or set --config.sparsity"),
+    "run toy --sweep n": ("--sweep n: write KEY=VALUE,VALUE",),
+    "run toy --sweep n=5,": ("--sweep n=5,: write KEY=VALUE,VALUE",),
+    "run toy --sweep n=5,x": ("--config.n x: choose a whole number",),
+    "run toy --sweep nn=5": ("unknown key --config.nn 5: nearest --config.n",),
+    "run toy --sweep n=5 --sweep n=6": ("say all values of n at once",),
+    "run toy --sweep heads=3": ("--config.heads = 3", "divisor of n = 40"),
+    "draw toy --sweep n=3": ("--sweep is for run",),
+    "compare toy": ("compare needs two results",),
+    "compare toy tay": ("no result.nc in toy or figures/toy",),
     "run toy --config.scale nan": ("--config.scale nan", "finite number", "nearest 1.0"),
     "run toy --config.scale 7": ("--config.scale = 7.0", "nearest 2"),
     "run toy --config.lengths 3 0": ("--config.lengths[1] = 0", "nearest 1"),
@@ -60,14 +73,14 @@ REFUSED = {
     "run toy --with-caption": ("--with-caption is for draw",),
     "submit --engine local": ("submit needs a NAME", "toy"),
     "submit toy --engine slrm": ("unknown engine 'slrm'", "nearest 'slurm'; there are slurm, lo"),
-    "submit toi --engine local": ("'toi'", "nearest 'toy'"),
+    "submit toi --engine local": ("'toi'", "nearest toy"),
     "submit toy --engine local --config.n 0": ("--config.n = 0", "nearest 1"),
     "submit toy --engine local --shares 0": ("--shares 0", "at least 1"),
     "submit toy --engine local --slurm mem=4G": ("--slurm is SLURM's",),
     "submit toy --slurm =4G": ("--slurm =4G", "write KEY=VALUE"),
     "submit toy --status --tier smoke": ("--tier is of a new submission", "leave it out of --st"),
     "submit --status --again": ("--again is of a new submission",),
-    "submit toi --status": ("'toi'", "nearest 'toy'"),
+    "submit toi --status": ("'toi'", "nearest toy"),
     "run toy --engine local": ("--engine is for submit",),
     "run toy --config.n 3 all": ("--config.n all", "whole number"),
     "run --config.n=3": ("run needs a NAME",),
@@ -79,7 +92,7 @@ REFUSED = {
     "fetch smolm2": ("unknown source 'smolm2'", "nearest 'smollm2'; there are smollm2, movie-"),
     "fetch --lst": ("unknown option --lst: nearest --list",),
     "run toy --list": ("--list is for fetch",),
-    "list toi": ("'toi'", "nearest 'toy'"),
+    "list toi": ("'toi'", "nearest toy"),
     "list --tier smoke": ("--tier is for run", "leave it out of list"),
     f"run toy --out {'x' * 300}": ("the name is too long", "name another folder"),
     f"report --out a/{'x' * 300}/b": ("the name is too long", "name another folder"),
@@ -226,7 +239,35 @@ def test_the_list_has_a_line_for_every_experiment_and_theme_and_few_more(capsys)
     lines = capsys.readouterr().out.splitlines()
     themes = {name.split(".")[0] for name in EXPERIMENTS}
     assert len(lines) <= len(EXPERIMENTS) + len(themes) + 6
-    assert max(map(len, lines)) <= 100
+    assert not [line for line in lines if "…" in line], "a pipe has room for every question"
+
+
+def test_the_version_and_help_are_words_of_their_own(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"lsa_lab {lsa_lab.__version__}\n"
+    assert main(["help", "compare"]) == 0
+    assert capsys.readouterr().out.startswith("lsa-lab compare A B")
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.6])
+def test_ctrl_c_before_anything_is_computed_ends_with_130(tmp_path, delay):
+    """While jax is imported, where an exception is lost in a callback or breaks the process."""
+    program = """if True:
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background
+        from lsa_lab.harness.cli.command_line import main
+        raise SystemExit(main())
+    """
+    words = [sys.executable, "-c", program, "run", "toy", "--package", "toy_lab"]
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    how["env"] = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)])}
+    with subprocess.Popen(words, **how) as ran:
+        first = ran.stdout.readline()
+        time.sleep(delay)
+        ran.send_signal(signal.SIGINT)
+        _, said = ran.communicate(timeout=60)
+    assert first.startswith("toy (laptop), into figures/toy: Does the mean of n numbers")
+    assert (ran.returncode, said.splitlines()[-1].split(";")[0]) == (130, "interrupted")
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
@@ -301,8 +342,8 @@ def test_what_is_told_can_be_typed(tmp_path, monkeypatch):
     program.touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert called(".venv/bin/lsa-lab") == ".venv/bin/lsa-lab"
-    assert called("with space/lsa-lab") == "'with space/lsa-lab'"
+    assert program_name(".venv/bin/lsa-lab") == ".venv/bin/lsa-lab"
+    assert program_name("with space/lsa-lab") == "'with space/lsa-lab'"
     monkeypatch.setenv("PATH", str(program.parent))  # as `source .venv/bin/activate` leaves it
-    assert called(str(program)) == called(".venv/bin/lsa-lab") == "lsa-lab"
-    assert called("pytest") == "lsa-lab"
+    assert program_name(str(program)) == program_name(".venv/bin/lsa-lab") == "lsa-lab"
+    assert program_name("pytest") == "lsa-lab"

@@ -13,16 +13,20 @@ from lsa_lab.harness.run import clock, progress
 
 def test_without_a_terminal_progress_is_plain_lines(monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "FIRST", 0.01)
     bars = progress.bars(Console(file=io.StringIO()))
     with progress.screen(bars), progress.own_bar(bars, "toy (last time 0:01:40)"):
         task = bars.add_task("part [brackets]", total=4)
         bars.update(task, completed=1)
         bars.update(bars.add_task("over", total=1), completed=1)
+        bars.add_task("begun", total=9)
+        bars.add_task("over before", total=9, completed=9)
         time.sleep(0.2)
     assert bars.tasks == []
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "toy (last time 0:01:40), 0:00:00 elapsed"
     assert lines[1] == "part [brackets], 25 %, 0:00:00 elapsed"
+    assert "begun, 0 %, compiling, 0:00:00 elapsed" in lines
     assert not [line for line in lines if "\033" in line or "over" in line]
 
 
@@ -47,7 +51,27 @@ def test_on_a_terminal_each_part_has_a_bar_and_its_time_left(monkeypatch, colour
     plain = re.sub(r"\033\[[\d;?]*\w", "", text)
     rows = [line.strip() for line in re.split(r"[\r\n]+", plain) if line.strip()]
     assert any(re.fullmatch(r"toy \(first time\) +━+ +0:00:20", row) for row in rows), rows
-    assert any(re.fullmatch(r"part +[━╸╺ ]+ 50% 0:00:20 0:00:20", row) for row in rows), rows
+    assert any(re.fullmatch(r"part +[━╸╺ ]+ 50% 0:00:20 0:00:20 left", row) for row in rows), rows
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        ([10, 20, 30, 40], "0:01:00 left"),
+        ([60, 70, 80, 90], "0:01:00 left"),  # the first step waits for the compiler
+        ([10], ""),  # of one step nothing follows
+        ([10, 20, 60, 100], ""),  # it gets slower and slower
+    ],
+)
+def test_the_time_left_is_said_where_it_is_right(seconds, words):
+    bars = progress.bars(Console(file=io.StringIO()))
+    now = [0.0]
+    bars.get_time = lambda: now[0]
+    task = bars.add_task("part", total=10)
+    assert progress.left_words(bars.tasks[0]) == "compiling"
+    for now[0] in seconds:
+        bars.advance(task)
+    assert progress.left_words(bars.tasks[0]) == words
 
 
 def test_a_run_leaves_its_seconds_its_memory_and_its_start(toy, program):
@@ -70,24 +94,25 @@ def test_cold_is_most_programs_compiled_anew(toy):
 def test_a_long_run_says_before_it_begins_what_it_took_last_time(toy, program, capsys):
     words = ("run", "toy", "--tier", "paper")
     assert program(*words) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "toy (paper): first time"
+    first = capsys.readouterr().out.splitlines()[1]
+    assert re.fullmatch(r"toy \(paper\), on \d+ cores of a CPU: first time", first)
     assert program(*words, "--out", "elsewhere") == 0
-    again = capsys.readouterr().out.splitlines()[0]
-    assert re.fullmatch(r"toy \(paper\): last time 0:00:0\d(, \w+)?, \d\.\d GB", again)
+    again = capsys.readouterr().out.splitlines()[1]
+    assert re.fullmatch(r"toy .* of a CPU: last time 0:00:0\d(, \w+)?, \d\.\d GB", again)
     assert program(*words, "--config.n", "7") == 0
-    assert capsys.readouterr().out.splitlines()[0] == "toy (paper): first time", "not of this one"
+    assert capsys.readouterr().out.splitlines()[1] == first, "not of this one"
     assert program("run", "toy") == 0
-    assert capsys.readouterr().out.startswith("toy (laptop): 0."), "short ones say nothing before"
+    assert capsys.readouterr().out.splitlines()[1].startswith("toy (laptop): 0."), "short ones"
 
 
 def test_a_run_that_was_killed_does_not_know_its_time(toy):
     spent = clock.Spent(toy / "checkpoints")
     assert spent.seconds is not None
-    with pytest.raises(KeyboardInterrupt), spent.kept():
+    with pytest.raises(KeyboardInterrupt), spent.keep():
         raise KeyboardInterrupt
     again = clock.Spent(toy / "checkpoints")
     assert again.resumed
     assert again.seconds is not None
-    inside = again.kept()
+    inside = again.keep()
     inside.__enter__()  # and then it is killed
     assert clock.Spent(toy / "checkpoints").seconds is None

@@ -67,7 +67,8 @@ def test_a_folder_for_many_changes_has_a_name_that_a_file_system_takes(toy):
         for end in (200, 201)
     }
     assert len(names) == 2
-    assert max(map(len, names)) <= 80
+    assert max(map(len, names)) <= 120
+    assert all(name.startswith("lengths-") for name in names)
 
 
 def test_a_second_run_leaves_the_same_files_alone_and_says_so(toy, program, capsys):

@@ -4,12 +4,11 @@ import contextlib
 import json
 import os
 import stat
-import sys
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from lsa_lab.harness.cli import tasks
 from lsa_lab.harness.run import process
 from lsa_lab.store import results, safe_files
 
@@ -22,8 +21,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:subprocess .* is still running:R
 
 def jobs(toy):
     """{share: what the engine calls its process} of the only experiment."""
-    files = sorted((toy / "cache" / "submitted").glob("toy-*/?.json"))
-    return {file.stem: json.loads(file.read_text())["job"] for file in files}
+    (file,) = (toy / "cache" / "submitted").glob("toy-*/job.json")
+    return json.loads(file.read_text())["jobs"]
 
 
 def wait(*pids):
@@ -87,8 +86,8 @@ def slurm(toy, monkeypatch):
         (folder / name).chmod(stat.S_IRWXU)
 
     write("srun", "exit 1")
-    write("sbatch", f"cp $1 {toy}/script; echo Submitted batch job 12")
-    write("squeue", "echo 12 PENDING")
+    write("sbatch", f'echo "$2" > {toy}/array; cp "$3" {toy}/script; echo 12')
+    write("squeue", "echo 12_0 PENDING")
     monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
     return write
 
@@ -108,32 +107,37 @@ def test_slurm_is_told_what_the_words_say(toy, program, capsys, slurm):
     for flag in flags:
         assert f"#SBATCH --{flag.replace('_', '-')}" in lines
     assert sum("--time=" in line for line in lines) == 1
-    assert any(line.startswith("srun ") and "--cpus-per-task=3" in line for line in lines)
+    assert (toy / "array").read_text("utf-8") == "--array=0\n"
 
     assert states(program, capsys) == {"toy": "waiting"}
     assert program("submit", "toy", "--tier", "smoke") == 2
-    assert "toy (smoke) is waiting as job 12 of slurm: wait for it" in capsys.readouterr().err
-    slurm("squeue", "echo 12 RUNNING")
+    assert "toy (smoke) is waiting as job 12_0 of slurm: wait for it" in capsys.readouterr().err
+    slurm("squeue", "echo 12_0 RUNNING")
     assert states(program, capsys) == {"toy": "running"}
     slurm("squeue", "exit 1")
     assert states(program, capsys) == {"toy": "unknown"}
-    slurm("squeue", "echo 13 RUNNING")
+    slurm("squeue", "echo 13_0 RUNNING")
     assert states(program, capsys) == {"toy": "dead"}
     assert program("submit", "toy", "--again", "--slurm", "mem=9G") == 0
     lines = (toy / "script").read_text("utf-8").splitlines()
     assert {"#SBATCH --mem=9G", "#SBATCH --time=1-2"} <= set(lines)
 
 
-def test_what_comes_after_the_time_limit_is_the_same_task(tmp_path):
-    task = tasks.Task(str(tmp_path), "toy", "smoke", ["run", "toy"], "slurm", {})
-    assert task.checkpoint().function == task
-
-
-def test_two_tasks_are_an_array(toy, program, slurm, monkeypatch):
-    slurm("squeue", "echo 12_0 RUNNING; echo 12_1 PENDING")
-    assert program("submit", "toy", "--shares", "2", "--slurm", "array-parallelism=1") == 0
-    assert "#SBATCH --array=0-1%1" in (toy / "script").read_text("utf-8")
+@pytest.mark.parametrize(("status", "state"), [(0, "done"), (130, "running"), (3, "failed")])
+def test_a_script_says_how_it_ended_and_goes_on_after_an_interruption(
+    toy, program, slurm, status, state
+):
+    """As SLURM runs it, with an srun that ends so, for the second of two shares."""
+    slurm("srun", f"echo $JAX_PROCESS_ID of $JAX_NUM_PROCESSES > {toy}/ran; exit {status}")
+    slurm("scontrol", f'echo "$@" > {toy}/told')
+    assert program("submit", "toy", "--shares", "2") == 0
+    assert (toy / "array").read_text("utf-8") == "--array=0,1\n"
     assert set(jobs(toy).values()) == {"12_0", "12_1"}
+    variables = os.environ | {"SLURM_ARRAY_TASK_ID": "1", "SLURM_JOB_ID": "14"}
+    assert subprocess.run(["sh", "script"], env=variables).returncode == status
+    (file,) = (toy / "cache" / "submitted").glob("toy-*/1.state")
+    assert (file.read_text(), (toy / "ran").read_text()) == (f"{state}\n", "1 of 2\n")
+    assert (toy / "told").exists() == (status == 130)
 
 
 def test_what_slurm_refuses_is_told_and_nothing_is_submitted(toy, program, capsys, slurm):
@@ -145,13 +149,10 @@ def test_what_slurm_refuses_is_told_and_nothing_is_submitted(toy, program, capsy
     assert "nothing has been submitted" in capsys.readouterr().out
 
 
-def test_without_slurm_or_the_extra_a_sentence_says_what_to_do(toy, program, capsys, monkeypatch):
+def test_without_slurm_a_sentence_says_what_to_do(toy, program, capsys, monkeypatch):
     monkeypatch.setenv("PATH", str(toy))
     assert program("submit", "toy") == 2
     assert "no SLURM on this machine (no sbatch)" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "submitit", None)
-    assert program("submit", "toy") == 2
-    assert "pip install 'lsa-lab[cluster]'" in capsys.readouterr().err
     assert not (toy / "cache").exists()
 
 

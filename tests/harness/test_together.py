@@ -50,7 +50,8 @@ def test_the_results_are_those_of_a_series_and_every_line_says_whose_it_is(three
     names = ("first", "second", "third")
     assert [sum(line.startswith(f"{n} (laptop): ") for line in lines) for n in names] == [1, 1, 1]
     assert "second: a word" in lines
-    assert lines[-1] == "There was no earlier result to compare with."
+    assert lines[0] == "3 experiments at the laptop tier"
+    assert lines[-2] == "There was no earlier result to compare with."
     assert not list((toy / "cache" / "checkpoints").iterdir())
     assert three("run", "all", "--out", "b") == 0
     assert digests("a") == digests("b")

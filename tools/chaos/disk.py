@@ -1,22 +1,176 @@
-"""Every state in which a power cut may leave a disk, from the log of the calls that it was given.
+"""What a program asks of its disk, call by call, and every state in which a power cut may leave it.
 
-What POSIX promises, and no more: the bytes of a file last once it was synced, and the entries of a
+``watch`` stands between the code and ``open`` and ``os``, in this process alone: the product has
+no hooks. After ``Killed`` was raised nothing that the program does reaches the disk any more, its
+``finally`` included: that is what a SIGKILL leaves, at a thousandth of the price of a process.
+
+POSIX promises, and no more: the bytes of a file last once it was synced, and the entries of a
 folder once the folder was. Until then each entry that was added, moved or removed may have reached
 the disk or not, in any order; and of the bytes all, none, the first half, or as many zeros.
 """
 
+import builtins
+import contextlib
 import hashlib
+import io
 import itertools
 import os
 import random
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tools.chaos.calls import Call
-
+ROOT = Path(__file__).resolve().parents[2]  # where the processes that a part begins run
+_HOOKS = ("open", "fsync", "write", "ftruncate", "replace", "rename", "unlink", "remove")
 _TAILS = ("all", "none", "half", "zeros")  # what is there of bytes that were not synced
 Tree = dict[str, bytes | None]  # the bytes of each file by its path below the root; None: a folder
+
+
+class Lost(AssertionError):
+    """A promise that was not kept; the message says where."""
+
+
+class Killed(BaseException):
+    """The end of a process that cannot be caught; whoever watches raises it."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call that changes a disk, or makes a change last."""
+
+    kind: str  # create, truncate, write, fsync, fsync folder, rename, unlink, mkdir or rmdir
+    path: str
+    to: str = ""  # of a rename
+    offset: int = 0  # of a write
+    data: bytes = b""
+
+
+See = Callable[[str, Call], None]  # (moment, call); raises what the call is to end with
+
+
+@contextlib.contextmanager
+def watch(root: Path, see: See) -> Iterator[None]:
+    """Show each call below ``root`` to ``see`` before, during and after it: a write in its midst,
+    when half of it is in the file; a call of any other kind is whole or not at all, and what
+    ``see`` raises "during" it comes in its place."""
+    watch = _Watch(os.path.realpath(root), see)
+    patched = {(os, name): watch.hook(name) for name in (*_HOOKS, "mkdir", "rmdir")}
+    patched |= {(builtins, "open"): watch.file, (io, "open"): watch.file}
+    before = {(module, name): getattr(module, name) for module, name in patched}
+    try:
+        for (module, name), new in patched.items():
+            setattr(module, name, new)
+        yield
+    finally:
+        for (module, name), old in before.items():
+            setattr(module, name, old)
+        for raw in watch.files:
+            raw.close()
+
+
+class _Watch:
+    def __init__(self, root: str, see: See):
+        self.root, self.see, self.dead, self.files = root, see, False, []
+        self.real_open = open
+
+    def hook(self, name: str) -> Callable:
+        """A function of ``os`` that shows what it changes."""
+        real = getattr(os, name)
+
+        def hooked(*arguments: Any, dir_fd: int | None = None) -> Any:
+            options = {} if dir_fd is None else {"dir_fd": dir_fd}
+            call = _call_of(name, arguments, dir_fd)
+            perform = lambda: real(*arguments, **options)  # noqa: E731
+            return perform() if call is None else self.act(call, perform)
+
+        return hooked
+
+    def act(self, call: Call, perform: Callable[[], Any], half: Callable | None = None) -> Any:
+        if not self.inside(call.path):
+            return perform()
+        if self.dead:
+            raise Killed
+        try:
+            self.see("before", call)
+            if half:
+                perform = half()
+            self.see("during", call)
+            answer = perform()
+            self.see("after", call)
+            return answer
+        except Killed:
+            self.dead = True
+            raise
+
+    def inside(self, path: str) -> bool:
+        return f"{os.path.realpath(path)}{os.sep}".startswith(f"{self.root}{os.sep}")
+
+    def file(self, path: Any, mode: str = "r", *rest: Any, **options: Any) -> Any:
+        """``open``: what is opened for writing becomes a file whose writes are seen."""
+        writes = not isinstance(path, int) and set(mode) & set("wax+")
+        if not writes or not self.inside(place := os.path.abspath(path)):
+            return self.real_open(path, mode, *rest, **options)
+        is_new = not os.path.lexists(place)
+        opened = lambda: _File(self, place, mode.replace("b", "").replace("t", ""))  # noqa: E731
+        if is_new or "w" in mode:
+            raw = self.act(Call("create" if is_new else "truncate", place), opened)
+        else:
+            raw = opened()
+        buffered = io.BufferedWriter(raw)
+        return buffered if "b" in mode else io.TextIOWrapper(buffered, encoding="utf-8")
+
+
+def _call_of(name: str, arguments: tuple, dir_fd: int | None) -> Call | None:
+    """What a call of ``os`` changes, where it changes something or will not raise by itself."""
+    first = arguments[0]
+    if isinstance(first, int):
+        place = os.readlink(f"/proc/self/fd/{first}")
+    else:
+        folder = os.getcwd() if dir_fd is None else os.readlink(f"/proc/self/fd/{dir_fd}")
+        place = os.path.join(folder, os.fspath(first))
+    exists = os.path.lexists(place)
+    if name == "open":
+        return Call("create", place) if arguments[1] & os.O_CREAT and not exists else None
+    if name == "fsync":
+        is_folder = stat.S_ISDIR(os.fstat(first).st_mode)
+        return Call("fsync folder" if is_folder else "fsync", place)
+    if name == "write":
+        is_file = stat.S_ISREG(os.fstat(first).st_mode)
+        offset = os.lseek(first, 0, os.SEEK_CUR) if is_file else 0
+        return Call("write", place, offset=offset, data=bytes(arguments[1]))
+    if name in ("replace", "rename"):
+        return Call("rename", place, to=os.path.abspath(arguments[1]))
+    if name == "mkdir":
+        return None if exists or not os.path.isdir(os.path.dirname(place)) else Call(name, place)
+    if name in ("unlink", "remove"):
+        return Call("unlink", place) if exists else None
+    return Call({"ftruncate": "truncate"}.get(name, name), place)
+
+
+class _File(io.FileIO):
+    """A file whose writes are seen."""
+
+    def __init__(self, watch: _Watch, path: str, mode: str):
+        super().__init__(path, mode)
+        self._watch, self._path = watch, path
+        watch.files.append(self)
+
+    def write(self, data: Any) -> int:
+        content = bytes(data)
+        if self._watch.dead:  # buffers are emptied when they are collected
+            return len(content)
+        offset = os.fstat(self.fileno()).st_size if "a" in self.mode else self.tell()
+        first, middle = super().write, len(content) // 2
+
+        def half() -> Callable:
+            first(content[:middle])
+            return lambda: first(content[middle:])
+
+        call = Call("write", self._path, offset=offset, data=content)
+        self._watch.act(call, lambda: first(content), half)
+        return len(content)
 
 
 @dataclass
@@ -36,7 +190,7 @@ class Log:
         """What was written is to last from here on."""
         self.promises.append(len(self.calls))
 
-    def kept(self, cut: int) -> int:
+    def count_kept(self, cut: int) -> int:
         """How many promises were given before a cut."""
         return sum(promise <= cut for promise in self.promises)
 
@@ -64,11 +218,11 @@ def crash_states(log: Log, most: int, seed: int = 0) -> Iterator[tuple[int, Tree
     no state of one cut twice."""
     rng = random.Random(seed)
     for cut in range(len(log.calls) + 1):
-        disk = _Disk(log, cut)
-        seen = set()
+        disk, seen = _Disk(log, cut), set()
         for choice in disk.choices(most, rng):
             state = disk.state(*choice)
-            if (digest := _digest(state)) not in seen:
+            digest = hashlib.sha256(repr(sorted(state.items())).encode()).digest()
+            if digest not in seen:
                 seen.add(digest)
                 yield cut, state
 
@@ -80,12 +234,11 @@ class _Disk:
         self.root = os.path.realpath(log.root)
         self.files: list[tuple[bytes, bytes]] = []  # as synced, as written
         self.entries: list[tuple[str, dict[str, int | None]]] = []  # folder, changes of names
+        self.certain: set[int] = set()  # of the changes
         self.now: dict[str, int | None] = {}  # None: a folder
         for name, content in log.start.items():
             self.now[name] = None if content is None else self._file(content)
         self.start = dict(self.now)
-        self.lasting = 0
-        self.certain: set[int] = set()  # of the changes
         for call in log.calls[:cut]:
             self._apply(call)
 
@@ -98,19 +251,16 @@ class _Disk:
 
     def _apply(self, call: Call) -> None:
         name = self._name(call.path)
-        folder = os.path.dirname(name)
         number = self.now.get(name)
-        if call.kind == "create":
-            self._entry(folder, {name: self._file()})
-        elif call.kind == "mkdir":
-            self._entry(folder, {name: None})
-        elif call.kind in ("unlink", "rmdir"):
-            self._entry(folder, {name: -1})
-        elif call.kind == "rename":
-            self._entry(folder, {self._name(call.to): number, name: -1})
-        elif call.kind == "fsync folder":
+        if call.kind == "fsync folder":
             here = "" if name == "." else name
             self.certain |= {i for i, (where, _) in enumerate(self.entries) if where == here}
+        elif call.kind in ("create", "mkdir", "unlink", "rmdir", "rename"):
+            new = {"create": lambda: {name: self._file()}, "mkdir": lambda: {name: None}}
+            new["rename"] = lambda: {self._name(call.to): number, name: -1}
+            names = new.get(call.kind, lambda: {name: -1})()
+            self.entries.append((os.path.dirname(name), names))
+            _rename(self.now, names)
         elif number is not None:  # of a file that has lost its name nothing is left anyway
             synced, written = self.files[number]
             if call.kind == "fsync":
@@ -122,63 +272,45 @@ class _Disk:
                 written = before + call.data + written[call.offset + len(call.data) :]
             self.files[number] = synced, written
 
-    def _entry(self, folder: str, names: dict[str, int | None]) -> None:
-        self.entries.append((folder, names))
-        for name, number in names.items():
-            self.now.pop(name, None) if number == -1 else self.now.update({name: number})
-
     def choices(self, most: int, rng: random.Random) -> Iterator[tuple[set[int], dict[int, str]]]:
         """Which changes of names reach the disk, and what of each file: all combinations, or so
         many of them by lot."""
         open_changes = [i for i in range(len(self.entries)) if i not in self.certain]
         open_files = [i for i, (synced, written) in enumerate(self.files) if synced != written]
-        axes = [(True, False)] * len(open_changes) + [_TAILS] * len(open_files)
-        count = 1
-        for axis in axes:
-            count *= len(axis)
-        if count <= most:
+        axes: list[tuple] = [(True, False)] * len(open_changes) + [_TAILS] * len(open_files)
+        if 2 ** len(open_changes) * 4 ** len(open_files) <= most:
             every: Iterator = itertools.product(*axes)
         else:
             every = (tuple(rng.choice(axis) for axis in axes) for _ in range(most))
         for picks in every:
-            happens = set(self.certain)
-            happens |= {i for i, pick in zip(open_changes, picks, strict=False) if pick}
-            yield happens, dict(zip(open_files, picks[len(open_changes) :], strict=True))
+            happens = {i for i, pick in zip(open_changes, picks, strict=False) if pick}
+            tails = dict(zip(open_files, picks[len(open_changes) :], strict=True))
+            yield happens | self.certain, tails
 
     def state(self, happens: set[int], tails: dict[int, str]) -> Tree:
         names = dict(self.start)
         for i, (_, changes) in enumerate(self.entries):
-            for name, number in changes.items() if i in happens else ():
-                names.pop(name, None) if number == -1 else names.update({name: number})
+            _rename(names, changes if i in happens else {})
         content = {
             name: None if number is None else self._content(number, tails.get(number, "all"))
             for name, number in names.items()
+        }  # what lies in a folder that was lost is lost with it
+        return {
+            name: kept
+            for name, kept in content.items()
+            if all(content.get(str(parent), b"") is None for parent in [*Path(name).parents][:-1])
         }
-        return {name: kept for name, kept in content.items() if _is_reached(name, content)}
 
     def _content(self, number: int, tail: str) -> bytes:
         synced, written = self.files[number]
         middle = (len(synced) + len(written)) // 2
         pairs = enumerate(zip(synced, written, strict=False))
         same = next((i for i, (old, new) in pairs if old != new), min(len(synced), len(written)))
-        return {
-            "all": written,
-            "none": synced,
-            "half": written[:middle],
-            "zeros": written[:same].ljust(len(written), b"\0"),
-        }[tail]
+        zeros = written[:same].ljust(len(written), b"\0")
+        return {"all": written, "none": synced, "half": written[:middle], "zeros": zeros}[tail]
 
 
-def _is_reached(name: str, content: Tree) -> bool:
-    """Whether all folders above are there: what lies in one that was lost is lost with it."""
-    parents = list(Path(name).parents)[:-1]
-    return all(content.get(str(parent), b"") is None for parent in parents)
-
-
-def _digest(state: Tree) -> str:
-    total = hashlib.sha256()
-    for name, content in sorted(state.items()):
-        total.update(
-            f"{name}\0{content is None}\0".encode() + hashlib.sha256(content or b"").digest()
-        )
-    return total.hexdigest()
+def _rename(names: dict[str, int | None], changes: dict[str, int | None]) -> None:
+    """Let a folder's changes happen: -1 takes a name away."""
+    for name, number in changes.items():
+        names.pop(name, None) if number == -1 else names.update({name: number})

@@ -14,7 +14,7 @@ import optax
 from lsa_lab import training
 from lsa_lab.store import checkpoints
 from lsa_lab.training.status import Status
-from tools.chaos.lost import Lost
+from tools.chaos.disk import Lost
 
 PLACES = ("data", "loss", "gradient of a", "gradient of b", "weight a", "weight b")
 LEAVES = ("loss", "loss", "a", "b", "a", "b")  # that the status is to name
@@ -76,7 +76,7 @@ def _own(place, step, value):
     }
 
 
-def diverging(steps: int, folder: Path, seed: int = 0) -> int:
+def diverge(steps: int, folder: Path, seed: int = 0) -> int:
     """Put NaN, inf and -inf into every place at each of so many random steps; Lost unless each run
     is typed with step and leaf, is counted within a chunk, and keeps its last finite params."""
     rng, values = np.random.default_rng(seed), (np.nan, np.inf, -np.inf)
@@ -106,7 +106,7 @@ def diverging(steps: int, folder: Path, seed: int = 0) -> int:
     return len(table)
 
 
-def healthy(runs: int, width: int | None = None, seed: int = 1) -> int:
+def train_healthy(runs: int, width: int | None = None, seed: int = 1) -> int:
     """Trainings into which nothing is put in time, large but finite numbers among them; Lost if
     one is said to have diverged."""
     rng = np.random.default_rng(seed)

@@ -1,12 +1,16 @@
-"""What writes files here, as small programs of promises, and two writers that are wrong.
+"""What writes files here, as small programs of promises, and what is done to them: they are killed
+at every call, their disk is full from any call on or loses its power, their files rot.
 
 A program goes from version 0 of what it keeps to version 1, 2, ..., and yields where one is safe:
 whatever happens then, a reader is given that version or the next one.
 """
 
+import errno
 import json
 import os
+import random
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import jax
 import numpy as np
 import xarray as xr
 
@@ -21,9 +26,11 @@ from experiments.models import runs
 from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.harness.run import records, runner
 from lsa_lab.store import cells, checkpoints, grids, results, safe_files
+from tools.chaos.disk import Call, Killed, Log, Lost, crash_states, lay, tree, watch
 
 FACTS = {"identity": "chaos"}
 SPEC = Spec(Task(2, (4,)), Architecture(depth=1, heads=1), Recipe(4, 2, 0.1, seeds=2))
+_FAILING = ("create", "write", "fsync", "fsync folder", "rename", "mkdir")
 
 
 @dataclass(frozen=True)
@@ -36,88 +43,94 @@ class Program:
     steps: Callable[[Path], Iterator[Any]]
     read: Callable[[Path], int | None]
 
+    def contents(self, folder: Path) -> tuple:
+        """The last version, and the names of all files: nothing is left over."""
+        return self.read(folder), frozenset(tree(folder))
 
-def tree_of(version: int) -> dict[str, np.ndarray]:
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file that holds numbers: how it is written, and the arrays that it gives back."""
+
+    file: str
+    save: Callable[[Path, int], Any]
+    load: Callable[[Path], Any]
+
+    def version(self, path: Path) -> int:
+        """The one that every number of the file says."""
+        values = {int(x) for leaf in jax.tree.leaves(self.load(path)) for x in np.unique(leaf)}
+        assert len(values) == 1, f"versions {values} in one file"
+        return values.pop()
+
+    def bytes(self, path: Path) -> bytes:
+        return b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(self.load(path)))
+
+    def program(self, name: str, first: bool = True) -> Program:
+        """The file is saved three times, with or without one before them."""
+        file = self.file if first else f"new/deep/{self.file}"
+
+        def steps(folder: Path) -> Iterator[None]:
+            for version in (1, 2, 3):
+                self.save(folder / file, version)
+                yield
+
+        def read(folder: Path) -> int:
+            return self.version(folder / file) if (folder / file).exists() or first else 0
+
+        return Program(name, lambda folder: first and self.save(folder / file, 0), steps, read)
+
+
+def arrays_of(version: int) -> dict[str, np.ndarray]:
     """Arrays of which every byte says which version they are."""
     return {"w": np.full((40, 30), version, np.float32), "step": np.int64(version)}
 
 
-def version_of(arrays: dict[str, np.ndarray]) -> int:
-    values = {int(x) for array in arrays.values() for x in np.unique(array)}
-    assert len(values) == 1, f"versions {values} in one file"
-    return values.pop()
-
-
-def saving(name: str, file: str, save: Callable, load: Callable, first: bool) -> Program:
-    """A file that is saved three times, with or without one before them."""
-
-    def steps(folder: Path) -> Iterator[None]:
-        for version in (1, 2, 3):
-            save(folder / file, version)
-            yield
-
-    def read(folder: Path) -> int:
-        return load(folder / file) if (folder / file).exists() or first else 0
-
-    return Program(name, lambda folder: first and save(folder / file, 0), steps, read)
-
-
-def save_checkpoint(path: Path, version: int) -> None:
-    checkpoints.save(path, tree_of(version), FACTS)
-
-
-def load_checkpoint(path: Path) -> int:
-    return version_of(checkpoints.load(path, tree_of(0), FACTS))
-
-
-def save_result(path: Path, version: int) -> None:
-    rows = {"risk": (("run", "n"), np.full((4, 3), float(version)))}
-    results.save(xr.Dataset(rows), path, config={"n": 3})
-
-
-def load_result(path: Path) -> int:
-    return version_of({"risk": results.load(path, config={"n": 3})["risk"].values})
-
-
-def weights(version: int) -> runs.Runs:
+def _weights(version: int) -> runs.Runs:
     like, layout = runs._layout(SPEC, 0)
     arrays = {name: np.full(shape, version, kind) for name, (kind, shape) in layout.items()}
     leaves = [array for name, array in arrays.items() if name.startswith("params")]
-    import jax
-
     return runs.Runs(SPEC, jax.tree.unflatten(like, leaves), None, arrays["loss"], arrays["taken"])
 
 
-def save_weights(path: Path, version: int) -> None:
-    runs.write(path, weights(version))
+def _read_weights(path: Path) -> tuple:
+    read = runs.read(path, SPEC)
+    return read.params, read.loss, read.taken, read.parts
 
 
-def load_weights(path: Path) -> int:
-    import jax
-
-    return version_of(dict(enumerate(jax.tree.leaves(runs.read(path, SPEC).params))))
+def _result(version: int) -> xr.Dataset:
+    return xr.Dataset({"risk": (("run", "n"), np.full((4, 3), float(version)))})
 
 
-def _cells() -> list[tuple[str, int]]:
-    return [("cell", number) for number in range(4)]
+CHECKPOINT = Kind(
+    "fit.ckpt",
+    lambda path, version: checkpoints.save(path, arrays_of(version), FACTS),
+    lambda path: checkpoints.load(path, arrays_of(0), FACTS),
+)
+RESULT = Kind(
+    "result.nc",
+    lambda path, version: results.save(_result(version), path, config={"n": 3}),
+    lambda path: results.load(path, config={"n": 3})["risk"].values,
+)
+WEIGHTS = Kind("toy.npz", lambda path, version: runs.write(path, _weights(version)), _read_weights)
+KINDS = {"checkpoint": CHECKPOINT, "result": RESULT, "weights": WEIGHTS}
 
 
 def _grid(folder: Path) -> Iterator[None]:
     """Three of the four cells come into one file."""
     with mock.patch.object(cells, "TOGETHER", 3):
-        for count in range(1, len(_cells()) + 1):
-            here = _cells()[:count]
-            grids.grid(here, lambda cell: {"row": np.arange(9) * cell[1]}, folder / "grid")
+        for count in range(1, 5):
+            row = lambda cell: {"row": np.arange(9) * cell[1]}  # noqa: E731
+            grids.grid([("cell", number) for number in range(count)], row, folder / "grid")
             yield
 
 
-def _cells_kept(folder: Path) -> int:
-    def fails(cell):
+def _count_cells(folder: Path) -> int:
+    def fail(cell):
         raise LookupError
 
-    for count in range(len(_cells()), 0, -1):
+    for count in range(4, 0, -1):
         try:
-            rows = grids.grid(_cells()[:count], fails, folder / "grid")
+            rows = grids.grid([("cell", number) for number in range(count)], fail, folder / "grid")
         except LookupError:
             continue
         np.testing.assert_array_equal(rows["row"], np.outer(np.arange(count), np.arange(9)))
@@ -127,7 +140,7 @@ def _cells_kept(folder: Path) -> int:
 
 def _fill(folder: Path, version: int) -> None:
     """What a run leaves, all of it of one version."""
-    save_result(folder / "result.nc", version)
+    RESULT.save(folder / "result.nc", version)
     results.write(folder / "caption.txt", b"of every version")
     results.write(folder / "summary.png", b"%d" % version * 100)
     records.write(folder, {"version": version})
@@ -141,8 +154,8 @@ def _run(folder: Path) -> Iterator[None]:
     yield
 
 
-def _verdicts_beside_numbers(folder: Path) -> int | None:
-    record, number = folder / "toy" / "config.json", load_result(folder / "toy" / "result.nc")
+def _read_run(folder: Path) -> int | None:
+    record, number = folder / "toy" / "config.json", RESULT.version(folder / "toy" / "result.nc")
     if not record.exists():
         return None
     assert json.loads(record.read_text())["version"] == number, "verdicts of another run"
@@ -150,22 +163,18 @@ def _verdicts_beside_numbers(folder: Path) -> int | None:
 
 
 PROGRAMS = (
-    saving("checkpoint", "fit.ckpt", save_checkpoint, load_checkpoint, True),
-    saving("first checkpoint", "new/deep/fit.ckpt", save_checkpoint, load_checkpoint, False),
-    saving("result", "result.nc", save_result, load_result, True),
-    saving("first result", "new/result.nc", save_result, load_result, False),
-    saving("weights", "toy.npz", save_weights, load_weights, True),
-    Program("grid", lambda folder: None, _grid, _cells_kept),
-    Program("run", lambda folder: _fill(folder / "toy", 0), _run, _verdicts_beside_numbers),
+    CHECKPOINT.program("checkpoint"),
+    CHECKPOINT.program("first checkpoint", first=False),
+    RESULT.program("result"),
+    RESULT.program("first result", first=False),
+    WEIGHTS.program("weights"),
+    Program("grid", lambda folder: None, _grid, _count_cells),
+    Program("run", lambda folder: _fill(folder / "toy", 0), _run, _read_run),
 )
 
 
-def _in_place(path: Path, version: int) -> None:
-    path.write_bytes(checkpoints.packed(tree_of(version), FACTS))
-
-
-def _without(name: str) -> Callable[[Path, int], None]:
-    """``save_checkpoint`` with a sync left out, of the file or of its folder."""
+def _skip_sync(name: str) -> Kind:
+    """A checkpoint that is saved with a sync left out, of the file or of its folder."""
 
     def save(path: Path, version: int) -> None:
         real, calls = os.fsync, []
@@ -175,21 +184,164 @@ def _without(name: str) -> Callable[[Path, int], None]:
             if (len(calls) == 1) != (name == "file"):
                 real(handle)
 
-        safe_files.os = SimpleNamespace(**{**vars(os), "fsync": fsync})
-        try:
-            save_checkpoint(path, version)
-        finally:
-            safe_files.os = os
+        with mock.patch.object(safe_files, "os", SimpleNamespace(**{**vars(os), "fsync": fsync})):
+            CHECKPOINT.save(path, version)
 
-    return save
+    return Kind("fit.ckpt", save, CHECKPOINT.load)
 
 
-# Each is wrong in one way, and has to be caught: the kills catch the first, the power cuts all.
-CONTROLS = tuple(
-    saving(name, "fit.ckpt", save, load_checkpoint, True)
-    for name, save in (
-        ("in place", _in_place),
-        ("no fsync of the file", _without("file")),
-        ("no fsync of the folder", _without("folder")),
-    )
+_IN_PLACE = Kind(
+    "fit.ckpt",
+    lambda path, version: path.write_bytes(checkpoints.packed(arrays_of(version), FACTS)),
+    CHECKPOINT.load,
 )
+# Each is wrong in one way, and has to be caught: the kills catch the first, the power cuts all.
+CONTROLS = (
+    _IN_PLACE.program("in place"),
+    _skip_sync("file").program("no fsync of the file"),
+    _skip_sync("folder").program("no fsync of the folder"),
+)
+
+
+def record(program: Program, folder: Path) -> tuple[Log, tuple]:
+    """The calls of a program that nobody disturbs, and what it ends with."""
+    program.prepare(empty(folder))
+    log = Log(folder, tree(folder))
+    with watch(folder, log.see):
+        for _ in program.steps(folder):
+            log.promise()
+    return log, program.contents(folder)
+
+
+def failpoints(log: Log) -> list[int]:
+    """Each place where a program can be killed, by how many are before it: before, during and after
+    each write, before and after any other call."""
+    moments = ((call, moment) for call in log.calls for moment in ("before", "during", "after"))
+    return [
+        number
+        for number, (call, moment) in enumerate(moments)
+        if moment != "during" or call.kind == "write"
+    ]
+
+
+def kill(program: Program, folder: Path, end: tuple, place: int) -> None:
+    """Kill the program at a failpoint, read what is there, and let it run again to its end."""
+    _disturb(program, folder, end, place, lambda moment, call: True, Killed())
+
+
+def fill_disk(program: Program, folder: Path, end: tuple, place: int) -> None:
+    """The same with a disk that is full from a call on: the program ends with OSError."""
+    full = OSError(errno.ENOSPC, "No space left on device")
+    fails = lambda moment, call: moment == "during" and call.kind in _FAILING  # noqa: E731
+    _disturb(program, folder, end, place, fails, full, "during")
+
+
+def _disturb(
+    program: Program,
+    folder: Path,
+    end: tuple,
+    place: int,
+    fails: Callable[[str, Call], bool],
+    error: BaseException,
+    counted: str = "",
+) -> None:
+    count, kept = 0, 0
+
+    def see(moment: str, call: Call) -> None:
+        nonlocal count
+        count += counted in ("", moment)
+        if count > place and fails(moment, call):
+            raise error
+
+    program.prepare(empty(folder))
+    try:
+        with watch(folder, see):
+            for _ in program.steps(folder):
+                kept += 1
+    except type(error):
+        pass
+    left = [path.name for path in folder.rglob("*.tmp")]
+    if counted and left:
+        raise Lost(f"{program.name}: {left} stays when the disk is full")
+    check(program, folder, kept, end)
+
+
+def cut_power(
+    program: Program, folder: Path, log: Log, end: tuple, most: int, every: int = 1
+) -> int:
+    """The program after every state that a power cut can leave, or every so manieth, and their
+    number."""
+    states = list(crash_states(log, most))[::every]
+    for cut, state in states:
+        lay(state, empty(folder))
+        check(program, folder, log.count_kept(cut), end)
+    return len(states)
+
+
+def check(program: Program, folder: Path, kept: int, end: tuple) -> None:
+    """Raise Lost unless the last version that was promised, or the next one, is there, and the
+    program, begun again, ends with what it ends with when nobody disturbs it."""
+    try:
+        version = program.read(folder)
+    except (ValueError, OSError, AssertionError) as error:
+        raise Lost(f"{program.name}: {kept} were promised, and {error}") from error
+    if version is not None and version not in (kept, kept + 1):
+        raise Lost(f"{program.name}: {kept} were promised, and version {version} is there")
+    for _ in program.steps(folder):
+        pass
+    if program.contents(folder) != end:
+        raise Lost(f"{program.name}: other contents than without the end")
+
+
+def damage(content: bytes, other: bytes, flips: int, every: int = 1) -> dict[str, Iterator[bytes]]:
+    """A file's bytes damaged: so many bits turned over by lot, or all there are; cut at each so
+    manieth length, or with zeros from there on, as a disk leaves what it never wrote; with a block
+    of another file of its kind, or two blocks exchanged."""
+
+    def flip() -> Iterator[bytes]:
+        bits, place = 8 * len(content), random.Random(0)
+        for bit in place.sample(range(bits), flips) if flips < bits else range(bits):
+            damaged = bytearray(content)
+            damaged[bit // 8] ^= 1 << bit % 8
+            yield bytes(damaged)
+
+    def splice() -> Iterator[bytes]:
+        for start in range(0, len(content), 512):
+            first, block, after = content[:start], content[start : start + 512], start + 512
+            yield first + other[start:after] + content[after:]
+            yield first + content[after : after + 512] + block + content[after + 512 :]
+
+    short = range(0, len(content), every)
+    return {
+        "bits flipped": flip(),
+        "cut short": (content[:length] for length in short),
+        "zeros at the end": (content[:length].ljust(len(content), b"\0") for length in short),
+        "blocks exchanged": splice(),
+    }
+
+
+def outcomes(kind: Kind, folder: Path, flips: int, every: int = 1) -> dict[str, Counter]:
+    """What became of loads of damaged files of a kind: refused by ValueError, the only refusal that
+    a caller looks for, the same, wrong, which gives other numbers and says nothing, or raw."""
+    path, other = empty(folder) / kind.file, folder / f"other {kind.file}"
+    kind.save(path, 1), kind.save(other, 2)
+    content, expected = path.read_bytes(), kind.bytes(path)
+
+    def outcome(damaged: bytes) -> str:
+        path.write_bytes(damaged)
+        try:
+            return "the same" if kind.bytes(path) == expected else "wrong"
+        except ValueError:
+            return "refused"
+        except Exception as error:
+            return f"raw {type(error).__name__}"
+
+    ways = damage(content, other.read_bytes(), flips, every)
+    return {way: Counter(outcome(x) for x in each if x != content) for way, each in ways.items()}
+
+
+def empty(folder: Path) -> Path:
+    """The folder, with nothing in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder

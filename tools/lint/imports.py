@@ -39,7 +39,7 @@ def import_up(tree: Tree) -> Iterator[Fault]:
         if room not in FLOOR:
             yield source.fault(1, f"{source.module} is in no room of FLOORS")
             continue
-        for target, line in tree.imported(source):
+        for target, line in tree.imports(source):
             other, apart = room_of(target), target.split(".")[:3] != list(source.parts[:3])
             if target.split(".")[0] in ("experiments", "tests", "tools"):
                 yield source.fault(line, f"{target} is no part of the library")
@@ -55,7 +55,7 @@ def circle(tree: Tree) -> Iterator[Fault]:
     """Modules that import each other in a ring; those for types and inside functions count too."""
     sources = {source.module: source for source in tree.inside("lsa_lab")}
     left = {
-        name: {target for target, _ in tree.imported(source)} - {name}
+        name: {target for target, _ in tree.imports(source)} - {name}
         for name, source in sources.items()
     }
     while free := [name for name, used in left.items() if not used & left.keys()]:
@@ -70,13 +70,13 @@ def wing(tree: Tree) -> Iterator[Fault]:
     for source in tree.inside("experiments"):
         if len(parts := source.path.removesuffix(".py").split("/")[1:]) < 2:
             continue  # experiments/__init__.py and its like
-        for module, line in tree.imported(source):
+        for module, line in tree.imports(source):
             target = module.split(".")[1:] if module.split(".")[0] == "experiments" else []
-            if what := refused(parts, target, module):
+            if what := refusal(parts, target, module):
                 yield source.fault(line, f"{module}: {what}")
 
 
-def refused(parts: list[str], target: list[str], module: str) -> str:
+def refusal(parts: list[str], target: list[str], module: str) -> str:
     """Why a file of the wing may not import a module; "" if it may."""
     shared = parts[0] == "models" or len(parts) == 2
     if target[:1] and target[0] not in (parts[0], "models"):

@@ -76,7 +76,7 @@ class Tree:
         place = self.root.joinpath(*name.split("."))
         return place.is_dir() or place.with_suffix(".py").exists()
 
-    def imported(self, source: Source) -> Iterator[tuple[str, int]]:
+    def imports(self, source: Source) -> Iterator[tuple[str, int]]:
         """The modules that a file imports and the lines, inside functions as well."""
         for node in source.nodes:
             if isinstance(node, ast.Import):

@@ -62,7 +62,7 @@ def unsafe_code(tree: Tree) -> Iterator[Fault]:
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module] if node.module in MODULES else []
             elif isinstance(node, ast.Call):
-                name = dotted(node.func)
+                name = dotted_name(node.func)
                 names = [name] if name in CALLS else []
                 names += [f"{word.arg} of {name}" for word in node.keywords if is_unsafe(word)]
                 says_no = any(word.arg == "allow_pickle" for word in node.keywords)
@@ -70,9 +70,9 @@ def unsafe_code(tree: Tree) -> Iterator[Fault]:
             yield from (source.fault(node, f"{name} may run what it reads") for name in names)
 
 
-def dotted(function: ast.expr) -> str:
+def dotted_name(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
-        return f"{dotted(function.value)}.{function.attr}"
+        return f"{dotted_name(function.value)}.{function.attr}"
     return function.id if isinstance(function, ast.Name) else ""
 
 

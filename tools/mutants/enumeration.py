@@ -44,7 +44,7 @@ def modules(root: Path = ROOT) -> list[Path]:
     return [path.relative_to(root) for path in sorted([*rooms, saved])]
 
 
-def left_out(tree: ast.AST) -> Iterator[ast.AST]:
+def skipped_nodes(tree: ast.AST) -> Iterator[ast.AST]:
     """The pieces of a module in which no mutant is made."""
     for node in ast.walk(tree):
         match node:
@@ -69,7 +69,7 @@ def mutants(path: Path, source: str) -> Iterator[WorkItem]:
     """The mutants of one module; an identifier holds the digest of what was mutated."""
     spans = [
         ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset))
-        for node in left_out(ast.parse(source))
+        for node in skipped_nodes(ast.parse(source))
         if node is not None
     ]
     digest = hashlib.sha256(source.encode()).hexdigest()[:8]
@@ -97,7 +97,7 @@ def mutants(path: Path, source: str) -> Iterator[WorkItem]:
             )
 
 
-def sampled(items: list[WorkItem], seed: int) -> list[WorkItem]:
+def shuffle(items: list[WorkItem], seed: int) -> list[WorkItem]:
     """All mutants in an order whose every beginning holds of each module its share, at random."""
     strata = defaultdict(list)
     for item in items:

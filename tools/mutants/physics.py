@@ -32,10 +32,10 @@ KEPT = ROOT / ".cache" / "mutants" / "physics.json"
 SECONDS = 300  # of a processor, for the tests of a change
 
 
-def judged(module: Path, source: str, tests: tuple[str, ...]) -> str:
+def judge(module: Path, source: str, tests: tuple[str, ...]) -> str:
     """Whether a test fails, and which, where a module has this source."""
     names = [ROOT / "tests" / test for test in tests]
-    status, text = trials.forked(module, source, None, names, SECONDS)
+    status, text = trials.run_forked(module, source, None, names, SECONDS)
     code = os.waitstatus_to_exitcode(status)
     lines = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
     words = (lines or text.splitlines()[-1:] or [""])[0].removeprefix("FAILED tests/")
@@ -46,7 +46,7 @@ def judged(module: Path, source: str, tests: tuple[str, ...]) -> str:
 def failure(tests: tuple[str, ...]) -> str:
     """What is wrong with tests that fail without any change; nothing if they pass."""
     file = Path("lsa_lab", "__init__.py")
-    verdict = judged(file, (ROOT / file).read_text("utf-8"), tests)
+    verdict = judge(file, (ROOT / file).read_text("utf-8"), tests)
     return "" if verdict == "survived" else f"broken without the change: {verdict}"
 
 
@@ -72,7 +72,7 @@ def main() -> int:
         key = digest(change)
         if not verdicts.get(key, "").startswith("killed"):
             source = change.source()
-            verdicts[key] = failure(change.tests) or judged(change.module, source, change.tests)
+            verdicts[key] = failure(change.tests) or judge(change.module, source, change.tests)
             KEPT.write_text(json.dumps(verdicts, indent=0))
         print(
             f"{number}/{len(chosen)} {change.file}: {change.wrong}\n    {verdicts[key]}", flush=True

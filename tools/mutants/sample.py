@@ -44,13 +44,13 @@ def wilson(hits: int, count: int, z: float = 1.96) -> tuple[float, float]:
     return centre - half, centre + half
 
 
-def tried(item: WorkItem, tests: trials.Tests, files: int, seconds: float) -> WorkResult:
+def try_mutant(item: WorkItem, tests: trials.Tests, files: int, seconds: float) -> WorkResult:
     """A mutant's verdict, what gave it, and the line that is changed."""
     spec = item.mutations[0]
     source = (trials.ROOT / spec.module_path).read_text("utf-8")
     change = mutate_code(source, get_operator(spec.operator_name)(), spec.occurrence)
     near = tests.nearest(spec.module_path, spec.definition_name)[:files]
-    killed, words = trials.noticed(spec.module_path, change, spec.definition_name, near, seconds)
+    killed, words = trials.try_near(spec.module_path, change, spec.definition_name, near, seconds)
     rows = enumerate(zip(source.splitlines(), change.splitlines(), strict=False), 1)
     lines = [f"{n}\n- {old.strip()}\n+ {new.strip()}" for n, (old, new) in rows if old != new]
     verdict = TestOutcome.KILLED if killed else TestOutcome.SURVIVED
@@ -68,13 +68,13 @@ def run(session: WorkDB, sample: list[WorkItem], options: argparse.Namespace) ->
         if result and not (again and result.test_outcome == TestOutcome.SURVIVED):
             continue
         began = time.monotonic()
-        result = tried(item, tests, options.files, options.seconds)
+        result = try_mutant(item, tests, options.files, options.seconds)
         session.set_result(item.job_id, result)
         words = f"{item.job_id} {time.monotonic() - began:.0f} s: {result.output[:120]}"
         print(f"{number}/{len(sample)} {result.test_outcome.value} {words}", flush=True)
 
 
-def controlled(results: Iterable[WorkResult]) -> int:
+def run_controls(results: Iterable[WorkResult]) -> int:
     """Run the tests that failed without any mutant: a test that fails anyway kills none."""
     failed = [r.output for r in results if r.output.startswith("FAILED ")]
     names = {words.removeprefix("FAILED ").partition(" - ")[0] for words in failed}
@@ -116,12 +116,12 @@ def main(words: list[str]) -> int:
     options.session.parent.mkdir(parents=True, exist_ok=True)
     sources = {path: path.read_text("utf-8") for path in enumeration.modules()}
     items = [item for path in sources for item in enumeration.mutants(path, sources[path])]
-    sample = enumeration.sampled(items, options.seed)[: options.sample]
+    sample = enumeration.shuffle(items, options.seed)[: options.sample]
     with use_db(options.session) as session:
         if not options.show:
             run(session, sample, options)
         report(session, items, options.show)
-        return 0 if options.show else controlled(dict(session.results).values())
+        return 0 if options.show else run_controls(dict(session.results).values())
 
 
 if __name__ == "__main__":

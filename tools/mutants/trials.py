@@ -108,7 +108,7 @@ def forget_the_library() -> None:
         del sys.modules[name]
 
 
-def noticed(
+def try_near(
     module: Path, source: str, name: str | None, near: list[Path], seconds: float
 ) -> tuple[bool, str]:
     """Whether a test fails where a module has this source; which, or how many passed."""
@@ -116,7 +116,7 @@ def noticed(
     for files in (near[:FIRST], near[FIRST:]):
         if not files:
             break
-        status, text = forked(module, source, name, files, seconds)
+        status, text = run_forked(module, source, name, files, seconds)
         if os.WIFSIGNALED(status):
             timeout = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
             return True, "timeout" if timeout else f"signal {os.WTERMSIG(status)}"
@@ -126,7 +126,7 @@ def noticed(
     return False, text.splitlines()[-1]
 
 
-def forked(
+def run_forked(
     module: Path, source: str, name: str | None, files: list[Path], seconds: float
 ) -> tuple[int, str]:
     """The status with which pytest ends in a child that meets the mutant, and what it prints."""

@@ -21,12 +21,12 @@ E = D + 1
 @functools.cache
 def inputs(seed: int, dtype: str) -> SimpleNamespace:
     """Draw ``seed``, in numbers that single precision has."""
-    arrays = jax.tree.map(lambda x: x.astype(jnp.float32).astype(dtype), _drawn(seed))
-    return SimpleNamespace(**arrays, **_derived(arrays))
+    arrays = jax.tree.map(lambda x: x.astype(jnp.float32).astype(dtype), _draw(seed))
+    return SimpleNamespace(**arrays, **_derive(arrays))
 
 
 @jax.jit
-def _drawn(seed: int) -> dict[str, Array]:
+def _draw(seed: int) -> dict[str, Array]:
     keys = iter(jax.random.split(jax.random.key(seed), 20))
     normal = partial(jax.random.normal, dtype=float)
     prompt = draws.regression(next(keys), N, D)
@@ -55,7 +55,7 @@ def _drawn(seed: int) -> dict[str, Array]:
     }
 
 
-def _derived(arrays: dict) -> dict:
+def _derive(arrays: dict) -> dict:
     prompt: Prompt = arrays["prompt"]
     tokens = prompts.tokens(prompt)
     return {

@@ -43,14 +43,14 @@ def _leaves(name: str, seed: int, dtype: str = "float64") -> list[np.ndarray]:
     def case(given: dict):
         return jax.tree.leaves(CASES[name](type("Inputs", (), given)))
 
-    run: Callable = case if name.startswith(EAGER) else _jitted(name)
+    run: Callable = case if name.startswith(EAGER) else _program(name)
     return [np.asarray(leaf, float) for leaf in run(vars(given))]
 
 
 _programs: dict[str, Callable] = {}
 
 
-def _jitted(name: str) -> Callable:
+def _program(name: str) -> Callable:
     if name not in _programs:
         _programs[name] = jax.jit(
             lambda given: jax.tree.leaves(CASES[name](type("Inputs", (), given)))
@@ -73,12 +73,12 @@ def bound(measured: float) -> float:
     )
 
 
-def stated() -> dict[str, float]:
+def read_bounds() -> dict[str, float]:
     """The bounds in the page."""
     return {name: float(number) for name, number in _ROW.findall(PAGE.read_text("utf-8"))}
 
 
-def public() -> list[str]:
+def public_names() -> list[str]:
     """The functions of the four floors that have no leading underscore, by module."""
     names = _functions("lsa_lab.estimators")
     for floor in ("analyses", "theory", "selection"):

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from lsa_lab import __version__
 from lsa_lab.harness.cli import options as command_options
 from lsa_lab.harness.cli.help import explain
 from lsa_lab.harness.refusal import RefusalError
@@ -26,9 +27,15 @@ def main(
     """The exit status: 0, 1 if a result could not be judged, 2 if refused, 3 if a training
     diverged, 130 after Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    program = program or called(sys.argv[0])
+    program = program or program_name(sys.argv[0])
+    if words == ["--version"]:
+        print(f"lsa_lab {__version__}")
+        return 0
+    if words[:1] == ["help"]:
+        words = [*words[1:], "-h"]
     try:
-        status = _obey(words, package, program)
+        with process.interrupts_end(_advice(program, words)):
+            status = _obey(words, package, program)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # the reader, ``head`` for one, has seen enough
@@ -38,13 +45,17 @@ def main(
         print(f"error: {refusal}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:
-        command = f"{program} {shlex.join(getattr(interrupt, 'words', words))}"
-        what = str(interrupt) or "interrupted"
-        print(f"\n{what}; to go on from the last checkpoint: {command}", file=sys.stderr)
+        advice = _advice(program, getattr(interrupt, "words", words), str(interrupt))
+        print(advice, file=sys.stderr)
         return 130
 
 
-def called(path: str) -> str:
+def _advice(program: str, words: list[str], what: str = "") -> str:
+    command = f"{program} {shlex.join(words)}"
+    return f"\n{what or 'interrupted'}; to go on from the last checkpoint: {command}"
+
+
+def program_name(path: str) -> str:
     """The program as a person has to type it: ``.venv/bin/lsa-lab`` where no shell finds it."""
     if Path(path).name != "lsa-lab":
         return "lsa-lab"

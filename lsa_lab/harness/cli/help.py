@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from lsa_lab.harness.cli import terminal
 from lsa_lab.harness.cli.keys import keys_of, type_word, value_word
-from lsa_lab.harness.cli.options import OPTIONS, STATUS, USAGE, chosen, package_words
+from lsa_lab.harness.cli.options import OPTIONS, STATUS, USAGE, choose, package_words
 from lsa_lab.harness.run.laboratory import Experiment
 
 _WIDEST = 9  # a value that is longer stands on a line of its own
@@ -23,7 +23,7 @@ def explain(options: argparse.Namespace) -> int:
         print(help_text(options, options.command), end="")
         return 0
     program, package = options.program, package_words(options)
-    texts = [keys_text(experiment, program, package) for experiment in chosen(options)]
+    texts = [keys_text(experiment, program, package) for experiment in choose(options)]
     print("\n\n".join(texts), end="")
     return 0
 

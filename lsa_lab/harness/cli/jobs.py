@@ -1,7 +1,10 @@
 """What a command line asks for: experiments, each at a configuration that can be run."""
 
 import argparse
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from lsa_lab.harness.cli import options as command_options
@@ -9,7 +12,7 @@ from lsa_lab.harness.cli import overrides
 from lsa_lab.harness.cli.overrides import PREFIX
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import needs
-from lsa_lab.harness.run.folders import folder_of
+from lsa_lab.harness.run.folders import folder_of, named_for
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.store import safe_files
 
@@ -22,14 +25,16 @@ def jobs_of(options: argparse.Namespace) -> list["Job"]:
     those whose model and texts have been fetched."""
     from lsa_lab.harness.run import runner
 
-    experiments, tier = command_options.chosen(options), tier_of(options)
+    experiments, tier = command_options.choose(options), tier_of(options)
     if not options.names:
-        listed = ", ".join([*(experiment.name for experiment in experiments), "all"])
-        raise RefusalError(f"{options.command} needs a NAME: {listed}")
-    if options.changes and len(experiments) > 1:
-        names = " ".join(options.names)
-        words = f"{options.command} {names}"
-        raise RefusalError(f"{options.changes[0]} is for one experiment: {words} without it")
+        listed = ", ".join(experiment.name for experiment in experiments[:3])
+        raise RefusalError(
+            f"{options.command} needs a NAME, {listed}, ... or all: {options.program} list has them"
+        )
+    words_of_one = [*options.changes[:1], *(["--sweep"] if getattr(options, "sweep", None) else [])]
+    if words_of_one and len(experiments) > 1:
+        words = f"{options.command} {' '.join(options.names)}"
+        raise RefusalError(f"{words_of_one[0]} is for one experiment: {words} without it")
     if "all" in options.names:
         experiments = _ready(experiments, tier, options)
     jobs = []
@@ -38,13 +43,42 @@ def jobs_of(options: argparse.Namespace) -> list["Job"]:
             listed = ", ".join(experiment.tiers)
             raise RefusalError(f"{experiment.name} has no tier {tier!r}: it has {listed}")
         config = _config(experiment, tier, options)
-        runner.check_statements(experiment, config)
-        needs.check(experiment, tier, config, options.program)
         folder = folder_of(experiment, tier, options.out, config)
         jobs.append(runner.Job(experiment, tier, config, folder))
-    for job in jobs:
+        _check_runnable(jobs[-1], options)
+    for job in jobs if not options.sweep else ():  # whose cells are still to be looked at
         _check_writable(job)
     return jobs
+
+
+def sweep_of(options: argparse.Namespace, job: "Job") -> "tuple[list[str], dict[tuple, Job]]":
+    """The keys of --sweep, and {a value for each: its job}, in folders inside that of the sweep."""
+    axes: dict[str, list[Any]] = {}
+    for word in options.sweep:
+        key, equals, values = word.removeprefix(PREFIX).removeprefix("config.").partition("=")
+        if not (key and equals and all(values.split(","))):
+            raise RefusalError(f"--sweep {word}: write KEY=VALUE,VALUE, as in --sweep n=5,10,20")
+        configs = [overrides.apply(job.config, [f"{PREFIX}{key}={v}"]) for v in values.split(",")]
+        key = key.replace("-", "_")
+        if key in axes:
+            raise RefusalError(f"--sweep {word}: say all values of {key} at once: {key}=1,2,3")
+        axes[key] = list(dict.fromkeys(attrgetter(key)(config) for config in configs))
+    cells = {}
+    for place in itertools.product(*axes.values()):
+        values = dict(zip(axes, place, strict=True))
+        words = [f"{PREFIX}{key}={value}" for key, value in values.items()]
+        folder = job.folder / f"sweep,{named_for(axes)}" / named_for(values)
+        cells[place] = replace(job, config=overrides.apply(job.config, words), folder=folder)
+        _check_runnable(cells[place], options)
+    _check_writable(job)
+    return list(axes), cells
+
+
+def _check_runnable(job: "Job", options: argparse.Namespace) -> None:
+    from lsa_lab.harness.run import runner
+
+    runner.check_statements(job.experiment, job.config)
+    needs.check(job.experiment, job.tier, job.config, options.program)
 
 
 def tier_of(options: argparse.Namespace) -> str:
@@ -58,6 +92,7 @@ def words_of(options: argparse.Namespace, jobs: Sequence["Job"]) -> list[str]:
     words += ["--model", options.model] if options.model is not None else []
     words += ["--out", str(options.out)] if options.out else []
     words += [] if options.together is None else ["--together", str(options.together)]
+    words += [word for sweep in options.sweep or [] for word in ("--sweep", sweep)]
     words += ["--package", options.package] if options.package != "experiments" else []
     return [*words, *options.changes]
 
@@ -91,7 +126,9 @@ def _ready(
     if waiting:
         sources = list(dict.fromkeys(name for each in waiting for name in lacking[each]))
         names = ", ".join(experiment.name for experiment in waiting)
-        print(f"left out until {needs.fetching(sources, options.program)} has been run: {names}")
+        print(
+            f"left out until {needs.fetch_command(sources, options.program)} has been run: {names}"
+        )
     return ready
 
 

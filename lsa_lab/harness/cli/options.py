@@ -1,6 +1,7 @@
 """The words of a command line: what each command is for, the options it takes, and its help."""
 
 import argparse
+import difflib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,18 +32,21 @@ USAGE = {
     "submit": ("NAME...", "run as tasks of a cluster, or of this machine; --status, --again"),
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),
+    "compare": ("A B", "two results, folders or names: keys, verdicts and numbers that differ"),
     "fetch": ("[SOURCE...]", "download a language model and texts, once; all if none is named"),
     "card": ("MODULE:FORWARD MODULE:INIT", "a report on your sequence model; --check FOLDER"),
     "new": ("PACKAGE/THEME/NAME", "write a small experiment that works, to be changed"),
 }
 
-_KINDS: dict[str, type] = {"": bool, "N": int, "K": int, "DIR": Path, "KEY=VALUE": list}
+_KINDS: dict[str, type] = {"": bool, "N": int, "K": int, "DIR": Path}
+_KINDS |= {"KEY=VALUE": list, "KEY=V,V": list}
 _TABLE = """
 --tier TIER | run submit draw card | smoke (seconds), laptop (minutes), some paper (hours, a night)
 --seeds N | run submit | so many runs: short for the config's runs or seeds
+--sweep KEY=V,V | run | one NAME at each of these values, n=5,10,20; said twice, at all pairs
 --model PATH | run submit | a decoder of your own, GGUF or folder: short for the config's model
 --config.KEY VALUE... | run submit | another value, for one NAME, in a folder; run NAME -h has all
---out DIR | list run submit draw report card | the folder of results; else figures, or .cache/smoke
+--out DIR | list run submit draw report compare card | folder of results; else figures, .cache/smoke
 --together N | run | so many experiments at a time, each in a process of its own; else one
 --engine ENGINE | submit | slurm, which is the default, or local: this machine
 --shares K | submit | K tasks for each experiment, its runs split among them: K have to run at once
@@ -121,7 +125,7 @@ def check(options: argparse.Namespace) -> None:
     _check_folder(options.out)
 
 
-def named(options: argparse.Namespace) -> dict[str, Experiment]:
+def find_named(options: argparse.Namespace) -> dict[str, Experiment]:
     """The experiments of the package; refuses unknown options and names, with the nearest."""
     experiments = experiments_of(options.package)
     if options.unknown:
@@ -143,10 +147,10 @@ def named(options: argparse.Namespace) -> dict[str, Experiment]:
             whereabouts = f"is part of {now} now: {again}" if now in experiments else now
             raise RefusalError(f"{name} {whereabouts}")
         if name not in names:
-            best, listed = nearest(name, names), ", ".join(names)
+            close = " or ".join(difflib.get_close_matches(name, names, n=3, cutoff=0.0))
             raise RefusalError(
-                f"unknown experiment {name!r} in the package {options.package}: nearest {best!r}; "
-                f"there are {listed}"
+                f"unknown experiment {name!r} in the package {options.package}: nearest {close}; "
+                f"{options.program} list has all {len(experiments)}"
             )
     return experiments
 
@@ -156,9 +160,9 @@ def package_words(options: argparse.Namespace) -> str:
     return "" if options.package == options.home else f" --package {options.package}"
 
 
-def chosen(options: argparse.Namespace) -> list[Experiment]:
+def choose(options: argparse.Namespace) -> list[Experiment]:
     """The experiments meant, each once, in the order given; all of them if none is named."""
-    experiments = named(options)
+    experiments = find_named(options)
     names = experiments if "all" in options.names or not options.names else options.names
     return [experiments[name] for name in dict.fromkeys(names)]
 

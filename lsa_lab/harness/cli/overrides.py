@@ -4,12 +4,13 @@ import contextlib
 import dataclasses
 import io
 import math
+import re
 from collections.abc import Sequence
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from lsa_lab.harness.refusal import RefusalError
-from lsa_lab.harness.run.checks import declared, nearest
+from lsa_lab.harness.run.checks import declared_type, nearest
 
 PREFIX = "--config."
 _PLAIN = {bool, int, float, str}
@@ -85,7 +86,12 @@ def _apply(default: Any, words: list[str]) -> Any:
     try:
         return kind(**vars(default) | vars(parsed.config))
     except ValueError as error:
-        raise RefusalError(f"{PREFIX}{error}") from None
+        changed = [word.removeprefix(PREFIX).replace("-", "_") for word in words]
+        key = re.split(r"\W", str(error))[0]
+        if key in changed or key not in vars(default):
+            raise RefusalError(f"{PREFIX}{error}") from None
+        cause = f"with {' '.join(words)}, {error}"
+        raise RefusalError(f"{cause}; or set {PREFIX}{key} as well") from None
 
 
 def _parts(word: str) -> list[str]:
@@ -113,14 +119,14 @@ def _check(words: list[str], default: Any) -> None:
                 )
             if not value:
                 raise RefusalError(f"{word} lacks a value; nearest {_words(getattr(default, key))}")
-        elif declared(default, key) in (int, float):
-            _check_number(key, word, declared(default, key), getattr(default, key))
+        elif declared_type(default, key) in (int, float):
+            _check_number(key, word, declared_type(default, key), getattr(default, key))
 
 
 def _is_plain(config: Any, name: str) -> bool:
     value = getattr(config, name)
     if value in ((), None):  # tells nothing of what it would hold
-        kind = declared(config, name)
+        kind = declared_type(config, name)
         return {*get_args(kind)} - {NoneType} <= _PLAIN if get_args(kind) else kind in _PLAIN
     entries = value if isinstance(value, tuple) else (value,)
     return all(entry is None or isinstance(entry, bool | int | float | str) for entry in entries)

@@ -132,7 +132,7 @@ class _Crew:
             jobs, key=lambda job: -series.last_facts(job).get("wall_time", math.inf)
         )
         self._lines: SimpleQueue[tuple[_Worker, str | None]] = SimpleQueue()
-        self._whole = self.bars.add_task("all experiments", total=len(jobs))
+        self._whole = self.bars.add_task("all experiments", total=len(jobs), of_parts=True)
         self._stopping = False
 
     @property
@@ -173,7 +173,7 @@ class _Crew:
             status = worker.end()
             self.workers = [each for each in self.workers if each is not worker]
             if job and not self._stopping:
-                self.lost = f"{name} {_ended(status)}, without a result"
+                self.lost = f"{name} {_end_words(status)}, without a result"
         elif not line.startswith(_ANSWER):
             series.say(self.console, f"{name}: {line}")
         elif job:
@@ -194,13 +194,14 @@ class _Crew:
         series.say(self.console, text)
         if facts is None:
             return
-        self.outcomes[name] = Outcome(**facts | {"moved": tuple(facts["moved"])})
+        lists = {key: tuple(facts[key]) for key in ("moved", "answer")}
+        self.outcomes[name] = Outcome(**facts | lists)
         if (facts["facts"]["memory"] or 0) > _memory() / (2 * self._count):
             self.workers.remove(worker)
             worker.end()
 
 
-def _ended(status: int) -> str:
+def _end_words(status: int) -> str:
     if status < 0:
         return f"was ended by signal {-status}" + (", as by a lack of memory" * (status == -9))
     return f"ended with status {status}"

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from lsa_lab.harness.report.headlines import Words
 from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import MARKS, interval, marks, number
-from lsa_lab.harness.run.outcomes import together
+from lsa_lab.harness.report.tables import MARKS, marks
+from lsa_lab.harness.run.outcomes import interval, number, together
 from lsa_lab.judging.claims import Claim
 
 SCALES: dict[str, Callable[[float], float]] = {  # what a format like "{0:%}" makes of a number x

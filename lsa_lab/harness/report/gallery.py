@@ -13,7 +13,8 @@ from pathlib import Path
 from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.pages import RULE, summary
 from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import LEGEND, case, doubt, interval, marks, number
+from lsa_lab.harness.report.tables import LEGEND, case, doubt, marks
+from lsa_lab.harness.run.outcomes import interval, number
 from lsa_lab.judging.claims import Claim
 from lsa_lab.judging.statistics import level
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from lsa_lab.harness.report.cells import Index
 from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import LEGEND, Family, families, judged, markdown
+from lsa_lab.harness.report.tables import LEGEND, Family, families, markdown, verdict_words
 from lsa_lab.harness.run.outcomes import counts
 from lsa_lab.judging.statistics import level
 
@@ -94,21 +94,21 @@ def with_verdicts(text: str, whole: Sequence[Result]) -> str:
         for id, (_, claim) in each.claim_of.items()
     }
 
-    def named(match: re.Match[str]) -> str:
+    def name_row(match: re.Match[str]) -> str:
         row = match[1]
         return f"`{row}` **{verdicts[row]}**" if row in verdicts else match[0]
 
-    return re.sub(r"`([^`]+)`(?: \*\*(?:holds|fails|undecided|estimated)\*\*)?", named, text)
+    return re.sub(r"`([^`]+)`(?: \*\*(?:holds|fails|undecided|estimated)\*\*)?", name_row, text)
 
 
 def with_counts(text: str, index: Index) -> str:
     """The text with the verdict of all rows after each pattern: `experiment.*_row` **3 of 6**."""
 
-    def counted(match: re.Match[str]) -> str:
+    def count_rows(match: re.Match[str]) -> str:
         cells = index.cells(match[1])
         return f"`{match[1]}` **{cells.verdict}**" if cells.pairs else match[0]
 
-    return re.sub(r"`(\w+\.[^`*]*\*[^`]*)`(?: \*\*[^*]+\*\*)?", counted, text)
+    return re.sub(r"`(\w+\.[^`*]*\*[^`]*)`(?: \*\*[^*]+\*\*)?", count_rows, text)
 
 
 def table(rows: Sequence[Family]) -> str:
@@ -118,7 +118,7 @@ def table(rows: Sequence[Family]) -> str:
     for family in rows:
         cells = [
             (f"{place}: " if place else "")
-            + "; ".join(f"{word} {judged(claim)}".strip() for word, claim in row.items())
+            + "; ".join(f"{word} {verdict_words(claim)}".strip() for word, claim in row.items())
             for place, row in family.lines
         ]
         lines.append((family.says, family.source, family.criterion, "<br>".join(cells)))

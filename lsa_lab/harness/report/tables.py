@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lsa_lab.harness.run.outcomes import interval, number
 from lsa_lab.judging.claims import Claim
 
 _MOST_NAMED = 4  # cells that a remark lists one by one
@@ -138,19 +139,7 @@ def doubt(claim: Claim) -> str:
     return f"about {max(1.1, claim.runs_factor):.2g} times the samples would decide"
 
 
-def number(value: float) -> str:
-    """Three digits."""
-    return f"{value:.3g}"
-
-
-def interval(ends: tuple[float, float]) -> str:
-    """As "[0.1, 0.2]"; "unknown" without an end."""
-    if ends == (-math.inf, math.inf):
-        return "unknown"
-    return f"[{number(ends[0])}, {number(ends[1])}]"
-
-
-def judged(claim: Claim) -> str:
+def verdict_words(claim: Claim) -> str:
     """A cell in Markdown: "1.4 [1.2, 1.6] **holds**‡"."""
     words = f"{number(claim.value)} {interval(claim.interval)} **{claim.verdict}**"
     return words + marks(claim) + (f", {doubt(claim)}" if doubt(claim) else "")

@@ -91,7 +91,7 @@ def nearest(value: Any, choices: Sequence) -> Any:
     return close[0] if close else "none"
 
 
-def declared(config: Any, name: str) -> Any:
+def declared_type(config: Any, name: str) -> Any:
     """The type of a field or, for a tuple, of its entries."""
     kind = get_type_hints(type(config))[name]
     return get_args(kind)[0] if get_origin(kind) is tuple else kind
@@ -150,5 +150,5 @@ def _is_of(value: Any, kind: Any) -> bool:
 
 
 def _is_whole(config: Any, name: str) -> bool:
-    kind = declared(config, name)
+    kind = declared_type(config, name)
     return kind is int or {*get_args(kind)} == {int, types.NoneType}

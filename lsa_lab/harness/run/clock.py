@@ -50,7 +50,7 @@ class Spent:
         return "cold" if misses > hits else "warm"
 
     @contextlib.contextmanager
-    def kept(self) -> Iterator[None]:
+    def keep(self) -> Iterator[None]:
         """Measure what is done inside, and remember it, should it end early; jax is imported."""
         from jax import monitoring
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from lsa_lab.harness.run.laboratory import TIERS, Experiment
 from lsa_lab.store import results
 
 FIGURES = Path("figures")  # in the working folder
-_LONGEST_NAME = 80  # of the folder of a changed configuration
+_LONGEST_NAME = 120  # of the folder of a changed configuration
 
 
 def folder_of(
@@ -27,13 +27,23 @@ def folder_of(
     folder = folder / tier if tier in TIERS[2:] else folder
     if config is None or config == experiment.tiers[tier]:
         return folder
-    here, declared = results.plain(config), results.plain(experiment.tiers[tier])
-    changes = [f"{key}={_word(here[key])}" for key in here if here[key] != declared[key]]
-    name = ",".join(changes)
-    if len(name) > _LONGEST_NAME:
-        digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-        name = f"{name[: _LONGEST_NAME - 9]}-{digest}"
-    return folder / name
+    return folder / named_for(changes_of(experiment.tiers[tier], config))
+
+
+def changes_of(declared: Any, config: Any) -> dict[str, Any]:
+    """The keys whose values differ, in the config's order; of a part "part.key"."""
+    usual = dict(results.named_values(results.plain(declared)))
+    here = results.named_values(results.plain(config))
+    return {key: value for key, value in here if value != usual.get(key)}
+
+
+def named_for(changes: Mapping[str, Any]) -> str:
+    """A folder's name, as "n=5,lengths=1_2"; where that is long, every key and a digest."""
+    name = ",".join(f"{key}={_word(value)}" for key, value in changes.items())
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{','.join(changes)[: _LONGEST_NAME - 9]}-{digest}"
 
 
 def identity(experiment: Experiment, config: Any) -> str:
@@ -59,5 +69,6 @@ def reported_of_others(root: Path, names: Collection[str]) -> list[str]:
 
 def _word(value: Any) -> str:
     """A value as part of a folder's name, [1, 2] as "1_2"."""
-    text = json.dumps(value).strip('[]"').replace(", ", "_")
-    return re.sub(r"[^\w.+-]+", "-", text)
+    if isinstance(value, list | tuple):
+        return "_".join(map(_word, value))
+    return re.sub(r"[^\w.+-]+", "-", json.dumps(value).strip('"'))

@@ -55,7 +55,7 @@ class Experiment:
     def tiers(self) -> dict[str, Any]:
         return self.door("config").TIERS
 
-    def trained(self, config: Any, progress: Any = None) -> dict[str, Any]:
+    def resolve_models(self, config: Any, progress: Any = None) -> dict[str, Any]:
         """The models that a config names, ``models`` of (name, spec) pairs, as the package resolves
         them: ``resolve(models, label, retrain=, progress=)`` in its ``models/trained.py``."""
         package = importlib.import_module(f"{self.package}.models.trained")

@@ -39,7 +39,7 @@ def not_fetched(names: Iterable[str]) -> list[str]:
     ]
 
 
-def fetching(names: Iterable[str], program: str) -> str:
+def fetch_command(names: Iterable[str], program: str) -> str:
     """What fetches the sources, as "lsa-lab fetch smollm2 reuters (131 MB)"."""
     size = sum(sources.SOURCES[name].size for name in names)
     return f"{program} fetch {' '.join(names)} ({size / 1e6:.0f} MB)"
@@ -61,7 +61,7 @@ def check(experiment: Experiment, tier: str, config: Any, program: str) -> None:
     if lacking:
         raise RefusalError(
             f"{experiment.name} reads {' and '.join(lacking)}, not yet in {cache()}: run "
-            f"{fetching(lacking, program)}"
+            f"{fetch_command(lacking, program)}"
         )
     try:
         for name in needed:

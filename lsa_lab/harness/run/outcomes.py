@@ -1,13 +1,16 @@
 """What a run left, in words, and how it stands to what lay there before."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run.records import last_run
+from lsa_lab.judging.claims import Claim
 from lsa_lab.store import results
 
+_MOST_FAILING = 6  # sentences that a run prints
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}  # one, and many
 
 
@@ -18,6 +21,7 @@ class Outcome:
     facts: dict
     same: bool | None  # to the bit; None where there was no result
     moved: tuple[str, ...]  # "id: old verdict, now new verdict"
+    answer: tuple[str, ...] = ()  # what it found, and what failed and why
 
     @property
     def unmoved(self) -> bool:
@@ -68,6 +72,42 @@ def describe(facts: dict) -> str:
     spent = "resumed" if seconds is None else f"{seconds:.1f} s" + (f" {start}" if start else "")
     spent += f", {memory / 1e9:.1f} GB" if memory else ""
     return f"{spent}; {counts(list(facts['verdicts'].values()))}"
+
+
+def answer(caption: str, claims: Sequence[Claim]) -> tuple[str, ...]:
+    """The caption's first sentence, which answers the question; then each sentence that fails, with
+    the number that breaks its criterion and how many of its cells do, and what is undecided."""
+    first, stop, _ = " ".join(caption.split()).partition(". ")
+    families: dict[str, list[Claim]] = {}
+    for claim in claims:
+        families.setdefault(f"family {claim.family.id}" if claim.family else claim.id, []).append(
+            claim
+        )
+    lines = [f"{first}{stop}".strip()]
+    failing = [each for each in families.values() if any(c.verdict == "fails" for c in each)]
+    for each in failing[:_MOST_FAILING]:
+        worst = [claim for claim in each if claim.verdict == "fails"]
+        share = f" ({len(worst)} of {len(each)})" if len(each) > 1 else ""
+        says = worst[0].statement.rstrip(".")
+        ends = f"{number(worst[0].value)} {interval(worst[0].interval)}"
+        lines.append(f"fails{share}: {says}. Its criterion: {worst[0].criterion}; it is {ends}")
+    if len(failing) > _MOST_FAILING:
+        lines.append(f"and {len(failing) - _MOST_FAILING} sentences more fail")
+    undecided = [claim.id for claim in claims if claim.verdict == "undecided"]
+    lines += [f"undecided, for too few runs: {', '.join(undecided)}"] if undecided else []
+    return tuple(lines)
+
+
+def number(value: float) -> str:
+    """Three digits."""
+    return f"{value:.3g}"
+
+
+def interval(ends: tuple[float, float]) -> str:
+    """As "[0.1, 0.2]"; "unknown" without an end."""
+    if ends == (-math.inf, math.inf):
+        return "unknown"
+    return f"[{number(ends[0])}, {number(ends[1])}]"
 
 
 def together(verdicts: Sequence[str]) -> str:

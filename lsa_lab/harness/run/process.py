@@ -3,9 +3,14 @@
 The library reads no environment and sets nothing; tests choose stricter settings of their own.
 """
 
+import _thread
 import contextlib
 import os
+import signal
+import sys
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 from lsa_lab.store.cache import cache
 from lsa_lab.store.provenance import HOUSE_FLAGS, cores
@@ -16,6 +21,8 @@ HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
 # What launchers tell each process of the number that they have started together.
 _STARTED = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 _ADDRESS, _COUNT, _INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
+_EXCHANGE = "LSA_LAB_EXCHANGE"  # in the place of an address: the folder that shares of submit use
+_LATE = 300.0  # seconds: a network disk may show a file of another machine a minute late
 
 
 def set_environment() -> None:
@@ -63,20 +70,65 @@ def configure() -> None:
 
 
 @contextlib.contextmanager
-def joined() -> Iterator[None]:
+def interrupts_end(advice: str) -> Iterator[None]:
+    """Ctrl-C ends this process at once with status 130 and this advice, until ``hear_interrupts``:
+    raised while jax is imported it is lost in a callback, or ends in a segmentation fault."""
+
+    def raise_again(unraisable: Any) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):  # in a callback
+            threading.Timer(0.05, _thread.interrupt_main).start()
+        else:
+            hook(unraisable)
+
+    hook, before = sys.unraisablehook, signal.getsignal(signal.SIGINT)
+    is_usual = before is signal.default_int_handler
+    if is_usual and threading.current_thread() is threading.main_thread():
+        _last_words[:] = [advice]
+        signal.signal(signal.SIGINT, _end)
+    sys.unraisablehook = raise_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        if signal.getsignal(signal.SIGINT) is _end:
+            signal.signal(signal.SIGINT, before)
+
+
+def hear_interrupts() -> None:
+    """Ctrl-C is KeyboardInterrupt again from here on: what is computed is saved by it."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_last_words: list[str] = []
+
+
+def _end(*_: object) -> None:
+    os.write(2, f"{_last_words[0]}\n".encode())
+    os._exit(130)
+
+
+@contextlib.contextmanager
+def join_launched() -> Iterator[None]:
     """Beside the other processes that a launcher has started together with this one, if any has.
 
     They share the work by ``store.processes``. SLURM's srun and Open MPI's mpirun tell jax who they
     are; for other launchers JAX_COORDINATOR_ADDRESS (a machine and a port), JAX_NUM_PROCESSES and
     JAX_PROCESS_ID do.
     """
-    arguments = _launched()
+    arguments = _launch_arguments()
     if arguments is None:
         yield
         return
     import jax
 
     from lsa_lab.store import processes
+
+    if _EXCHANGE in os.environ:
+        index, count = arguments["process_id"], arguments["num_processes"]
+        with processes.use(processes.Folder(os.environ[_EXCHANGE], index, count, heartbeat=_LATE)):
+            yield
+        return
 
     # A process that outlives another one ends its share and then says so: it is not aborted.
     jax.config.update("jax_enable_recoverability", True)
@@ -90,12 +142,13 @@ def joined() -> Iterator[None]:
 
 def is_launched() -> bool:
     """Whether a launcher has started others together with this process."""
-    return _launched() is not None
+    return _launch_arguments() is not None
 
 
-def _launched() -> dict | None:
+def _launch_arguments() -> dict | None:
     """Arguments of jax.distributed.initialize, which finds out the rest; None for one process."""
-    if {_ADDRESS, _COUNT, _INDEX} <= os.environ.keys():
+    names = os.environ.keys()
+    if {_COUNT, _INDEX} <= names and names & {_ADDRESS, _EXCHANGE}:
         count, index = int(os.environ[_COUNT]), int(os.environ[_INDEX])
         return {"num_processes": count, "process_id": index} if count > 1 else None
     return {} if any(int(os.environ.get(name, "1")) > 1 for name in _STARTED) else None

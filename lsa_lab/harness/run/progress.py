@@ -8,26 +8,28 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
+from rich.text import Text
 
 from lsa_lab.harness.run.clock import clock_word
 
-EVERY = 30.0  # seconds between two lines of a log
+FIRST, EVERY = 5.0, 30.0  # seconds to the first line of a log, and between two later ones
+_SHARE, _STEADY = 10, 1.5  # with so many per cent done, and speeds so alike, the time left is shown
 
 
 def bars(console: Console) -> Progress:
-    """Bars with the time left at their own speed; without a terminal they are kept, not shown."""
+    """Bars with the time left at their own speed; without a terminal nothing of them is drawn."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(20),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        _Left(),
         console=console,
         refresh_per_second=2,
         speed_estimate_period=600,
@@ -43,10 +45,13 @@ def screen(progress: Progress) -> Iterator[None]:
 
     def lines() -> None:
         for task in progress.tasks:
-            if task.visible and not task.finished:
+            if task.visible and not is_over(task):
                 print(f"{words(task)}, {clock_word(task.elapsed or 0.0)} elapsed", flush=True)
 
-    with progress, repetition(lines, EVERY) if progress.disable else contextlib.nullcontext():
+    with (
+        progress,
+        repetition(lines, EVERY, FIRST) if progress.disable else contextlib.nullcontext(),
+    ):
         yield
 
 
@@ -64,22 +69,52 @@ def own_bar(progress: Progress, text: str) -> Iterator[None]:
 
 def words(task: Task) -> str:
     """As "training: loss 0.1, 25 %, 0:01:10 left"."""
-    left = task.time_remaining
-    return (
-        task.description
-        + ("" if task.total is None else f", {task.percentage:.0f} %")
-        + (f", {clock_word(left)} left" if left and not task.finished else "")
-    )
+    parts = [task.description, *([] if task.total is None else [f"{task.percentage:.0f} %"])]
+    return ", ".join([*parts, *filter(None, [left_words(task)])])
+
+
+def is_over(task: Task) -> bool:
+    """Also of one that was resumed at its end."""
+    return task.finished or (task.total is not None and task.completed >= task.total)
+
+
+class _Left(ProgressColumn):
+    """What is to be said of the time left."""
+
+    def render(self, task: Task) -> Text:
+        return Text(left_words(task), style="progress.remaining")
+
+
+def left_words(task: Task) -> str:
+    """As "0:01:10 left", once a tenth is done at a speed that is steady; "compiling" before the
+    first step is over, else nothing."""
+    samples = list(task._progress)
+    if task.total is None or is_over(task):
+        return ""
+    if not samples:
+        return "" if "of_parts" in task.fields else "compiling"
+    middle, left = len(samples) // 2, task.time_remaining
+    if left is None or task.percentage < _SHARE or middle < 1:
+        return ""
+    speeds = [
+        sum(sample.completed for sample in half[1:]) / (half[-1].timestamp - half[0].timestamp)
+        for half in (samples[: middle + 1], samples[middle:])
+        if half[-1].timestamp > half[0].timestamp
+    ]
+    is_steady = len(speeds) < 2 or max(speeds) <= _STEADY * min(speeds)
+    return f"{clock_word(left)} left" if is_steady else ""
 
 
 @contextlib.contextmanager
-def repetition(act: Callable[[], None], every: float) -> Iterator[None]:
-    """Call ``act`` every so many seconds, in a thread of its own, until the end."""
+def repetition(act: Callable[[], None], every: float, first: float | None = None) -> Iterator[None]:
+    """Call ``act`` every so many seconds, first after so many, in a thread of its own."""
     over = threading.Event()
 
     def repeat() -> None:
-        while not over.wait(every):
+        wait = every if first is None else first
+        while not over.wait(wait):
             act()
+            wait = every
 
     thread = threading.Thread(target=repeat, daemon=True)
     thread.start()

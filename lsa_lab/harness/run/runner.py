@@ -5,7 +5,7 @@ those whose contents are the same are left alone.
 """
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from lsa_lab.harness.run import precision, process, records
 from lsa_lab.harness.run.clock import Spent
 from lsa_lab.harness.run.folders import identity
 from lsa_lab.harness.run.laboratory import Experiment
-from lsa_lab.harness.run.outcomes import Outcome, compare
+from lsa_lab.harness.run.outcomes import Outcome, answer, compare
 from lsa_lab.judging.claims import Claim, evidence, judge
 from lsa_lab.judging.statements import cells_of
 from lsa_lab.store import results, safe_files
@@ -71,25 +71,26 @@ def run_one(job: Job, progress: "Progress | None" = None) -> Outcome:
 def run_share(job: Job) -> None:
     """The share of a process that does not lead: the one that does has all of it in the end."""
     with safe_files.owned(job.checkpoints):
-        _compute(job, None)
+        compute(job, None)
         shutil.rmtree(job.checkpoints)
 
 
-def _compute(job: Job, progress: "Progress | None") -> "xr.Dataset":
+def compute(job: Job, progress: "Progress | None") -> "xr.Dataset":
+    """The Dataset of a job, from its checkpoints where there are any."""
     precision.check()
     safe_files.make(job.checkpoints)
-    compute = job.experiment.door("compute").compute
+    door = job.experiment.door("compute")
     handed = {"progress": progress, "checkpoints": job.checkpoints}
     if not hasattr(job.config, "models"):
-        return compute(job.config, **handed)
-    return compute(job.config, job.experiment.trained(job.config, progress), **handed)
+        return door.compute(job.config, **handed)
+    return door.compute(job.config, job.experiment.resolve_models(job.config, progress), **handed)
 
 
 def _run_owned(job: Job, progress: "Progress | None") -> Outcome:
     experiment, staging = job.experiment, job.staging
     spent = Spent(job.checkpoints)
-    with spent.kept():
-        dataset = _compute(job, progress)
+    with spent.keep():
+        dataset = compute(job, progress)
         wall_time = spent.seconds
         if staging.is_symlink():
             staging.unlink()
@@ -107,6 +108,8 @@ def _run_owned(job: Job, progress: "Progress | None") -> Outcome:
         **records.judgement(experiment, config, judgements),
     }
     outcome = compare(facts, job.staging, job.folder)
+    caption = (staging / "caption.txt").read_text(encoding="utf-8")
+    outcome = replace(outcome, answer=answer(caption, judgements))
     records.write(staging, facts)
     _put(staging, job.folder, leave={"result.nc", "config.json"} if outcome.unmoved else set())
     shutil.rmtree(job.checkpoints)
@@ -117,7 +120,9 @@ def _judge_and_draw(job: Job) -> list[Claim]:
     """Only the file counts: what is judged and drawn can be judged and drawn again."""
     experiment, staging = job.experiment, job.staging
     try:
-        judgements = judged(experiment, results.load(staging / "result.nc", config=job.config))
+        judgements = judge_result(
+            experiment, results.load(staging / "result.nc", config=job.config)
+        )
         draw(experiment, staging)
         return judgements
     except Exception as error:
@@ -127,7 +132,7 @@ def _judge_and_draw(job: Job) -> list[Claim]:
         ) from error
 
 
-def judged(experiment: Experiment, dataset: "xr.Dataset") -> list[Claim]:
+def judge_result(experiment: Experiment, dataset: "xr.Dataset") -> list[Claim]:
     """Every statement of the configuration that was run, judged by the samples of the Dataset."""
     return judge(*evidence(experiment.door("claims"), dataset))
 

@@ -1,6 +1,7 @@
 """Experiments one after the other."""
 
 import contextlib
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from lsa_lab.harness.run.outcomes import Outcome, comparison, describe
 from lsa_lab.harness.run.records import last_run
 from lsa_lab.harness.run.runner import Job, NotJudgedError, run_one, run_share
 from lsa_lab.store import results
+from lsa_lab.store.provenance import cores
 from lsa_lab.store.safe_files import OwnedError
 from lsa_lab.training.status import DivergedError
 
@@ -45,7 +47,9 @@ def run(jobs: list[Job]) -> int:
     bars = progress.bars(console)
     say(console, *forecasts(jobs))
     with progress.screen(bars):
-        every = bars.add_task("all experiments", total=len(jobs), visible=len(jobs) > 1)
+        every = bars.add_task(
+            "all experiments", total=len(jobs), visible=len(jobs) > 1, of_parts=True
+        )
         for i, job in enumerate(jobs):
             try:
                 outcome, status, text = attempt(job, bars)
@@ -74,8 +78,11 @@ def attempt(job: Job, bars: Progress) -> tuple[Outcome | None, int, str]:
         except DivergedError as error:
             kept = f"its checkpoints are kept in {job.checkpoints}"
             return None, DIVERGED, f"error: {name}: {error}; {kept}"
-    facts = describe(outcome.facts)
-    return outcome, 0, f"{name} ({job.tier}): {facts}; {job.folder / 'figure.pdf'}"
+    head = f"{name} ({job.tier}): {describe(outcome.facts)}; {job.folder / 'figure.pdf'}"
+    trial = ("a trial: the sizes of the smoke tier are too small to judge by",)
+    answer = outcome.answer + trial * (job.tier == TIERS[0])
+    lines = (textwrap.wrap(line, 96, subsequent_indent="    ") for line in answer)
+    return outcome, 0, "\n    ".join([head, *(row for rows in lines for row in rows)])
 
 
 def say(console: Console, *texts: str) -> None:
@@ -85,9 +92,16 @@ def say(console: Console, *texts: str) -> None:
 
 
 def forecasts(jobs: Iterable[Job]) -> list[str]:
-    """A line for each job of a tier that takes hours: what it took last time."""
+    """A line for each job of a tier that takes hours: what it took last time, and whether a CPU is
+    all that there is for it."""
     long = [job for job in jobs if job.tier in TIERS[2:]]
-    return [f"{job.experiment.name} ({job.tier}): {last_time(job)}" for job in long]
+    return [f"{job.experiment.name} ({job.tier}){_device()}: {last_time(job)}" for job in long]
+
+
+def _device() -> str:
+    import jax
+
+    return f", on {cores()} cores of a CPU" if jax.default_backend() == "cpu" else ""
 
 
 def last_facts(job: Job) -> dict:

@@ -16,7 +16,7 @@ def obey(options: argparse.Namespace) -> int:
     """Every result of the experiments named, or of all, in its own folder: figure.pdf and .png, or
     with --panel one panel of it beside them, or with --with-caption captioned.pdf and .png."""
     _check(options)
-    places = _places(command_options.chosen(options), options)
+    places = _places(command_options.choose(options), options)
     process.configure()
     failed = 0
     for place in places:

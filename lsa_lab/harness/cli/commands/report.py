@@ -19,7 +19,7 @@ def obey(options: argparse.Namespace) -> int:
     if options.names:
         listed = " ".join(options.names)
         raise RefusalError(f"report tells of every experiment: leave out {listed}")
-    experiments, root = command_options.chosen(options), options.out or FIGURES
+    experiments, root = command_options.choose(options), options.out or FIGURES
     folders = [folder_of(each, tier, root) for each in experiments for tier in TIERS[1:]]
     if not any((folder / "result.nc").exists() for folder in folders):
         raise RefusalError(f"no result of the laptop tier or above under {root}: run all first")

@@ -5,9 +5,12 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from lsa_lab.harness.cli.jobs import jobs_of, words_of
+from lsa_lab.harness.cli.jobs import jobs_of, sweep_of, words_of
+from lsa_lab.harness.cli.options import package_words
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import process
+from lsa_lab.harness.run.folders import FIGURES
+from lsa_lab.harness.run.laboratory import TIERS
 from lsa_lab.store.provenance import cores
 
 if TYPE_CHECKING:
@@ -21,11 +24,42 @@ def obey(options: argparse.Namespace) -> int:
 
     _check_together(options.together)
     jobs = jobs_of(options)
+    keys, cells = sweep_of(options, jobs[0]) if options.sweep else ([], {})
+    print(_first_line(jobs, len(cells)), flush=True)
     try:
-        return _run(jobs, options)
+        status = _sweep(keys, cells, options) if cells else _run(jobs, options)
     except series.Unfinished as interrupt:
         interrupt.words = words_of(options, interrupt.jobs)
         raise
+    if status == 0 and jobs[0].tier != TIERS[0] and not (cells or options.changes or options.seeds):
+        page = (options.out or FIGURES) / "index.html"
+        print(f"to see it on its page: {options.program} {_report_words(options)}, then {page}")
+    return status
+
+
+def _report_words(options: argparse.Namespace) -> str:
+    out = f" --out {shlex.quote(str(options.out))}" if options.out else ""
+    return f"report{out}{package_words(options)}"
+
+
+def _first_line(jobs: list["Job"], cells: int) -> str:
+    """What begins, said before anything heavy is imported."""
+    tier, experiment = jobs[0].tier, jobs[0].experiment
+    if len(jobs) > 1:
+        return f"{len(jobs)} experiments at the {tier} tier"
+    words = f"a sweep of {cells} cells" if cells else f"into {jobs[0].folder}"
+    return f"{experiment.name} ({tier}), {words}: {' '.join(experiment.question.split())}"
+
+
+def _sweep(keys: list[str], cells: "dict[tuple, Job]", options: argparse.Namespace) -> int:
+    process.configure()
+    from lsa_lab.harness.run import series, sweep
+
+    process.hear_interrupts()
+    try:
+        return sweep.run(keys, cells)
+    except KeyboardInterrupt:
+        raise series.Unfinished([next(iter(cells.values()))]) from None
 
 
 def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
@@ -34,6 +68,7 @@ def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
     from lsa_lab.harness.run import series
 
     if len(jobs) > 1 and options.together not in (None, 1):
+        process.hear_interrupts()
         try:
             return together.run(jobs, options.together, lambda job: words_of(options, [job]))
         except together.LostError as lost:
@@ -43,8 +78,9 @@ def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
     process.configure()
     from lsa_lab.store.processes import LostProcessError
 
+    process.hear_interrupts()
     try:
-        with process.joined():
+        with process.join_launched():
             return series.run(jobs)
     except LostProcessError as lost:
         print(f"error: {lost}", file=sys.stderr)

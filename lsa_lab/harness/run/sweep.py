@@ -1,0 +1,176 @@
+"""A sweep: one experiment at several values of its keys, and what is judged as they change.
+
+Each cell is computed, saved and judged as a run is, in a folder of its own; a cell that is there
+is not computed again. One Dataset has all of them: of each judged number ``value``, ``low``,
+``high`` and ``verdict`` along ``claim`` and the swept keys, and every array of the results that
+has one shape in all cells.
+"""
+
+import shutil
+import textwrap
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from lsa_lab.harness.draw import pictures, style
+from lsa_lab.harness.run import progress, runner, series
+from lsa_lab.harness.run.outcomes import counts
+from lsa_lab.harness.run.runner import Job
+from lsa_lab.judging.claims import Claim
+from lsa_lab.judging.statistics import level
+from lsa_lab.store import results, safe_files
+from lsa_lab.training.status import DivergedError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_LINES, _COLUMNS = 8, 3  # lines of a panel, panels of a row
+_ROWS = ("value", "verdict")  # of a claim, beside the ends of its interval
+
+
+def run(keys: list[str], cells: Mapping[tuple, Job]) -> int:
+    """Carry out the cells, one after the other, then save and draw the sweep; the exit status: 1 if
+    a cell could not be judged, 3 if one diverged."""
+    console, statuses = Console(), [0]
+    bars = progress.bars(console)
+    datasets: dict[tuple, xr.Dataset] = {}
+    claims: dict[tuple, list[Claim]] = {}
+    with progress.screen(bars):
+        every = bars.add_task("cells", total=len(cells), of_parts=True)
+        for place, job in cells.items():
+            words = ", ".join(f"{key} = {value}" for key, value in zip(keys, place, strict=True))
+            try:
+                with progress.own_bar(bars, words):
+                    datasets[place], spent = _cell(job, bars)
+                claims[place] = runner.judge_result(job.experiment, datasets[place])
+                verdicts = counts([claim.verdict for claim in claims[place]])
+                series.say(console, f"{words}: {spent}; {verdicts}")
+            except DivergedError as error:
+                statuses.append(series.DIVERGED)
+                series.say(console, f"error: {words}: {error}")
+            except (ValueError, safe_files.OwnedError) as error:
+                statuses.append(1)
+                series.say(console, f"error: {words} is not judged: {error}")
+            bars.advance(every)
+    if claims:
+        _save(keys, cells, datasets, claims, console)
+    return max(statuses)
+
+
+def _save(
+    keys: list[str],
+    cells: Mapping[tuple, Job],
+    datasets: "Mapping[tuple, xr.Dataset]",
+    claims: Mapping[tuple, list[Claim]],
+    console: Console,
+) -> None:
+    job = next(iter(cells.values()))
+    folder, axes = (
+        job.folder.parent,
+        [list(dict.fromkeys(values)) for values in zip(*cells, strict=True)],
+    )
+    dataset = join_cells(dict(zip(keys, axes, strict=True)), datasets, claims)
+    config = results.plain(job.config) | {"sweep": dict(zip(keys, axes, strict=True))}
+    results.save(dataset, folder / "result.nc", config=config)
+    with style.context():
+        pictures.save(
+            plot(dataset, keys, {c.id: c for each in claims.values() for c in each}), folder
+        )
+    path = folder / "result.nc"
+    series.say(
+        console, f"all cells in one Dataset: {path}", f"what is judged: {folder / 'figure.pdf'}"
+    )
+
+
+def _cell(job: Job, bars: Any) -> "tuple[xr.Dataset, str]":
+    """The result of a cell, and the seconds that it took, unless it was there."""
+    path = job.folder / "result.nc"
+    try:
+        return results.load(path, config=job.config), "kept"
+    except (FileNotFoundError, ValueError):  # of another configuration, or damaged
+        began = time.monotonic()
+    with safe_files.owned(job.checkpoints), safe_files.owned(job.folder):
+        dataset = runner.compute(job, bars)
+        seconds = time.monotonic() - began
+        results.save(dataset, path, config=job.config, wall_time=seconds)
+        shutil.rmtree(job.checkpoints)
+    return results.load(path, config=job.config), f"{seconds:.1f} s"
+
+
+def join_cells(
+    axes: Mapping[str, list],
+    datasets: "Mapping[tuple, xr.Dataset]",
+    claims: Mapping[tuple, list[Claim]],
+) -> "xr.Dataset":
+    """One Dataset with the swept keys as axes; NaN and "" where a cell has no such number."""
+    import xarray as xr
+
+    def is_shared(name: Any, array: "xr.DataArray") -> bool:
+        others = [each.get(name) for each in datasets.values()]
+        return not {"claim", *axes} & {name, *array.dims} and all(
+            other is not None and other.sizes == array.sizes for other in others
+        )
+
+    first = next(iter(datasets.values()))
+    shared = [name for name, array in first.data_vars.items() if is_shared(name, array)]
+    parts, ids = [], list(dict.fromkeys(c.id for each in claims.values() for c in each))
+    for place, each in claims.items():
+        rows: dict[str, list] = {name: [getattr(claim, name) for claim in each] for name in _ROWS}
+        rows |= {
+            end: [claim.interval[i] for claim in each] for i, end in enumerate(("low", "high"))
+        }
+        part = xr.Dataset({name: ("claim", row) for name, row in rows.items()})
+        part = part.assign_coords(claim=[claim.id for claim in each])
+        own = datasets[place][shared].reset_coords(drop=True).drop_attrs()
+        values = {key: [value] for key, value in zip(axes, place, strict=True)}
+        parts.append(part.merge(own.drop_vars(_ROWS, errors="ignore")).expand_dims(values))
+    whole = xr.merge(parts, join="outer", compat="no_conflicts").reindex({**axes, "claim": ids})
+    return whole.assign(verdict=whole["verdict"].fillna("").astype(str))
+
+
+def plot(dataset: "xr.Dataset", keys: list[str], families: Mapping[str, Claim]) -> "Figure":
+    """What is judged over the first swept key, with intervals: a panel for each family of numbers,
+    a line for each of its cells and each place on the other keys; dashed: its bounds."""
+    panels: dict[str, list[str]] = {}
+    for id, claim in families.items():
+        panels.setdefault(claim.family.id if claim.family else id, []).append(id)
+    rows = -(-len(panels) // _COLUMNS)
+    columns = min(_COLUMNS, len(panels))
+    picture, axes = style.figure(3.2 * columns, 2.6 * rows, (rows, columns))
+    for ax, ids in zip(axes, panels.values(), strict=False):
+        _panel(ax, dataset, keys, ids)
+        claim = families[ids[0]]
+        title = claim.family.says if claim.family else claim.statement
+        ax.set_title("\n".join(textwrap.wrap(title, 46)[:3]), fontsize=7, loc="center")
+        ax.set_ylabel("\n".join(textwrap.wrap(claim.criterion, 40)[:3]), fontsize=6)
+        ax.set_xlabel(f"{keys[0]}")
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
+    axes[0].annotate(f"{level()} intervals", (0, 0), xycoords="figure fraction", fontsize=6)
+    return picture
+
+
+def _panel(ax: "Axes", dataset: "xr.Dataset", keys: list[str], ids: list[str]) -> None:
+    x = dataset[keys[0]].values
+    is_number = np.issubdtype(x.dtype, np.number)
+    places = x if is_number else np.arange(len(x))
+    rest = dataset.sel(claim=ids).stack(line=("claim", *keys[1:]))
+    for i in range(min(rest.sizes["line"], _MOST_LINES)):
+        line = rest.isel(line=i)
+        middle, low, high = (line[name].values for name in ("value", "low", "high"))
+        claim, *others = line["line"].item() if keys[1:] else (line["line"].item()[0],)
+        named = [claim] * (len(ids) > 1)
+        named += [f"{key} = {value}" for key, value in zip(keys[1:], others, strict=True)]
+        bars = np.nan_to_num(np.abs(np.stack([middle - low, high - middle])), posinf=0)
+        ax.errorbar(places, middle, bars, marker="o", capsize=2, label=", ".join(named))
+    if is_number and len(x) > 1 and x.min() > 0 and x.max() / x.min() >= 10:
+        style.log_axes(ax, x=True, ticks=list(x))
+    elif not is_number:
+        ax.set_xticks(places, [str(value) for value in x])
+    if rest.sizes["line"] > 1:
+        ax.legend(fontsize=5)
