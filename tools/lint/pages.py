@@ -148,8 +148,8 @@ def formula(tree: Tree) -> Iterator[Fault]:
 
 
 def notebook(tree: Tree) -> Iterator[Fault]:
-    """A notebook has a title, a guess, a row in notebooks/README.md, an exercise with a solution and
-    a summary at its end, and a test."""
+    """A notebook has a title, a guess, a row in notebooks/README.md, an exercise with a solution
+    and a summary at its end, and a test."""
     for source in tree.inside("notebooks"):
         name, text = Path(source.path).stem, source.text
         last = re.findall(r"^# ## (.+)", text, re.MULTILINE)[-2:]
