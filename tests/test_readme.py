@@ -11,6 +11,7 @@ from lsa_lab.harness.cli import scaffold
 from lsa_lab.harness.cli.command_line import main
 from lsa_lab.harness.run import process
 from lsa_lab.lm import sources
+from lsa_lab.store import results
 from tools.lint.pages import commands
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,10 +46,11 @@ def accepted(monkeypatch, tmp_path):
 
     monkeypatch.setattr(process, "configure", compute)
     monkeypatch.setattr(sources, "fetch", lambda name: compute())
+    monkeypatch.setattr(results, "load", lambda path: compute())
     monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    for folder in ("figures/depth", "figures/one_step", "out/depth"):
-        (tmp_path / folder).mkdir(parents=True)
+    for folder in ("figures/depth", "figures/one_step/n=20", "figures/one_step", "out/depth"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / "result.nc").touch()  # draw and report ask for one
     before = set(sys.modules)
 
