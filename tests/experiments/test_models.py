@@ -88,7 +88,8 @@ def test_weights_of_the_paper_lie_in_the_cache_apart_for_each_code(store, monkey
     file = train.file_of("tiny one", "paper")
     assert tmp_path / "cache" in file.parents
     spoilt(file, taken=np.full((3, 3), TINY.training.steps - 1))
-    assert not resolved(more).finished.any(), "it is the file that is read"
+    with pytest.raises(ValueError, match=r"other weights than those that provenance\.jsonl"):
+        resolved(more)
     assert resolved(more, retrain=True).finished.all()
     monkeypatch.setattr(train, "_code", lambda: "edited")
     assert resolved(more).finished.all(), "of other code they are not found"
@@ -163,6 +164,23 @@ def spoilt(file, **changes):
         arrays = {name: stored[name] for name in stored.files} | changes
     arrays = {name: array for name, array in arrays.items() if array is not None}
     np.savez_compressed(file, **arrays)
+
+
+@pytest.mark.parametrize("change", [lambda w: 1.05 * w, lambda w: w[:, ::-1]])
+def test_weights_that_are_scaled_or_whose_seeds_are_reversed_are_refused(store, change):
+    train.main(["tiny one"])
+    file = store / "tiny_one.npz"
+    with np.load(file) as stored:
+        leaves = {name: stored[name] for name in stored.files if name.startswith("params")}
+    spoilt(file, **{name: change(leaf).astype(leaf.dtype) for name, leaf in leaves.items()})
+    with pytest.raises(ValueError, match=r"other weights than those that provenance\.jsonl"):
+        resolved(TINY)
+
+
+def test_every_committed_file_of_weights_has_its_digest_in_the_provenance():
+    for name, spec in named.MODELS["laptop"].items():
+        file = train.file_of(name)
+        assert trained._record(file)["digest"] == runs.read(file, spec).digest, name
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ counted, and the first promise that is not kept ends it with status 1. The numbe
 """
 
 import argparse
-import functools
 import os
 import sys
 import tempfile
@@ -21,7 +20,6 @@ from lsa_lab.harness.run import process
 
 process.configure()
 
-from lsa_lab.store import provenance
 from lsa_lab.store.cache import cache
 from tools.chaos import (
     damage,
@@ -165,7 +163,6 @@ def main(words: list[str]) -> int:
     parts = PARTS | LONG
     if unknown := set(options.parts) - set(parts):
         parser.error(f"no part {unknown.pop()!r}: there are {', '.join(parts)}")
-    provenance.commit = functools.cache(provenance.commit)  # git is asked once, not for each file
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache().resolve() / "xla")  # of new processes
     with tempfile.TemporaryDirectory() as folder:
         for name in options.parts or PARTS:

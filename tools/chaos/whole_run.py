@@ -18,7 +18,7 @@ from tools.chaos.lost import ROOT, Lost, was_killed
 WORDS = ("run", "one_layer_optimum", "--tier", "smoke", "--config.steps", "2000")
 ENDED = "runs that ended with the same bits"
 _RESULT = "a result is there"
-_OWN = ("wall_time", "start", "memory")  # of a run, and not of what it found
+_OWN = ("wall_time", "start", "memory", "result", "record")  # of a run, and not of what it found
 _LONGEST = 900.0  # seconds of one run
 
 

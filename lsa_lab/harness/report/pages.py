@@ -7,7 +7,7 @@ from pathlib import Path
 from lsa_lab.harness.report.cells import Index
 from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import LEGEND, Family, families, judged, markdown
+from lsa_lab.harness.report.tables import LEGEND, Family, families, judged, literal, markdown
 from lsa_lab.harness.run.outcomes import counts
 from lsa_lab.judging.statistics import level
 
@@ -68,7 +68,7 @@ def ledger(whole: Sequence[Result], broken: dict[str, str], levels: Levels) -> s
 
 def page(result: Result) -> str:
     """README.md of one result: question, answer, figure, claims, and where the numbers are from."""
-    facts = "".join(f"- {key}: {value}\n" for key, value in result.provenance.items())
+    facts = "".join(f"- {key}: {literal(text)}\n" for key, text in result.provenance.items())
     appendix = "".join(f"![Appendix]({name})\n\n" for name in result.appendix)
     return (
         f"# {result.title}\n\n**{result.question}**\n\n![{result.question}](figure.png)\n\n"
