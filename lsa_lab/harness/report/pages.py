@@ -53,7 +53,8 @@ def ledger(whole: Sequence[Result], broken: dict[str, str], levels: Levels) -> s
     rows = [("Experiment", "Question", "Answer", "Cells", "Smaller tiers"), ("---",) * 5]
     for result in whole:
         smaller = "; ".join(
-            f"[{each.tier}]({each.folder}/README.md) differs in: {words}"
+            f"[{each.tier}]({each.folder}/README.md) differs in: {words}; "
+            "{} of {} rows lie apart".format(*result.apart(each))
             for each, words in result.beside
         )
         link = f"[{result.title}]({result.folder}/README.md)"
@@ -61,9 +62,18 @@ def ledger(whole: Sequence[Result], broken: dict[str, str], levels: Levels) -> s
     parts.append(
         "\n## Level 2: a table for each experiment\n\nAn experiment's page has its figure, its "
         "table with a family a row, and folded below it level 3: controls, and what the marks "
-        f"stand for.\n\n{markdown(rows)}"
+        "stand for. A row lies apart from that of a smaller tier where their values differ by more "
+        "than both intervals allow: one row in twenty does by chance, and more where the tiers "
+        f"differ in sizes too. {_tiers(whole)}\n\n{markdown(rows)}"
     )
     return "".join(parts)
+
+
+def _tiers(whole: Sequence[Result]) -> str:
+    """How many rows of all experiments lie apart from those of smaller tiers."""
+    pairs = [result.apart(each) for result in whole for each in result.smaller]
+    apart, known = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0, 0)
+    return f"Of {known} rows that stand in two tiers {apart} lie apart."
 
 
 def page(result: Result) -> str:

@@ -75,11 +75,13 @@ def run_one(job: Job, progress: "Progress | None" = None) -> Outcome:
 def run_share(job: Job) -> None:
     """The share of a process that does not lead: the one that does has all of it in the end."""
     with safe_files.owned(job.checkpoints):
-        _compute(job, None, {})
+        _compute(job, None)
         shutil.rmtree(job.checkpoints)
 
 
-def _compute(job: Job, progress: "Progress | None", weights: dict[str, str]) -> "xr.Dataset":
+def _compute(
+    job: Job, progress: "Progress | None", weights: dict[str, str] | None = None
+) -> "xr.Dataset":
     """What the experiment computes; the digests of the models that have one, in ``weights``."""
     precision.check()
     safe_files.make(job.checkpoints)
@@ -88,7 +90,8 @@ def _compute(job: Job, progress: "Progress | None", weights: dict[str, str]) -> 
     if not hasattr(job.config, "models"):
         return compute(job.config, **handed)
     models = job.experiment.trained(job.config, progress)
-    weights |= {name: each.digest for name, each in models.items() if hasattr(each, "digest")}
+    if weights is not None:
+        weights |= {name: each.digest for name, each in models.items() if hasattr(each, "digest")}
     return compute(job.config, models, **handed)
 
 
