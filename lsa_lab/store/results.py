@@ -82,8 +82,10 @@ def load(path: str | Path, *, config: Any = None) -> "xr.Dataset":
 
 
 def digest(path: str | Path) -> str:
-    """sha256 of a saved file, which no other one has."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    """sha256 of a saved file; raises ValueError if it is damaged."""
+    content = Path(path).read_bytes()
+    _body(content, Path(path))
+    return hashlib.sha256(content).hexdigest()
 
 
 def in_short(values: ArrayLike) -> np.ndarray:
@@ -177,15 +179,21 @@ def _is_named_group(entry: Any) -> bool:
     return isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], dict)
 
 
-def _decode(content: bytes, path: Path) -> "xr.Dataset":
-    import xarray as xr
-
+def _body(content: bytes, path: Path) -> bytes:
+    """The netCDF of a file whose last bytes are a sha256 of all the others."""
     body, tail = content[:-_TAIL], content[-_TAIL:]
     if tail != _MARK + hashlib.sha256(body).hexdigest().encode():
         raise ValueError(
             f"{path} is damaged, cut short or not written by lsa_lab.store.results.save: its "
             f"checksum does not match; restore the file or run the experiment again"
         )
+    return body
+
+
+def _decode(content: bytes, path: Path) -> "xr.Dataset":
+    import xarray as xr
+
+    body = _body(content, path)
     try:
         plain_netcdf.check(body)
         with xr.open_dataset(

@@ -115,3 +115,16 @@ def test_sources_and_tokens_leave_jax_out():
     program = "import sys; from lsa_lab.lm import sources, tokens; assert 'jax' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_digest_of_a_folder_is_that_of_all_that_a_decoder_is_made_of(tmp_path):
+    for name in ("config.json", "model.safetensors", "README.md"):
+        (tmp_path / name).write_bytes(b"\0" * 99)
+    digests = [sources.sha256(tmp_path)]
+    (tmp_path / "README.md").write_bytes(b"of no matter")
+    assert [sources.sha256(tmp_path)] == digests
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes(b"\0" * 98 + b"\1")
+        digests.append(sources.sha256(tmp_path))
+    assert len(set(digests)) == 3
+    assert sources.sha256(tmp_path / "none") == ""

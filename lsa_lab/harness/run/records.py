@@ -40,7 +40,7 @@ def record_of(experiment: Experiment, folder: Path, tier: str | None = None) -> 
     if facts is not None:
         check_origin(experiment, facts, folder, tier)
         file = folder / "result.nc"
-        if facts.get("result") and file.exists() and facts["result"] != results.digest(file):
+        if facts.get("result") and file.exists() and facts["result"] != _whole(experiment, file):
             raise RefusalError(
                 f"{file} is not the file that config.json beside it was written for{_ADVICE}"
             )
@@ -55,10 +55,16 @@ def check_origin(
     for name, own in expected.items():
         other = facts.get(name, own)
         if own is not None and other != own:
-            raise RefusalError(
-                f"{folder} holds the {name} {other}: run {experiment.name}"
-                + (f" --tier {tier}" if tier else "")
-            )
+            words = f"{experiment.name} --tier {tier}" if tier else experiment.name
+            raise RefusalError(f"{folder} holds the {other} {name}: run {words}")
+
+
+def _whole(experiment: Experiment, file: Path) -> str:
+    """The digest of a result whose own checksum is right."""
+    try:
+        return results.digest(file)
+    except ValueError as error:
+        raise RefusalError(f"{experiment.name}: {error}; run it again") from None
 
 
 def last_run(folder: Path) -> dict | None:
