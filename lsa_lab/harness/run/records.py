@@ -56,7 +56,8 @@ def check_origin(
         other = facts.get(name, own)
         if own is not None and other != own:
             words = f"{experiment.name} --tier {tier}" if tier else experiment.name
-            raise RefusalError(f"{folder} holds the {other} {name}: run {words}")
+            what = f"{other} tier" if name == "tier" else f"{name} {other}"
+            raise RefusalError(f"{folder} holds the {what}: run {words}")
 
 
 def _whole(experiment: Experiment, file: Path) -> str:
