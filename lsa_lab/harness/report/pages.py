@@ -72,8 +72,8 @@ def ledger(whole: Sequence[Result], broken: dict[str, str], levels: Levels) -> s
 def _tiers(whole: Sequence[Result]) -> str:
     """How many rows of all experiments lie apart from those of smaller tiers."""
     pairs = [result.apart(each) for result in whole for each in result.smaller]
-    apart, known = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0, 0)
-    return f"Of {known} rows that stand in two tiers {apart} lie apart."
+    apart, rows = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0, 0)
+    return f"Of {rows} rows that stand in two tiers {apart} lie apart."
 
 
 def page(result: Result) -> str:

@@ -106,11 +106,11 @@ class Result:
         that differ by more than the halves of their intervals that face each other, √(h² + h'²).
 
         Of rows with true intervals one in twenty does, where both tiers ask for the same number."""
-        there = {claim.id: claim for claim in smaller.claims}
-        pairs = [(claim, there[claim.id]) for claim in self.claims if claim.id in there]
+        others = {claim.id: claim for claim in smaller.claims}
+        pairs = [(claim, others[claim.id]) for claim in self.claims if claim.id in others]
         gaps = [_gap(*sorted(pair, key=lambda claim: claim.value)) for pair in pairs]
-        known = [gap for gap in gaps if math.isfinite(gap)]
-        return sum(gap > 1 for gap in known), len(known)
+        finite = [gap for gap in gaps if math.isfinite(gap)]
+        return sum(gap > 1 for gap in finite), len(finite)
 
     @property
     def beside(self) -> list[tuple["Result", str]]:
