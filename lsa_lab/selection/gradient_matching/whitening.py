@@ -44,22 +44,13 @@ def _whitened(gradients: Array, size: int) -> Array:
     largest = jnp.abs(gradients).max()
     rows = gradients / jnp.where(largest > 0, largest, 1)
     centred = rows - rows.mean(0)[None]
-    left, values = _left_vectors(centred)
+    by_qr = jax.lax.linalg.SvdAlgorithm.QR  # divide and conquer fails on some rows that repeat
+    left, values, _ = jax.lax.linalg.svd(centred, full_matrices=False, algorithm=by_qr)
     limits = jnp.finfo(values.dtype)
     noise = max(rows.shape) * limits.eps * jnp.maximum(values[0], 1)  # rows are rounded as 1 is
     squares = jnp.where(values > noise, values / jnp.maximum(values[0], limits.tiny), 0) ** 2
     shrunk = squares / jnp.where(squares > 0, squares + _ridge(squares, max(size - 1, 1)), 1)
     return m**0.5 * left * jnp.sqrt(shrunk)[None]
-
-
-def _left_vectors(rows: Array) -> tuple[Array, Array]:  # [m, p] -> [m, r], [r], r = min(m, p)
-    """U and s of rows = U diag(s) Vᵀ, from the triangle of a QR decomposition: it is square."""
-    is_tall = rows.shape[0] >= rows.shape[1]
-    basis, triangle = jnp.linalg.qr(rows if is_tall else rows.T)
-    by_qr = jax.lax.linalg.SvdAlgorithm.QR  # divide and conquer fails on some rows that repeat
-    square = triangle if is_tall else triangle.T
-    left, values, _ = jax.lax.linalg.svd(square, full_matrices=False, algorithm=by_qr)
-    return basis @ left if is_tall else left, values
 
 
 def _ridge(squares: Array, directions: int) -> Array:  # [r] -> []
