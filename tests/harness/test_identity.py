@@ -150,8 +150,16 @@ def test_a_picture_of_other_data_is_drawn_again(toy, program):
     assert (folder / "figure.png").read_bytes() == right
 
 
-@pytest.mark.parametrize("kind", ["link", "pipe", "large"])
-@pytest.mark.parametrize("name", ["result.nc", "config.json", "caption.txt", "figure.png"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("result.nc", "link"),
+        ("config.json", "link"),
+        ("config.json", "pipe"),
+        ("caption.txt", "pipe"),
+        ("figure.png", "large"),
+    ],
+)
 def test_what_is_no_plain_file_is_named_and_not_read(toy, program, capsys, kind, name, monkeypatch):
     program("run", "toy")
     file, kept = toy / "figures" / "toy" / name, toy / "kept"
