@@ -52,14 +52,6 @@ def test_the_kept_rank_of_arrays_is_that_of_their_entries():
     assert clipping.kept_rank(whole, single).tolist() == expected
 
 
-@pytest.mark.parametrize("xp", [np, jnp])
-def test_rates_in_float32_lose_no_rank_of_a_large_matrix(xp):
-    full = np.arange(1, 400)
-    for rate in clipping.RATES:
-        exact = [clipping.kept_rank(int(rank), rate) for rank in full]
-        assert clipping.kept_rank(xp.asarray(full), xp.float32(rate)).tolist() == exact
-
-
 @pytest.mark.parametrize("rate", [1.0, -0.1, 1.5, float("nan"), "drop", np.array([0.5, 1.0])])
 def test_a_rate_outside_zero_to_one_is_refused(rate):
     with pytest.raises(ValueError, match="rate is"):
@@ -291,3 +283,11 @@ def test_a_split_may_stay_inside_a_compiled_program():
     expected = clipping.clip(SOFTMAX, 1, "w_v", 0.5)
     for found, wanted in zip(jax.tree.leaves(cut(SOFTMAX)), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_rates_in_float32_lose_no_rank_of_a_large_matrix(xp):
+    full = np.arange(1, 400)
+    for rate in clipping.RATES:
+        exact = [clipping.kept_rank(int(rank), rate) for rank in full]
+        assert clipping.kept_rank(xp.asarray(full), xp.float32(rate)).tolist() == exact

@@ -70,15 +70,6 @@ def test_a_change_of_rounding_is_none_and_a_larger_one_counts():
         assert (beyond.larger, beyond.smaller) == ((1, 0) if sign > 0 else (0, 1))
 
 
-def test_growth_and_flips_do_not_see_rounding_either():
-    margin = np.finfo(float).eps ** 0.5
-    for share, counted in ((0.5, 0), (2.0, 1)):
-        dip = disparity.summary(np.array([[1.0, 1 - share * margin, 2.0]]))
-        assert dip.growth == 1 - counted
-        assert disparity.summary(np.array([[share * margin, -1.0]])).flips == counted
-        assert disparity.summary(np.array([[1.0, -share * margin]])).flips == counted
-
-
 def test_which_of_a_pair_comes_first_does_not_matter():
     jax.tree.map(np.testing.assert_array_equal, disparity.summary(ROWS), disparity.summary(-ROWS))
 
@@ -102,3 +93,12 @@ def test_what_cannot_grow_is_refused():
         disparity.summary(ROWS[0])
     with pytest.raises(ValueError, match="one layer"):
         disparity.summary(ROWS[:, :1])
+
+
+def test_growth_and_flips_do_not_see_rounding_either():
+    margin = np.finfo(float).eps ** 0.5
+    for share, counted in ((0.5, 0), (2.0, 1)):
+        dip = disparity.summary(np.array([[1.0, 1 - share * margin, 2.0]]))
+        assert dip.growth == 1 - counted
+        assert disparity.summary(np.array([[share * margin, -1.0]])).flips == counted
+        assert disparity.summary(np.array([[1.0, -share * margin]])).flips == counted

@@ -128,13 +128,6 @@ def test_every_statistic_has_its_interval(statistic, samples, value, interval):
     assert claim.interval == pytest.approx(interval)
 
 
-@pytest.mark.parametrize(("confidence", "own", "errors"), [(0.999, 1.96, 3.2905), (0.9, 2.5, 2.5)])
-def test_an_estimate_is_as_wide_as_the_confidence_or_its_own_errors_ask(confidence, own, errors):
-    rows = [statement(statistic="estimate", at_least=0, standard_errors=own)]
-    (claim,) = judge(rows, {"x": (0.2, 0.1)}, confidence)
-    assert claim.interval == pytest.approx((0.2 - errors / 10, 0.2 + errors / 10), abs=1e-5)
-
-
 def test_a_criterion_says_statistic_measure_bounds_and_what_was_changed():
     change = {"note": "the median at first"}
     assert statement(at_most=0.5).criterion == "mean over runs of the risk <= 0.5"
@@ -256,3 +249,10 @@ def test_intervals_at_a_family_wise_level_cover_together():
         together += all(low <= 0 <= high for _, (low, high) in claims)
     assert together / 400 > 0.95 - 4 * math.sqrt(0.05 * 0.95 / 400)
     assert alone / 400 < 0.6  # Control: 0.95²⁰ = 0.36
+
+
+@pytest.mark.parametrize(("confidence", "own", "errors"), [(0.999, 1.96, 3.2905), (0.9, 2.5, 2.5)])
+def test_an_estimate_is_as_wide_as_the_confidence_or_its_own_errors_ask(confidence, own, errors):
+    rows = [statement(statistic="estimate", at_least=0, standard_errors=own)]
+    (claim,) = judge(rows, {"x": (0.2, 0.1)}, confidence)
+    assert claim.interval == pytest.approx((0.2 - errors / 10, 0.2 + errors / 10), abs=1e-5)
