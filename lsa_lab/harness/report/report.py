@@ -128,6 +128,15 @@ def _commit(facts: Mapping[str, Any], whose: str) -> str:
     return facts.get(f"{whose}_commit", _ABSENT) + dirty
 
 
+def _weights(facts: Mapping[str, Any]) -> str:
+    """The models that a result rests on, each with the start of its digest."""
+    config, digests = json.loads(facts["config"]), json.loads(facts.get("weights", "{}"))
+    if config.get("sha256"):
+        digests[str(config.get("model_name", "decoder"))] = str(config["sha256"])
+    listed = ", ".join(f"{name} {digest[:16]}" for name, digest in digests.items())
+    return listed or ("none" if "package" in facts else _ABSENT)
+
+
 def _caption(folder: Path) -> str:
     """That of the picture which lies there, as it was drawn."""
     try:
@@ -141,12 +150,11 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str) -> Result
     facts = dataset.attrs
     seconds = facts.get("wall_time")
     versions = json.loads(facts["versions"]).items()
-    weights = json.loads(facts.get("weights", "{}")).items()
     provenance = {
         "tier": tier,
         "package": f"{experiment.package}, commit {_commit(facts, 'package')}",
         "commit of lsa_lab": _commit(facts, "git"),
-        "weights": ", ".join(f"{name} {digest[:16]}" for name, digest in weights) or _ABSENT,
+        "weights": _weights(facts),
         "device": _device(facts),
         "precision": str(facts["precision"]),
         "versions": ", ".join(f"{package} {version}" for package, version in versions),
