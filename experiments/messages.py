@@ -632,7 +632,7 @@ LANGUAGE = (
         "lm_gradient_matching.*_random",
         "of random ones with the same shares of labels {0}: the shares are what matching gains",
         "lm_gradient_matching.*_stratified",
-        stands="fails",
+        stands="estimated",
     ),
     Message(
         "In SmolLM2 {all} heads of a later layer matter, not one",

@@ -7,13 +7,18 @@ from typing import Any
 from lsa_lab.judging.statements import Statement, grid
 
 Cells = Mapping[str, Mapping[str, Any]]
+# Sets of demonstrations, and sentences of their own, below which no row has a verdict: of nine or
+# twelve, three times as many rows as chance would lay apart from those of more, and four turned.
+FEWEST = 30
+_BOUNDS = ("at_least", "at_most", "margin")
 
 
 def families(config, answers: str = "", texts=None, **shared) -> Callable[..., Statement]:
     """``Statement`` for families with an axis ``data``, and the fields that these share.
 
     The sentence and the message of one come after the model and its data sets: "{where}: ...".
-    These are those of the config, or of the part of it that is ``texts``.
+    These are those of the config, or of the part of it that is ``texts``. With fewer than
+    ``FEWEST`` sets it is a pilot, which says so in the place of its bounds.
     """
     tasks = (texts or config).tasks
     where = {name: f"{config.model_name}, on {task.title}{answers}" for name, task in tasks}
@@ -22,6 +27,8 @@ def families(config, answers: str = "", texts=None, **shared) -> Callable[..., S
     everywhere = f"{config.model_name}, on {titles}{answers}"
 
     def family(id, source, says, measured, *statistic, cells, words=None, message="", **fields):
+        fields = bounds_or_pilot(texts or config, **fields)
+
         def named(data, **axes):
             return {"where": where[data]} | dict(words(**axes) if words else {})
 
@@ -39,6 +46,15 @@ def families(config, answers: str = "", texts=None, **shared) -> Callable[..., S
         return replace(statement, says=f"{{where}}: {says}", message=whole)
 
     return family
+
+
+def bounds_or_pilot(config, **fields) -> dict[str, Any]:
+    """Fields of a statement; with fewer than ``FEWEST`` sets of demonstrations without its bounds,
+    and that it is a pilot in their place."""
+    if config.runs >= FEWEST:
+        return fields
+    pilot = f"a pilot of {config.runs} sets, and a verdict takes {FEWEST}"
+    return {"unjudged": pilot} | {k: v for k, v in fields.items() if k not in _BOUNDS}
 
 
 def data_grid(*data: str) -> Callable[..., Cells]:

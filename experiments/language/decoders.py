@@ -30,19 +30,12 @@ def decoder(config) -> lm.Decoder:
     if config.model == RANDOM:
         return _random()
     path = sources.path(config.model) if config.model in SOURCES else Path(config.model)
-    if config.sha256 and _sha256(path) != config.sha256:
+    if config.sha256 and sources.sha256(path) != config.sha256:
         raise ValueError(
-            f"{path} is not the model whose sha256 the config holds: give --config.sha256 that of "
-            'the file (or "" for a folder), and --config.model-name its name'
+            f"{path} is not the model whose sha256 the config holds: it is damaged, or give its "
+            f"own, --config.sha256 {sources.sha256(path)}, and --config.model-name its name"
         )
     return lm.load(path)
-
-
-def _sha256(path: Path) -> str:
-    if not path.is_file():
-        return "no file"
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _random() -> lm.Decoder:

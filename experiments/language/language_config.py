@@ -48,11 +48,11 @@ def text_tasks(*names: str, **changes) -> tuple[tuple[str, TextTask], ...]:
 
 @dataclass(frozen=True)
 class Model(Bounded):
-    """A decoder: another one takes its file or folder, its name, and the sha256 of the file."""
+    """A decoder: another one takes its file or folder, its name, and its sha256."""
 
     model: str = "smollm2"  # a source of lsa_lab.lm, "random", or a GGUF file or a folder
     model_name: str = "SmolLM2-135M, Q4_1"  # as captions and statements call it
-    sha256: str = _SMOLLM2  # of the model's file, "" for a folder
+    sha256: str = _SMOLLM2  # of the model's file or folder, as lm.sources has it; "" asks for none
 
 
 @dataclass(frozen=True)

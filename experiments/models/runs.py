@@ -18,7 +18,7 @@ import numpy as np
 
 from experiments.models.model import Model, gates_of, init
 from experiments.models.specs import Spec
-from lsa_lab.store import provenance, results
+from lsa_lab.store import checkpoints, provenance, results
 from lsa_lab.training import Run
 from lsa_lab.training.status import Status
 
@@ -48,6 +48,14 @@ class Runs:
     parts: tuple[int, ...] = ()  # C: the number of parts that lie before each checkpoint
     initial: Any | None = None  # leaves [S, ...], before the first step
     status: tuple[Status, ...] = ()  # [A S]
+
+    @property
+    def digest(self) -> str:
+        """sha256 of all that a result can rest on: weights, those on the way, losses, and how far
+        each run came."""
+        groups = {"params": self.params, "checkpoints": self.checkpoints}
+        loss = self.loss.astype(np.float32)
+        return checkpoints.digest(groups | {"loss": loss, "taken": self.taken})
 
     @property
     def finished(self) -> np.ndarray:  # [A, S] bool

@@ -25,7 +25,7 @@ import lsa_lab
 import lsa_lab.training
 from experiments.models.model import Model, gates_of, init
 from experiments.models.named import MODELS
-from experiments.models.runs import collect, write
+from experiments.models.runs import collect, read, write
 from experiments.models.specs import Recipe, Spec
 from experiments.models.tasks import training_batch
 from lsa_lab.harness.run import process
@@ -161,7 +161,8 @@ def main(words: list[str]) -> int:
         spec, start = models[name], time.monotonic()
         run = train(spec, name, files=cached(spec, folder / "log.jsonl"))
         write(file_of(name, parsed.tier), collect(spec, run), parts=ON_THE_WAY.get(name, ()))
-        facts = {"name": name, "spec": results.plain(spec)}
+        written = read(file_of(name, parsed.tier), spec)
+        facts = {"name": name, "spec": results.plain(spec), "digest": written.digest}
         facts |= {"seconds": round(time.monotonic() - start, 1)} | origin
         with (folder / "provenance.jsonl").open("a") as out:
             out.write(json.dumps(facts, sort_keys=True) + "\n")

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from experiments.models import runs, train
 from experiments.models.named import MODELS, Named
@@ -65,15 +66,24 @@ def _why_trained(spec: Spec, name: str, retrain: bool) -> str:
 
 def _seconds(name: str) -> float | None:
     """How long the committed model of this name trained, as its provenance says."""
-    record = train.WEIGHTS / "provenance.jsonl"
+    return _record(train.file_of(name)).get("seconds")
+
+
+def _record(file: Path) -> dict[str, Any]:
+    """What the provenance beside a file of weights says of its last training."""
+    record, name = file.with_name("provenance.jsonl"), file.stem.replace("_", " ")
     lines = record.read_text("utf-8").splitlines() if record.exists() else []
     entries = [entry for entry in map(json.loads, lines) if entry.get("name") == name]
-    return entries[-1]["seconds"] if entries else None
+    return entries[-1] if entries else {}
 
 
 def _read(file: Path, spec: Spec, words: str) -> Runs:
     try:
         read = runs.read(file, spec)
+        if _record(file).get("digest", read.digest) != read.digest:
+            raise ValueError(
+                f"{file.name} has other weights than those that provenance.jsonl names"
+            )
     except ValueError as error:
         raise ValueError(
             f"{error}: restore it, renew it with python -m experiments.models.train {words}, "

@@ -115,6 +115,20 @@ def path(name: str) -> Path:
     return source.place
 
 
+def sha256(place: str | Path) -> str:
+    """That of a decoder's file, or of the names and digests of the JSON and safetensors files of
+    its folder; empty where there is none."""
+    place = Path(place)
+    if place.is_dir():
+        files = sorted(each for each in place.iterdir() if each.suffix in (".json", ".safetensors"))
+        listed = "".join(f"{sha256(each)}  {each.name}\n" for each in files)
+        return hashlib.sha256(listed.encode()).hexdigest()
+    if not place.is_file():
+        return ""
+    facts = place.stat()
+    return _digest(place.resolve(), facts.st_size, facts.st_mtime_ns)
+
+
 def fetch(name: str) -> Path:
     """The same, downloaded by pip where it is not in the cache yet.
 
@@ -166,8 +180,7 @@ def _check(label: str, content: bytes, expected: str) -> None:
 
 
 def _is_whole(place: Path, expected: str) -> bool:
-    facts = place.stat()
-    return _digest(place.resolve(), facts.st_size, facts.st_mtime_ns) == expected
+    return sha256(place) == expected
 
 
 @functools.cache

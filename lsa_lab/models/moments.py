@@ -25,7 +25,7 @@ from lsa_lab.models.linear_attention import Params, check_params
 from lsa_lab.models.trace import predict
 
 _LONG = 4  # demonstrations for each coordinate of a token: above, one product of them is enough
-_NARROW = 17  # tokens of at most this width: products with the batch axis last beat batched matmuls
+_NARROW = 25  # tokens of at most this width: products with the batch axis last beat batched matmuls
 
 
 def layer_maps(

@@ -3,6 +3,7 @@
 What this Python and this machine offer is asked here too; jax is not imported for it.
 """
 
+import functools
 import importlib
 import json
 import os
@@ -19,10 +20,13 @@ from lsa_lab import __version__
 # Attributes of a result that are no part of its contents.
 NAMES = {"config", "versions", "device", "device_count", "precision", "git_commit"}
 NAMES |= {"process_count", "git_dirty", "wall_time", "date", "contents_sha256"}
+# What it is a result of, and the digest of each model's weights, {name: digest} as JSON.
+NAMES |= {"experiment", "tier", "package", "package_commit", "package_dirty", "weights"}
 NAMES |= {"parts"}  # {part: its own facts}, as JSON, where parts were computed at other times
 # How the files that are written here are laid out. A file that says no ``schema`` has the first
 # one, which therefore is not written; the next one will be.
 SCHEMA = 1
+_DECIDING = (":(top)*.py", ":(top)*.npz", ":(top)*.toml", ":(top)*requirements*", ":(top)*.lock")
 
 # Flags of XLA as ``harness.process`` sets them, and values of jax.config that decide bits.
 HOUSE_FLAGS = (
@@ -108,19 +112,25 @@ def _unusual() -> dict[str, str]:
     }
 
 
-def commit() -> dict:
-    """The commit of this source, if it is in a repository; 1 if a Python file differs from it."""
+@functools.cache
+def commit(file: Path = Path(__file__)) -> dict:
+    """The commit of a source file, if it is in a repository; dirty is 1 if code, weights, settings
+    or locks of the repository differ from it.
+
+    It is asked once a process, before anything is computed: a source that is edited meanwhile is
+    not the one that was loaded.
+    """
 
     def ask(*words: str) -> str:
         answer = subprocess.run(
-            ["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20
+            ["git", *words], cwd=file.parent, capture_output=True, text=True, timeout=20
         )
         answer.check_returncode()
         return answer.stdout.strip()
 
     try:
-        ask("ls-files", "--error-unmatch", Path(__file__).name)
-        dirty = int(bool(ask("status", "--porcelain", "--", ":(top)*.py")))
+        ask("ls-files", "--error-unmatch", file.name)
+        dirty = int(bool(ask("status", "--porcelain", "--", *_DECIDING)))
         return {"git_commit": ask("rev-parse", "HEAD"), "git_dirty": dirty}
     except (OSError, subprocess.SubprocessError):
         return {}  # an installed copy, or no git

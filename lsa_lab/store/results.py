@@ -30,11 +30,17 @@ _MOST_DIFFERENCES = 8  # of two configurations, in a sentence
 
 
 def save(
-    dataset: "xr.Dataset", path: str | Path, *, config: Any, wall_time: float | None = None
+    dataset: "xr.Dataset",
+    path: str | Path,
+    *,
+    config: Any,
+    wall_time: float | None = None,
+    origin: Mapping[str, str | int] | None = None,
 ) -> None:
     """Write a Dataset of numbers, booleans and strings; a kill leaves the old file or the new one.
 
-    ``config`` is a dataclass or a dict of plain values; ``wall_time`` is in seconds. The file is
+    ``config`` is a dataclass or a dict of plain values; ``wall_time`` is in seconds; ``origin`` is
+    what it is a result of, under names of ``provenance.NAMES``. The file is
     made in memory: where the disk is full or closed to us, it is kept in the folder for temporary
     files, and the OSError says where.
     """
@@ -42,6 +48,7 @@ def save(
     dataset = _tidy(dataset)
     facts = provenance.facts()
     facts |= {"config": json.dumps(plain(config)), "contents_sha256": contents_sha256(dataset)}
+    facts |= origin or {}
     if wall_time is not None:
         facts["wall_time"] = float(wall_time)
     buffer = io.BytesIO()  # HDF5 dies of a segmentation fault where its own disk is full
@@ -72,6 +79,13 @@ def load(path: str | Path, *, config: Any = None) -> "xr.Dataset":
         if changes:
             raise ValueError(f"{path} is the result of another configuration: {changes}")
     return dataset
+
+
+def digest(path: str | Path) -> str:
+    """sha256 of a saved file; raises ValueError if it is damaged."""
+    content = Path(path).read_bytes()
+    _body(content, Path(path))
+    return hashlib.sha256(content).hexdigest()
 
 
 def in_short(values: ArrayLike) -> np.ndarray:
@@ -165,15 +179,21 @@ def _is_named_group(entry: Any) -> bool:
     return isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], dict)
 
 
-def _decode(content: bytes, path: Path) -> "xr.Dataset":
-    import xarray as xr
-
+def _body(content: bytes, path: Path) -> bytes:
+    """The netCDF of a file whose last bytes are a sha256 of all the others."""
     body, tail = content[:-_TAIL], content[-_TAIL:]
     if tail != _MARK + hashlib.sha256(body).hexdigest().encode():
         raise ValueError(
             f"{path} is damaged, cut short or not written by lsa_lab.store.results.save: its "
             f"checksum does not match; restore the file or run the experiment again"
         )
+    return body
+
+
+def _decode(content: bytes, path: Path) -> "xr.Dataset":
+    import xarray as xr
+
+    body = _body(content, path)
     try:
         plain_netcdf.check(body)
         with xr.open_dataset(

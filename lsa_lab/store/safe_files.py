@@ -8,10 +8,13 @@ import contextlib
 import hashlib
 import os
 import socket
+import stat
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+MOST = 1 << 28  # bytes of a file of a result's folder, some hundred times those there are
 
 
 def write(path: str | Path, content: bytes | Iterable[bytes | memoryview]) -> None:
@@ -19,16 +22,60 @@ def write(path: str | Path, content: bytes | Iterable[bytes | memoryview]) -> No
     path = Path(path)
     make(path.parent)
     _sweep(path)
-    temporary = path.with_name(f".{path.name}.{_owner(os.getpid())}.tmp")
+    temporary = _temporary(path)
     try:
-        with open(temporary, "wb") as file:
-            file.writelines([content] if isinstance(content, bytes) else content)
-            file.flush()
-            os.fsync(file.fileno())
+        _write(temporary, [content] if isinstance(content, bytes) else content)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
     _keep_names(path.parent)
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files of one folder: all of them beside their places first, so that a full disk leaves
+    the old ones, then each to its place. Those with the same bytes are left.
+
+    The last one tells of the others: its old one goes before they come, and it comes after them."""
+    new = {path: content for path, content in contents.items() if not _holds(path, content)}
+    if not new:
+        return
+    *_, last = contents
+    folder, temporary = last.parent, {path: _temporary(path) for path in new}
+    make(folder)
+    try:
+        for path, content in new.items():
+            _sweep(path)
+            _write(temporary[path], [content])
+        if last in new:
+            remove(last)
+        for path in new:
+            if path == last:
+                _keep_names(folder)
+            os.replace(temporary[path], path)
+    finally:
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+    _keep_names(folder)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Whether a plain file has these bytes."""
+    return path.is_file() and not path.is_symlink() and path.read_bytes() == content
+
+
+class NotPlainError(OSError):
+    """A link, a pipe, a device or a huge file where a plain file belongs; nothing was read."""
+
+
+def check_plain(folder: Path) -> None:
+    """Raise NotPlainError where a folder holds anything but files up to ``MOST`` and folders."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        with contextlib.suppress(FileNotFoundError):  # another process has just moved it
+            mode, size = path.lstat().st_mode, path.lstat().st_size
+            if not (stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and size <= MOST)):
+                raise NotPlainError(
+                    f"{path} is a link, a pipe, a device or beyond {MOST >> 20} MiB: it is not read"
+                )
 
 
 def remove(path: str | Path) -> None:
@@ -67,6 +114,17 @@ def rescued(path: Path, content: bytes) -> Path:
         with contextlib.suppress(OSError):  # it is better than nothing
             os.fsync(opened.fileno())
     return Path(name)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{_owner(os.getpid())}.tmp")
+
+
+def _write(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+    with open(path, "wb") as file:
+        file.writelines(parts)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _owner(pid: int) -> str:

@@ -238,3 +238,11 @@ def test_a_factored_matrix_acts_as_the_truncated_one():
     expected = rows @ clipping.truncate(MATRIX, 0.5).T
     acted = clipping.apply(clipping.factor(MATRIX, 0.5), rows)
     np.testing.assert_allclose(acted, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_rates_in_float32_lose_no_rank_of_a_large_matrix(xp):
+    full = np.arange(1, 400)
+    for rate in clipping.RATES:
+        exact = [clipping.kept_rank(int(rank), rate) for rank in full]
+        assert clipping.kept_rank(xp.asarray(full), xp.float32(rate)).tolist() == exact

@@ -89,3 +89,12 @@ def test_what_cannot_grow_is_refused():
         disparity.summary(ROWS[0])
     with pytest.raises(ValueError, match="one layer"):
         disparity.summary(ROWS[:, :1])
+
+
+def test_growth_and_flips_do_not_see_rounding_either():
+    margin = np.finfo(float).eps ** 0.5
+    for share, counted in ((0.5, 0), (2.0, 1)):
+        dip = disparity.summary(np.array([[1.0, 1 - share * margin, 2.0]]))
+        assert dip.growth == 1 - counted
+        assert disparity.summary(np.array([[share * margin, -1.0]])).flips == counted
+        assert disparity.summary(np.array([[1.0, -share * margin]])).flips == counted

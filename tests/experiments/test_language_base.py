@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from experiments.language import decoders, sentences
+from experiments.language import data_sets, decoders, sentences
 from experiments.language.language_config import SMOKE, LanguageConfig
 
 CONFIG = LanguageConfig(**SMOKE)
@@ -44,3 +44,15 @@ def test_runs_measured_by_other_code_are_not_taken_up(tmp_path, monkeypatch):
     monkeypatch.setattr(decoders, "_code", lambda: "another")
     with pytest.raises(ValueError, match=r"code = .*, and this call has another"):
         measured()
+
+
+@pytest.mark.parametrize(("runs", "judged"), [(data_sets.FEWEST - 1, False), (30, True)])
+def test_with_few_sets_of_demonstrations_rows_are_a_pilot_without_a_verdict(runs, judged):
+    config = dataclasses.replace(CONFIG, runs=runs)
+    cells = {"invented_gain": {"data": "invented"}}
+    family = data_sets.families(config, over="sets of demonstrations")
+    row = family("gain", "derived here", "it is there", "the gain", at_least=0.1, cells=cells)
+    (cell,) = row.judged()
+    assert bool(cell.unjudged) != judged
+    assert ("a pilot of 29 sets, and a verdict takes 30" in cell.criterion) != judged
+    assert cell.bounds[0] == (0.1 if judged else -np.inf)

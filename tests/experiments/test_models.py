@@ -253,3 +253,20 @@ def test_a_spec_is_saved_whole_and_restored(tmp_path):
         file = tmp_path / "result.nc"
         results.save(xr.Dataset({"x": 1.0}), file, config={"model": results.plain(spec)})
         assert restored(results.config_of(results.load(file)).model) == spec == restored(spec)
+
+
+@pytest.mark.parametrize("change", [lambda w: 1.05 * w, lambda w: w[:, ::-1]])
+def test_weights_that_are_scaled_or_whose_seeds_are_reversed_are_refused(store, change):
+    train.main(["tiny one"])
+    file = store / "tiny_one.npz"
+    with np.load(file) as stored:
+        leaves = {name: stored[name] for name in stored.files if name.startswith("params")}
+    spoilt(file, **{name: change(leaf).astype(leaf.dtype) for name, leaf in leaves.items()})
+    with pytest.raises(ValueError, match=r"other weights than those that provenance\.jsonl"):
+        resolved(TINY)
+
+
+def test_every_committed_file_of_weights_has_its_digest_in_the_provenance():
+    for name, spec in named.MODELS["laptop"].items():
+        file = train.file_of(name)
+        assert trained._record(file)["digest"] == runs.read(file, spec).digest, name

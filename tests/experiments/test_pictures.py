@@ -8,6 +8,7 @@ from legible import faults
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.run import runner
 from lsa_lab.harness.run.laboratory import experiments_of
+from lsa_lab.store import results
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 EXPERIMENTS = experiments_of("experiments")
@@ -15,7 +16,8 @@ EXPERIMENTS = experiments_of("experiments")
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_pictures_are_legible_on_a_page(name):
-    drawings, caption = runner.drawings(EXPERIMENTS[name], FIGURES / name)
+    dataset = results.load(FIGURES / name / "result.nc")
+    drawings, caption = runner.drawings(EXPERIMENTS[name], dataset)
     assert (FIGURES / name / "caption.txt").read_text("utf-8") == f"{caption}\n"
     with style.context():
         for picture in drawings.values():

@@ -106,6 +106,32 @@ def test_verdicts_of_other_criteria_are_not_shown_until_they_are_judged_again(
     assert verdicts["toy.mean"] == "fails"
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"measured": "another mean"},
+        {"statistic": "median"},
+        {"at_most": 8},
+        {"at_most": None, "margin": 9.0},
+        {"over": "seeds"},
+        {"overlap": 0.5},
+        {"statistic": "estimate", "standard_errors": 3.0},
+    ],
+)
+def test_whatever_decides_a_verdict_is_a_criterion(toy, monkeypatch, change):
+    (experiment,) = experiments_of("toy_lab").values()
+    claims = importlib.import_module("toy_lab.theme.toy.claims")
+    as_declared, kept = claims.statements, {"statistic": change.get("statistic", "mean")}
+
+    def digest(fields):
+        first, *others = as_declared(experiment.tiers["laptop"])
+        rows = (dataclasses.replace(first, **fields), *others)
+        monkeypatch.setattr(claims, "statements", lambda of: rows)
+        return records.criteria(experiment, {"n": 40})
+
+    assert digest(change) != digest(kept if change.keys() - kept.keys() else {})
+
+
 def test_words_are_no_criteria(toy, monkeypatch):
     (experiment,) = experiments_of("toy_lab").values()
     claims = importlib.import_module("toy_lab.theme.toy.claims")

@@ -2,11 +2,13 @@
 
 import dataclasses
 import importlib
+import math
 
 import pytest
 
 from lsa_lab.harness.report import report
 from lsa_lab.harness.report.headlines import Headline, Message, Proof, Words
+from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.store import provenance
 
 
@@ -189,7 +191,9 @@ def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monk
     assert "[toy](toy/paper/README.md)" in line
     assert "(out of date: toy.mean fails, not holds)" in front
     (row,) = [line for line in index.splitlines() if line.startswith("| [toy (paper)]")]
-    assert "| 0 hold, 2 fail, 0 undecided | [laptop](toy/README.md) differs in: mean holds |" in row
+    assert "| 0 hold, 2 fail, 0 undecided | [laptop](toy/README.md) differs in: mean holds; " in row
+    assert row.endswith("0 of 2 rows lie apart |")
+    assert "Of 2 rows that stand in two tiers 0 lie apart." in index
     assert paper.read_text() == "`toy.mean` **fails**, `toy.few` **undecided**\n"
     assert "(figures/toy/paper/README.md)" in readme.read_text()
     page = (toy / "figures" / "theme.html").read_text(encoding="utf-8")
@@ -270,3 +274,24 @@ def test_pages_on_papers_are_given_the_verdicts_of_the_rows_that_they_name(toy, 
     assert page.read_text(encoding="utf-8") == text
     program("report")
     assert page.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("other", "counts"),
+    [
+        ((1.3, (1.1, 1.5)), (0, 1)),  # 0.3 between them, and √(0.3² + 0.2²) from both intervals
+        ((1.4, (1.0, 1.6)), (0, 1)),  # the longer half faces the smaller value
+        ((1.5, (1.4, 1.9)), (1, 1)),
+        ((0.5, (0.4, 0.9)), (0, 1)),
+        ((0.2, (0.1, 0.3)), (1, 1)),
+        ((1.5, (-math.inf, math.inf)), (0, 0)),
+    ],
+)
+def test_a_row_lies_apart_where_both_intervals_do_not_bridge_the_gap(toy, program, other, counts):
+    program("run", "toy")
+    (whole,), _ = report.collect(experiments_of("toy_lab").values(), toy / "figures")
+    claim = dataclasses.replace(whole.claims[0], value=1.0, interval=(0.5, 1.3))
+    value, interval = other
+    again = dataclasses.replace(claim, value=value, interval=interval)
+    here, there = (dataclasses.replace(whole, claims=[each]) for each in (claim, again))
+    assert here.apart(there) == there.apart(here) == counts

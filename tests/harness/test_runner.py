@@ -1,9 +1,12 @@
 """A run leaves whole files, in the folder of its own configuration, and says what moved."""
 
 import dataclasses
+import errno
 import importlib
 import json
+import os
 import shutil
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -114,9 +117,41 @@ def test_a_result_that_cannot_be_judged_leaves_the_old_one_whole(
     assert contents(folder) == before
     told = capsys.readouterr().out
     assert "toy was computed but not judged" in told
-    kept = toy / "figures" / ".toy.new" / "result.nc"
+    (kept,) = (toy / "figures").glob(".toy-*.new/result.nc")
     assert str(kept.relative_to(toy)) in told
     assert float(results.load(kept)["mean"].max()) > 10
+
+
+def test_a_full_disk_leaves_the_old_files_and_the_message_says_where_the_new_result_lies(
+    toy, program, capsys, monkeypatch
+):
+    program("run", "toy")
+    folder = toy / "figures" / "toy"
+    before = contents(folder)
+    compute = importlib.import_module("toy_lab.theme.toy.compute")
+    once, sync, synced = compute.compute, os.fsync, []
+    monkeypatch.setattr(compute, "compute", lambda *a, **b: once(*a, **b) + 20)
+
+    def full(handle):
+        place = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        synced.extend([place] * (place.parent == folder))
+        if len(synced) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(handle)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", full)
+        assert program("run", "toy") == 1
+    assert contents(folder) == before
+    said = " ".join(capsys.readouterr().out.split())
+    assert "No space left on device" in said
+    (kept,) = (toy / "figures").glob(".toy-*.new/result.nc")
+    assert f"the new result is {kept.relative_to(toy)}" in said
+    # Another configuration leaves it there; the same one takes its place.
+    program("run", "toy", "--config.n", "9")
+    assert kept.exists()
+    assert program("run", "toy") == 0
+    assert not kept.exists()
 
 
 @pytest.mark.parametrize(

@@ -192,3 +192,10 @@ def test_what_an_undecided_claim_says_would_decide_it():
     assert (enough.verdict, few.verdict) == ("holds", "undecided")
     assert math.isnan(enough.runs_factor)
     assert judged([1.0], at_least=0).runs_factor == math.inf
+
+
+@pytest.mark.parametrize(("confidence", "own", "errors"), [(0.999, 1.96, 3.2905), (0.9, 2.5, 2.5)])
+def test_an_estimate_is_as_wide_as_the_confidence_or_its_own_errors_ask(confidence, own, errors):
+    rows = [statement(statistic="estimate", at_least=0, standard_errors=own)]
+    (claim,) = judge(rows, {"x": (0.2, 0.1)}, confidence)
+    assert claim.interval == pytest.approx((0.2 - errors / 10, 0.2 + errors / 10), abs=1e-5)

@@ -78,3 +78,16 @@ def test_what_has_another_sum_is_not_kept(toy, tmp_path, monkeypatch, part):
     with pytest.raises(ValueError, match=f"and {sha256(b'')} is expected: it is not kept"):
         sources.fetch("toy")
     assert not (tmp_path / "cache").exists()
+
+
+def test_the_digest_of_a_folder_is_that_of_all_that_a_decoder_is_made_of(tmp_path):
+    for name in ("config.json", "model.safetensors", "README.md"):
+        (tmp_path / name).write_bytes(b"\0" * 99)
+    digests = [sources.sha256(tmp_path)]
+    (tmp_path / "README.md").write_bytes(b"of no matter")
+    assert [sources.sha256(tmp_path)] == digests
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes(b"\0" * 98 + b"\1")
+        digests.append(sources.sha256(tmp_path))
+    assert len(set(digests)) == 3
+    assert sources.sha256(tmp_path / "none") == ""

@@ -86,15 +86,17 @@ def test_the_folder_of_a_changed_configuration_lies_in_that_of_its_experiment(wo
     assert "\0" not in folder.name
 
 
-@pytest.mark.parametrize("link", ["toy", "toy/n=7", "toy/result.nc", ".toy.new", ".toy.lock"])
+@pytest.mark.parametrize("link", ["toy", "toy/n=7", "toy/result.nc", ".IDENTITY.new", ".toy.lock"])
 def test_a_link_out_of_the_folder_is_not_followed(work, link, capsys, monkeypatch):
     monkeypatch.setattr(runner, "draw", lambda *_: None)
+    toy = experiments_of("toy_lab")["toy"]
+    link = link.replace("IDENTITY", folders.identity(toy, toy.tiers["laptop"]))
     there = work.parent / "there"
     (there / "folder").mkdir(parents=True)
     (there / "file").write_text("of somebody else")
     place = Path("out") / link
     place.parent.mkdir(parents=True)
-    is_folder = place.name in ("toy", "n=7", ".toy.new")
+    is_folder = place.name in ("toy", "n=7") or place.suffix == ".new"
     place.symlink_to(there / ("folder" if is_folder else "file"))
     before = outside(work)
     changes = ["--config.n", "7"] if place.name == "n=7" else []

@@ -101,3 +101,39 @@ def test_a_folder_that_cannot_be_written_is_told_apart(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         safe_files.check_writable(tmp_path / "file" / "folder")
+
+
+def test_files_that_go_together_are_all_there_before_one_takes_its_place(tmp_path, monkeypatch):
+    paths = [tmp_path / name for name in ("a", "b", "last")]
+    for path in paths:
+        path.write_bytes(b"old")
+    sync, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) == 2:
+            raise OSError("no room")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no room"):
+        safe_files.write_together(dict.fromkeys(paths, b"new"))
+    assert [path.read_bytes() for path in paths] == [b"old"] * 3
+    assert sorted(os.listdir(tmp_path)) == ["a", "b", "last"]
+
+
+def test_a_kill_between_them_leaves_no_last_one_that_tells_of_others(tmp_path, monkeypatch):
+    paths = [tmp_path / name for name in ("a", "b", "last")]
+    replace, seen = os.replace, []
+
+    def look(source, target):
+        seen.append([path.exists() and path.read_bytes() for path in paths])
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", look)
+    for content in (b"1", b"2"):
+        safe_files.write_together(dict.fromkeys(paths, content))
+    assert seen[3:] == [[b"1", b"1", False], [b"2", b"1", False], [b"2", b"2", False]]
+    times = [path.stat().st_mtime_ns for path in paths]
+    safe_files.write_together(dict.fromkeys(paths, b"2"))
+    assert [path.stat().st_mtime_ns for path in paths] == times

@@ -7,7 +7,6 @@ numbers are options.
 """
 
 import argparse
-import functools
 import os
 import sys
 import tempfile
@@ -24,7 +23,6 @@ from lsa_lab.harness.run import process
 
 process.configure()
 
-from lsa_lab.store import provenance
 from lsa_lab.store.cache import cache
 from tools.chaos import divergence, generated, processes, writers
 from tools.chaos.disk import Lost
@@ -167,7 +165,6 @@ def main(words: list[str]) -> int:
     options = parser.parse_args(words)
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"no part {unknown.pop()!r}: there are {', '.join(PARTS)}")
-    provenance.commit = functools.cache(provenance.commit)  # git is asked once, not for each file
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache().resolve() / "xla")  # of new processes
     with tempfile.TemporaryDirectory() as folder:
         for name in options.parts or [name for name, part in PARTS.items() if not part.long]:

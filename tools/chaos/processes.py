@@ -130,7 +130,7 @@ def end_of_run(folder: Path) -> dict[str, str]:
             return results.load(path).attrs["contents_sha256"].encode()
         if path.name == "config.json":
             facts = json.loads(path.read_text())
-            own = ("wall_time", "start", "memory")
+            own = ("wall_time", "start", "memory", "result", "record")
             return json.dumps({k: v for k, v in facts.items() if k not in own}).encode()
         return path.read_bytes()
 

@@ -1,4 +1,4 @@
-"""A hundred changes by hand that make the physics wrong: ``changes/*.toml``.
+"""Changes by hand that make the physics, or the keeping of results, wrong: ``changes/*.toml``.
 
 Each names a file of lsa_lab, a passage that stands in it once, what stands there instead, what is
 wrong then in one sentence, and the tests that must notice.

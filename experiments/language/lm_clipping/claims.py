@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from experiments.language.data_sets import data_grid, families
+from experiments.language.data_sets import bounds_or_pilot, data_grid, families
 from experiments.language.language_config import redrawn
 from experiments.language.lm_clipping.config import PARTS, WIDE
 from experiments.language.lm_clipping.readings import Numbers
@@ -156,7 +156,7 @@ def search_statements(config):
             f"{A2}, {{of}}, {SETTING}",
             f"{where}: {{edit}} improves accuracy",
             f"{gain}, averaged over data sets and, of Algorithm 1, over parts,",
-            at_least=0.01,
+            **bounds_or_pilot(config.search, at_least=0.01),
             over=SETS,
             revision="{changed}",
             redrawn="{fresh}",
@@ -169,7 +169,7 @@ def search_statements(config):
             OURS,
             f"{where}: {{who}} gains as much as a search of {WIDE}",
             f"{gain}, {{rival}} less that of the search, averaged over data sets,",
-            at_least=-0.01,
+            **bounds_or_pilot(config.search, at_least=-0.01),
             over=SETS,
             revision="{changed}",
             redrawn="{fresh}",

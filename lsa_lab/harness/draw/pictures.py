@@ -1,6 +1,9 @@
-"""A figure as files: the same data give the same bytes, whatever the kind."""
+"""A figure as files: the same data give the same bytes, whatever the kind, and each file names the
+data by their sha256.
+"""
 
 import io
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,8 +18,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
-# What a file says of its date is left out.
-KINDS = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
+# What a file says of its date is left out; under the second name it says from which data it is.
+KINDS = {
+    "pdf": ("CreationDate", "Subject"),
+    "svg": ("Date", "Source"),
+    "png": ("Software", "Source"),
+}
 _LETTERS, _LINE = 18, 0.14  # letters to an inch, and inches to a line, at 7 points
 
 
@@ -42,13 +49,21 @@ def with_caption(picture: "Figure", text: str) -> "Figure":
     return picture
 
 
-def save(picture: "Figure", folder: Path, name: str = "figure") -> None:
-    """NAME.pdf and NAME.png."""
+def save(picture: "Figure", folder: Path, name: str = "figure", data: str = "") -> None:
+    """NAME.pdf and NAME.png, which name the sha256 of the data."""
     for kind in ("pdf", "png"):
-        write(folder / f"{name}.{kind}", content(picture, kind))
+        write(folder / f"{name}.{kind}", content(picture, kind, data=data))
 
 
-def save_panel(pictures: "Sequence[Figure]", letter: str, folder: Path) -> list[Path]:
+def data_of(png: Path) -> str:
+    """The sha256 of the data that a picture was drawn from; empty if it does not say."""
+    match = re.search(rb"tEXtSource\0sha256 ([0-9a-f]{64})", png.read_bytes())
+    return match[1].decode() if match else ""
+
+
+def save_panel(
+    pictures: "Sequence[Figure]", letter: str, folder: Path, data: str = ""
+) -> list[Path]:
     """panel_LETTER.pdf, .svg and .png: one panel, cut out of the picture that has it."""
     panels = {name: ax for picture in pictures for name, ax in panels_of(picture).items()}
     if letter not in panels:
@@ -65,17 +80,18 @@ def save_panel(pictures: "Sequence[Figure]", letter: str, folder: Path) -> list[
         inches = box.transformed(picture.dpi_scale_trans.inverted()).padded(0.02)
         for kind in KINDS:
             paths.append(folder / f"panel_{letter}.{kind}")
-            write(paths[-1], content(picture, kind, inches))
+            write(paths[-1], content(picture, kind, inches, data))
     return paths
 
 
-def content(picture: "Figure", kind: str, box: "Bbox | None" = None) -> bytes:
+def content(picture: "Figure", kind: str, box: "Bbox | None" = None, data: str = "") -> bytes:
     """The file of a kind, one of ``KINDS``, without a date: the same data give the same bytes.
     ``box``, in inches, is cut out."""
-    file = io.BytesIO()
+    file, (date, source) = io.BytesIO(), KINDS[kind]
+    metadata = {date: None} | ({source: f"sha256 {data}"} if data else {})
     with style.context():
         _settle(picture)
-        picture.savefig(file, format=kind, metadata=KINDS[kind], bbox_inches=box)
+        picture.savefig(file, format=kind, metadata=metadata, bbox_inches=box)
     return file.getvalue()
 
 

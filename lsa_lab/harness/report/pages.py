@@ -7,7 +7,14 @@ from pathlib import Path
 from lsa_lab.harness.report.cells import Index
 from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.result import Result
-from lsa_lab.harness.report.tables import LEGEND, Family, families, markdown, verdict_words
+from lsa_lab.harness.report.tables import (
+    LEGEND,
+    Family,
+    families,
+    literal,
+    markdown,
+    verdict_words,
+)
 from lsa_lab.harness.run.outcomes import counts
 from lsa_lab.judging.statistics import level
 
@@ -53,7 +60,8 @@ def ledger(whole: Sequence[Result], broken: dict[str, str], levels: Levels) -> s
     rows = [("Experiment", "Question", "Answer", "Cells", "Smaller tiers"), ("---",) * 5]
     for result in whole:
         smaller = "; ".join(
-            f"[{each.tier}]({each.folder}/README.md) differs in: {words}"
+            f"[{each.tier}]({each.folder}/README.md) differs in: {words}; "
+            "{} of {} rows lie apart".format(*result.apart(each))
             for each, words in result.beside
         )
         link = f"[{result.title}]({result.folder}/README.md)"
@@ -61,14 +69,23 @@ def ledger(whole: Sequence[Result], broken: dict[str, str], levels: Levels) -> s
     parts.append(
         "\n## Level 2: a table for each experiment\n\nAn experiment's page has its figure, its "
         "table with a family a row, and folded below it level 3: controls, and what the marks "
-        f"stand for.\n\n{markdown(rows)}"
+        "stand for. A row lies apart from that of a smaller tier where their values differ by more "
+        "than both intervals allow: one row in twenty does by chance, and more where the tiers "
+        f"differ in sizes too. {_tiers(whole)}\n\n{markdown(rows)}"
     )
     return "".join(parts)
 
 
+def _tiers(whole: Sequence[Result]) -> str:
+    """How many rows of all experiments lie apart from those of smaller tiers."""
+    pairs = [result.apart(each) for result in whole for each in result.smaller]
+    apart, rows = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0, 0)
+    return f"Of {rows} rows that stand in two tiers {apart} lie apart."
+
+
 def page(result: Result) -> str:
     """README.md of one result: question, answer, figure, claims, and where the numbers are from."""
-    facts = "".join(f"- {key}: {value}\n" for key, value in result.provenance.items())
+    facts = "".join(f"- {key}: {literal(text)}\n" for key, text in result.provenance.items())
     appendix = "".join(f"![Appendix]({name})\n\n" for name in result.appendix)
     return (
         f"# {result.title}\n\n**{result.question}**\n\n![{result.question}](figure.png)\n\n"

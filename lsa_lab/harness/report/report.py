@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lsa_lab.harness.draw import pictures
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.report import gallery, pages
 from lsa_lab.harness.report.cells import Index
@@ -23,6 +24,7 @@ from lsa_lab.store import results
 
 BEGIN = "<!-- findings: begin -->"
 END = "<!-- findings: end -->"
+_ABSENT = "not recorded"
 
 
 def collect(experiments: Iterable[Experiment], root: Path) -> tuple[list[Result], dict[str, str]]:
@@ -82,7 +84,7 @@ def write(
     for result in every:
         experiment, folder = result.experiment, root / result.folder
         config = results.plain(experiment.tiers[result.tier])
-        new = records.judgement(experiment, config, result.claims)
+        new = records.judgement(experiment, config, result.claims, folder / "result.nc")
         if levels.lines:
             new["family_confidence"] = levels.confidence
         if records.judge_again(folder, new):
@@ -125,6 +127,20 @@ def _device(facts: Mapping[str, Any]) -> str:
     return f"{kind}, in {processes} processes" + (f" with {own} each" if own > 1 else "")
 
 
+def _commit(facts: Mapping[str, Any], whose: str) -> str:
+    dirty = ", with uncommitted changes" if facts.get(f"{whose}_dirty") else ""
+    return facts.get(f"{whose}_commit", _ABSENT) + dirty
+
+
+def _weights(facts: Mapping[str, Any]) -> str:
+    """The models that a result rests on, each with the start of its digest."""
+    config, digests = json.loads(facts["config"]), json.loads(facts.get("weights", "{}"))
+    if config.get("sha256"):
+        digests[str(config.get("model_name", "decoder"))] = str(config["sha256"])
+    listed = ", ".join(f"{name} {digest[:16]}" for name, digest in digests.items())
+    return listed or ("none" if "package" in facts else _ABSENT)
+
+
 def _caption(folder: Path) -> str:
     """That of the picture which lies there, as it was drawn."""
     try:
@@ -136,12 +152,13 @@ def _caption(folder: Path) -> str:
 def _read(root: Path, folder: Path, experiment: Experiment, tier: str) -> Result:
     dataset = load(experiment, tier, folder)
     facts = dataset.attrs
-    commit = facts.get("git_commit", "unknown")
     seconds = facts.get("wall_time")
     versions = json.loads(facts["versions"]).items()
     provenance = {
         "tier": tier,
-        "commit": commit + (", with uncommitted changes" if facts.get("git_dirty") else ""),
+        "package": f"{experiment.package}, commit {_commit(facts, 'package')}",
+        "commit of lsa_lab": _commit(facts, "git"),
+        "weights": _weights(facts),
         "device": _device(facts),
         "precision": str(facts["precision"]),
         "versions": ", ".join(f"{package} {version}" for package, version in versions),
@@ -152,8 +169,9 @@ def _read(root: Path, folder: Path, experiment: Experiment, tier: str) -> Result
     for name, own in json.loads(facts.get("parts", "{}")).items():
         words = f"computed by itself, {own['date']}, commit {own.get('git_commit', 'unknown')}"
         provenance[f"part {name}"] = f"{words}, contents sha256 {own['contents_sha256']}"
-    if (records.last_run(folder) or {}).get("confidence") != confidence_or(None):
-        draw(experiment, folder)  # the picture and its caption have intervals of another confidence
+    stale = pictures.data_of(folder / "figure.png") not in ("", facts["contents_sha256"])
+    if stale or (records.last_run(folder) or {}).get("confidence") != confidence_or(None):
+        draw(experiment, folder)  # it is of other data, or has intervals of another confidence
     caption = _caption(folder)
     relative = folder.relative_to(root).as_posix()
     basis = evidence(experiment.door("claims"), dataset)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from lsa_lab.harness.run.outcomes import interval, number
 from lsa_lab.judging.claims import Claim
 
+_MARKUP = r"[\\`*\[\]<>&|~$]|(?<!\w)_|_(?!\w)|(?<=:)/"  # the last of an address
 _MOST_NAMED = 4  # cells that a remark lists one by one
 MARKS = {  # what is to be known of a cell beside its verdict
     "†": "changed or added after a look at results, and judged by no fresh runs: post hoc",
@@ -143,6 +144,11 @@ def verdict_words(claim: Claim) -> str:
     """A cell in Markdown: "1.4 [1.2, 1.6] **holds**‡"."""
     words = f"{number(claim.value)} {interval(claim.interval)} **{claim.verdict}**"
     return words + marks(claim) + (f", {doubt(claim)}" if doubt(claim) else "")
+
+
+def literal(text: str) -> str:
+    """A text from a file, in which nothing is Markdown, HTML or a formula; on one line."""
+    return re.sub(_MARKUP, r"\\\g<0>", " ".join(text.split()))
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:

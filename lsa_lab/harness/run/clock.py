@@ -61,7 +61,8 @@ class Spent:
         try:
             yield
         except BaseException:
-            self._write(self.seconds)
+            with contextlib.suppress(OSError):  # of a full disk; what is said of that goes on
+                self._write(self.seconds)
             raise
         finally:
             monitoring.unregister_event_listener(self.listen)

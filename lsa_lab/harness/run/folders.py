@@ -55,7 +55,7 @@ def identity(experiment: Experiment, config: Any) -> str:
 def changed_folders(experiment: Experiment, root: Path | None = None) -> list[Path]:
     """The folders of results whose configuration is no tier's, in ``folder_of``'s places."""
     tops = [folder_of(experiment, tier, root) for tier in TIERS]
-    inside = {path.parent for top in tops for path in top.glob("*/config.json")}
+    inside = {path.parent for top in tops for path in top.glob("[!.]*/config.json")}
     return sorted(inside - set(tops))
 
 

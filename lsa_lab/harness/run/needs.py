@@ -6,7 +6,6 @@ of the user's own, and that source is not needed. The keys ``model_name`` and ``
 it, where a config has them.
 """
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -46,12 +45,8 @@ def fetch_command(names: Iterable[str], program: str) -> str:
 
 
 def of_ones_own(path: str) -> dict[str, str]:
-    """What a config says of the decoder at a path: where it is, its name, the sha256 of a file."""
-    facts = {"model": path, "model_name": Path(path).name, "sha256": ""}
-    if Path(path).is_file():
-        with open(path, "rb") as file:
-            facts["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
-    return facts
+    """What a config says of the decoder at a path: where it is, its name, the sha256 of it."""
+    return {"model": path, "model_name": Path(path).name, "sha256": sources.sha256(path)}
 
 
 def check(experiment: Experiment, tier: str, config: Any, program: str) -> None:

@@ -4,6 +4,8 @@ A run is judged and drawn in a folder beside its own; only then do its files tak
 those whose contents are the same are left alone.
 """
 
+import importlib
+import json
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.harness.run.outcomes import Outcome, answer, compare
 from lsa_lab.judging.claims import Claim, evidence, judge
 from lsa_lab.judging.statements import cells_of
-from lsa_lab.store import results, safe_files
+from lsa_lab.store import provenance, results, safe_files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,12 +53,14 @@ class Job:
 
     @property
     def staging(self) -> Path:
-        """Where the files lie until all of them are there."""
-        return self.folder.with_name(f".{self.folder.name}.new")
+        """Where the files lie until all of them are there; after a failure until the same is
+        computed again."""
+        return self.folder.with_name(f".{self.identity}.new")
 
 
 class NotJudgedError(Exception):
-    """A new result that cannot be judged or drawn; the message says where it lies."""
+    """A new result that cannot be judged, drawn or put in its place; the message says where it
+    lies."""
 
 
 def run_one(job: Job, progress: "Progress | None" = None) -> Outcome:
@@ -75,61 +79,78 @@ def run_share(job: Job) -> None:
         shutil.rmtree(job.checkpoints)
 
 
-def compute(job: Job, progress: "Progress | None") -> "xr.Dataset":
-    """The Dataset of a job, from its checkpoints where there are any."""
+def compute(
+    job: Job, progress: "Progress | None", weights: dict[str, str] | None = None
+) -> "xr.Dataset":
+    """The Dataset of a job, from its checkpoints where there are any; the digests of the models
+    that have one, in ``weights``."""
     precision.check()
     safe_files.make(job.checkpoints)
     door = job.experiment.door("compute")
     handed = {"progress": progress, "checkpoints": job.checkpoints}
     if not hasattr(job.config, "models"):
         return door.compute(job.config, **handed)
-    return door.compute(job.config, job.experiment.resolve_models(job.config, progress), **handed)
+    models = job.experiment.resolve_models(job.config, progress)
+    if weights is not None:
+        weights |= {name: each.digest for name, each in models.items() if hasattr(each, "digest")}
+    return door.compute(job.config, models, **handed)
+
+
+def _origin(job: Job) -> dict[str, str | int]:
+    """What a result is a result of, and the commit of the package that asks, as it is loaded."""
+    package = importlib.import_module(job.experiment.package)
+    commit = provenance.commit(Path(package.__file__ or ""))
+    provenance.commit()  # the library's, asked before anything is computed
+    own = {name.replace("git", "package"): value for name, value in commit.items()}
+    names = {"experiment": job.experiment.name, "package": job.experiment.package}
+    return {**names, "tier": job.tier, **own}
 
 
 def _run_owned(job: Job, progress: "Progress | None") -> Outcome:
-    experiment, staging = job.experiment, job.staging
-    spent = Spent(job.checkpoints)
+    staging, spent, origin = job.staging, Spent(job.checkpoints), _origin(job)
+    weights: dict[str, str] = {}
     with spent.keep():
-        dataset = compute(job, progress)
-        wall_time = spent.seconds
+        dataset = compute(job, progress, weights)
+        origin |= {"weights": json.dumps(weights)} if weights else {}
+        facts = {"wall_time": spent.seconds, "start": spent.start, "memory": spent.memory}
         if staging.is_symlink():
             staging.unlink()
         shutil.rmtree(staging, ignore_errors=True)
-        results.save(dataset, staging / "result.nc", config=job.config, wall_time=wall_time)
-        judgements = _judge_and_draw(job)
-    config = results.plain(job.config)
-    facts = {
-        "experiment": experiment.name,
-        "tier": job.tier,
-        "config": config,
-        "wall_time": wall_time,
-        "start": spent.start,
-        "memory": spent.memory,
-        **records.judgement(experiment, config, judgements),
-    }
-    outcome = compare(facts, job.staging, job.folder)
-    caption = (staging / "caption.txt").read_text(encoding="utf-8")
-    outcome = replace(outcome, answer=answer(caption, judgements))
-    records.write(staging, facts)
-    _put(staging, job.folder, leave={"result.nc", "config.json"} if outcome.unmoved else set())
+        file, wall_time = staging / "result.nc", facts["wall_time"]
+        results.save(dataset, file, config=job.config, wall_time=wall_time, origin=origin)
+        try:
+            outcome = _publish(job, facts)
+        except Exception as error:
+            raise NotJudgedError(
+                f"{job.experiment.name} was computed but not judged: {error}; the new result is "
+                f"{file}, and this run goes on from its checkpoints"
+            ) from error
     shutil.rmtree(job.checkpoints)
     return outcome
 
 
-def _judge_and_draw(job: Job) -> list[Claim]:
-    """Only the file counts: what is judged and drawn can be judged and drawn again."""
-    experiment, staging = job.experiment, job.staging
-    try:
-        judgements = judge_result(
-            experiment, results.load(staging / "result.nc", config=job.config)
-        )
-        draw(experiment, staging)
-        return judgements
-    except Exception as error:
-        raise NotJudgedError(
-            f"{experiment.name} was computed but not judged: {error}; the new result is "
-            f"{staging / 'result.nc'}, what lay in {job.folder} is untouched"
-        ) from error
+def _publish(job: Job, facts: dict) -> Outcome:
+    """Judge and draw the result that lies in the staging folder, and put all in its place. Only the
+    file counts: what is judged and drawn can be judged and drawn again."""
+    experiment, staging, config = job.experiment, job.staging, results.plain(job.config)
+    claims = judge_result(experiment, results.load(staging / "result.nc", config=job.config))
+    draw(experiment, staging)
+    names = {"experiment": experiment.name, "package": experiment.package, "tier": job.tier}
+    facts = {**names, "config": config, **facts}
+    judgement = records.judgement(experiment, config, claims, staging / "result.nc")
+    outcome = compare(facts | judgement, staging, job.folder)
+    caption = (staging / "caption.txt").read_text(encoding="utf-8")
+    outcome = replace(outcome, answer=answer(caption, claims))
+    if outcome.unmoved:  # the file and what is told of its run stay
+        kept = job.folder / "result.nc"
+        facts = records.last_run(job.folder) or {}
+        judgement["result"] = results.digest(kept)
+        shutil.copyfile(kept, staging / "result.nc")
+    records.write(staging, facts | judgement)
+    order = sorted(staging.iterdir(), key=lambda path: (path.name == "config.json", path.name))
+    safe_files.write_together({job.folder / path.name: path.read_bytes() for path in order})
+    shutil.rmtree(staging)
+    return outcome
 
 
 def judge_result(experiment: Experiment, dataset: "xr.Dataset") -> list[Claim]:
@@ -145,9 +166,9 @@ def check_statements(experiment: Experiment, config: Any) -> None:
         raise RefusalError(f"{experiment.name}: {error}") from None
 
 
-def drawings(experiment: Experiment, folder: Path) -> "tuple[dict[str, Figure], str]":
+def drawings(experiment: Experiment, dataset: "xr.Dataset") -> "tuple[dict[str, Figure], str]":
     """The pictures of a result by the names of their files, and the caption of all of them."""
-    dataset, door = results.load(folder / "result.nc"), experiment.door("figure")
+    door = experiment.door("figure")
     with style.context():
         by_name = dict(pictures.of_door(door, dataset))
     config = results.config_of(dataset)
@@ -160,17 +181,19 @@ def draw(
     """figure.pdf, figure.png and caption.txt, from result.nc alone, and files of each appendix that
     the figure's door has. In place of them one panel, by its letter, or captioned.pdf and
     captioned.png: the figure with its caption below it."""
-    by_name, caption = drawings(experiment, folder)
+    dataset = results.load(folder / "result.nc")
+    by_name, caption = drawings(experiment, dataset)
+    data = dataset.attrs["contents_sha256"]
     if panel is not None:
-        return pictures.save_panel(list(by_name.values()), panel, folder)
+        return pictures.save_panel(list(by_name.values()), panel, folder, data)
     if captioned:
-        pictures.save(pictures.with_caption(by_name["figure"], caption), folder, "captioned")
+        pictures.save(pictures.with_caption(by_name["figure"], caption), folder, "captioned", data)
         return [folder / "captioned.pdf"]
     for stale in folder.glob("appendix*"):
         if stale.stem not in by_name:
             stale.unlink()
     for name, picture in by_name.items():
-        pictures.save(picture, folder, name)
+        pictures.save(picture, folder, name, data)
     results.write(folder / "caption.txt", f"{caption}\n".encode())
     return [folder / "figure.pdf"]
 
@@ -178,29 +201,11 @@ def draw(
 def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset":
     """The Dataset of a tier's result; refused if it is damaged or another configuration's, key by
     key. The tier is None of a changed configuration."""
-    other = (records.last_run(folder) or {}).get("tier", tier)
-    if tier is not None and other != tier:
-        raise RefusalError(f"{folder} holds the {other} tier: run {experiment.name} --tier {tier}")
+    records.record_of(experiment, folder, tier)
     try:
         config = None if tier is None else experiment.tiers[tier]
-        return results.load(folder / "result.nc", config=config)
+        dataset = results.load(folder / "result.nc", config=config)
     except ValueError as error:
         raise RefusalError(f"{experiment.name}: {error}; run it again") from None
-
-
-def _put(staging: Path, folder: Path, leave: set[str]) -> None:
-    """Every file in its place, one atomic step each; the same bytes are not written again.
-
-    The old config.json goes first and the new one comes last: whatever happens in between, verdicts
-    never stand beside the numbers of another run.
-    """
-    if "config.json" not in leave:
-        safe_files.remove(folder / "config.json")
-    for new in sorted(staging.iterdir(), key=lambda path: (path.name == "config.json", path.name)):
-        old = folder / new.name
-        if new.name in leave and old.exists():
-            continue
-        content = new.read_bytes()
-        if not old.exists() or old.read_bytes() != content:
-            results.write(old, content)
-    shutil.rmtree(staging)
+    records.check_origin(experiment, dataset.attrs, folder, tier)
+    return dataset

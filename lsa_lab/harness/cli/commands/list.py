@@ -118,7 +118,7 @@ def _rows(experiment: Experiment, out: Path | None, errors: list[str]) -> list[R
     rows = []
     for folder in [*tiers, *changed_folders(experiment, out)]:
         try:
-            facts = records.last_run(folder)
+            facts = records.record_of(experiment, folder)
         except RefusalError as error:
             errors.append(str(error))
             continue
