@@ -1,4 +1,4 @@
-"""Each log's scores by rate, gains on validation beside those on test, and what is judged."""
+"""Each log's scores by rate, and gains on validation beside those on test."""
 
 import numpy as np
 
