@@ -4,8 +4,8 @@ import dataclasses
 import math
 import re
 from collections.abc import Sequence
-from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run.checks import declared_type, nearest
@@ -86,10 +86,12 @@ def _value(kind: Any, words: list[str]) -> Any:
     if get_origin(kind) is tuple:
         kinds = inner[:1] * len(words) if inner[1:] == (...,) else inner
         return tuple(_value(each, [word]) for each, word in zip(kinds, words, strict=True))
-    if inner:  # or None
+    if get_origin(kind) in (Union, UnionType):
         other = next(each for each in inner if each is not NoneType)
         return None if words == ["None"] else _value(other, words)
     (word,) = words
+    if inner:  # Literal
+        return inner[inner.index(word)]
     return {"True": True, "False": False}[word] if kind is bool else kind(word)
 
 
