@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = "xarray h5netcdf h5py pandas matplotlib diffrax equinox sklearn scipy.stats tyro jinja2"
+HEAVY = "xarray h5netcdf h5py pandas matplotlib diffrax equinox sklearn scipy.stats jinja2"
 HEAVY = {*HEAVY.split(), "rich.progress", "safetensors", "gguf", "tokenizers", "experiments"}
 MODULES = sorted(
     path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")

@@ -1,13 +1,11 @@
 """``--config.KEY VALUE``: a tier's Config with numbers and words replaced, or a clear refusal."""
 
-import contextlib
 import dataclasses
-import io
 import math
 import re
 from collections.abc import Sequence
-from types import NoneType
-from typing import Any, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run.checks import declared_type, nearest
@@ -58,40 +56,43 @@ def _by_part(words: list[str], default: Any) -> tuple[list[str], dict[str, list[
 
 
 def _apply(default: Any, words: list[str]) -> Any:
-    import tyro
-
     _check(words, default)
-    # tyro parses by the declared types; the Config itself then judges the values, outside of
-    # tyro, whose error box would break a sentence into lines.
-    kind = type(default)
-    types, plain = (
-        get_type_hints(kind),
-        {k: v for k, v in vars(default).items() if _is_plain(default, k)},
-    )
-    fields = [(name, types[name], value) for name, value in plain.items()]
-    unjudged: type = dataclasses.make_dataclass(kind.__name__, fields, frozen=True)
-    command_line = dataclasses.make_dataclass("command_line", [("config", unjudged, unjudged())])
+    kind, given = type(default), dict[str, list[str]]()
+    for word in words:
+        if word.startswith(PREFIX):
+            given[word.removeprefix(PREFIX).replace("-", "_")] = values = []
+        else:
+            values.append(word)
+    types, changes = get_type_hints(kind), {}
+    for key, values in given.items():
+        try:
+            changes[key] = _value(types[key], values)
+        except (ValueError, KeyError):
+            said = f"{PREFIX}{key} {' '.join(values)} cannot be read"
+            raise RefusalError(f"{said}: nearest is {_words(getattr(default, key))}") from None
     try:
-        with contextlib.redirect_stderr(io.StringIO()):  # its box tells of types, not of values
-            parsed: Any = tyro.cli(
-                command_line,
-                args=words,
-                add_help=False,
-                config=(tyro.conf.FlagConversionOff,),
-            )
-    except SystemExit:
-        keys = [word.removeprefix(PREFIX) for word in words if word.startswith(PREFIX)]
-        values = "; ".join(f"{k} is {_words(getattr(default, k.replace('-', '_')))}" for k in keys)
-        raise RefusalError(f"{' '.join(words)} cannot be read: nearest is what {values}") from None
-    try:
-        return kind(**vars(default) | vars(parsed.config))
+        return kind(**vars(default) | changes)
     except ValueError as error:
-        changed = [word.removeprefix(PREFIX).replace("-", "_") for word in words]
         key = re.split(r"\W", str(error))[0]
-        if key in changed or key not in vars(default):
+        if key in changes or key not in vars(default):
             raise RefusalError(f"{PREFIX}{error}") from None
         cause = f"with {' '.join(words)}, {error}"
         raise RefusalError(f"{cause}; or set {PREFIX}{key} as well") from None
+
+
+def _value(kind: Any, words: list[str]) -> Any:
+    """Words as a value of a declared type; ValueError or KeyError where they are none."""
+    inner = get_args(kind)
+    if get_origin(kind) is tuple:
+        kinds = inner[:1] * len(words) if inner[1:] == (...,) else inner
+        return tuple(_value(each, [word]) for each, word in zip(kinds, words, strict=True))
+    if get_origin(kind) in (Union, UnionType):
+        other = next(each for each in inner if each is not NoneType)
+        return None if words == ["None"] else _value(other, words)
+    (word,) = words
+    if inner:  # Literal
+        return inner[inner.index(word)]
+    return {"True": True, "False": False}[word] if kind is bool else kind(word)
 
 
 def _parts(word: str) -> list[str]:

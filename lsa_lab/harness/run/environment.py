@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-_NEEDED = ("jax", "flax", "optax", "chex", "numpy", "matplotlib", "xarray", "rich", "tyro")
+_NEEDED = ("jax", "flax", "optax", "chex", "numpy", "matplotlib", "xarray", "rich")
 
 
 def advice() -> str | None:

@@ -70,21 +70,17 @@ def _save(
     console: Console,
 ) -> None:
     job = next(iter(cells.values()))
-    folder, axes = (
-        job.folder.parent,
-        [list(dict.fromkeys(values)) for values in zip(*cells, strict=True)],
-    )
-    dataset = join_cells(dict(zip(keys, axes, strict=True)), datasets, claims)
-    config = results.plain(job.config) | {"sweep": dict(zip(keys, axes, strict=True))}
+    folder = job.folder.parent
+    values = (list(dict.fromkeys(axis)) for axis in zip(*cells, strict=True))
+    axes = dict(zip(keys, values, strict=True))
+    dataset = join_cells(axes, datasets, claims)
+    config = results.plain(job.config) | {"sweep": axes}
     results.save(dataset, folder / "result.nc", config=config)
+    by_id = {claim.id: claim for each in claims.values() for claim in each}
     with style.context():
-        pictures.save(
-            plot(dataset, keys, {c.id: c for each in claims.values() for c in each}), folder
-        )
-    path = folder / "result.nc"
-    series.say(
-        console, f"all cells in one Dataset: {path}", f"what is judged: {folder / 'figure.pdf'}"
-    )
+        pictures.save(plot(dataset, keys, by_id), folder)
+    series.say(console, f"all cells in one Dataset: {folder / 'result.nc'}")
+    series.say(console, f"what is judged: {folder / 'figure.pdf'}")
 
 
 def _cell(job: Job, bars: Any) -> "tuple[xr.Dataset, str]":
@@ -128,7 +124,9 @@ def join_cells(
         part = part.assign_coords(claim=[claim.id for claim in each])
         own = datasets[place][shared].reset_coords(drop=True).drop_attrs()
         values = {key: [value] for key, value in zip(axes, place, strict=True)}
-        parts.append(part.merge(own.drop_vars(_ROWS, errors="ignore")).expand_dims(values))
+        parts.append(
+            part.merge(own.drop_vars((*_ROWS, "low", "high"), errors="ignore")).expand_dims(values)
+        )
     whole = xr.merge(parts, join="outer", compat="no_conflicts").reindex({**axes, "claim": ids})
     return whole.assign(verdict=whole["verdict"].fillna("").astype(str))
 

@@ -28,6 +28,8 @@ def obey(options: argparse.Namespace) -> int:
         raise RefusalError(str(error)) from None
     configs = [dict(results.named_values(json.loads(each.attrs["config"]))) for each in datasets]
     verdicts = [(records.last_run(folder) or {}).get("verdicts", {}) for folder in folders]
+    if not all(verdicts):  # a cell of a sweep has no record of its own
+        verdicts = [{}, {}]
     arrays = {name: _apart(name, *datasets) for each in datasets for name in each.variables}
     tables: dict[str, tuple[int, dict]] = {
         "keys": (len(configs[0] | configs[1]), _differences(*configs)),

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def obey(options: argparse.Namespace) -> int:
     """Each experiment named at the tier, or one at a changed configuration; of all of them those
-    whose model and texts have been fetched."""
+    whose model and texts have been fetched. A sweep is one experiment at several values: its cells
+    are kept, and one Dataset and a plot have what is judged in all of them."""
     from lsa_lab.harness.run import series
 
     _check_together(options.together)
