@@ -1,4 +1,4 @@
-# make figures: every figure and every verdict. make test: everything that must hold.
+# make figures: every figure and every verdict, computed again. make test: everything that must hold.
 # Both need Python 3.11 to 3.14 and nothing else; they install into .venv.
 #
 # Without make:
@@ -21,7 +21,8 @@ LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__
 .PHONY: help test tests test-fast soak chaos mutants precision lint style types figures language smoke bench explore notebooks docs pages papers install cuda clean
 
 help:
-	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
+	@echo "make figures   compute every result again beside the committed ones, and compare;"
+	@echo "               WRITE=1 publishes them, with figures/index.html"
 	@echo "make language  fetch a language model and texts, 144 MB, once; run their experiments"
 	@echo "make test      lint and run the tests, the smoke tier of an experiment a theme among them"
 	@echo "make test-fast what the changes since origin/main touch, nearest first, below 90 s"
@@ -83,9 +84,11 @@ style: .venv/installed
 types: .venv/installed
 	$(BIN)/mypy
 
+# A reproduction is not a publication: it computes beside what is committed, and says how each
+# result stands to that. WRITE=1 puts the new ones into figures.
 figures: .venv/installed
-	$(BIN)/python -m experiments run all --tier laptop --together $(TOGETHER)
-	$(BIN)/python -m experiments report
+	$(BIN)/python -m experiments run all --tier laptop --together $(TOGETHER) $(if $(WRITE),,--beside)
+	$(if $(WRITE),$(BIN)/python -m experiments report)
 	@echo figures/index.html
 
 # Stop with Ctrl-C; the same command resumes.

@@ -1,11 +1,12 @@
 """A sweep is cells that are runs, and one Dataset of what is judged; two results are compared."""
 
 import importlib
+import json
 
 import numpy as np
 import pytest
 
-from lsa_lab.store import results
+from lsa_lab.store import provenance, results
 
 WORDS = ("run", "toy", "--sweep", "config.n=5,10", "--sweep", "scale=0.5,1,2", "--config.d", "4")
 
@@ -97,3 +98,42 @@ def test_a_run_says_what_it_found_what_failed_and_why(toy, program, capsys, tier
     assert "undecided, for too few runs: few" in told
     assert ("too small to judge by" in told) == (tier == "smoke")
     assert ("report, then figures/index.html" in told) == (tier == "laptop")
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1.0, "the same to the bit"),
+        (1 + 1e-9, "the same within rounding, largest relative difference 1e-09"),
+        (2.0, "differs, by 0.5 of its size in mean"),
+    ],
+)
+def test_a_reproduction_is_compared_and_leaves_what_is_committed_alone(
+    toy, program, capsys, factor, words
+):
+    program("run", "toy")
+    file = toy / "figures" / "toy" / "result.nc"
+    committed = results.load(file)
+    config = json.loads(committed.attrs["config"])
+    results.save(committed * factor, file, config=config, wall_time=1.0)
+    before = {path: path.read_bytes() for path in file.parent.iterdir()}
+    assert program("run", "toy", "--beside") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"toy: {words}"
+    assert {path: path.read_bytes() for path in file.parent.iterdir()} == before
+    assert (toy / "cache" / "reproduced" / "toy" / "result.nc").exists()
+
+
+def test_what_this_commit_has_reproduced_is_not_computed_again(toy, program, capsys, monkeypatch):
+    commit = {"git_commit": "0" * 40, "git_dirty": 0}
+    monkeypatch.setattr(provenance, "commit", lambda *_: commit)
+    for count in (0, 1):
+        assert program("run", "toy", "--beside") == 0
+        assert capsys.readouterr().out.count("toy: not computed again") == count
+    commit["git_dirty"] = 1
+    program("run", "toy", "--beside")
+    assert "not computed again" not in capsys.readouterr().out
+
+
+def test_a_reproduction_of_another_configuration_is_refused(toy, program, capsys):
+    assert program("run", "toy", "--beside", "--config.n", "3") == 2
+    assert "leave out --out and other keys" in capsys.readouterr().err

@@ -47,6 +47,7 @@ _TABLE = """
 --model PATH | run submit | a decoder of your own, GGUF or folder: short for the config's model
 --config.KEY VALUE... | run submit | another value, for one NAME, in a folder; run NAME -h has all
 --out DIR | list run submit draw report compare card | folder of results; else figures, .cache/smoke
+--beside | run | into .cache/reproduced; says how each result stands to the committed one
 --together N | run | so many experiments at a time, each in a process of its own; else one
 --engine ENGINE | submit | slurm, which is the default, or local: this machine
 --shares K | submit | K tasks for each experiment, its runs split among them: K have to run at once

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from lsa_lab.harness.cli import terminal
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import records
 from lsa_lab.harness.run.folders import FIGURES
+
+ROUNDING = 1e-6  # relative: what other orders of summation make of these results
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,6 +46,39 @@ def obey(options: argparse.Namespace) -> int:
     return 0
 
 
+def is_of_this_commit(folder: Path) -> bool:
+    """Whether the result there was computed by the code as it is committed now."""
+    from lsa_lab.store import provenance, results
+
+    facts = provenance.commit()
+    try:
+        of = results.load(folder / "result.nc").attrs
+    except (FileNotFoundError, ValueError):
+        return False
+    is_clean = not facts.get("git_dirty") and not of.get("git_dirty")
+    return is_clean and "git_commit" in facts and of.get("git_commit") == facts["git_commit"]
+
+
+def reproduction(new: Path, old: Path) -> str:
+    """How a result stands to the committed one: bits, the largest relative difference of an array,
+    and the verdicts that moved."""
+    from lsa_lab.store import results
+
+    if not (old / "result.nc").exists():
+        return "none is committed"
+    first, second = (results.load(folder / "result.nc") for folder in (old, new))
+    before, now = ((records.last_run(folder) or {}).get("verdicts", {}) for folder in (old, new))
+    moved = [f"{key} {a}, now {b}" for key, (a, b) in _differences(before, now).items()]
+    words = "" if not moved else f"; verdicts that moved: {'; '.join(moved)}"
+    if first.attrs["contents_sha256"] == second.attrs["contents_sha256"]:
+        return f"the same to the bit{words}"
+    names = {*first.variables, *second.variables}
+    largest, name = max((_distance(name, first, second), str(name)) for name in names)
+    if largest <= ROUNDING:
+        return f"the same within rounding, largest relative difference {largest:.2g}{words}"
+    return f"differs, by {largest:.2g} of its size in {name}{words}"
+
+
 def _folder_of(name: str, root: Path) -> Path:
     for folder in (Path(name), root / name):
         if (folder / "result.nc").is_file():
@@ -58,22 +94,34 @@ def _differences(first: dict[str, Any], second: dict[str, Any]) -> dict[Any, tup
 
 def _apart(name: Any, first: "xr.Dataset", second: "xr.Dataset") -> tuple[str, ...]:
     """How an array of one differs from that of the other; nothing where all bits are the same."""
-    import numpy as np
-
     if name not in first.variables or name not in second.variables:
         return (f"only in the {'first' if name in first.variables else 'second'}",)
     a, b = (each.variables[name] for each in (first, second))
     if a.dims != b.dims or a.shape != b.shape:
         return (f"{dict(a.sizes)} and {dict(b.sizes)}",)
-    x, y = a.values, b.values
+    if a.dtype.kind not in "fiu" or b.dtype.kind not in "fiu":
+        count = int((a.values != b.values).sum())
+        return (f"{count} of {a.size} entries",) if count else ()
+    most = _distance(name, first, second)
+    if most == math.inf:
+        return ("not finite in one alone",)
+    return (f"largest relative difference {most:.2g}",) if most else ()
+
+
+def _distance(name: Any, first: "xr.Dataset", second: "xr.Dataset") -> float:
+    """The largest relative difference of an array's numbers; infinite where one has no such array,
+    or a number where the other has none."""
+    import numpy as np
+
+    if any(name not in each.variables for each in (first, second)):
+        return math.inf
+    x, y = (each.variables[name].values for each in (first, second))
+    if x.shape != y.shape:
+        return math.inf
     if x.dtype.kind not in "fiu" or y.dtype.kind not in "fiu":
-        count = int(np.sum(x != y))
-        return (f"{count} of {x.size} entries",) if count else ()
-    unlike = np.isfinite(x) != np.isfinite(y)
+        return 0.0 if np.array_equal(x, y) else math.inf
+    if not np.array_equal(np.isfinite(x), np.isfinite(y)):
+        return math.inf
     with np.errstate(invalid="ignore", divide="ignore"):
-        far = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
-    most = np.nanmax(np.where(x == y, 0, far), initial=0)
-    if not most and not unlike.any():
-        return ()
-    words = f"largest relative difference {most:.2g}"
-    return (words + (f", {unlike.sum()} finite in one alone" if unlike.any() else ""),)
+        apart = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
+    return float(np.nanmax(np.where(x == y, 0, apart), initial=0))

@@ -9,7 +9,7 @@ from lsa_lab.harness.cli.jobs import jobs_of, sweep_of, words_of
 from lsa_lab.harness.cli.options import package_words
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import process
-from lsa_lab.harness.run.folders import FIGURES
+from lsa_lab.harness.run.folders import FIGURES, folder_of
 from lsa_lab.harness.run.laboratory import TIERS
 from lsa_lab.store.provenance import cores
 
@@ -24,6 +24,8 @@ def obey(options: argparse.Namespace) -> int:
     from lsa_lab.harness.run import series
 
     _check_together(options.together)
+    if options.beside:
+        return _reproduce(options)
     jobs = jobs_of(options)
     keys, cells = sweep_of(options, jobs[0]) if options.sweep else ([], {})
     print(_first_line(jobs, len(cells)), flush=True)
@@ -35,6 +37,33 @@ def obey(options: argparse.Namespace) -> int:
     if status == 0 and jobs[0].tier != TIERS[0] and not (cells or options.changes or options.seeds):
         page = (options.out or FIGURES) / "index.html"
         print(f"to see it on its page: {options.program} {_report_words(options)}, then {page}")
+    return status
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    """Run beside the committed results, which stay as they are, and compare; what this very commit
+    has reproduced before is only compared."""
+    if options.out or options.changes or options.sweep or options.seeds:
+        raise RefusalError("--beside computes what is committed: leave out --out and other keys")
+    from lsa_lab.harness.cli.commands import compare
+    from lsa_lab.harness.run import series
+
+    options.out = process.cache() / "reproduced"
+    jobs = jobs_of(options)
+    print(_first_line(jobs, 0), flush=True)
+    left = [job for job in jobs if not compare.is_of_this_commit(job.folder)]
+    for job in jobs:
+        if job not in left:
+            print(f"{job.experiment.name}: not computed again, nothing has changed since")
+    try:
+        status = _run(left, options) if left else 0
+    except series.Unfinished as interrupt:
+        interrupt.words = words_of(options, interrupt.jobs)
+        raise
+    for job in jobs:
+        if (job.folder / "result.nc").exists():
+            line = compare.reproduction(job.folder, folder_of(job.experiment, job.tier))
+            print(f"{job.experiment.name}: {line}")
     return status
 
 
