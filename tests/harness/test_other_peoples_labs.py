@@ -81,3 +81,26 @@ def test_a_package_of_ones_own_is_begun_listed_refused_run_drawn_and_reported(fo
     figure = (folder / "figures" / "one_step" / "figure.pdf").read_bytes()
     assert lsa_lab("draw", "one_step", *package).returncode == 0
     assert (folder / "figures" / "one_step" / "figure.pdf").read_bytes() == figure
+
+
+def test_a_theorem_of_ones_own_is_begun_with_its_control_and_passes(folder, lsa_lab):
+    for files in (["test_mine.py", "conftest.py"], ["test_other.py"]):
+        name = files[0].removeprefix("test_").removesuffix(".py")
+        begun = lsa_lab("new", f"my_lab/{name}", "--theorem")
+        assert begun.returncode == 0, begun.stderr
+        assert [line.rpartition("/")[2] for line in begun.stdout.splitlines()[:-1]] == files
+    assert "exists: choose another name" in lsa_lab("new", "my_lab/mine", "--theorem").stderr
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/theorems/test_mine.py",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(folder / "installed"), "CI": "true"}
+    tested = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert "2 passed" in tested.stdout, tested.stdout

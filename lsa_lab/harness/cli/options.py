@@ -57,6 +57,7 @@ _TABLE = """
 --panel LETTER | draw | one panel of one NAME, cut out as pdf, svg and png
 --with-caption | draw | the figure with its caption below it, for a slide, as files of their own
 --package PACKAGE | list run submit draw report | the package of experiments, else {home}
+--theorem | new | the test of a small theorem with a control, tests/theorems/test_NAME.py
 --name NAME | card | the folder of the card, and what its page calls the model
 --query | card | the model answers the query alone, of tokens [x, y]; else every x, of bound tokens
 --check | card | whether the card.json of each FOLDER has the right schema and sum

@@ -87,6 +87,26 @@ def write(place: Place) -> None:
     importlib.invalidate_caches()  # a running Python sees the new folder
 
 
+def write_theorem(name: str, tests: Path = Path("tests")) -> list[Path]:
+    """The test of a small theorem with its control, and the settings of the test process where
+    there are none; the files that are new."""
+    file = tests / "theorems" / f"test_{name}.py"
+    if file.exists():
+        raise RefusalError(f"{file} exists: choose another name")
+    folder = TEMPLATES.parent / "theorem"
+    new = {file: folder / "test_theorem.py"}
+    new |= (
+        {} if (tests / "conftest.py").exists() else {tests / "conftest.py": folder / "conftest.py"}
+    )
+    try:
+        for path, template in new.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            results.write(path, template.read_bytes())
+    except OSError as error:
+        raise RefusalError(f"{file} cannot be written: {error}") from None
+    return list(new)
+
+
 def names_in(place: Place) -> list[str]:
     """The experiments of the package, without their themes."""
     names = _names_of((place.package / "__init__.py").read_bytes()) or []

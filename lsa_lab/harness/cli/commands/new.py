@@ -1,4 +1,4 @@
-"""``new``: the four doors of a small experiment that works, to be changed."""
+"""``new``: a small experiment that works, or the test of a small theorem, to be changed."""
 
 import argparse
 
@@ -8,10 +8,16 @@ from lsa_lab.harness.run.folders import FIGURES, reported_of_others
 
 
 def obey(options: argparse.Namespace) -> int:
-    """One experiment at PACKAGE/THEME/NAME or PACKAGE/NAME, in the working folder."""
+    """One experiment at PACKAGE/THEME/NAME or PACKAGE/NAME, in the working folder; of a theorem
+    tests/theorems/test_NAME.py."""
     if options.unknown or len(options.names) != 1:
         raise RefusalError("new needs one PACKAGE/THEME/NAME or PACKAGE/NAME, and nothing else")
     place = scaffold.place_of(options.names[0])
+    if options.theorem:
+        for path in scaffold.write_theorem(place.name):
+            print(path)
+        print("Change the two sides and the control; to run it: python -m pytest tests/theorems")
+        return 0
     scaffold.write(place)
     print(f"{place.folder} is an experiment that works. Change its doors, one after the other:")
     for file, purpose in scaffold.purposes().items():
