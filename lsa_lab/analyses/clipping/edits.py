@@ -73,7 +73,7 @@ def clip(
     groups: Sequence[int] | None = None,
     split: Split = by_singular_value,
 ) -> Any:
-    """The params of one model with some modules of some layers cut at ``rate``; layer 0 is the first.
+    """The params of one model, some modules of some layers cut at ``rate``; the first layer is 0.
 
     The heads of a projection are stacked into one matrix, unless ``heads`` names those whose own
     matrices are cut (see ``splits``). Where heads share keys and values, these are the heads of W_Q
