@@ -25,7 +25,12 @@ _ADVICE = "; run the experiment again, or delete the file"
 # What decides a verdict, given the samples; the rest of a statement is words.
 _DECIDING = ("measured", "statistic", "bounds", "margin", "over", "overlap", "standard_errors")
 _NUMBER = int | float | None
-_OPTIONAL = {"wall_time": _NUMBER, "memory": _NUMBER, "start": str | None, "criteria": str | None}
+_OPTIONAL: dict[str, Any] = {
+    "wall_time": _NUMBER,
+    "memory": _NUMBER,
+    "start": str | None,
+    "criteria": str | None,
+}
 _OPTIONAL |= {"confidence": _NUMBER, "family_confidence": _NUMBER, "methods": dict | None}
 _OPTIONAL |= {"result": str | None, "claims": str | None}
 

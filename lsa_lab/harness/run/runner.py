@@ -111,11 +111,12 @@ def _run_owned(job: Job, progress: "Progress | None") -> Outcome:
     with spent.kept():
         dataset = _compute(job, progress, weights)
         origin |= {"weights": json.dumps(weights)} if weights else {}
-        facts = {"wall_time": spent.seconds, "start": spent.start, "memory": spent.memory}
+        wall_time = spent.seconds
+        facts = {"wall_time": wall_time, "start": spent.start, "memory": spent.memory}
         if staging.is_symlink():
             staging.unlink()
         shutil.rmtree(staging, ignore_errors=True)
-        file, wall_time = staging / "result.nc", facts["wall_time"]
+        file = staging / "result.nc"
         results.save(dataset, file, config=job.config, wall_time=wall_time, origin=origin)
         try:
             outcome = _publish(job, facts)
