@@ -24,6 +24,8 @@ def obey(options: argparse.Namespace) -> int:
     from lsa_lab.harness.run import series
 
     _check_together(options.together)
+    if options.sweep and process.is_launched():
+        raise RefusalError("--sweep is for one process: leave out what starts several")
     jobs = jobs_of(options)
     keys, cells = sweep_of(options, jobs[0]) if options.sweep else ([], {})
     print(_first_line(jobs, len(cells)), flush=True)
