@@ -108,8 +108,9 @@ def _run_owned(job: Job, progress: "Progress | None") -> Outcome:
         **records.judgement(experiment, config, judgements),
     }
     outcome = compare(facts, job.staging, job.folder)
-    caption = (staging / "caption.txt").read_text(encoding="utf-8")
-    outcome = replace(outcome, answer=answer(caption, judgements))
+    caption = staging / "caption.txt"
+    words = caption.read_text(encoding="utf-8") if caption.is_file() else ""
+    outcome = replace(outcome, answer=answer(words, judgements))
     records.write(staging, facts)
     _put(staging, job.folder, leave={"result.nc", "config.json"} if outcome.unmoved else set())
     shutil.rmtree(job.checkpoints)
