@@ -95,7 +95,7 @@ def answer(caption: str, claims: Sequence[Claim]) -> tuple[str, ...]:
         lines.append(f"and {len(failing) - _MOST_FAILING} sentences more fail")
     undecided = [claim.id for claim in claims if claim.verdict == "undecided"]
     lines += [f"undecided, for too few runs: {', '.join(undecided)}"] if undecided else []
-    return tuple(lines)
+    return tuple(filter(None, lines))
 
 
 def number(value: float) -> str:
