@@ -115,7 +115,6 @@ def _run_owned(job: Job, progress: "Progress | None") -> Outcome:
         if staging.is_symlink():
             staging.unlink()
         shutil.rmtree(staging, ignore_errors=True)
-<<<<<<< HEAD
         file, wall_time = staging / "result.nc", spent.seconds
         facts = {"wall_time": wall_time, "start": spent.start, "memory": spent.memory}
         results.save(dataset, file, config=job.config, wall_time=wall_time, origin=origin)
@@ -126,26 +125,6 @@ def _run_owned(job: Job, progress: "Progress | None") -> Outcome:
                 f"{job.experiment.name} was computed but not judged: {error}; the new result is "
                 f"{file}, and this run goes on from its checkpoints"
             ) from error
-=======
-        results.save(dataset, staging / "result.nc", config=job.config, wall_time=wall_time)
-        judgements = _judge_and_draw(job)
-    config = results.plain(job.config)
-    facts = {
-        "experiment": experiment.name,
-        "tier": job.tier,
-        "config": config,
-        "wall_time": wall_time,
-        "start": spent.start,
-        "memory": spent.memory,
-        **records.judgement(experiment, config, judgements),
-    }
-    outcome = compare(facts, job.staging, job.folder)
-    caption = staging / "caption.txt"
-    words = caption.read_text(encoding="utf-8") if caption.is_file() else ""
-    outcome = replace(outcome, answer=answer(words, judgements))
-    records.write(staging, facts)
-    _put(staging, job.folder, leave={"result.nc", "config.json"} if outcome.unmoved else set())
->>>>>>> house
     shutil.rmtree(job.checkpoints)
     return outcome
 
@@ -160,8 +139,9 @@ def _publish(job: Job, facts: dict) -> Outcome:
     facts = {**names, "config": config, **facts}
     judgement = records.judgement(experiment, config, claims, staging / "result.nc")
     outcome = compare(facts | judgement, staging, job.folder)
-    caption = (staging / "caption.txt").read_text(encoding="utf-8")
-    outcome = replace(outcome, answer=answer(caption, claims))
+    caption = staging / "caption.txt"
+    words = caption.read_text(encoding="utf-8") if caption.is_file() else ""
+    outcome = replace(outcome, answer=answer(words, claims))
     if outcome.unmoved:  # the file and what is told of its run stay
         kept = job.folder / "result.nc"
         facts = records.last_run(job.folder) or {}

@@ -24,13 +24,10 @@ def obey(options: argparse.Namespace) -> int:
     from lsa_lab.harness.run import series
 
     _check_together(options.together)
-<<<<<<< HEAD
     if options.beside:
         return _reproduce(options)
-=======
     if options.sweep and process.is_launched():
         raise RefusalError("--sweep is for one process: leave out what starts several")
->>>>>>> house
     jobs = jobs_of(options)
     keys, cells = sweep_of(options, jobs[0]) if options.sweep else ([], {})
     print(_first_line(jobs, len(cells)), flush=True)
