@@ -166,6 +166,19 @@ def test_nan_is_not_a_candidate_and_no_error_is_below_all_others():
             )
 
 
+def test_a_searched_test_and_unknown_choices_are_refused():
+    validation = prompts_of(0)
+    with pytest.raises(ValueError, match="same prompts"):
+        clipping.search(risk, PARAMS, validation, validation, modules="mlp_in")
+    for more, message in (
+        ({"top_k": 4}, "has 3 layers"),
+        ({"average": "mode"}, "choose one of"),
+        ({"rates": ()}, "no rates"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clipping.search(risk, PARAMS, validation, prompts_of(1), modules="mlp_in", **more)
+
+
 def test_condition_numbers_of_several_matrices_are_their_largest():
     params = {
         "w_kq": np.stack([np.eye(2), np.diag([3.0, 1])])[:, None],

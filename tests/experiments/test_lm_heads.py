@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.language.lm_heads import answers, closings
+from experiments.language.lm_heads import closings
 from lsa_lab import lm
 from lsa_lab.analyses import heads
 from lsa_lab.lm import decoder, weights
@@ -93,19 +93,3 @@ def test_slopes_are_those_of_the_library():
         return -jax.nn.log_softmax(decoder.logits(tiny().params, row, SHAPE, words))[labels[0]]
 
     np.testing.assert_allclose(-slopes[0], heads.first_order(loss, 3, 4), rtol=1e-8)
-
-
-def test_effective_heads_and_changes_are_those_of_the_library_without_jax():
-    rows = np.array([[1.0, 1, 1, 1], [2, 0, 0, -1], [-1, -1, 0, -2]])
-    np.testing.assert_allclose(
-        answers.effective_heads(rows), heads.effective_heads(jnp.asarray(rows))
-    )
-    whole, other = np.random.default_rng(0).normal(size=(2, 5, 2))
-    np.testing.assert_allclose(answers.changes(whole, other), divergence(whole, other))
-    assert answers.changes(whole, whole) == 0
-    assert answers.changes(whole, other) > 0
-
-
-def divergence(left, right):  # [B, 2] twice
-    p, q = (np.exp(rows) / np.exp(rows).sum(1, keepdims=True) for rows in (left, right))
-    return np.mean([sum(a * np.log(a / b)) for a, b in zip(p, q, strict=True)])

@@ -59,11 +59,3 @@ def test_trained_targets_err_with_the_weights_of_their_own_run(taught):
     ours = learners.errors(Model(SPEC, params), x, y, queries)
     both = [mean_errors(taught, descend(steps))[run] for run, steps in enumerate(sizes)]
     np.testing.assert_allclose(ours, both, rtol=1e-10)
-
-
-def test_a_prefix_answers_as_the_demonstrations_of_one_step_do():
-    z, x = jax.random.normal(jax.random.key(1), (4, 3)), jnp.eye(2)
-    frozen = jax.tree.map(lambda leaf: leaf[0], learners.one_layer_model(TINY, 1))
-    best = 1 / (1 + 1 / 4 + (2 + 0.25) / 4)  # Γ⁻¹ of Λ = I, for prompts of 4
-    expected = best * np.asarray(z[:, :2].T @ z[:, 2]) / 4
-    np.testing.assert_allclose(learners.prefix_answers(frozen, z, x), expected, rtol=1e-10)

@@ -1,6 +1,7 @@
 """Sizes of updates, the freedom of keys, and shrunk writes, by hand."""
 
 import dataclasses
+import functools
 
 import jax
 import numpy as np
@@ -14,9 +15,11 @@ from experiments.models.tasks import distribution, draw
 READ = ("w_q", "w_k", "w_v")  # what reads the stream
 (_, PLAIN), (_, NORMED), *_ = TIERS["smoke"].models
 SPECS = {"without": PLAIN, "with": NORMED}
+draw = jax.jit(draw, static_argnums=2)
 BATCH = draw(jax.random.key(2), distribution(PLAIN.task), 16)
 
 
+@functools.cache
 def random_model(norm):
     """A model with random weights, scales and offsets, and a prompt."""
     spec, rng = SPECS[norm], np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from explorer import views as explorer
-from explorer.views import HEADS, LAYERS, START, WIDTH, controls
+from explorer.views import START, WIDTH, controls
 from lsa_lab import prompts
 from lsa_lab.analyses.clipping import kept_rank
 from lsa_lab.models import transformer
@@ -34,21 +34,6 @@ def test_the_model_tends_to_descent_in_the_first_order_of_its_sharpness():
     halved, whole = (each.risks - each.descent for each in (half, seen))
     ratio = (whole / halved)[1 : depth + 1]
     np.testing.assert_allclose(ratio, 2, rtol=depth * sharpness * largest)
-
-
-@pytest.mark.parametrize("weights", [0, 1])
-def test_without_heads_the_model_predicts_zero(weights):
-    _, seen = at(gates=[0.0] * HEADS, weights=weights)
-    np.testing.assert_array_equal(seen.risks, np.full(LAYERS + 1, seen.zero))
-    assert not seen.flow.any()
-    assert not seen.importance.any()
-
-
-def test_closed_layers_leave_the_stream_as_it_is():
-    _, seen = at(depth=2, weights=1)
-    np.testing.assert_array_equal(seen.risks[3:], np.full(LAYERS - 2, seen.risks[2]))
-    assert not seen.importance[2:].any()
-    assert seen.importance[:2].all()
 
 
 @pytest.mark.parametrize("weights", [0, 1])

@@ -7,7 +7,9 @@ import textwrap
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import optax
+import pytest
 from jax.sharding import PartitionSpec
 
 from lsa_lab.lm import weights
@@ -61,6 +63,19 @@ def test_what_an_optimiser_keeps_lies_beside_its_leaf_and_runs_stay_in_front():
     assert adam.count == PartitionSpec()
     runs = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((5, *leaf.shape), leaf.dtype), state)
     assert sharding.specs(runs, 2)[0].mu.mlp_out == PartitionSpec(None, None, None, "model")
+
+
+def test_a_mesh_without_the_axis_and_a_batch_that_does_not_divide_are_refused():
+    alone = jax.make_mesh((1,), ("runs",))
+    with pytest.raises(ValueError, match=r"the mesh has the axes \('runs',\)"):
+        sharding.place(TRANSFORMER, alone)
+    with pytest.raises(ValueError, match="one of them must be 'batch'"):
+        sharding.share(jnp.zeros(4), alone)
+    with pytest.raises(ValueError, match="do not make so many equal rows"):
+        sharding.mesh(batch=3 * jax.device_count())
+    two = jax.sharding.AbstractMesh((2, 1), ("batch", "model"))
+    with pytest.raises(ValueError, match="a batch of 3 is not shared evenly by the mesh's 2 rows"):
+        sharding.share(jnp.zeros(3), two)
 
 
 def test_two_devices_answer_and_train_as_one():

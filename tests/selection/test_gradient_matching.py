@@ -200,3 +200,13 @@ def test_whitened_matching_teaches_a_linear_model_what_the_pool_does():
 def test_impossible_pools_are_refused_with_what_came(gradients, size, words):
     with pytest.raises(ValueError, match=words):
         match(gradients, size)
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(AssertionError, match="one row a candidate"):
+        match(np.ones(4), 2)
+    with pytest.raises(ValueError, match="max_swaps = -1"):
+        match(draw(), 2, max_swaps=-1)
+    for wrong in ([0, 0], [0, 40], [-1, 2]):
+        with pytest.raises(ValueError, match="from 0 to 39"):
+            certify(draw(), np.array(wrong))

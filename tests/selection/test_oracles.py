@@ -154,10 +154,9 @@ def test_the_best_subset_is_the_least_of_all():
 
     every = list(itertools.combinations(range(M), 2))
     errors = jax.jit(jax.vmap(error))(jnp.array(every)).tolist()
-    for run in (oracles.best_subset, jax.jit(oracles.best_subset, static_argnums=(0, 1, 2))):
-        indices, least = run(error, M, 2)
-        assert tuple(indices.tolist()) == every[int(np.argmin(errors))]
-        np.testing.assert_allclose(least, min(errors), atol=1e-12)
+    indices, least = jax.jit(oracles.best_subset, static_argnums=(0, 1, 2))(error, M, 2)
+    assert tuple(indices.tolist()) == every[int(np.argmin(errors))]
+    np.testing.assert_allclose(least, min(errors), atol=1e-12)
 
 
 def test_of_equal_subsets_the_first_is_the_best():
@@ -186,6 +185,17 @@ def test_an_open_score_may_be_nan_once_it_is_chosen():
         lambda chosen: jnp.where(chosen > 0, jnp.nan, jnp.arange(3.0)), jnp.zeros(3), 3
     )
     assert picked.tolist() == [2, 1, 0]
+
+
+def test_too_many_picks_and_subsets_are_refused():
+    with pytest.raises(ValueError, match="size = 3 of 2 open"):
+        oracles.pick_greedily(lambda chosen: chosen, jnp.array([1.0, 0.0, 0.0]), 3)
+    with pytest.raises(ValueError, match="other numbers than 0 and 1"):
+        oracles.leave_one_out(lambda chosen: chosen.sum(), jnp.array([0.5, 1.0]))
+    with pytest.raises(ValueError, match=r"75287520 subsets of 5.*smaller pool"):
+        oracles.best_subset(lambda indices: jnp.zeros(()), 100, 5)
+    with pytest.raises(ValueError, match="size = 4 of 3"):
+        oracles.best_subset(lambda indices: jnp.zeros(()), 3, 4)
 
 
 def test_how_many_are_tried_at_a_time_is_a_matter_of_memory():
