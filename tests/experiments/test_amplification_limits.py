@@ -55,13 +55,6 @@ def test_the_log_ratio_is_that_of_flows_through_loops(point):
     np.testing.assert_allclose(path, np.log(first / second), rtol=1e-9)
 
 
-def test_copies_without_errors_have_the_ratios_of_the_stack(point):
-    small = normalise(point, 0.7)
-    config = SimpleNamespace(error=0.0, copies=2, search_depth=2)
-    rows = ascent.inexact_copies([np.asarray(part)[None] for part in small], config, np.random)
-    np.testing.assert_allclose(rows[:, 0], np.tile(log_ratio(small, 2), (2, 1)), rtol=1e-9)
-
-
 def test_a_stack_without_feedback_is_the_random_one():
     rng = np.random.default_rng(2)
     config = SimpleNamespace(d=2, feedbacks=(0.0,), gains=(1.0, 0.5))

@@ -6,12 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.clipping.bound_and_gap.clipped import (
-    draw_pairs,
-    edits,
-    measure_stack,
-    random_edit,
-)
+from experiments.clipping.bound_and_gap.clipped import measure_stack
 from experiments.clipping.bound_and_gap.compute import (
     best_step,
     divide,
@@ -20,8 +15,7 @@ from experiments.clipping.bound_and_gap.compute import (
     noisy_descent,
     spread_bound,
 )
-from experiments.clipping.bound_and_gap.config import TIERS, Clipped, Config
-from lsa_lab.analyses import clipping
+from experiments.clipping.bound_and_gap.config import TIERS, Config
 from lsa_lab.models import linear_attention
 
 D, N, E = 2, 4, 3
@@ -84,19 +78,6 @@ def test_the_spread_of_updates_is_their_variance_over_prompts():
     np.testing.assert_allclose(spread_bound(updates, 0.5, 4), expected)
 
 
-def test_the_best_step_of_isotropic_demonstrations_is_that_of_newton():
-    """XᵀX/n = I/2: one step of size 2 would be exact, so that the longest, 3/2, is best; with
-    XᵀX/n = I the risk (1 - η)² is least at the step of the grid that is nearest to 1."""
-    for scale, expected in ((1.0, 0.1 + 1.4 * 2 / 3), (0.5**0.5, 1.5)):
-        demonstrations = 2**0.5 * scale * jnp.eye(D)
-        x = jnp.concatenate([jnp.tile(demonstrations, (2, 1)), jnp.ones((3, D))])
-        batch = jnp.broadcast_to(x, (2, 2, 7, D))
-        y = batch @ jnp.array([1.0, -2.0])
-        tuning = batch, y, jnp.ones_like(y)
-        step = best_step(0.0, jnp.array(4.0), jnp.array([1.0, 0.0]), tuning, CONFIG)
-        np.testing.assert_allclose(step, expected)
-
-
 def test_gaps_and_bounds_are_those_of_loops():
     rng = np.random.default_rng(2)
     x, y, eps = (
@@ -156,34 +137,3 @@ def test_the_measure_of_a_stack_is_that_of_loops():
     risk, demonstrations = losses[:, N:].mean(), losses[:, :N].mean()
     np.testing.assert_allclose(measured["bound"], 0.75 * np.sqrt(np.divide(terms, N)))
     np.testing.assert_allclose([measured["risk"], measured["gap"]], [risk, risk - demonstrations])
-
-
-def test_an_edit_stands_at_its_matrix_layer_and_rank():
-    masks = edits(PARAMS, (*clipping.every_rate(E), clipping.DROP))
-    kept = {name: np.sum(masks[name], -1).reshape(2, 2, E + 1, 2) for name in masks}
-    for row, name in enumerate(("w_kq", "w_pv")):
-        for t in range(2):
-            ranks = kept[name][row, t]
-            assert ranks[:, t].tolist() == [3, 2, 1, 0]
-            assert (ranks[:, 1 - t] == E).all()
-        assert (kept[name][1 - row] == E).all()
-
-
-def test_a_random_edit_is_as_large_as_the_truncation():
-    clipped = clipping.clip(PARAMS, 1, "w_pv", 0.5)
-    moved = random_edit(jax.random.key(2), PARAMS, clipped)
-    np.testing.assert_array_equal(moved.w_kq, PARAMS.w_kq)
-    np.testing.assert_array_equal(moved.w_pv[0], PARAMS.w_pv[0])
-    sizes = [np.linalg.norm(other.w_pv[1] - PARAMS.w_pv[1]) for other in (moved, clipped)]
-    np.testing.assert_allclose(*sizes, rtol=1e-6)
-    assert np.linalg.norm(moved.w_pv[1] - clipped.w_pv[1]) > 0.1 * sizes[0]
-
-
-def test_each_prompt_has_a_task_of_its_own_and_noise_as_large_as_said():
-    config = Config(models=STACKS, clipped=Clipped(prompts=3, population=4000))
-    x, y = draw_pairs(jax.random.key(1), config)
-    assert x.shape == (3, N + 4000, D)
-    fits = [np.linalg.lstsq(x[b], y[b], rcond=None) for b in range(3)]
-    np.testing.assert_allclose([fit[1][0] / 4000 for fit in fits], 0.25, rtol=0.1)
-    weights = np.stack([fit[0] for fit in fits])
-    assert min(np.linalg.norm(weights[i] - weights[i - 1]) for i in range(3)) > 0.1

@@ -1,4 +1,4 @@
-"""`clipping_search`: the shifted tasks are of the size that is said, and searches get their own."""
+"""`clipping_search`: Algorithm 1 is the library's, and its rival has the best factor."""
 
 from functools import partial
 
@@ -15,49 +15,6 @@ from lsa_lab.analyses import clipping
 CONFIG = TIERS["smoke"]  # d = 2, n = 4, short 2, sparsity 1, noise 0.5 and 1
 SPEC, SIZE = spec_of(CONFIG), 4000
 HALVES = slice(8), slice(8, None)  # to search with, and to test on
-
-# E x², E |w·x_query|² and the noise that least squares of all pairs leaves.
-EXPECTED = {
-    "as trained": (1, 2, 0.5),
-    "no noise": (1, 2, 0),
-    "more noise": (1, 2, 1),
-    "fewer shots": (1, 2, None),
-    "smaller inputs": (0.25, 0.5, 0.5),
-    "larger inputs": (4, 8, 0.5),
-    "sparse weights": (1, 2, 0.5),
-}
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_a_shifted_task_has_its_moments(name):
-    tasks = compute.shifted_tasks(CONFIG)
-    assert list(tasks) == list(EXPECTED)
-    batch = compute.draw(jax.random.split(jax.random.key(0), 1), tasks[name], SIZE, CONFIG.n)
-    x, y, target = (np.asarray(leaf[0], float) for leaf in (batch.x, batch.y, batch.y_query))
-    size, answer, noise = EXPECTED[name]
-    assert x.shape == (SIZE, 4, 2)
-    np.testing.assert_allclose((x**2).mean(), size, rtol=0.08)
-    np.testing.assert_allclose((target**2).mean(), answer, rtol=0.15)
-    if noise is None:  # each of two demonstrations twice
-        np.testing.assert_array_equal(x[:, :2], x[:, 2:])
-        np.testing.assert_array_equal(y[:, :2], y[:, 2:])
-        assert (x[:, 0] != x[:, 1]).all()
-    else:
-        left = y - (x @ (np.linalg.pinv(x) @ y[..., None]))[..., 0]
-        np.testing.assert_allclose(2 * (left**2).mean(), noise**2, rtol=0.06, atol=1e-6)
-
-
-def test_an_edit_is_chosen_by_validation_among_those_allowed():
-    """Two runs, three layers, two modules, rates of which the first cuts nothing."""
-    change = np.zeros((2, 3, 2, 3))
-    change[0, 1, 0, 2], change[0, 2, 1, 1], change[0, 0, 0, 1] = -1, -2, -5
-    change[1, 2, 1, 2] = 0.5
-    chosen = compute.choose(change, np.array([[1, 2], [1, 2]]))
-    assert np.array(chosen).tolist() == [
-        [[1, 0, 2], [1, 0, 0]],
-        [[2, 1, 1], [2, 1, 0]],
-        [[0, 0, 1], [0, 0, 0]],
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,13 @@
-"""What the rules of `coverage` choose from a pool whose answers can be worked out by hand, what its
-proxies are matched by, and what random subsets keep."""
-
-import itertools
+"""What the rules of `coverage` choose from a pool whose answers can be worked out by hand, and the
+gradients of its proxies."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.coverage import compute, proxies, several
-from experiments.matching.coverage.config import CLASSES, KINDS, Config, Several, class_shares
+from experiments.matching.coverage import compute, proxies
+from experiments.matching.coverage.config import CLASSES, KINDS, Config
 from lsa_lab.tasks.pools import Pool
 
 TINY = Config(d=2, m=8, sizes=(4,), epochs=2, batch=4, saves=2, queries=2, random_draws=6, runs=2)
@@ -78,52 +76,3 @@ def test_gradients_are_those_of_the_loss(examples, kind, intercept):
     ours = proxies.gradients(weights, x, targets, classes)
     np.testing.assert_allclose(ours, by_autodiff.reshape(len(x), -1), atol=1e-12)
     np.testing.assert_array_equal(x[:, -1], np.full(len(x), float(intercept)))
-
-
-def test_an_intercept_before_training_has_the_classes_shares_as_its_gradient(examples):
-    pool, (x, targets, classes) = examples
-    start = np.zeros((1, TINY.d + 1))
-    gradients = proxies.gradients(start, x[-1], targets[-1], classes[-1])
-    assert bool(classes[-1])
-    np.testing.assert_allclose(gradients[:, -1], 0.5 - np.asarray(pool.cluster[-1]), atol=1e-15)
-
-
-def test_the_expected_divergence_is_the_mean_over_all_subsets():
-    minority = np.arange(TINY.m) < TINY.m * TINY.minority
-    subsets = itertools.combinations(range(TINY.m), 4)
-    share = np.array([minority[list(indices)].mean() for indices in subsets])
-    every = compute.divergence(TINY, share)
-    np.testing.assert_allclose(compute.expected_divergence(TINY, 4), every.mean(), rtol=1e-12)
-
-
-def test_gradients_of_several_classes_are_those_of_the_loss():
-    keys = jax.random.split(jax.random.key(2), 2)
-    weights, x = jax.random.normal(keys[0], (4, 3, 5)), jax.random.normal(keys[1], (6, 5))
-    labels = jnp.array([0, 1, 2, 0, 1, 2])
-
-    def loss(weights, x, label):
-        return -jax.nn.log_softmax(weights @ x)[label]
-
-    by_weights = jax.vmap(jax.grad(loss), (0, None, None))
-    by_autodiff = jax.vmap(by_weights, (None, 0, 0))(weights, x, labels)
-    ours = several.gradients(weights, x, labels)
-    np.testing.assert_allclose(ours, by_autodiff.reshape(6, -1), atol=1e-12)
-
-
-@pytest.mark.parametrize("classes", [2, 3, 5])
-def test_shares_decline_and_chance_misses_them_by_k_less_one_over_2n(classes):
-    config = Several(n=400)
-    share = np.array(class_shares(config, classes))
-    np.testing.assert_allclose(share.sum(), 1, rtol=1e-12)
-    assert (np.diff(share) < 0).all()
-    counts = np.random.default_rng(0).multinomial(config.n, share, 20_000)
-    mean = several.divergence(counts, share).mean()
-    np.testing.assert_allclose(mean, (classes - 1) / (2 * config.n), rtol=0.05)
-
-
-def test_a_test_set_has_the_shares_of_its_population_but_for_chance():
-    config, keys = Several(tests=500), jax.random.split(jax.random.key(5), 400)
-    shares = np.array(class_shares(config, 3))
-    ours = several.sample_shares(config, tuple(shares), keys)
-    np.testing.assert_allclose(ours.mean(0), shares, atol=4 * (0.25 / 500 / 400) ** 0.5)
-    np.testing.assert_allclose(ours.var(0), shares * (1 - shares) / 500, rtol=0.3)

@@ -7,16 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.descent.depth.config import ALGORITHMS, COVARIANCES
-from experiments.descent.depth.tuned import (
-    algorithm,
-    algorithm_errors,
-    covariance,
-    draw,
-    empty_last,
-    errors,
-    tune,
-)
+from experiments.descent.depth.tuned import algorithm, draw, errors, tune
 
 D, N = 2, 4
 MATRIX = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -47,40 +38,6 @@ def test_an_algorithm_is_its_loop(matrix, gate):
     params = algorithm(jnp.asarray(THETA), form)
     expected = errors_by_loops(BATCH, matrix, THETA[0], gate * THETA[1])
     np.testing.assert_allclose(jax.jit(errors)(params, BATCH), expected)
-
-
-def test_an_empty_demonstration_is_none_but_for_the_step():
-    """n = 4 with one empty and step η, or n = 3 and step 3η/4."""
-    fewer = BATCH.replace(x=BATCH.x[:, :3], y=BATCH.y[:, :3])
-    expected = errors_by_loops(fewer, np.eye(D), 0.75 * THETA[0], [0, 0])
-    emptied = errors_by_loops(empty_last(BATCH), np.eye(D), THETA[0], [0, 0])
-    np.testing.assert_allclose(emptied, expected)
-
-
-def test_the_rotated_covariance_has_the_published_spectrum_and_is_not_diagonal():
-    sigma = covariance("rotated", 5)
-    np.testing.assert_allclose(np.linalg.eigvalsh(sigma), [1 / 16, 1 / 4, 1, 1, 1])
-    assert np.abs(sigma - np.diag(np.diag(sigma))).max() > 0.01
-    np.testing.assert_array_equal(covariance("identity", 3), np.eye(3))
-
-
-def test_labels_have_the_variance_d_whatever_the_covariance():
-    """E wᵀΣw = tr Σ^{-1}Σ = d."""
-    batch = draw(jax.random.key(1), jnp.asarray(MATRIX), N, 20_000)
-    moment = np.einsum("bni,bnj->ij", batch.x, batch.x) / batch.y.size
-    np.testing.assert_allclose(moment, MATRIX, atol=0.05)
-    np.testing.assert_allclose((batch.y**2).mean(), D, rtol=0.06)
-
-
-def test_rows_are_those_of_the_algorithms_that_are_tuned_on_one_covariance():
-    steps = 0.1 * np.arange(1, 1 + len(ALGORITHMS) * len(COVARIANCES))
-    form = {"matrix": jnp.eye(D), "gate": jnp.asarray(0.0)}
-    theta = jnp.asarray(steps)[:, None, None] * jnp.ones((1, 2, 1))
-    tuned = jax.vmap(lambda each: algorithm(each, form))(theta)
-    rows = algorithm_errors(tuned, 1, BATCH)
-    for row, step in enumerate((0.2, 0.4, 0.6, 0.8)):
-        batch = empty_last(BATCH) if row == 1 else BATCH
-        np.testing.assert_allclose(rows[row], errors_by_loops(batch, np.eye(D), [step], [0]))
 
 
 def test_one_tuned_step_is_that_of_least_squares():

@@ -1,17 +1,12 @@
-"""What `fixed_and_per_query` puts before a query, and what it calls an outlier of a noisy pool."""
-
-from functools import partial
+"""What `fixed_and_per_query` puts before a query, and the tasks of its clusters."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.fixed_and_per_query import answers, claims, config, noisy
 from experiments.matching.fixed_and_per_query import compute as fixed
-from lsa_lab import prompts
-from lsa_lab.models import constructions, linear_attention
-from lsa_lab.models.trace import predict
+from experiments.matching.fixed_and_per_query import config
 
 TINY = config.TIERS["smoke"]
 
@@ -52,44 +47,3 @@ def test_a_prompt_is_a_fixed_part_and_then_what_is_most_like_the_query(sampled, 
 
 def prompts_gradients(pool):
     return -pool.y[:, None] * pool.x
-
-
-def test_descent_answers_as_the_constructed_stack_does():
-    keys = jax.random.split(jax.random.key(2), 3)
-    x, y, query = (
-        jax.random.normal(key, shape) for key, shape in zip(keys, ((6, 2), (6,), (2,)), strict=True)
-    )
-    prompt = prompts.Prompt(x, y, query, jnp.zeros(()))
-    batch = jax.tree.map(lambda leaf: leaf[None, None], prompt)
-    ours = answers.squared_errors(TINY, {}, batch)[0, 0, 0]
-    stack = constructions.gradient_descent(jnp.full(TINY.depth, TINY.step), TINY.d)
-    theirs = predict(linear_attention.forward(stack, prompts.tokens(prompt)))
-    np.testing.assert_allclose(ours, theirs**2, rtol=1e-10)
-
-
-def test_the_share_is_chosen_by_the_other_runs():
-    import xarray as xr
-
-    values = np.array([[3.0, 1.0, 1.5, 4.0], [3.0, 2.0, 1.0, 4.0], [3.0, 2.0, 1.0, 4.0]])
-    logs = xr.DataArray(values, {"fixed": [0, 1, 2, 4]}, ("run", "fixed"))
-    np.testing.assert_array_equal(claims.lowest(logs, [1, 2]), [1.5, 1.0, 1.0])
-    np.testing.assert_array_equal(claims.lowest(logs, [0, 4]), [3.0, 3.0, 3.0])
-    np.testing.assert_array_equal(claims.best_share(logs, 4), [0.75, 0.5, 0.5])
-
-
-@pytest.mark.parametrize(("kind", "share"), [("few flipped", 0.1), ("many flipped", 0.3)])
-def test_outliers_are_the_labels_with_the_wrong_sign(kind, share):
-    keys = jax.random.split(jax.random.key(3), 200)
-    pool, outliers, _ = noisy.sample(TINY, kind, keys)
-    clean, *_ = noisy.sample(TINY, "clean", keys)
-    np.testing.assert_array_equal(pool.y, np.where(outliers, -clean.y, clean.y))
-    assert abs(float(outliers.mean()) - share) < 4 * (share * (1 - share) / outliers.size) ** 0.5
-
-
-def test_heavy_noise_has_the_same_variance_and_its_largest_are_the_outliers():
-    sample = partial(noisy.sample, TINY, "heavy noise", jax.random.split(jax.random.key(4), 2000))
-    pool, outliers, _ = sample()
-    noise = np.asarray(pool.y - pool.clean)
-    assert np.abs(noise.std() / TINY.noise_std - 1) < 0.15  # ν = 3: the fourth moment is infinite
-    assert (np.abs(noise)[outliers].min() > np.quantile(np.abs(noise), 0.5)).all()
-    assert outliers.sum(1).tolist() == [round(TINY.noisy.outliers * TINY.noisy.m)] * len(noise)

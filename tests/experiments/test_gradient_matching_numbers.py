@@ -1,4 +1,4 @@
-"""What `gradient_matching` chooses, learns and draws, beside loops over tiny pools."""
+"""What `gradient_matching` chooses and learns, beside loops over tiny pools."""
 
 import itertools
 
@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.gradient_matching import compute, curriculum, learners, rules
+from experiments.matching.gradient_matching import compute, learners, rules
 from experiments.matching.gradient_matching.config import Config
-from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks.pools import Pool
 
 TINY = Config(
@@ -84,30 +83,6 @@ def test_ablations_see_the_first_checkpoints_alone():
     np.testing.assert_array_equal(np.sort(chosen), expected)
 
 
-def test_without_swaps_a_choice_is_greedy_and_with_them_no_swap_is_left():
-    linear = np.random.default_rng(5).normal(size=(8, 4))
-    chosen = np.asarray(rules.ablate(TINY, jnp.asarray(linear), jnp.zeros((1, 8, 4))))[3:]
-    centred = linear - linear.mean(0)
-    np.testing.assert_array_equal(chosen[0], greedily(centred, 4))
-
-    def gap(members):
-        return np.linalg.norm(centred[list(members)].mean(0))
-
-    swaps = [{*chosen[1], j} - {i} for i in chosen[1] for j in set(range(8)) - {*chosen[1]}]
-    assert gap(chosen[1]) <= min(map(gap, swaps)) + 1e-12
-    assert gap(chosen[1]) < gap(chosen[0])
-
-
-def greedily(centred, size):
-    """One after another, each where the sum is then shortest."""
-    chosen = []
-    for _ in range(size):
-        left = [i for i in range(len(centred)) if i not in chosen]
-        sums = [np.linalg.norm(centred[[*chosen, i]].sum(0)) for i in left]
-        chosen.append(left[int(np.argmin(sums))])
-    return chosen
-
-
 def test_gradients_of_a_short_prefix_are_those_of_its_own_mean(pool):
     lengths, prefixes = (1, 3), np.random.default_rng(2).normal(size=(2, 2, 3, 3))
     prefixes[0, :, 1:] = 0
@@ -120,14 +95,6 @@ def test_gradients_of_a_short_prefix_are_those_of_its_own_mean(pool):
         expected = [[*(missed * x * row[2]), missed * (x @ row[:2])] for row in tokens]
         np.testing.assert_allclose(ours[k, i, c, : lengths[k]], np.array(expected) / lengths[k])
         np.testing.assert_allclose(ours[k, i, c, lengths[k] :], 0, atol=1e-14)
-
-
-def test_padded_features_have_the_distances_of_their_own():
-    kinds = [np.random.default_rng(p).normal(size=(5, p)) for p in (2, 4, 3)]
-    padded = np.asarray(learners.features(*map(jnp.asarray, kinds)))
-    assert padded.shape == (3, 5, 4)
-    for ours, rows in zip(padded, kinds, strict=True):
-        np.testing.assert_allclose(ours @ ours.T, rows @ rows.T)
 
 
 def test_errors_after_a_subset_are_those_of_descent_on_it(pool):
@@ -148,36 +115,3 @@ def test_errors_after_a_subset_are_those_of_descent_on_it(pool):
         np.testing.assert_allclose(validated[s], ((validation.x @ w - validation.y) ** 2).mean())
         apart = gradients[members].mean(0) - gradients.mean(0)
         np.testing.assert_allclose(gap[s], np.linalg.norm(apart), atol=1e-14)
-
-
-def test_the_best_try_is_that_of_the_validation_and_each_query_has_a_subset_of_its_own():
-    squares = np.zeros((1, 17, 2))
-    squares[0, :10] = np.arange(10)[:, None] + np.array([-1, 1])  # ten rules, of mean 0 to 9
-    squares[0, 10:12] = [[20, 22], [30, 32]]
-    squares[0, 12:15] = [[1, 1], [7, 9], [50, 70]]
-    squares[0, 15:] = [[4, 1000], [1000, 6]]
-    validated = np.zeros((1, 17))
-    validated[0, 10:12] = [0.2, 0.1]
-    error = compute.rule_errors(TINY, squares, validated)
-    np.testing.assert_allclose(error, [[*range(10), 31, 8, 5]])
-
-
-def test_checkpoints_are_matched_from_their_own_part_of_the_training(pool):
-    path = np.random.default_rng(7).normal(size=(4, 2))
-    row = pool, pool, jnp.asarray(path)
-    ours = np.asarray(curriculum.errors(TINY, 4, row))
-    x, y = np.asarray(pool.x), np.asarray(pool.y)
-    places = ([0], [3], [0, 1], [2, 3], [0, 2])  # first, last, early, late, along
-    for error, place in zip(ours, places, strict=True):
-        gradients = [[(a @ w - b) * a for w in path[place]] for a, b in zip(x, y, strict=True)]
-        rows = jnp.asarray(np.reshape(gradients, (8, -1)))
-        members = np.asarray(gradient_matching.match(rows, 4).indices)
-        w = np.zeros(2)
-        for _ in range(2):
-            w = w + 0.3 * x[members].T @ (y[members] - x[members] @ w) / 4
-        np.testing.assert_allclose(error, ((x @ w - y) ** 2).mean())
-
-
-def test_a_prefix_without_the_length_that_is_matched_is_refused_at_once():
-    with pytest.raises(ValueError, match="4 is among them"):
-        Config(prefix_lengths=(1, 2))

@@ -51,10 +51,3 @@ def test_the_risks_are_those_of_what_is_best_on_other_prompts():
             for f, shares in enumerate((slice(1), slice(2))):  # without raw covariates, and with
                 best = np.argmin(first[h, shares])
                 assert abs(measured[f, r, h] - second[h, shares].ravel()[best]) < 1e-9
-
-
-def test_heads_own_neighbours_and_what_is_left_is_no_head():
-    config = dataclasses.replace(CONFIG, d=3, heads=(2, 3))
-    owners = risks._owners(config)
-    np.testing.assert_array_equal(owners[0], [[1, 1, 0], [0, 0, 1], [0, 0, 0]])
-    np.testing.assert_array_equal(owners[1], np.eye(3))

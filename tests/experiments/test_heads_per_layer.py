@@ -1,20 +1,14 @@
-"""`heads_per_layer`: every run has the risk of its own layer, and rows say what was put in."""
+"""`heads_per_layer`: every run has the risk of its own layer."""
 
-import json
 from types import SimpleNamespace
 
-import jax
 import numpy as np
-import xarray as xr
 
-from experiments.heads.heads_per_layer import claims, compute, ratios
-from experiments.heads.heads_per_layer.config import FIRST, FULL, TIERS, counts, place_of, sizes
+from experiments.heads.heads_per_layer import compute
 from experiments.models.model import Model
 from experiments.models.specs import Architecture, Recipe, Spec, Task
 from experiments.models.tasks import distribution
-from lsa_lab.judging.statements import samples_of
 from lsa_lab.models.linear_attention import Params
-from lsa_lab.store import results
 
 SPEC = Spec(
     Task(2, (4,), noise_std=0.5),
@@ -41,47 +35,3 @@ def test_variants_and_seeds_keep_their_places_and_predictions_are_cut():
             most = 2 * max(abs(y))
             total += (min(max(predicted, -most), most) - target) ** 2 / 5
         np.testing.assert_allclose(risks[a, s], total, rtol=1e-9)
-
-
-def test_prompts_of_another_length_are_others():
-    config = SimpleNamespace(seed=0, test_prompts=2)
-    short, long = (compute.prompts_of(config, distribution(SPEC.task, n)) for n in (3, 4))
-    assert not np.isin(jax.tree.leaves(short)[0], jax.tree.leaves(long)[0]).any()
-
-
-def samples(power, config):
-    """Those of a Dataset in which risk is power(heads), whatever n is; twice that in layer 1."""
-    arrays, spread = {}, np.array([1.0, 1.1, 0.9])
-    for name, spec in sizes(config):
-        kind, heads = place_of(spec)
-        risk = power(heads) * (2 if kind == FIRST else 1) * spread[: spec.training.seeds]
-        rows = np.repeat(risk[:, None], 5, axis=1)
-        arrays[f"beyond_d.risk, {name}"] = (("seed", "beyond_d.shots"), rows)
-    rules = ["ridge", "rotation-equivariant Bayes", "Lasso", "sparse Bayes"]
-    arrays["beyond_d.rule_risk"] = (("beyond_d.rule", "beyond_d.shots"), np.full((4, 5), 0.5))
-    coordinates = {"beyond_d.shots": list(config.beyond_d.shots), "beyond_d.rule": rules}
-    attributes = {"config": json.dumps(results.plain(config))}
-    dataset = xr.Dataset(arrays, coordinates, attributes)
-    return samples_of(claims.beyond_d(config), dataset)
-
-
-def test_a_gain_up_to_d_is_told_from_a_power_of_heads():
-    config = TIERS["laptop"]
-    kinked = samples(lambda heads: 1 / min(heads, 8), config)
-    straight = samples(lambda heads: 1 / heads, config)
-    for kind in (FIRST, FULL):
-        np.testing.assert_allclose(kinked[f"up_to_d_{kind}"], 0.5)
-        np.testing.assert_allclose(kinked[f"beyond_d_{kind}"], 1)
-        np.testing.assert_allclose(straight[f"beyond_d_{kind}"], 8 / 12)
-    np.testing.assert_allclose(np.median(kinked["full_ridge"]), 1 / 4)
-
-
-def test_seeds_that_diverged_or_that_a_row_lacks_are_left_out():
-    left, right = ratios.paired(np.array([1.0, np.nan, 3.0, 4.0]), np.array([5.0, 6.0, 7.0]))
-    assert left.tolist() == [1, 3]
-    assert right.tolist() == [5, 7]
-
-
-def test_the_numbers_of_heads_around_d_are_those_of_the_models():
-    assert counts(TIERS["laptop"]) == {FIRST: (4, 8, 12), FULL: (4, 8, 12)}
-    assert counts(TIERS["smoke"]) == {FIRST: (1, 2, 3), FULL: (1, 2, 3)}

@@ -1,17 +1,12 @@
 """`implicit_trajectories`: paths of algorithms and distances from them, beside loops."""
 
-from types import SimpleNamespace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from experiments.descent.implicit_trajectories.algorithms import PATHS, compare
-from experiments.descent.implicit_trajectories.compute import answer_prompts
 from experiments.descent.implicit_trajectories.config import ALGORITHMS
-from experiments.models.model import init
-from experiments.models.regression import dense
 from lsa_lab.prompts import Prompt
 
 D, N, P = 2, 4, 3
@@ -69,24 +64,3 @@ def test_distances_are_means_over_prompts_of_every_layer_from_every_step():
     np.testing.assert_allclose(risk, ((predictions[:, -1] - PROMPTS.y_query) ** 2).mean())
     ridge = np.array([paths[p, -1, -1] @ PROMPTS.x_query[p] for p in range(P)])
     np.testing.assert_allclose(rival, ((ridge - PROMPTS.y_query) ** 2).mean())
-
-
-def test_answers_of_linear_stacks_are_their_implicit_weights_in_a_prompts_own_units():
-    training = dict(steps=1, batch=1, learning_rate=1.0, seeds=2)
-    spec = dense("linear", D, N, 2, training=training, own_units=True, init_scale=0.5)
-    params = jax.vmap(lambda key: init(spec, key))(jax.random.split(jax.random.key(0), 2))
-    config = SimpleNamespace(fitting_prompts=2, test_prompts=1)
-    own, predictions, weights = answer_prompts(spec, config, params, jax.random.key(1))
-    own, params = jax.tree.map(lambda leaf: np.asarray(leaf, float), (own, params))
-    assert own.x.shape == (2, 3, N, D)
-    np.testing.assert_allclose((own.x**2).mean((2, 3)), 1, rtol=1e-5)
-    np.testing.assert_allclose((own.y**2).mean(2), 1, rtol=1e-5)
-    for r, p in np.ndindex(2, 3):
-        rows = np.column_stack([own.x[r, p], own.y[r, p]])
-        w = np.eye(D + 1)
-        for t in range(2):
-            w_pv, w_kq = params.w_pv[r, t, 0], params.w_kq[r, t, 0]
-            w = w + w_pv @ w @ (rows.T @ rows / N) @ w.T @ w_kq @ w
-            np.testing.assert_allclose(weights[r, p, t + 1], -w[-1, :D], rtol=1e-3, atol=1e-5)
-            answer = -w[-1, :D] @ own.x_query[r, p]
-            np.testing.assert_allclose(predictions[r, p, t + 1], answer, rtol=1e-3, atol=1e-5)

@@ -24,31 +24,8 @@ def test_a_run_takes_no_sentence_twice_and_the_same_ones_every_time(balanced):
     assert np.bincount(first.fresh.labels).tolist() == [CONFIG.fresh // 2] * 2
 
 
-def test_the_first_pairs_of_alternating_demonstrations_have_both_classes():
-    pool = sentences.read(TASK)
-    every = sentences.sets(pool, TASK, CONFIG, 0, 0, shots=10).demonstrations
-    ordered = sentences.alternate(every)
-    assert sorted(ordered.texts) == sorted(every.texts)
-    assert (ordered.labels.reshape(-1, 2).sum(1) == 1).all()
-
-
 def test_a_model_with_another_sum_is_refused(tmp_path):
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     other = dataclasses.replace(CONFIG, model=str(tmp_path / "model.gguf"), sha256="0" * 64)
     with pytest.raises(ValueError, match="is not the model whose sha256"):
         decoders.decoder(other)
-
-
-def test_runs_measured_by_other_code_are_not_taken_up(tmp_path, monkeypatch):
-    def measured():
-        def measure(task, run):
-            return {"score": np.array([10.0 * task + run])}
-
-        return decoders.table(CONFIG, measure, {"score": ("one",)}, folder=tmp_path)
-
-    before = measured()
-    assert before["score"][1].shape == (len(CONFIG.tasks), CONFIG.runs, 1)
-    np.testing.assert_array_equal(measured()["score"][1], before["score"][1])
-    monkeypatch.setattr(decoders, "_code", lambda: "another")
-    with pytest.raises(ValueError, match=r"code = .*, and this call has another"):
-        measured()

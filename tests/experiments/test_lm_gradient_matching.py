@@ -1,14 +1,12 @@
-"""Texts of one width, shares of labels, and the best of several draws in `lm_gradient_matching`."""
+"""Texts of one width, and classes that take turns, in `lm_gradient_matching`."""
 
 import numpy as np
-import xarray as xr
 
 from experiments.language import sentences
 from experiments.language.language_config import TASKS
-from experiments.language.lm_gradient_matching import answers, choices, compute
-from experiments.language.lm_gradient_matching.config import DRAWN, RULES
+from experiments.language.lm_gradient_matching import choices
 from experiments.language.sentences import Writer
-from lsa_lab.lm import readings, tokens
+from lsa_lab.lm import tokens
 
 WORDS = ("Review:", "Sentiment:", "negative", "positive", *sentences.INVENTED_WORDS)
 
@@ -28,37 +26,6 @@ def test_texts_are_cut_to_questions_of_one_width():
         whole.startswith(text)
         for whole, text in zip(np.array(every.texts)[lengths >= 5].tolist(), cut.texts, strict=True)
     )
-
-
-def test_equal_shares_diverge_by_nothing_and_single_classes_most():
-    counts = np.array([[4, 4], [6, 2], [8, 0]])
-    apart = compute.divergence(counts, np.array([24, 24]))
-    np.testing.assert_allclose(apart, [0, np.log(2) - 0.5623351446188083, np.log(2)])
-
-
-def test_the_best_of_the_draws_is_that_of_the_validation_and_judged_on_other_sentences():
-    rules = [*RULES, *np.repeat(DRAWN, (3, 2))]
-    rng = np.random.default_rng(0)
-    right = rng.integers(0, 2, (2, 6))
-    validation = np.zeros((2, 3, 6, 2))
-    for run, best in enumerate((2, 0)):
-        validation[run, best, np.arange(6), right[run]] = 3.0
-    dataset = xr.Dataset(
-        {
-            "score": (("run", "subset", "sentence", "label"), rng.normal(size=(2, 9, 6, 2))),
-            "right": (("run", "sentence"), right),
-            "validation_score": (("run", "draw", "validation", "label"), validation),
-            "validation_right": (("run", "validation"), right),
-        },
-        {"rule": ("subset", rules)},
-    )
-    first = rules.index("random")
-    np.testing.assert_array_equal(answers.best_draw(dataset), [first + 2, first])
-    of_rules = answers.rule_readings(dataset)
-    expected = readings.cross_entropy(dataset.score.values[0, first + 2], right[0])
-    np.testing.assert_allclose(of_rules[answers.BEST][0], expected)
-    draws = [readings.cross_entropy(dataset.score.values[1, first + i], right[1]) for i in range(3)]
-    np.testing.assert_allclose(of_rules["random"][1], np.exp(np.mean(np.log(draws))))
 
 
 def test_classes_take_turns_and_the_same_is_last_in_all_prompts_of_a_run():

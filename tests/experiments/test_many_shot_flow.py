@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.flow.many_shot_flow import bayes, compute, flows
+from experiments.flow.many_shot_flow import bayes, flows
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.prompts import Prompt
 
@@ -48,29 +48,6 @@ def test_sizes_of_flows_are_those_of_a_step_of_descent(step):
     assert abs(sizes["size"][0] - np.log(np.mean(lengths))) < 1e-12
 
 
-def test_errors_are_squares_of_what_a_step_misses(step):
-    params, prompt = step
-    squares = jax.jit(flows.squares, static_argnums=0)(linear_attention.forward, params, prompt)
-    predicted = 0.7 * np.mean(prompt.y * (prompt.x @ prompt.x_query))
-    np.testing.assert_allclose(squares["error"], (predicted - prompt.y_query) ** 2, rtol=1e-10)
-    np.testing.assert_allclose(squares["label"], prompt.y_query**2, rtol=1e-12)
-
-
-def test_flows_alone_are_those_of_ridge_on_one_demonstration(step):
-    params, prompt = step
-    batch = jax.tree.map(lambda leaf: leaf[None, None], prompt)
-    many = jax.tree.map(lambda leaf: leaf[None], params)
-    ours, best = bayes.log_flows(linear_attention.forward, 0.3, True, many, batch)
-    x_query, lengths = np.asarray(prompt.x_query), []
-    for x, y in zip(np.asarray(prompt.x[:2]), np.asarray(prompt.y[:2]), strict=True):
-        size, score = x @ x + 0.3, x @ x_query  # ŷ = y x·x_query / (|x|² + σ²)
-        to_x = y * (x_query / size - 2 * score * x / size**2)
-        lengths.append(np.linalg.norm(np.append(to_x, score / size)))
-        to_step = 0.7 * np.append(y * x_query, score)
-        np.testing.assert_allclose(ours[0, 0, 0, len(lengths) - 1], np.log(np.linalg.norm(to_step)))
-    np.testing.assert_allclose(best[0, 0], np.log(lengths), rtol=1e-10)
-
-
 def test_layers_are_compared_with_the_bayes_rule_by_pairs_of_log_flows():
     ours = np.array([[0.0, 1.0, 3.0], [5.0, 1.0, 0.0]])[None, None]
     best = np.array([10.0, 2.0, 0.0])[None, None]
@@ -80,27 +57,3 @@ def test_layers_are_compared_with_the_bayes_rule_by_pairs_of_log_flows():
     assert compared["lead"].tolist() == [[2, -4, -8]]
     correlation = np.corrcoef(ours[0, 0, 1], best[0, 0])[0, 1]
     np.testing.assert_allclose(compared["agreement"][0, 1], correlation)
-
-
-def test_the_spread_is_the_median_over_pairs():
-    assert flows.spread(np.array([[0.0, 1.0, 3.0], [5.0, 1.0, 0.0]])).tolist() == [2, 4]
-
-
-def test_medians_are_over_finite_prompts():
-    values = np.array([1.0, np.inf, 3.0, 8.0]).reshape(1, 1, 1, 4)
-    assert compute._medians(values).tolist() == [[[3]]]
-
-
-def test_descent_has_the_best_step_of_one_layer_and_a_part_of_it(monkeypatch):
-    rng = np.random.default_rng(2)
-    path = linear_attention.Params(*rng.normal(size=(2, 3, 2, 2, 1, 3, 3)))  # [R, V, L, H, e, e]
-    monkeypatch.setattr(compute, "forward", lambda spec: None)
-    config = SimpleNamespace(gain=2.0, depth=2, short=0.25, d=2)
-    runs = SimpleNamespace(path=path, spec=None)
-    params = compute.stacks(config, {"linear": runs, "softmax": runs})["linear"][1](6)
-    # λ = 1: the best step of one layer is 1 / (1 + (1 + d) / n) = 2/3.
-    steps = -(params.w_kq[:2, :, :, 0, 0, 0] * params.w_pv[:2, :, :, 0, 2, 2])
-    np.testing.assert_allclose(steps[0], 2 / 3, rtol=1e-12)
-    np.testing.assert_allclose(steps[1], 1 / 6, rtol=1e-12)
-    np.testing.assert_allclose(params.w_kq[2], 2 * path.w_kq[:, 0], rtol=1e-12)
-    np.testing.assert_allclose(params.w_kq[3], path.w_kq[:, 1], rtol=1e-12)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ import pytest
 from experiments.models import model, named, runs, tasks, train, trained
 from experiments.models.model import Model
 from experiments.models.regression import dense
-from experiments.models.specs import Architecture, Classes, Recipe, Spec, Task, restored
+from experiments.models.specs import Classes, Spec, restored
 from lsa_lab import prompts
 from lsa_lab.models.trace import predict
 from lsa_lab.store import results
@@ -26,14 +27,39 @@ def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
 
 
+def small_models(patch, folder):
+    """One small model in place of the committed ones, and a folder of its own."""
+    patch.setattr(train, "WEIGHTS", folder / "weights")
+    patch.setitem(named.MODELS, "laptop", {"tiny one": TINY})
+    patch.setattr(train, "ON_THE_WAY", {"tiny one": (1, 2)})
+    patch.setattr(train.process, "configure", lambda: None)
+    return folder / "weights"
+
+
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    """One small model in place of the committed ones, and a folder of its own."""
-    monkeypatch.setattr(train, "WEIGHTS", tmp_path / "weights")
-    monkeypatch.setitem(named.MODELS, "laptop", {"tiny one": TINY})
-    monkeypatch.setattr(train, "ON_THE_WAY", {"tiny one": (1, 2)})
-    monkeypatch.setattr(train.process, "configure", lambda: None)
-    return tmp_path / "weights"
+    return small_models(monkeypatch, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def trained_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LSA_LAB_CACHE", str(folder / "cache"))
+        weights = small_models(patch, folder)
+        assert train.main([]) == 0
+    return weights
+
+
+@pytest.fixture
+def committed(store, trained_once):
+    """The store with its one model."""
+    return shutil.copytree(trained_once, store)
+
+
+draw = jax.jit(tasks.draw, static_argnums=2)
+init = jax.jit(model.init, static_argnums=0)
+predictions, risk = jax.jit(Model.predict), jax.jit(Model.risk)
 
 
 def changed(spec: Spec, group: str, **changes) -> Spec:
@@ -80,20 +106,6 @@ def test_weights_are_written_once_and_read_back(store, monkeypatch, capsys):
     same(last, read.models().params)
 
 
-def test_weights_of_the_paper_lie_in_the_cache_apart_for_each_code(store, monkeypatch, tmp_path):
-    more = changed(TINY, "training", seeds=3)
-    monkeypatch.setitem(named.MODELS, "paper", {"tiny one": more})
-    assert train.main(["--tier", "paper", "tiny one"]) == 0
-    assert not store.exists(), "nothing is written beside what is committed"
-    file = train.file_of("tiny one", "paper")
-    assert tmp_path / "cache" in file.parents
-    spoilt(file, taken=np.full((3, 3), TINY.training.steps - 1))
-    assert not resolved(more).finished.any(), "it is the file that is read"
-    assert resolved(more, retrain=True).finished.all()
-    monkeypatch.setattr(train, "_code", lambda: "edited")
-    assert resolved(more).finished.all(), "of other code they are not found"
-
-
 def test_a_file_with_some_checkpoints_has_the_path_through_these(tmp_path):
     fresh, steps = resolved(TINY), TINY.training.steps
     for parts, places in {(): [0, -1], (1,): [0, 1, -1], (2,): [0, -1]}.items():
@@ -133,28 +145,12 @@ def test_another_number_other_code_or_another_device_has_other_weights(tmp_path,
     assert len(kept(tmp_path)) == count + 2
 
 
-def test_committed_weights_of_another_spec_are_refused_by_the_number(store, monkeypatch):
-    train.main(["tiny one"])
+def test_committed_weights_of_another_spec_are_refused_by_the_number(committed, monkeypatch):
     noisier = changed(TINY, "task", noise_std=0.75)
     assert resolved(noisier).status, "a Spec that nobody committed is trained"
     monkeypatch.setitem(named.MODELS, "laptop", {"tiny one": noisier})
     with pytest.raises(ValueError, match=r"task.noise_std = 0.5 in the file.*retrain True"):
         resolved(noisier)
-
-
-def test_a_training_says_before_it_begins_which_model_it_is_and_why(store, capsys, monkeypatch):
-    train.main(["tiny one"])
-    capsys.readouterr()
-    resolved(TINY)
-    assert capsys.readouterr().err == "", "committed weights are read without a word"
-    resolved(changed(TINY, "task", noise_std=0.75))
-    said = capsys.readouterr().err
-    assert said.startswith("test: tiny one: trained here, 6 runs of ")
-    assert "task.noise_std = 0.5 in the committed model, task.noise_std = 0.75 here" in said
-    assert "; the committed one took 0:00:0" in said
-    monkeypatch.setattr(train, "_code", lambda: "edited")
-    resolved(TINY, retrain=True)
-    assert "a new training is asked for" in capsys.readouterr().err
 
 
 def spoilt(file, **changes):
@@ -177,9 +173,8 @@ def spoilt(file, **changes):
         (lambda a: {"bomb": np.zeros(1 << 21)}, "would unpack to 16 MiB"),
     ],
 )
-def test_a_damaged_file_is_refused_with_advice(store, change, words):
-    train.main([])
-    file = store / "tiny_one.npz"
+def test_a_damaged_file_is_refused_with_advice(committed, change, words):
+    file = committed / "tiny_one.npz"
     with np.load(file) as stored:
         changes = change({name: stored[name] for name in stored.files})
     spoilt(file, **changes)
@@ -189,9 +184,8 @@ def test_a_damaged_file_is_refused_with_advice(store, change, words):
     assert command in str(caught.value)
 
 
-def test_a_file_with_other_bytes_is_refused(store):
-    train.main([])
-    file = store / "tiny_one.npz"
+def test_a_file_with_other_bytes_is_refused(committed):
+    file = committed / "tiny_one.npz"
     good = file.read_bytes()
     entry = good.index(b"PK\1\2")  # of the archive's directory: at 8 its flags, at 10 the packing
     encrypted, packed = (
@@ -202,12 +196,6 @@ def test_a_file_with_other_bytes_is_refused(store):
         file.write_bytes(bad)
         with pytest.raises(ValueError, match=r"tiny_one.npz is damaged"):
             resolved(TINY)
-
-
-def test_an_unknown_name_is_refused_before_anything_is_trained(store, capsys):
-    assert train.main(["tiny won"]) == 2
-    assert "nearest 'tiny one'" in capsys.readouterr().err
-    assert not store.exists()
 
 
 def test_every_named_model_of_the_laptop_tier_has_its_weights_in_six_megabytes():
@@ -224,62 +212,37 @@ def test_heads_that_a_variant_lacks_are_zero_and_unheard():
     alone = jax.tree.map(lambda leaf: leaf[0], every.models(0).in_float64())
     np.testing.assert_array_equal(alone.gates, gates)
     np.testing.assert_array_equal(np.abs(alone.params.w_kq).max((2, 3)) > 0, gates > 0)
-    batch = tasks.draw(jax.random.key(1), tasks.distribution(TINY.task), 3)
+    batch = draw(jax.random.key(1), tasks.distribution(TINY.task), 3)
     params = jax.tree.map(
         lambda leaf: np.where(gates[:, :, None, None] > 0, leaf, 1e3), alone.params
     )
     loud = alone.replace(params=params)
-    np.testing.assert_array_equal(alone.predict(batch), loud.predict(batch))
+    np.testing.assert_array_equal(predictions(alone, batch), predictions(loud, batch))
 
 
 @pytest.mark.parametrize("name", ["depth 3", "softmax"])
 def test_predictions_are_those_of_the_trace(name):
     spec = named.MODELS["smoke"][name]
-    params = model.init(spec, jax.random.key(2))
+    params = init(spec, jax.random.key(2))
     one_variant = Model(spec, params, model.gates_of(spec.architecture)[1]).in_float64()
-    batch = tasks.draw(jax.random.key(3), tasks.distribution(spec.task), 3)
+    batch = draw(jax.random.key(3), tasks.distribution(spec.task), 3)
 
     def of_trace(prompt):
         return prompts.normalised(prompt)[1] * predict(one_variant.forward(prompt))
 
     expected = jax.jit(jax.vmap(of_trace))(batch)
-    np.testing.assert_allclose(one_variant.predict(batch), expected, atol=1e-12)
+    np.testing.assert_allclose(predictions(one_variant, batch), expected, atol=1e-12)
     merged = one_variant.plain()
     assert merged.spec.architecture.merged == (name != "softmax")
-    np.testing.assert_allclose(merged.predict(batch), expected, atol=1e-12)
-
-
-def test_narrow_keys_merge_to_the_same_function():
-    spec = changed(TINY, "architecture", key_width=3, variants=())
-    narrow = Model(spec, model.init(spec, jax.random.key(2))).in_float64()
-    batch = tasks.draw(jax.random.key(3), tasks.distribution(spec.task), 3)
-    expected = jax.jit(jax.vmap(lambda prompt: predict(narrow.forward(prompt))))(batch)
-    expected = expected * jax.vmap(prompts.normalised)(batch)[1]
-    for same_model in (narrow, narrow.merged(), narrow.plain()):
-        np.testing.assert_allclose(same_model.predict(batch), expected, atol=1e-12)
+    np.testing.assert_allclose(predictions(merged, batch), expected, atol=1e-12)
 
 
 def test_a_risk_is_finite_where_a_model_explodes():
-    params = model.init(TINY, jax.random.key(0))
+    params = init(TINY, jax.random.key(0))
     exploding = Model(TINY, jax.tree.map(lambda leaf: jnp.full(leaf.shape, 1e30), params))
-    batch = tasks.draw(jax.random.key(4), tasks.distribution(TINY.task, 4), 8)
-    largest = 2 * jnp.abs(batch.y).max(1)
-    assert 0 < exploding.risk(batch) <= ((largest + jnp.abs(batch.y_query)) ** 2).mean()
-
-
-def test_both_kernels_of_factored_heads_train_with_any_mask():
-    for kernel in ("linear", "softmax"):
-        spec = dense(kernel, 2, 4, 2, heads=2, key_width=3, keys="causal", training=SHORT)
-        assert np.isfinite(weights(spec)).all()
-
-
-def test_noise_may_differ_from_seed_to_seed():
-    noisy = train.train(MERGED, "test", noise_std=np.array([0.0, 0.5]))
-    alike = train.train(MERGED, "test")
-    np.testing.assert_array_equal(noisy.params.w_kq[0], alike.params.w_kq[0])
-    assert not np.array_equal(noisy.params.w_kq[1], alike.params.w_kq[1])
-    with pytest.raises(ValueError, match="no variants"):
-        train.train(TINY, "test", noise_std=0.5)
+    batch = jax.device_get(draw(jax.random.key(4), tasks.distribution(TINY.task, 4), 8))
+    largest = 2 * np.abs(batch.y).max(1)
+    assert 0 < risk(exploding, batch) <= ((largest + np.abs(batch.y_query)) ** 2).mean()
 
 
 def test_a_spec_is_saved_whole_and_restored(tmp_path):
@@ -290,22 +253,3 @@ def test_a_spec_is_saved_whole_and_restored(tmp_path):
         file = tmp_path / "result.nc"
         results.save(xr.Dataset({"x": 1.0}), file, config={"model": results.plain(spec)})
         assert restored(results.config_of(results.load(file)).model) == spec == restored(spec)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda: Architecture(2, 2, ((1, 1), (1, 1, 1))), "each has 2 layers"),
-        (lambda: Architecture(2, 2, ((0, 1),)), "1 to 2 heads"),
-        (lambda: Architecture(2, 2, ((3, 1),)), "1 to 2 heads"),
-        (lambda: Architecture(2, norm=True), "choose a key_width"),
-        (lambda: Architecture(2, kernel="softmax"), "choose a key_width"),
-        (lambda: Architecture(2, kernel="softmaks"), "nearest softmax"),
-        (lambda: Task(4, (6, 8)), "multiple"),
-        (lambda: Task(4, (8,), sparsity=9), "sparsity"),
-        (lambda: Recipe(10, 4, 0.1, seeds=2, checkpoints=3), "divisor of steps = 10"),
-    ],
-)
-def test_specs_that_make_no_sense_are_refused(change, words):
-    with pytest.raises(ValueError, match=words):
-        change()

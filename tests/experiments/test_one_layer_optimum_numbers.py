@@ -1,5 +1,4 @@
-"""The experiment on the best layer: its tasks, its prompts and its measures, and those after a
-shift or on a real table, in whose groups no patient is twice."""
+"""The experiment on the best layer: its measures, and those after a shift or on a real table."""
 
 import dataclasses
 from functools import partial
@@ -15,22 +14,12 @@ from experiments.one_layer.one_layer_optimum.compute import best_layer, draw, ta
 from experiments.one_layer.one_layer_optimum.config import TIERS
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
-from lsa_lab.tasks import tables
 
 best_of_four = jax.jit(lambda task: best_layer(task, 4))
 loss_and_slope = jax.jit(
     jax.value_and_grad(lambda matrix, *task: population.one_layer_loss(matrix, task[0], 4, task[1]))
 )
 CONFIG = SimpleNamespace(d=3, noise_var=0.5)
-
-
-def test_tasks_have_their_eigenvalues_and_noise():
-    covariances, noise_vars = tasks(CONFIG)
-    np.testing.assert_allclose(covariances[0], np.eye(3))
-    np.testing.assert_allclose(np.linalg.eigvalsh(covariances[1]), [0.5, 1, 1], rtol=1e-12)
-    assert np.abs(covariances[1] - np.diag(np.diag(covariances[1]))).max() > 0.05
-    np.testing.assert_allclose(covariances[2], np.eye(3))
-    assert noise_vars.tolist() == [0, 0, 0.5]
 
 
 def test_the_best_layer_has_no_slope_and_its_risk():
@@ -42,14 +31,6 @@ def test_the_best_layer_has_no_slope_and_its_risk():
     # Λ = I: A* = n I / (n + 1 + d + σ²), of risk d (1 - a).
     np.testing.assert_allclose(matrix, 4 / 8.5 * np.eye(3), atol=1e-12)
     assert abs(risk - 3 * 4.5 / 8.5) < 1e-12
-
-
-def test_labels_of_the_task_without_noise_are_linear():
-    prompts = draw(jax.random.key(0), (jnp.eye(3), jnp.zeros(())), 4, 5)
-    for b in range(5):
-        w = np.linalg.lstsq(prompts.x[b], prompts.y[b], rcond=None)[0]
-        np.testing.assert_allclose(prompts.x[b] @ w, prompts.y[b], atol=1e-10)
-        assert abs(prompts.x_query[b] @ w - prompts.y_query[b]) < 1e-9
 
 
 def test_measures_of_a_layer_are_those_of_loops_over_its_prompts():
@@ -77,16 +58,6 @@ def test_measures_of_a_layer_are_those_of_loops_over_its_prompts():
     np.testing.assert_allclose(measured[0, 0], risks, rtol=1e-9)
     np.testing.assert_allclose(measured[1, 0], [0, (risks[1] - risks[0]) / least], atol=1e-9)
     np.testing.assert_allclose(measured[2, 0], [1, cosine], rtol=1e-9)
-
-
-def test_groups_are_disjoint_rows_of_the_table():
-    table = tables.load_diabetes()
-    groups = shift.split(table, 12, jax.random.key(0))
-    assert groups.x.shape == (12, 36, 10)
-    rows = np.column_stack([groups.x.reshape(-1, 10), groups.y.reshape(-1)])
-    assert len(np.unique(rows, axis=0)) == 12 * 36
-    whole = {tuple(row) for row in np.column_stack([table.x, table.y])}
-    assert {tuple(row) for row in rows} <= whole
 
 
 def descent(x, y, steps):

@@ -1,4 +1,4 @@
-"""Descent on the features of heads, and choices on other prompts."""
+"""Descent on the features of heads, and risks with fitted steps."""
 
 from types import SimpleNamespace
 
@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.heads.preprocess_then_optimise import claims, compute, descents
-from experiments.heads.preprocess_then_optimise.config import TUNED, Config
+from experiments.heads.preprocess_then_optimise import compute, descents
+from experiments.heads.preprocess_then_optimise.config import TUNED
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 
@@ -29,27 +29,6 @@ def test_with_as_many_heads_as_covariates_each_has_one(prompt):
     path = estimators.preprocessed_gradient_descent(prompt, size, 4)[np.array([1, 4])]
     np.testing.assert_allclose(on_heads, descents.squares(path, prompt), rtol=1e-10)
     assert np.abs(raw - on_heads).max() > 1e-3
-
-
-def test_what_is_best_is_chosen_on_first_halves_and_judged_on_second_ones():
-    risks = np.full((3, 2, 2, 2), 9.0)  # run, half, step size, number of steps
-    risks[:, 0] = [[1, 4], [2, 3]]
-    risks[:, 1] = [[5, 6], [7, 8]]
-    risks[1, 1, 0, 0] = np.inf
-    by_step, best = descents.chosen(risks)
-    np.testing.assert_array_equal(by_step, [[5, 8], [np.inf, 8], [5, 8]])
-    np.testing.assert_array_equal(best, [5, np.inf, 5])
-
-
-def test_heads_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="the last of them d = 8"):
-        Config(heads=(1, 4))
-
-
-def test_a_run_that_diverged_is_worse_than_all_others_and_no_other_number_changes():
-    values = claims.infinite_as_largest(np.array([0.5, np.inf, 0.7, np.nan]))
-    assert values[:3].tolist() == [0.5, np.finfo(float).max, 0.7]
-    assert np.isnan(values[3]), "what is no number is refused as before"
 
 
 def test_risks_with_fitted_steps_are_those_of_loops(monkeypatch):

@@ -7,7 +7,6 @@ import numpy as np
 from experiments.clipping.published_logs import claims
 from experiments.clipping.published_logs.compute import LOGS, compute
 from experiments.clipping.published_logs.config import Config
-from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
 
@@ -32,11 +31,3 @@ def test_the_logs_have_as_many_gains_as_losses():
     assert [int((side > 0).sum()) for side in (test, -test)] == [13, 13]
     assert float(test.max()) == float(test.sel(log="LLAMA2-7B, COPA, attention 1", end="first"))
     np.testing.assert_allclose(validation.mean("log"), [0.0196, 0.0238], atol=1e-4)
-
-
-def test_pairs_are_of_one_model_task_and_part():
-    dataset = recount()
-    log = "LLAMA2-7B, COPA, MLP 1"  # its last layer is the last of the model, 31
-    np.testing.assert_allclose(dataset.score.sel(log=log, end="last").isel(rate=-1), 0.45)
-    np.testing.assert_allclose(dataset.score.sel(log=log, end="first").isel(rate=-1), 0.485)
-    assert len(evidence(claims, dataset)[1]["deep_is_steadier"]) == 16

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from experiments.flow.relevance_and_novelty import cells, compute
+from experiments.flow.relevance_and_novelty import compute
 from experiments.models.model import Model
 from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.models.linear_attention import Params
@@ -21,19 +21,6 @@ def test_the_bayes_rule_moves_by_flow_times_surprise_and_gains_its_square():
     move = factors["flow"] * factors["surprise"]
     gain = compute.gains(factors["without"], factors["with"], factors["with"])
     np.testing.assert_allclose(gain, move**2, atol=1e-12)
-
-
-def test_a_map_that_rises_in_both_directions_has_rank_correlation_one():
-    rising = np.arange(3)[:, None] + 2.0 * np.arange(3)
-    assert cells.rise(rising) == 1
-    assert cells.rise(rising[::-1]) == -1
-
-
-def test_the_share_between_classes_is_that_of_their_means():
-    values, classes = np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1])
-    assert (
-        abs(cells.share_between(values, classes) - 4 / 5) < 1e-12
-    )  # variance of 1, 1, 5, 5 over 5
 
 
 def test_models_answer_without_the_last_demonstration_and_with_it():

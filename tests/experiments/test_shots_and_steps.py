@@ -5,9 +5,8 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from experiments.descent.shots_and_steps.compute import curves, errors_of_rules, first_tenth
+from experiments.descent.shots_and_steps.compute import curves, errors_of_rules
 from experiments.descent.shots_and_steps.config import Config
 from experiments.models.regression import of_kernel
 from lsa_lab.models.linear_attention import Params
@@ -36,14 +35,6 @@ def test_errors_of_rules_are_those_of_the_first_demonstrations():
                 miss = (w @ PROMPTS.x_query[run, b] - PROMPTS.y_query[run, b]) ** 2
                 expected[rule, run, s] += miss / B
     np.testing.assert_allclose(rules, expected, rtol=1e-8)
-
-
-@pytest.mark.parametrize(("looks", "checkpoint"), [(2, 1), (10, 1), (11, 2), (20, 2)])
-def test_a_tenth_of_the_training_has_passed_at_the_first_checkpoint_not_before_it(
-    looks, checkpoint
-):
-    config = Config(looks=looks, linear_steps=20 * looks, softmax_steps=20 * looks)
-    assert first_tenth(config) == checkpoint
 
 
 def test_curves_of_linear_stacks_are_those_of_loops():

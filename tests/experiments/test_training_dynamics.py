@@ -7,9 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import population
-from experiments.one_layer.training_dynamics import compute, paths
-from lsa_lab.models import linear_attention, trace
-from lsa_lab.prompts import Prompt, tokens
+from experiments.one_layer.training_dynamics import paths
 
 CONFIG = SimpleNamespace(n=4, population_rate=0.05, eigenvalues=(2.0, 0.5))
 
@@ -61,26 +59,3 @@ def test_the_law_is_descent_with_small_steps():
     np.testing.assert_allclose(law[0], [0.18, 0.3], rtol=1e-9)
     np.testing.assert_allclose(law[1], 2 * fine - coarse, rtol=1e-6)  # Richardson's
     assert np.abs(law[1] - law[0]).min() > 0.05
-
-
-def test_a_layer_predicts_with_its_effective_step():
-    start = paths.balanced(0.3, 2)
-    assert abs(start.u - np.linalg.norm(start.U)) < 1e-12
-    rng = np.random.default_rng(0)
-    prompt = Prompt(*(jnp.asarray(rng.normal(size=shape)) for shape in ((3, 2), 3, 2, ())))
-    layer = linear_attention.forward(paths.as_attention(start), tokens(prompt))
-    exact = 0.3 * sum(prompt.y[i] * (prompt.x[i] @ prompt.x_query) for i in range(3)) / 3
-    assert abs(trace.predict(layer) - exact) < 1e-12
-
-
-def test_the_loss_of_separate_matrices_begins_at_their_size():
-    config = SimpleNamespace(head_time=1.0, points=1, eigenvalues=(2.0, 0.5), head_size=0.3, n=4)
-    gammas = [2 * 1.25 + 0.625, 0.5 * 1.25 + 0.625]
-    np.testing.assert_allclose(compute.gammas(config), gammas, rtol=1e-12)
-    times, losses = compute.head_loss(config)
-    start = 2.5
-    for gamma, eigenvalue in zip(gammas, config.eigenvalues, strict=True):
-        start -= eigenvalue**2 * (2 * 0.3**3 - gamma * 0.3**6)
-    assert (len(times), times[-1]) == (20, 1)
-    assert abs(losses[0] - start / 2) < 1e-10
-    assert (np.diff(losses) < 0).all()

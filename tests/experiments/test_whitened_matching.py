@@ -1,4 +1,4 @@
-"""What whitened matching is compared on: padded pools, shares of queries, scaled rows, bounds."""
+"""What whitened matching is compared on: gaps of descent, scaled rows, bounds."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.matching import subsets
 from experiments.matching.whitened_matching import cases, compute, rules
-from experiments.matching.whitened_matching.config import CASES, Case, Config
+from experiments.matching.whitened_matching.config import Case, Config
 from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks.pools import Pool
 
@@ -20,18 +20,6 @@ def draw(case, d=2, width=2):
     variances = np.tile(cases.variances(case.spectrum, d, width), (2, 1))
     queried = np.tile(cases.variances(case.queried or case.spectrum, d, width), (2, 1))
     return cases.sample(TINY, case, variances, queried, KEYS)
-
-
-def test_a_padded_pool_is_one_of_fewer_covariates():
-    pool, queries = draw(Case(noise_std=0.0), width=4)
-    np.testing.assert_array_equal(pool.x[:, :, 2:], np.zeros((2, 24, 2)))
-    taught = np.linalg.lstsq(pool.x[0, :, :2], pool.y[0])[0]
-    np.testing.assert_allclose(queries.x[0, :, :2] @ taught, queries.y[0], atol=1e-12)
-
-
-def test_queries_have_the_clusters_in_the_shares_of_the_pool():
-    _, queries = draw(CASES["two classes"])
-    np.testing.assert_array_equal(queries.cluster, np.tile([0] * 6 + [1] * 2, (2, 1)))
 
 
 def test_the_gap_is_that_of_descent_by_hand():
