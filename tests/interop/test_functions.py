@@ -1,7 +1,6 @@
 """Any function of tokens as a model: each analysis works on it, or says what it needs."""
 
 import functools
-import re
 
 import flax.linen as nn
 import jax
@@ -11,17 +10,10 @@ import pytest
 from flax import nnx
 
 from lsa_lab import prompts
-from lsa_lab.analyses import (
-    amplification,
-    common_map,
-    heads,
-    implicit_gd,
-    least_heads,
-    probes,
-)
-from lsa_lab.interop import as_forward, functions
+from lsa_lab.analyses import amplification, common_map, heads, implicit_gd, least_heads, probes
+from lsa_lab.interop import as_forward
 from lsa_lab.models import linear_attention, trace, transformer
-from lsa_lab.models.trace import Trace, Walk, layer_predictions, predict
+from lsa_lab.models.trace import layer_predictions, predict
 from lsa_lab.selection import oracles, prefix, scores
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.tasks.pools import Pool
@@ -139,19 +131,6 @@ def test_an_analysis_works_or_says_what_it_needs(name):
             assert "\n" not in str(refusal.value)
 
 
-def test_the_table_of_the_docstring_says_the_same():
-    rows, need = {}, None
-    for line in functions.__doc__.split("\n\n")[2].splitlines():
-        need = line[:26].strip() or need
-        rows[need] = rows.get(need, "") + line[26:] + " "
-    assert list(rows) == list(MODELS)
-    modules = {"least_error": "least_heads", "refitted": "least_heads"}
-    modules["common_query_map"] = "common_map"
-    for name, (need, _) in ANALYSES.items():
-        word = rf"\b{modules.get(name, name)}\b"
-        assert [row for row in rows if re.search(word, rows[row])] == [need]
-
-
 @functools.cache
 def read_by_all():
     """Layer predictions, flow and token flow by each wrapping, and last by the model itself."""
@@ -178,21 +157,6 @@ def test_the_prediction_and_its_flow_are_the_functions_own():
     alone = jax.eval_shape(MODELS["the prediction"][0], PARAMS, TOKENS)
     assert alone.stream.shape == (2, N + 1, 0)
     assert jax.eval_shape(trace.label_slots, alone).shape == (2, 1)
-
-
-def test_it_lives_under_jit_vmap_grad_and_vjp():
-    wrapped = as_forward(prediction_alone)
-    many = jnp.stack([TOKENS, 2 * TOKENS])
-
-    @functools.partial(jax.jit, static_argnums=0)
-    def everything(predicted, params):
-        batch = jax.vmap(predicted, (None, 0))(params, many)
-        _, pull = jax.vjp(functools.partial(predicted, params), TOKENS)
-        return batch, jax.grad(predicted)(params, TOKENS), pull(jnp.ones(()))
-
-    found = everything(lambda params, tokens: predict(wrapped(params, tokens)), PARAMS)
-    expected = everything(prediction_alone, PARAMS)
-    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-9), found, expected)
 
 
 class Linen(nn.Module):
@@ -224,83 +188,3 @@ def test_functions_of_tokens_linen_and_nnx_modules_are_told_apart():
     np.testing.assert_allclose(predict(jitted(None, TOKENS)), 2 * TOKENS[0, 0])
     with pytest.raises(ValueError, match="takes tokens alone and would ignore the params"):
         jitted(variables, TOKENS)
-
-
-def test_a_walk_beside_the_prediction_is_stream_and_heads():
-    whole = run(PARAMS, TOKENS)
-    walked = as_forward(lambda tokens: (predict(whole), Walk(whole.stream, whole.heads)))
-    np.testing.assert_array_equal(walked(None, TOKENS).heads, whole.heads)
-    assert isinstance(walked(None, TOKENS), Trace)
-
-
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        (jnp.ones(1), r"a prediction of shape \(1,\): it is one number \[\]"),
-        ((jnp.ones(2), jnp.ones((3, 5, 4))), r"a prediction of shape \(2,\)"),
-        ((jnp.ones(()), jnp.ones((5, 4))), r"a stream of shape \(5, 4\): it is \[L\+1, T, D\]"),
-        (
-            (jnp.ones(()), jnp.ones((3, 5, 4)), jnp.ones((3, 1, 5, 4))),
-            r"heads of shape \(3, 1, 5, 4",
-        ),
-        (
-            Walk(jnp.ones((3, 5, 4)), jnp.ones((2, 1, 5, 4))),
-            r"returned \(Walk\): expected the pred",
-        ),
-        ((1.0, {}), r"returned \(float, dict\)"),
-        ((1.0, 1.0, 1.0, 1.0), "returned .float, float, float, float.: expected"),
-    ],
-)
-def test_what_is_no_model_is_refused_in_one_sentence(returned, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        as_forward(lambda tokens: returned)(None, TOKENS)
-
-
-@pytest.mark.parametrize(
-    "function", [lambda: 0, lambda a, b, c: 0, lambda tokens, *, key: 0, "a string"]
-)
-def test_functions_of_other_things_are_refused(function):
-    with pytest.raises(TypeError, match="as_forward wraps a function of"):
-        as_forward(function)
-
-
-def test_heads_of_a_foreign_model_are_pruned_by_the_path_where_they_write():
-    draws = np.random.default_rng(0).normal(size=(4, 2, 4, 3))  # each [H, D, k]
-    params = {
-        "layers": [
-            {"value": {"kernel": values.swapaxes(0, 1)}, "out": {"kernel": values.swapaxes(1, 2)}}
-            for values in draws[:2]
-        ]
-    }
-
-    def risk(params):
-        stream = draws[2, 0]
-        for layer in params["layers"]:
-            read = jnp.einsum("dt,dhk->thk", stream, layer["value"]["kernel"])
-            stream = stream + jnp.einsum("thk,hkd->dt", read, layer["out"]["kernel"])
-        return (stream**2).sum()
-
-    @jax.jit
-    def loss(mask):
-        return risk(heads.masked(params, "layers/*/out/kernel", mask))
-
-    importance = heads.importance(loss, 2, 2)
-    by_hand = jax.tree.map(np.copy, params)
-    by_hand["layers"][1]["out"]["kernel"][0] = 0
-    rise = jax.jit(risk)(by_hand) - loss(jnp.ones((2, 2)))
-    np.testing.assert_allclose(importance[1, 0], rise, rtol=1e-9)
-    assert heads.prune(importance).sum() == 3
-    with pytest.raises(ValueError, match="heads write by one of them"):
-        heads.masked(params, "*/kernel", jnp.ones((2, 2)))
-    with pytest.raises(AssertionError, match=r"head_mask is \[L, H\], those of layers"):
-        heads.masked(params, "out/kernel", jnp.ones((2, 3)))
-    with pytest.raises(ValueError, match="only the matrices of attention have heads"):
-        heads.masked({"mlp": jnp.ones((2, 3, 3))}, "mlp", jnp.ones((2, 2)))
-
-
-def test_heads_of_this_library_are_masked_in_w_o():
-    mask = jnp.array([[1.0, 0.0], [0.5, 1.0]])
-    masked = run(heads.masked(PARAMS, "w_o", mask), TOKENS)
-    np.testing.assert_allclose(
-        masked.stream, run(PARAMS, TOKENS, head_mask=mask).stream, rtol=1e-10
-    )

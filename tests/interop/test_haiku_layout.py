@@ -110,23 +110,3 @@ def test_what_has_no_place_is_refused_by_name(change, words):
     weights = dictionary(1, ["multi_head_attention"]) | change
     with pytest.raises((ValueError, AssertionError), match=words):
         von_oswald(weights)
-
-
-def test_heads_layers_and_other_models_that_do_not_fit_are_refused():
-    weights = dictionary(1, ["multi_head_attention"])
-    with pytest.raises(ValueError, match="3 columns, which 2 heads cannot share"):
-        von_oswald(weights, num_heads=2)
-    two = dictionary(1, ["layer_0", "layer_1"])
-    with pytest.raises(ValueError, match="num_layers is 3, but the dictionary has 2 layers"):
-        von_oswald(two, num_layers=3)
-    with pytest.raises(ValueError, match="without a gap"):
-        von_oswald(dictionary(1, ["layer_0", "layer_2"]))
-    with pytest.raises(TypeError, match=r"weights is a str; expected a dictionary of arrays"):
-        von_oswald("params.pkl")
-    with pytest.raises(ValueError, match=r"has the layers \[\]"):
-        von_oswald({})
-    config = transformer.Config(E, 1, 1, K, norm=True, mlp_width=2)
-    with pytest.raises(ValueError, match="params has attention_norm_scale, attention_norm_offset"):
-        to_von_oswald(transformer.init(jax.random.key(0), config))
-    with pytest.raises(ValueError, match="n = 0: it is at least 1"):
-        to_von_oswald(linear_attention.init(jax.random.key(0), 1, 1, E - 1), n=0)

@@ -52,12 +52,6 @@ def test_a_random_model_predicts_as_theirs(full):
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_the_round_trip_gives_the_same_array(full):
-    allparam = draw(L, H, 2, D + full, D + full)
-    np.testing.assert_array_equal(to_ahn(ahn(allparam, full=full), full=full), allparam)
-
-
-@pytest.mark.parametrize("full", [False, True])
 def test_descent_in_their_layout_is_descent(full):
     steps = draw(L, D, D)
     params = constructions.preconditioned(jnp.asarray(steps))

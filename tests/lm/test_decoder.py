@@ -1,4 +1,4 @@
-"""The decoder: its parts by hand, masks, pasts, halts, flows, prefixes, shards, refusals."""
+"""The decoder: its parts by hand, gates, pasts, halts, refusals."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ import pytest
 
 from lsa_lab.lm import decoder, halts
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.weights import check_params, count, init
+from lsa_lab.lm.weights import check_params, init
 
 LLAMA = Config(
     num_layers=3, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6, vocabulary=11,
@@ -31,6 +31,7 @@ def model(config):
     return jax.jit(init, static_argnums=1)(jax.random.key(0), config), config
 
 
+@jax.jit
 def walk(params, config, ids=IDS, **more):
     return decoder.forward(params, decoder.embed(params, ids, config), config, **more)
 
@@ -97,7 +98,8 @@ def test_a_decoder_is_what_its_formula_says(name):
     stream, heads, scores = by_hand(params, config, IDS)
     np.testing.assert_allclose(left.stream, stream, atol=1e-12)
     np.testing.assert_allclose(left.heads, heads, atol=1e-12)
-    np.testing.assert_allclose(decoder.logits(params, left.stream[-1], config), scores, atol=1e-12)
+    own = jax.jit(decoder.logits)(params, left.stream[-1], config)
+    np.testing.assert_allclose(own, scores, atol=1e-12)
 
 
 @pytest.mark.parametrize("wrong", [{"rotary_base": 500.0}, {"num_groups": 1}, {"parallel": True}])
@@ -111,29 +113,16 @@ def test_control_another_config_is_another_decoder(wrong):
     assert np.abs(np.asarray(walk(params, config).stream) - stream).max() > 1e-3
 
 
-def test_a_later_word_changes_no_earlier_row():
-    params, config = model(LLAMA)
-    other = walk(params, config, IDS.at[-1].set(0))
-    np.testing.assert_array_equal(other.stream[:, :-1], walk(params, config).stream[:, :-1])
-    assert jnp.abs(other.stream[1:, -1] - walk(params, config).stream[1:, -1]).min() > 0
-
-
-def test_what_attention_reads_is_recomputed_from_the_stream():
-    params, config = model(LLAMA)
-    weights = decoder.attention(params, walk(params, config), config)
-    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-12)
-    assert (jnp.triu(weights, 1) == 0).all()
-
-
 def test_a_closed_head_writes_its_fill():
     params, config = model(GPT2)
     mask = jnp.ones((3, 4)).at[1, 2].set(0.25)
     fill = jax.random.normal(jax.random.key(1), (3, 4, 8, 8))
-    open_, filled = walk(params, config), walk(params, config, head_mask=mask, head_fill=fill)
+    eager = walk.__wrapped__  # so that bits may be compared
+    open_, filled = eager(params, config), walk(params, config, head_mask=mask, head_fill=fill)
     expected = 0.25 * open_.heads[1, 2] + 0.75 * fill[1, 2]
     np.testing.assert_allclose(filled.heads[1, 2], expected, atol=1e-12)
     np.testing.assert_allclose(filled.heads[1, 1], open_.heads[1, 1], atol=1e-12)
-    moved = walk(params, config, head_mask=jnp.ones((3, 4)), head_fill=fill)
+    moved = eager(params, config, head_mask=jnp.ones((3, 4)), head_fill=fill)
     np.testing.assert_array_equal(moved.stream, open_.stream)
 
 
@@ -141,16 +130,17 @@ def test_a_closed_head_writes_its_fill():
 def test_a_prompt_goes_on_from_its_past(name):
     params, config = model(CONFIGS[name])
     whole = walk(params, config)
-    _, past = decoder.run(params, decoder.embed(params, IDS[:5], config), config)
+    _, past = jax.jit(decoder.run)(params, decoder.embed(params, IDS[:5], config), config)
     rest = decoder.embed(params, IDS[5:], config, start=5)
-    later = decoder.forward(params, rest, config, past=past)
+    forward, attention = jax.jit(decoder.forward), jax.jit(decoder.attention)
+    later = forward(params, rest, config, past=past)
     np.testing.assert_allclose(later.stream, whole.stream[:, 5:], atol=1e-12)
     np.testing.assert_allclose(
-        decoder.attention(params, later, config, past),
-        decoder.attention(params, whole, config)[:, :, 5:],
+        attention(params, later, config, past),
+        attention(params, whole, config)[:, :, 5:],
         atol=1e-12,
     )
-    wrong = decoder.forward(params, decoder.embed(params, IDS[5:], config), config)
+    wrong = forward(params, decoder.embed(params, IDS[5:], config), config)
     assert jnp.abs(wrong.stream[-1] - whole.stream[-1, 5:]).max() > 1e-2
 
 
@@ -159,8 +149,7 @@ def edited_layer(params, layer):
     return own.replace(mlp_in=0.5 * own.mlp_in, w_q=-own.w_q)
 
 
-@pytest.mark.parametrize("layer", [0, 1, 2])
-@pytest.mark.parametrize("num_shared", [0, 4])
+@pytest.mark.parametrize(("layer", "num_shared"), [(0, 4), (2, 0)])
 def test_an_edit_judged_from_a_halt_has_the_bits_of_the_whole_run(layer, num_shared):
     params, config = model(LLAMA)
     questions = jnp.stack([IDS[4:], IDS[:4]])
@@ -175,22 +164,6 @@ def test_an_edit_judged_from_a_halt_has_the_bits_of_the_whole_run(layer, num_sha
         alone = walk(whole, config, ids).stream[-1, num_shared:]
         np.testing.assert_allclose(answer, alone, atol=1e-12)
     assert jnp.abs(rows - halts.finish(params, kept[layer], config, layer)).max() > 1e-2
-
-
-def test_a_halt_takes_gates_of_heads():
-    params, config = model(LLAMA)
-    mask = jnp.ones((3, 4)).at[2, 0].set(0)
-    before = halts.start(params, IDS[:4], IDS[None, 4:], config)
-    rows = halts.finish(params, before, config, head_mask=mask)
-    np.testing.assert_allclose(
-        rows[0], walk(params, config, head_mask=mask).stream[-1, 4:], atol=1e-12
-    )
-    assert halts.last_rows(rows, jnp.array([2])).tolist() == rows[:, 2].tolist()
-
-
-def test_the_numbers_that_a_decoder_holds_are_counted():
-    params, config = model(NEOX)
-    assert count(config) == sum(leaf.size for leaf in jax.tree.leaves(params))
 
 
 @pytest.mark.parametrize(
@@ -209,30 +182,3 @@ def test_the_numbers_that_a_decoder_holds_are_counted():
 def test_what_does_not_fit_is_refused(call, said):
     with pytest.raises((ValueError, AssertionError), match=said):
         call(*model(LLAMA))
-
-
-def test_half_precision_is_near_single_and_stays_half():
-    params, config = model(LLAMA)
-    halves = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params)
-    left = walk(halves, config)
-    assert left.stream.dtype == left.heads.dtype == jnp.bfloat16
-    scale = jnp.abs(walk(params, config).stream).max()
-    off = jnp.abs(left.stream.astype(float) - walk(params, config).stream).max()
-    assert 0 < off < 0.05 * scale
-    scores = decoder.logits(halves, left.stream[-1], config)
-    assert scores.dtype == jnp.float32
-    assert len(jnp.unique(scores)) == scores.size
-
-
-@pytest.mark.parametrize("platform", ["cuda", "tpu"])
-def test_a_decoder_and_its_halts_lower_for_accelerators(platform):
-    params, config = model(LLAMA)
-    halves = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params)
-
-    def both(params, ids):
-        before = halts.start(params, ids, ids[None], config)
-        edit = halts.layer_of(params, 1)
-        return walk(params, config, ids).stream, halts.finish(params, before, config, 1, edit)
-
-    exported = jax.export.export(jax.jit(both), platforms=[platform])(halves, IDS)
-    assert exported.platforms == (platform,)

@@ -10,11 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 from lsa_lab import lm
-from lsa_lab.lm import decoder, folder, leaves, tokens
-from lsa_lab.lm.weights import shapes
+from lsa_lab.lm import decoder, folder
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NAMES = sorted(path.name for path in FIXTURES.iterdir())
@@ -37,12 +36,6 @@ def outputs(params, ids, config):
     return stream, decoder.logits(params, stream[-1], config)
 
 
-def assert_same(params, others):
-    for ours, theirs in zip(*map(jax.tree.leaves, (params, others)), strict=True):
-        assert ours.dtype == theirs.dtype
-        np.testing.assert_array_equal(ours, theirs)
-
-
 def error(name, params, config):
     """The greatest difference from transformers, relative to the greatest entry."""
     rows = expected(name)
@@ -56,12 +49,6 @@ def test_stream_and_logits_are_those_of_transformers(name):
     config, params, tokenizer = loaded(name)
     assert error(name, params, config) < 1e-13
     assert tokenizer is None
-
-
-def test_float32_is_within_its_rounding():
-    config, params, _ = loaded("llama_tied", "float32")
-    assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}
-    assert error("llama_tied", params, config) < 6e-6
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -98,26 +85,6 @@ def test_control_a_wrong_reading_is_another_model(name, fault):
     assert error(name, params.replace(**FAULTS[fault](params, config)), config) > 1e-3
 
 
-def test_control_parallel_and_serial_differ():
-    config, params, _ = loaded("gpt_neox_serial")
-    parallel = dataclasses.replace(config, parallel=True)
-    assert error("gpt_neox_serial", params, parallel) > 1e-3
-
-
-def test_bfloat16_is_float32_rounded():
-    rounded, whole = loaded("gpt2", "bfloat16").params, loaded("gpt2", "float32").params
-    bits = np.dtype(jnp.bfloat16)
-    assert_same(rounded, jax.tree.map(lambda leaf: np.asarray(leaf).astype(bits), whole))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_axes_are_the_shapes_of_params(name):
-    config = loaded(name).config
-    size = leaves.sizes(config)
-    for leaf, shape in shapes(config).items():
-        assert shape[-len(leaves.AXES[leaf]) :] == tuple(size[a] for a in leaves.AXES[leaf])
-
-
 def fields(name):
     return json.loads((FIXTURES / name / "config.json").read_text())
 
@@ -139,13 +106,6 @@ def test_older_files_keep_the_rotation_elsewhere(name):
     assert folder.config_of(older, Path("config.json")) == loaded(name).config
     other = folder.config_of(older | {"rope_theta": 7.0}, Path("config.json"))
     assert other == dataclasses.replace(loaded(name).config, rotary_base=7.0)
-
-
-def test_what_a_config_leaves_out_is_the_default_of_transformers():
-    short = {"model_type", "vocab_size", "n_layer", "n_head", "n_embd", "n_positions"}
-    short |= {"activation_function", "layer_norm_epsilon"}
-    config = folder.config_of({k: v for k, v in fields("gpt2").items() if k in short}, Path("c"))
-    assert config == dataclasses.replace(loaded("gpt2").config, mlp_width=4 * 32)
 
 
 @pytest.mark.parametrize(
@@ -176,42 +136,6 @@ def gpt2(tmp_path):
     return tmp_path / "gpt2"
 
 
-def rewrite(path, change):
-    file = path / "model.safetensors"
-    save_file(change(load_file(file)), file)
-
-
-def test_names_without_the_prefix_and_buffers_of_masks_are_read(gpt2):
-    def change(tensors):
-        named = {name.removeprefix("transformer."): rows for name, rows in tensors.items()}
-        return named | {"h.0.attn.bias": np.ones((1, 1, 12, 12), bool).astype(np.float32)}
-
-    rewrite(gpt2, change)
-    assert_same(lm.load(gpt2).params, loaded("gpt2", "float32").params)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda t: without(t, "transformer.h.1.ln_2.bias"), "lacks the tensor .*h.1.ln_2.bias:"),
-        (
-            lambda t: without(t, "transformer.wte.weight", "transformer.wpe.weight"),
-            "lacks the tensor wte.weight and 1 more",
-        ),
-        (
-            lambda t: t | {"transformer.wpe.weight": np.ones((32, 12), np.float32)},
-            r"wpe.weight has shape \[32, 12\]; its config says \[12, 32\]",
-        ),
-        (lambda t: t | {"h.0.rotation": np.ones(3, np.float32)}, "holds the tensor h.0.rotation,"),
-        (lambda t: {name: rows.astype(np.int8) for name, rows in t.items()}, "is I8; supported"),
-    ],
-)
-def test_other_tensors_than_the_family_has_are_refused(gpt2, change, words):
-    rewrite(gpt2, change)
-    with pytest.raises(ValueError, match=words):
-        lm.load(gpt2)
-
-
 def test_incomplete_folders_are_refused(gpt2, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no .*elsewhere; expected a GGUF file"):
         lm.load(tmp_path / "elsewhere")
@@ -227,26 +151,4 @@ def test_incomplete_folders_are_refused(gpt2, tmp_path):
         lm.load(gpt2)
     (gpt2 / "config.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"there is no .*config.json: a folder holds"):
-        lm.load(gpt2)
-
-
-def test_a_missing_shard_is_named(tmp_path):
-    path = shutil.copytree(FIXTURES / "llama", tmp_path / "llama")
-    (path / "model-00002-of-00004.safetensors").unlink()
-    with pytest.raises(FileNotFoundError, match=r"lacks model-00002-of-00004.safetensors of the 4"):
-        lm.load(path)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float64"])
-def test_dtypes_that_weights_cannot_have_are_refused(dtype):
-    with jax.enable_x64(False), pytest.raises(ValueError, match=f"dtype is {dtype}"):
-        lm.load(FIXTURES / "gpt2", dtype)
-
-
-def test_the_tokenizer_of_a_folder_fits_or_is_refused(gpt2):
-    words = [f"word{i}" for i in range(61)]
-    tokens.of_words(words[1:]).rules.save(str(gpt2 / "tokenizer.json"))
-    assert lm.load(gpt2).tokenizer.encode("word1 word60") == [1, 60]
-    tokens.of_words(words).rules.save(str(gpt2 / "tokenizer.json"))
-    with pytest.raises(ValueError, match="62 tokens and the model's vocabulary 61"):
         lm.load(gpt2)

@@ -31,14 +31,6 @@ def test_auc_and_cross_entropy_are_those_of_scikit_learn(classes, ties):
     np.testing.assert_allclose(readings.cross_entropy(scores, labels), expected, rtol=1e-12)
 
 
-def test_labels_that_score_the_same_share_a_query():
-    labels = np.array([0, 0, 1, 1])
-    assert readings.accuracy(np.zeros((4, 2)), labels) == 0.5
-    assert readings.auc(np.zeros((4, 2)), labels) == 0.5
-    assert readings.accuracy([[2, 1], [1, 2], [1, 2], [1, 2]], labels) == 0.75
-    assert readings.accuracy(np.zeros((3, 3)), [0, 1, 1]) == pytest.approx(1 / 3)
-
-
 @pytest.mark.parametrize("shift", [-3.0, 0.7])
 def test_auc_and_what_follows_the_best_shift_know_no_constant_bias(shift):
     scores, labels = batch()
@@ -80,34 +72,6 @@ def test_a_shift_is_not_judged_where_it_is_fitted():
     assert np.mean(apart) < 0.51
 
 
-def test_halves_share_every_class():
-    labels = np.array([0, 1, 1, 0, 1, 1, 1])
-    first = readings.halves(labels)
-    assert np.bincount(labels[first]).tolist() == [1, 3]
-    assert np.bincount(labels[~first]).tolist() == [1, 2]
-
-
-def test_calibration_favours_no_class_where_nothing_is_said():
-    scores, labels = batch(classes=3)
-    free = RNG.normal(size=(3, 3))
-    one = readings.contextual_calibration(free[:1], free[:1])
-    np.testing.assert_allclose(one, np.zeros((1, 3)), atol=1e-12)
-    bias = np.array([4.0, -2.0, 0.0])
-    biased = readings.contextual_calibration(scores + bias, free[:1] + bias)
-    plain = readings.contextual_calibration(scores, free[:1])
-    np.testing.assert_allclose(probabilities(biased), probabilities(plain), rtol=1e-12)
-    assert readings.accuracy(scores + bias, labels) != readings.accuracy(scores, labels)
-    # Zhao et al.: q = diag(p̂)^-1 p with p̂ the mean of the content-free probabilities.
-    q = probabilities(scores) / probabilities(free).mean(0)
-    np.testing.assert_allclose(readings.contextual_calibration(scores, free), np.log(q), rtol=1e-12)
-
-
-def test_a_large_logit_overflows_nothing():
-    scores, labels = np.array([[1e4, 0.0], [0.0, 1e4], [0.0, 1.0]]), np.array([0, 1, 0])
-    assert np.isfinite(readings.cross_entropy(scores, labels))
-    assert np.isfinite(readings.best_shift(scores, labels))
-
-
 @pytest.mark.parametrize(
     ("reading", "scores", "labels", "sentence"),
     [
@@ -124,9 +88,3 @@ def test_a_large_logit_overflows_nothing():
 def test_what_cannot_be_read_is_refused(reading, scores, labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         getattr(readings, reading)(scores, labels)
-
-
-@pytest.mark.parametrize("free", [np.zeros((0, 2)), np.zeros((2, 3)), np.full((1, 2), np.nan)])
-def test_content_free_scores_that_do_not_fit_are_refused(free):
-    with pytest.raises(ValueError, match="content-free"):
-        readings.contextual_calibration(np.zeros((3, 2)), free)

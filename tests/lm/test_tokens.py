@@ -1,7 +1,5 @@
 """Tokenizers cut a text as the model's own does."""
 
-import sys
-
 import pytest
 
 from lsa_lab.lm import tokens
@@ -61,18 +59,6 @@ def test_decoding_gives_the_text_back():
     assert tokenizer.vocabulary == len(metadata()["tokenizer.ggml.tokens"])
 
 
-def test_a_word_inside_a_text_has_its_space():
-    tokenizer = tokens.from_gguf(metadata())
-    assert tokenizer.ids_of_word("ab") == tokenizer.encode(" ab") != tokenizer.encode("ab")
-
-
-def test_what_begins_every_text_is_kept_apart():
-    tokenizer = tokens.from_gguf(metadata(add_bos_token=True))
-    assert tokenizer.start == (0,)
-    assert tokenizer.encode("ab") == tokens.from_gguf(metadata()).encode("ab")
-    assert tokens.from_gguf(metadata()).start == ()
-
-
 def test_a_file_holds_the_same_tokenizer(tmp_path):
     from tokenizers.processors import TemplateProcessing
 
@@ -84,15 +70,6 @@ def test_a_file_holds_the_same_tokenizer(tmp_path):
     tokenizer = tokens.from_file(tmp_path / "tokenizer.json")
     assert tokenizer.start == (0,)
     assert tokenizer.encode(" ab 12") == own.encode(" ab 12")
-
-
-def test_a_word_is_a_token_in_the_tests():
-    tokenizer = tokens.of_words(["good", "bad", "film"])
-    assert tokenizer.encode("good film\n nothing bad") == [1, 3, 0, 2]
-    assert tokenizer.decode([1, 3]) == "good film"
-    assert (tokenizer.vocabulary, tokenizer.ids_of_word("bad")) == (4, [2])
-    with pytest.raises(ValueError, match="repeat each other"):
-        tokens.of_words(["good", "good"])
 
 
 @pytest.mark.parametrize(
@@ -107,23 +84,9 @@ def test_an_unknown_kind_is_refused_by_name(changes, sentence):
         tokens.from_gguf(metadata(**changes))
 
 
-def test_a_file_that_is_none_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"name a tokenizer\.json"):
-        tokens.from_file(tmp_path / "tokenizer.json")
-    (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"is no tokenizer\.json"):
-        tokens.from_file(tmp_path / "tokenizer.json")
-
-
 def test_a_tokenizer_of_another_model_is_refused():
     tokenizer = tokens.of_words(["good", "bad"])
     tokens.check_fits(tokenizer, 3)
     tokens.check_fits(tokenizer, 8)  # embeddings are often padded
     with pytest.raises(ValueError, match=r"has 3 tokens and the model's vocabulary 2"):
         tokens.check_fits(tokenizer, 2)
-
-
-def test_the_extra_is_named_where_the_package_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(ImportError, match=r"pip install 'lsa-lab\[lm\]'"):
-        tokens.of_words(["good"])
