@@ -80,13 +80,6 @@ def test_a_singular_covariance_is_sampled(name):
         np.testing.assert_allclose(x[:, 0], x[:, 1], atol=1e-12)
 
 
-def test_a_tree_of_tasks_is_still_mapped():
-    task = LinearTask(5, 2, covariance=I2)
-    jax.tree.map(lambda leaf: object(), task)
-    tasks = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf)] * 3), task)
-    assert jax.vmap(sample)(jax.random.split(jax.random.key(0), 3), tasks).x.shape == (3, 5, 2)
-
-
 def test_small_rows_keep_their_direction():
     pool, query = jnp.array([[3.0, 4.0, 1.0]]), jnp.array([4.0, 3.0])
     expected = scores.similarity(pool, query)
@@ -101,12 +94,6 @@ def test_labels_of_any_size_come_into_their_own_units(size):
     whole, c = prompts.normalised(small.replace(y=jnp.float32(size) * small.y))
     np.testing.assert_allclose(whole.y, small.y, rtol=1e-6)
     np.testing.assert_allclose(c, size, rtol=1e-6)
-
-
-def test_labels_that_are_all_zero_stay_so():
-    whole, c = prompts.normalised(PROMPT.replace(y=jnp.zeros(2)))
-    assert c == 1
-    assert (whole.y == 0).all()
 
 
 def test_the_bound_has_a_slope_where_nothing_is_updated():

@@ -78,10 +78,7 @@ def test_the_constants_of_a_gap_forget_a_mean_however_large(mean):
     turn = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [0.0, 0.0, 1.0]]).T
     turned = x @ turn  # its first two columns have no mean
     turned[:, 2] /= max(mean, 1.0)
-    for bound in (
-        lambda rows: spread(rows),
-        lambda rows: gap(rows, LABELS, 0.01),
-    ):
+    for bound in (lambda rows: spread(rows), lambda rows: gap(rows, LABELS, 0.01)):
         np.testing.assert_allclose(bound(x), bound(turned), rtol=1e-13 * max(mean, 100) ** 1.2)
 
 

@@ -95,8 +95,3 @@ def test_scratch_is_empty_and_changes_no_moment_of_the_rest():
         jax.tree.map(lambda a: a[None], prompt)
     )
     np.testing.assert_array_equal(batch.x[0], prompt.x)
-
-
-def test_scratch_of_negative_width_is_refused():
-    with pytest.raises(ValueError, match="width = -1"):
-        prompts.with_scratch(draw(jax.random.key(5)), -1)

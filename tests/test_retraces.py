@@ -74,36 +74,6 @@ def test_a_forward_is_traced_once(name):
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_training_step_is_traced_once(name):
-    draw, loss = MODELS[name]
-    body, calls = counted(loss)
-
-    @jax.jit
-    def train(params, tokens):
-        def step(params, tokens):
-            gradient = jax.grad(body)(params, tokens)
-            return jax.tree.map(lambda w, g: w - 0.1 * g, params, gradient), None
-
-        return jax.lax.scan(step, params, jnp.stack([tokens, tokens]))[0]
-
-    params, tokens = arguments(draw, 0)
-    for _ in range(3):
-        params = train(params, tokens)
-    assert len(calls) == 1
-
-
-def test_equal_configs_are_one_config_to_the_compiler():
-    body, calls = counted(transformer.predict)
-    compiled = jax.jit(body)
-    for seed in range(2):
-        params, tokens = arguments(functools.partial(draw_transformer, kernel="softmax"), seed)
-        compiled(params, tokens[0], plain_config("softmax"))
-    assert len(calls) == 1
-    compiled(params, tokens[0], plain_config("linear"))
-    assert len(calls) == 2
-
-
 def test_a_second_fit_traces_nothing_whatever_its_number_of_steps_and_its_label():
     loss, calls = counted(lambda w, batch: ((w - batch) ** 2).mean())
     rule = optax.sgd(0.1)

@@ -37,10 +37,7 @@ UNITLESS = {
         0,
     ),
     "a common map's residual": (lambda s: common_map.best_common_map(ROWS, s * STREAM).residual, 0),
-    "what no map explains": (
-        lambda s: common_map.best_common_map(ROWS, s * STREAM).unexplained,
-        0,
-    ),
+    "what no map explains": (lambda s: common_map.best_common_map(ROWS, s * STREAM).unexplained, 0),
     "the shares of heads": (lambda s: heads.normalised(s * ROWS), 0),
     "a condition number": (lambda s: clipping.condition_number(s * ROWS), jnp.inf),
     "a stable rank": (lambda s: clipping.stable_rank(s * ROWS), 0),

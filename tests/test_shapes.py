@@ -70,12 +70,7 @@ REFUSED = [
         "(2, 2)",
         lambda: estimators.gradient_descent(PROMPT, A[2,], A[2, 2]),
     ),
-    (
-        "gammas",
-        "(2,)",
-        "(3,)",
-        lambda: estimators.gradient_descent_plus_plus(PROMPT, A[2,], A[3,]),
-    ),
+    ("gammas", "(2,)", "(3,)", lambda: estimators.gradient_descent_plus_plus(PROMPT, A[2,], A[3,])),
     (
         "step_size",
         "one number",
@@ -210,13 +205,3 @@ def test_what_has_the_right_shape_compiles(compiled):
     before = len(compiled)
     jax.jit(lambda x: 3 * x)(A[3,])
     assert len(compiled) > before
-
-
-@pytest.mark.parametrize("shape", [(), (4, 1)])
-def test_a_risk_that_is_no_error_for_each_prompt_is_refused(shape):
-    errors = jnp.ones(shape)
-    said = rf"risk gives shape {re.escape(str(shape))}: expected \(4,\), the error of each prompt"
-    with pytest.raises(ValueError, match=said):
-        clipping.curve(lambda *_: errors, RUNS, BATCH, modules=["w_pv"], rates=(0.5,))
-    with pytest.raises(ValueError, match=said):
-        clipping.search(lambda *_: errors, WEIGHTS, BATCH, PROMPT, modules="w_pv", rates=(0.5,))

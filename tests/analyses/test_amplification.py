@@ -206,9 +206,8 @@ def test_no_flow_and_an_overflow_have_no_finite_ratio():
     assert np.isneginf(amplification.log_sizes(silent)[:, 1]).all()
 
 
-@pytest.mark.parametrize("config", [None, SHALLOW])
-def test_interactions_are_the_contracted_hessian_and_symmetric(config):
-    forward, params = model_of(config)
+def test_interactions_are_the_contracted_hessian_and_symmetric():
+    forward, params = model_of(SHALLOW)
     prompt, _ = draw()
     rows = prompts.tokens(prompt)[:-1]
     found, hessian = second_order(forward, params, prompt)

@@ -71,12 +71,3 @@ def test_rivals_and_single_heads_are_cut_by_path_too():
     pruned = clipping.clip(tree, 0, "query/kernel", 0.5, split=clipping.by_magnitude)
     kept = (pruned["layers"][0]["query"]["kernel"] != 0).sum()
     assert kept == clipping.free_numbers(5, 6, clipping.kept_rank(5, 0.5))
-
-
-def test_a_layer_that_no_path_has_and_runs_that_are_forgotten_are_refused():
-    with pytest.raises(ValueError, match=r"layers \(3,\): this model has 0 to 2"):
-        clipping.clip(THEIRS, 3, PATH, 0.5)
-    with pytest.raises(ValueError, match="takes runs on the leading axis"):
-        clipping.curve(their_risk, THEIRS | {"bias": jnp.ones(2)}, prompts_of(0), modules=[PATH])
-    with pytest.raises(ValueError, match="this model has params/blocks/mlp/kernel"):
-        clipping.condition_numbers(SCANNED, "*/mpl/kernel")

@@ -70,10 +70,6 @@ def test_a_change_of_rounding_is_none_and_a_larger_one_counts():
         assert (beyond.larger, beyond.smaller) == ((1, 0) if sign > 0 else (0, 1))
 
 
-def test_which_of_a_pair_comes_first_does_not_matter():
-    jax.tree.map(np.testing.assert_array_equal, disparity.summary(ROWS), disparity.summary(-ROWS))
-
-
 def test_where_no_prompt_is_left_nothing_is_said():
     found = disparity.summary(ROWS[4:])
     assert found.dropped == 2

@@ -206,24 +206,6 @@ def test_half_open_gates_mix_and_absent_heads_stay_silent():
     assert not half.heads[:, 1:, 1:].any()
 
 
-def test_all_heads_of_the_construction_matter_equally_and_then_one_does():
-    """Every coordinate is worth the same, up to sampling. The mean is ruled by a few prompts with
-    large r, on which two steps of this size are worse than none."""
-    _, config, _, targets = model()
-
-    def loss(mask):
-        predictions = jax.vmap(traces.predict)(ablated(mask))
-        return jnp.median((predictions - targets) ** 2)
-
-    raw = np.asarray(importance(loss, config.num_layers, config.num_heads))
-    assert not raw[1:, 1:].any()  # absent
-    effective = heads.effective_heads(raw)
-    assert effective[0] > 0.75 * 4
-    np.testing.assert_allclose(effective[1:], 1)
-    kept = heads.prune(raw, config.head_counts)
-    np.testing.assert_array_equal(kept, [[1, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0]])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -244,31 +226,6 @@ def test_all_heads_of_the_construction_matter_equally_and_then_one_does():
 def test_what_has_no_meaning_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: heads.losses(additive, jnp.ones((L, H))), "put .None. before one"),
-        (lambda: heads.prune(jnp.ones(4)), "use jax.vmap for runs"),
-        (lambda: heads.mean_fill(jnp.ones((1, 1, 1, 1))), "vmap forward over prompts"),
-        (lambda: heads.importance(ablated, 3, 5), "one gate per head"),
-        (lambda: ablated(jnp.ones((3, 4)), jnp.ones((1000, 3, 4, 8, 9))), "one write per head"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(call, message):
-    with pytest.raises(AssertionError, match=message):
-        call()
-
-
-@pytest.mark.parametrize("together", [1, 5, 64])
-def test_masks_side_by_side_are_a_matter_of_memory(together):
-    found = jax.jit(lambda: heads.importance(additive, L, H, together=together))()
-    np.testing.assert_allclose(found, WORTH, atol=1e-10)
-    run = head_subsets.greedy(additive, L, H, together=together)
-    np.testing.assert_array_equal(run.layers * H + run.heads, np.argsort(WORTH.ravel())[:-1])
-    with pytest.raises(ValueError, match="together = 0: it is at least 1"):
-        heads.losses(additive, jnp.ones((1, L, H)), together=0)
 
 
 def test_the_first_order_estimate_is_exact_where_the_loss_is_linear_in_the_gates():

@@ -26,17 +26,6 @@ def draw(seed=0, n=N):
     return jax.tree.map(jnp.asarray, (prompt, linear_attention.Params(*weights)))
 
 
-def test_a_trajectory_has_a_map_before_and_after_every_layer():
-    prompt, params = draw()
-    path = trajectory(params, prompt)
-    assert path.maps.shape == (L + 1, D + 1, D + 1)
-    assert path.updates.shape == (L, D + 1, D + 1)
-    assert path.residual.shape == ()
-    assert implicit_gd.ranks(path).shape == implicit_gd.norms(path).shape == (L,)
-    norms = [np.linalg.norm(update) for update in path.updates]
-    np.testing.assert_allclose(implicit_gd.norms(path), norms)
-
-
 def test_upper_bounds_are_what_the_triangle_inequality_leaves():
     prompt, params = draw()
     w_v, w_q = np.asarray(params.w_pv[:, 0]), np.asarray(params.w_kq[:, 0])
@@ -78,12 +67,6 @@ def test_the_rank_counts_what_is_above_the_rounding_of_the_updates(dtype):
     assert implicit_gd.ranks(path).tolist() == [3, 3]
 
 
-def test_prompts_may_be_batched():
-    many = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[draw(seed)[0] for seed in range(3)])
-    paths = jax.jit(jax.vmap(implicit_gd.trajectory, (None, 0)))(draw()[1], many)
-    assert implicit_gd.ranks(paths).shape == implicit_gd.norms(paths).shape == (3, L)
-
-
 def test_models_without_a_common_map_are_refused():
     prompt, params = draw()
     with pytest.raises(ValueError, match=r"keys is 'causal'.*no common layer map"):
@@ -110,13 +93,6 @@ def test_the_weights_that_a_descent_implies_are_its_iterates():
     path = estimators.gradient_descent(prompt, STEPS)
     np.testing.assert_allclose(found, path, atol=1e-10)
     assert np.abs(found - estimators.gradient_descent(prompt, 1.01 * STEPS)).max() > 1e-3  # Control
-
-
-def test_implied_weights_are_minus_the_label_row_of_the_maps():
-    prompt, params = draw()
-    found = implied_weights(linear_attention.forward, params, prompt)
-    maps = trajectory(params, prompt).maps
-    np.testing.assert_allclose(found, -maps[:, -1, :-1], atol=1e-10)
 
 
 def test_implied_weights_of_softmax_are_its_sensitivities():

@@ -148,14 +148,6 @@ def test_a_token_that_is_asked_does_not_know_its_own_label():
     )  # Control: it stands in the stream
 
 
-def test_random_labels_are_the_labels_in_another_order():
-    prompt, _ = one()
-    shuffled = probes.with_random_labels(jax.random.key(0), prompt)
-    np.testing.assert_allclose(np.sort(shuffled.y), np.sort(prompt.y))
-    assert np.abs(shuffled.y - prompt.y).max() > 0.1
-    assert shuffled.y_query == prompt.y_query
-
-
 def test_the_projection_removes_the_span_and_nothing_else():
     rng = np.random.default_rng(0)
     features, pair = rng.normal(size=(6, 5)), rng.normal(size=(2, 5))

@@ -61,7 +61,7 @@ def test_batched_predictions_are_those_of_the_tokens(d, n):
     np.testing.assert_allclose(batched, expected, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("num_layers", [1, 2, 4])
+@pytest.mark.parametrize("num_layers", [1, 3])
 def test_gradients_of_batched_predictions_are_those_of_the_tokens(num_layers):
     keys = jax.random.split(jax.random.key(1), 5)
     batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(6, 3, noise_std=0.2))))(keys)

@@ -19,7 +19,6 @@ SHAPES = {
     "wide": WIDE,
     "prefixes": dataclasses.replace(WIDE, layout="interleaved", keys="causal"),
     "uneven": dataclasses.replace(BASE, num_layers=3, heads=(3, 1, 1), keys="all", mlp_width=2),
-    "causal": dataclasses.replace(BASE, keys="causal"),
     "linear": dataclasses.replace(WIDE, kernel="linear"),
 }
 

@@ -1,20 +1,16 @@
 """Biases, learned positions and a final norm: gradients, training, prefixes, gates, refusals."""
 
 import dataclasses
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from lsa_lab.analyses import probes
 from lsa_lab.models import constructions, transformer
-from lsa_lab.models.linen import Transformer
 from lsa_lab.models.trace import label_slots
 from lsa_lab.models.transformer import Config
-from lsa_lab.training import Training, fit
 
 PLAIN = Config(
     3, 2, (2, 1), 2, width=5, keys="causal", norm=True, mlp_width=4, layout="interleaved"
@@ -94,31 +90,6 @@ def test_every_leaf_has_a_gradient_and_absent_heads_none():
     assert not gradient.b_q[1, 1].any()
     assert not gradient.b_v[1, 1].any()
     assert not gradient.positions[7:].any()  # seven tokens, nine positions
-
-
-def test_fit_trains_every_leaf_of_two_runs():
-    def loss(params, batch):
-        return jnp.mean(
-            jax.vmap(partial(transformer.predict, config=EXTRAS), (None, 0))(params, batch) ** 2
-        )
-
-    def sample(key):
-        return jax.random.normal(key, (4, 7, 3))
-
-    start = jax.vmap(partial(transformer.init, config=EXTRAS))(jax.random.split(jax.random.key(0)))
-    keys = jax.random.split(jax.random.key(1))
-    run = fit(Training(loss, sample, optax.sgd(0.1), 3), start, keys)
-    assert run.history["loss"].shape == (2, 3)
-    for name in NAMES - {"b_k"}:
-        assert jnp.abs(getattr(run.params, name) - getattr(start, name)).max() > 1e-9, name
-
-
-def test_the_flax_module_has_the_same_leaves():
-    variables = Transformer(EXTRAS).init(jax.random.key(0), TOKENS)
-    params = transformer.Params(**variables["params"])
-    close(
-        Transformer(EXTRAS).apply(variables, TOKENS).stream, forward(params, TOKENS, EXTRAS).stream
-    )
 
 
 def test_what_the_extras_do_not_fit_is_refused():

@@ -5,14 +5,11 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from lsa_lab.lm import prefix as lm_prefix
 from lsa_lab.lm import weights
 from lsa_lab.lm.config import Config
 from lsa_lab.selection import prefix
-from lsa_lab.selection.gradient_matching import match
-from lsa_lab.training import Training, fit
 
 CONFIG = Config(2, 4, 2, 2, 8, 10, 13, 32, rotary_width=2)
 PARAMS = jax.jit(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
@@ -53,19 +50,3 @@ def test_what_stands_after_the_text_is_of_no_effect():
     np.testing.assert_allclose(*found, atol=1e-13)
     last = EXAMPLES.replace(last=jnp.full(M, T - 1))  # control: read at the padding
     assert abs(gradients_of(PARAMS, CHECKPOINTS, last, together=5) - found[0]).max() > 1e-3
-
-
-def test_it_is_trained_by_fit_and_its_gradients_are_matched():
-    start = lm_prefix.init(jax.random.key(3), PARAMS, 3)
-    training = Training(
-        loss=lambda z, batch: prefix.mean_loss(LOSS, PARAMS, z, batch, together=4),
-        sample=lambda key: prefix.sample_batch(key, EXAMPLES, 8),
-        optimizer=optax.adam(0.05),
-        steps=30,
-    )
-    run = fit(training, start, jax.random.key(4), chunk=10, watch=lambda z: z)
-    whole = jax.jit(partial(prefix.mean_loss, LOSS, PARAMS))
-    assert whole(run.params, EXAMPLES) < whole(start, EXAMPLES)
-    checkpoints = run.history["watch"][:-1]
-    chosen = match(gradients_of(PARAMS, checkpoints, EXAMPLES, together=12), 4)
-    assert chosen.objective < chosen.certificate.random

@@ -136,18 +136,6 @@ def test_single_precision_chooses_as_double_precision_does():
     np.testing.assert_allclose(chosen.objective, exact, atol=1e-5)
 
 
-def test_whitening_is_off_unless_it_is_asked_for():
-    gradients = draw()
-    for reverse in (False, True):
-        plain = match(gradients, 8, reverse=reverse)
-        for one, other in zip(
-            jax.tree.leaves(plain),
-            jax.tree.leaves(match(gradients, 8, reverse=reverse, whiten=False)),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(one, other)
-
-
 def test_whitened_matching_is_matching_of_whitened_rows():
     gradients = draw(30, 50)
     chosen = match(gradients, 8, whiten=True)
@@ -222,9 +210,3 @@ def test_wrong_arguments_are_refused():
     for wrong in ([0, 0], [0, 40], [-1, 2]):
         with pytest.raises(ValueError, match="from 0 to 39"):
             certify(draw(), np.array(wrong))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_whitened_gradients_of_a_pool_that_is_not_finite_are_refused(bad):
-    with pytest.raises(ValueError, match=r"gradients holds 1 NaN or infinite entries.*\(2, 1\)"):
-        whitened(np.where(np.arange(12).reshape(4, 3) == 7, bad, 1.0), 2)

@@ -19,8 +19,9 @@ def same(found, expected, tolerance):
         np.testing.assert_allclose(own, other, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-5)])
-@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "reverse"), [(np.float64, 1e-10, False), (np.float32, 1e-5, True)]
+)
 def test_the_choice_is_that_of_match(dtype, tolerance, reverse):
     gradients = draw(dtype=dtype)
     expected = match(gradients, 8, reverse=reverse)

@@ -40,10 +40,7 @@ def test_every_score_is_what_a_loop_computes():
         (scores.flow_times_input(flow, pool), lambda x, y, g: abs(g[:D] @ x + g[D] * y)),
         (scores.label_slot_flow(flow), lambda x, y, g: abs(g[D])),
         (scores.contribution(pool, query), lambda x, y, g: abs(x @ query * y)),
-        (
-            scores.contribution(pool, query, prior),
-            lambda x, y, g: abs(x @ query * (y - x @ prior)),
-        ),
+        (scores.contribution(pool, query, prior), lambda x, y, g: abs(x @ query * (y - x @ prior))),
         (scores.relevance(pool, query), lambda x, y, g: abs(x @ query)),
         (scores.similarity(pool, query), lambda x, y, g: cosine(x, query)),
         (scores.residual(pool, query), lambda x, y, g: abs(y)),
@@ -140,41 +137,6 @@ def test_queries_in_chunks_are_scored_alike():
         np.testing.assert_allclose(run(queries, chunk), expected, rtol=1e-12)
     with pytest.raises(ValueError, match="chunk = 0"):
         run(queries, 0)
-
-
-def test_memory_does_not_grow_with_the_queries():
-    pool = jax.ShapeDtypeStruct((1000, E), float)
-
-    def temporary(num_queries):
-        queries = jax.ShapeDtypeStruct((num_queries, D), float)
-
-        def run(pool, queries):
-            score = lambda query: scores.select(scores.contribution(pool, query), 2)  # noqa: E731
-            return scores.score_queries(score, queries, 8)
-
-        return jax.jit(run).lower(pool, queries).compile().memory_analysis().temp_size_in_bytes
-
-    few, many = temporary(16), temporary(1600)
-    assert many - few < 1600 * 1000  # a byte for each score would already be more
-
-
-def test_scores_are_in_the_precision_of_the_pool():
-    def run(pool, query, prior, params):
-        token = jnp.pad(query, (0, 1))
-        encoding = scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], pool)
-        flow = (scores.encode_flow(params, pool) @ token)[-1]
-        return (
-            scores.flow_norm(flow),
-            scores.flow_times_input(flow, pool),
-            scores.contribution(pool, query, prior),
-            scores.similarity(pool, query),
-            scores.random(pool, query, jax.random.key(0)),
-            scores.grads(encoding, token),
-            scores.grads_of_slot(encoding, token),
-        )
-
-    single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), draw())
-    assert {found.dtype for found in jax.eval_shape(run, *single)} == {jnp.dtype(jnp.float32)}
 
 
 def test_random_scores_depend_on_the_key_alone():

@@ -62,29 +62,3 @@ def test_only_active_coordinates_are_used_and_one_program_serves_all(sparsity):
         if sparsity is not None:
             assert ((np.asarray(weights) != 0).sum(1) == min(sparsity, active)).all()
     assert draw._cache_size() == 1
-
-
-def test_all_coordinates_active_is_the_task():
-    task = LinearTask(6, 5, prior_mean=jnp.arange(5.0))
-    jax.tree.map(
-        np.testing.assert_array_equal,
-        linear.sample(KEYS[0], task, 5),
-        linear.sample(KEYS[0], task),
-    )
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: curricula.staircase(5, 3, 10), "start = 5, stop = 3"),
-        (lambda: curricula.staircase(1, 3, 0), "interval = 0"),
-        (lambda: curricula.staircase(1, 3, 2.5), "interval = 2.5: it is a whole number"),
-        (
-            lambda: curricula.repeated(linear.sample(KEYS[0], LinearTask(4, 2)), 5),
-            "demonstrations = 5 of n = 4: nearest valid 4",
-        ),
-    ],
-)
-def test_what_has_no_meaning_is_refused(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()

@@ -129,27 +129,6 @@ def test_moments_of_one_prompt_are_a_batch_of_one():
         np.testing.assert_array_equal(a, b[..., 0])
 
 
-def test_labels_without_noise_lie_on_one_hyperplane_with_the_target():
-    prompts = draw(LinearTask(n=4, d=3), count=20)
-    weights = jax.vmap(lambda x, y: jnp.linalg.lstsq(x, y)[0])(prompts.x, prompts.y)
-    fitted = jnp.einsum("bd,bd->b", weights, prompts.x_query)
-    np.testing.assert_allclose(fitted, prompts.y_query, atol=1e-10)
-
-
-def test_task_fields_may_be_traced_and_batched():
-    def label(noise_std, key):
-        return sample(key, LinearTask(n=2, d=2, noise_std=noise_std)).y
-
-    keys = jax.random.split(jax.random.key(0), 3)
-    noisy = jax.jit(jax.vmap(label))(jnp.array([0.0, 0.1, 10.0]), keys)
-    assert noisy.shape == (3, 2)
-
-
-def test_dtype_follows_the_task():
-    prompt = sample(jax.random.key(0), LinearTask(2, 2, sparsity=1, dtype=jnp.float32))
-    assert {leaf.dtype for leaf in jax.tree.leaves(prompt)} == {jnp.dtype("float32")}
-
-
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -159,34 +159,6 @@ def test_task_fields_may_be_traced_and_the_dtype_follows_the_task():
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"m": 0, "d": 3}, "m = 0"),
-        ({"shares": (0.9, 0.2)}, "add up to 1"),
-        ({"shares": (1.1, -0.1)}, "not negative"),
-        ({"num_weights": 0}, "num_weights = 0"),
-        ({"labels": "classes"}, "'cluster'"),
-        ({"labels": "cluster"}, "two shares"),
-        ({"copies": 1.0}, "copies = 1.0"),
-        ({"covariances": np.eye(3)}, r"\(1, 3, 3\)"),
-        ({"flips": 1.5}, "flips = 1.5"),
-        ({"closeness": -0.1}, "closeness = -0.1"),
-        ({"tail": 2.0}, "more than 2"),
-        ({"noise_std": float("nan")}, "noise_std = nan"),
-        ({"noise_std": jnp.array(-1.0)}, "noise_std = -1"),
-        ({"flips": np.array([0.5, 1.5])}, "flips = "),
-        ({"tail": jnp.array(2.0)}, "more than 2"),
-        ({"num_weights": 2.5}, "num_weights = 2.5: it is a whole number"),
-        ({"covariances": -np.eye(3)[None]}, r"covariances\[0\] has the eigenvalue -1"),
-        ({"covariances": np.triu(np.ones((1, 3, 3)))}, r"covariances\[0\] is not symmetric"),
-    ],
-)
-def test_impossible_pools_are_refused_with_the_key_and_the_value(fields, words):
-    with pytest.raises(ValueError, match=words):
-        PoolTask(**({"m": 4, "d": 3} | fields))
-
-
-@pytest.mark.parametrize(
     ("indices", "words"),
     [
         (np.arange(4) < 2, r"np.flatnonzero\(mask\)"),

@@ -48,9 +48,3 @@ def test_damaged_tables_are_refused_with_the_place(tmp_path, text, words):
     path.write_text(text)
     with pytest.raises(ValueError, match=words):
         tables.load_csv(path)
-
-
-@pytest.mark.parametrize("n", [0, 442])
-def test_more_demonstrations_than_rows_are_refused(n):
-    with pytest.raises(ValueError, match="n is 1 to 441"):
-        tables.sample(jax.random.key(0), tables.load_diabetes(), n)

@@ -4,7 +4,6 @@ docs/theory, "Depth is state evolution". Sides: Chebyshev's polynomials, finite 
 by search; the recursion. Hypotheses: Gaussian covariates, steps that all prompts share.
 """
 
-import jax
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -87,10 +86,3 @@ def test_real_steps_reach_the_bound_only_where_it_has_real_factors():
     risks = least_risk_of_real_steps(4.0, 1.0, 2)
     np.testing.assert_allclose(risks, 0.25231, atol=2e-5)
     assert risks > depth.best_descent(4.0, 1.0, 2)[-1] + 0.002
-
-
-def test_the_recursion_can_be_traced_and_differentiated():
-    slope = jax.jit(jax.grad(lambda alpha: depth.best_descent(alpha, 0.1, 3)[-1]))(2.0)
-    step = 1e-6
-    ends = [float(depth.best_descent(2.0 + e, 0.1, 3)[-1]) for e in (-step, step)]
-    np.testing.assert_allclose(slope, (ends[1] - ends[0]) / (2 * step), rtol=1e-6)

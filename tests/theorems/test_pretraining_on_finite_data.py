@@ -26,9 +26,10 @@ def features(rng, tasks, size, alpha, noise_var):
     d = tasks.shape[1]
     n = round(alpha * d)
     w = tasks[rng.integers(len(tasks), size=size)] if len(tasks) < size else tasks[:size]
-    x = rng.standard_normal((size, n + 1, d)) / np.sqrt(d)
-    y = np.einsum("bnd,bd->bn", x, w) + np.sqrt(noise_var) * rng.standard_normal((size, n + 1))
-    h = d / n * np.einsum("bn,bnd->bd", y[:, :n], x[:, :n])
+    x = rng.standard_normal((size, n + 1, d), np.float32)
+    x /= np.float32(d**0.5)
+    y = (x @ w[..., None])[..., 0] + np.sqrt(noise_var) * rng.standard_normal((size, n + 1))
+    h = d / n * (y[:, None, :n] @ x[:, :n])[:, 0]
     read = np.concatenate([h, (y[:, :n] ** 2).mean(1, keepdims=True)], axis=1)
     return np.einsum("bd,be->bde", x[:, n], read).reshape(size, -1), y[:, n]
 
@@ -52,8 +53,8 @@ def simulated(d, alpha, kappa, tau, noise_var, penalty=0.0):
         rng = np.random.default_rng(trial)
         tasks, count = rng.standard_normal((round(kappa * d), d)), round(tau * d * d)
         layer = fitted(*features(rng, tasks, count, alpha, noise_var), penalty * count / d)
-        new = features(rng, rng.standard_normal((1000, d)), 1000, alpha, noise_var)
-        old = features(rng, tasks, 1001, alpha, noise_var)
+        new = features(rng, rng.standard_normal((30 * d, d)), 30 * d, alpha, noise_var)
+        old = features(rng, tasks, 30 * d + 1, alpha, noise_var)
         risks.append([((y - inputs @ layer) ** 2).mean() for inputs, y in (new, old)])
     return np.mean(risks, 0), np.std(risks, axis=0, ddof=1) / np.sqrt(len(risks))
 
