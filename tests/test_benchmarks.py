@@ -1,7 +1,6 @@
-"""The measuring tool: its counts, its refusal, its page, and that the forms do the same work."""
+"""The measuring tool: its refusal, and that the forms do the same work."""
 
 import json
-import sys
 from functools import partial
 
 import jax
@@ -9,82 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import __main__ as program
-from benchmarks import analyses, cases, flops, linear, machine, report, softmax, turns
+from benchmarks import analyses, cases, linear, machine, softmax, turns
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
 from lsa_lab.models import linear_attention, transformer
 from lsa_lab.models.trace import predict
 from lsa_lab.selection.gradient_matching import match
 from lsa_lab.tasks.linear import LinearTask, sample
-
-
-class Counting:
-    """Matrix products, and how many operations they were."""
-
-    def __init__(self):
-        self.flops = 0
-
-    def __call__(self, a, b):
-        columns = 1 if b.ndim == 1 else b.shape[1]
-        rows = 1 if a.ndim == 1 else a.shape[0]
-        self.flops += 2 * rows * a.shape[-1] * columns
-        return a @ b
-
-
-def by_tokens(mul, kq, pv, tokens):
-    for q, p in zip(kq[:-1], pv[:-1], strict=True):
-        moment = mul(tokens[:-1].T, tokens[:-1])
-        tokens = tokens + mul(tokens, mul(mul(p, moment), q).T)
-    return last_layer(mul, kq[-1], pv[-1], tokens)
-
-
-def by_scores(mul, kq, pv, tokens):
-    for q, p in zip(kq[:-1], pv[:-1], strict=True):
-        scores = mul(mul(tokens, q.T), tokens[:-1].T)
-        tokens = tokens + mul(mul(scores, tokens[:-1]), p.T)
-    return last_layer(mul, kq[-1], pv[-1], tokens)
-
-
-def last_layer(mul, kq, pv, tokens):
-    scores = mul(tokens[:-1], mul(kq, tokens[-1]))
-    return -(tokens[-1, -1] + mul(pv[-1], mul(scores, tokens[:-1])))
-
-
-def by_moments(mul, kq, pv, tokens):
-    moment, query, w = mul(tokens[:-1].T, tokens[:-1]), tokens[-1], None
-    for q, p in zip(kq[:-1], pv[:-1], strict=True):
-        if w is None:
-            w = np.eye(len(moment)) + mul(mul(p, moment), q)
-            continue
-        now = mul(mul(w, moment), w.T)
-        w = w + mul(mul(mul(p, now), q), w)
-    if w is None:
-        return -mul(pv[-1, -1], mul(moment, mul(kq[-1], query)))
-    query = mul(w, query)
-    read = mul(w, mul(moment, mul(w.T, mul(kq[-1], query))))
-    return -(query[-1] + mul(pv[-1, -1], read))
-
-
-@pytest.mark.parametrize("form", [by_tokens, by_moments, by_scores])
-@pytest.mark.parametrize("layers", [1, 3])
-def test_operations_by_hand_are_those_of_the_products(form, layers):
-    n, d = 7, 3
-    params = linear_attention.init(jax.random.key(0), layers, 1, d, 0.5)
-    tokens = prompts.tokens(sample(jax.random.key(1), LinearTask(n, d)))
-    counting = Counting()
-    kq, pv = np.asarray(params.w_kq[:, 0]), np.asarray(params.w_pv[:, 0]) / n
-    answer = form(counting, kq, pv, np.asarray(tokens))
-    np.testing.assert_allclose(answer, predict(linear_attention.forward(params, tokens)))
-    assert counting.flops == getattr(flops, form.__name__)(n, d, layers)
-
-
-def test_operations_of_a_transformer():
-    """Two layers of width 8 and an MLP of 32 on 5 tokens of width 3, the last of them read."""
-    qkvo, scores_and_read, mlp = 4 * 8 * 8, 2 * 5 * 8, 2 * 8 * 32
-    whole = 5 * (qkvo + scores_and_read + mlp)
-    last = 5 * 2 * 8 * 8 + (2 * 8 * 8 + scores_and_read + mlp)
-    assert flops.transformer(5, 1, 3, 2, 8, 32) == 2 * (whole + last + 5 * 3 * 8 + 8)
 
 
 def reading(clock, busy, kernel=0.0, **processes):
@@ -102,120 +32,12 @@ def test_the_share_of_others(monkeypatch):
     assert machine.others(before, after, own={1, 2, 4})[0] == 0
 
 
-def test_counters_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "cores", lambda: {1})
-    monkeypatch.setattr(machine, "_TICK", 100)
-    rows = ("cpu 9 9 9 9 9 9 9 9", "cpu0 9 9 9 9 9 9 9 9", "cpu1 100 20 30 7 7 3 2 45")
-    (tmp_path / "stat").write_text("\n".join(rows))
-    for pid, name, parent, ticks in ((17, "a (b) c", 1, 150), (19, "kswapd0", 2, 20)):
-        (tmp_path / f"{pid}").mkdir()
-        row = f"{pid} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks} 50 0 0 20"
-        (tmp_path / f"{pid}" / "stat").write_text(row)
-    (tmp_path / "18").mkdir()  # it has just ended
-    read = machine.read(tmp_path)
-    assert read[1:] == (2.0, 0.7, {17: ("a (b) c", 2.0)})
-    assert machine.read(tmp_path / "nowhere") is None
-
-
 def test_a_loaded_machine_is_refused_by_name():
     shares = iter([0.3, 0.01, 0.3, 0.2])
     attempt = lambda case, torch: {"others": (next(shares), "a game")}  # noqa: E731
     assert turns.measured(cases.CASES[0], "", attempt)["others"][0] == 0.01
     with pytest.raises(machine.LoadedError, match=r"W1 refused: .* 20% of the cores, a game"):
         turns.measured(cases.CASES[0], "", attempt)
-
-
-def result(case, slower=(), torch=True):
-    """Three turns in which ours takes 1 ms a point, 3 where it is slower, and rivals take 2."""
-    rng = np.random.default_rng(0)
-    points = len(case.points)
-
-    def form(milliseconds):
-        wall = 1e-3 * milliseconds * rng.uniform(0.99, 1.01, (3, points))
-        facts = {"compile": 0.5, "peak": 300.0, "versions": "jax 0"}
-        return facts | {"wall": wall.tolist(), "processor": wall.tolist()}
-
-    ours = [3.0 if point in slower else 1.0 for point in range(points)]
-    names = [name for name in case.forms if torch or not name.startswith("torch")]
-    forms = {name: form(np.array(ours) if name == "ours" else 2.0) for name in names}
-    limits = {"wall": [[0.07, 0.01, 0.04, 0.02]] * 3, "versions": "jax 0"}
-    others = {"flops": [1e6] * points, "others": (0.012, "x")}
-    return {"case": case.name, "forms": forms | {"limits": limits}} | others
-
-
-def test_the_page_flags_what_is_slower():
-    results = {case.name: result(case, (2,) if case.name == "W6" else ()) for case in cases.CASES}
-    head = {"when": "today", "facts": "here", "versions": "jax 0", "commit": "0"}
-    text = report.markdown(list(cases.CASES), results, head)
-    assert "**Slower than its plain reference: W6 n 64.**" in text
-    assert "at most 1.2% of the cores" in text
-    ratios = text.partition("## Every form")[0].splitlines()
-    (row,) = [line for line in ratios if line.startswith("| W6 n 64 | ours |")]
-    _, _, _, _, ratio, *rest = row.split("|")
-    assert 0.6 < float(ratio.split()[0]) < 0.7
-    assert ratio.endswith("**slower** ")
-    assert "".join(rest).split() == ["-"]
-    assert text.count("**slower**") == 1
-    assert all(case.title in text for case in cases.CASES)
-    widths = {line.count("|") for line in text.splitlines() if line.startswith("| W1 ")}
-    assert widths == {8, 7, 6}  # tables of seven, six and five columns
-    only = report.markdown([cases.CASES[0]], {"W1": result(cases.CASES[0], torch=False)}, head)
-    assert "reference: none" in only
-
-
-def test_turns_are_kept_until_all_are_there(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path))
-    monkeypatch.setattr(program, "RESULTS", tmp_path / "RESULTS.md")
-    monkeypatch.setattr(sys, "argv", ["benchmarks"])
-    loaded, calls = {"W4"}, []
-
-    def measured(case, torch):
-        calls.append(case.name)
-        if case.name in loaded:
-            raise machine.LoadedError(f"{case.name} refused")
-        return result(case)
-
-    monkeypatch.setattr(turns, "measured", measured)
-    with pytest.raises(SystemExit):
-        program.main()
-    assert "W4 refused" in capsys.readouterr().err
-    assert not program.RESULTS.exists()
-    loaded.clear(), calls.clear()
-    program.main()
-    assert calls == ["W4"]
-    assert "## Ratios" in program.RESULTS.read_text()
-    assert not list((tmp_path / "benchmarks").iterdir())
-
-
-def test_a_form_without_its_packages_is_absent():
-    sizes = dict(n=3, d=2, layers=1, batch=4, steps=2)
-    worker = turns.Worker(sys.executable, "default", "torch_forms:linear", sizes, "").ready()
-    assert worker.absent or len(worker.ask("turn")["points"]) == 1
-    worker.close()
-
-
-SMALL = dict(n=4, d=2, layers=1, batch=3)
-NETWORK = dict(n=3, d=2, layers=1, width=4, heads=2)
-GRID = NETWORK | dict(seeds=1, batch=5, ranks=[3, 1], shots=[2])
-BUILT = {
-    "ours": lambda: linear.ours(**SMALL, chunk=2, runs=2),
-    "moments drawn": lambda: linear.ours_moments(**SMALL, chunk=2),
-    "gradient": lambda: linear.ours_gradient(2, 1, 3, [4, 8]),
-    "plain": lambda: linear.plain(**SMALL, steps=2, runs=2),
-    "encoder": lambda: softmax.ours(False, **NETWORK, batch=3, chunk=1),
-    "clipping": lambda: analyses.ours_clipping(**GRID),
-    "plain clipping": lambda: analyses.plain_clipping(**GRID),
-    "streamed": lambda: analyses.ours_streamed(20, 8, 3, 10),
-}
-
-
-@pytest.mark.parametrize("name", BUILT)
-def test_a_turn_says_what_every_point_takes(name):
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        form = BUILT[name]()
-        spent = np.array(form.turn())
-    assert spent.shape == (len(form.units), 2)
-    assert (spent[:, 0] > 0).all()
 
 
 def test_the_plain_forms_of_linear_attention_say_what_ours_does():

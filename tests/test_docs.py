@@ -1,4 +1,4 @@
-"""What `make docs` refuses: a broken link, a name without a place, a page that wants a network."""
+"""What `make docs` refuses: a broken link, a page that wants a network."""
 
 import doctest
 import re
@@ -13,30 +13,15 @@ from lsa_lab import lm
 from lsa_lab.lm import decoder, sources, tokens, weights
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "docs" / "_ext")]
+sys.path.insert(0, str(ROOT / "docs"))
 
-import api  # noqa: E402
-from check import check, undocumented  # noqa: E402
+from check import check  # noqa: E402
 
 
 def build(source: Path, out: Path) -> subprocess.CompletedProcess:
     words = "-m sphinx -q -b html -n -W --keep-going -t unexecuted -D html_theme=basic -c docs"
     command = [sys.executable, *words.split(), str(source), str(out)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-
-
-def test_the_page_of_a_module_has_the_shapes_of_its_source():
-    page = api.pages(ROOT)["lsa_lab.models.linear_attention.md"]
-    assert "# [T, e], the query last" in page
-
-
-def test_a_public_name_without_a_place_is_seen(tmp_path):
-    (tmp_path / "docs" / "api").mkdir(parents=True)
-    page = tmp_path / "docs" / "api" / "lsa_lab.prompts.html"
-    page.write_text('<p id="module-lsa_lab.prompts"><p id="lsa_lab.prompts.tokens">', "utf-8")
-    lost = {line.rpartition(" ")[2] for line in undocumented(tmp_path)}
-    assert "lsa_lab.prompts.second_moment" in lost
-    assert not lost & {"lsa_lab.prompts", "lsa_lab.prompts.tokens"}
 
 
 def test_the_first_theorem_of_the_start_page_is_true():
@@ -95,8 +80,3 @@ def test_control_a_wrong_page_is_seen(tmp_path, html, wrong):
     (tmp_path / "page.html").write_text(f'<p id="place"><a href="#place">{html}', "utf-8")
     (line,) = check(tmp_path)[0]
     assert wrong in line
-
-
-def test_addresses_of_other_hosts_are_listed_and_not_fetched(tmp_path):
-    (tmp_path / "page.html").write_text('<a href="https://example.org/a">', "utf-8")
-    assert check(tmp_path) == ([], ["https://example.org/a"])

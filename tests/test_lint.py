@@ -1,6 +1,5 @@
 """Each rule of ``make lint`` sees what is wrong, and nothing in this repository is."""
 
-from dataclasses import make_dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -161,11 +160,6 @@ MANY = Statement(
 def test_what_is_wrong_in_an_experiment_is_seen(tmp_path, rule, changes, words):
     faults = list(RULES[rule](tree_of(tmp_path, **changes)))
     assert [fault for fault in faults if words in fault.what], faults
-
-
-def test_a_key_without_a_meaning_is_seen(tmp_path):
-    tree = tree_of(tmp_path, tiers={"laptop": make_dataclass("Config", [("width", int)])(3)})
-    assert [fault.what.split()[0] for fault in RULES["key_meaning"](tree)] == ["width"]
 
 
 def test_a_headline_of_no_page_and_a_sentence_whose_cells_have_moved_are_seen(

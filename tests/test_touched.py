@@ -51,13 +51,6 @@ def test_a_page_reaches_the_tests_that_name_its_folder_and_a_conftest_all_below_
     assert reached(root, "LICENSE") == {}
 
 
-def test_what_a_test_rests_on_is_all_that_importing_it_loads(root):
-    rest = touched.Graph(root).rests_on(root / "tests/room/test_far.py")
-    names = {path.relative_to(root).as_posix() for path in rest}
-    assert names >= {"lsa_lab/low.py", "lsa_lab/room/middle.py"}
-    assert "lsa_lab/other.py" not in names
-
-
 def test_changed_is_what_differs_from_origin_main_committed_or_not(root):
     def git(*words):
         author = ("-c", "user.name=a", "-c", "user.email=a@b")

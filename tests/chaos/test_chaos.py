@@ -9,7 +9,7 @@ import pytest
 
 from experiments.models import train
 from lsa_lab.store import provenance, safe_files
-from tools.chaos import damage, disk, divergence, interruption, kills, soak, whole_run, writers
+from tools.chaos import damage, disk, divergence, interruption, soak, whole_run, writers
 from tools.chaos.calls import watched
 from tools.chaos.lost import ROOT, Lost
 
@@ -121,18 +121,6 @@ def test_a_divergence_that_is_named_wrongly_is_caught(tmp_path, monkeypatch):
         divergence.healthy(20)
 
 
-def test_memory_that_grows_is_seen():
-    """The control of the soak, which holds a process to it for an hour."""
-    flat = [(60.0 * minute, 400.0 + 60 * (minute % 9 == 7), 470.0) for minute in range(40)]
-    assert "37 samples, 400.0 to 460.0 MB, in the middle +0.00 MB an hour" in soak.growth(flat)
-    leaking = [(seconds, resident + seconds / 100, most) for seconds, resident, most in flat]
-    with pytest.raises(Lost, match=r"memory grows: .* \+36.00 MB an hour"):
-        soak.growth(leaking)
-    higher = [(seconds, resident, most + seconds / 100) for seconds, resident, most in flat]
-    with pytest.raises(Lost, match=r"memory grows: .* \+0.00 MB an hour"):
-        soak.growth(higher)
-
-
 class Small(subprocess.Popen):
     """A process that does this after a second, whatever it was asked for."""
 
@@ -171,18 +159,6 @@ def test_only_a_process_that_was_killed_is_counted_as_killed(tmp_path, monkeypat
     monkeypatch.setattr(Small, "act", "raise SystemExit('a fault of its own')")
     with pytest.raises(Lost, match="ends with 1: a fault of its own"):
         kills_of(tmp_path, monkeypatch)
-
-
-def test_a_process_that_has_no_end_is_not_counted_as_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(kills, "_LONGEST", 0.1)
-    monkeypatch.setattr(whole_run, "_LONGEST", 0.1)
-    words = [sys.executable, "-c", "import time; time.sleep(60)"]
-    lost = pytest.raises(Lost, match="a process is not at its end")
-    with subprocess.Popen(words) as process, lost:
-        kills._ended(process.pid)
-    monkeypatch.setattr(subprocess, "Popen", Small)
-    with pytest.raises(Lost, match="a run is not at its end"):
-        whole_run._run(tmp_path)
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from lsa_lab.harness.cli import overrides
-from lsa_lab.harness.run import checks
 from tools.chaos import generated
 from tools.chaos.lost import Lost
 
@@ -94,12 +93,3 @@ def test_a_process_ends_with_2_and_leaves_nothing(tmp_path):
         assert ended.stderr.startswith("error: ")
         assert "Traceback" not in ended.stderr
     assert not list(tmp_path.iterdir())
-
-
-def test_the_nearest_divisor_of_a_huge_number_is_looked_for_near_by():
-    class Config:
-        share, whole = 7, 10**30
-
-    Config.__annotations__ = {"share": int, "whole": int}
-    with pytest.raises(ValueError, match=r"share = 7: choose a divisor of whole = 10+; nearest 8"):
-        checks.divides(Config(), "share", "whole")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from explorer import views as explorer
-from explorer.views import HEADS, LAYERS, START, WIDTH, controls
+from explorer.views import START, WIDTH, controls
 from lsa_lab import prompts
 from lsa_lab.analyses.clipping import kept_rank
 from lsa_lab.models import transformer
@@ -35,26 +35,6 @@ def test_the_model_tends_to_descent_in_the_first_order_of_its_sharpness():
     np.testing.assert_allclose(ratio, 2, rtol=depth * sharpness * largest)
 
 
-def test_softmax_is_not_descent():
-    _, seen = at(softmax=1.0)
-    assert abs(seen.risks[-1] / seen.descent[-1] - 1) > 0.12
-
-
-@pytest.mark.parametrize("weights", [0, 1])
-def test_without_heads_the_model_predicts_zero(weights):
-    _, seen = at(gates=[0.0] * HEADS, weights=weights)
-    np.testing.assert_array_equal(seen.risks, np.full(LAYERS + 1, seen.zero))
-    assert not seen.flow.any()
-    assert not seen.importance.any()
-
-
-def test_closed_layers_leave_the_stream_as_it_is():
-    _, seen = at(depth=2, weights=1)
-    np.testing.assert_array_equal(seen.risks[3:], np.full(LAYERS - 2, seen.risks[2]))
-    assert not seen.importance[2:].any()
-    assert seen.importance[:2].all()
-
-
 @pytest.mark.parametrize("weights", [0, 1])
 def test_a_repeated_prompt_is_the_same_prompt_cut(weights):
     arguments, seen = at(shots=3, softmax=0.7, weights=weights)
@@ -81,10 +61,3 @@ def test_the_curve_over_ranks_passes_through_the_model(rate):
     _, seen = at(weights=1, scale=1.0, rate=rate, layer=2, matrix=2)
     np.testing.assert_allclose(seen.clipped[kept_rank(WIDTH, rate) - 1], seen.risks[-1], rtol=1e-10)
     assert len(set(np.asarray(seen.clipped))) == WIDTH
-
-
-def test_the_full_rank_is_the_unclipped_model():
-    _, clipped = at(weights=1, rate=0.6, layer=3)
-    _, whole = at(weights=1, rate=0.0, layer=3)
-    assert clipped.clipped[-1] == whole.risks[-1]
-    assert clipped.risks[-1] != whole.risks[-1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lsa_lab.judging.claims import judge
-from lsa_lab.judging.statements import Statement, cells_of, grid, having, samples_of
+from lsa_lab.judging.statements import Statement, grid, having, samples_of
 
 PARTS, SHOTS = ("attention", "MLP"), (4, 40)
 RESULT = {("attention", 4): 0.0, ("attention", 40): 1.0, ("MLP", 4): 2.0, ("MLP", 40): 3.0}
@@ -36,11 +36,6 @@ def test_a_grid_names_its_places_with_the_last_axis_fastest():
     assert cells["m4"] == {"part": "MLP", "shots": 4}
 
 
-def test_a_hole_leaves_its_place_out():
-    cells = grid("a4 - m4 -", part=PARTS, shots=SHOTS)
-    assert [case["shots"] for case in cells.values()] == [4, 4]
-
-
 def test_a_smaller_tier_has_the_cells_of_its_own_places():
     cells = having(grid("a4 a40 m4 m40", part=PARTS, shots=SHOTS), shots=(40, 400))
     assert list(cells) == ["a40", "m40"]
@@ -63,12 +58,6 @@ def test_words_of_a_cell_are_those_of_its_case():
     assert first.judged() == (first,)
 
 
-def test_words_without_cells_are_no_templates():
-    plain = family(says="Γ^{-1}", measured="it", note="", label="", cells={}, words=None)
-    assert cells_of([plain]) == (plain,)
-    assert plain.says == plain.whole.says == "Γ^{-1}"
-
-
 def test_the_whole_family_lists_its_cases_or_has_a_message():
     whole = family().whole
     assert whole.says == "In attention / MLP with 4 / 40 shots the risk stays, hardly / easily"
@@ -77,15 +66,6 @@ def test_the_whole_family_lists_its_cases_or_has_a_message():
     message = "Everywhere the risk stays"
     assert family(message=message).whole.says == message
     assert family(message=message).judged()[0].says.startswith("In attention")
-
-
-def test_many_cases_are_not_listed():
-    cells = grid("a b c d e", layer=range(1, 6))
-    layers = family(
-        says="Layer {layer} is flat", measured="it", note="", label="", cells=cells, words=None
-    )
-    assert layers.whole.says == "Layer each layer is flat"
-    assert layers.judged()[4].says == "Layer 5 is flat"
 
 
 def test_every_cell_takes_its_own_sample():
@@ -124,19 +104,3 @@ def test_an_id_is_there_once_among_cells_and_families():
     other = family(cells=grid("x y", part=PARTS, shots=(4,)))
     with pytest.raises(ValueError, match="two families have the same id, among flat, flat"):
         judge([family(), other], samples_of([family(), other], RESULT))
-
-
-def test_cells_have_the_same_axes():
-    cells = {"a": {"part": "MLP", "shots": 4}, "b": {"part": "MLP"}}
-    with pytest.raises(ValueError, match="statement flat: its cells have other axes"):
-        family(cells=cells)
-
-
-def test_a_statement_names_one_kind_of_bound_and_a_known_statistic():
-    for wrong in ({"at_most": None}, {"margin": 0.1}):
-        with pytest.raises(ValueError, match="at_least, at_most or both, or a margin"):
-            family(**wrong)
-    with pytest.raises(ValueError, match="statistic 'mode': choose mean, median"):
-        family(statistic="mode")
-    with pytest.raises(ValueError, match=r"no number is >= 2 and <= 1\.5"):
-        family(at_least=2.0)

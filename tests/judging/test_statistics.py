@@ -46,12 +46,6 @@ def test_a_confidence_outside_zero_to_one_is_refused_with_what_to_give(confidenc
         mean_interval([1.0, 2.0, 3.0], overlap=-0.1)
 
 
-@pytest.mark.parametrize("samples", [[[1.0, 2.0]], [[np.nan, 1.0], [1.0, 1.0], [1.0, 2.0]]])
-def test_one_run_and_unknown_means_are_refused(samples):
-    with pytest.raises(ValueError, match=r"two runs|NaN"):
-        best_elsewhere(samples)
-
-
 def test_a_place_that_is_worst_elsewhere_is_chosen_without_the_run():
     samples = np.array([[9.0, 1.0], [0.0, 2.0], [0.0, 2.0]])
     np.testing.assert_array_equal(worst_elsewhere(samples, np.mean), [1.0, 0.0, 0.0])

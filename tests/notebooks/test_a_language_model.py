@@ -43,7 +43,3 @@ def test_control_a_shared_constant_that_of_another_reading_and_the_sign_are_refu
 @pytest.mark.parametrize("answer", [RAW, OTHER_READING])
 def test_control_the_rise_itself_and_that_of_the_auc_are_refused(answer):
     assert not answered(NAME, answer)["solved"]
-
-
-def test_control_the_cell_as_it_stands_is_no_answer():
-    assert not answered(NAME)["solved"]

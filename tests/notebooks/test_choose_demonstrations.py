@@ -22,7 +22,3 @@ def test_the_one_plane_through_two_checkpoints_is_hidden_and_a_third_off_their_l
 )
 def test_control_a_third_on_the_line_a_token_that_is_seen_and_zero_are_refused(answer):
     assert not answered(NAME, answer)["solved"]
-
-
-def test_control_no_answer_is_not_solved():
-    assert not answered(NAME)["solved"]

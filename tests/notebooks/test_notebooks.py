@@ -4,7 +4,6 @@ The executed notebooks stay in .cache/notebooks: `make notebooks` is this file, 
 """
 
 import resource
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import nbformat
 import pytest
 from nbmake.nb_run import NotebookRun
 
-from cells import BUILT, ROOT, SCRIPTS, build
+from cells import ROOT, SCRIPTS, build
 
 MINUTE = 60
 
@@ -62,13 +61,3 @@ def test_control_a_notebook_runs_in_this_python_and_a_cell_that_raises_fails(tmp
     error = execute(build(script, tmp_path)).error
     assert error.failing_cell_index == 1
     assert "ZeroDivisionError" in error.summary
-
-
-def test_no_built_notebook_is_committed():
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a clone")
-    listed = subprocess.run(
-        ["git", "ls-files", "*.ipynb"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert not listed.stdout
-    assert BUILT.is_relative_to(ROOT / ".cache")

@@ -85,12 +85,10 @@ def attributes(file: h5py.File) -> None:
 
 
 RESULTS = {
-    "no arrays, no facts": netcdf(lambda file: None, {}),
     "a pickle": lambda path: path.write_bytes(signed(pickle.dumps(Payload()))),
     "an external link": netcdf(
         lambda file: file.update({"x": h5py.ExternalLink("secrets/secret.h5", "x")})
     ),
-    "a soft link": netcdf(lambda file: file.update({"x": h5py.SoftLink("/x")})),
     "external storage": netcdf(
         lambda file: file.create_dataset("x", (4,), "f8", external=[("secrets/secret", 0, 32)])
     ),
@@ -100,16 +98,8 @@ RESULTS = {
     "copies of one text": netcdf(copies),
     "groups in groups": netcdf(groups),
     "thousands of attributes": netcdf(attributes),
-    "an attribute of texts": netcdf(
-        lambda file: file.attrs.update({"a": np.array(["x"] * 1000, h5py.string_dtype())})
-    ),
-    "references": netcdf(lambda file: file.create_dataset("x", (2,), h5py.ref_dtype)),
-    "a type": netcdf(lambda file: file.update({"x": np.dtype("f8")})),
     "a config too deep": netcdf(
         lambda file: None, {"config": DEEP[:30_000] + DEEP[-30_000:], "contents_sha256": ""}
-    ),
-    "a config of NaN": netcdf(
-        lambda file: None, {"config": '{"n": NaN}', "contents_sha256": "0" * 64}
     ),
     "a config that is none": netcdf(lambda file: None, {"config": "7", "contents_sha256": ""}),
 }
@@ -137,14 +127,9 @@ CHECKPOINTS = {
     "a shape beyond the file": layout("float64", [HUGE]),
     "a shape that overflows": layout("float64", [HUGE, HUGE]),
     "a negative shape": layout("float64", [-3]),
-    "a shape of halves": layout("float64", [0.5]),
-    "a shape of words": layout("float64", ["3"]),
     "an expression for a type": layout("__import__('os').system('touch executed')", [1]),
     "a header too deep": checkpoint(DEEP.encode()),
     "a header longer than the file": checkpoint({}, length=2**63),
-    "a header that is a list": checkpoint([1, 2]),
-    "no layout": checkpoint({"facts": {}}),
-    "a layout that is a word": checkpoint({"facts": {}, "layout": "x"}),
 }
 
 
@@ -182,16 +167,12 @@ WEIGHTS = {
     "a header too deep": archive(**{"spec.npy": npy("(" * 9000)}),
     "a bomb": archive(**{"spec.npy": bytes(2**26)}),
     "a name above": archive(**{"../../spec.npy": array(np.array("{}"))}),
-    "a Spec too deep": archive(**{"spec.npy": array(np.array(DEEP[:3000] + DEEP[-3000:]))}),
     "a Spec that is none": archive(**{"spec.npy": array(np.array("7"))}),
 }
 
 CONFIGS = {
     "too deep": lambda path: path.write_text(DEEP),
-    "no text": lambda path: path.write_bytes(b"\xff\xfe\x00"),
-    "a list": lambda path: path.write_text("[1]"),
     "NaN": lambda path: path.write_text('{"tier": NaN}'),
-    "a number too long": lambda path: path.write_text("9" * 10**5),
     "a pickle": lambda path: path.write_bytes(pickle.dumps(Payload())),
 }
 
@@ -242,10 +223,8 @@ def endless(path: Path) -> None:
 
 DECODERS = {
     "a config too deep": decoder(DEEP),
-    "a config that is a list": decoder("[]"),
     "layers that are a word": shard("x", n_layer="many"),
     "layers without end": endless,
-    "a shard that is a number": shard(7),
     "a shard above": shard("../secrets/secret"),
     "a shard at the root": shard(os.path.abspath("/etc/hostname")),
     "a GGUF of absurd counts": lambda path: path.write_bytes(

@@ -116,12 +116,7 @@ def loaded(loader: str, path: Path, watch: Watch) -> dict:
     except BaseException as error:
         end = f"{type(error).__name__}: {error}"
     seconds = time.process_time() - began
-    return {
-        "end": end,
-        "seconds": seconds,
-        "MiB": (peak() - before) / 1024,
-        "events": watch.end(),
-    }
+    return {"end": end, "seconds": seconds, "MiB": (peak() - before) / 1024, "events": watch.end()}
 
 
 def main(root: Path) -> None:
