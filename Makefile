@@ -18,14 +18,14 @@ TOGETHER ?= $(if $(CUDA),1,$(shell $(BIN)/python -c "import lsa_lab.store.proven
 # The experiments on a language model, in their order.
 LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__.py)
 
-.PHONY: help test test-fast soak chaos mutants precision lint figures language smoke bench explore notebooks docs pages install cuda clean
+.PHONY: help test tests test-fast soak chaos mutants precision lint style types figures language smoke bench explore notebooks docs pages install cuda clean
 
 help:
 	@echo "make figures   run every experiment at the laptop tier and write figures/index.html"
 	@echo "make language  fetch a language model and texts, 144 MB, once; run their experiments"
-	@echo "make test      lint, then run the tests, the smoke tier of an experiment a theme among them"
+	@echo "make test      lint and run the tests, the smoke tier of an experiment a theme among them"
 	@echo "make test-fast what the changes since origin/main touch, nearest first, below 90 s"
-	@echo "make soak      a thousand draws for every theorem instead of twenty, ten minutes"
+	@echo "make soak      a thousand draws for every theorem instead of ten, ten minutes"
 	@echo "make chaos     kill, fill, cut and damage what is saved, ten minutes; nothing may be lost"
 	@echo "make mutants   small wrong changes, each of which a test must notice; hours, or MUTANTS=\"--sample 100\""
 	@echo "make precision measure single precision again, into docs/precision.md, ten minutes"
@@ -41,9 +41,13 @@ help:
 	@echo "make clean     remove .venv and the caches; figures and their data stay"
 	@echo "PYTHON=python3.12 make ...   another Python, from 3.11 to 3.14"
 
-# A file stays with a process: what its tests share is compiled once.
-test: lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+# What is seen in the text is said first; types are checked beside the tests.
+test: style
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+# A file stays with a process: what its tests share is compiled once. The order is tests/conftest.py's.
+tests: .venv/installed
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test-fast: .venv/installed
 	$(BIN)/ruff check --quiet .
@@ -68,11 +72,15 @@ mutants: .venv/installed
 precision: .venv/installed
 	$(BIN)/python -m tools.precision.single
 
-lint: .venv/installed
+lint: style types
+
+style: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/python -m tools.lint
+
+types: .venv/installed
+	$(BIN)/mypy
 
 figures: .venv/installed
 	$(BIN)/python -m experiments run all --tier laptop --together $(TOGETHER)

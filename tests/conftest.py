@@ -42,8 +42,8 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 # Draws change the numbers inside a theorem's hypotheses; shapes come from parametrize, so that a
 # test compiles once per shape. Compilation makes the first draw slow, hence no deadline. A person's
 # run draws anew, CI draws the same every time, and soak looks for the rare draw that breaks a test.
-hypothesis.settings.register_profile("local", max_examples=20, deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=20, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("local", max_examples=10, deadline=None)
+hypothesis.settings.register_profile("ci", max_examples=10, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("soak", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
@@ -70,6 +70,21 @@ def pytest_configure(config):
         from touched import Touched
 
         config.pluginmanager.register(Touched())
+
+
+# The files that take longest begin first, so that both processes are busy to the end.
+LONGEST = (
+    *("test_doors.py", "test_training.py", "test_card.py", "test_models.py", "test_identity.py"),
+    *("test_chaos.py", "test_explorer.py", "test_report.py", "test_other_peoples_labs.py"),
+    *("test_notebooks.py", "test_processes.py", "test_confidence.py", "test_sharding.py"),
+    *("test_outside.py", "test_noisy_descent.py", "test_estimators.py", "test_wishart_law.py"),
+)
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("touched"):
+        places = {name: place for place, name in enumerate(LONGEST)}
+        items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
 def pytest_collection_finish():
