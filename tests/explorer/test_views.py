@@ -67,7 +67,7 @@ def test_the_curve_over_ranks_passes_through_the_model(rate):
 def test_an_address_has_what_differs_from_the_start_and_nothing_else():
     for changed in explorer.PRESETS.values():
         assert explorer.addressed(explorer.address(START | changed)) == START | changed
-    assert explorer.address(START | {"gates": [True] * HEADS}) == {}
+    assert explorer.address(START | {"gates": [True] * explorer.HEADS}) == {}
 
 
 @pytest.mark.parametrize("text", ["99", "x", "[1]", "null", "-1"])
