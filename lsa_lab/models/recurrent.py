@@ -60,7 +60,10 @@ def forward(
 
     def layer(stream: Array, weights: tuple[Params, Array]) -> tuple[Array, tuple]:
         own, gate = weights
-        read = jax.vmap(lambda head: _read(head, _normed(own, stream), config))(_heads(own))
+        rows = _normed(own, stream)
+        # One head after the other: under a caller's ``vmap`` of one inside, a CPU takes five times
+        # as long.
+        read = jax.lax.map(lambda head: _read(head, rows, config), _heads(own))
         heads = jnp.einsum("hdv,htv->htd", gate[:, None, None] * own.w_o, read)
         stream = stream + heads.sum(0)
         if config.mlp_width is not None:
@@ -197,24 +200,20 @@ def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J
     """What every token changes, by the kind."""
     kind, writing = config.kind, _does_write(rows, config)[:, None]
     step, gate = _step_and_gate(head, rows, config)
-    step, gate = writing * step, 1 - writing * (1 - gate)
     keys = (rows @ head.w_k.T).reshape(-1, config.key_width)  # [T J, k]
     value = (rows @ head.w_v.T).reshape(-1, config.values)
     if kind in ("delta", "gated_delta", "delta_product", "rwkv7"):
         keys = _unit(keys)
     if kind == "longhorn":
         step = step / (1 + step * (keys**2).sum(-1, keepdims=True))
-    if kind in ("additive", "retention", "gla", "ssd"):
-        # No constant: of one, XLA:CPU (jaxlib 0.10) makes an invalid program of chunks under vmap.
-        nothing, by = 0 * keys, step if kind == "ssd" else writing
-        return Writes(gate, nothing, nothing, by * keys, value)
+    step, gate = writing * step, None if head.b_gate is None else 1 - writing * (1 - gate)
     if kind == "delta_product":
-        step, gate = step.reshape(-1, 1), jnp.ones((len(keys), 1), rows.dtype)
+        step = step.reshape(-1, 1)
     if kind == "ttt":
-        again = (jnp.repeat(leaf, config.inner, 0) for leaf in (step, gate, keys, value))
-        step, gate, keys, value = again
-    removed = keys if kind == "rwkv7" else gate * keys
-    return Writes(gate, step * keys, removed, step * keys, value)
+        step, keys, value = (jnp.repeat(leaf, config.inner, 0) for leaf in (step, keys, value))
+    if kind in ("additive", "retention", "gla", "ssd"):
+        return Writes(step * keys, value, None, gate)
+    return Writes(step * keys, value, gate * keys if kind == "gated_delta" else keys, gate)
 
 
 def _unit(keys: Array) -> Array:  # [m, k]
