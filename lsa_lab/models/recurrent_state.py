@@ -65,7 +65,7 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     def chunks(leaf: Array, fill: float = 0.0) -> Array:  # [c, size, ...]
         return jnp.pad(leaf, ((0, padding), (0, 0)), constant_values=fill).reshape(count, size, -1)
 
-    write, value, asked = map(chunks, (writes.write, writes.value, queries))
+    write, value, reading = map(chunks, (writes.write, writes.value, queries))
     gate = jnp.ones((1, size), write.dtype)
     if writes.gate is not None:
         gate = chunks(writes.gate, 1.0)[..., 0]  # [c, i]
@@ -95,7 +95,7 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     errors = solved[..., :width]
     if writes.remove is not None:
         errors = errors - solved[..., width:] @ starts
-    read = since_start[..., None] * (asked @ starts) + (asked @ columns * decay) @ errors
+    read = since_start[..., None] * (reading @ starts) + (reading @ columns * decay) @ errors
     return read.reshape(count * size, -1)[: len(queries)]
 
 

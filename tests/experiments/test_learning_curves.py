@@ -7,6 +7,7 @@ import pytest
 
 from experiments.recurrent.learning_curves import compute, rules
 from experiments.recurrent.learning_curves.config import Config
+from experiments.recurrent.learning_curves.train import model_of
 from lsa_lab.models import recurrent
 from lsa_lab.theory import learning_curves
 
@@ -53,7 +54,7 @@ def test_a_learned_step_has_the_scale_that_is_best_in_training(best):
 
 
 def test_the_mean_step_is_that_of_the_layer():
-    module, shape = compute.model_of("delta", 1, CONFIG)
+    module, shape = model_of("delta", 1, CONFIG)
     params = module.init(jax.random.key(1), shape)
     params = params.replace(w_step=0 * params.w_step, b_step=params.b_step - 1)
     prompts, _ = compute.longer_prompts(jax.random.key(0), CONFIG, LENGTH)

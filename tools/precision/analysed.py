@@ -510,6 +510,8 @@ REASONS = {
     ),
     "is computed in double precision, from plain numbers": (
         "theory.depth.best_descent_at",
+        "theory.depth.rotated_covariance",
+        "theory.depth.tied_descent_at",
         "theory.learning_curves.ridge",
         "theory.wishart.rotation_invariant_bound",
         "theory.wishart.sizes",
@@ -517,6 +519,7 @@ REASONS = {
     ),
     "is a short recursion or a small system of plain numbers": (
         "theory.depth.best_descent",
+        "theory.depth.power_law",
         "theory.depth.ridge_limit",
         "theory.learning_curves.additive",
         "theory.learning_curves.best_weights",
