@@ -60,15 +60,13 @@ def forward(
 
     def layer(stream: Array, weights: tuple[Params, Array]) -> tuple[Array, tuple]:
         own, gate = weights
-        rows = _normed(own, stream)
-        # One head after the other: under a caller's ``vmap`` of one inside, a CPU takes five times
-        # as long.
+        rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
+        # One head after the other: a CPU takes five times longer for ``vmap`` below a caller's.
         read = jax.lax.map(lambda head: _read(head, rows, config), _heads(own))
         heads = jnp.einsum("hdv,htv->htd", gate[:, None, None] * own.w_o, read)
         stream = stream + heads.sum(0)
         if config.mlp_width is not None:
-            norm = given(own.mlp_norm_scale, own.mlp_norm_offset)
-            rows = layer_norm(stream, *norm) if norm else stream
+            rows = _normed(stream, own.mlp_norm_scale, own.mlp_norm_offset)
             weights_and_biases = given(own.mlp_in, own.mlp_in_bias, own.mlp_out, own.mlp_out_bias)
             stream = stream + mlp(rows, *weights_and_biases)
         return stream, (stream, heads)
@@ -129,7 +127,8 @@ def _of_layers(look: Callable, params: Params, tokens: Array, config: Config) ->
     stream = forward(params, tokens, config).stream[:-1]
 
     def layer(own: Params, stream: Array) -> Array:
-        return jax.vmap(lambda head: look(head, _normed(own, stream)))(_heads(own))
+        rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
+        return jax.vmap(lambda head: look(head, rows))(_heads(own))
 
     return jax.vmap(layer)(params.replace(read_in=None, read_out=None), stream)
 
@@ -141,9 +140,8 @@ def _heads(own: Params) -> Params:
     return own.replace(**dict.fromkeys(others))
 
 
-def _normed(own: Params, stream: Array) -> Array:  # [T, D]
-    norm = given(own.attention_norm_scale, own.attention_norm_offset)
-    return layer_norm(stream, *norm) if norm else stream
+def _normed(stream: Array, scale: Array | None, offset: Array | None) -> Array:  # [T, D]
+    return stream if scale is None or offset is None else layer_norm(stream, scale, offset)
 
 
 def _read(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, v]
@@ -151,9 +149,8 @@ def _read(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, 
     queries = rows @ head.w_q.T
     if config.kind == "mesa":
         return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config), queries)
-    writes = _writes(head, rows, config)
-    every = jnp.repeat(queries, config.inner, 0)
-    read = recurrent_state.reads(writes, every)[config.inner - 1 :: config.inner]
+    every = recurrent_state.reads(_writes(head, rows, config), jnp.repeat(queries, config.inner, 0))
+    read = every[config.inner - 1 :: config.inner]
     if config.kind == "additive" and config.normalise:
         read = read / jnp.maximum(jnp.cumsum(_does_write(rows, config)), 1)[:, None]
     return read
@@ -207,8 +204,7 @@ def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J
     if kind == "longhorn":
         step = step / (1 + step * (keys**2).sum(-1, keepdims=True))
     step, gate = writing * step, None if head.b_gate is None else 1 - writing * (1 - gate)
-    if kind == "delta_product":
-        step = step.reshape(-1, 1)
+    step = step.reshape(-1, 1) if kind == "delta_product" else step
     if kind == "ttt":
         step, keys, value = (jnp.repeat(leaf, config.inner, 0) for leaf in (step, keys, value))
     if kind in ("additive", "retention", "gla", "ssd"):
