@@ -82,18 +82,20 @@ class Curves:
         """The part of longer trainings."""
         return parts.part(self.dataset, "stacks")
 
-    def stack(self, tokens, layer, depth=DEPTHS[-1]):
-        return self.stacks.sel(tokens=tokens, layer=layer, depth=depth)
+    def stack(self, tokens, layer):
+        """Two layers."""
+        return self.stacks.sel(tokens=tokens, layer=layer)
 
-    def mean_risk(self, layer, depth):  # [R]
-        """Over 1 to n demonstrations, of stacks that read interleaved tokens."""
-        risk = self.stack("interleaved", layer, depth).risk
+    def in_training(self, risk):
+        """The mean over 1 to n demonstrations."""
         return risk.sel(prefix=slice(1, self.config.n)).mean("prefix").values
 
     def interleaved_over_curve(self, layer):  # [R]
         """Two layers' mean risk over that of the closed curve of their rule."""
         closed = self.dataset.closed.sel(rule=RULE[layer], prefix=slice(1, self.config.n))
-        return self.mean_risk(layer, DEPTHS[-1]) / closed.mean("prefix").item()
+        return (
+            self.in_training(self.stack("interleaved", layer).risk) / closed.mean("prefix").item()
+        )
 
     def interleaved_growth(self, layer, times):  # [R]
         risk = self.stack("interleaved", layer).risk
@@ -117,7 +119,7 @@ class Curves:
         ridge regression's answers to another prompt."""
         nearest = self.of_each_rule(tokens, layer).argmin("rule")
         later = self.stack(tokens, layer).sel(span=str(times))
-        return (later.distance.isel(rule=nearest) / later.chance).values
+        return (later.distance.isel(rule=nearest) / later.distance_to_chance).values
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -261,10 +263,11 @@ def statements(config) -> tuple[Statement, ...]:
             f"mean risk over 1 to {config.n} demonstrations",
             "median",
             at_least=0.9,
-            note="of linear attention a theorem: its answer is even in the task",
+            note="tokens hold a constant beside x_t or y_t; without one no number of layers of linear "
+            'attention predicts (docs/theory, "A sum binds no tokens")',
             revision=part,
             label="one of {name}, x, y",
-            sample=lambda c, layer: c.mean_risk(layer, DEPTHS[0]),
+            sample=lambda c, layer: c.in_training(c.stacks.single_risk.sel(layer=layer)),
             cells=grid("one_additive one_delta one_gated_delta one_mesa", layer=STACKED),
             words=named,
             message="One layer that reads x_t and y_t as tokens of their own predicts hardly more "

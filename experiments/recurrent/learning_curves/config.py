@@ -29,7 +29,7 @@ class Stacks(Bounded):
     """Wider stacks that are trained for longer, on bound and on interleaved tokens."""
 
     width: Annotated[int, at_least(1)] = 24  # of the stream
-    steps: Annotated[int, at_least(2)] = 2500
+    steps: Annotated[int, at_least(2)] = 5000
     seed: Seed = 3
 
 
