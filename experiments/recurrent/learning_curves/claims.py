@@ -22,7 +22,10 @@ FLOOR = "At {times} times its training length DeltaNet has the risk that the clo
 ONE_PASS = ("additive", "lms", "delta", "gated_delta")
 TWINS = ("DeltaNet", "gated DeltaNet")  # where the task stays the best gate is 1
 ORDERED = STACKED[1:]  # layers whose state tells a token from the one before it
-PART = "added with runs of their own, {steps} steps, width {width}; fixed before these"
+PART = (
+    "added, and fixed before its own runs of {steps} steps and width {width}; a pilot of two other "
+    "runs had asked for more steps and for the constant beside interleaved tokens"
+)
 MEDIAN = "it was the geometric mean, which one run of nine that had not left its start decided"
 
 
@@ -263,8 +266,8 @@ def statements(config) -> tuple[Statement, ...]:
             f"mean risk over 1 to {config.n} demonstrations",
             "median",
             at_least=0.9,
-            note="tokens hold a constant beside x_t or y_t; without one no number of layers of linear "
-            'attention predicts (docs/theory, "A sum binds no tokens")',
+            note="tokens hold a constant beside x_t or y_t; without one no number of layers of "
+            'linear attention predicts (docs/theory, "A sum binds no tokens")',
             revision=part,
             label="one of {name}, x, y",
             sample=lambda c, layer: c.in_training(c.stacks.single_risk.sel(layer=layer)),
