@@ -55,8 +55,10 @@ def plain_predictions(params, tokens, config):  # [T, e] -> [T]
             if leaf is not None and name not in ("read_in", "read_out")
         }
         step = partial(plain_step, config.kind, head)
-        sums = [jnp.zeros((config.key_width,) * 2, tokens.dtype)] * 2
-        read = jax.lax.scan(step, (jnp.float32(0), *sums), stream)[1]
+        state = jnp.zeros((config.key_width,) * 2, tokens.dtype)
+        penalty = jnp.exp(head["log_penalty"]) if config.kind == "mesa" else 0.0
+        moment = penalty * jnp.eye(config.key_width, dtype=tokens.dtype)  # gates forget it, too
+        read = jax.lax.scan(step, (jnp.float32(0), moment, state), stream)[1]
         stream = stream + read @ head["w_o"].T
     return -stream @ params.read_out
 
@@ -68,13 +70,12 @@ def plain_step(kind, head, carried, u):
     if kind == "additive":
         state = state + jnp.outer(key, value)
         return (count + 1, moment, state), state.T @ query / (count + 1)
-    beta = jax.nn.sigmoid(head["w_step"] @ u + head["b_step"])
-    gate = jax.nn.sigmoid(head["w_gate"] @ u + head["b_gate"]) if "w_gate" in head else 1.0
+    beta = jax.nn.sigmoid(head["w_step"] @ u + head["b_step"])[0]
+    gate = jax.nn.sigmoid(head["w_gate"] @ u + head["b_gate"])[0] if "w_gate" in head else 1.0
     if kind == "mesa":
         moment = gate * moment + beta * jnp.outer(key, key)
         state = gate * state + beta * jnp.outer(key, value)
-        penalty = jnp.exp(head["log_penalty"]) * jnp.eye(len(key), dtype=u.dtype)
-        return (count, moment, state), state.T @ jnp.linalg.solve(moment + penalty, query)
+        return (count, moment, state), state.T @ jnp.linalg.solve(moment, query)
     key = key / jnp.linalg.norm(key)
     state = gate * state
     state = state + beta * jnp.outer(key, value - state.T @ key)
