@@ -201,15 +201,15 @@ def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J
     value = (rows @ head.w_v.T).reshape(-1, config.values)
     if kind in ("delta", "gated_delta", "delta_product", "rwkv7"):
         keys = _unit(keys)
-    if kind == "longhorn":
-        step = step / (1 + step * (keys**2).sum(-1, keepdims=True))
-    step, gate = writing * step, None if head.b_gate is None else 1 - writing * (1 - gate)
+    step = step / (1 + step * (keys**2).sum(-1, keepdims=True)) if kind == "longhorn" else step
+    step, fading = writing * step, None if head.b_gate is None else 1 - writing * (1 - gate)
     step = step.reshape(-1, 1) if kind == "delta_product" else step
     if kind == "ttt":
         step, keys, value = (jnp.repeat(leaf, config.inner, 0) for leaf in (step, keys, value))
     if kind in ("additive", "retention", "gla", "ssd"):
-        return Writes(step * keys, value, None, gate)
-    return Writes(step * keys, value, gate * keys if kind == "gated_delta" else keys, gate)
+        return Writes(step * keys, value, None, fading)
+    removed = keys if fading is None or kind == "rwkv7" else fading * keys
+    return Writes(step * keys, value, removed, fading)
 
 
 def _unit(keys: Array) -> Array:  # [m, k]
