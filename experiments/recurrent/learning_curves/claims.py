@@ -22,6 +22,8 @@ FLOOR = "At {times} times its training length DeltaNet has the risk that the clo
 ONE_PASS = ("additive", "lms", "delta", "gated_delta")
 TWINS = ("DeltaNet", "gated DeltaNet")  # where the task stays the best gate is 1
 ORDERED = STACKED[1:]  # layers whose state tells a token from the one before it
+HARDLY = 0.9  # the risk of stacks that predict hardly more than nothing, whose answer 0 has 1
+IDLE = "; stacks that predict hardly more than nothing judge nobody, after a look"
 PART = (
     "added, and fixed before its own runs of {steps} steps and width {width}; a pilot of two other "
     "runs had asked for more steps and for the constant beside interleaved tokens"
@@ -100,9 +102,14 @@ class Curves:
             self.in_training(self.stack("interleaved", layer).risk) / closed.mean("prefix").item()
         )
 
-    def interleaved_growth(self, layer, times):  # [R]
+    def predicts(self, tokens, layer) -> bool:
+        """Whether the median of two layers does better than an answer of hardly more than 0."""
+        return np.median(self.in_training(self.stack(tokens, layer).risk)) < HARDLY
+
+    def interleaved_growth(self, layer, times):  # [R], or None
         risk = self.stack("interleaved", layer).risk
-        return (self.near(risk, times) / self.near(risk)).values
+        grown = (self.near(risk, times) / self.near(risk)).values
+        return grown if self.predicts("interleaved", layer) else None
 
     def of_each_rule(self, tokens, layer):  # [R, r]
         """Two layers' distances in training."""
@@ -117,12 +124,13 @@ class Curves:
         others = distance.drop_sel(rule=STEPS_OF_TWO).min("rule")
         return (distance.sel(rule=STEPS_OF_TWO) / others).values
 
-    def parting(self, tokens, layer, times):  # [R]
+    def parting(self, tokens, layer, times):  # [R], or None
         """The distance on longer prompts to the rule that was nearest in training, over that to
         ridge regression's answers to another prompt."""
         nearest = self.of_each_rule(tokens, layer).argmin("rule")
         later = self.stack(tokens, layer).sel(span=str(times))
-        return (later.distance.isel(rule=nearest) / later.distance_to_chance).values
+        apart = (later.distance.isel(rule=nearest) / later.distance_to_chance).values
+        return apart if self.predicts(tokens, layer) else None
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -265,7 +273,7 @@ def statements(config) -> tuple[Statement, ...]:
             "hardly more than nothing, which has the risk 1",
             f"mean risk over 1 to {config.n} demonstrations",
             "median",
-            at_least=0.9,
+            at_least=HARDLY,
             note="tokens hold a constant beside x_t or y_t; without one no number of layers of "
             'linear attention predicts (docs/theory, "A sum binds no tokens")',
             revision=part,
@@ -318,7 +326,7 @@ def statements(config) -> tuple[Statement, ...]:
             "prompt, over the last n/2 prefixes",
             "median",
             at_most=0.1,
-            revision=part,
+            revision=part + IDLE,
             label="two of {name}, {tokens}, {times} n: from rule",
             sample=lambda c, tokens, layer, times: c.parting(tokens, layer, times),
             cells=grid(
@@ -341,7 +349,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"risk over that at the training length, each {last}",
             "median",
             at_most=1.1,
-            revision=part,
+            revision=part + IDLE,
             label="two of {name}, x, y, {times} n / n",
             sample=lambda c, layer, times: c.interleaved_growth(layer, times),
             cells=grid(
