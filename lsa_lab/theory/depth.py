@@ -85,7 +85,7 @@ def tied_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:
 
         R_l = min_a ∫ (1 - ah)^{2l} + (s/h)(1 - (1 - ah)^l)² dμ,  s = σ²d/n
 
-    with noise what l real steps reach at their best, without it much more: at α = 1 and d → ∞
+    with enough noise as low as that of free real steps, without it much higher: at α = 1 and d → ∞
     (2l)!/(2^l l!)² for 1/(l + 1) (derived here; docs/theory, "Tied layers"). On the host in
     float64, without sampling, to about 1e-10; not for use under jit.
     """

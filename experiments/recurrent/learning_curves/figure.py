@@ -35,7 +35,9 @@ def appendix(dataset):
         plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
         ax.set(title=NAMES[layer], xlabel="demonstrations", ylim=(0.01, 1.5))
     axes[0].set_ylabel("excess risk")
-    axes[0].legend(loc="lower left")
+    handles, names = axes[0].get_legend_handles_labels()
+    for ax, part in zip(axes[:2], (slice(0, 2), slice(2, None)), strict=True):
+        ax.legend(handles[part], names[part], loc="lower left")
     return figure
 
 
