@@ -9,6 +9,7 @@ from experiments.recurrent.learning_curves.config import (
     LABELS,
     LAYERS,
     RULE,
+    SINGLE,
     STACKED,
     STEPS_OF_TWO,
     TIMES,
@@ -278,8 +279,8 @@ def statements(config) -> tuple[Statement, ...]:
             'linear attention predicts (docs/theory, "A sum binds no tokens")',
             revision=part,
             label="one of {name}, x, y",
-            sample=lambda c, layer: c.in_training(c.stacks.single_risk.sel(layer=layer)),
-            cells=grid("one_additive one_delta one_gated_delta one_mesa", layer=STACKED),
+            sample=lambda c, layer: c.in_training(c.stacks.single_risk.sel(single=layer)),
+            cells=grid("one_delta one_gated_delta", layer=SINGLE),
             words=named,
             message="One layer that reads x_t and y_t as tokens of their own predicts hardly more "
             "than nothing",

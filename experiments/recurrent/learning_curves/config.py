@@ -20,6 +20,7 @@ TIMES = (2, 8)  # longer prompts, in training lengths
 DEPTHS = (1, 2)  # layers
 TOKENS = ("bound", "interleaved")
 STACKED = ("additive", "delta", "gated_delta", "mesa")  # trained for longer, on both tokens
+SINGLE = ("delta", "gated_delta")  # one layer on interleaved tokens
 STEPS_OF_TWO = "two steps of descent"
 SPANS = ("training", *map(str, TIMES))  # all lengths in training; the last n/2 up to a longer one
 

@@ -4,7 +4,14 @@ import numpy as np
 
 from experiments.recurrent.learning_curves import claims
 from experiments.recurrent.learning_curves.claims import NAMES
-from experiments.recurrent.learning_curves.config import DEPTHS, LAYERS, RULE, STACKED, TIMES
+from experiments.recurrent.learning_curves.config import (
+    DEPTHS,
+    LAYERS,
+    RULE,
+    SINGLE,
+    STACKED,
+    TIMES,
+)
 from lsa_lab.harness.draw import style
 from lsa_lab.store import parts, results
 
@@ -35,7 +42,7 @@ def appendix(dataset):
         plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
         ax.set(title=NAMES[layer], xlabel="demonstrations", ylim=(0.01, 1.5))
     axes[0].set_ylabel("excess risk")
-    handles, names = axes[0].get_legend_handles_labels()
+    handles, names = axes[1].get_legend_handles_labels()
     for ax, part in zip(axes[:2], (slice(0, 2), slice(2, None)), strict=True):
         ax.legend(handles[part], names[part], loc="lower left")
     return figure
@@ -47,9 +54,10 @@ def plot_stacks(ax, dataset, stacks, layer):
     for rule, line, color in (("ridge", ":", "0.6"), (RULE[layer], "-", style.BLACK)):
         closed = dataset.closed.sel(rule=rule, prefix=prefix)
         style.line(ax, prefix, closed, "ridge" if line == ":" else "one layer's rule", color, line)
-    single = stacks.single_risk.sel(prefix=prefix).transpose("run", "prefix")
+    if layer in SINGLE:
+        single = stacks.single_risk.sel(single=layer, prefix=prefix).transpose("run", "prefix")
+        style.band(ax, prefix, single, "one layer, x, y", style.COLOURS[5], marker=None)
     for name, runs, color in (
-        ("one layer, x, y", single, style.COLOURS[5]),
         ("two, x, y", stacks.risk.sel(tokens="interleaved", prefix=prefix), style.COLOURS[3]),
         ("two, bound", stacks.risk.sel(tokens="bound", prefix=prefix), style.COLOURS[4]),
     ):

@@ -10,6 +10,7 @@ import numpy as np
 from experiments.recurrent.learning_curves import rules
 from experiments.recurrent.learning_curves.config import (
     DEPTHS,
+    SINGLE,
     SPANS,
     STACKED,
     STEPS_OF_TWO,
@@ -31,10 +32,10 @@ def compute(config, prompts, targets, of_rules, progress, checkpoints):
     key = jax.random.key(own.seed)
     of_rules = jnp.concatenate([of_rules, two_steps(prompts, config)[:, None]], axis=1)
 
-    def looks(tokens, depth):  # of every layer: [K, R, T], [K, R, r, s], [K, R, s], [K, R]
+    def looks(tokens, depth, layers):  # [K, R, T], [K, R, r, s], [K, R, s], [K, R]
         rows = []
-        for i, layer in enumerate(STACKED):
-            tag = 100 * TOKENS.index(tokens) + 10 * i + depth
+        for layer in layers:
+            tag = 100 * TOKENS.index(tokens) + 10 * STACKED.index(layer) + depth
             key_own = jax.random.fold_in(key, tag)
             run = train(sizes, layer, depth, key_own, progress, checkpoints, tokens)
             params = jax.tree.map(lambda leaf: leaf.astype(float), run.params)
@@ -43,9 +44,9 @@ def compute(config, prompts, targets, of_rules, progress, checkpoints):
             rows.append([*map(np.asarray, values), [str(end) for end in run.status]])
         return map(np.stack, zip(*rows, strict=True))
 
-    pairs = zip(*(looks(tokens, DEPTHS[-1]) for tokens in TOKENS), strict=True)
+    pairs = zip(*(looks(tokens, DEPTHS[-1], STACKED) for tokens in TOKENS), strict=True)
     risk, distance, chance, status = map(np.stack, pairs)
-    single, *_, single_status = looks(TOKENS[-1], DEPTHS[0])
+    single, *_, single_status = looks(TOKENS[-1], DEPTHS[0], SINGLE)
     axes = ("tokens", "layer", "run")
     return xr.Dataset(
         {
@@ -53,12 +54,13 @@ def compute(config, prompts, targets, of_rules, progress, checkpoints):
             "distance": ((*axes, "rule", "span"), distance),
             "distance_to_chance": ((*axes, "span"), chance),
             "status": (axes, status),
-            "single_risk": ((*axes[1:], "prefix"), single),
-            "single_status": (axes[1:], single_status),
+            "single_risk": (("single", "run", "prefix"), single),
+            "single_status": (("single", "run"), single_status),
         },
         {
             "tokens": list(TOKENS),
             "layer": list(STACKED),
+            "single": list(SINGLE),
             "rule": [*rules.RULES, STEPS_OF_TWO],
             "span": list(SPANS),
             "prefix": np.arange(TIMES[-1] * config.n + 1),
