@@ -40,7 +40,8 @@ def appendix(dataset):
     stacks = parts.part(dataset, "stacks")
     for ax, layer in zip(axes, STACKED, strict=True):
         plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
-        ax.set(title=NAMES[layer], xlabel="demonstrations", ylim=(0.01, 1.5))
+        ax.set(xlabel="demonstrations", ylim=(0.002, 1.6))
+        ax.set_title(NAMES[layer], loc="right")
     axes[0].set_ylabel("excess risk")
     handles, names = axes[1].get_legend_handles_labels()
     for ax, part in zip(axes[:2], (slice(0, 2), slice(2, None)), strict=True):
@@ -62,7 +63,7 @@ def plot_stacks(ax, dataset, stacks, layer):
         ("two, bound", stacks.risk.sel(tokens="bound", prefix=prefix), style.COLOURS[4]),
     ):
         style.band(ax, prefix, runs.transpose("run", "prefix"), name, color, marker=None)
-    ax.axvline(config.n, color="grey", lw=0.8, ls="--")
+    ax.axvline(config.n, 0.35, color="grey", lw=0.8, ls="--")  # above the legends
 
 
 def plot_layer(ax, dataset, layer):
