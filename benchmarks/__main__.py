@@ -23,7 +23,7 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("only", nargs="?", help="the workloads that it names: W1 to W9")
+    parser.add_argument("only", nargs="?", help="the workloads that it names: W1 to W11")
     parser.add_argument("--torch", default=sys.executable, help="a Python that has torch")
     words = parser.parse_args()
     wanted = cases.choose(words.only)

@@ -75,6 +75,9 @@ W7 |= dict(ranks=[30, 26, 22, 18, 14, 10, 6, 2], shots=[4, 10, 20])
 W8 = dict(n=1024, d=20, layers=4, units=50)
 POOL = dict(m=10_000, queries=100, d=20, layers=4)
 W9 = dict(m=10_000, p=4096, size=128)
+W10 = dict(n=32, d=8, width=32, layers=2, batch=128)
+W10 |= dict(kinds=["additive", "delta", "gated_delta", "mesa"], units=[10] * 4)
+W11 = W10 | dict(n=4095, layers=1, batch=1, kinds=["additive", "delta"], units=[10] * 2)
 W9_STREAMED = dict(m=100_000, p=4096, size=128, block=10_000)
 
 
@@ -242,6 +245,27 @@ CASES = (
         "ms",
         goal="30 s",
         turns=2,
+    ),
+    Case(
+        "W10",
+        "gradient of recurrent layers, bound tokens, n 32, d 8, 2 layers of width 32, batch 128",
+        W10,
+        {"ours": "recurrent:ours", "plain JAX": "recurrent:plain"},
+        (Work(0),) * 4,
+        "ms",
+        points=tuple(W10["kinds"]),
+        goal="15 ms, mesa 40",
+    ),
+    Case(
+        "W11",
+        "gradient of one recurrent layer on one prompt of 4 096 tokens, d 8, width 32",
+        W11,
+        {"ours": "recurrent:ours", "plain JAX": "recurrent:plain"},
+        (Work(0),) * 2,
+        "ms",
+        {"plain JAX": dict(units=[1] * 2)},
+        points=tuple(W11["kinds"]),
+        goal="delta at most twice additive",
     ),
     _growth(
         "prompts",

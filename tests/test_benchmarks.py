@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks import analyses, cases, linear, machine, softmax, turns
+from benchmarks import recurrent as layers_of_today
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
-from lsa_lab.models import linear_attention, transformer
+from lsa_lab.models import linear_attention, recurrent, transformer
 from lsa_lab.models.trace import predict
 from lsa_lab.selection.gradient_matching import match
 from lsa_lab.tasks.linear import LinearTask, sample
@@ -129,3 +130,15 @@ def test_every_workload_names_builders_that_take_its_sizes():
                 given = {**case.sizes, **case.own.get(name, {})}
                 assert set(taken) <= {*given, "runs"}, (case.name, name)
     json.dumps([case.sizes for case in cases.CASES])
+
+
+@pytest.mark.parametrize("kind", cases.W10["kinds"])
+def test_a_newcomers_recurrence_is_our_layer(kind):
+    config = recurrent.Config(kind, 5, 2, key_width=2, width=4, layout="bound")
+    params = recurrent.init(jax.random.key(0), config, jnp.float32)
+    tokens = jax.random.normal(jax.random.key(1), (9, 5), jnp.float32)
+    both = [
+        jax.jit(partial(predict, config=config))(params, tokens)
+        for predict in (recurrent.predict_prefixes, layers_of_today.plain_predictions)
+    ]
+    np.testing.assert_allclose(*both, rtol=2e-4, atol=1e-6)

@@ -60,12 +60,13 @@ def forward(
 
     def layer(stream: Array, weights: tuple[Params, Array]) -> tuple[Array, tuple]:
         own, gate = weights
-        read = jax.vmap(lambda head: _read(head, _normed(own, stream), config))(_heads(own))
+        rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
+        # One head after the other: a CPU takes five times longer for ``vmap`` below a caller's.
+        read = jax.lax.map(lambda head: _read(head, rows, config), _heads(own))
         heads = jnp.einsum("hdv,htv->htd", gate[:, None, None] * own.w_o, read)
         stream = stream + heads.sum(0)
         if config.mlp_width is not None:
-            norm = given(own.mlp_norm_scale, own.mlp_norm_offset)
-            rows = layer_norm(stream, *norm) if norm else stream
+            rows = _normed(stream, own.mlp_norm_scale, own.mlp_norm_offset)
             weights_and_biases = given(own.mlp_in, own.mlp_in_bias, own.mlp_out, own.mlp_out_bias)
             stream = stream + mlp(rows, *weights_and_biases)
         return stream, (stream, heads)
@@ -126,7 +127,8 @@ def _of_layers(look: Callable, params: Params, tokens: Array, config: Config) ->
     stream = forward(params, tokens, config).stream[:-1]
 
     def layer(own: Params, stream: Array) -> Array:
-        return jax.vmap(lambda head: look(head, _normed(own, stream)))(_heads(own))
+        rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
+        return jax.vmap(lambda head: look(head, rows))(_heads(own))
 
     return jax.vmap(layer)(params.replace(read_in=None, read_out=None), stream)
 
@@ -138,9 +140,8 @@ def _heads(own: Params) -> Params:
     return own.replace(**dict.fromkeys(others))
 
 
-def _normed(own: Params, stream: Array) -> Array:  # [T, D]
-    norm = given(own.attention_norm_scale, own.attention_norm_offset)
-    return layer_norm(stream, *norm) if norm else stream
+def _normed(stream: Array, scale: Array | None, offset: Array | None) -> Array:  # [T, D]
+    return stream if scale is None or offset is None else layer_norm(stream, scale, offset)
 
 
 def _read(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, v]
@@ -148,9 +149,8 @@ def _read(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, 
     queries = rows @ head.w_q.T
     if config.kind == "mesa":
         return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config), queries)
-    writes = _writes(head, rows, config)
-    every = jnp.repeat(queries, config.inner, 0)
-    read = recurrent_state.reads(writes, every)[config.inner - 1 :: config.inner]
+    every = recurrent_state.reads(_writes(head, rows, config), jnp.repeat(queries, config.inner, 0))
+    read = every[config.inner - 1 :: config.inner]
     if config.kind == "additive" and config.normalise:
         read = read / jnp.maximum(jnp.cumsum(_does_write(rows, config)), 1)[:, None]
     return read
@@ -197,24 +197,19 @@ def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J
     """What every token changes, by the kind."""
     kind, writing = config.kind, _does_write(rows, config)[:, None]
     step, gate = _step_and_gate(head, rows, config)
-    step, gate = writing * step, 1 - writing * (1 - gate)
     keys = (rows @ head.w_k.T).reshape(-1, config.key_width)  # [T J, k]
     value = (rows @ head.w_v.T).reshape(-1, config.values)
     if kind in ("delta", "gated_delta", "delta_product", "rwkv7"):
         keys = _unit(keys)
-    if kind == "longhorn":
-        step = step / (1 + step * (keys**2).sum(-1, keepdims=True))
-    if kind in ("additive", "retention", "gla", "ssd"):
-        # No constant: of one, XLA:CPU (jaxlib 0.10) makes an invalid program of chunks under vmap.
-        nothing, by = 0 * keys, step if kind == "ssd" else writing
-        return Writes(gate, nothing, nothing, by * keys, value)
-    if kind == "delta_product":
-        step, gate = step.reshape(-1, 1), jnp.ones((len(keys), 1), rows.dtype)
+    step = step / (1 + step * (keys**2).sum(-1, keepdims=True)) if kind == "longhorn" else step
+    step, fading = writing * step, None if head.b_gate is None else 1 - writing * (1 - gate)
+    step = step.reshape(-1, 1) if kind == "delta_product" else step
     if kind == "ttt":
-        again = (jnp.repeat(leaf, config.inner, 0) for leaf in (step, gate, keys, value))
-        step, gate, keys, value = again
-    removed = keys if kind == "rwkv7" else gate * keys
-    return Writes(gate, step * keys, removed, step * keys, value)
+        step, keys, value = (jnp.repeat(leaf, config.inner, 0) for leaf in (step, keys, value))
+    if kind in ("additive", "retention", "gla", "ssd"):
+        return Writes(step * keys, value, None, fading)
+    removed = keys if fading is None or kind == "rwkv7" else fading * keys
+    return Writes(step * keys, value, removed, fading)
 
 
 def _unit(keys: Array) -> Array:  # [m, k]

@@ -16,30 +16,29 @@ _SHORT = 64  # changes: fewer are scanned one by one
 
 
 class Writes(flax.struct.PyTreeNode):
-    """The changes S ← diag(gate) S - erase (removeᵀ S) + write valueᵀ, in their order."""
+    """The changes S ← diag(gate) S + write (value - removeᵀ S)ᵀ, in their order; without a gate
+    nothing is forgotten, and without ``remove`` nothing is erased."""
 
-    gate: Array  # [m, k] or, of a gate that all channels share, [m, 1]
-    erase: Array  # [m, k]
-    remove: Array  # [m, k]
     write: Array  # [m, k]
     value: Array  # [m, v]
+    remove: Array | None = None  # [m, k]
+    gate: Array | None = None  # [m, k] or, of a gate that all channels share, [m, 1]
 
 
 def reads(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     """Sᵀq after every change: by chunks if changes are many and all channels share a gate."""
-    many = len(queries) >= _SHORT and writes.gate.shape[-1] == 1
-    return chunked(writes, queries) if many else scanned(writes, queries)
+    shared = writes.gate is None or writes.gate.shape[-1] == 1
+    return (chunked if shared and len(queries) >= _SHORT else scanned)(writes, queries)
 
 
 def every_state(writes: Writes) -> Array:  # [m, k, v]
     """S after every change."""
-    first = jnp.zeros((writes.write.shape[1], writes.value.shape[1]), writes.value.dtype)
 
     def step(state: Array, change: Writes) -> tuple[Array, Array]:
         state = _change(state, change)
         return state, state
 
-    return jax.lax.scan(step, first, writes)[1]
+    return jax.lax.scan(step, _nothing(writes), writes)[1]
 
 
 def scanned(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
@@ -49,15 +48,14 @@ def scanned(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
         state = _change(state, row[0])
         return state, row[1] @ state
 
-    first = jnp.zeros((queries.shape[1], writes.value.shape[1]), queries.dtype)
-    return jax.lax.scan(step, first, (writes, queries))[1]
+    return jax.lax.scan(step, _nothing(writes), (writes, queries))[1]
 
 
 def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     """The same with one state a chunk: products of matrices, linear in m.
 
-    In a chunk that begins at S, with γ_ij the gates between two changes, what change i removes is
-    c_i = r_iᵀS_{i-1} = γ_i0 r_iᵀS + Σ_{j<i} γ_ij (r_i·b_j v_j - r_i·a_j c_j): a triangular system
+    In a chunk that begins at S, with γ_ij the gates between two changes, change i writes the error
+    e_i = v_i - r_iᵀS_{i-1} = v_i - γ_i0 r_iᵀS - Σ_{j<i} γ_ij r_i·b_j e_j: a triangular system
     (the UT transform of 2406.06484, with gates as in 2412.06464).
     """
     count = -(-len(queries) // _CHUNK)
@@ -67,45 +65,41 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     def chunks(leaf: Array, fill: float = 0.0) -> Array:  # [c, size, ...]
         return jnp.pad(leaf, ((0, padding), (0, 0)), constant_values=fill).reshape(count, size, -1)
 
-    rows = jax.tree.map(chunks, writes).replace(gate=chunks(writes.gate, 1.0))
-    queries_of = chunks(queries)
-    gate = rows.gate[..., 0]
+    write, value, reading = map(chunks, (writes.write, writes.value, queries))
+    gate = jnp.ones((1, size), write.dtype)
+    if writes.gate is not None:
+        gate = chunks(writes.gate, 1.0)[..., 0]  # [c, i]
     lower = jnp.tril(jnp.ones((size, size), bool))
     # decay[i, j] = g_{j+1} ... g_i, a product and no quotient: gates may be 0
     factors = jnp.where((lower & ~jnp.eye(size, dtype=bool))[None], gate[:, :, None], 1.0)
-    decay = jnp.where(lower[None], jnp.cumprod(factors, axis=1), 0.0)
+    decay = jnp.where(lower[None], jnp.cumprod(factors, axis=1), 0.0)  # [c, i, j]
     since_start = jnp.cumprod(gate, axis=1)  # [c, i]
-    before = jnp.pad(decay[:, :-1], ((0, 0), (1, 0), (0, 0)))  # up to the change before i
-    start_before = jnp.pad(since_start[:, :-1], ((0, 0), (1, 0)), constant_values=1.0)
+    columns = write.swapaxes(1, 2)  # [c, k, j]
+    width, solved = value.shape[-1], value
+    if writes.remove is not None:
+        remove = chunks(writes.remove)
+        before = jnp.pad(decay[:, :-1], ((0, 0), (1, 0), (0, 0)))  # up to the change before i
+        start_before = jnp.pad(since_start[:, :-1], ((0, 0), (1, 0)), constant_values=1.0)
+        system = remove @ columns * before + jnp.eye(size, dtype=gate.dtype)[None]
+        both = jnp.concatenate([value, start_before[..., None] * remove], -1)
+        solved = _unit_inverse(system) @ both  # e = own - slope S
+    moved = (columns * decay[:, -1:]) @ solved  # [c, k, v] and, of what is erased, [c, k, k]
+    total = jnp.broadcast_to(since_start[:, -1], (count,))
 
-    def pair(left: Array, right: Array, gates: Array) -> Array:  # [c, i, j]
-        return jnp.einsum("cik,cjk->cij", left, right) * gates
+    def step(state: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
+        moved, total = row
+        after = total * state + moved[:, :width]
+        return (after if writes.remove is None else after - moved[:, width:] @ state), state
 
-    system = pair(rows.remove, rows.erase, before) + jnp.eye(size, dtype=gate.dtype)[None]
-    inside = pair(rows.remove, rows.write, before) @ rows.value
-    from_state = start_before[..., None] * rows.remove
-    solved = _unit_inverse(system) @ jnp.concatenate([inside, from_state], -1)
-    own, slope = (
-        solved[..., : inside.shape[-1]],
-        solved[..., inside.shape[-1] :],
-    )  # c = own + slope S
-    to_end = decay[:, -1][..., None]
-
-    def step(state: Array, row: tuple) -> tuple[Array, tuple]:
-        own, slope, erase, write, value, left, total = row
-        removed = own + slope @ state
-        after = total * state - (left * erase).T @ removed + (left * write).T @ value
-        return after, (state, removed)
-
-    first = jnp.zeros((queries.shape[1], writes.value.shape[1]), queries.dtype)
-    along = (own, slope, rows.erase, rows.write, rows.value, to_end, since_start[:, -1])
-    starts, removed = jax.lax.scan(step, first, along)[1]
-    read = since_start[..., None] * (queries_of @ starts)
-    read = read - pair(queries_of, rows.erase, decay) @ removed
-    read = read + pair(queries_of, rows.write, decay) @ rows.value
+    starts = jax.lax.scan(step, _nothing(writes), (moved, total))[1]
+    errors = solved[..., :width]
+    if writes.remove is not None:
+        errors = errors - solved[..., width:] @ starts
+    read = since_start[..., None] * (reading @ starts) + (reading @ columns * decay) @ errors
     return read.reshape(count * size, -1)[: len(queries)]
 
 
+@jax.custom_jvp
 def _unit_inverse(system: Array) -> Array:  # [c, i, i] with ones on the diagonal, 0 above it
     """Its inverse from those of its diagonal blocks, whose width doubles:
 
@@ -114,14 +108,24 @@ def _unit_inverse(system: Array) -> Array:  # [c, i, i] with ones on the diagona
     LAPACK's batched triangular solve is not called: on a machine of two cores two of them in one
     program, as a gradient has, can wait for each other for ever (jaxlib 0.10).
     """
-    places, width = np.arange(system.shape[-1]), 1
-    inverse = jnp.broadcast_to(jnp.eye(len(places), dtype=system.dtype)[None], system.shape)
-    while width < len(places):
+    places, width = np.arange(system.shape[-1]), 2
+
+    def corners(width: int) -> Array:  # C of every pair of blocks
         block = places // width
-        below = (block[:, None] == block + 1) & (block % 2 == 0)  # C of every pair of blocks
-        inverse = inverse - inverse @ jnp.where(below[None], system, 0) @ inverse
+        return jnp.where(((block[:, None] == block + 1) & (block % 2 == 0))[None], system, 0)
+
+    inverse = jnp.eye(len(places), dtype=system.dtype)[None] - corners(1)
+    while width < len(places):
+        inverse = inverse - inverse @ corners(width) @ inverse
         width *= 2
     return inverse
+
+
+@_unit_inverse.defjvp
+def _derivative(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """d(A⁻¹) = -A⁻¹ dA A⁻¹, two products, and not the derivative of each block's."""
+    inverse = _unit_inverse(*primals)
+    return inverse, -inverse @ tangents[0] @ inverse
 
 
 def regression_sums(
@@ -160,6 +164,11 @@ def solved_regressions(
     return jax.scipy.linalg.cho_solve((factors, True), products)
 
 
+def _nothing(writes: Writes) -> Array:  # [k, v]
+    return jnp.zeros((writes.write.shape[1], writes.value.shape[1]), writes.value.dtype)
+
+
 def _change(state: Array, w: Writes) -> Array:  # [k, v], one change -> [k, v]
-    erased = w.erase[:, None] * (w.remove @ state)[None]
-    return w.gate[:, None] * state - erased + w.write[:, None] * w.value[None]
+    error = w.value if w.remove is None else w.value - w.remove @ state
+    kept = state if w.gate is None else w.gate[:, None] * state
+    return kept + w.write[:, None] * error[None]

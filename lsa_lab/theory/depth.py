@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
 from lsa_lab.arguments import Real, check_at_least, check_variance, is_concrete
 from lsa_lab.theory.wishart import sizes, wishart_quadrature
@@ -77,3 +78,80 @@ def best_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:
         size = np.sqrt(weight @ after**2)
         before, now = now, after / size if size > 0 else np.zeros_like(h)
     return np.array(risks)
+
+
+def tied_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:  # [depth+1]
+    """R_0 to R_L of a looped stack, whose l layers share one step a, at finite n and d:
+
+        R_l = min_a ∫ (1 - ah)^{2l} + (s/h)(1 - (1 - ah)^l)² dμ,  s = σ²d/n
+
+    with enough noise as low as that of free real steps, without it much higher: at α = 1 and d → ∞
+    (2l)!/(2^l l!)² for 1/(l + 1) (derived here; docs/theory, "Tied layers"). On the host in
+    float64, without sampling, to about 1e-10; not for use under jit.
+    """
+    n, d = sizes(n, d, noise_var)
+    check_at_least(depth, "depth", 0)
+    nodes, counts = wishart_quadrature(n, d)
+    h, mass = nodes / n, counts / d
+    spread, unseen = float(noise_var) * d / n / h, max(d - n, 0) / d
+
+    def risk(steps: np.ndarray, power: int) -> np.ndarray:  # [steps]
+        left = (1 - steps[:, None] * h) ** power
+        return unseen + (left**2 + spread * (1 - left) ** 2) @ mass
+
+    risks = [1.0]
+    for power in range(1, depth + 1):
+        low, high = 0.0, 2.0  # beyond, the mean of h, which is 1, has left [-1, 1]
+        for _ in range(8):  # each round leaves a fiftieth of the interval around the least
+            steps = np.linspace(low, high, 101)
+            values = risk(steps, power)
+            best = int(np.argmin(values))
+            low, high = steps[max(best - 1, 0)], steps[min(best + 1, 100)]
+        risks.append(float(values[best]))
+    return np.array(risks)
+
+
+def rotated_covariance(eigenvalues: ArrayLike, depth: int) -> np.ndarray:  # [d] -> [depth+1]
+    """R_0 to R_L for prompts without end whose covariance has these eigenvalues λ, in a basis that
+    is drawn anew for every prompt: the least E (ŵ - w)ᵀΣ(ŵ - w), E |w|² = 1, of l shared steps,
+
+        R_l = min_{p(0) = 1, deg p ≤ l} (1/d) Σ λ p(λ)² = 1/Σ_{k≤l} π_k(0)²
+
+    with π_k orthonormal in the weight λ/d; 0 from as many layers on as there are eigenvalues that
+    differ. A fixed covariance takes one layer, which inverts it (derived here; that depth helps:
+    Bordelon et al. 2510.01098; docs/theory, "Depth
+    where the covariance turns"). On the host in float64.
+    """
+    check_at_least(depth, "depth", 0)
+    values = np.asarray(eigenvalues, float)
+    if values.ndim != 1 or not (np.isfinite(values).all() and (values >= 0).all() and values.any()):
+        raise ValueError("eigenvalues [d] are finite, none is negative, and one is positive")
+    nodes, counts = np.unique(values[values > 0], return_counts=True)
+    weight = nodes * counts / len(values)
+    rows, ends = [np.full_like(nodes, weight.sum() ** -0.5)], [weight.sum() ** -0.5]  # π_k, π_k(0)
+    for _ in range(1, min(depth + 1, len(nodes))):
+        after, end = nodes * rows[-1], 0.0
+        for _ in range(2):  # twice, for digits
+            for row, at_zero in zip(rows, ends, strict=True):
+                share = weight @ (after * row)
+                after, end = after - share * row, end - share * at_zero
+        size = np.sqrt(weight @ after**2)
+        rows.append(after / size)
+        ends.append(end / size)
+    risks = 1 / np.cumsum(np.square(ends))
+    return np.pad(risks, (0, depth + 1 - len(risks)))
+
+
+def power_law(exponent: Real, depth: int) -> Array:  # [depth+1]
+    """The same over R_0 where λ times the density of eigenvalues is λ^b on [0, 1], b > -1:
+
+        R_l/R_0 = [Π_{k≤l} k/(k + b + 1)]²
+
+    which falls like l^{-2(b + 1)}; one step that all layers share gives half of that exponent.
+    Eigenvalues (k/d)^a have b = 1/a (derived here; Christoffel's function of Jacobi's weight).
+    """
+    check_at_least(depth, "depth", 0)
+    if is_concrete(exponent) and not exponent > -1:
+        raise ValueError(f"exponent = {exponent}: at -1 and below the weight has no sum")
+    layers = jnp.arange(1.0, depth + 1)
+    return jnp.concatenate([jnp.ones(1), jnp.cumprod(layers / (layers + 1 + exponent)) ** 2])

@@ -425,12 +425,12 @@ REASONS = {
         "selection.scores": "label_slot_flow",
     },
     "is computed in double precision, from plain numbers": {
-        "theory.depth": "best_descent_at",
+        "theory.depth": "best_descent_at rotated_covariance tied_descent_at",
         "theory.learning_curves": "ridge",
         "theory.wishart": "rotation_invariant_bound sizes wishart_quadrature",
     },
     "is a short recursion or a small system of plain numbers": {
-        "theory.depth": "best_descent ridge_limit",
+        "theory.depth": "best_descent power_law ridge_limit",
         "theory.learning_curves": (
             "additive best_weights delta delta_rule delta_rule_limit gated_delta implicit "
             "inner_steps lms"

@@ -6,14 +6,13 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from experiments.recurrent.learning_curves import rules
+from experiments.recurrent.learning_curves import rules, stacks
 from experiments.recurrent.learning_curves.config import DEPTHS, LABELS, LAYERS, RULES, TIMES
-from lsa_lab.models import prefixes, recurrent, transformer
+from experiments.recurrent.learning_curves.train import model_of, train
+from lsa_lab.models import prefixes
 from lsa_lab.prompts import Prompt, bound_tokens
-from lsa_lab.tasks.linear import LinearTask, sample_batch
-from lsa_lab.training import Files, Training, fit
+from lsa_lab.store import parts
 from lsa_lab.training.status import refuse_divergence
 
 
@@ -40,7 +39,7 @@ def compute(config, *, progress=None, checkpoints: Path | None = None):
                 steps = np.asarray(mean_steps(params, prompts, model_of(layer, depth, config)[1]))
     axes, shape = ("layer", "depth", "run"), (len(LAYERS), len(DEPTHS), config.runs)
     learned = np.stack([rules.closed_curves_of_step(config, length, step) for step in steps], 1)
-    return xr.Dataset(
+    whole = xr.Dataset(
         {
             "risk": ((*axes, "prefix"), np.reshape(risk, (*shape, -1))),
             "distance": ((*axes, "rule"), np.reshape(distance, (*shape, -1))),
@@ -59,6 +58,8 @@ def compute(config, *, progress=None, checkpoints: Path | None = None):
             "prefix": np.arange(length + 1),
         },
     )
+    more = stacks.compute(config, prompts, targets, of_rules, progress, checkpoints)
+    return parts.join(whole, stacks=more)
 
 
 def longer_prompts(key, config, length: int) -> tuple[Prompt, jax.Array]:  # [B, ...], [B, T]
@@ -70,42 +71,6 @@ def longer_prompts(key, config, length: int) -> tuple[Prompt, jax.Array]:  # [B,
     targets = jnp.einsum("btd,bd->bt", x, w)
     noise = jnp.sqrt(config.noise_var) * jax.random.normal(keys[2], (count, length))
     return Prompt(x[:, :-1], targets[:, :-1] + noise, x[:, -1], targets[:, -1]), targets
-
-
-def model_of(layer: str, depth: int, config):
-    """The module and the shape of a model that reads bound tokens."""
-    token_width, shape = 2 * config.d + 1, dict(key_width=config.d, width=config.width)
-    if layer == "softmax":
-        # In this layout a token reads those up to itself, whatever they hold.
-        causal = dict(keys="causal", layout="interleaved")
-        return transformer, transformer.Config(token_width, depth, 1, **shape, **causal)
-    return recurrent, recurrent.Config(layer, token_width, depth, **shape, layout="bound")
-
-
-def train(config, layer, depth, key, progress, checkpoints):
-    """All runs of a layer and depth; the loss is over all prefixes."""
-    module, shape = model_of(layer, depth, config)
-    spread = dict(noise_std=config.noise_var**0.5, weight_std=config.d**-0.5)
-    task = LinearTask(config.n, config.d, **spread, dtype=jnp.float32)
-    peak, steps = config.learning_rate, config.steps
-    rate = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
-    loss = partial(prefixes.loss, partial(module.forward, config=shape))
-    training = Training(
-        loss=lambda params, batch: jax.vmap(loss, (None, 0))(params, batch).mean(),
-        sample=lambda key: sample_batch(key, task, config.batch),
-        optimizer=optax.chain(optax.clip_by_global_norm(0.3), optax.adam(rate, b2=0.99)),
-        steps=steps,
-        label=f"learning_curves: {layer}, {depth} layer{'s' * (depth > 1)}",
-    )
-    key_init, key_data = jax.random.split(key)
-    init = partial(module.init, config=shape, dtype=jnp.float32)
-    return fit(
-        training,
-        jax.vmap(init)(jax.random.split(key_init, config.runs)),
-        jax.random.split(key_data, config.runs),
-        files=Files(checkpoints and checkpoints / f"{layer}_{depth}.ckpt", identity=repr(config)),
-        progress=progress,
-    )
 
 
 @partial(jax.jit, static_argnames=("model", "config"))

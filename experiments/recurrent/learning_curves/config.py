@@ -18,6 +18,20 @@ RULES = tuple(RULE.values())
 LABELS = ("divided by |x|", "as they are")  # two closed curves of DeltaNet
 TIMES = (2, 8)  # longer prompts, in training lengths
 DEPTHS = (1, 2)  # layers
+TOKENS = ("bound", "interleaved")
+STACKED = ("additive", "delta", "gated_delta", "mesa")  # trained for longer, on both tokens
+SINGLE = ("delta", "gated_delta")  # one layer on interleaved tokens
+STEPS_OF_TWO = "two steps of descent"
+SPANS = ("training", *map(str, TIMES))  # all lengths in training; the last n/2 up to a longer one
+
+
+@dataclass(frozen=True)
+class Stacks(Bounded):
+    """Wider stacks that are trained for longer, on bound and on interleaved tokens."""
+
+    width: Annotated[int, at_least(1)] = 24  # of the stream
+    steps: Annotated[int, at_least(2)] = 5000
+    seed: Seed = 3
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,7 @@ class Config(Bounded):
     learning_rate: Annotated[float, POSITIVE] = 0.01
     test_prompts: Annotated[int, at_least(2)] = 1000  # the same for every layer
     seed: Seed = 1
+    stacks: Stacks = Stacks()
 
     def __post_init__(self):
         super().__post_init__()
@@ -42,7 +57,9 @@ class Config(Bounded):
 
 
 TIERS = {
-    "smoke": Config(d=3, n=4, width=6, runs=2, steps=4, batch=4, test_prompts=8),
+    "smoke": Config(
+        d=3, n=4, width=6, runs=2, steps=4, batch=4, test_prompts=8, stacks=Stacks(6, 2)
+    ),
     "laptop": Config(seed=2),  # at seed 1 one layer of DeltaNet had stayed where it began
     "paper": Config(8, 32, width=24, runs=24, steps=20_000, batch=64, test_prompts=8000, seed=11),
 }

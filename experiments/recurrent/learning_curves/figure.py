@@ -4,9 +4,16 @@ import numpy as np
 
 from experiments.recurrent.learning_curves import claims
 from experiments.recurrent.learning_curves.claims import NAMES
-from experiments.recurrent.learning_curves.config import DEPTHS, LAYERS, RULE, TIMES
+from experiments.recurrent.learning_curves.config import (
+    DEPTHS,
+    LAYERS,
+    RULE,
+    SINGLE,
+    STACKED,
+    TIMES,
+)
 from lsa_lab.harness.draw import style
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 
 COLOURS = style.COLOURS[3:]  # of one layer and of two
 
@@ -25,6 +32,38 @@ def plot(dataset):
     for ax, part in zip(axes[::5], (slice(0, 3), slice(3, None)), strict=True):
         ax.legend(handles[part], names[part], loc="lower left")
     return figure
+
+
+def appendix(dataset):
+    """Two layers after a longer training, on bound and on interleaved tokens."""
+    figure, axes = style.figure(6.75, 2.4, (1, 4), first="g")
+    stacks = parts.part(dataset, "stacks")
+    for ax, layer in zip(axes, STACKED, strict=True):
+        plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
+        ax.set(xlabel="demonstrations", ylim=(0.002, 1.6))
+        ax.set_title(NAMES[layer], loc="right")
+    axes[0].set_ylabel("excess risk")
+    handles, names = axes[1].get_legend_handles_labels()
+    for ax, part in zip(axes[:2], (slice(0, 2), slice(2, None)), strict=True):
+        ax.legend(handles[part], names[part], loc="lower left")
+    return figure
+
+
+def plot_stacks(ax, dataset, stacks, layer):
+    config, prefix = results.config_of(dataset), dataset.prefix.values[1:]
+    style.log_axes(ax, x=True, y=True, ticks=[config.n * k for k in (1, TIMES[-1])])
+    for rule, line, color in (("ridge", ":", "0.6"), (RULE[layer], "-", style.BLACK)):
+        closed = dataset.closed.sel(rule=rule, prefix=prefix)
+        style.line(ax, prefix, closed, "ridge" if line == ":" else "one layer's rule", color, line)
+    if layer in SINGLE:
+        single = stacks.single_risk.sel(single=layer, prefix=prefix).transpose("run", "prefix")
+        style.band(ax, prefix, single, "one layer, x, y", style.COLOURS[5], marker=None)
+    for name, runs, color in (
+        ("two, x, y", stacks.risk.sel(tokens="interleaved", prefix=prefix), style.COLOURS[3]),
+        ("two, bound", stacks.risk.sel(tokens="bound", prefix=prefix), style.COLOURS[4]),
+    ):
+        style.band(ax, prefix, runs.transpose("run", "prefix"), name, color, marker=None)
+    ax.axvline(config.n, 0.35, color="grey", lw=0.8, ls="--")  # above the legends
 
 
 def plot_layer(ax, dataset, layer):

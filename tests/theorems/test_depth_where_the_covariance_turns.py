@@ -1,0 +1,73 @@
+"""Prompts without end, whose covariance is turned from one to the next, still need depth.
+
+docs/theory, "Depth where the covariance turns". Sides: layers of linear attention with steps from
+the roots of a least-squares polynomial; orthogonal polynomials, and binomial coefficients.
+Hypothesis: the basis is drawn anew for every prompt.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsa_lab.models import constructions
+from lsa_lab.models.moments import predictions_from_moments
+from lsa_lab.theory import depth
+
+EIGENVALUES = np.array([1.0, 0.8, 0.5, 0.25, 0.1])
+
+
+def steps_of(eigenvalues, length):  # [l], of the least Σ λ p(λ)² with p(0) = 1
+    root = np.sqrt(eigenvalues)
+    powers = eigenvalues[:, None] ** np.arange(1.0, length + 1)
+    inner = np.linalg.lstsq(root[:, None] * powers, -root, rcond=None)[0]
+    return 1 / np.roots([*inner[::-1], 1.0])
+
+
+@jax.jit
+def error_of_stack(params, covariance):  # E (ŵ - w)ᵀΣ(ŵ - w), |w|² = 1 on average
+    w, x = jnp.repeat(jnp.eye(5), 5, axis=1), jnp.tile(jnp.eye(5), 5)  # [d, B], every pair
+    product = covariance @ w
+    upper = jnp.broadcast_to(covariance[..., None], (5, 5, 25))
+    moments = jnp.concatenate([upper, product[:, None]], axis=1)
+    last = jnp.concatenate([product, (w * product).sum(0)[None]])
+    moments = jnp.concatenate([moments, last[None]])
+    gaps = (predictions_from_moments(params, moments, x) - (w * x).sum(0)).reshape(5, 5)
+    return jnp.einsum("wi,ij,wj->", gaps, covariance, gaps) / 5
+
+
+@pytest.mark.parametrize("length", [1, 3])
+@given(seed=st.integers(0, 100))
+def test_stacks_with_the_best_shared_steps_have_that_error_in_every_basis(length, seed):
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 5)))[0]
+    covariance = jnp.asarray(turn * EIGENVALUES @ turn.T)
+    steps = steps_of(EIGENVALUES, length)
+    assert np.isreal(steps).all()
+    params = constructions.gradient_descent(jnp.asarray(steps.real), 5)
+    error = error_of_stack(params, covariance)
+    exact = depth.rotated_covariance(EIGENVALUES, length)
+    np.testing.assert_allclose(error, exact[-1], rtol=1e-9)
+    # Control: one layer ends a fixed covariance, and only that.
+    inverse = jnp.linalg.inv(covariance)
+    params = constructions.preconditioned(inverse[None])
+    assert error_of_stack(params, covariance) < 1e-20
+    assert error_of_stack(params, jnp.diag(jnp.asarray(EIGENVALUES))) > exact[1]
+
+
+def test_control_as_many_layers_as_eigenvalues_leave_nothing_and_fewer_do():
+    risks = depth.rotated_covariance(EIGENVALUES, 6)
+    assert (risks[:5] > 0).all()
+    np.testing.assert_array_equal(risks[5:], 0)
+
+
+def test_a_power_law_of_eigenvalues_is_a_power_law_in_depth():
+    for a in (1.0, 2.0, 3.0):
+        values = ((np.arange(2000) + 0.5) / 2000) ** a
+        risks, exact = depth.rotated_covariance(values, 5), np.asarray(depth.power_law(1 / a, 40))
+        np.testing.assert_allclose(risks / risks[0], exact[:6], rtol=1e-4)
+        slope = np.log(exact[40] / exact[20]) / np.log(2)
+        np.testing.assert_allclose(slope, -2 * (1 / a + 1), rtol=0.06)
+        # Control: another exponent is another law.
+        assert np.abs(exact[:6] / np.asarray(depth.power_law(a + 1, 5)) - 1).max() > 0.1
