@@ -18,6 +18,7 @@ from lsa_lab.prompts import Prompt
 
 Forward = Callable[[Any, Array], Any]
 
+_BLOCK = 64  # prompts
 _SLACK = 1e-3  # of the largest answer: what a later token may change in a causal model, by rounding
 
 
@@ -34,6 +35,7 @@ class Subject:
     slots: Callable[[Any, Array], Array]
     causal: bool
     d: int
+    n: int  # demonstrations in training
     dtype: Any
     many: Callable[[Any, Array], Array]  # jitted: [B, T, w] -> [B, L+1, T or 1]
 
@@ -55,8 +57,18 @@ class Subject:
         """The answers on the first ``place`` pairs; a causal model reads all of them at once."""
         batch = jax.tree.map(lambda leaf: jnp.asarray(leaf, self.dtype), batch)
         tokens = jax.vmap(self.tokens)(batch if self.causal else prefix(batch, place))
-        every = np.asarray(self.many(params, tokens), float)
+        every = self.ask(params, tokens)
         return every[..., : place + 1] if self.causal else every
+
+    def ask(self, params: Any, tokens: Array) -> np.ndarray:  # [B, T, w] -> [B, L+1, T or 1]
+        """``slots`` of many prompts, in blocks and, of a causal model, with tokens after the last
+        one: a program serves all numbers of prompts and all lengths up to that in training."""
+        size, length = tokens.shape[:2]
+        later = max(self.n + 1 - length, 0) if self.causal else 0
+        rows = jnp.pad(tokens, ((0, -size % _BLOCK), (0, later), (0, 0)), mode="edge")
+        blocks = [self.many(params, rows[i : i + _BLOCK]) for i in range(0, size, _BLOCK)]
+        every = np.concatenate([np.asarray(block, float) for block in blocks])[:size]
+        return every[..., :length] if self.causal else every
 
 
 def prefix(batch: Prompt, place: int) -> Prompt:
@@ -76,17 +88,16 @@ def subject_of(forward: Forward, params: Any, d: int, n: int, causal: bool) -> S
         rows[:, -1, -1] = 0
     tokens = jnp.asarray(rows, dtype)
     slots = _slots_of(forward, params, tokens[0], causal)
-    many = jax.jit(jax.vmap(slots, (None, 0)))
-    subject = Subject(slots, causal, d, dtype, many)
+    subject = Subject(slots, causal, d, n, dtype, jax.jit(jax.vmap(slots, (None, 0))))
     try:
-        first, second = (np.asarray(many(params, tokens)) for _ in range(2))
-        alone = np.asarray(slots(params, tokens[1]))
+        first, second = (subject.ask(params, tokens) for _ in range(2))
+        beside = subject.ask(params, tokens.at[1:].add(1))[0]
     except Exception as error:
         raise UnfitError(
             "the forward runs on one prompt and cannot be jitted and vmapped: write it with "
             f"jax.numpy, without Python branches on values and without side effects ({error})"
         ) from error
-    _check_answers(first, second, alone)
+    _check_answers(first, second, beside)
     if causal:
         _check_causal(subject, params, tokens, first)
     return subject
@@ -138,7 +149,7 @@ def _wanted(causal: bool, shape: Any) -> str:
     )
 
 
-def _check_answers(first: np.ndarray, second: np.ndarray, alone: np.ndarray) -> None:
+def _check_answers(first: np.ndarray, second: np.ndarray, beside: np.ndarray) -> None:
     if not np.isfinite(first).all():
         raise UnfitError(
             "the predictions for tokens drawn from N(0, 1) are not finite: normalise keys, take "
@@ -149,7 +160,7 @@ def _check_answers(first: np.ndarray, second: np.ndarray, alone: np.ndarray) -> 
             "two calls with the same params and tokens differ: fix the random key, turn dropout "
             "off, and keep no state outside"
         )
-    if np.abs(first[1] - alone).max() > _SLACK * (1 + np.abs(alone).max()):
+    if np.abs(first[0] - beside).max() > _SLACK * (1 + np.abs(beside).max()):
         raise UnfitError(
             "a prompt's predictions depend on the prompts beside it in a vmapped batch: normalise "
             "over one prompt, not over the batch, and keep no state outside"
@@ -159,8 +170,8 @@ def _check_answers(first: np.ndarray, second: np.ndarray, alone: np.ndarray) -> 
 def _check_causal(subject: Subject, params: Any, tokens: Array, before: np.ndarray) -> None:
     """Change a late token: predictions before it have to stay."""
     place = 2 * tokens.shape[1] // 3
-    later = subject.many(params, tokens.at[:, place:].add(1))
-    change = np.abs(np.asarray(later) - before)[:, -1, :place].max()
+    later = subject.ask(params, tokens.at[:, place:].add(1))
+    change = np.abs(later - before)[:, -1, :place].max()
     if change > _SLACK * (1 + np.abs(before[:, -1, :place]).max()):
         raise UnfitError(
             f"the predictions before token {place} change by {change:.2g} when later tokens do: "

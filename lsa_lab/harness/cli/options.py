@@ -54,7 +54,7 @@ _TABLE = """
 --package PACKAGE | list run submit draw report | the package of experiments, else {home}
 --name NAME | card | the folder of the card, and what its page calls the model
 --query | card | the model answers the query alone, of tokens [x, y]; else every x, of bound tokens
---check | card | whether the card.json of each FOLDER has the right schema and sum
+--check | card | whether the card of each FOLDER is whole, and its weights have its risks
 --list | fetch | what can be fetched, and whether it is in the cache
 """
 
