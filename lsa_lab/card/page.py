@@ -227,8 +227,9 @@ def _picture(rows: list[dict[str, Any]]) -> str:
         marks.append(f'<circle cx="{place(probe["value"]):.1f}" cy="{y}" r="4" fill="{colour}"/>')
         if probe["null"] is not None and probe["null"] > 0:
             marks.append(f'<path d="M{place(probe["null"]):.1f} {y - 7}v14" stroke="#999"/>')
-    marks += [f'<text x="{place(v):.0f}" y="{height - 4}" font-size="10" fill="#666" '
-              f'text-anchor="middle">{v:.2g}</text>' for v in (min(ends), max(ends))]  # fmt: skip
+    style = f'y="{height - 4}" font-size="10" fill="#666" text-anchor="middle"'
+    outer = min(ends), max(ends)
+    marks += [f'<text x="{place(v):.0f}" {style}>{number(v)}</text>' for v in outer]
     return f'<svg viewBox="0 0 590 {height}" width="590">{"".join(marks)}</svg>'
 
 

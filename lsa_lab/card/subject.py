@@ -3,6 +3,7 @@ that refuse a function of which no card can be made."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -55,9 +56,9 @@ class Subject:
 
     def _slots(self, params: Any, batch: Prompt, place: int) -> np.ndarray:
         """The answers on the first ``place`` pairs; a causal model reads all of them at once."""
-        batch = jax.tree.map(lambda leaf: jnp.asarray(leaf, self.dtype), batch)
-        tokens = jax.vmap(self.tokens)(batch if self.causal else prefix(batch, place))
-        every = self.ask(params, tokens)
+        batch = longer(batch, self.n) if self.causal else prefix(batch, place)
+        rows = jax.tree.map(lambda leaf: np.asarray(leaf, self.dtype), batch)
+        every = self.ask(params, _many_tokens(rows, self.causal))
         return every[..., : place + 1] if self.causal else every
 
     def ask(self, params: Any, tokens: Array) -> np.ndarray:  # [B, T, w] -> [B, L+1, T or 1]
@@ -69,6 +70,19 @@ class Subject:
         blocks = [self.many(params, rows[i : i + _BLOCK]) for i in range(0, size, _BLOCK)]
         every = np.concatenate([np.asarray(block, float) for block in blocks])[:size]
         return every[..., :length] if self.causal else every
+
+
+@partial(jax.jit, static_argnums=1)
+def _many_tokens(batch: Prompt, causal: bool) -> Array:  # [B, T, w]
+    return jax.vmap(prompts.bound_tokens if causal else prompts.tokens)(batch)
+
+
+def longer(batch: Prompt, n: int) -> Prompt:
+    """The batch with n demonstrations or more: the query's x stands at its place, and later ones
+    are of no account to a causal model."""
+    later = max(n - batch.x.shape[1], 0)
+    x = np.concatenate([batch.x, np.repeat(batch.x_query[:, None], later, 1)], 1)
+    return batch.replace(x=x, y=np.pad(batch.y, ((0, 0), (0, later))))
 
 
 def prefix(batch: Prompt, place: int) -> Prompt:

@@ -6,7 +6,7 @@ from cells import answered
 
 ANSWER = """
 def running_mean(labels):
-    return jnp.cumsum(labels) / jnp.arange(1, len(labels) + 1)
+    return jnp.cumsum(labels) / jnp.arange(1, len(labels) + 1, dtype=labels.dtype)
 """
 
 
@@ -14,7 +14,9 @@ def test_the_exercise_has_an_answer():
     assert answered("judge_your_own_layer", ANSWER)["solved"]
 
 
-@pytest.mark.parametrize(("right", "wrong"), [("cumsum", "asarray"), ("1, len(labels) + 1", "7")])
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("cumsum", "asarray"), ("1, len(labels) + 1", "2, len(labels) + 2")]
+)
 def test_control_no_sum_or_another_count_is_refused(right, wrong):
     assert right in ANSWER
     assert not answered("judge_your_own_layer", ANSWER.replace(right, wrong))["solved"]
