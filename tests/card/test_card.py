@@ -75,6 +75,8 @@ def test_a_killed_card_resumes_to_the_same_weights(card, tmp_path):
     code = """
 import os, signal
 from pathlib import Path
+import jax
+jax.config.update("jax_default_matmul_precision", "highest")
 from tests.card.test_card import TINY, forward, init, report_card
 end = lambda line: line.startswith("learning rate") and os.kill(os.getpid(), signal.SIGKILL)
 report_card(forward, init, tier=TINY, folder=Path("work"), say=end)

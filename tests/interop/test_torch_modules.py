@@ -1,6 +1,7 @@
 """A module of PyTorch, called from JAX, answers and is derived as torch does it."""
 
 import sys
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import pytest
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
 from lsa_lab.card import report_card
+from lsa_lab.card.recipe import TIERS
 from lsa_lab.interop import TorchModuleError, as_forward, from_torch
 from lsa_lab.tasks.linear import LinearTask, sample
 
@@ -134,7 +136,7 @@ def test_without_torch_the_error_says_what_to_install(monkeypatch, module):
 def test_a_card_of_a_module_is_made():
     torch.manual_seed(0)
     forward, params = from_torch(Attention(17), np.zeros((4, 17), np.float32))
-    card = report_card(forward, params=params, tier="smoke")
+    card = report_card(forward, params=params, tier=replace(TIERS["smoke"], prompts=32))
     assert card.probes["risk over Bayes, n = 16"].verdict == "fails"
     assert card.probes["nearest rule"].value
     assert card.facts["program_sha256"].startswith("unknown")
