@@ -30,11 +30,11 @@ class Layer:
         """Random weights."""
         if not isinstance(self.config, recurrent.Config):
             return transformer.init(key, self.config)
-        params = recurrent.init(key, self.config)
-        if self.config.kind in _FIRST_STEP:
-            factor, first = _FIRST_STEP[self.config.kind]
-            params = params.replace(w_step=factor * params.w_step, b_step=params.b_step + first)
-        return params
+        params: Any = recurrent.init(key, self.config)
+        if self.config.kind not in _FIRST_STEP:
+            return params
+        factor, first = _FIRST_STEP[self.config.kind]
+        return params.replace(w_step=factor * params.w_step, b_step=params.b_step + first)
 
     def forward(self, params: Any, tokens: Array) -> Trace:
         """The Trace of one prompt's tokens."""

@@ -148,8 +148,8 @@ def _fit(
     data_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
     # All runs in one program: programs side by side, each with LAPACK's batched calls (a triangular
     # system in a layer), can wait for each other for ever on CPU (jaxlib 0.10).
-    own, recipe = jnp.asarray(rates), replace(training, steps=steps)
-    own = own, jnp.full_like(own, steps)
+    own = jnp.asarray(rates), jnp.full(len(rates), float(steps))
+    recipe = replace(training, steps=steps)
     return fit(recipe, params, data_keys, per_run=own, width=len(rates), files=files, chunk=_STRIDE)
 
 
@@ -199,7 +199,8 @@ def _estimate(
     for _ in range(2):  # the first time with the compiler
         began = time.monotonic()
         first = _fit(training, _STRIDE, init, keys, rates)
-    if any(status.kind == "diverged" and not status.step for status in first.status):
+    ends: Any = first.status
+    if any(status.kind == "diverged" and not status.step for status in ends):
         raise UnfitError(
             f"the gradient of the loss at init is not finite: over {tier.n + 1} tokens a state may "
             "explode, which smaller steps or keys of length 1 prevent; or a root or a norm at 0 "

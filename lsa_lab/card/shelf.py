@@ -56,7 +56,8 @@ def faults(folder: str | Path) -> list[str]:
 def write_weights(folder: str | Path, params: Any) -> None:
     """``weights.npz``: the leaves of one run's params by their paths."""
     file, leaves = io.BytesIO(), jax.tree.leaves_with_path(params)
-    np.savez(file, **{jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves})
+    rows: dict[str, Any] = {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+    np.savez(file, **rows)
     safe_files.write(Path(folder) / "weights.npz", file.getvalue())
 
 
