@@ -52,7 +52,9 @@ def number(value: Any) -> str:
     """A value as a reader has it: three digits, or the word."""
     if isinstance(value, str):
         return {"inf": "∞", "-inf": "-∞", "nan": "-"}.get(value, value)
-    return "∞" if math.isinf(value) else f"{value:.3g}"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def interval(probe: dict[str, Any]) -> str:
