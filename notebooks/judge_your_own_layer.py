@@ -25,25 +25,24 @@ style.notebook()
 #
 # A card asks for two functions. `init(key)` returns weights. `forward(params, tokens)` reads one
 # prompt, `[x_t, x_{t-1}, y_{t-1}]` at every place, and predicts every $y_t$ from the pairs before.
-# This layer learns a map of the keys and a step, and writes with the delta rule.
+# This layer learns a map of the keys and a step $\beta$, and writes with the delta rule,
+# $w \leftarrow w + \beta\, (y - w \cdot k)\, k / |k|^2$.
 
 # %%
 D = 4
 
 
 def init(key):
-    return {"keys": jnp.eye(D) + 0.3 * jax.random.normal(key, (D, D)), "step": jnp.zeros(())}
+    return {"keys": jnp.eye(D) + 0.1 * jax.random.normal(key, (D, D)), "step": jnp.zeros(())}
 
 
 def forward(params, tokens):  # [T, 2 D + 1] -> [T]
-    def unit(x):
-        square = ((params["keys"] @ x) ** 2).sum()
-        return params["keys"] @ x / jnp.sqrt(jnp.where(square > 0, square, 1))
-
     def step(state, token):
-        x, key, label = token[:D], unit(token[D:-1]), token[-1]
-        state = state + jax.nn.sigmoid(params["step"]) * (label - state @ key) * key
-        return state, state @ params["keys"] @ x
+        query, key, label = params["keys"] @ token[:D], params["keys"] @ token[D:-1], token[-1]
+        square = key @ key  # 0 at the first place, where no pair stands before
+        share = jax.nn.sigmoid(params["step"]) / jnp.where(square > 0, square, 1)
+        state = state + share * (label - state @ key) * key
+        return state, state @ query
 
     return jax.lax.scan(step, jnp.zeros_like(tokens[0, :D]), tokens)[1]
 
@@ -54,7 +53,7 @@ def forward(params, tokens):  # [T, 2 D + 1] -> [T]
 # `tier="laptop"` is the one to read; it takes minutes. Here is one of two seeds and short training.
 
 # %%
-SMALL = Tier(steps=300, pilot_steps=100, batch=16, prompts=128, d=D, runs=2, lengths=(64,))
+SMALL = Tier(steps=200, pilot_steps=40, batch=16, prompts=128, d=D, runs=2, lengths=(64,))
 card = report_card(forward, init, tier=SMALL)
 print(card.headline)
 for name in ("nearest rule", "share of the new label", "risk over the Kalman filter"):
