@@ -91,6 +91,7 @@ TREES = {  # the pages below a page that a forge shows as it is
             "train_and_dissect",
             "does_depth_amplify",
             "design_a_layer",
+            "judge_your_own_layer",
             "choose_demonstrations",
             "bring_your_own_model",
             "a_language_model",

@@ -13,6 +13,7 @@ number means stands in docs/card.md.
 from lsa_lab.card.card import Card, report_card
 from lsa_lab.card.identity import Nearest, identify
 from lsa_lab.card.probe import Probe
+from lsa_lab.card.recipe import Tier
 from lsa_lab.card.subject import UnfitError
 
-__all__ = ["Card", "Nearest", "Probe", "UnfitError", "identify", "report_card"]
+__all__ = ["Card", "Nearest", "Probe", "Tier", "UnfitError", "identify", "report_card"]

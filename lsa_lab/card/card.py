@@ -14,11 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.card import house, mechanism, page, parity, probes, recipe
+from lsa_lab.card import house, mechanism, page, probes, recipe, shelf, tracking
 from lsa_lab.card.probe import Probe
 from lsa_lab.card.probes import Bench
 from lsa_lab.card.recipe import TIERS, Tier
-from lsa_lab.card.shelf import SCHEMA
 from lsa_lab.card.subject import Forward, Subject, UnfitError, subject_of
 from lsa_lab.store import checkpoints, provenance, safe_files
 from lsa_lab.training import programs
@@ -29,7 +28,7 @@ PROBES: tuple[Callable[[Bench], list[Probe]], ...] = (
     probes.risk_over_bayes, mechanism.rules, probes.growth, probes.shifts, probes.sparse,
     probes.drift, mechanism.overwriting, mechanism.recall, mechanism.order, mechanism.flows,
     house.clipping,
-    mechanism.precision, mechanism.speed, probes.steps_to_twice,
+    mechanism.precision, mechanism.speed, probes.steps_to_twice, tracking.state_tracking,
 )  # fmt: skip
 
 
@@ -40,6 +39,7 @@ class Card:
     probes: dict[str, Probe]
     curves: dict[str, Any]  # what the page draws
     facts: dict[str, Any]  # tier, runs, sizes, versions, digest of the weights, seconds
+    weights: Any = None  # of the first run, if it was trained
 
     @property
     def headline(self) -> str:
@@ -49,18 +49,20 @@ class Card:
     def as_json(self, name: str) -> dict[str, Any]:
         """What card.json of a model of this name holds; infinite numbers are written as words."""
         rows = [_plain(dataclasses.asdict(probe)) for probe in self.probes.values()]
-        body = {"name": name, "schema": SCHEMA, **_plain(self.facts)}
+        body = {"name": name, "schema": shelf.SCHEMA, **_plain(self.facts)}
         body |= {"curves": _plain(self.curves), "probes": rows}
         return body | {"sha256": page.digest(body)}
 
     def save(self, folder: str | Path) -> Path:
-        """Write card.json, index.html and badge.svg; returns the folder."""
+        """Write card.json, index.html, badge.svg and weights.npz; returns the folder."""
         folder = Path(folder)
         body = self.as_json(folder.name)
         text = json.dumps(body, indent=1, ensure_ascii=False)
         safe_files.write(folder / "card.json", text.encode())
         safe_files.write(folder / "index.html", page.html(body).encode())
         safe_files.write(folder / "badge.svg", page.badge(body).encode())
+        if self.weights is not None:
+            shelf.write_weights(folder, self.weights)
         return folder
 
 
@@ -105,9 +107,9 @@ def report_card(
     else:
         own = [params] * PARTS
         facts |= {"trained": False}
-    bench = Bench(subject, own, size, size.law(table), states, losses)
+    bench = Bench(subject, own, size, size.law(table), states, init, losses)
     every: dict[str, Probe] = {}
-    for ask in (*PROBES, *([] if init is None else [parity.state_tracking(forward, init)])):
+    for ask in PROBES:
         start = time.monotonic()
         say((ask.__doc__ or "").splitlines()[0])
         answers = ask(bench)
@@ -123,10 +125,11 @@ def report_card(
         "runs": len(own),
         "program_sha256": _program(subject, first),
         "weights_sha256": checkpoints.digest(own),
+        "first_sha256": checkpoints.digest(own[0]),
         "seconds": round(time.monotonic() - began, 1),
         **provenance.facts(),
     }
-    return Card(every, bench.curves, facts)
+    return Card(every, bench.curves, facts, None if init is None else own[0])
 
 
 def _program(subject: Subject, params: Any) -> str:

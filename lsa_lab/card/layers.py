@@ -1,17 +1,22 @@
 """The layers of today with weights that a card can train: two layers of width 32, two heads of
-key width 16, a norm and an MLP of width 64; for ``lsa-lab card lsa_lab.card.layers:delta.forward
-lsa_lab.card.layers:delta.init``, and an example of a module of one's own."""
+key width 16, a norm and an MLP of width 64, beside them an LSTM and merged linear attention; for
+``lsa-lab card lsa_lab.card.layers:delta.forward lsa_lab.card.layers:delta.init``, and an example of
+a module of one's own."""
 
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.models import recurrent, transformer
+from lsa_lab.models import linear_attention, recurrent, transformer
 from lsa_lab.models.trace import Trace
 
 _WIDTH = 17  # of the tokens [x_t, x_{t-1}, y_{t-1}] at d = 8
+# LMS is stable up to a step of 2/|k|², and |k|² is near 4 at init: of β = softplus(0) = .7, as of
+# the steps of any sign of TTT, a state explodes over 65 tokens. These begin near β = .05.
+_FIRST_STEP = {"lms": (1.0, -3.0), "ttt": (0.1, 0.05)}  # a factor of w_step, and b_step
 _SIZES: dict[str, Any] = dict(num_layers=2, key_width=16, width=32, norm=True, mlp_width=64)
 
 
@@ -23,8 +28,13 @@ class Layer:
 
     def init(self, key: Array) -> Any:
         """Random weights."""
-        model = recurrent if isinstance(self.config, recurrent.Config) else transformer
-        return model.init(key, self.config)
+        if not isinstance(self.config, recurrent.Config):
+            return transformer.init(key, self.config)
+        params: Any = recurrent.init(key, self.config)
+        if self.config.kind not in _FIRST_STEP:
+            return params
+        factor, first = _FIRST_STEP[self.config.kind]
+        return params.replace(w_step=factor * params.w_step, b_step=params.b_step + first)
 
     def forward(self, params: Any, tokens: Array) -> Trace:
         """The Trace of one prompt's tokens."""
@@ -42,8 +52,59 @@ class Layer:
         return recurrent.states(params, tokens, self.config)
 
 
-def _recurrent(kind: Any) -> Layer:
-    return Layer(recurrent.Config(kind, _WIDTH, num_heads=2, layout="bound", **_SIZES))
+class MergedLinearAttention:
+    """Two layers of two heads on tokens [x_i, y_i]; a card is made with ``--query``."""
+
+    @staticmethod
+    def init(key: Array) -> linear_attention.Params:
+        """Small random weights."""
+        return linear_attention.init(key, 2, 2, _WIDTH // 2, 0.1)
+
+    @staticmethod
+    def forward(params: linear_attention.Params, tokens: Array) -> Trace:
+        """Tokens read those before them."""
+        return linear_attention.forward(params, tokens, keys="causal")
+
+
+class Lstm:
+    """Two layers of Hochreiter and Schmidhuber's LSTM, of width 35."""
+
+    @staticmethod
+    def init(key: Array) -> dict[str, Array]:
+        """Weights of variance 1/inputs; gates of the state begin near sigmoid(1)."""
+        first, second, last = jax.random.split(key, 3)
+        width = 35
+        bias = jnp.zeros(4 * width).at[:width].set(1)
+        return {
+            "first": jax.random.normal(first, (4 * width, _WIDTH + width)) / _WIDTH**0.5 / 2,
+            "second": jax.random.normal(second, (4 * width, 2 * width)) / (2 * width) ** 0.5,
+            "first_bias": bias,
+            "second_bias": bias,
+            "out": jax.random.normal(last, (width,)) / width**0.5,
+        }
+
+    @staticmethod
+    def forward(params: dict[str, Array], tokens: Array) -> Array:  # [T, 2d + 1] -> [T]
+        """s ← sigmoid(f) s + sigmoid(i) tanh(c), h = sigmoid(o) tanh(s)."""
+        rows = tokens
+        for name in ("first", "second"):
+
+            def step(carry: tuple, row: Array, name: str = name) -> tuple[tuple, Array]:
+                state, hidden = carry
+                inputs = params[name] @ jnp.concatenate([row, hidden]) + params[f"{name}_bias"]
+                f, i, o, c = jnp.split(inputs, 4)
+                state = jax.nn.sigmoid(f) * state + jax.nn.sigmoid(i) * jnp.tanh(c)
+                hidden = jax.nn.sigmoid(o) * jnp.tanh(state)
+                return (state, hidden), hidden
+
+            nothing = jnp.zeros_like(params["out"])
+            rows = jax.lax.scan(step, (nothing, nothing), rows)[1]
+        return rows @ params["out"]
+
+
+def _recurrent(kind: Any, inner: int = 1) -> Layer:
+    sizes = dict(num_heads=2, inner=inner, layout="bound", **_SIZES)
+    return Layer(recurrent.Config(kind, _WIDTH, **sizes))
 
 
 additive = _recurrent("additive")
@@ -54,7 +115,7 @@ lms = _recurrent("lms")
 longhorn = _recurrent("longhorn")
 delta = _recurrent("delta")
 gated_delta = _recurrent("gated_delta")
-delta_product = _recurrent("delta_product")
+delta_product = _recurrent("delta_product", inner=2)
 ttt = _recurrent("ttt")
 rwkv7 = _recurrent("rwkv7")
 mesa = _recurrent("mesa")

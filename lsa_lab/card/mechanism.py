@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from lsa_lab.card.batches import Batch, bayes_predictions, drawn_batch, labelled
 from lsa_lab.card.identity import LIKE, Nearest, nearest_rules, repeated_keys
@@ -166,7 +167,7 @@ def precision(bench: Bench) -> list[Probe]:
     for kind in kinds:
         low = replace(subject, dtype=jnp.dtype(kind))
         try:
-            cast = [jax.tree.map(partial(_cast, kind), params) for params in bench.params]
+            cast = [_cast(kind, params) for params in bench.params]
             answers = replace(bench, subject=low, params=cast).answers(batches, [n])
         except (TypeError, ValueError, NotImplementedError) as error:
             note = f"not measured: {type(error).__name__}"
@@ -181,9 +182,12 @@ def precision(bench: Bench) -> list[Probe]:
     return probes
 
 
-def _cast(kind: str, leaf: Any) -> Any:
-    leaf = jnp.asarray(leaf)
-    return leaf.astype(kind) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+@partial(jax.jit, static_argnums=0)
+def _cast(kind: str, params: Any) -> Any:
+    def cast(leaf: Array) -> Array:
+        return leaf.astype(kind) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    return jax.tree.map(cast, params)
 
 
 def speed(bench: Bench) -> list[Probe]:

@@ -5,7 +5,8 @@ import json
 import math
 from collections.abc import Sequence
 from html import escape
-from itertools import pairwise
+from itertools import combinations, pairwise
+from statistics import median
 from typing import Any
 
 GROUPS = {
@@ -29,7 +30,7 @@ GROUPS = {
     "precision": ("Precision", "The same weights with fewer digits."),
     "speed": ("Cost", "One prompt on the machine that made this card."),
     "steps": ("Learning", "Steps of training with the recipe of the card."),
-    "parity": ("State tracking", "Trained anew to multiply all signs that it has seen."),
+    "tracking": ("State tracking", "Trained anew to count the signs that it has seen."),
 }  # fmt: skip
 _COLOURS = {"holds": "#2a7f4f", "fails": "#b3372f", "undecided": "#a67c00", "": "#555"}
 _GREYS = ("#555", "#777", "#999", "#aaa", "#bbb")
@@ -51,7 +52,9 @@ def number(value: Any) -> str:
     """A value as a reader has it: three digits, or the word."""
     if isinstance(value, str):
         return {"inf": "∞", "-inf": "-∞", "nan": "-"}.get(value, value)
-    return "∞" if math.isinf(value) else f"{value:.3g}"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def interval(probe: dict[str, Any]) -> str:
@@ -132,10 +135,34 @@ def index(cards: Sequence[dict[str, Any]]) -> str:
     about = (
         "<style>body{max-width:none}th{vertical-align:bottom}</style>"
         "<h1>Cards</h1><p>Each row is one model, trained by the same recipe. Click a head to sort. "
-        "Green holds, red fails, brown is undecided; brackets are 95 % intervals over seeds.</p>"
+        "Green holds, red fails, brown is undecided; brackets are 95 % intervals over seeds. "
+        f"{nearness(cards)}</p>"
     )
     table = f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead><tbody>'
     return _document("Cards", f"{about}{table}{''.join(rows)}</tbody></table></div>{_SORT}")
+
+
+def nearness(cards: Sequence[dict[str, Any]]) -> str:
+    """How far two seeds of one layer are from each other, beside seeds of two layers: the median of
+    the mean |log risk - log risk| over all lengths."""
+    runs = [
+        (body["name"], [math.log(max(value, 1e-12)) for value in run])
+        for body in cards if body["causal"] and body["trained"]
+        for run in body["curves"]["risk"]["runs"]
+        if all(isinstance(value, float | int) for value in run)
+    ]  # fmt: skip
+    pairs: dict[bool, list[float]] = {True: [], False: []}
+    for (first, left), (second, right) in combinations(runs, 2):
+        if len(left) == len(right):
+            far = [abs(a - b) for a, b in zip(left, right, strict=True)]
+            pairs[first == second].append(sum(far) / len(far))
+    if not all(pairs.values()):
+        return ""
+    same, differing = median(pairs[True]), median(pairs[False])
+    return (
+        f"Risks of two seeds of one layer differ by {100 * same:.2g} % (the median over pairs), "
+        f"those of two layers by {100 * differing:.2g} %, {differing / same:.2g} times as much."
+    )
 
 
 _SORT = """<script>document.querySelectorAll('th').forEach((head,i)=>head.onclick=()=>{
@@ -202,8 +229,9 @@ def _picture(rows: list[dict[str, Any]]) -> str:
         marks.append(f'<circle cx="{place(probe["value"]):.1f}" cy="{y}" r="4" fill="{colour}"/>')
         if probe["null"] is not None and probe["null"] > 0:
             marks.append(f'<path d="M{place(probe["null"]):.1f} {y - 7}v14" stroke="#999"/>')
-    marks += [f'<text x="{place(v):.0f}" y="{height - 4}" font-size="10" fill="#666" '
-              f'text-anchor="middle">{v:.2g}</text>' for v in (min(ends), max(ends))]  # fmt: skip
+    style = f'y="{height - 4}" font-size="10" fill="#666" text-anchor="middle"'
+    outer = min(ends), max(ends)
+    marks += [f'<text x="{place(v):.0f}" {style}>{number(v)}</text>' for v in outer]
     return f'<svg viewBox="0 0 590 {height}" width="590">{"".join(marks)}</svg>'
 
 

@@ -45,7 +45,8 @@ def judged(
     bound = " and ".join(f"{word} {limit:g}" for word, limit in pairs if limit is not None)
     if not np.isfinite(samples).all():
         lost = int((~np.isfinite(samples)).sum())
-        note = f"{lost} of {len(samples)} runs have no finite value"
+        lost_runs = f"{lost} of {len(samples)} runs have no finite value"
+        note = "; ".join(filter(None, (more.get("note"), lost_runs)))
         verdict = "fails" if bound else ""
         more = more | {"note": note}
         return Probe(name, group, says, math.inf, (math.inf, math.inf), bound, verdict, **more)

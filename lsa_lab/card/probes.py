@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from lsa_lab.card.batches import Batch, Law, bayes_predictions, drawn_batch
 from lsa_lab.card.probe import Probe, judged
@@ -19,6 +20,7 @@ from lsa_lab.estimators import sparse_posterior_mean
 from lsa_lab.theory import learning_curves
 
 FLOOR = 0.01
+WILD = 100.0  # the risk, 1 for the answer 0, from which a run is said to diverge
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Bench:
     tier: Tier
     law: Law
     states: Callable | None = None
+    init: Callable[[Array], Any] | None = None  # of a model that is trained
     losses: np.ndarray | None = None  # [R, steps] less the noise; None where nothing was trained
     curves: dict[str, Any] = field(default_factory=dict)  # what pictures show beside the numbers
 
@@ -103,16 +106,20 @@ def _curves(tier: Tier, places: list[int], risks: np.ndarray) -> dict[str, Any]:
 
 def growth(bench: Bench) -> list[Probe]:
     """Risk over Bayes on prompts of 2 and 8 times the length in training."""
-    probes = []
-    for times in (2, 8):
-        n = times * bench.tier.n
-        batches = bench.batches(2, bench.law, n)
-        best = bench.best(batches, [n], bench.law) + bench.floor
-        ratios = (bench.risks(batches, [n]) + bench.floor) / best
+    probes, longest = [], 8 * bench.tier.n
+    batches, ends = bench.batches(2, bench.law, longest), [2 * bench.tier.n, longest]
+    places = list(range(longest + 1)) if bench.subject.causal else ends
+    risks = bench.risks(batches, places)
+    best = bench.best(batches, ends, bench.law) + bench.floor
+    wild = ~(risks < WILD).all(0)
+    note = f"diverges at n = {places[int(wild.argmax())]}" if wild.any() else ""
+    for i, (times, end) in enumerate(zip((2, 8), ends, strict=True)):
+        ratios = (risks[:, places.index(end)] + bench.floor) / best[:, i]
         says = f"On prompts {times} times as long as in training the risk is at most twice Bayes'."
         probes.append(
-            judged(f"risk over Bayes, {times} times the length", "growth", says, ratios[:, 0],
-                   ratio=True, at_most=2, null=float((1 / best).mean()), null_is="the answer 0")
+            judged(f"risk over Bayes, {times} times the length", "growth", says, ratios, ratio=True,
+                   at_most=2, null=float((1 / best[:, i]).mean()), null_is="the answer 0",
+                   note=note if i else "")
         )  # fmt: skip
     return probes
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from lsa_lab.training import Files, Run, Training, fit
 from lsa_lab.training.status import refuse_divergence
 
 _PILOT, _RUNS = 0x70696C6F, 0x72756E73  # "pilo", "runs": the parents of the keys of each
-CHUNK = 100  # steps
+CHUNK = 100  # steps that a loss is averaged over
+_STRIDE = 20  # steps of a call of the program
 
 
 @dataclass(frozen=True)
@@ -86,23 +87,20 @@ def trained(
     The learning rate is that of ``tier.rates`` with the least loss over the last fifth of a shorter
     training of a seed of its own. With a folder, a killed training resumes from its checkpoints.
     """
-    began = time.monotonic()
-    root, data = jax.random.key(0), _sample(tier, tasks, subject.dtype)
-    loss = _loss(subject, tier)
-    say(f"about {_estimate(subject, init, tier, loss, data):.0f} s of training, beside compiling")
-    rates, count = np.array(tier.rates), len(tier.rates)
-    pilot_key = jax.random.fold_in(root, _PILOT)
-    pilot = _fit(init, jnp.stack([pilot_key] * count), rates, (loss, data, tier.pilot_steps),
-                 _files(folder, "pilot"))  # fmt: skip
+    began, root, rates = time.monotonic(), jax.random.key(0), np.array(tier.rates)
+    training = _training(subject, tier, tasks)
+    pilot_keys = jnp.stack([jax.random.fold_in(root, _PILOT)] * len(rates))
+    seconds = _estimate(training, init, tier, pilot_keys, rates)
+    say(f"about {seconds:.0f} s of training, beside compiling")
+    pilot = _fit(training, tier.pilot_steps, init, pilot_keys, rates, _files(folder, "pilot"))
     last = pilot.history["loss"][:, -max(tier.pilot_steps // 5, 1) :].mean(1)
     if not np.isfinite(last).any():
         refuse_divergence(pilot.status, "the pilot of the card")
     rate = float(rates[np.nanargmin(last)])
     say(f"learning rate {rate:g} of {', '.join(f'{r:g}' for r in rates)}")
     keys = jax.random.split(jax.random.fold_in(root, _RUNS), tier.runs)
-    run = _fit(
-        init, keys, np.full(tier.runs, rate), (loss, data, tier.steps), _files(folder, "runs")
-    )
+    own = np.full(tier.runs, rate)
+    run = _fit(training, tier.steps, init, keys, own, _files(folder, "runs"))
     refuse_divergence(run.status, "the training of the card", needs_all=True)
     params = [jax.tree.map(itemgetter(r), run.params) for r in range(tier.runs)]
     return Trained(params, rate, run.history["loss"], time.monotonic() - began)
@@ -115,31 +113,44 @@ def excess_losses(losses: np.ndarray, tier: Tier, causal: bool) -> np.ndarray:  
     return whole.reshape(len(losses), -1, CHUNK).mean(-1) - share * tier.noise_std**2
 
 
-def _fit(init: Callable, keys: Array, rates: np.ndarray, what: tuple, files: Files | None) -> Run:
-    loss, data, steps = what
-    warm = max(steps // 20, 1)
+def _training(subject: Subject, tier: Tier, tasks: np.ndarray | None) -> Training:
+    """The recipe; a run's rate and steps are its own, so that the pilot is the same program."""
+    loss, data = _loss(subject, tier), _sample(tier, tasks, subject.dtype)
 
-    def optimizer(own: Array) -> optax.GradientTransformation:
+    def optimizer(own: tuple[Array, Array]) -> optax.GradientTransformation:
+        rate, steps = own
+
         def schedule(step: Array) -> Array:
-            progress = jnp.asarray(step, own.dtype) / steps
-            rise = jnp.minimum((jnp.asarray(step, own.dtype) + 1) / warm, 1)
-            return own * rise * (1 + jnp.cos(jnp.pi * jnp.minimum(progress, 1))) / 2
+            step = jnp.asarray(step, rate.dtype)
+            rise = jnp.minimum((step + 1) / jnp.maximum(jnp.floor(steps / 20), 1), 1)
+            return rate * rise * (1 + jnp.cos(jnp.pi * jnp.minimum(step / steps, 1))) / 2
 
         return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule))
 
-    params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[init(key) for key in keys])
-    recipe = Training(
+    return Training(
         loss=lambda params, batch, own: loss(params, batch),
         sample=lambda key, own: data(key),
         optimizer=optimizer,
-        steps=steps,
+        steps=tier.steps,
         label="card",
     )
+
+
+def _fit(
+    training: Training,
+    steps: int,
+    init: Callable,
+    keys: Array,
+    rates: np.ndarray,
+    files: Files | None = None,
+) -> Run:
+    params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[init(key) for key in keys])
     data_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
     # All runs in one program: programs side by side, each with LAPACK's batched calls (a triangular
     # system in a layer), can wait for each other for ever on CPU (jaxlib 0.10).
-    own, width = jnp.asarray(rates), len(rates)
-    return fit(recipe, params, data_keys, per_run=own, width=width, files=files, chunk=CHUNK)
+    own = jnp.asarray(rates), jnp.full(len(rates), float(steps))
+    recipe = replace(training, steps=steps)
+    return fit(recipe, params, data_keys, per_run=own, width=len(rates), files=files, chunk=_STRIDE)
 
 
 def _loss(subject: Subject, tier: Tier) -> Callable[[Any, Prompt], Array]:
@@ -182,23 +193,21 @@ def _sample(tier: Tier, tasks: np.ndarray | None, dtype: Any) -> Callable[[Array
 
 
 def _estimate(
-    subject: Subject, init: Callable, tier: Tier, loss: Callable, data: Callable
+    training: Training, init: Callable, tier: Tier, keys: Array, rates: np.ndarray
 ) -> float:
-    """The seconds of the training, from three steps of one run; also the check of the gradient."""
-    params, batch = init(jax.random.key(0)), data(jax.random.key(1))
-    step = jax.jit(jax.value_and_grad(loss))
-    value, gradient = jax.block_until_ready(step(params, batch))
-    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((value, gradient))):
+    """The seconds of the training, from some steps of the pilot; also the check of the gradient."""
+    for _ in range(2):  # the first time with the compiler
+        began = time.monotonic()
+        first = _fit(training, _STRIDE, init, keys, rates)
+    ends: Any = first.status
+    if any(status.kind == "diverged" and not status.step for status in ends):
         raise UnfitError(
             f"the gradient of the loss at init is not finite: over {tier.n + 1} tokens a state may "
             "explode, which smaller steps or keys of length 1 prevent; or a root or a norm at 0 "
             "needs a case of its own on both sides of jnp.where"
         )
-    began = time.monotonic()
-    for _ in range(3):
-        jax.block_until_ready(step(params, batch))
-    each = (time.monotonic() - began) / 3
-    return each * (len(tier.rates) * tier.pilot_steps + tier.runs * tier.steps)
+    each = (time.monotonic() - began) / (_STRIDE * len(rates))
+    return each * (len(rates) * tier.pilot_steps + tier.runs * tier.steps)
 
 
 def _files(folder: Path | None, name: str) -> Files | None:

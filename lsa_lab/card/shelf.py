@@ -1,16 +1,26 @@
 """Cards on disk: one read back and checked, and the table of all that stand side by side."""
 
+import dataclasses
+import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lsa_lab.card import page
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lsa_lab.card import page, probes
 from lsa_lab.card.probe import Probe
-from lsa_lab.store import safe_files
+from lsa_lab.card.recipe import Tier
+from lsa_lab.card.subject import Forward, subject_of
+from lsa_lab.store import checkpoints, safe_files
 
 SCHEMA = 1  # of card.json, described in docs/card.md
 _FACTS = "name schema tier d noise_std runs trained causal parameters seconds weights_sha256 "
 _FACTS += "program_sha256 versions date curves probes sha256"
+_SAME = 0.02  # of a risk, on another machine
 _NEEDED = ("nearest rule", "risk over Bayes, 8 times the length")  # of the headline
 
 
@@ -41,6 +51,34 @@ def faults(folder: str | Path) -> list[str]:
     if Path(folder).name != body["name"]:
         wrong.append(f"{path} is the card of {body['name']}: a folder has the name of its card")
     return wrong
+
+
+def write_weights(folder: str | Path, params: Any) -> None:
+    """``weights.npz``: the leaves of one run's params by their paths."""
+    file, leaves = io.BytesIO(), jax.tree.leaves_with_path(params)
+    rows: dict[str, Any] = {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+    np.savez(file, **rows)
+    safe_files.write(Path(folder) / "weights.npz", file.getvalue())
+
+
+def unlike(folder: str | Path, forward: Forward, init: Callable) -> list[str]:
+    """What differs when the first run's weights are read and its risks computed anew."""
+    body = json.loads((Path(folder) / "card.json").read_text("utf-8"))
+    leaves, tree = jax.tree.flatten_with_path(jax.eval_shape(init, jax.random.key(0)))
+    with np.load(Path(folder) / "weights.npz", allow_pickle=False) as file:
+        if lacking := {jax.tree_util.keystr(path) for path, _ in leaves} ^ set(file):
+            return [f"{folder}: the weights and init differ in {', '.join(sorted(lacking))}"]
+        weights = [jnp.asarray(file[jax.tree_util.keystr(path)]) for path, _ in leaves]
+    params = jax.tree.unflatten(tree, weights)
+    if checkpoints.digest(params) != body["first_sha256"]:
+        return [f"{folder}: weights.npz is not the first run's, whose sum is first_sha256"]
+    tier = Tier(**{field.name: body[field.name] for field in dataclasses.fields(Tier)})
+    subject = subject_of(forward, params, tier.d, tier.n, body["causal"])
+    bench = probes.Bench(subject, [params], tier, tier.law())
+    probes.risk_over_bayes(bench)
+    (again,), kept = bench.curves["risk"]["runs"], body["curves"]["risk"]["runs"][0]
+    far = np.abs(np.log(np.array(again) / np.array(kept, float))).max()
+    return [f"{folder}: a risk differs by {far:.2g} of itself"] if far > _SAME else []
 
 
 def write_index(root: str | Path) -> Path:

@@ -3,6 +3,7 @@ that refuse a function of which no card can be made."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from lsa_lab.prompts import Prompt
 
 Forward = Callable[[Any, Array], Any]
 
+_BLOCK = 64  # prompts
 _SLACK = 1e-3  # of the largest answer: what a later token may change in a causal model, by rounding
 
 
@@ -34,6 +36,7 @@ class Subject:
     slots: Callable[[Any, Array], Array]
     causal: bool
     d: int
+    n: int  # demonstrations in training
     dtype: Any
     many: Callable[[Any, Array], Array]  # jitted: [B, T, w] -> [B, L+1, T or 1]
 
@@ -53,10 +56,33 @@ class Subject:
 
     def _slots(self, params: Any, batch: Prompt, place: int) -> np.ndarray:
         """The answers on the first ``place`` pairs; a causal model reads all of them at once."""
-        batch = jax.tree.map(lambda leaf: jnp.asarray(leaf, self.dtype), batch)
-        tokens = jax.vmap(self.tokens)(batch if self.causal else prefix(batch, place))
-        every = np.asarray(self.many(params, tokens), float)
+        batch = longer(batch, self.n) if self.causal else prefix(batch, place)
+        rows = jax.tree.map(lambda leaf: np.asarray(leaf, self.dtype), batch)
+        every = self.ask(params, _many_tokens(rows, self.causal))
         return every[..., : place + 1] if self.causal else every
+
+    def ask(self, params: Any, tokens: Array) -> np.ndarray:  # [B, T, w] -> [B, L+1, T or 1]
+        """``slots`` of many prompts, in blocks and, of a causal model, with tokens after the last
+        one: a program serves all numbers of prompts and all lengths up to that in training."""
+        size, length = tokens.shape[:2]
+        later = max(self.n + 1 - length, 0) if self.causal else 0
+        rows = jnp.pad(tokens, ((0, -size % _BLOCK), (0, later), (0, 0)), mode="edge")
+        blocks = [self.many(params, rows[i : i + _BLOCK]) for i in range(0, size, _BLOCK)]
+        every = np.concatenate([np.asarray(block, float) for block in blocks])[:size]
+        return every[..., :length] if self.causal else every
+
+
+@partial(jax.jit, static_argnums=1)
+def _many_tokens(batch: Prompt, causal: bool) -> Array:  # [B, T, w]
+    return jax.vmap(prompts.bound_tokens if causal else prompts.tokens)(batch)
+
+
+def longer(batch: Prompt, n: int) -> Prompt:
+    """The batch with n demonstrations or more: the query's x stands at its place, and later ones
+    are of no account to a causal model."""
+    later = max(n - batch.x.shape[1], 0)
+    x = np.concatenate([batch.x, np.repeat(batch.x_query[:, None], later, 1)], 1)
+    return batch.replace(x=x, y=np.pad(batch.y, ((0, 0), (0, later))))
 
 
 def prefix(batch: Prompt, place: int) -> Prompt:
@@ -76,17 +102,16 @@ def subject_of(forward: Forward, params: Any, d: int, n: int, causal: bool) -> S
         rows[:, -1, -1] = 0
     tokens = jnp.asarray(rows, dtype)
     slots = _slots_of(forward, params, tokens[0], causal)
-    many = jax.jit(jax.vmap(slots, (None, 0)))
-    subject = Subject(slots, causal, d, dtype, many)
+    subject = Subject(slots, causal, d, n, dtype, jax.jit(jax.vmap(slots, (None, 0))))
     try:
-        first, second = (np.asarray(many(params, tokens)) for _ in range(2))
-        alone = np.asarray(slots(params, tokens[1]))
+        first, second = (subject.ask(params, tokens) for _ in range(2))
+        beside = subject.ask(params, tokens.at[1:].add(1))[0]
     except Exception as error:
         raise UnfitError(
             "the forward runs on one prompt and cannot be jitted and vmapped: write it with "
             f"jax.numpy, without Python branches on values and without side effects ({error})"
         ) from error
-    _check_answers(first, second, alone)
+    _check_answers(first, second, beside)
     if causal:
         _check_causal(subject, params, tokens, first)
     return subject
@@ -138,7 +163,7 @@ def _wanted(causal: bool, shape: Any) -> str:
     )
 
 
-def _check_answers(first: np.ndarray, second: np.ndarray, alone: np.ndarray) -> None:
+def _check_answers(first: np.ndarray, second: np.ndarray, beside: np.ndarray) -> None:
     if not np.isfinite(first).all():
         raise UnfitError(
             "the predictions for tokens drawn from N(0, 1) are not finite: normalise keys, take "
@@ -149,7 +174,7 @@ def _check_answers(first: np.ndarray, second: np.ndarray, alone: np.ndarray) -> 
             "two calls with the same params and tokens differ: fix the random key, turn dropout "
             "off, and keep no state outside"
         )
-    if np.abs(first[1] - alone).max() > _SLACK * (1 + np.abs(alone).max()):
+    if np.abs(first[0] - beside).max() > _SLACK * (1 + np.abs(beside).max()):
         raise UnfitError(
             "a prompt's predictions depend on the prompts beside it in a vmapped batch: normalise "
             "over one prompt, not over the batch, and keep no state outside"
@@ -159,8 +184,8 @@ def _check_answers(first: np.ndarray, second: np.ndarray, alone: np.ndarray) -> 
 def _check_causal(subject: Subject, params: Any, tokens: Array, before: np.ndarray) -> None:
     """Change a late token: predictions before it have to stay."""
     place = 2 * tokens.shape[1] // 3
-    later = subject.many(params, tokens.at[:, place:].add(1))
-    change = np.abs(np.asarray(later) - before)[:, -1, :place].max()
+    later = subject.ask(params, tokens.at[:, place:].add(1))
+    change = np.abs(later - before)[:, -1, :place].max()
     if change > _SLACK * (1 + np.abs(before[:, -1, :place]).max()):
         raise UnfitError(
             f"the predictions before token {place} change by {change:.2g} when later tokens do: "

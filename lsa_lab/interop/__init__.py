@@ -10,13 +10,16 @@ from lsa_lab.interop.functions import as_forward
 from lsa_lab.interop.gpt2_layout import gpt2_regression, to_gpt2_regression
 from lsa_lab.interop.haiku_layout import to_von_oswald, von_oswald
 from lsa_lab.interop.merged_layout import ahn, to_ahn
+from lsa_lab.interop.torch_modules import TorchModuleError, from_torch
 
 __all__ = [
+    "TorchModuleError",
     "ahn",
     "as_forward",
     "from_linen",
     "from_nnx",
     "from_safetensors",
+    "from_torch",
     "gpt2_regression",
     "to_ahn",
     "to_gpt2_regression",

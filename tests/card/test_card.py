@@ -1,6 +1,10 @@
 """A card is made of a model, kept whole, and refused where a model or a file is not fit."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from html import escape
 
 import jax
@@ -8,8 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.card import UnfitError, report_card, shelf
+from lsa_lab.card import UnfitError, layers, page, probes, recipe, report_card, shelf, tracking
 from lsa_lab.card.recipe import Tier
+from lsa_lab.card.subject import subject_of
+from lsa_lab.models import trace as traces
 
 TINY = Tier(steps=200, pilot_steps=100, batch=8, prompts=32, d=3, runs=2, lengths=(16, 32))
 
@@ -53,6 +59,84 @@ def test_a_saved_card_is_right_until_it_is_changed(card, tmp_path):
     (folder / "card.json").write_text(json.dumps(body), "utf-8")
     (fault,) = shelf.faults(folder)
     assert "changed after it was written" in fault
+
+
+def test_risks_are_the_same_when_computed_anew_from_the_weights(card, tmp_path):
+    folder = card.save(tmp_path / "linear")
+    assert shelf.unlike(folder, forward, init) == []
+    (fault,) = shelf.unlike(folder, lambda params, tokens: 2 * forward(params, tokens), init)
+    assert "a risk differs" in fault
+    shelf.write_weights(folder, init(jax.random.key(3)))
+    (fault,) = shelf.unlike(folder, forward, init)
+    assert "not the first run's" in fault
+
+
+def test_a_killed_card_resumes_to_the_same_weights(card, tmp_path):
+    code = """
+import os, signal
+from pathlib import Path
+import jax
+jax.config.update("jax_default_matmul_precision", "highest")
+from tests.card.test_card import TINY, forward, init, report_card
+end = lambda line: line.startswith("learning rate") and os.kill(os.getpid(), signal.SIGKILL)
+report_card(forward, init, tier=TINY, folder=Path("work"), say=end)
+"""
+    roots = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": roots, "JAX_ENABLE_X64": "1"}
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    pilot = tmp_path / "work" / "pilot.ckpt"
+    before = pilot.stat().st_mtime_ns
+    resumed = report_card(forward, init, tier=TINY, folder=tmp_path / "work")
+    assert pilot.stat().st_mtime_ns == before
+    assert resumed.facts["weights_sha256"] == card.facts["weights_sha256"]
+
+
+def test_two_seeds_of_one_layer_are_nearer_than_two_layers():
+    def body(name, *levels):
+        runs = [[level, level / 2] for level in levels]
+        return {"name": name, "causal": True, "trained": True, "curves": {"risk": {"runs": runs}}}
+
+    words = page.nearness([body("a", 1.0, 1.1), body("b", 2.0, 2.2)])
+    assert "one layer differ by 9.5 %" in words
+    assert "two layers by 69 %, 7.3 times" in words
+    assert page.nearness([body("a", 1.0)]) == ""
+
+
+def test_a_state_that_explodes_is_an_answer():
+    grows = lambda params, tokens: 1.2 ** jnp.arange(len(tokens), dtype=tokens.dtype)  # noqa: E731
+    subject = subject_of(grows, {}, 3, 24, causal=True)
+    twice, eight = probes.growth(probes.Bench(subject, [{}, {}], TINY, TINY.law()))
+    assert eight.verdict == "fails"
+    assert eight.note == "diverges at n = 13"  # 1.2^(2 13) > 100
+    assert twice.note == ""
+
+
+@pytest.mark.parametrize("layer", [layers.lms, layers.ttt])
+def test_small_first_steps_keep_a_state_finite_over_the_length_in_training(layer):
+    tokens = jnp.asarray(np.random.default_rng(0).normal(size=(65, 17)))
+
+    def answer(params):
+        return (traces.label_slots(layer.forward(params, tokens)) ** 2).mean()
+
+    params = layer.init(jax.random.key(0))
+    assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(jax.grad(answer)(params)))
+
+
+def test_counts_are_those_by_hand():
+    signs, parity = tracking.counts(jax.random.key(0), 4, 9, jnp.asarray(2.0))
+    np.testing.assert_array_equal(parity, np.cumprod(signs, 1))
+    signs, thirds = tracking.counts(jax.random.key(0), 4, 9, jnp.asarray(3.0))
+    np.testing.assert_array_equal(thirds, 1 - np.cumsum(signs < 0, 1) % 3)
+
+
+def test_eight_seeds_of_a_training_step_are_lowered_for_a_gpu():
+    subject = subject_of(forward, init(jax.random.key(0)), 3, 24, causal=True)
+    loss, data = recipe._loss(subject, TINY), recipe._sample(TINY, None, subject.dtype)
+    step = jax.vmap(lambda params, key: jax.value_and_grad(loss)(params, data(key)))
+    keys = jax.random.split(jax.random.key(0), 8)
+    lowered = jax.jit(step).trace(jax.vmap(init)(keys), keys)
+    assert "8x3x3" in lowered.lower(lowering_platforms=("cuda",)).as_text()
 
 
 def test_given_weights_are_asked_and_not_trained():

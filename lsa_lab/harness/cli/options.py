@@ -60,7 +60,7 @@ _TABLE = """
 --theorem | new | the test of a small theorem with a control, tests/theorems/test_NAME.py
 --name NAME | card | the folder of the card, and what its page calls the model
 --query | card | the model answers the query alone, of tokens [x, y]; else every x, of bound tokens
---check | card | whether the card.json of each FOLDER has the right schema and sum
+--check | card | whether the card of each FOLDER is whole, and its weights have its risks
 --list | fetch | what can be fetched, and whether it is in the cache
 """
 

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import importlib
+import json
 import shlex
 import shutil
 import sys
@@ -64,12 +65,22 @@ class _Clock:
 
 
 def _check(names: list[str]) -> int:
+    """Schema and sum of every card; of those with weights and code also the risks, anew."""
+    process.configure()
     from lsa_lab.card import shelf
 
     if not names:
         raise RefusalError("card --check needs a FOLDER with a card.json")
-    wrong = [fault for folder in names for fault in shelf.faults(folder)]
-    print("\n".join(wrong) if wrong else f"{', '.join(names)}: schema and sum are right")
+    wrong, again = [], []
+    for folder in map(Path, names):
+        faults = shelf.faults(folder)
+        body = {} if faults else json.loads((folder / "card.json").read_text("utf-8"))
+        if "code" in body and (folder / "weights.npz").is_file():
+            again.append(folder.name)
+            faults = shelf.unlike(folder, *map(_object, shlex.split(body["code"])))
+        wrong += faults
+    anew = f"; risks computed anew are the same: {', '.join(again)}" if again else ""
+    print("\n".join(wrong) if wrong else f"{', '.join(names)}: schema and sum are right{anew}")
     return 1 if wrong else 0
 
 
