@@ -5,6 +5,11 @@
 # - The same layer in flax, equinox and PyTorch gets the same card.
 # - A model that is perfect in training and absurd elsewhere is found out.
 #
+# *A workshop, 10 minutes. You need lesson 5 and a layer in JAX.*
+#
+# **Guess first.** A model answers its training prompts as well as the Bayes rule does. Does it
+# run the Bayes rule? Which prompts would tell?
+#
 # To run it: `make notebooks`, then open `.cache/notebooks/judge_your_own_layer.ipynb`.
 
 # %% tags=["setup"]
@@ -169,3 +174,23 @@ labels = jnp.asarray(np.random.default_rng(1).normal(size=7))
 means = [labels[: t + 1].mean() for t in range(7)]
 solved = bool(jnp.allclose(running_mean(labels), jnp.stack(means), atol=1e-5))
 print("solved" if solved else "not yet")
+
+# %% [markdown] tags=["solution"]
+# <details><summary>A solution</summary>
+#
+# ```python
+# def running_mean(labels):
+#     return jnp.cumsum(labels) / jnp.arange(1, len(labels) + 1, dtype=labels.dtype)
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## What you have seen
+#
+# A card trains a layer by a fixed recipe and asks it what no accuracy tells: which known rule its
+# answers are nearest to, where its error stops falling, and what a shift does to it. Accuracy on
+# training prompts does not say which rule a model runs, so prompts on which rules differ decide.
+# A layer that sees a later token is refused.
+#
+# Next: [bring_your_own_model](bring_your_own_model.py).

@@ -2,12 +2,9 @@
 
 import pytest
 
-from cells import answered
+from cells import answered, solution
 
-ANSWER = """
-def running_mean(labels):
-    return jnp.cumsum(labels) / jnp.arange(1, len(labels) + 1, dtype=labels.dtype)
-"""
+ANSWER = solution("judge_your_own_layer")
 
 
 def test_the_exercise_has_an_answer():
@@ -20,7 +17,3 @@ def test_the_exercise_has_an_answer():
 def test_control_no_sum_or_another_count_is_refused(right, wrong):
     assert right in ANSWER
     assert not answered("judge_your_own_layer", ANSWER.replace(right, wrong))["solved"]
-
-
-def test_control_the_cell_as_it_stands_is_no_answer():
-    assert not answered("judge_your_own_layer")["solved"]
