@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.flow.many_shot_flow import bayes, compute, flows
+from experiments.flow import bayes
+from experiments.flow.many_shot_flow import compute, flows
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.prompts import Prompt
 

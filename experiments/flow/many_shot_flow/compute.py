@@ -7,8 +7,8 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments.flow import pairs
-from experiments.flow.many_shot_flow import bayes, flows
+from experiments.flow import bayes, pairs
+from experiments.flow.many_shot_flow import flows
 from experiments.flow.many_shot_flow.config import KINDS, Config
 from experiments.models import tasks
 from experiments.models.model import forward

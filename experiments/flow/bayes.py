@@ -1,6 +1,7 @@
 """The null of growth by depth: flows of the Bayes rule on the prompts that a model reads.
 
-A model that answers as the Bayes rule does has its flows in the end, whatever they were before.
+A model that answers as the Bayes rule does has its flows in the end, whatever they were before
+(docs/theory, "Near in risk, near in flow").
 """
 
 from functools import partial
@@ -10,17 +11,27 @@ import numpy as np
 
 from lsa_lab import prompts
 from lsa_lab.analyses.amplification import demonstration_flow, log_sizes
-from lsa_lab.estimators import gaussian_posterior_mean
+from lsa_lab.estimators import gaussian_posterior_mean, sparse_posterior_mean
+
+
+def answer_and_flow(prompt, noise_var, sparsity=None):  # -> [], [n, e]
+    """ŷ of the posterior mean for w ~ N(0, I), or for so many weights N(0, 1) and others 0, and
+    its derivative by each demonstration."""
+
+    def answer(tokens):
+        own = prompt.replace(x=tokens[:, :-1], y=tokens[:, -1])
+        if sparsity is None:
+            mean = gaussian_posterior_mean(own, 1.0, noise_var)
+        else:
+            mean = sparse_posterior_mean(own, sparsity, 1.0, noise_var)
+        return mean @ prompt.x_query
+
+    return jax.value_and_grad(answer)(prompts.tokens(prompt)[:-1])
 
 
 def bayes_sizes(prompt, noise_var):  # -> [n]
     """log |∂ŷ/∂e_i| of the posterior mean for w ~ N(0, I)."""
-
-    def answer(tokens):
-        own = prompt.replace(x=tokens[:, :-1], y=tokens[:, -1])
-        return gaussian_posterior_mean(own, 1.0, noise_var) @ prompt.x_query
-
-    return log_sizes(jax.grad(answer)(prompts.tokens(prompt)[:-1])[None])[0]
+    return log_sizes(answer_and_flow(prompt, noise_var)[1][None])[0]
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
