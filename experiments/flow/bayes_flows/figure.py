@@ -12,11 +12,11 @@ from lsa_lab.judging.statements import cells_of
 from lsa_lab.store import results
 
 PANELS = {  # family: title, label and limits of the axis
-    "ends_at_bayes": ("once near in risk", "end / the Bayes rule's", (0.6, 1.4)),
-    "no_further": ("at the end of the training", "end / the Bayes rule's", (0.0, 1.4)),
-    "agreement_rises": ("layers and agreement", "rank correlation", (-0.5, 1.02)),
-    "same_at_every_depth": ("each doubling of depth", "change of the end", (-0.2, 0.2)),
-    "degree": ("flows' distance² / answers'", "effective degree", (0.0, 6.0)),
+    "ends_at_bayes": ("once near in risk", "end / the Bayes rule's", (0.7, 1.3)),
+    "no_further": ("after the training", "end / the Bayes rule's", (0.7, 1.3)),
+    "agreement_rises": ("rising with the layer", "rank correlation", (0.3, 1.02)),
+    "degree": ("effective degree", "distance² of flows / of answers", (0.5, 3.2)),
+    "same_at_every_depth": ("each doubling of depth", "change of the end", (-0.1, 0.1)),
 }
 
 
@@ -42,20 +42,28 @@ def plot(dataset):
     axes[0].axvline(NEAR, color="grey", lw=0.8)
     axes[0].set(xlabel="excess risk / the Bayes rule's risk", ylabel="|log ratio| / Bayes rule's")
     axes[0].set(title="Near in risk, near in flow")
-    axes[0].legend(loc="lower left")
+    axes[0].legend(loc="upper left")
     axes[1].axhline(1, color="grey", lw=0.8)
     axes[1].set(xlabel="layer / depth", ylabel="correlation of log flows")
-    axes[1].set(title="Flows become Bayes's, at any depth")
+    axes[1].set(title="Flows become Bayes's layer by layer")
     return figure
 
 
 def appendix(dataset):
-    """What is judged, family by family."""
-    judged = evidence(claims, dataset)
-    figure, axes = style.stacked(6.75, (3.4, 2.4), ((1, 1), (1, 1, 1)), "c")
-    for ax, (family, (title, label, limits)) in zip(axes, PANELS.items(), strict=True):
-        ids = [cell.id for cell in cells_of(judged[0]) if cell.family == family]
-        judged_panel.rows(ax, *judged, limits, ids)
+    """What is judged, family by family; a smaller tier has nothing to judge in some."""
+    statements, samples = evidence(claims, dataset)
+    ids = {family: [] for family in PANELS}
+    for cell in cells_of(statements):
+        if samples[cell.id] is not None:
+            ids[cell.family].append(cell.id)
+    ids = {family: cells for family, cells in ids.items() if cells}
+    counts = [len(cells) for cells in ids.values()]
+    heights = [0.8 + 0.14 * max(counts[i : i + 2]) for i in range(0, len(ids), 2)]
+    columns = [(1,) * len(counts[i : i + 2]) for i in range(0, len(ids), 2)]
+    figure, axes = style.stacked(6.75, heights, columns, "c")
+    for ax, (family, cells) in zip(axes, ids.items(), strict=True):
+        title, label, limits = PANELS[family]
+        judged_panel.rows(ax, statements, samples, limits, cells)
         ax.set(title=title, xlabel=label)
     return figure
 
@@ -64,12 +72,12 @@ def caption(dataset) -> str:
     flows, config = numbers(dataset), results.config_of(dataset)
     ends = [flows.once_near(k, p, d) for k in KERNELS for p in PRIORS for d in config.depths]
     near = [float(np.median(values)) for values in ends if values is not None]
-    words = f"{min(near):.2f} to {max(near):.2f}" if near else "(none is) -"
+    words = " to ".join(dict.fromkeys(f"{f(near):.2f}" for f in (min, max) if near)) or "unknown"
     depths = ", ".join(map(str, config.depths))
     return (
         f"Stacks that come near the Bayes rule make two flows {words} times as unequal as the "
-        f"Bayes rule's. A point of panel a is one run at one of {config.parts} checkpoints. The "
-        f"depths are {depths}. Open marks have a sparse prior. The grey line is an excess risk of "
-        f"{NEAR:.0%}, and the band is {BAND:.0%}. Panel b shows the ends of the trainings with a "
-        "dense prior, one line a depth."
+        f"Bayes rule does. That is judged in {len(near)} of {len(ends)} kinds, whose runs all come "
+        f"near. A point of panel a is one run at one of {config.parts} checkpoints. The depths are "
+        f"{depths}. The grey line is an excess risk of {NEAR:.0%}, and the band is {BAND:.0%}. "
+        "Panel b shows trained stacks of a dense prior, one line a depth."
     )
