@@ -16,6 +16,7 @@ EXPERIMENTS = (
     "flow.amplification",
     "flow.amplification_limits",
     "flow.many_shot_flow",
+    "flow.bayes_flows",
     "flow.grads",
     "flow.relevance_and_novelty",
     "flow.offline_encoding",

@@ -172,6 +172,19 @@ FLOW = (
         "amplification.*_trained_shared_disparity",
     ),
     Message(
+        "Once linear stacks are near the Bayes rule in risk two gradients are as unequal as its "
+        "own, at every depth that comes near: {all} times",
+        "bayes_flows.*_ends",
+        "all kinds, near it or not, end at {all} times",
+        "bayes_flows.*_no_further",
+    ),
+    Message(
+        "The squared distance of gradients from the Bayes rule's is {all} times the excess risk at "
+        "every depth",
+        "bayes_flows.*_degree",
+        "none needed, because the least that the theorem allows is one",
+    ),
+    Message(
         "Trained models come to listen to the demonstrations of the Bayes rule: log gradients "
         "correlate by {all}, above the bound in {holds} of {cells} kinds",
         "many_shot_flow.*_listens_as_bayes",

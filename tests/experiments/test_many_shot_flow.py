@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.flow.many_shot_flow import compute, flows
+from experiments.flow import bayes
+from experiments.flow.many_shot_flow import flows
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.prompts import Prompt
 
@@ -51,7 +52,7 @@ def test_sizes_of_flows_are_those_of_a_step_of_descent(step):
 def test_layers_are_compared_with_the_bayes_rule_by_pairs_of_log_flows():
     ours = np.array([[0.0, 1.0, 3.0], [5.0, 1.0, 0.0]])[None, None]
     best = np.array([10.0, 2.0, 0.0])[None, None]
-    compared = compute.compare(ours, best)
+    compared = bayes.compare(ours, best)
     # Pairs (0, 1), (0, 2), (1, 2): -1, -3, -2 at the first layer, then 4, 5, 1 and 8, 10, 2.
     assert compared["disparity"].tolist() == [[2, 4, 8]]
     assert compared["lead"].tolist() == [[2, -4, -8]]

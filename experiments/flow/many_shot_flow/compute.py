@@ -9,62 +9,14 @@ import jax
 import numpy as np
 import xarray as xr
 
-from experiments.flow import pairs
+from experiments.flow import bayes, pairs
 from experiments.flow.many_shot_flow import flows
 from experiments.flow.many_shot_flow.config import KINDS, Config
 from experiments.models import tasks
 from experiments.models.model import forward
 from experiments.models.specs import KERNELS
-from lsa_lab import prompts
-from lsa_lab.analyses.amplification import demonstration_flow, log_sizes
-from lsa_lab.estimators import gaussian_posterior_mean
 from lsa_lab.models import constructions
 from lsa_lab.store import parts
-
-
-def bayes_sizes(prompt, noise_var):  # -> [n]
-    """log |∂ŷ/∂e_i| of the posterior mean for w ~ N(0, I)."""
-
-    def answer(tokens):
-        own = prompt.replace(x=tokens[:, :-1], y=tokens[:, -1])
-        return gaussian_posterior_mean(own, 1.0, noise_var) @ prompt.x_query
-
-    return log_sizes(jax.grad(answer)(prompts.tokens(prompt)[:-1])[None])[0]
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def log_flows(forward, noise_var, alone, params, batch):  # Params [R], Prompt [R, B]
-    """log |flow| [R, B, L, n] of every run's model, and [R, B, n] of the Bayes rule; ``alone``: of
-    the first two demonstrations, each in a prompt of its own."""
-
-    def both(params, prompt):
-        ours = log_sizes(demonstration_flow(forward, params, prompt))
-        return ours, bayes_sizes(prompt, noise_var)
-
-    def apart(params, prompt):
-        single = [prompt.replace(x=prompt.x[i : i + 1], y=prompt.y[i : i + 1]) for i in range(2)]
-        rows = [both(params, each) for each in single]
-        return jax.tree.map(lambda *leaves: jax.numpy.concatenate(leaves, axis=-1), *rows)
-
-    of_prompt = jax.vmap(apart if alone else both, (None, 0))
-    return jax.lax.map(lambda run: of_prompt(*run), (params, batch))
-
-
-def compare(ours, bayes):  # [R, B, L, n], [R, B, n] -> {name: [R, L + 1] or [R, L]}
-    """Medians over prompts and pairs, the Bayes rule's last: of |log ratio|, and of the log ratio
-    with the flow on top that is larger at the first layer; and the mean over prompts of Pearson's
-    correlation of a layer's log flows with the Bayes rule's."""
-    i, j = np.triu_indices(ours.shape[-1], 1)
-    ours, bayes = np.asarray(ours), np.asarray(bayes)
-    logs = np.concatenate([ours, bayes[:, :, None]], axis=2)  # [R, B, L + 1, n]
-    ratios = logs[..., i] - logs[..., j]
-    apart = logs - logs.mean(-1, keepdims=True)
-    apart = apart / np.linalg.norm(apart, axis=-1, keepdims=True)
-    return {
-        "disparity": np.median(np.abs(ratios), axis=(1, 3)),
-        "lead": np.median(ratios * np.sign(ratios[:, :, :1]), axis=(1, 3)),
-        "agreement": (apart[:, :, :-1] * apart[:, :, -1:]).sum(-1).mean(1),
-    }
 
 
 def stacks(config: Config, models) -> dict:  # {model: (forward, count -> Params [V, R])}
@@ -138,7 +90,7 @@ def compare_with_bayes(config: Config, models, many):  # -> Dataset
         params = jax.tree.map(lambda leaf: np.asarray(leaf, float), params)
         run, noise_var = pairs.plain_forward(each), spec.task.noise_std**2
         for alone in (True, False) if each.architecture.kernel == "linear" else (False,):
-            compared = compare(*log_flows(run, noise_var, alone, params, batch))
+            compared = bayes.compare(*bayes.log_flows(run, noise_var, alone, params, batch))
             rows[f"{name}, alone" if alone else name] = compared
     fresh = dataclasses.replace(config, prompts=null.own_prompts, seed=null.seed)
     prompts = flows.prompts_of(fresh, flows.draw(fresh), config.most, 0)
@@ -147,7 +99,7 @@ def compare_with_bayes(config: Config, models, many):  # -> Dataset
     for run, params in ((run, of_count(config.most)) for run, of_count in many.values()):
         for v in range(len(jax.tree.leaves(params)[0])):
             kind = jax.tree.map(lambda leaf, v=v: leaf[v], params)
-            own.append(compare(*log_flows(run, null.penalty, False, kind, prompts)))
+            own.append(bayes.compare(*bayes.log_flows(run, null.penalty, False, kind, prompts)))
     data = {}
     for stage, of_kind in (("trained", [*rows.values()]), ("own", own)):
         for name in of_kind[0]:

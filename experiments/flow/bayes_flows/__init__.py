@@ -1,0 +1,1 @@
+"""Does depth amplify up to the Bayes rule's flows, and no further?"""

@@ -1,0 +1,83 @@
+"""How unequal flows are along the training of stacks of any depth, beside the Bayes rule's."""
+
+import numpy as np
+
+from experiments.flow.bayes_flows import claims
+from experiments.flow.bayes_flows.claims import BAND, NEAR, numbers
+from experiments.flow.bayes_flows.config import PRIORS
+from experiments.models.specs import KERNELS
+from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.store import results
+
+PANELS = {  # family: title, label and limits of the axis
+    "ends_at_bayes": ("once near in risk", "end / the Bayes rule's", (0.7, 1.3)),
+    "no_further": ("after the training", "end / the Bayes rule's", (0.7, 1.3)),
+    "agreement_rises": ("rising with the layer", "rank correlation", (0.3, 1.02)),
+    "degree": ("effective degree", "distance² of flows / of answers", (0.5, 3.2)),
+    "same_at_every_depth": ("each doubling of depth", "change of the end", (-0.1, 0.1)),
+}
+
+
+def plot(dataset):
+    flows, config = numbers(dataset), results.config_of(dataset)
+    figure, axes = style.figure(6.75, 2.9, (1, 2))
+    for kernel in KERNELS:
+        look = style.METHOD[kernel]
+        for prior in PRIORS:
+            filled = {} if prior == "dense" else {"mfc": "white"}
+            x, y = (
+                np.concatenate([what(kernel, prior, d)[:, 1:].ravel() for d in config.depths])
+                for what in (flows.excess, flows.end)
+            )
+            points = dict(ls="", marker=look["marker"], ms=3, mew=0.6, color=look["color"])
+            axes[0].plot(x, y, label=f"{kernel}, {prior}", **points | filled)
+        for depth in config.depths[1:]:
+            rows = flows.agreement(kernel, "dense", depth)[:, -1]
+            layers = np.arange(depth) + 1
+            style.median_points(axes[1], layers / depth, rows, lw=0.8, capsize=1, **look)
+    style.log_axes(axes[0], x=True)
+    axes[0].axhspan(1 - BAND, 1 + BAND, color="grey", alpha=0.2, lw=0)
+    axes[0].axvline(NEAR, color="grey", lw=0.8)
+    axes[0].set(xlabel="excess risk / the Bayes rule's risk", ylabel="|log ratio| / Bayes rule's")
+    axes[0].set(title="Near in risk, near in flow")
+    axes[0].legend(loc="upper left")
+    axes[1].axhline(1, color="grey", lw=0.8)
+    axes[1].set(xlabel="layer / depth", ylabel="correlation of log flows")
+    axes[1].set(title="Flows become Bayes's layer by layer")
+    return figure
+
+
+def appendix(dataset):
+    """What is judged, family by family; a smaller tier has nothing to judge in some."""
+    statements, samples = evidence(claims, dataset)
+    ids = {family: [] for family in PANELS}
+    for cell in cells_of(statements):
+        if samples[cell.id] is not None:
+            ids[cell.family].append(cell.id)
+    ids = {family: cells for family, cells in ids.items() if cells}
+    counts = [len(cells) for cells in ids.values()]
+    heights = [0.8 + 0.14 * max(counts[i : i + 2]) for i in range(0, len(ids), 2)]
+    columns = [(1,) * len(counts[i : i + 2]) for i in range(0, len(ids), 2)]
+    figure, axes = style.stacked(6.75, heights, columns, "c")
+    for ax, (family, cells) in zip(axes, ids.items(), strict=True):
+        title, label, limits = PANELS[family]
+        judged_panel.rows(ax, statements, samples, limits, cells)
+        ax.set(title=title, xlabel=label)
+    return figure
+
+
+def caption(dataset) -> str:
+    flows, config = numbers(dataset), results.config_of(dataset)
+    ends = [flows.once_near(k, p, d) for k in KERNELS for p in PRIORS for d in config.depths]
+    near = [float(np.median(values)) for values in ends if values is not None]
+    words = " to ".join(dict.fromkeys(f"{f(near):.2f}" for f in (min, max) if near)) or "unknown"
+    depths = ", ".join(map(str, config.depths))
+    return (
+        f"Stacks that come near the Bayes rule make two flows {words} times as unequal as the "
+        f"Bayes rule does. That is judged in {len(near)} of {len(ends)} kinds, whose runs all come "
+        f"near. A point of panel a is one run at one of {config.parts} checkpoints. The depths are "
+        f"{depths}. The grey line is an excess risk of {NEAR:.0%}, and the band is {BAND:.0%}. "
+        "Panel b shows trained stacks of a dense prior, one line a depth."
+    )
