@@ -152,7 +152,7 @@ if dies == index:
     snapshots.Store.save = saved
 transport = processes.Folder(folder, index, 2, heartbeat=4.0)
 try:
-    with process.joined() if {distributed} else processes.use(transport):
+    with process.join_launched() if {distributed} else processes.use(transport):
         print("all", *shares.computed(f"{{folder}}/{{index}}"), flush=True)
 except processes.LostProcessError as lost:
     print(f"error: {{lost}}", flush=True)
