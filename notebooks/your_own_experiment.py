@@ -136,7 +136,7 @@ print(samples.round(4))
 # if none of it does, and is undecided otherwise.
 
 # %%
-(claim,) = runner.judged(experiment, dataset)
+(claim,) = runner.judge_result(experiment, dataset)
 low, high = claim.interval
 print(f"{claim.criterion}\n{claim.value:.4f} [{low:.4f}, {high:.4f}]: {claim.verdict}")
 print(f"{claim.confidence:.0%}: {claim.method}")

@@ -56,7 +56,8 @@ def test_a_cell_that_diverged_or_cannot_be_judged_is_a_gap(toy, program, capsys,
     def compute(config, *rest, **handed):
         if config.n == 5:
             raise status.DivergedError("no run is left")
-        return usual(config, *rest, **handed) * (np.nan if config.n == 6 else 1)
+        dataset = usual(config, *rest, **handed) * (np.nan if config.n == 6 else 1)
+        return dataset.assign(status=("run", ["done"] * 8), whole=("run", [True] * 8))
 
     monkeypatch.setattr(module, "compute", compute)
     assert program("run", "toy", "--sweep", "n=5,6,7") == 3
@@ -67,6 +68,8 @@ def test_a_cell_that_diverged_or_cannot_be_judged_is_a_gap(toy, program, capsys,
     assert np.isnan(whole["value"].sel(n=[5, 6])).all()
     assert whole["verdict"].sel(n=5, claim="mean").item() == ""
     assert whole["verdict"].sel(n=7, claim="mean").item() == "holds"
+    assert whole["status"].values[:, 0].tolist() == ["", "", "done"]
+    assert whole["whole"].sel(n=7).all()
 
 
 def test_an_interrupted_sweep_says_the_words_that_go_on(toy, program, capsys, monkeypatch):

@@ -123,12 +123,14 @@ def join_cells(
         part = xr.Dataset({name: ("claim", row) for name, row in rows.items()})
         part = part.assign_coords(claim=[claim.id for claim in each])
         own = datasets[place][shared].reset_coords(drop=True).drop_attrs()
+        own = own.map(lambda array: array.astype(float) if array.dtype == bool else array)
         values = {key: [value] for key, value in zip(axes, place, strict=True)}
         parts.append(
             part.merge(own.drop_vars((*_ROWS, "low", "high"), errors="ignore")).expand_dims(values)
         )
     whole = xr.merge(parts, join="outer", compat="no_conflicts").reindex({**axes, "claim": ids})
-    return whole.assign(verdict=whole["verdict"].fillna("").astype(str))
+    texts = {name: array for name, array in whole.data_vars.items() if array.dtype == object}
+    return whole.assign({name: array.fillna("").astype(str) for name, array in texts.items()})
 
 
 def plot(dataset: "xr.Dataset", keys: list[str], families: Mapping[str, Claim]) -> "Figure":
