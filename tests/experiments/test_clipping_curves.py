@@ -133,9 +133,9 @@ def test_factors_are_geometric_means_over_drastic_rates_alone():
     change[0, 1, 0, 1] = 2 * 7  # eight times the risk, in one of two runs
     change[:, 1, 1, 1] = 2 * 1  # twice the risk in both
     result = clipped(change, np.full((2, 2), 2.0))
-    np.testing.assert_allclose(result.at(result.factors, "attention", 1), [8, 1])
-    np.testing.assert_allclose(result.at(result.factors, "attention", claims.LAST), [2, 2])
-    np.testing.assert_allclose(result.at(result.rise, "attention", 1), [7, 0])
+    np.testing.assert_allclose(result.place(result.factors, "attention", 1), [8, 1])
+    np.testing.assert_allclose(result.place(result.factors, "attention", claims.LAST), [2, 2])
+    np.testing.assert_allclose(result.place(result.rise, "attention", 1), [7, 0])
 
 
 def test_few_shots_are_those_at_which_unclipped_models_do_the_task():
