@@ -1,12 +1,12 @@
 """`clipping_curves` and `condition_numbers`: risks and spectra of untrained models, one by one."""
 
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
-import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import spec_of
@@ -19,8 +19,10 @@ from experiments.clipping.condition_numbers.config import TIERS as CONDITIONS
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
+from lsa_lab.store import results
 from lsa_lab.training.status import Status
 
+ROOT = Path(__file__).resolve().parents[2]
 CONFIG = CURVES["smoke"]
 SPEC = spec_of(CONFIG)
 N, NOISE = max(SPEC.task.lengths), SPEC.task.noise_std
@@ -111,13 +113,8 @@ def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path):
     np.testing.assert_allclose(values.ridge.sel(run=1), ridge, rtol=1e-3)
 
 
-def clipped(change, unclipped):  # (run, shots, layer, rate) of attention, (run, shots)
-    coordinates = {"shots": [2, 4], "layer": [1, 2], "rate": [0.5, 0.9, 1.0], "part": ["attention"]}
-    axes = ("run", "shots", "layer", "part", "rate")
-    data = {"change": (axes, change[:, :, :, None]), "unclipped": (axes[:2], unclipped)}
-    return claims.numbers(xr.Dataset(data, coordinates))
-
-
-@pytest.fixture(autouse=True)
-def config_of(monkeypatch):
-    monkeypatch.setattr(claims.results, "config_of", lambda _: CONFIG)  # n = 4, d = 2
+def test_judged_risks_of_clipped_models_stay_below_ten_times_that_of_predicting_0():
+    committed = claims.numbers(results.load(ROOT / "figures" / "clipping_curves" / "result.nc"))
+    drastic = committed.factors * committed.unclipped
+    assert 1 < float(drastic.mean("run").max()) < 10
+    assert committed.sharp("attention", 2).max() == 1
