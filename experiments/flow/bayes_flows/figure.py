@@ -39,7 +39,7 @@ def plot(dataset):
             style.median_points(axes[1], layers / depth, rows, lw=0.8, capsize=1, **look)
     style.log_axes(axes[0], x=True)
     axes[0].axhspan(1 - BAND, 1 + BAND, color="grey", alpha=0.2, lw=0)
-    axes[0].axvline(NEAR, color="grey", lw=0.8)
+    axes[0].axvline(NEAR, ymax=0.5, color="grey", lw=0.8)
     axes[0].set(xlabel="excess risk / the Bayes rule's risk", ylabel="|log ratio| / Bayes rule's")
     axes[0].set(title="Near in risk, near in flow")
     axes[0].legend(loc="upper left")
