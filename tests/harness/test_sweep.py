@@ -29,7 +29,7 @@ def test_a_sweep_is_one_dataset_with_the_swept_axes_and_its_cells_are_kept(
     np.testing.assert_array_equal(place["mean"], cell["mean"])
     np.testing.assert_allclose(place["value"].sel(claim="mean"), cell["mean"][:, 1:].mean())
     assert place["verdict"].values.tolist() == ["holds", "fails", "undecided"]
-    assert place["low"].sel(claim="mean") < place["value"].sel(claim="mean")
+    assert place["interval_low"].sel(claim="mean") < place["value"].sel(claim="mean")
     # Begun again it computes what is not there.
     (folder / "n=5,scale=0.5" / "result.nc").unlink()
     module, computed = importlib.import_module("toy_lab.theme.toy.compute"), []

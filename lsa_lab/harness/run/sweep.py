@@ -1,9 +1,9 @@
 """A sweep: one experiment at several values of its keys, and what is judged as they change.
 
 Each cell is computed, saved and judged as a run is, in a folder of its own; a cell that is there
-is not computed again. One Dataset has all of them: of each judged number ``value``, ``low``,
-``high`` and ``verdict`` along ``claim`` and the swept keys, and every array of the results that
-has one shape in all cells.
+is not computed again. One Dataset has all of them: of each judged number ``value``,
+``interval_low``, ``interval_high`` and ``verdict`` along ``claim`` and the swept keys, and every
+array of the results that has one shape in all cells.
 """
 
 import shutil
@@ -118,7 +118,8 @@ def join_cells(
     for place, each in claims.items():
         rows: dict[str, list] = {name: [getattr(claim, name) for claim in each] for name in _ROWS}
         rows |= {
-            end: [claim.interval[i] for claim in each] for i, end in enumerate(("low", "high"))
+            end: [claim.interval[i] for claim in each]
+            for i, end in enumerate(("interval_low", "interval_high"))
         }
         part = xr.Dataset({name: ("claim", row) for name, row in rows.items()})
         part = part.assign_coords(claim=[claim.id for claim in each])
@@ -126,7 +127,9 @@ def join_cells(
         own = own.map(lambda array: array.astype(float) if array.dtype == bool else array)
         values = {key: [value] for key, value in zip(axes, place, strict=True)}
         parts.append(
-            part.merge(own.drop_vars((*_ROWS, "low", "high"), errors="ignore")).expand_dims(values)
+            part.merge(
+                own.drop_vars((*_ROWS, "interval_low", "interval_high"), errors="ignore")
+            ).expand_dims(values)
         )
     whole = xr.merge(parts, join="outer", compat="no_conflicts").reindex({**axes, "claim": ids})
     texts = {name: array for name, array in whole.data_vars.items() if array.dtype == object}
@@ -162,7 +165,9 @@ def _panel(ax: "Axes", dataset: "xr.Dataset", keys: list[str], ids: list[str]) -
     rest = dataset.sel(claim=ids).stack(line=("claim", *keys[1:]))
     for i in range(min(rest.sizes["line"], _MOST_LINES)):
         line = rest.isel(line=i)
-        middle, low, high = (line[name].values for name in ("value", "low", "high"))
+        middle, low, high = (
+            line[name].values for name in ("value", "interval_low", "interval_high")
+        )
         claim, *others = line["line"].item() if keys[1:] else (line["line"].item()[0],)
         named = [claim] * (len(ids) > 1)
         named += [f"{key} = {value}" for key, value in zip(keys[1:], others, strict=True)]
