@@ -694,6 +694,21 @@ RECURRENT = (
         "none needed, because the rule of one layer is the comparison",
         stands="fails",
     ),
+    Message(
+        "After 5000 steps two layers of DeltaNet, gated or not, are no nearer to ridge regression "
+        "than to one pass: the distances have the ratio {all}",
+        "learning_curves.longer_*",
+        "none needed, because one pass of the rule is the comparison",
+        stands="fails",
+    ),
+    Message(
+        "On interleaved tokens two trained layers reach the closed curve of bound ones in {holds} "
+        "of {cells} kinds: {all} times its risk",
+        "learning_curves.reads_*",
+        "linear attention, whose state has no order, has {all}",
+        "learning_curves.no_order",
+        stands="counted",
+    ),
 )
 
 MESSAGES = {
