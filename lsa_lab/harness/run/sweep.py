@@ -138,7 +138,7 @@ def join_cells(
 
 def plot(dataset: "xr.Dataset", keys: list[str], families: Mapping[str, Claim]) -> "Figure":
     """What is judged over the first swept key, with intervals: a panel for each family of numbers,
-    a line for each of its cells and each place on the other keys; dashed: its bounds."""
+    a line for each of its cells and each place on the other keys."""
     panels: dict[str, list[str]] = {}
     for id, claim in families.items():
         panels.setdefault(claim.family.id if claim.family else id, []).append(id)
@@ -149,12 +149,11 @@ def plot(dataset: "xr.Dataset", keys: list[str], families: Mapping[str, Claim]) 
         _panel(ax, dataset, keys, ids)
         claim = families[ids[0]]
         title = claim.family.says if claim.family else claim.statement
-        ax.set_title("\n".join(textwrap.wrap(title, 46)[:3]), fontsize=7, loc="center")
-        ax.set_ylabel("\n".join(textwrap.wrap(claim.criterion, 40)[:3]), fontsize=6)
+        ax.set_title("\n".join(textwrap.wrap(title, 46)[:2]), fontsize=7)
+        ax.set_ylabel(f"value, {level()} interval", fontsize=7)
         ax.set_xlabel(f"{keys[0]}")
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
-    axes[0].annotate(f"{level()} intervals", (0, 0), xycoords="figure fraction", fontsize=6)
     return picture
 
 
