@@ -695,7 +695,7 @@ RECURRENT = (
         stands="fails",
     ),
     Message(
-        "After 5000 steps two layers of DeltaNet, gated or not, are no nearer to ridge regression "
+        "After a longer training two layers of DeltaNet, gated or not, are no nearer to ridge regression "
         "than to one pass: the distances have the ratio {all}",
         "learning_curves.longer_*",
         "none needed, because one pass of the rule is the comparison",

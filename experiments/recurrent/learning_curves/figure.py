@@ -36,11 +36,11 @@ def plot(dataset):
 
 def appendix(dataset):
     """Two layers after a longer training, on bound and on interleaved tokens."""
-    figure, axes = style.figure(6.75, 2.4, (1, 4), first="g")
+    figure, axes = style.figure(6.75, 2.5, (1, 4), first="g")
     stacks = parts.part(dataset, "stacks")
     for ax, layer in zip(axes, STACKED, strict=True):
         plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
-        ax.set(xlabel="demonstrations", ylim=(0.002, 1.6))
+        ax.set(xlabel="demonstrations", ylim=(0.0004, 1.6))
         ax.set_title(NAMES[layer], loc="right")
     axes[0].set_ylabel("excess risk")
     handles, names = axes[1].get_legend_handles_labels()
