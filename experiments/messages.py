@@ -695,8 +695,8 @@ RECURRENT = (
         stands="fails",
     ),
     Message(
-        "After a longer training two layers of DeltaNet, gated or not, are no nearer to ridge regression "
-        "than to one pass: the distances have the ratio {all}",
+        "After a longer training two layers of DeltaNet, gated or not, are no nearer to ridge "
+        "regression than to one pass: the distances have the ratio {all}",
         "learning_curves.longer_*",
         "none needed, because one pass of the rule is the comparison",
         stands="fails",
