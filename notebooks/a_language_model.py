@@ -286,4 +286,4 @@ print("solved" if solved else "not yet")
 # A decoder makes up its mind in a late layer. Accuracy moves with a threshold, so an edit is
 # judged beside one number that does the same.
 #
-# Next: [your_own_experiment](your_own_experiment.py).
+# Next: [your_own_experiment](your_own_experiment.ipynb).

@@ -365,4 +365,4 @@ print("solved" if solved else "not yet")
 # Any function of tokens can be asked the same questions. A pattern of names says which leaves are
 # clipped or closed, and what does not fit is refused.
 #
-# Next: [a_language_model](a_language_model.py).
+# Next: [a_language_model](a_language_model.ipynb).

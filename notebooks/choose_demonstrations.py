@@ -435,4 +435,4 @@ print("solved" if solved else "not yet")
 # gradients make a subset equal to its pool for models that descend. A demonstration whose
 # gradient vanishes at every checkpoint cannot be seen.
 #
-# Next: [design_a_layer](design_a_layer.py): which layer reads demonstrations best?
+# Next: [design_a_layer](design_a_layer.ipynb): which layer reads demonstrations best?

@@ -184,5 +184,5 @@ print("solved" if solved else "not yet")
 # A layer of today is a loss, a step and a gate. Its learning curve is closed: a constant step has
 # a floor, steps that fall have none, and the state that solves least squares is the Bayes rule's.
 #
-# Next: [judge_your_own_layer](judge_your_own_layer.py), or a notebook on a model of yours:
-# [bring_your_own_model](bring_your_own_model.py).
+# Next: [judge_your_own_layer](judge_your_own_layer.ipynb), or a notebook on a model of yours:
+# [bring_your_own_model](bring_your_own_model.ipynb).

@@ -317,4 +317,4 @@ print("solved" if solved else "not yet")
 # reverse the order, so A1's statement is no law of every stack. Trained models end as unequal as
 # the Bayes rule, and no further.
 #
-# Next: [choose_demonstrations](choose_demonstrations.py): is a large flow a good demonstration?
+# Next: [choose_demonstrations](choose_demonstrations.ipynb): is a large flow a good demonstration?

@@ -287,4 +287,4 @@ else:
 # digit, for every prompt. A control breaks one hypothesis and shows that the test can fail.
 # Descent needs a step below two over the largest curvature, and so does the stack.
 #
-# Next: [train_and_dissect](train_and_dissect.py): does training find these weights?
+# Next: [train_and_dissect](train_and_dissect.ipynb): does training find these weights?

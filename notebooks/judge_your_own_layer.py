@@ -193,4 +193,4 @@ print("solved" if solved else "not yet")
 # training prompts does not say which rule a model runs, so prompts on which rules differ decide.
 # A layer that sees a later token is refused.
 #
-# Next: [bring_your_own_model](bring_your_own_model.py).
+# Next: [bring_your_own_model](bring_your_own_model.ipynb).

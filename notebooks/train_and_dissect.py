@@ -337,4 +337,4 @@ else:
 # add up, and one matrix carries every token to a layer if attention is linear and masked.
 # Clipping costs what a layer needs.
 #
-# Next: [does_depth_amplify](does_depth_amplify.py): what does depth do to a demonstration?
+# Next: [does_depth_amplify](does_depth_amplify.ipynb): what does depth do to a demonstration?
