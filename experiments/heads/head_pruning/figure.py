@@ -79,6 +79,7 @@ def caption(dataset) -> str:
         for name in ("pruned", "best_mixed", "trained")
     }
     nulls = [exchanged_ratio(dataset, case, "layers") for case in own_names(dataset)]
+    lost = int(dataset.lost.sum())
     over = max((geometric_mean(each) for each in nulls if each is not None), default=np.nan)
     return (
         f"No: the first layer has at most {over:.2f} times the effective heads of an average "
@@ -86,5 +87,5 @@ def caption(dataset) -> str:
         f"{least['pruned']:.2g} times the full model's risk, and the best mixture of its heads "
         f"{least['best_mixed']:.2g} times. Models trained with one head there have "
         f"{least['trained']:.2g} times the risk or more. In a dotted lines are means over layers; "
-        f"in b 'trained so' is that model. {int(dataset.lost.sum())} trainings diverged."
+        f"in b 'trained so' is that model. {lost} training{'s' * (lost != 1)} diverged."
     )

@@ -54,7 +54,7 @@ def all_rules(ax, dataset):
     style.log_axes(ax, x=True, ticks=(0.1, 1, 10))
     ax.set_yticks(range(len(order)), order)
     ax.set(xlabel=f"the same, n = {', '.join(map(str, kept))} downwards")
-    ax.set(xlim=SPAN, ylim=(len(order) - 0.5, -0.5), title="Matching errs least")
+    ax.set(xlim=SPAN, ylim=(len(order) - 0.5, -0.5), title="Matching wins on average")
 
 
 def look_of(rule: str) -> dict:
