@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.recurrent.learning_curves import compute, rules, stacks
+from experiments.recurrent.learning_curves import compute, rules
 from experiments.recurrent.learning_curves.config import Config
 from experiments.recurrent.learning_curves.train import model_of
 from lsa_lab.models import recurrent
-from lsa_lab.theory import depth, learning_curves
+from lsa_lab.theory import learning_curves
 
 CONFIG = Config(n=8, test_prompts=4000)
 LENGTH = 24
@@ -44,16 +44,6 @@ def test_constants_are_the_best_and_a_gate_costs_nothing(best):
             assert mean_risk(curve, best[name] * np.array(factors)) > least
     gated = mean_risk(learning_curves.gated_delta, best["gated DeltaNet"])
     assert gated <= mean_risk(learning_curves.gated_delta, best["DeltaNet"]) + 1e-6
-
-
-def test_two_steps_are_the_best_that_all_prompts_of_a_length_share():
-    prompts, targets = compute.longer_prompts(jax.random.key(0), CONFIG, LENGTH)
-    squares = (np.asarray(stacks.two_steps(prompts, CONFIG)) - targets) ** 2
-    error = squares.std(0) / np.sqrt(len(squares))
-    for t in (1, 5, LENGTH):
-        exact = depth.best_descent_at(t, CONFIG.d, CONFIG.noise_var, 2)
-        assert abs(squares.mean(0)[t] - exact[-1]) < 4 * error[t]
-    assert abs(squares.mean(0)[t] - exact[1]) > 4 * error[t]  # a control: one step is not it
 
 
 def test_a_learned_step_has_the_scale_that_is_best_in_training(best):
