@@ -1,10 +1,16 @@
 """Random spectra and prompts for the hypotheses of theorem tests."""
 
+import hypothesis
+import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab.prompts import Prompt
+
+# Every check that draws its own arrays takes the draw's seed from hypothesis: `@seeds`.
+SEEDS = st.integers(0, 2**32 - 1)
+seeds = hypothesis.given(seed=SEEDS)
 
 
 def eigensystem(key: Array, d: int, low: float, high: float) -> tuple[Array, Array]:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import SEEDS, seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions, linear_attention, trace
 from lsa_lab.prompts import Prompt, tokens
 
-SEEDS = st.integers(0, 2**32 - 1)
 ols, ridge, lasso = (jax.jit(rule) for rule in (estimators.ols, estimators.ridge, estimators.lasso))
 descend = jax.jit(estimators.gradient_descent)
 descend_plus_plus = jax.jit(estimators.gradient_descent_plus_plus)
@@ -59,7 +59,7 @@ def reference(model, prompt):
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
-@given(seed=SEEDS)
+@seeds
 def test_least_squares_is_scikit_learns(n, d, rank, seed):
     from sklearn.linear_model import LinearRegression
 
@@ -135,7 +135,7 @@ def test_gradient_descent_filters_the_spectrum_down_to_least_squares(n, d, rank,
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4)])
-@given(seed=SEEDS)
+@seeds
 def test_the_largest_step_clears_the_steepest_direction_at_once(n, d, rank, seed):
     prompt = draw(seed, n, d, rank)
     step, solution = estimators.largest_step(prompt.x), estimators.ols(prompt)
@@ -154,7 +154,7 @@ def test_nothing_limits_the_step_where_nothing_moves():
     assert estimators.largest_step(jnp.zeros((3, 2))) == jnp.inf
 
 
-@given(seed=SEEDS)
+@seeds
 def test_preconditioners_stand_as_given_and_a_layer_transposes_them(seed):
     prompt = draw(seed, 12, 4, 4)
     keys = jax.random.split(jax.random.key(seed), 2)
@@ -173,7 +173,7 @@ def test_preconditioners_stand_as_given_and_a_layer_transposes_them(seed):
     assert np.max(np.abs(path @ prompt.x_query - network)) > 1e-6
 
 
-@given(seed=SEEDS)
+@seeds
 def test_descent_plus_plus_contracts_the_spectrum_as_it_goes(seed):
     prompt = draw(seed, 12, 4, 4)
     step_sizes, gammas = 0.3 * jax.random.uniform(jax.random.key(seed), (2, 6))

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 
 N, D, E = 7, 3, 4
-seeds = given(seed=st.integers(0, 2**32 - 1))
 forward = jax.jit(linear_attention.forward, static_argnames="keys")
 
 

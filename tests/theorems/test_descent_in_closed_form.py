@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import draws
+from draws import SEEDS
 from lsa_lab import estimators
 
 STEPS = 30
-SEEDS = st.integers(0, 2**32 - 1)
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])  # the second has κ_k = 0
 draw = jax.jit(draws.regression, static_argnums=(1, 2))
 

@@ -11,14 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import head_bound
 
 NUM_HEADS = 2
-SEEDS = st.integers(0, 2**32 - 1)
 D, K = 3, 2
 residual = jax.jit(head_bound.residual)
 layer = jax.jit(head_bound.layer, static_argnums=1)
@@ -52,7 +50,7 @@ def preprocessed(tokens):  # [d]
 
 
 @each_image
-@given(seed=SEEDS)
+@seeds
 def test_no_layer_misses_less_than_the_singular_values_allow(image, seed):
     """A random layer, and the best one moved a little in a random direction."""
     written, queried, _ = random_layer(seed, len(image), NUM_HEADS)
@@ -65,7 +63,7 @@ def test_no_layer_misses_less_than_the_singular_values_allow(image, seed):
 
 
 @each_image
-@given(seed=SEEDS)
+@seeds
 def test_the_residual_is_the_mean_of_what_single_demonstrations_show(image, seed):
     """The proof: with u_β on the unit circle N_uu has rank H, and for G x̃ it is y G diag(u)."""
     written, queried, _ = random_layer(seed, len(image), 2)
@@ -82,7 +80,7 @@ def test_the_residual_is_the_mean_of_what_single_demonstrations_show(image, seed
 
 
 @each_image
-@given(seed=SEEDS)
+@seeds
 def test_as_many_heads_as_the_rank_write_it(image, seed):
     tokens = random_layer(seed, len(image), 1)[2]
     written = written_to_query(*layer(image, min(image.shape)), tokens)
@@ -94,7 +92,7 @@ def test_control_with_a_head_less_it_is_not_written():
     assert np.abs(written_to_query(*fewer, tokens) - preprocessed(tokens)).max() > 1e-2
 
 
-@given(seed=SEEDS)
+@seeds
 def test_the_coefficients_are_those_of_linear_attention(seed):
     written, queried, tokens = random_layer(seed, K, 4)
     S, cubic = tokens[:-1].T @ tokens[:-1] / 5, head_bound.coefficients(written, queried)

@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import heads
 from lsa_lab.models import head_gauge, linear_attention
@@ -36,7 +35,7 @@ def stream(params, prompt):
     return linear_attention.forward(params, prompts.tokens(prompt)).stream
 
 
-@given(seed=st.integers(0, 2**31))
+@seeds
 def test_mixed_heads_are_the_same_stack(seed):
     prompt, params, mixing = draw(seed)
     mixed = head_gauge.mixed(params, mixing)
@@ -49,7 +48,7 @@ def test_control_mixing_one_side_alone_is_another_stack():
     assert jnp.abs(stream(halved, prompt) - stream(params, prompt)).max() > 1e-3
 
 
-@given(seed=st.integers(0, 2**31))
+@seeds
 def test_orthogonal_heads_know_no_mixing(seed):
     prompt, params, mixing = draw(seed)
     orthogonal, values = head_gauge.orthogonal(params)

@@ -11,15 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments, trace
 from lsa_lab.tasks.linear import LinearTask, sample
 
 SHAPES = [(3, 2, 3, 2), (2, 3, 4, 9)]  # L, H, d, n
-seeds = st.integers(0, 2**32 - 1)
 
 
 def draw(seed, num_layers, num_heads, d, n, scale=0.1):
@@ -47,7 +45,7 @@ def rotated(prompt, seed):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@given(seed=seeds)
+@seeds
 def test_one_map_takes_every_token_to_every_layer(shape, seed):
     prompt, params = draw(seed, *shape)
     stream = np.asarray(run(params, prompt).stream)
@@ -56,7 +54,7 @@ def test_one_map_takes_every_token_to_every_layer(shape, seed):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@given(seed=seeds)
+@seeds
 def test_rotated_demonstrations_are_indistinguishable(shape, seed):
     prompt, params = draw(seed, *shape)
     before = trace.predict(run(params, prompt))
@@ -73,7 +71,7 @@ def maps_with_the_query(params, prompt):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@given(seed=seeds)
+@seeds
 def test_a_query_that_is_a_key_shares_a_map_with_the_other_tokens(shape, seed):
     prompt, params = draw(seed, *shape)
     stream = np.asarray(run(params, prompt, "all").stream)
@@ -91,7 +89,7 @@ def from_superposition(seed, shape, keys):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@given(seed=seeds)
+@seeds
 def test_one_map_takes_every_query_after_a_causal_mask(shape, seed):
     assert from_superposition(seed, shape, "causal") < 1e-10
 

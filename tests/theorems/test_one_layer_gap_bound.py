@@ -9,17 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import population
+from draws import seeds
 from lsa_lab.models import constructions
 from lsa_lab.selection.gradient_matching import certify, match
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
 D, M, SIZE, NOISE = 3, 20, 5, 0.3
-seeds = st.integers(0, 2**32 - 1)
 predict = jax.jit(population.predict)
 
 
@@ -53,7 +51,7 @@ def gradients_at_zero(pool):
 
 
 @pytest.mark.parametrize("choice", ["matched", "random", "mismatched"])
-@given(seed=seeds)
+@seeds
 def test_the_gap_of_gradients_bounds_the_gap_of_predictions(choice, seed):
     covariance, pool, x_query = draw(seed)
     gradients, indices = gradients_at_zero(pool), np.arange(SIZE)
@@ -65,7 +63,7 @@ def test_the_gap_of_gradients_bounds_the_gap_of_predictions(choice, seed):
     assert moved <= bound * (1 + 1e-10) + 1e-12
 
 
-@given(seed=seeds)
+@seeds
 def test_some_query_attains_the_bound(seed):
     covariance, pool, _ = draw(seed)
     gradients = gradients_at_zero(pool)

@@ -10,13 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import constructions, head_gauge, linear_attention
 
 E = 3
-SEEDS = st.integers(0, 2**31)
 
 
 @partial(jax.jit, static_argnames="keys")
@@ -57,7 +55,7 @@ def tensors_and_tokens(seed):
     return *jax.random.normal(key, (2, E, E, E, E)), jax.random.normal(key_tokens, (4, E))
 
 
-@given(seed=SEEDS)
+@seeds
 def test_an_antisymmetric_part_does_not_show(seed):
     tensor, part, tokens = tensors_and_tokens(seed)
     layers = [as_heads(each) for each in (tensor, tensor + part - part.swapaxes(1, 2))]

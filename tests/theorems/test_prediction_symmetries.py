@@ -7,14 +7,12 @@ near miss that is none.
 
 import jax
 import jax.numpy as jnp
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 
 N, D, L = 6, 3, 3
-seeds = given(seed=st.integers(0, 2**32 - 1))
 forward = jax.jit(linear_attention.forward, static_argnames=("keys", "normalise"))
 
 

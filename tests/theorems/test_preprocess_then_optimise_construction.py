@@ -13,16 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import draws
+from draws import seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions, trace, transformer
 from lsa_lab.prompts import tokens
 
 STEPS = 4
-SEEDS = st.integers(0, 2**32 - 1)
 SIZES = pytest.mark.parametrize(("n", "d", "heads"), [(12, 4, 4), (5, 8, 3)])
 
 
@@ -61,7 +59,7 @@ def departure(path, stated):
 
 
 @SIZES
-@given(seed=SEEDS)
+@seeds
 def test_every_layer_is_a_step_of_the_mixed_algorithm(n, d, heads, seed):
     prompt, betas, alphas = draw(seed, n, d)
     for raw in (alphas, 0 * alphas):
@@ -70,7 +68,7 @@ def test_every_layer_is_a_step_of_the_mixed_algorithm(n, d, heads, seed):
 
 
 @pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])
-@given(seed=SEEDS)
+@seeds
 def test_with_a_head_for_each_coordinate_it_is_the_estimator(n, d, seed):
     prompt, betas, alphas = draw(seed, n, d)
     same = jnp.full(STEPS, betas[0])
@@ -97,7 +95,7 @@ def without_a_head(prompt, heads, betas, alphas):
 
 
 @SIZES
-@given(seed=SEEDS)
+@seeds
 def test_masking_a_head_is_deleting_its_coordinates(n, d, heads, seed):
     prompt, betas, alphas = draw(seed, n, d)
     assert without_a_head(prompt, heads, betas, 0 * alphas) < 1e-10

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import draws
+from draws import SEEDS, seeds
 from lsa_lab import estimators
 
-SEEDS = st.integers(0, 2**32 - 1)
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])
 
 
@@ -54,7 +54,7 @@ def change(before, after):
 
 
 @shapes
-@given(seed=SEEDS)
+@seeds
 def test_order_copies_signs_and_names_of_coordinates_do_not_matter(n, d, seed):
     prompt, order, signed, _ = draw(seed, n, d)
     copies = prompt.replace(x=jnp.tile(prompt.x, (3, 1)), y=jnp.tile(prompt.y, 3))
@@ -65,7 +65,7 @@ def test_order_copies_signs_and_names_of_coordinates_do_not_matter(n, d, seed):
 
 
 @shapes
-@given(seed=SEEDS)
+@seeds
 def test_the_raw_part_alone_misses_a_rotation(n, d, seed):
     prompt, _, _, rotation = draw(seed, n, d)
     assert change(mixed(prompt, 0.0), mixed(turn(prompt, rotation), 0.0)) < 1e-10

@@ -8,10 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import population
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.selection.gradient_matching import certify, match, whitened
 from lsa_lab.selection.prefix import linear_gradients
@@ -20,7 +19,6 @@ from lsa_lab.tasks import pools
 from lsa_lab.theory import matching
 
 D, M, SIZE, DEPTH = 3, 60, 20, 12
-seeds = st.integers(0, 2**32 - 1)
 bounds = jax.jit(matching.descent_gap)
 largest = jax.jit(matching.least_squares_gap)
 
@@ -72,7 +70,7 @@ def whitened_moments(pool, indices):
 
 
 @pytest.mark.parametrize("rule", ["whitened", "plain", "random"])
-@given(seed=seeds)
+@seeds
 def test_descent_of_any_depth_and_least_squares_stay_within_their_bounds(rule, seed):
     pool, checkpoints, steps, rng = draw(seed)
     indices = choose(pool, rule, rng)
@@ -86,7 +84,7 @@ def test_descent_of_any_depth_and_least_squares_stay_within_their_bounds(rule, s
     assert distance <= largest(pool.x, pool.y, omega)
 
 
-@given(seed=seeds)
+@seeds
 def test_all_linear_attention_stays_within_the_deviations_of_its_slopes(seed):
     pool, _, _, rng = draw(seed)
     params = linear_attention.Params(*(0.5 * rng.normal(size=(2, 2, 1, D + 1, D + 1))))
