@@ -7,11 +7,12 @@ least squares in hand-made products, and gradients at places that are no checkpo
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import on_host, seeds
+from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import certify, match, whitened
-from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
+linear_gradients = on_host(prefix.linear_gradients)
 D, M = 3, 40  # nine statistics of second order: six products of covariates, three with the label
 
 
@@ -22,9 +23,10 @@ def draw(seed, size, points):
     return Pool(x, y), rng.normal(size=(points, D)), rng.permutation(M)[:size], rng
 
 
+@on_host
 def objective(checkpoints, pool, indices):
-    rows = whitened(linear_gradients(checkpoints, pool), len(indices))
-    return float(certify(rows, indices).objective)
+    rows = whitened(prefix.linear_gradients(checkpoints, pool), len(indices))
+    return certify(rows, indices).objective
 
 
 def largest(rows, indices):
