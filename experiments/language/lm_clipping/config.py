@@ -50,6 +50,17 @@ class Search(Texts):
 
 
 @dataclass(frozen=True)
+class Deep(Texts):
+    """The deepest of the layers on fresh sets of demonstrations, as many as rows that were
+    undecided, or split by collection after a look, ask for."""
+
+    tasks: Tasks = text_tasks("reuters")  # texts in classes, and how they are put
+    fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
+    runs: Annotated[int, at_least(2)] = 96  # 1.5 times the 64 that left rows undecided
+    seed: Seed = 217
+
+
+@dataclass(frozen=True)
 class Spectra(Bounded):
     """Singular values of every matrix of every layer, as A2's figure 3 has their ratio.
 
@@ -85,6 +96,7 @@ class Config(LanguageConfig):
     seed: Seed = 17
     search: Search = Search()  # Algorithm 1 and a wider search
     spectra: Spectra = Spectra()  # singular values by layer
+    deep: Deep | None = None  # the deepest layer on fresh sets, which then judge it
 
     def __post_init__(self):
         super().__post_init__()
