@@ -4,7 +4,7 @@ from functools import partial
 
 from experiments.language.data_sets import bounds_or_pilot, data_grid, families
 from experiments.language.language_config import redrawn
-from experiments.language.lm_clipping.config import PARTS, WIDE
+from experiments.language.lm_clipping.config import PARTS, SQUARE, WIDE
 from experiments.language.lm_clipping.readings import Numbers
 from lsa_lab.judging.statements import Statement, grid
 
@@ -252,6 +252,19 @@ def spectrum_statements(config):
             revision=SEEN,
             sample=lambda n, ratio: n.spectra.moved(ratio),
             cells=grid("condition_rounded median_rounded", ratio=tuple(ratios)),
+            words=lambda ratio: dict(measure=ratios[ratio]),
+        ),
+        Statement(
+            "spectra_rounding_square",
+            OURS,
+            f"{model}: so it does for the square matrices, W_Q and W_O, alone",
+            "|log10| of the {measure} with that error over without, averaged over these two and "
+            "draws,",
+            at_most=0.3,
+            over="layers",
+            revision="added, for the mean over all matrices hides that these two differ",
+            sample=lambda n, ratio: n.spectra.moved(ratio, SQUARE),
+            cells=grid("condition_rounded_square median_rounded_square", ratio=tuple(ratios)),
             words=lambda ratio: dict(measure=ratios[ratio]),
         ),
     )

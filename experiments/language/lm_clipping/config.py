@@ -17,6 +17,7 @@ NEEDS = ("smollm2", "movie-reviews", "reuters")
 
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
+SQUARE = ("w_q", "w_o")  # all heads as one matrix
 READINGS = ("accuracy", "auc", "entropy")  # the last after the best constant shift
 DROPPED = 1.0  # the rate that stands for rank 0
 ALGORITHM = tuple(f"Algorithm 1, {part}" for part in PARTS)
@@ -24,7 +25,7 @@ WIDE = "more layers, both parts"
 SEARCHES = (*ALGORITHM, WIDE)
 
 Tasks = tuple[tuple[str, TextTask], ...]
-TWO = text_tasks("rotten_tomatoes", "reuters")
+TWO, NEWS = text_tasks("rotten_tomatoes", "reuters"), text_tasks("reuters")
 Several = Annotated[tuple[int, ...], at_least(0), INCREASING]
 Rate = between(0.0, 0.999)
 Rates = Annotated[tuple[float, ...], between(0.001, 0.999), INCREASING]
@@ -54,7 +55,7 @@ class Deep(Texts):
     """The deepest of the layers on fresh sets of demonstrations, as many as rows that were
     undecided, or split by collection after a look, ask for."""
 
-    tasks: Tasks = text_tasks("reuters")  # texts in classes, and how they are put
+    tasks: Tasks = NEWS  # texts in classes, and how they are put
     fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
     runs: Annotated[int, at_least(2)] = 96  # 1.5 times the 64 that left rows undecided
     seed: Seed = 217

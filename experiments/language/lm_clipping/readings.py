@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.lm_clipping.config import ALGORITHM, DROPPED, WIDE
+from experiments.language.lm_clipping.config import ALGORITHM, DROPPED, MATRICES, WIDE
 from lsa_lab.judging.statistics import best_elsewhere
 from lsa_lab.store import parts, results
 
@@ -108,10 +108,10 @@ class Ratios:
             return logs[-half:] - logs[:half]
         return logs[-self.last :].mean() - logs[: -self.last]
 
-    def moved(self, share):  # [L]
+    def moved(self, share, matrices=MATRICES):  # [L]
         """How far another error of rounding moves the logarithm, whatever its sign."""
         moved = abs(self.logs("rounded", share) - self.logs("stored", share))
-        return moved.mean(["matrix", "draw"]).values
+        return moved.sel(matrix=list(matrices)).mean(["matrix", "draw"]).values
 
 
 def averaged(values):  # (task, run) -> [R]
