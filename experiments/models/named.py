@@ -102,10 +102,10 @@ def _sizes(rows, kind: str = "size", **rest) -> dict[str, Spec]:
     return {f"{kind} {' '.join(map(str, row))}": _sparse((row,), **rest) for row in rows}
 
 
-def _places(rows, **rest) -> dict[str, Spec]:
+def _places(rows, kind: str = "place", **rest) -> dict[str, Spec]:
     """Six heads in three layers, "place 4 1 1": the recipe of the sizes at d = 8, with batches of a
     quarter and .3 of the steps, so that two cores train one of these in minutes."""
-    return _sizes(rows, "place", **_LARGE | dict(steps=30_000, batch=32, seeds=5) | rest)
+    return _sizes(rows, kind, **_LARGE | dict(steps=30_000, batch=32, seeds=5) | rest)
 
 
 _LARGE = dict(d=8, sparsity=2, scratch=8, key_width=8)
@@ -151,9 +151,8 @@ def _laptop() -> dict[str, Spec]:
         "long training": _sparse((all4,), steps=120_000),
         "softmax": _sparse((single, all4), kernel="softmax", key_width=9, **slow),
         **_regression(8, 20, 32, 4, 64, 4, 9, (20_000, 20_000, 50_000, 30_000)),
-        **_sizes(
-            (single, *((h, *rest) for h in (4, 8, 12) for rest in ((1, 1), (h, h)))), **_LARGE
-        ),
+        **_sizes((single, *((h, *r) for h in (4, 8, 12) for r in ((1, 1), (h, h)))), **_LARGE),
+        **_places(_PLACES),
         "classes": _classes(),
     }
 
@@ -168,7 +167,7 @@ def _paper(laptop: dict[str, Spec]) -> dict[str, Spec]:
 
     models = {name: more(name, 36) for name in REGRESSION}
     models |= {name: more(name, 20) for name in ("depth 3", "depth 5", "narrow keys", "softmax")}
-    models |= _places(_PLACES)
+    models |= _places(_PLACES, "long place", steps=100_000)
     return models | {name: more(name, 12, 0) for name in laptop if name.startswith("size ")}
 
 
