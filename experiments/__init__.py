@@ -37,6 +37,7 @@ EXPERIMENTS = (
     "heads.preprocess_then_optimise",
     "heads.head_lower_bound",
     "heads.heads_per_layer",
+    "heads.head_placement",
     "heads.head_pruning",
     "heads.layer_probes",
     "recurrent.learning_curves",
