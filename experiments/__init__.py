@@ -43,6 +43,7 @@ EXPERIMENTS = (
     "heads.layer_probes",
     "recurrent.learning_curves",
     "language.lm_clipping",
+    "language.lm_one_number",
     "language.lm_flow",
     "language.lm_gradient_matching",
     "language.lm_heads",
