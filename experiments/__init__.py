@@ -27,6 +27,7 @@ EXPERIMENTS = (
     "clipping.bound_and_gap",
     "clipping.why_a_rate",
     "clipping.label_clipping",
+    "clipping.one_number",
     "clipping.published_logs",
     "matching.gradient_matching",
     "matching.matching_is_exact",

@@ -1,6 +1,7 @@
 """Edits of single layers of a decoder: parts clipped, or changed at random by as much."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab import lm
@@ -38,7 +39,7 @@ class Clipped:
             if not size:
                 return whole
             noise = rng.standard_normal(whole.shape, np.float32)
-            return whole + (size / np.linalg.norm(noise)) * noise
+            return whole + jnp.asarray(size / np.linalg.norm(noise) * noise, whole.dtype)
 
         return jax.tree.map(change, halts.layer_of(self.decoder.params, edit[0]), self.layer(edit))
 
