@@ -69,7 +69,7 @@ def test_r2_is_the_squared_cosine_of_implied_weights(layers, seed):
 
 
 def multiple(seed, turn_p, turn_k):
-    """The largest miss of κ ŷ, κ of all prompts, after P's last row and K are scaled, or turned too."""
+    """The largest miss of κ ŷ after P's last row and K are scaled, or turned too."""
     rng, params, x, y, queries = draw(seed, 1)
     scale_p, scale_k = rng.uniform(0.5, 2, 2)
     w_kq, w_pv = scale_k * params.w_kq, params.w_pv + rng.normal(size=params.w_pv.shape)

@@ -42,7 +42,7 @@ class Numbers:
         return self.dataset.gain_beyond.sel(search=f"{kind}, {part}", task=task).values
 
     def over_map(self, name):  # [R]
-        """On the exception, a map's gain less that of Algorithm 1 on the MLP."""
+        """A map's gain less that of Algorithm 1 on the MLP, without noise: the exception."""
         exception = self.dataset.sel(task=NO_NOISE)
         edit = exception.searched_gain.sel(search=f"{CLIPPED}, MLP")
         return (exception.gain.sel(map=name) - edit).values
@@ -155,6 +155,8 @@ def statements(config) -> tuple[Statement, ...]:
                 layer=layers,
             ),
             words=named,
+            message="Clipping the attention or the MLP, of the first or the last layer, of models "
+            f"of two classes or of regression, at rate {rate:g}, is an affine map of the answer",
         ),
         Statement(
             "share",

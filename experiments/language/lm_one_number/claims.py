@@ -40,7 +40,7 @@ class Numbers:
         return self.change.sel(rule=names, reading=reading).mean("rule").values
 
     def shares(self, kind, part, measure, rate=None):  # [R]
-        """At one rate, or the mean over rates."""
+        """Shares at one rate, or their mean over rates."""
         own = self.dataset.shares.sel(kind=kind, part=part, measure=measure)
         own = own.mean("clipping") if rate is None else own.sel(clipping=rate)
         return own.values.ravel()
@@ -60,7 +60,7 @@ def statements(config) -> tuple[Statement, ...]:
     total = SimpleNamespace(runs=config.runs * len(config.tasks))
     over = dict(over="sets of demonstrations, all collections together")
 
-    def judged(id, says, measured, sample, cells, note="", **bounds):
+    def judged(id, says, measured, sample, cells, note="", message="", **bounds):
         return Statement(
             id,
             OURS,
@@ -69,6 +69,7 @@ def statements(config) -> tuple[Statement, ...]:
             sample=sample,
             cells=cells,
             note=note,
+            message=message and f"{where}: {message}",
             **over,
             **bounds_or_pilot(total, **bounds),
         )
@@ -137,6 +138,8 @@ def statements(config) -> tuple[Statement, ...]:
                 part=PARTS,
                 rate=rates,
             ),
+            message=f"{SEARCHED}, clipping attention or the MLP at rates {min(rates):g} to "
+            f"{max(rates):g} is an affine map of the log-odds",
             at_least=0.9,
         ),
         judged(
@@ -145,11 +148,7 @@ def statements(config) -> tuple[Statement, ...]:
             "of the log-odds",
             "R² of the best affine map from the unedited to the clipped log-odds",
             lambda n, part, layer: n.layer_r2(part, layer),
-            grid(
-                "attention_middle_layer attention_last_layer mlp_middle_layer mlp_last_layer",
-                part=PARTS,
-                layer=config.layers,
-            ),
+            _layer_cells(config.layers),
             at_least=0.9,
         ),
         judged(
@@ -175,3 +174,10 @@ def statements(config) -> tuple[Statement, ...]:
             **bounds_or_pilot(total, at_least=-0.1),
         ),
     )
+
+
+def _layer_cells(layers):
+    """A cell for each part and layer: "attention_last_layer" of the last one."""
+    names = ("last",) if len(layers) == 1 else ("middle", "last")
+    ids = [f"{part.lower()}_{name}_layer" for part in PARTS for name in names]
+    return grid(" ".join(ids), part=PARTS, layer=layers)

@@ -56,9 +56,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     pools = [_pool(task, decoder, config) for _, task in config.tasks]
 
     def edits_of(seed):  # -> scores of an edit of either kind, from any questions
-        def edited(asked, kind, edit):
+        def edited(questions, kind, edit):
             own = clipped.disturbed(edit, seed) if kind == KINDS[1] else clipped.layer(edit)
-            return asked.scores(edit[0], own)
+            return questions.scores(edit[0], own)
 
         return edited
 

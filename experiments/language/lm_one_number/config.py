@@ -49,6 +49,7 @@ class Config(LanguageConfig):
     seed: Seed = 135
 
 
+_PILOT = dict(runs=2, validation=24, fresh=24, rates=(0.5, 0.9, 0.99), layers=(28,))
 TIERS = {
     "smoke": Config(
         **SMOKE | dict(fresh=8),
@@ -58,5 +59,6 @@ TIERS = {
         width=10,
         validation=8,
     ),
-    "laptop": Config(),
+    "laptop": Config(**_PILOT),
+    "paper": Config(seed=136),
 }
