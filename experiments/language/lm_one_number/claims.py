@@ -177,7 +177,6 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _layer_cells(layers):
-    """A cell for each part and layer: "attention_last_layer" of the last one."""
-    names = ("last",) if len(layers) == 1 else ("middle", "last")
-    ids = [f"{part.lower()}_{name}_layer" for part in PARTS for name in names]
+    """A cell for each part and layer: "attention_layer_1" of the first of them."""
+    ids = [f"{part.lower()}_layer_{i + 1}" for part in PARTS for i in range(len(layers))]
     return grid(" ".join(ids), part=PARTS, layer=layers)
