@@ -41,7 +41,7 @@ def plot(dataset):
     axes[0].axhspan(1 - BAND, 1 + BAND, color="grey", alpha=0.2, lw=0)
     axes[0].axvline(NEAR, ymax=0.5, color="grey", lw=0.8)
     axes[0].set(xlabel="excess risk / the Bayes rule's risk", ylabel="|log ratio| / Bayes rule's")
-    axes[0].set(title="Near in risk, near in flow")
+    axes[0].set(title="What is near in risk is near in flow")
     axes[0].legend(loc="upper left")
     axes[1].axhline(1, color="grey", lw=0.8)
     axes[1].set(xlabel="layer / depth", ylabel="correlation of log flows")

@@ -28,9 +28,9 @@ def plot(dataset):
     figure, (many, heads) = style.figure(6.75, 2.8, (1, 2))
     plot_many_steps(many, dataset.by_step)
     levels(many, medians(dataset.of_rule, RIDGE, LASSO, SPARSE_BAYES), left=True)
-    many.set(ylabel="excess risk", title="preprocessing wins after many steps")
+    many.set(ylabel="excess risk", title="Preprocessing wins after many steps")
     plot_heads(heads, dataset)
-    heads.set_title(f"it takes d = {config.d} heads")
+    heads.set_title(f"It takes d = {config.d} heads")
     return figure
 
 

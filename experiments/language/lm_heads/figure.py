@@ -38,7 +38,7 @@ def plot_effective_heads(ax, heads):
         ax.axhline(level, color=GREY, lw=0.8, ls=":")
     ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, number + 5))
     ax.legend(ncols=2, fontsize=7, loc="upper center")
-    ax.set_title("late layers use many heads")
+    ax.set_title("Late layers use many heads")
 
 
 def plot_order_kept(ax, heads):
@@ -50,7 +50,7 @@ def plot_order_kept(ax, heads):
     ax.set_yticks(range(len(middle)), list(heads.order_kept))
     ax.axvline(0, color=GREY, lw=0.8)
     ax.set(xlim=(-0.5, 1.05), ylim=(len(middle) - 0.5, -0.5))
-    ax.set(xlabel="rank correlation of margins", title="one head a layer loses the order")
+    ax.set(xlabel="rank correlation of margins", title="One head a layer loses the order")
 
 
 def caption(dataset) -> str:

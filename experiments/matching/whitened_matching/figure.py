@@ -36,7 +36,7 @@ def plot_checkpoints(ax, dataset):
     ax.axvline(config.d + 1, color="grey", lw=0.8, ls="--")
     ax.set_xticks(used)
     ax.set(xlabel="checkpoints (dashes: d + 1)", ylabel=GAP, xlim=(0.5, used[-1] + 1.8))
-    ax.set_title("d + 1 are enough if whitened")
+    ax.set_title("Whitened, d + 1 are enough")
 
 
 def plot_covariates(ax, dataset):
@@ -52,7 +52,7 @@ def plot_covariates(ax, dataset):
     if edge < dims[-1]:
         ax.axvline(edge, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="covariates d (dashes: n directions)", ylabel=GAP)
-    ax.set_title("whitened is nearest at every d")
+    ax.set_title("Whitened is nearest at every d")
     ax.legend(loc="upper center", bbox_to_anchor=(0.45, -0.17), ncols=4, handlelength=1)
 
 

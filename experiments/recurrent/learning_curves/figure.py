@@ -19,7 +19,24 @@ COLOURS = style.COLOURS[3:]  # of one layer and of two
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)))
+    """A layer that stops learning, and one that does not."""
+    figure, axes = style.figure(6.75, 2.9, (1, 2))
+    titles = {"delta": "DeltaNet stays at its floor", "mesa": "Mesa keeps learning"}
+    for ax, (layer, title) in zip(axes, titles.items(), strict=True):
+        plot_layer(ax, dataset, layer)
+        ax.set(title=title, xlabel="demonstrations")
+        ax.set_ylim(0.4 * float(dataset.closed[:, -1].min()), 1.5)
+    axes[0].set_ylabel("excess risk")
+    axes[1].legend(loc="lower left")
+    return figure
+
+
+def appendix(dataset):
+    return every_layer(dataset), longer(dataset)
+
+
+def every_layer(dataset):
+    figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)), "c")
     low = 0.4 * float(dataset.closed[:, -1].min())
     for ax, layer in zip(axes, LAYERS, strict=True):
         plot_layer(ax, dataset, layer)
@@ -34,9 +51,9 @@ def plot(dataset):
     return figure
 
 
-def appendix(dataset):
+def longer(dataset):
     """Two layers after a longer training, on bound and on interleaved tokens."""
-    figure, axes = style.figure(6.75, 2.5, (1, 4), first="g")
+    figure, axes = style.figure(6.75, 2.5, (1, 4), first="i")
     stacks = parts.part(dataset, "stacks")
     for ax, layer in zip(axes, STACKED, strict=True):
         plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
