@@ -5,12 +5,50 @@ from typing import Any
 
 import numpy as np
 
+from lsa_lab import estimators, prompts
+from lsa_lab.analyses import amplification, clipping, common_map, disparity, heads, implicit_gd
+from lsa_lab.harness.draw import style
+from lsa_lab.models import constructions, linear_attention, moments, transformer
+from lsa_lab.models.trace import label_slots, layer_predictions, predict
+from lsa_lab.prompts import Prompt
+from lsa_lab.selection import diversity, gradient_matching, oracles, prefix, rivals, scores
+from lsa_lab.tasks import pools, tables
+from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.theory import learning_curves
+from lsa_lab.training import Training, fit
+
 __all__ = [
-    *("LinearTask", "Prompt", "Training", "amplification", "check", "clipping", "common_map"),
-    *("constructions", "disparity", "diversity", "estimators", "fit", "gradient_matching"),
-    *("heads", "implicit_gd", "label_slots", "layer_predictions", "learning_curves"),
-    *("linear_attention", "moments", "oracles", "pools", "predict", "prefix", "prompts"),
-    *("rivals", "sample", "scores", "style", "tables", "transformer"),
+    "LinearTask",
+    "Prompt",
+    "Training",
+    "amplification",
+    "check",
+    "clipping",
+    "common_map",
+    "constructions",
+    "disparity",
+    "diversity",
+    "estimators",
+    "fit",
+    "gradient_matching",
+    "heads",
+    "implicit_gd",
+    "label_slots",
+    "layer_predictions",
+    "learning_curves",
+    "linear_attention",
+    "moments",
+    "oracles",
+    "pools",
+    "predict",
+    "prefix",
+    "prompts",
+    "rivals",
+    "sample",
+    "scores",
+    "style",
+    "tables",
+    "transformer",
 ]
 
 _NEAR = 0.01  # share of the truth by which an answer may miss it

@@ -427,11 +427,11 @@ Markdown(
 own = {1: None, 2: None, 3: None, 4: None, 5: None, 6: None, 7: None}  # 7: smaller first
 
 # %% tags=["check"]
-row, asked = jnp.array([[2.0, 1.0, 5.0]]), jnp.array([1.0, 1.0])
-truths = {1: scores.similarity(row, asked)[0]}
-truths |= {2: scores.residual(row, asked, jnp.array([1.0, 0.0]))[0]}
-truths |= {3: scores.contribution(row, asked, jnp.array([1.0, 0.0]))[0]}
-truths |= {4: scores.contribution(row, asked, jnp.array([2.0, 1.0]))[0]}
+row, x_query = jnp.array([[2.0, 1.0, 5.0]]), jnp.array([1.0, 1.0])
+truths = {1: scores.similarity(row, x_query)[0]}
+truths |= {2: scores.residual(row, x_query, jnp.array([1.0, 0.0]))[0]}
+truths |= {3: scores.contribution(row, x_query, jnp.array([1.0, 0.0]))[0]}
+truths |= {4: scores.contribution(row, x_query, jnp.array([2.0, 1.0]))[0]}
 lone = Pool(row[:, :-1], row[:, -1])
 truths |= {5: prefix.linear_gradients(jnp.array([[1.0, 0.0]]), lone)[0], 6: 4 + 1}
 gradients = jnp.array([0.0, 1.0, 2.0, 5.0, 7.0])

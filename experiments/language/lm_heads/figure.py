@@ -21,7 +21,7 @@ def plot(dataset):
 
 def plot_effective_heads(ax, heads):
     """N_l of every layer by slopes, and of some by closing heads."""
-    depth, number = np.arange(heads.dataset.sizes["depth"]), heads.number
+    depth, number = 1 + np.arange(heads.dataset.sizes["depth"]), heads.number
     for name, words, color in (
         ("random_slope", "slopes, random weights", GREY),
         ("absolute_slope", "slopes", BLUE),
@@ -31,7 +31,7 @@ def plot_effective_heads(ax, heads):
     for i, (reading, words, fill) in enumerate(
         (("change", "closed", style.BLACK), ("mean", "mean write", "white"))
     ):
-        x, count = heads.dataset.layer.values + 0.5 * i, heads.count(reading)
+        x, count = heads.dataset.layer.values + 1 + 0.5 * i, heads.count(reading)
         look = {"color": style.BLACK, "mfc": fill, "ms": 4}
         style.mean_points(ax, x, count, words, fmt="o", **look)
     for level in (1, number):
