@@ -78,7 +78,7 @@ def without_notation(folder: Path) -> list[str]:
     wrong = []
     for path in sorted((folder / "docs" / "theory").glob("*.html")):
         text = path.read_text("utf-8")
-        formulas = re.findall(r'class="math[^>]*>(.*?)</(?:span|div)>', text, re.DOTALL)
+        formulas = re.findall(r'class="math notranslate[^>]*>(.*?)</(?:span|div)>', text, re.DOTALL)
         own = {letter for each in formulas for letter in notation.letters(unescape(each))}
         led = {address.partition("#")[2] for address in _Page(text).links}
         if path.stem != "README":

@@ -414,9 +414,9 @@ Markdown(
 # A model knows $w_0 = (1, 0)$, the query is $(1, 1)$, and the demonstration is $x = (2, 1)$ with
 # the label 5.
 #
-# 1. *Easy.* How similar is it to the query, $x \cdot x_q$?
+# 1. *Easy.* How similar is it to the query: what is the cosine between $x$ and $x_q$?
 # 2. *Easy.* How large is its residual, $|y - w_0 \cdot x|$?
-# 3. *Easy.* What is its contribution, the product of both?
+# 3. *Easy.* What is its contribution, $|x \cdot x_q|\,|y - w_0 \cdot x|$?
 # 4. *Easy.* What is its contribution to a model that knows $w_0 = (2, 1)$?
 # 5. *Medium.* What is the gradient of $\frac12 (w \cdot x - y)^2$ at $w_0 = (1, 0)$?
 # 6. *Medium.* How many checkpoints in general position make matching exact for descent of any
@@ -444,7 +444,7 @@ solved = check(own, truths)
 #
 # ```python
 # own = {
-#     1: 3.0,
+#     1: 3 / 10**0.5,  # x·x_q over the product of the lengths
 #     2: 3.0,
 #     3: 9.0,
 #     4: 0.0,  # nothing is new

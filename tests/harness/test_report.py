@@ -63,7 +63,10 @@ def test_a_question_has_a_page_that_opens_with_its_answer(toy, program):
         places = [text.index(word) for word in ("The mean of n", "Setting.", "Limits.", table)]
         assert places == sorted(places)
         assert "Play with it and go." in text
-        assert "The means of n numbers, nine at a time. Laptop tier, n = 40, d = 5" in text
+        assert (
+            "The means of n numbers, nine at a time. Laptop tier, d = 5, n = 40, sparsity = 2"
+            in text
+        )
         assert "Of 3 cells these are not safe: 1 undecided." in text
     assert "  author = {{Nobody}},\n" in own
     assert "  howpublished = {toys \\& co, version 3},\n" in own

@@ -40,9 +40,10 @@ def caption(dataset) -> str:
     fewer = np.median(claims.numbers(dataset).fewer_heads_ratio().values[:, -1])
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
-        f"{shared} if one size serves all. There x̃ = Rx and R = diag(Xᵀy/n). With one head for "
-        f"each covariate the risk is {fewer:.2f} of that with half as many, which share them. "
-        f"Here d = {config.d}, s = {config.sparsity} and n = {config.n}. Bands are the middle 80 %."
+        f"{shared} if one size serves all. Preprocessing multiplies each covariate by its "
+        f"correlation with the labels. With a head for each covariate the risk is {fewer:.2f} of "
+        f"that with half as many. Prompts have n = {config.n} and s = {config.sparsity}. Bands "
+        "are the middle 80 %."
     )
 
 

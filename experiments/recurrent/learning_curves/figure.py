@@ -112,8 +112,7 @@ def caption(dataset) -> str:
     return (
         f"Training finds the rule of each recurrent layer: the mean risk of one layer is at most "
         f"{most:.2f} times that of its closed curve. On prompts {longest} times longer than in "
-        f"training (dashed) the risk of DeltaNet stays at {stays:.2g}. The risk of ridge "
-        f"regression falls to {falls:.2g}. A layer's distance to its nearest rule is at most "
-        f"{null:.2g} of that to ridge on another task. Bands hold the middle 80 % of "
-        f"{config.runs} runs. {diverged} stacks diverged."
+        f"training (dashed) DeltaNet's risk stays at {stays:.2g}; ridge's falls to {falls:.2g}. A "
+        f"layer is {1 / null:.0f} times nearer to its rule than to ridge on another task, or more. "
+        f"Bands hold the middle 80 % of {config.runs} runs. {diverged} stacks diverged."
     )

@@ -90,7 +90,7 @@ def page(result: Result, about: Mapping[str, str]) -> str:
     so_what = f"**So what.** {result.so_what}\n\n" if result.so_what else ""
     appendix = "".join(f"\n![Appendix]({name})\n" for name in result.appendix)
     return (
-        f"# {result.answer}\n\n**{result.question}** ({result.title})\n\n"
+        f"# {result.answer}\n\n**{result.question}** `{result.name}`, {result.tier} tier\n\n"
         f"![{result.question}](figure.png)\n\n{result.rest}\n\n{so_what}"
         f"**Setting.** {result.setting}\n\n**Limits.** {result.limits}\n\n"
         "[Vector figure](figure.pdf), [data](result.nc), [configuration](config.json)\n\n"

@@ -1,6 +1,5 @@
 """What the pages show of a result: its question, its answer, its claims, its provenance."""
 
-import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,8 @@ from lsa_lab.judging.claims import Claim, judge
 from lsa_lab.judging.statements import Statement
 
 _LATEX = r"[&%$#_{}]"
-_MOST_SIZES = 6  # numbers of a Config that the line on the setting names
-_OF_TRAINING = re.compile("seed|batch|rate|steps|prompts|init")  # keys that are no sizes
+_SIZES = ("d", "n", "m", "sparsity", "noise_std", "noise_var", "depth", "layers", "heads", "shots")
+_SIZES += ("runs", "seeds")  # numbers of a Config that the line on the setting names
 
 
 def _gap(low: Claim, high: Claim) -> float:
@@ -73,13 +72,10 @@ class Result:
         """What was compared, the docstring of its Config, and at which sizes."""
         config = self.experiment.tiers[self.tier]
         what = (type(config).__doc__ or "").partition("\n\n")[0]
-        numbers = {
-            field.name: value
-            for field in dataclasses.fields(config)
-            if type(value := getattr(config, field.name)) in (int, float)
-            and not _OF_TRAINING.search(field.name)
-        }
-        sizes = [f"{name} = {value:g}" for name, value in numbers.items()][:_MOST_SIZES]
+        numbers = {name: getattr(config, name, None) for name in _SIZES}
+        sizes = [f"{k} = {v:g}" for k, v in numbers.items() if type(v) in (int, float)]
+        models = len(getattr(config, "models", ()))
+        sizes += [f"{models} model{'s' * (models > 1)}"] if models else []
         return f"{' '.join(what.split())} {', '.join([f'{self.tier.capitalize()} tier', *sizes])}."
 
     @property
