@@ -15,7 +15,7 @@ def plot(dataset):
     first, gains = parts.part(dataset).isel(task=0), claims.numbers(dataset).gains
     figure, axes = style.figure(6.75, 2.7, (1, 2))
     plot_layers(axes[0], first, "auc")
-    axes[0].set(title="late layers tolerate clipping", ylabel="change of AUC")
+    axes[0].set(title="Late layers tolerate clipping", ylabel="change of AUC")
     axes[0].legend(ncols=1, fontsize=7, loc="lower right")
     plot_gains(axes[1], gains)
     return figure
@@ -72,7 +72,7 @@ def plot_gains(ax, gains):
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_yticks(range(len(rows)), [name.replace(", ", ",\n") for name in rows])
     ax.set(ylim=(len(rows) - 0.5, -0.6), xlabel="gain of accuracy")
-    ax.set_title("a threshold gains as much")
+    ax.set_title("A threshold gains as much")
 
 
 def caption(dataset) -> str:
