@@ -225,7 +225,7 @@ def test_a_factored_matrix_acts_as_the_truncated_one():
 
 
 @pytest.mark.parametrize("run", [clipping.kept_rank, jax.jit(clipping.kept_rank)])
-def test_the_kept_rank_of_arrays_is_that_of_their_entries_and_float32_loses_none(run):
+def test_rates_in_float32_lose_no_rank_of_a_large_matrix(run):
     full, rates = np.arange(1, 400), np.array([*clipping.RATES, 0.0, 0.995])
     exact = [[clipping.kept_rank(int(rank), float(rate)) for rate in rates] for rank in full]
     for dtype in (np.float32, np.float64):
