@@ -5,6 +5,7 @@ of a trial of the training; flows of these stacks had not been looked at.
 """
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from experiments.flow.bayes_flows.config import PRIORS, name
 from experiments.models.specs import KERNELS
@@ -13,6 +14,8 @@ from lsa_lab.store import results
 
 NEAR = 0.1  # the excess risk over the Bayes rule's, as a part of its risk, of a stack that is near
 BAND = 0.1  # how far from 1 a disparity over the Bayes rule's may be
+RISING = 0.8  # the rank correlation of layers and correlations: of four layers two neighbours swap
+SLOPE = 0.05  # the change for each doubling of depth that counts as none
 DEGREE = 3.0  # the effective degree, of at most 3^L - 1
 OWN = "derived here"
 DEPTHS = (1, 2, 4, 8)
@@ -48,6 +51,21 @@ class Flows:
     def last(self, kernel, prior, depth):  # -> [R]
         return self.end(kernel, prior, depth)[:, -1]
 
+    def rise(self, kernel, prior, depth):  # -> [R]
+        """Spearman's correlation of the layer with the correlation of its log flows with the Bayes
+        rule's, at the end of the training."""
+        last = self.agreement(kernel, prior, depth)[:, -1]
+        return np.array([spearmanr(np.arange(depth), row).statistic for row in last])
+
+    def slope(self, kernel, prior):  # -> [R], or None: fewer than two depths come near
+        """What a doubling of the depth adds to the end's disparity over the Bayes rule's."""
+        near = {d: self.once_near(kernel, prior, d) for d in self.config.depths}
+        near = {d: values for d, values in near.items() if values is not None}
+        if len(near) < 2:
+            return None
+        doublings = np.log2([*near]) - np.log2([*near]).mean()
+        return doublings @ np.stack([*near.values()]) / (doublings @ doublings)
+
     def degree(self, kernel, depth):  # -> [R]
         """E ∇δᵀ C ∇δ / E δ² at the end of the training."""
         gap = self._gap(kernel, "dense", depth).isel(step=-1)
@@ -64,16 +82,22 @@ class Flows:
 numbers = Flows
 
 
+def statements(config) -> tuple[Statement, ...]:
+    return (*_end_statements(config), *_depth_statements(config))
+
+
 def _words(kernel, prior="dense", depth=1):
     return dict(layers="one layer" if depth == 1 else f"{depth} layers")
 
 
 def _cells(config, ids, **axes):
     """The cells whose depth the tier has."""
-    return having(grid(ids, kernel=KERNELS, **axes, depth=DEPTHS), depth=config.depths)
+    kernels, depths = dict(kernel=KERNELS), axes.pop("depth", DEPTHS)
+    cells = grid(ids, **kernels, **axes, depth=depths)
+    return having(cells, depth=config.depths)
 
 
-def statements(config) -> tuple[Statement, ...]:
+def _end_statements(config):
     where = "{kernel} stacks of {layers}, {prior} prior"
     end = "the last layer's median |log ratio| of two flows over that of the Bayes rule on the "
     near = f"once the excess risk over the Bayes rule's is at most {NEAR:.0%} of it"
@@ -119,6 +143,51 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message="Trained stacks make two flows no more unequal than the Bayes rule's, near it "
             "or not",
+            **every,
+        ),
+    )
+
+
+def _depth_statements(config):
+    every = dict(statistic="median", words=_words)
+    return (
+        Statement(
+            "agreement_rises",
+            OWN,
+            "Layer by layer log flows come to correlate with the Bayes rule's in trained {kernel} "
+            "stacks of {layers}, {prior} prior",
+            "Spearman's correlation of the layer with the mean over prompts of the correlation of "
+            "its log flows with the Bayes rule's, at the end of the training,",
+            at_least=RISING,
+            sample=Flows.rise,
+            cells=_cells(
+                config,
+                "linear_dense_2_rises linear_dense_4_rises linear_dense_8_rises "
+                "linear_sparse_2_rises linear_sparse_4_rises linear_sparse_8_rises "
+                "softmax_dense_2_rises softmax_dense_4_rises softmax_dense_8_rises "
+                "softmax_sparse_2_rises softmax_sparse_4_rises softmax_sparse_8_rises",
+                prior=PRIORS,
+                depth=DEPTHS[1:],
+            ),
+            message="Layer by layer log flows come to correlate with the Bayes rule's",
+            **every,
+        ),
+        Statement(
+            "same_at_every_depth",
+            OWN,
+            "Where {kernel} stacks come near the Bayes rule of the {prior} prior, depth does not "
+            "change how unequal their flows are",
+            "the slope, for each doubling of depth, of ends_at_bayes's number over the depths that "
+            "come near,",
+            margin=SLOPE,
+            sample=Flows.slope,
+            cells=grid(
+                "linear_dense_slope linear_sparse_slope softmax_dense_slope softmax_sparse_slope",
+                kernel=KERNELS,
+                prior=PRIORS,
+            ),
+            message="Where stacks come near the Bayes rule depth does not change how unequal their "
+            "flows are",
             **every,
         ),
         Statement(
