@@ -13,7 +13,7 @@ FEWEST = 30
 _BOUNDS = ("at_least", "at_most", "margin")
 
 
-def families(config, answers: str = "", texts=None, **shared) -> Callable[..., Statement]:
+def families(config, texts=None, **shared) -> Callable[..., Statement]:
     """``Statement`` for families with an axis ``data``, and the fields that these share.
 
     The sentence and the message of one come after the model and its data sets: "{where}: ...".
@@ -21,10 +21,10 @@ def families(config, answers: str = "", texts=None, **shared) -> Callable[..., S
     ``FEWEST`` sets it is a pilot, which says so in the place of its bounds.
     """
     tasks = (texts or config).tasks
-    where = {name: f"{config.model_name}, on {task.title}{answers}" for name, task in tasks}
+    where = {name: f"{config.model_name}, on {task.title}" for name, task in tasks}
     *titles, last = (task.title for _, task in tasks)
     titles = f"{', '.join(titles)} and {last}" if titles else last
-    everywhere = f"{config.model_name}, on {titles}{answers}"
+    everywhere = f"{config.model_name}, on {titles}"
 
     def family(id, source, says, measured, *statistic, cells, words=None, message="", **fields):
         fields = bounds_or_pilot(texts or config, **fields)

@@ -12,7 +12,6 @@ from experiments.descent.noisy_descent.compute import measure_softmax, measure_t
 from experiments.descent.noisy_descent.config import PATHS, Config
 from experiments.descent.noisy_descent.paths import (
     ends,
-    isotropic,
     token_root,
     weights_of,
     white_moments,
@@ -36,19 +35,6 @@ def test_moments_of_both_kinds_have_the_mean_and_the_covariance_of_wishart(gauss
     np.testing.assert_allclose(rows.mean(0), i.ravel(), atol=0.01)
     expected = covariance.reshape(rows.shape[1], -1) / N
     np.testing.assert_allclose(np.cov(rows.T), expected, atol=0.01)
-
-
-def test_noise_of_another_shape_is_as_large_as_that_of_the_update():
-    w = np.random.default_rng(0).normal(size=(D + 1, D + 1))
-
-    @jax.jit
-    def both():
-        spread = isotropic(PARAMS, ROOT @ ROOT.T, N, jnp.ones((2, D + 1, D + 1)))(w, 1)
-        white = white_moments(jax.random.key(3), N, D + 1, 200_000, gaussian=False)
-        updates = PARAMS.w_pv[1, 0] @ w @ (ROOT @ white @ ROOT.T) @ w.T @ PARAMS.w_kq[1, 0] @ w
-        return (spread**2).sum(), jnp.sum(jnp.var(updates, axis=0))
-
-    np.testing.assert_allclose(*both(), rtol=0.02)
 
 
 def test_paths_without_noise_end_where_the_layer_maps_do():

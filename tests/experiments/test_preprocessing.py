@@ -53,9 +53,8 @@ def test_risks_with_fitted_steps_are_those_of_loops(monkeypatch):
         for b in range(3):
             x, y, query, target = (np.asarray(leaf)[r, b] for leaf in vars(batch).values())
             moment, w = x.T @ y / 4, np.zeros(2)
-            unit = moment @ moment if "normalised" in TUNED[i] else 1
             for alpha, beta in thetas[i, j].T:
-                w = w + (alpha + beta * moment**2 / unit) * (x.T @ (y - x @ w)) / 4
+                w = w + (alpha + beta * moment**2) * (x.T @ (y - x @ w)) / 4
             most = 2 * np.abs(y).max()
             total += (np.clip(w @ query, -most, most) - target) ** 2 / 3
         np.testing.assert_allclose(risks[r, i, j], total, rtol=1e-9)

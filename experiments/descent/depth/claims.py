@@ -7,21 +7,18 @@ import numpy as np
 
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
-from lsa_lab.store import parts
 
 SETTLED = 0.1  # a share of its risk below which a Gauss-Newton step changes nothing
 SETTLED_RUNS = 9  # at a depth and covariance, at least, to judge those alone
-DISTANCE = 0.1  # of a learned matrix to a multiple of its predicted shape
 
 # Stacks explode on rare prompts, and the mean over runs with them.
 MEDIAN = "it was the mean"
 TENTH = "the threshold of a tenth was chosen on earlier runs"
-EXACT = "added after a look, for the closed form was derived after these runs"
 ADDED = f"added, for few of them were trained; {TENTH}"
 
 
 class Stacks:
-    """A result's risk ratios and distances, and which of its stacks have settled."""
+    """A result's risk ratios, and which of its stacks have settled."""
 
     def __init__(self, dataset):
         self.dataset = dataset
@@ -30,14 +27,6 @@ class Stacks:
     def risk_ratios(self, algorithm):
         """Trained over tuned."""
         return self.dataset.trained_risk / self.dataset.algorithm_risk.sel(algorithm=algorithm)
-
-    @cached_property
-    def shapes(self):
-        """Each stack's distance of its worst layer. B of the last layer moves nothing that is read:
-        of one layer it is NaN."""
-        distance = self.dataset.distance
-        read = (distance.matrix == "A") | (distance.layer < distance.depth)
-        return distance.where(read).max("layer")
 
     @cached_property
     def settled(self):
@@ -54,28 +43,6 @@ class Stacks:
         columns = [runs[np.isfinite(runs)] for runs in rows]
         enough = [runs for runs in columns if len(runs) >= SETTLED_RUNS]
         return max(enough, key=badness) if enough else None
-
-    @cached_property
-    def closed_form_ratio(self):
-        """Tuned descent's and the stacks' risks over the exact one of the best L steps that all
-        prompts share, at the identity covariance."""
-        closed = parts.part(self.dataset, "closed").risk
-        here = self.dataset.sel(covariance="identity")
-        return here.algorithm_risk.sel(algorithm="gradient descent") / closed, (
-            here.trained_risk / closed
-        )
-
-    def settled_over_closed_form(self, depth):  # [R'], or None if too few have settled
-        at_rest = self.settled.sel(covariance="identity", depth=depth).values
-        ratios = self.closed_form_ratio[1].sel(depth=depth).values[at_rest]
-        return ratios if len(ratios) >= SETTLED_RUNS else None
-
-    @property
-    def least_clear_cost(self) -> tuple[float, float]:
-        """What dropping a demonstration costs where it is least clear, and its standard error."""
-        cost, error = self.dataset.cost_of_dropping, self.dataset.cost_of_dropping_se
-        place = (cost / error).argmin(...)
-        return cost[place].item(), error[place].item()
 
 
 numbers = Stacks
@@ -97,7 +64,6 @@ def disagreement(ratios) -> float:  # [R] -> []
 
 
 def statements(config) -> tuple[Statement, ...]:
-    before = "24, and 8" if config.runs > 24 else "8"
     ours = f"After {config.steps_per_layer} steps a layer our stacks"
     # GD++, tuned on few prompts, had lost to these runs by a tenth.
     tuned = (
@@ -147,17 +113,6 @@ def statements(config) -> tuple[Statement, ...]:
             "predict at least as well as L tuned steps of gradient descent",
         ),
         Statement(
-            "every_demonstration",
-            "derived here",
-            "A descent baseline that drops the last demonstration is worse than one that does not",
-            "mean difference of squared errors on the same prompts, where it is least clear,",
-            "estimate",
-            at_least=0.0,
-            note="the depth and covariance with the least difference for its error",
-            revision=tuned,
-            sample=lambda c: c.least_clear_cost,
-        ),
-        Statement(
             "as_good_as_plus_plus",
             "von Oswald et al. 2212.07677; Ahn et al. 2306.00297; in our setting",
             "{subject} have the risk of tuned GD++{no_less}",
@@ -177,60 +132,5 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message="Stacks, all of them or those whose training has settled, have the risk of "
             "tuned GD++",
-        ),
-        Statement(
-            "predicted_shapes",
-            "Ahn et al. 2306.00297, in our setting",
-            "{subject} A_l ∝ Σ^{{-1}}{joint} B_l ∝ I",
-            "the distance to that shape at the worst layer, {place}",
-            "median",
-            at_most=DISTANCE,
-            note="{note}",
-            revision="{revision}",
-            redrawn=f"{config.runs} fresh runs, {before} before",
-            sample=lambda c, stacks: c.worst(c.shapes, stacks),
-            cells=grid("shapes shapes_settled", stacks=stacks),
-            words=pick_words(
-                subject=(f"{ours} have", "Where training has settled, the learned matrices are"),
-                joint=(",", " and"),
-                revision=(MEDIAN, ADDED),
-                **common,
-            ),
-            message="The learned matrices, of all stacks or of those whose training has settled, "
-            "are A_l ∝ Σ^{-1} and B_l ∝ I",
-        ),
-        Statement(
-            "closed_form",
-            'derived here (docs/theory, "The best steps at finite sizes")',
-            "Tuned descent has the exact risk of the best L steps, to which nothing is fitted",
-            "the largest |log of risk over closed form| over depths, identity covariance,",
-            "value",
-            at_most=0.1,
-            note="the risk of deep stacks rests on rare prompts",
-            revision=EXACT,
-            sample=lambda c: float(np.abs(np.log(c.closed_form_ratio[0])).max()),
-        ),
-        Statement(
-            "trained_and_exact",
-            "derived here",
-            "One trained layer has the exact risk of the best step",
-            "the risk over the closed form's, settled stacks, identity covariance,",
-            "median",
-            at_least=0.98,
-            at_most=1.02,
-            revision=EXACT,
-            sample=lambda c: c.settled_over_closed_form(1),
-        ),
-        Statement(
-            "below_any_two_steps",
-            "derived here",
-            "Two trained layers have less than half the risk of any two steps that prompts share",
-            "the risk over the closed form's, settled stacks, identity covariance,",
-            "median",
-            at_most=0.5,
-            note="the closed form bounds polynomials in the covariates' moment of degree below L; "
-            "layers that move the covariates too, as GD++ does, have a higher one",
-            revision=EXACT,
-            sample=lambda c: c.settled_over_closed_form(2),
         ),
     )

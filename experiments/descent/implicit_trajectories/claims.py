@@ -15,11 +15,9 @@ from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import best_elsewhere
 
 DISTANCE = 0.1  # of the last layer to the algorithm that it is said to follow
-COSINE = 0.95  # of the worst layer
 
 OSWALD = "von Oswald et al. 2212.07677, in our setting"
 WELL_TRAINED = "well-trained models with noise, before models of 1 600 and 1 000 steps without"
-SLOT = "layers before the last are read at the label slot, as von Oswald et al. do"
 
 
 def distances(dataset, model, algorithm) -> np.ndarray:  # [R, L]
@@ -30,18 +28,6 @@ def distances(dataset, model, algorithm) -> np.ndarray:  # [R, L]
 
 def last_distance(dataset, model, algorithm) -> np.ndarray:  # [R]
     return distances(dataset, model, algorithm)[:, -1]
-
-
-def cosines(dataset, model, algorithm) -> np.ndarray:  # [R, L]
-    """The cosine of ∂ŷ_t/∂x_query and w_t, layer t beside step t, from 1 on."""
-    return _step_by_step(dataset.cosine, model, algorithm)
-
-
-def own_steps(dataset, model, algorithm) -> np.ndarray:  # [R, L]
-    """Whether the nearest step of the algorithm is the layer's own."""
-    apart = dataset.sensitivity.sel(model=model, algorithm=algorithm)
-    closest = apart.transpose("run", "layer", "step").values[:, 1:].argmin(2)
-    return closest == dataset.layer.values[None, 1:]
 
 
 def nearest(dataset, model) -> str:
@@ -100,16 +86,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             sample=lambda d: last_distance(d, "linear", "GD++"),
         ),
         row(
-            "plus_plus",
-            OSWALD,
-            "Trained linear layers follow GD++, not plain gradient descent",
-            "distance to GD++ over distance to GD, at the last layer,",
-            at_most=0.5,
-            note="short fits of GD++ stop early in some runs, those of the paper tier in none",
-            revision=WELL_TRAINED,
-            sample=lambda d: last_distance(d, "linear", "GD++") / last_distance(d, "linear", "GD"),
-        ),
-        row(
             "not_a_rival",
             "modelled on von Oswald et al. 2212.07677",
             "GD++ is nearer to linear layers than {baseline}",
@@ -121,26 +97,6 @@ def about_linear_layers(row) -> tuple[Statement, ...]:
             words=lambda rival: words[rival],
             message="GD++ is nearer to linear layers than descent with or without fixed "
             "preconditioners, and than ridge regression, which takes no steps",
-        ),
-        row(
-            "direction",
-            OSWALD,
-            "Layer by layer, a trained linear stack points where GD++ does",
-            "cosine with GD++ at the worst layer",
-            at_least=COSINE,
-            note=SLOT,
-            revision=WELL_TRAINED,
-            sample=lambda d: cosines(d, "linear", "GD++").min(1),
-        ),
-        row(
-            "own_step",
-            OSWALD,
-            "One layer is one step: linear layer t is nearest to step t of GD++",
-            "the share of such layers",
-            unjudged="the bound of .9 lies in the interval of 36 runs",
-            note=f"{SLOT}; with longer fits of GD++ the share is larger",
-            revision=f"it was judged, at .9 or more; {WELL_TRAINED}",
-            sample=lambda d: own_steps(d, "linear", "GD++").mean(1),
         ),
     )
 
@@ -157,16 +113,5 @@ def about_softmax_layers(row) -> tuple[Statement, ...]:
             revision="the algorithm is chosen on other runs; it was on the judged ones; "
             f"{WELL_TRAINED}",
             sample=lambda d: least_distance(d, "softmax"),
-        ),
-        row(
-            "newton",
-            "Fu et al. 2310.17086, in our setting",
-            "Softmax transformers are nearer to Newton's iteration than to gradient descent",
-            "distance to GD minus distance to Newton, step for layer, at the last layer,",
-            at_least=0.0,
-            revision=WELL_TRAINED,
-            sample=lambda d: (
-                last_distance(d, "softmax", "GD") - last_distance(d, "softmax", "Newton")
-            ),
         ),
     )

@@ -123,8 +123,8 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     measured = jax.tree.map(lambda x: x.reshape(len(MODELS), -1, *x.shape[1:]), by_run)
     apart, size, risk, ridge = measured
     axes, steps = ("model", "run", "algorithm", "layer", "step"), np.arange(size.shape[-1])
-    data = {name: (axes, getattr(apart, name)) for name in ("prediction", "sensitivity", "cosine")}
-    data |= {"size": (("model", "run", "layer"), size), "risk": (axes[:2], risk)}
+    data = {"sensitivity": (axes, apart.sensitivity), "risk": (axes[:2], risk)}
+    data |= {"size": (("model", "run", "layer"), size)}
     data |= {"ridge": (axes[:2], ridge), "taken": (axes[:2], np.asarray(taken))}
     return xr.Dataset(
         data, {"model": list(MODELS), "algorithm": list(ALGORITHMS), "layer": steps, "step": steps}

@@ -19,7 +19,6 @@ PATHS = (
     "Eq. 4",  # Gaussian, a draw for each layer
     "half the noise",  # Eq. 4 with half the standard deviation
     "twice the noise",
-    "another shape",  # as large as Eq. 4's, the same in all entries of W
     "no noise",
 )
 

@@ -8,7 +8,6 @@ from jax import Array
 
 from experiments.descent.noisy_descent.config import PATHS
 from lsa_lab import variates
-from lsa_lab.theory.implicit_updates import mean_square
 
 
 def token_root(w: Array, noise_std: float) -> Array:  # [d] -> [e, e]
@@ -34,25 +33,14 @@ def update(params, layer: int, w: Array, second_moment: Array) -> Array:  # [e, 
     return (params.w_pv[layer] @ read @ params.w_kq[layer]).sum(0) @ w
 
 
-def walk(params, moments: Array, spread=None) -> tuple[Array, Array]:  # -> W_L, [L, e, e]
-    """W_L and the G_t for one moment a layer [L, e, e]; ``spread``: noise to add, of W and t."""
+def walk(params, moments: Array) -> tuple[Array, Array]:  # -> W_L, [L, e, e]
+    """W_L and the G_t for one moment a layer [L, e, e]."""
     w, updates = jnp.eye(moments.shape[-1]), []
     for layer in range(len(params.w_pv)):
         step = update(params, layer, w, moments[layer])
-        w = w + step + (0 if spread is None else spread(w, layer))
+        w = w + step
         updates.append(step)
     return w, jnp.stack(updates)
-
-
-def isotropic(params, second_moment: Array, n: int, normal: Array):  # -> spread
-    """Noise that is the same in all entries of W and as large as that of G_t given W_{t-1}."""
-
-    def spread(w, layer):
-        w_kq = jnp.einsum("ji,hjk,kl->hil", w, params.w_kq[layer], w)
-        size = mean_square(w_kq, params.w_pv[layer] @ w, second_moment, n).noise
-        return jnp.sqrt(size / w.size) * normal[layer]
-
-    return spread
 
 
 def weights_of(w_last: Array) -> Array:  # [e, e] -> [d]
@@ -63,7 +51,7 @@ def weights_of(w_last: Array) -> Array:  # [e, e] -> [d]
 def ends(key, params, root: Array, n: int, size: int) -> Array:  # -> [paths, B, d]
     """The implied weights of every path of PATHS, for B prompts of the task of ``root``."""
     depth, e = len(params.w_pv), len(root)
-    key_wishart, key_gaussian, key_normal = jax.random.split(key, 3)
+    key_wishart, key_gaussian = jax.random.split(key)
     wishart, gaussian = (
         white_moments(key, n, e, size * (depth + 1), kind).reshape(size, depth + 1, e, e)
         for key, kind in ((key_wishart, False), (key_gaussian, True))
@@ -81,14 +69,6 @@ def ends(key, params, root: Array, n: int, size: int) -> Array:  # -> [paths, B,
     rows = root @ jnp.stack([*moments.values()]) @ root.T  # [paths, B, L, e, e]
     weights = jax.vmap(jax.vmap(lambda rows: weights_of(walk(params, rows)[0])))(rows)
     by_path = dict(zip(moments, weights, strict=True))
-    normal = jax.random.normal(key_normal, fresh.shape)
-    population = root @ root.T
-
-    def shaped(normal):
-        spread = isotropic(params, population, n, normal)
-        return weights_of(walk(params, jnp.repeat(population[None], depth, axis=0), spread)[0])
-
-    by_path["another shape"] = jax.vmap(shaped)(normal)
     return jnp.stack([by_path[name] for name in PATHS])
 
 

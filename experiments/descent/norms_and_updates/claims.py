@@ -110,15 +110,6 @@ def about_norms(config) -> tuple[Statement, ...]:
             sample=lambda d: norm_ratios(np.sqrt((d["update"] ** 2).sum("layer"))),
         ),
         ratio(
-            "smaller_writes",
-            "derived here",
-            "It makes smaller what layers write, beside the token that they write to",
-            f"|ΔW φ| / |h| at the query, geometric mean over layers, {over},",
-            at_most=0.9,
-            note="which no change of keys and queries moves, unless the function changes",
-            sample=lambda d: norm_ratios(np.exp(np.log(d.written).mean("layer"))),
-        ),
-        ratio(
             "shrinking_helps_noisy",
             remark,
             "Without norms, smaller updates lower the risk on labels noisier than in training",

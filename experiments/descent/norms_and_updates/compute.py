@@ -38,16 +38,15 @@ def forms(model, batch):  # -> Balanced, leaves [L, H, ...]
     return jax.vmap(jax.vmap(balanced))(keys, queries)
 
 
-def sizes_at_query(model, prompt, form=None):  # -> |ΔW|² / |h|² [L], |ΔW φ|² / |h|² [L]
+def sizes_at_query(model, prompt, form=None):  # -> |ΔW|² / |h|² [L]
     """Sizes of every layer, its heads together, with keys as ``form`` [L, H, ...] has them.
 
     Beside the token h that is written to: |ΔW| itself changes with the units of the stream, and
     the function does not. As medians over prompts are taken of them, they are squares still.
     """
     stream, rows = rows_read(model, prompt)
-    squares, _, written = layer_sizes(model.params, rows, form)
-    length = (stream[:, -1] ** 2).sum(-1)
-    return squares / length, (written**2).sum(-1) / length
+    squares, _, _ = layer_sizes(model.params, rows, form)
+    return squares / (stream[:, -1] ** 2).sum(-1)
 
 
 def shrink(params, factor):
@@ -62,12 +61,10 @@ def measure(spec, config, row):
     model = Model(spec, last)
     factors = jnp.array((1.0, *config.shrinkages))
     sizes = partial(sizes_at_query, model, form=forms(model, batch))
-    update, written = jax.vmap(sizes)(batch)
     answers = factors[:, None] * model.predict(noisy)[None]
     return {
         "risk": jax.lax.map(lambda params: Model(spec, params).errors(batch).mean(), path),
-        "update": jnp.sqrt(jnp.median(update, axis=0)),
-        "written": jnp.sqrt(jnp.median(written, axis=0)),
+        "update": jnp.sqrt(jnp.median(jax.vmap(sizes)(batch), axis=0)),
         "shrunk": jax.lax.map(
             lambda factor: Model(spec, shrink(last, factor)).errors(noisy).mean(), factors
         ),
@@ -102,8 +99,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         measure_runs = jax.jit(partial(jax.lax.map, partial(measure, each.spec, config)))
         rows = measure_runs((path, batches, noisy))
         values.append(jax.tree.map(np.asarray, rows))
-    axes = {"risk": "step", "update": "layer", "written": "layer"}
-    axes |= {"shrunk": "shrinkage", "answers": "shrinkage"}
+    axes = {"risk": "step", "update": "layer", "shrunk": "shrinkage", "answers": "shrinkage"}
     data = {
         name: (("norm", "run", axis), np.stack([each[name] for each in values]))
         for name, axis in axes.items()

@@ -22,10 +22,6 @@ DEPTHS = (1, 2, 4, 8)
 THEOREM = f'{OWN}, docs/theory, "Near in risk, near in flow"'
 
 
-def numbers(dataset) -> "Flows":
-    return Flows(dataset)
-
-
 class Flows:
     """A result's stacks beside the Bayes rule, [R, P] by run and place on the path of training."""
 
@@ -83,6 +79,9 @@ class Flows:
         return self.dataset[f"{what}, {name(kernel, prior, depth)}"].values
 
 
+numbers = Flows
+
+
 def statements(config) -> tuple[Statement, ...]:
     return (*_end_statements(config), *_depth_statements(config))
 
@@ -102,7 +101,7 @@ def _end_statements(config):
     where = "{kernel} stacks of {layers}, {prior} prior"
     end = "the last layer's median |log ratio| of two flows over that of the Bayes rule on the "
     near = f"once the excess risk over the Bayes rule's is at most {NEAR:.0%} of it"
-    every = dict(statistic="median", words=_words, label="{kernel}, {prior}, L = {depth}")
+    every = dict(statistic="median", words=_words)
     return (
         Statement(
             "ends_at_bayes",
@@ -160,7 +159,6 @@ def _depth_statements(config):
             "Spearman's correlation of the layer with the mean over prompts of the correlation of "
             "its log flows with the Bayes rule's, at the end of the training,",
             at_least=RISING,
-            label="rises: {kernel}, {prior}, L = {depth}",
             sample=Flows.rise,
             cells=_cells(
                 config,
@@ -182,7 +180,6 @@ def _depth_statements(config):
             "the slope, for each doubling of depth, of ends_at_bayes's number over the depths that "
             "come near,",
             margin=SLOPE,
-            label="slope: {kernel}, {prior}",
             sample=Flows.slope,
             cells=grid(
                 "linear_dense_slope linear_sparse_slope softmax_dense_slope softmax_sparse_slope",
@@ -203,7 +200,6 @@ def _depth_statements(config):
             at_most=DEGREE,
             note="a theorem for linear stacks with 3^L - 1, read in units that are not their own; "
             "dense prior",
-            label="degree: {kernel}, L = {depth}",
             sample=Flows.degree,
             cells=_cells(
                 config,

@@ -2,22 +2,11 @@
 
 import numpy as np
 
-from experiments.flow.bayes_flows import claims
 from experiments.flow.bayes_flows.claims import BAND, NEAR, numbers
 from experiments.flow.bayes_flows.config import PRIORS
 from experiments.models.specs import KERNELS
-from lsa_lab.harness.draw import judged_panel, style
-from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statements import cells_of
+from lsa_lab.harness.draw import style
 from lsa_lab.store import results
-
-PANELS = {  # family: title, label and limits of the axis
-    "ends_at_bayes": ("once near in risk", "end / the Bayes rule's", (0.7, 1.3)),
-    "no_further": ("after the training", "end / the Bayes rule's", (0.7, 1.3)),
-    "agreement_rises": ("rising with the layer", "rank correlation", (0.3, 1.02)),
-    "degree": ("effective degree", "distance² of flows / of answers", (0.5, 3.2)),
-    "same_at_every_depth": ("each doubling of depth", "change of the end", (-0.1, 0.1)),
-}
 
 
 def plot(dataset):
@@ -46,25 +35,6 @@ def plot(dataset):
     axes[1].axhline(1, color="grey", lw=0.8)
     axes[1].set(xlabel="layer / depth", ylabel="correlation of log flows")
     axes[1].set(title="Flows become Bayes's layer by layer")
-    return figure
-
-
-def appendix(dataset):
-    """What is judged, family by family; a smaller tier has nothing to judge in some."""
-    statements, samples = evidence(claims, dataset)
-    ids = {family: [] for family in PANELS}
-    for cell in cells_of(statements):
-        if samples[cell.id] is not None:
-            ids[cell.family].append(cell.id)
-    ids = {family: cells for family, cells in ids.items() if cells}
-    counts = [len(cells) for cells in ids.values()]
-    heights = [0.8 + 0.14 * max(counts[i : i + 2]) for i in range(0, len(ids), 2)]
-    columns = [(1,) * len(counts[i : i + 2]) for i in range(0, len(ids), 2)]
-    figure, axes = style.stacked(6.75, heights, columns, "c")
-    for ax, (family, cells) in zip(axes, ids.items(), strict=True):
-        title, label, limits = PANELS[family]
-        judged_panel.rows(ax, statements, samples, limits, cells)
-        ax.set(title=title, xlabel=label)
     return figure
 
 

@@ -45,14 +45,6 @@ def _form_statements():
     advantage = "R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r), of"
     return (
         Statement(
-            "flow_is_a_sum",
-            OWN,
-            "The flow is a sum of relevance and novelty rather than their product",
-            f"{advantage} squared flows",
-            at_most=0,
-            sample=lambda r: product_advantage(r, "flow").sel(scale="squares").values,
-        ),
-        Statement(
             "reduction_is_a_product",
             f"{A1}, open question on the conflict of factors",
             "What a demonstration takes off the error is a product rather than a sum",

@@ -76,40 +76,18 @@ BEST_STEP = {
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*_about_a_few_steps(config), *_about_many_steps())
-
-
-def _about_a_few_steps(config):
-    depth = config.depth
-    mixed = {
-        "mixed": dict(begin=f"After {depth} steps", added="", bound=""),
-        "mixed, normalised": dict(
-            begin="With R/|R|", added="added", bound=", with its rule and bound"
-        ),
-    }
-    row = dict(source=HERE, statistic="median", redrawn=ANEW)
-    yield Statement(
+    slow = Statement(
         "slow",
-        says="A few steps on preprocessed covariates, of one size for all prompts, are worse than "
-        "as many on raw ones",
-        measured=f"{OVER_RAW}, at the number of steps where it is least,",
+        HERE,
+        "A few steps on preprocessed covariates, of one size for all prompts, are worse than as "
+        "many on raw ones",
+        f"{OVER_RAW}, at the number of steps where it is least,",
+        "median",
         at_least=1.0,
+        redrawn=ANEW,
         sample=lambda r: worst(r.raw_ratio("preprocessed"), lambda runs: -np.median(runs)),
-        **row,
     )
-    yield Statement(
-        "last_step",
-        says="{begin} the mixed preconditioner is clearly better than plain descent",
-        measured=f"{OVER_RAW} after {depth} steps",
-        at_most=0.9,
-        revision="{added}{bound}",
-        sample=lambda r, rule: r.raw_ratio(rule).isel(depth=-1),
-        cells=grid("mixed_gain mixed_normalised", rule=mixed),
-        words=lambda rule: mixed[rule],
-        message=f"After {depth} steps the mixed preconditioner, with R or with R/|R|, is clearly "
-        "better than plain descent",
-        **row,
-    )
+    return (slow, *_about_many_steps())
 
 
 def _about_many_steps():

@@ -124,9 +124,9 @@ def references(task: LinearTask, batch: Prompt) -> np.ndarray:  # [R, B] -> [R, 
     return np.stack([each.reshape(batch.y_query.shape).mean(1) for each in errors], axis=1)
 
 
-def tune(batch: Prompt, scale, rules, depths) -> np.ndarray:  # [B], [B] -> [rules, depths, 2, K]
+def tune(batch: Prompt, rules, depths) -> np.ndarray:  # [B] -> [rules, depths, 2, K]
     """The step sizes that suit the prompts best, for some of config.TUNED and numbers of steps: α
-    and β of every step, 0 beyond the last. ``scale`` weighs the errors of a prompt.
+    and β of every step, 0 beyond the last.
 
     The search starts from equal sizes, almost, for equal ones are a saddle.
     """
@@ -136,42 +136,34 @@ def tune(batch: Prompt, scale, rules, depths) -> np.ndarray:  # [B], [B] -> [rul
     start = 0.3 * np.tile(np.linspace(1, 1.01, most), 2)
     thetas = np.zeros((len(rules), len(depths), 2, most))
     for i, rule in enumerate(rules):
-        used = np.array([[rule == "raw" or "mixed" in rule], [rule != "raw"]])
+        used = np.array([[rule == "raw"], [rule != "raw"]])
         for j, depth in enumerate(depths):
             gates = used * (np.arange(most) < depth).astype(float)
-            given = gates, normalised([rule])[0], batch, scale
+            given = gates, batch
             end = minimize(_objective, start, given, "L-BFGS-B", jac=True)
             thetas[i, j] = gates * end.x.reshape(2, most)
     return thetas
 
 
 @jax.jit
-def tuned_errors(thetas, normalise, batch: Prompt):  # [rules, depths, 2, K] -> [rules, depths, B]
-    def errors(theta, kind):
-        path = jax.vmap(mixed_path, (None, None, 0))(theta, kind, batch)
-        return squares(path[:, -1], batch)
-
-    return jax.vmap(jax.vmap(errors, (0, None)))(thetas, normalise)
+def tuned_errors(thetas, batch: Prompt):  # [rules, depths, 2, K] -> [rules, depths, B]
+    return jax.vmap(jax.vmap(lambda theta: squares(answers(theta, batch), batch)))(thetas)
 
 
-def normalised(rules) -> np.ndarray:  # [rules]
-    """1 for those of config.TUNED that normalise R."""
-    return np.array([float("normalised" in rule) for rule in rules])
+def answers(theta, batch: Prompt):  # [2, K] -> [B]
+    """ŷ after steps of sizes α on raw covariates and β on preprocessed ones."""
 
+    def answer(prompt):
+        path = estimators.mixed_gradient_descent(prompt, theta[0], theta[1])
+        return path[-1] @ prompt.x_query
 
-def mixed_path(theta, normalise, prompt: Prompt):  # [2, K], [] -> [K+1]
-    """Predictions of the mixed rule, with diag(r²/|r|²) if ``normalise`` is 1."""
-    r = prompt.x.T @ prompt.y / len(prompt.y)
-    betas = jnp.where(normalise == 1, theta[1] / (r @ r), theta[1])
-    return estimators.mixed_gradient_descent(prompt, theta[0], betas) @ prompt.x_query
+    return jax.vmap(answer)(batch)
 
 
 @jax.jit
 @jax.value_and_grad
-def _objective(theta, gates, normalise, batch, scale):
-    thetas = gates * theta.reshape(gates.shape)
-    path = jax.vmap(mixed_path, (None, None, 0))(thetas, normalise, batch)
-    return jnp.mean((scale * (path[:, -1] - batch.y_query)) ** 2)
+def _objective(theta, gates, batch):
+    return jnp.mean((answers(gates * theta.reshape(gates.shape), batch) - batch.y_query) ** 2)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -179,7 +171,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     return xr.Dataset(
         variables(config, counts, jax.random.fold_in(jax.random.key(config.seed), 0)),
         {
-            "heads": list(config.heads),
             "rule": list(RULES),
             "t": counts,
             "used": ["raw", *map(str, config.heads)],
@@ -214,8 +205,6 @@ def variables(config: Config, counts, key) -> dict:
 def fit_steps(config: Config, batch: Prompt, tuning: Prompt) -> np.ndarray:
     """Risks after 1, 2, ... steps, each of a size of its own: [R, TUNED, depths]."""
     depths = range(1, config.depth + 1)
-    thetas = tune(tuning, np.ones(len(tuning.y)), TUNED, depths)
-    kinds = normalised(TUNED)
-    errors = np.asarray(tuned_errors(thetas, kinds, flat(batch)))
+    errors = np.asarray(tuned_errors(tune(tuning, TUNED, depths), flat(batch)))
     by_run = errors.reshape(*errors.shape[:2], *batch.y_query.shape)
     return np.moveaxis(by_run.mean(-1), 2, 0)

@@ -8,7 +8,7 @@ from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_l
 # Rules by their step size: the same for all prompts, on raw and on preprocessed covariates; over
 # |r|², that is with R/|R|; a share of the largest that converges in the prompt.
 RULES = ("raw", "preprocessed", "normalised", "own step")
-TUNED = ("raw", "preprocessed", "normalised", "mixed", "mixed, normalised")
+TUNED = ("raw", "preprocessed")  # rules whose steps have sizes of their own
 
 _STEP_SIZES = tuple(2.0**k for k in range(-9, 5))
 

@@ -10,16 +10,12 @@ from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.store import results
 
-DESCENT, MIXED, PREPROCESSED = (
-    style.METHOD[name] for name in ("descent", "preconditioned descent", "preprocessed descent")
-)
+DESCENT, PREPROCESSED = (style.METHOD[name] for name in ("descent", "preprocessed descent"))
 LOOKS = {  # of a rule, in every panel: dashed or open where it is normalised
     "preprocessed": (PREPROCESSED, ":", "x̃, one size"),
     "raw": (DESCENT, "-", "raw"),
-    "mixed": (MIXED, "-", "α I + β R²"),
     "own step": (PREPROCESSED, "-", "x̃, own size"),
     "normalised": (PREPROCESSED, "--", "R / |R|"),
-    "mixed, normalised": (MIXED, "--", "α I + β R² / |R|²"),
 }
 
 

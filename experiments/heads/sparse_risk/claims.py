@@ -10,10 +10,10 @@ look at that. All but the rates was then sampled anew, once, with steps that are
 
 import numpy as np
 
-from experiments.heads.rule_names import EQUIVARIANT, LASSO, RIDGE
+from experiments.heads.rule_names import LASSO, RIDGE
 from experiments.heads.sparse_risk.config import DIRECTIONLESS, LAWS, ORACLE, PREPROCESSED, Duel
 from lsa_lab.judging.statements import Statement, grid, having
-from lsa_lab.judging.statistics import jackknife, worst
+from lsa_lab.judging.statistics import jackknife
 from lsa_lab.store import parts, results
 
 HERE = "derived here"
@@ -122,7 +122,6 @@ def _about_orders(config):
         "by_noise": dict(source=A4, place="noise", every="level of noise"),
         "by_s": dict(source=HERE, place="s", every="sparsity below d"),
     }
-    panels = ("by_n", "by_noise", "by_s", "by_law")
 
     def dense(d):
         both = (paired(d, "by_law", RIDGE, rule) for rule in (LASSO, PREPROCESSED))
@@ -147,17 +146,6 @@ def _about_orders(config):
         f"{PAIRED} rule",
         sample=dense,
         **ORDER,
-    )
-    yield Statement(
-        "nonlinear",
-        HERE,
-        "Rules that are not linear in the labels gain little if they commute with rotations",
-        "gain of the best of them / bound, where largest,",
-        at_most=0.1,
-        sample=lambda d: worst(
-            places_of(*(paired(d, panel, EQUIVARIANT, RIDGE) for panel in panels)), np.mean
-        ),
-        **LOOKED,
     )
 
 

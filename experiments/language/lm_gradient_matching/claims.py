@@ -99,7 +99,6 @@ def statements(config) -> tuple[Statement, ...]:
     n = config.shots
     family = families(
         config,
-        answers=f", answered by {config.target_name or config.target}" if config.target else "",
         over="pools",
         redrawn=f"{config.runs} fresh runs, 9 before",
         revision=ORDERS,

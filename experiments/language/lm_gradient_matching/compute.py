@@ -1,7 +1,5 @@
 """Choose from the pool of each run by every rule, and ask fresh sentences after the chosen."""
 
-import dataclasses
-
 import jax
 import numpy as np
 import xarray as xr
@@ -18,26 +16,21 @@ from lsa_lab.selection import gradient_matching
 
 
 class Task:
-    """The sentences of a task, and how they are written for the model and for who answers."""
+    """The sentences of a task, and how they are written for the model."""
 
-    def __init__(self, config: Config, task, model: lm.Decoder, target: lm.Decoder):
+    def __init__(self, config: Config, task, model: lm.Decoder):
         template = texts.template(task)
         every = texts.read(task)
         self.sentences = texts.cut_to(every, model.tokenizer, template, config.width)
-        self.model = Writer(model.tokenizer, template, config.width)
-        self.target = self.model
-        if target is not model:
-            self.target = texts.writer(target.tokenizer, template, self.sentences)
+        self.writer = Writer(model.tokenizer, template, config.width)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    model = target = decoders.decoder(config)
-    if config.target:
-        target = decoders.decoder(dataclasses.replace(config, model=config.target, sha256=""))
-    tasks = [Task(config, task, model, target) for _, task in config.tasks]
+    model = decoders.decoder(config)
+    tasks = [Task(config, task, model) for _, task in config.tasks]
 
     def measure(place: int, run: int) -> dict[str, np.ndarray]:
-        return measure_pool(config, tasks[place], place, run, model, target)
+        return measure_pool(config, tasks[place], place, run, model)
 
     counts = (config.orders,) * len(RULES) + (config.draws, config.strata)
     rules = np.repeat((*RULES, *DRAWN), counts)
@@ -64,7 +57,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     )
 
 
-def measure_pool(config, task: Task, place: int, run: int, model, target) -> dict[str, np.ndarray]:
+def measure_pool(config, task: Task, place: int, run: int, model) -> dict[str, np.ndarray]:
     """One pool: its gradients, the subsets of every size, and what is answered after each."""
     stream = np.random.SeedSequence([config.seed, place, run])
     first, second = stream.generate_state(2).tolist()
@@ -72,19 +65,17 @@ def measure_pool(config, task: Task, place: int, run: int, model, target) -> dic
         first, config.pool, config.validation, config.fresh, balanced=True
     )
     keys = jax.random.split(jax.random.key(second), 1 + len(config.sizes))
-    ids, last = task.model.questions(pool)
+    ids, last = task.writer.questions(pool)
     examples = Example(ids, last, np.asarray(pool.labels))
-    nothing, words = task.model.demonstrations(pool.take([]))[0], task.model.label_ids
+    nothing, words = task.writer.demonstrations(pool.take([]))[0], task.writer.label_ids
     rows, losses = choices.gradients(config, model, examples, words, keys[0])
     points = readouts.alone(model, nothing, ids, last, words, config.middle).rows
     by_size = [
-        measure_size(
-            config, size, task.target, target, (pool, validation, fresh), rows, points, key
-        )
+        measure_size(config, size, task.writer, model, (pool, validation, fresh), rows, points, key)
         for size, key in zip(config.sizes, keys[1:], strict=True)
     ]
     arrays = {name: np.stack([each[name] for each in by_size]) for name in by_size[0]}
-    without = scores(target, task.target, [pool.take([])], fresh)[0]
+    without = scores(model, task.writer, [pool.take([])], fresh)[0]
     return arrays | {
         "right": np.asarray(fresh.labels),
         "validation_right": np.asarray(validation.labels),

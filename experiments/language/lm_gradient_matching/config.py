@@ -49,8 +49,6 @@ class Config(LanguageConfig):
     saves: Annotated[int, at_least(2)] = 2
     # The layer after which rows are clustered by k-means.
     middle: Annotated[int, at_least(1)] = 15
-    target: str = ""  # a decoder that answers in place of the model, a GGUF file or a folder
-    target_name: str = ""  # as captions and statements call it
     runs: Annotated[int, at_least(2)] = 9
     seed: Seed = 63
 

@@ -67,9 +67,8 @@ def caption(dataset) -> str:
         np.exp(np.log(answers.ratio("matching", rival)).mean())
         for rival in ("random", "stratified")
     )
-    answered = f" answered by {config.target_name or config.target}," if config.target else ""
     return (
-        f"{config.model_name}, on {task.title}:{answered} {config.shots} matched demonstrations "
+        f"{config.model_name}, on {task.title}: {config.shots} matched demonstrations "
         f"leave {ratio:.2f} of the label cross-entropy after random ones. They leave {alike:.2f} "
         "of that after random ones with the same shares of labels. Points are geometric means over "
         f"{config.runs} pools of {config.pool}. In b each point is a subset. "

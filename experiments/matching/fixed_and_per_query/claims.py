@@ -62,11 +62,6 @@ class Prompts:
         random = self.rule_logs(learner, "random").sel(fixed=self.n, kind=list(KINDS)).values
         return np.exp((np.stack([self.both(learner, kind) for kind in KINDS], 1) - random).mean(1))
 
-    def share_shift(self, learner):  # [R]
-        """The best share per query with tasks of their own less that with one task."""
-        shares = best_share(self.rule_logs(learner), self.n)
-        return shares.sel(kind="own tasks").values - shares.sel(kind="one task").values
-
     def noisy_gain(self, learner):  # [run, kind]
         """Logarithms of errors in noisy pools over those of random subsets, mean over the sizes of
         a learner; a trained model has one."""
@@ -86,8 +81,7 @@ class Prompts:
         return share.transpose("run", "kind")
 
 
-def numbers(dataset) -> Prompts:
-    return Prompts(dataset)
+numbers = Prompts
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -134,16 +128,6 @@ def mixed_statements(config) -> tuple[Statement, ...]:
             at_most=0.8,
             sample=lambda p, learner: p.random_ratio(learner),
             ids="descent_random ridge_random softmax_attention_random",
-        ),
-        family(
-            "share",
-            "derived here",
-            "Where clusters have tasks of their own, more of the best prompt of {learner} is the "
-            "query's own",
-            "the best share per query with tasks of their own less that with one task",
-            at_least=0.2,
-            sample=lambda p, learner: p.share_shift(learner),
-            ids="descent_share ridge_share softmax_attention_share",
         ),
     )
 

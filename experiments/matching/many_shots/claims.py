@@ -57,13 +57,6 @@ def predicted_limit(dataset):  # [R]
     return _crossing(dataset.shots.values, dataset.largest.transpose("run", "shots"), 2.0)
 
 
-def harmful(dataset):  # [R]
-    """The number of demonstrations from which descent with a fixed divisor is worse than none."""
-    error = dataset.error.sel(noise=0.0, model="descent", scaling="fixed")
-    level = error_of_zero(task_of(results.config_of(dataset)).d)
-    return _crossing(dataset.shots.values, error.transpose("run", "shots"), level)
-
-
 def long_bayes_ratio(dataset, model):  # [run]
     """The error over the Bayes rule's."""
     config = results.config_of(dataset)
@@ -168,14 +161,5 @@ def statements(config) -> tuple[Statement, ...]:
                 source=f"modelled on {A3}" if model == "descent" else f"{A3}, in our setting",
             ),
             message=f"From {few} to {many} demonstrations all three stacks lose in classification",
-        ),
-        median(
-            "threshold",
-            "derived here",
-            "With a fixed divisor descent is worse than no demonstrations from η λ_max(XᵀX) = 2 on",
-            "the number at which it is worse, over that at which η λ_max = 2,",
-            at_least=0.5,
-            at_most=2.0,
-            sample=lambda d: harmful(d) / predicted_limit(d),
         ),
     )

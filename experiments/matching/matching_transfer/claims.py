@@ -5,7 +5,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from experiments.matching.matching_transfer.config import BAYES, GRADIENTS, SMALL, STACK, TRAINED
+from experiments.matching.matching_transfer.config import BAYES, SMALL, STACK, TRAINED
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
 
@@ -56,12 +56,6 @@ class Transfer:
     def worst_rank(self, proxy):  # [R]
         pairs = self.dataset.spearman.sel(target=proxy, other=self.larger)
         return worst(pairs.transpose("run", ...), least)
-
-    def rank_of_gap(self, gradients):  # [R]
-        """The correlation of gaps with errors, mean of the targets."""
-        return (
-            self.dataset.by_gap.sel(gradients=gradients, target=self.larger).mean("target").values
-        )
 
     def rank_of_tuned(self, learner, model):  # [R]
         return self.dataset.by_tuned.sel(learner=learner, model=model).values
@@ -153,19 +147,6 @@ def statements(config) -> tuple[Statement, ...]:
             revision=ADDED,
             sample=lambda t, target: t.rank(STACK, target),
             cells=grid("stack_ranks_softmax stack_ranks_transformer", target=TRAINED[1:]),
-        ),
-        again(
-            "gaps",
-            RANKING,
-            "Random subsets that match gradients of {learner} better teach larger models better",
-            f"{correlation} of gap and error, mean of the targets",
-            at_least=0.5,
-            revision="{change}",
-            sample=lambda t, gradients: t.rank_of_gap(gradients),
-            cells=grid("rank_gap_proxy rank_gap rank_gap_stack", gradients=GRADIENTS),
-            words=lambda gradients: dict(
-                learner=LEARNERS[gradients], change="" if gradients == "prefix" else ADDED
-            ),
         ),
         again(
             "fine_tuning",

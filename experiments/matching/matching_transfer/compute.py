@@ -11,7 +11,6 @@ from experiments.matching import checkpoints as matching
 from experiments.matching.matching_transfer import learners
 from experiments.matching.matching_transfer.config import (
     BAYES,
-    GRADIENTS,
     RULES,
     STACK,
     TUNED,
@@ -43,9 +42,8 @@ def features(config, pool, learners):  # of one pool -> [F, m, p], in the order 
 
 
 @partial(moments.compiled, static_argnums=0)
-def choose(config, pool, learners, keys):  # -> indices [G, S, n], gaps [G, F, random ones]
-    """The choice of each of ``RULES``, then random subsets, and how far from the pool's mean the
-    mean gradients of these are."""
+def choose(config, pool, learners, keys):  # -> indices [G, S, n]
+    """The choice of each of ``RULES``, then random subsets."""
     match = partial(gradient_matching.match, size=config.n)
 
     def choice(row):
@@ -55,9 +53,7 @@ def choose(config, pool, learners, keys):  # -> indices [G, S, n], gaps [G, F, r
         mismatched = match(parts[0], reverse=True).indices
         diverse = diversity.determinantal(pools.tokens(pool), config.n, ridge=1.0)
         others = rivals.random_subsets(key, config.m, config.n, config.random_subsets)
-        gaps = parts[:, others].mean(2) - parts.mean(1, keepdims=True)
-        indices = jnp.concatenate([chosen, jnp.stack([mismatched, diverse]), others])
-        return indices, jnp.linalg.norm(gaps, axis=-1)
+        return jnp.concatenate([chosen, jnp.stack([mismatched, diverse]), others])
 
     return jax.lax.map(choice, (pool, learners, keys))
 
@@ -66,7 +62,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     root = jax.random.key(config.seed)
     keys = [jax.random.fold_in(root, tag) for tag in range(4)]
     trained = {name: runs.models(seeds=slice(config.runs)) for name, runs in models.items()}
-    x, y, *queries, gaps = teach(config, trained[STACK], keys, progress)
+    x, y, *queries = teach(config, trained[STACK], keys, progress)
     by_target = [*np.asarray(constructed_errors(config, x, y, queries))]
     single = [jnp.asarray(part, jnp.float32) for part in (x, y, *queries)]
     for model in trained.values():
@@ -86,14 +82,12 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
             "random": ((*axes, "subset"), random),
             "bayes": ((*axes[1:], "subset"), bayes),
             "spearman": (("target", "other", "run"), rank_correlation(random, random)),
-            "by_gap": (("gradients", "target", "run"), rank_correlation(gaps, random)),
             "tuned": (("learner", "model", "run", "tuned_pool", "subset"), tuned),
             "by_tuned": (("model", "learner", "run"), np.stack(by_tuned)),
         },
         {
             "target": targets(config),
             "other": targets(config),
-            "gradients": list(GRADIENTS),
             "rule": list(RULES),
             "learner": [*TUNED, BAYES],
             "model": list(trained),
@@ -103,7 +97,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
 def teach(config, stack, keys, progress):
     """The demonstrations of every subset, x [R, P, S, n, d] and y, the queries of its pool,
-    x [R, P, Q, d] and y without noise, and the gaps [F, R, P, random ones]."""
+    x [R, P, Q, d] and y without noise."""
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
     keys_pools = jax.random.split(keys[0], config.runs * config.pools)
     pool, queries = matching.sample_pools(task, config.queries, keys_pools)
@@ -116,14 +110,12 @@ def teach(config, stack, keys, progress):
         rule: (model, learners.prefix_path(config, model, pool, keys[1], rule, progress))
         for rule, model in frozen.items()
     }
-    chosen, gaps = map(
-        np.asarray, choose(config, pool, paths, jax.random.split(keys[2], len(pool.y)))
-    )
+    chosen = np.asarray(choose(config, pool, paths, jax.random.split(keys[2], len(pool.y))))
     rows = np.arange(len(chosen))[:, None, None]
     parts = [np.asarray(pool.x)[rows, chosen], np.asarray(pool.y)[rows, chosen]]
-    parts += [np.asarray(queries.x), np.asarray(queries.clean), gaps]
-    *parts, gaps = (part.reshape(config.runs, config.pools, *part.shape[1:]) for part in parts)
-    return *map(jnp.asarray, parts), np.moveaxis(gaps, 2, 0)
+    parts += [np.asarray(queries.x), np.asarray(queries.clean)]
+    parts = (part.reshape(config.runs, config.pools, *part.shape[1:]) for part in parts)
+    return map(jnp.asarray, parts)
 
 
 def tuned_errors(config, trained, subsets, key):  # -> [learner, model, R, P, S]

@@ -11,13 +11,6 @@ from lsa_lab.store import parts, results
 SOURCE = "Zhang et al. 2306.09927, in our setting; with label noise derived here"
 
 
-def worst_head_change(dataset):  # [R]
-    """The relative change of the risk from the first number of heads, where its mean is largest."""
-    excess = dataset.excess.transpose("run", ...)
-    first = excess.isel(heads=0, drop=True)
-    return worst((excess - first) / (1 + first), lambda runs: abs(runs.mean()))
-
-
 def shift_ratio(dataset):  # [R]
     """Measured over predicted risks at the scale and length where their mean is farthest from 1."""
     shift = parts.part(dataset, "shift")
@@ -67,15 +60,6 @@ def about_optima(config) -> tuple[Statement, ...]:
             unjudged="the bound of .99 was set upon the effect, and lies in the interval",
             revision="it was judged, at .99 or more",
             sample=lambda r: worst(r.cosine.transpose("run", ...), lambda runs: -runs.mean()),
-        ),
-        Statement(
-            "heads",
-            "derived here",
-            "Trained with more heads, one layer ends at the same risk: they merge into one matrix",
-            f"the relative change of the risk from {config.heads[0]} to more heads, where largest",
-            margin=0.02,
-            note="that they merge is a theorem; here that training is not led elsewhere",
-            sample=worst_head_change,
         ),
     )
 

@@ -29,7 +29,7 @@ class Stacks(Bounded):
     width: Annotated[int, at_least(1)] = 24  # of the stream
     steps: Annotated[int, at_least(2)] = 5000
     seed: Seed = 3
-    layers: tuple[str, ...] = STACKED
+    layers: tuple[str, ...] = STACKED  # kinds of layers, two of each
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Config(Bounded):
     learning_rate: Annotated[float, POSITIVE] = 0.01
     test_prompts: Annotated[int, at_least(2)] = 1000  # the same for every layer
     seed: Seed = 1
-    layers: tuple[str, ...] = LAYERS
+    layers: tuple[str, ...] = LAYERS  # kinds of layers
     stacks: Stacks = Stacks()
 
     def __post_init__(self):
