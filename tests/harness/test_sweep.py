@@ -112,7 +112,7 @@ def test_a_run_says_what_it_found_what_failed_and_why(toy, program, capsys, tier
     assert "of the mean >= 9; it is -" in told
     assert "undecided, for too few runs: few" in told
     assert ("too small to judge by" in told) == (tier == "smoke")
-    assert ("report, then figures/index.html" in told) == (tier == "laptop")
+    assert ("report, then figures/toy/index.html" in told) == (tier == "laptop")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ WIDE = "more layers, both parts"
 SEARCHES = (*ALGORITHM, WIDE)
 
 Tasks = tuple[tuple[str, TextTask], ...]
-TWO, NEWS = text_tasks("rotten_tomatoes", "reuters"), text_tasks("reuters")
+TWO = text_tasks("rotten_tomatoes", "reuters")
 Several = Annotated[tuple[int, ...], at_least(0), INCREASING]
 Rate = between(0.0, 0.999)
 Rates = Annotated[tuple[float, ...], between(0.001, 0.999), INCREASING]
@@ -51,17 +51,6 @@ class Search(Texts):
 
 
 @dataclass(frozen=True)
-class Deep(Texts):
-    """The deepest of the layers on fresh sets of demonstrations, as many as rows that were
-    undecided, or split by collection after a look, ask for."""
-
-    tasks: Tasks = NEWS  # texts in classes, and how they are put
-    fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
-    runs: Annotated[int, at_least(2)] = 96  # 1.5 times the 64 that left rows undecided
-    seed: Seed = 217
-
-
-@dataclass(frozen=True)
 class Spectra(Bounded):
     """Singular values of every matrix of every layer, as A2's figure 3 has their ratio.
 
@@ -70,7 +59,13 @@ class Spectra(Bounded):
     """
 
     # At which singular values are kept: 0 the first, 1 the last of a matrix.
-    shares: Annotated[tuple[float, ...], between(0.0, 1.0), INCREASING] = (0, 0.25, 0.5, 0.75, 1)
+    shares: Annotated[tuple[float, ...], between(0.0, 1.0), INCREASING] = (
+        0.0,
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+    )
     bits: Annotated[int, at_least(1)] = 4  # of a weight in the file
     block: Annotated[int, at_least(2)] = 32  # weights that are rounded together
     draws: Annotated[int, at_least(1)] = 5  # of the error, and of random matrices
@@ -97,7 +92,6 @@ class Config(LanguageConfig):
     seed: Seed = 17
     search: Search = Search()  # Algorithm 1 and a wider search
     spectra: Spectra = Spectra()  # singular values by layer
-    deep: Deep | None = None  # the deepest layer on fresh sets, which then judge it
 
     def __post_init__(self):
         super().__post_init__()

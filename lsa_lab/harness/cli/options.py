@@ -27,7 +27,7 @@ class Option(NamedTuple):
 
 # The words after a command, and what it does.
 USAGE = {
-    "list": ("[NAME...]", "what there is, and how it ended; with a NAME all of it"),
+    "list": ("[NAME...]", "list experiments and their verdicts; with a NAME all of it"),
     "run": ("NAME...", "compute, judge, save and draw; NAME may be all"),
     "submit": ("NAME...", "run as tasks of a cluster, or of this machine; --status, --again"),
     "draw": ("[NAME...]", "draw again from the files"),
