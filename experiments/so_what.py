@@ -134,6 +134,12 @@ SO_WHAT = {
         "no edit improves it. A tolerance in accuracy is no evidence of one in risk. Try a moved "
         "threshold before any edit."
     ),
+    "one_number": (
+        "Clipping changes more than the scale and the threshold of an answer, but what it gains is "
+        "mostly there. Fit an affine map of the answer before you edit weights, and judge an edit "
+        "by what it adds to that map. A high correlation of answers before and after a small edit "
+        "says nothing."
+    ),
     "published_logs": (
         "A2's own logs agree that late layers tolerate clipping. They do not show that a searched "
         "rate helps on test: selection explains the gain on validation. A rerun needs a test set "
@@ -214,6 +220,11 @@ SO_WHAT = {
         "Late layers of this language model tolerate clipping, and its early attention does not. A "
         "searched edit gains accuracy, but a threshold fitted on the same labels gains as much. "
         "Calibrate before you edit weights."
+    ),
+    "lm_one_number": (
+        "An edit of a language model that is chosen for accuracy may only move its threshold. Look "
+        "at the order of its answers and at the calibrated loss beside accuracy. Compare each "
+        "searched edit with one threshold, and with a random edit as large."
     ),
     "lm_flow": (
         "In this language model depth amplifies lone gradients, and not those of one prompt. "

@@ -14,6 +14,7 @@ EACH = "of each collection, since a look at these runs: the average of two hid t
 SEEN = "added; the largest ratio of attention and that of MLPs by layer had been seen"
 HIDDEN = "added, for the mean over all matrices hides that these two differ"
 ADDED = "added to these runs: beside Algorithm 1, which gains less, alone"
+LATER = "added to these runs, whose means over parts were known, for the finding on one number"
 SETS = "sets of demonstrations"
 
 numbers = Numbers
@@ -182,6 +183,29 @@ def search_statements(config):
             sample=lambda n, rival: n.gains.rivals[rival] - n.gains.gain("more layers"),
             cells=grid("threshold calibration_wider", rival=rivals),
             words=lambda rival: rivals[rival],
+        ),
+        Statement(
+            "one_number",
+            OURS,
+            f"{where}: {{who}} gains as much as Algorithm 1",
+            f"{gain}, {{rival}} less that of Algorithm 1, averaged over data sets and parts,",
+            **bounds_or_pilot(config.search, at_least=-0.01),
+            over=SETS,
+            revision=LATER,
+            sample=lambda n, rival: n.gains.rivals[rival] - n.gains.gain("Algorithm 1"),
+            cells=grid("algorithm_threshold algorithm_calibration", rival=rivals),
+            words=lambda rival: dict(who=rivals[rival]["who"]),
+        ),
+        Statement(
+            "algorithm_auc",
+            OURS,
+            f"{where}: Algorithm 1 on {{part}} leaves the AUC as it was",
+            "the change of AUC on test, averaged over data sets,",
+            **bounds_or_pilot(config.search, margin=0.02),
+            over=SETS,
+            revision=LATER,
+            sample=lambda n, part: n.gains.auc(part),
+            cells=grid("attention_auc mlp_auc", part=PARTS),
         ),
     )
 
