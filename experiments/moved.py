@@ -20,4 +20,6 @@ MOVED: dict[str, str] = {
     "head_importance": "head_pruning",
     "heads_beyond_d": "heads_per_layer",
     "risk_rates": "sparse_risk",
+    "shots_and_steps": "is gone: docs/retired.md has its answer, commit 8e8ab28 its code",
+    "whitened_matching": "is gone: docs/retired.md has its answer, commit 8e8ab28 its code",
 }

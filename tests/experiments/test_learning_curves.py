@@ -1,18 +1,23 @@
 """The rules that `learning_curves` puts beside trained layers have the curves that it draws."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.recurrent.learning_curves import compute, rules, stacks
+from experiments.recurrent.learning_curves import compute, rules
 from experiments.recurrent.learning_curves.config import Config
 from experiments.recurrent.learning_curves.train import model_of
 from lsa_lab.models import recurrent
-from lsa_lab.theory import depth, learning_curves
+from lsa_lab.theory import learning_curves
 
 CONFIG = Config(n=8, test_prompts=4000)
 LENGTH = 24
+
+
+@pytest.fixture(scope="module")
+def longer():
+    draw = jax.jit(compute.longer_prompts, static_argnums=(1, 2))
+    return draw(jax.random.key(0), CONFIG, LENGTH)
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +25,10 @@ def best():
     return rules.best_constants(CONFIG)
 
 
-def test_every_rule_has_its_closed_curve_and_no_curve_rises(best):
-    prompts, targets = compute.longer_prompts(jax.random.key(0), CONFIG, LENGTH)
+def test_every_rule_has_its_closed_curve_and_no_curve_rises(best, longer):
+    prompts, targets = longer
     predicted = rules.predictions_of_each(prompts, CONFIG, best)
-    squares = np.asarray((predicted - targets[:, None]) ** 2)
+    squares = (np.asarray(predicted) - np.asarray(targets)[:, None]) ** 2
     closed = rules.closed_curves(CONFIG, LENGTH, best)
     error = squares.std(0) / np.sqrt(len(squares))
     assert (np.abs(squares.mean(0) - closed) < 4.5 * error).all()
@@ -46,16 +51,6 @@ def test_constants_are_the_best_and_a_gate_costs_nothing(best):
     assert gated <= mean_risk(learning_curves.gated_delta, best["DeltaNet"]) + 1e-6
 
 
-def test_two_steps_are_the_best_that_all_prompts_of_a_length_share():
-    prompts, targets = compute.longer_prompts(jax.random.key(0), CONFIG, LENGTH)
-    squares = (np.asarray(stacks.two_steps(prompts, CONFIG)) - targets) ** 2
-    error = squares.std(0) / np.sqrt(len(squares))
-    for t in (1, 5, LENGTH):
-        exact = depth.best_descent_at(t, CONFIG.d, CONFIG.noise_var, 2)
-        assert abs(squares.mean(0)[t] - exact[-1]) < 4 * error[t]
-    assert abs(squares.mean(0)[t] - exact[1]) > 4 * error[t]  # a control: one step is not it
-
-
 def test_a_learned_step_has_the_scale_that_is_best_in_training(best):
     step, _, scale = best["DeltaNet"]
     own = rules.closed_curves_of_step(CONFIG, LENGTH, step)[1]
@@ -63,18 +58,20 @@ def test_a_learned_step_has_the_scale_that_is_best_in_training(best):
     np.testing.assert_allclose(own, stated, rtol=1e-4)
 
 
-def test_the_mean_step_is_that_of_the_layer():
+def test_the_mean_step_is_that_of_the_layer(longer):
     module, shape = model_of("delta", 1, CONFIG)
-    params = module.init(jax.random.key(1), shape)
+    params = jax.jit(module.init, static_argnums=1)(jax.random.key(1), shape)
+    params = jax.tree.map(np.asarray, params)
     params = params.replace(w_step=0 * params.w_step, b_step=params.b_step - 1)
-    prompts, _ = compute.longer_prompts(jax.random.key(0), CONFIG, LENGTH)
     runs = jax.tree.map(lambda leaf: leaf[None], params)
-    steps = compute.mean_steps(runs, jax.tree.map(lambda leaf: leaf[:4], prompts), shape)
+    prompts = jax.tree.map(lambda leaf: np.asarray(leaf)[:4], longer[0])
+    steps = jax.jit(compute.mean_steps, static_argnums=2)(runs, prompts, shape)
     np.testing.assert_allclose(steps, jax.nn.sigmoid(-1.0), rtol=1e-12)
     # A value of 1 for a key of any length is learned by that share.
     alone = params.replace(w_v=0 * params.w_v + 1)
-    state = recurrent.states(alone, jnp.ones((1, shape.token_width)), shape)[0, 0, 0]
-    u = params.read_in @ jnp.ones(shape.token_width)
+    states = jax.jit(recurrent.states, static_argnums=2)
+    state = np.asarray(states(alone, np.ones((1, shape.token_width)), shape))[0, 0, 0]
+    u = params.read_in @ np.ones(shape.token_width)
     key = params.w_k[0, 0] @ u
-    read = key @ state / jnp.linalg.norm(key)
+    read = key @ state / np.linalg.norm(key)
     np.testing.assert_allclose(read, steps[0] * u.sum(), rtol=1e-10)

@@ -1,15 +1,25 @@
 """Layers trained on all prefixes of short prompts, and judged on longer ones beside their rules."""
 
+import dataclasses
 from functools import partial
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
-from experiments.recurrent.learning_curves import rules, stacks
-from experiments.recurrent.learning_curves.config import DEPTHS, LABELS, LAYERS, RULES, TIMES
-from experiments.recurrent.learning_curves.train import model_of, train
+from experiments.recurrent.learning_curves import rules
+from experiments.recurrent.learning_curves.config import (
+    DEPTHS,
+    LABELS,
+    LAYERS,
+    RULES,
+    STACKED,
+    TIMES,
+    TOKENS,
+)
+from experiments.recurrent.learning_curves.train import forward_of, model_of, train
 from lsa_lab.models import prefixes
 from lsa_lab.prompts import Prompt, bound_tokens
 from lsa_lab.store import parts
@@ -17,49 +27,75 @@ from lsa_lab.training.status import refuse_divergence
 
 
 def compute(config, *, progress=None, checkpoints: Path | None = None):
-    import xarray as xr
-
     key_test, key_training = (jax.random.fold_in(jax.random.key(config.seed), i) for i in (0, 1))
     length = TIMES[-1] * config.n
     prompts, targets = longer_prompts(key_test, config, length)
     best = rules.best_constants(config)
     of_rules = rules.predictions_of_each(prompts, config, best)  # [B, r, T]
-    risk, distance, chance, steps, status = [], [], [], [], []
-    for i, layer in enumerate(LAYERS):
+
+    def looks(sizes, layer, depth, key, tokens="bound"):  # risk, distances, status; the parameters
+        run = train(sizes, layer, depth, key, progress, checkpoints, tokens)
+        refuse_divergence(run.status, f"{layer}, {depth} layers, {tokens} tokens")
+        params = jax.tree.map(lambda leaf: leaf.astype(float), run.params)
+        model = model_of(layer, depth, sizes, tokens)
+        values = look(params, prompts, targets, of_rules, model, sizes, tokens)
+        return [*map(np.asarray, values), [str(end) for end in run.status]], params
+
+    rows, steps = [], []
+    for layer in config.layers:
         for depth in DEPTHS:
-            key = jax.random.fold_in(jax.random.fold_in(key_training, i), depth)
-            run = train(config, layer, depth, key, progress, checkpoints)
-            refuse_divergence(run.status, f"{layer}, {depth} layers")
-            params = jax.tree.map(lambda leaf: leaf.astype(float), run.params)
-            looks = look(params, prompts, targets, of_rules, model_of(layer, depth, config), config)
-            for rows, values in zip((risk, distance, chance), looks, strict=True):
-                rows.append(np.asarray(values))
-            status.append([str(end) for end in run.status])
+            key = jax.random.fold_in(key_training, LAYERS.index(layer))
+            row, params = looks(config, layer, depth, jax.random.fold_in(key, depth))
+            rows.append(row)
             if layer == "delta" and depth == DEPTHS[0]:
                 steps = np.asarray(mean_steps(params, prompts, model_of(layer, depth, config)[1]))
-    axes, shape = ("layer", "depth", "run"), (len(LAYERS), len(DEPTHS), config.runs)
+    risk, distance, chance, status = _grid(rows, len(config.layers), len(DEPTHS))
     learned = np.stack([rules.closed_curves_of_step(config, length, step) for step in steps], 1)
+    axes, prefix = ("layer", "depth", "run"), np.arange(length + 1)
     whole = xr.Dataset(
         {
-            "risk": ((*axes, "prefix"), np.reshape(risk, (*shape, -1))),
-            "distance": ((*axes, "rule"), np.reshape(distance, (*shape, -1))),
-            "distance_to_chance": (axes, np.reshape(chance, shape)),
-            "status": (axes, np.reshape(status, shape)),
+            "risk": ((*axes, "prefix"), risk),
+            "distance": ((*axes, "rule"), distance),
+            "distance_to_chance": (axes, chance),
+            "status": (axes, status),
             "closed": (("rule", "prefix"), rules.closed_curves(config, length, best)),
             "simulated": (("rule", "prefix"), ((of_rules - targets[:, None]) ** 2).mean(0)),
             "step": ("run", steps),
             "closed_of_step": (("labels", "run", "prefix"), learned),
         },
         {
-            "layer": list(LAYERS),
+            "layer": list(config.layers),
             "depth": list(DEPTHS),
             "rule": list(RULES),
             "labels": list(LABELS),
-            "prefix": np.arange(length + 1),
+            "prefix": prefix,
         },
     )
-    more = stacks.compute(config, prompts, targets, of_rules, progress, checkpoints)
-    return parts.join(whole, stacks=more)
+    own = config.stacks
+    wider = dataclasses.replace(config, steps=own.steps, width=own.width, seed=own.seed)
+    rows = []
+    for i, tokens in enumerate(TOKENS):
+        for layer in own.layers:
+            tag = 100 * i + 10 * STACKED.index(layer) + DEPTHS[-1]
+            key = jax.random.fold_in(jax.random.key(own.seed), tag)
+            rows.append(looks(wider, layer, DEPTHS[-1], key, tokens)[0])
+    risk, distance, _, status = _grid(rows, len(TOKENS), len(own.layers))
+    axes = ("tokens", "layer", "run")
+    stacks = xr.Dataset(
+        {
+            "risk": ((*axes, "prefix"), risk),
+            "distance": ((*axes, "rule"), distance),
+            "status": (axes, status),
+        },
+        {"tokens": list(TOKENS), "layer": list(own.layers), "rule": list(RULES), "prefix": prefix},
+    )
+    return parts.join(whole, stacks=stacks)
+
+
+def _grid(rows, *shape):
+    """The columns of rows, each on a grid [*shape, ...]."""
+    columns = map(np.stack, zip(*rows, strict=True))
+    return [column.reshape(*shape, *column.shape[1:]) for column in columns]
 
 
 def longer_prompts(key, config, length: int) -> tuple[Prompt, jax.Array]:  # [B, ...], [B, T]
@@ -73,16 +109,15 @@ def longer_prompts(key, config, length: int) -> tuple[Prompt, jax.Array]:  # [B,
     return Prompt(x[:, :-1], targets[:, :-1] + noise, x[:, -1], targets[:, -1]), targets
 
 
-@partial(jax.jit, static_argnames=("model", "config"))
-def look(params, prompts, targets, of_rules, model, config):  # -> [R, T], [R, r], [R]
-    """Every run's risk after each prefix, and over the lengths in training its mean squared
-    distance to each rule, and to ridge regression on the labels of another task.
+@partial(jax.jit, static_argnames=("model", "config", "tokens"))
+def look(params, prompts, targets, of_rules, model, config, tokens="bound"):
+    """Every run's risk after each prefix [R, T], and over the lengths in training its mean squared
+    distance to each rule [R, r], and to ridge regression on the labels of another task [R].
 
     Predictions are cut at twice the largest label of their prompt, where one that is not finite
     stands: a state that has exploded would be all that a mean tells of.
     """
-    module, shape = model
-    forward = partial(module.forward, config=shape)
+    forward = forward_of(model, tokens)
     most = 2 * jnp.abs(prompts.y).max(1, keepdims=True)
     trained = slice(1, config.n + 1)
     elsewhere = prompts.replace(y=jnp.roll(prompts.y, 1, axis=0))
@@ -90,7 +125,7 @@ def look(params, prompts, targets, of_rules, model, config):  # -> [R, T], [R, r
     ridge = rules.predictions_of_each(elsewhere, config, best)[:, -1]
 
     def one_run(params):
-        answer = partial(prefixes.predictions, forward, params)
+        answer = partial(prefixes.predictions, forward, params, layout=tokens)
         answers = jax.lax.map(answer, prompts, batch_size=100)
         predicted = jnp.clip(jnp.where(jnp.isfinite(answers), answers, most), -most, most)
         gaps = predicted[:, None, trained] - of_rules[..., trained]

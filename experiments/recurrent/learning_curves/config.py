@@ -20,9 +20,6 @@ TIMES = (2, 8)  # longer prompts, in training lengths
 DEPTHS = (1, 2)  # layers
 TOKENS = ("bound", "interleaved")
 STACKED = ("additive", "delta", "gated_delta", "mesa")  # trained for longer, on both tokens
-SINGLE = ("delta", "gated_delta")  # one layer on interleaved tokens
-STEPS_OF_TWO = "two steps of descent"
-SPANS = ("training", *map(str, TIMES))  # all lengths in training; the last n/2 up to a longer one
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,7 @@ class Stacks(Bounded):
     width: Annotated[int, at_least(1)] = 24  # of the stream
     steps: Annotated[int, at_least(2)] = 5000
     seed: Seed = 3
+    layers: tuple[str, ...] = STACKED
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,7 @@ class Config(Bounded):
     learning_rate: Annotated[float, POSITIVE] = 0.01
     test_prompts: Annotated[int, at_least(2)] = 1000  # the same for every layer
     seed: Seed = 1
+    layers: tuple[str, ...] = LAYERS
     stacks: Stacks = Stacks()
 
     def __post_init__(self):
@@ -58,7 +57,15 @@ class Config(Bounded):
 
 TIERS = {
     "smoke": Config(
-        d=3, n=4, width=6, runs=2, steps=4, batch=4, test_prompts=8, stacks=Stacks(6, 2)
+        d=3,
+        n=4,
+        width=6,
+        runs=2,
+        steps=4,
+        batch=4,
+        test_prompts=8,
+        layers=("delta",),
+        stacks=Stacks(6, 2, layers=("additive", "delta")),
     ),
     "laptop": Config(seed=2),  # at seed 1 one layer of DeltaNet had stayed where it began
     "paper": Config(8, 32, width=24, runs=24, steps=20_000, batch=64, test_prompts=8000, seed=11),

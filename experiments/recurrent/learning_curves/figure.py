@@ -4,14 +4,7 @@ import numpy as np
 
 from experiments.recurrent.learning_curves import claims
 from experiments.recurrent.learning_curves.claims import NAMES
-from experiments.recurrent.learning_curves.config import (
-    DEPTHS,
-    LAYERS,
-    RULE,
-    SINGLE,
-    STACKED,
-    TIMES,
-)
+from experiments.recurrent.learning_curves.config import DEPTHS, RULE, TIMES
 from lsa_lab.harness.draw import style
 from lsa_lab.store import parts, results
 
@@ -38,7 +31,7 @@ def appendix(dataset):
 def every_layer(dataset):
     figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)), "c")
     low = 0.4 * float(dataset.closed[:, -1].min())
-    for ax, layer in zip(axes, LAYERS, strict=True):
+    for ax, layer in zip(axes, dataset.layer.values, strict=False):
         plot_layer(ax, dataset, layer)
         ax.set(title=NAMES[layer], ylim=(low, 1.5))
     for ax in axes[::3]:
@@ -55,7 +48,7 @@ def longer(dataset):
     """Two layers after a longer training, on bound and on interleaved tokens."""
     figure, axes = style.figure(6.75, 2.5, (1, 4), first="i")
     stacks = parts.part(dataset, "stacks")
-    for ax, layer in zip(axes, STACKED, strict=True):
+    for ax, layer in zip(axes, stacks.layer.values, strict=False):
         plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
         ax.set(xlabel="demonstrations", ylim=(0.0004, 1.6))
         ax.set_title(NAMES[layer], loc="right")
@@ -66,47 +59,47 @@ def longer(dataset):
     return figure
 
 
-def plot_stacks(ax, dataset, stacks, layer):
-    config, prefix = results.config_of(dataset), dataset.prefix.values[1:]
-    style.log_axes(ax, x=True, y=True, ticks=[config.n * k for k in (1, TIMES[-1])])
-    for rule, line, color in (("ridge", ":", "0.6"), (RULE[layer], "-", style.BLACK)):
-        closed = dataset.closed.sel(rule=rule, prefix=prefix)
-        style.line(ax, prefix, closed, "ridge" if line == ":" else "one layer's rule", color, line)
-    if layer in SINGLE:
-        single = stacks.single_risk.sel(single=layer, prefix=prefix).transpose("run", "prefix")
-        style.band(ax, prefix, single, "one layer, x, y", style.COLOURS[5], marker=None)
-    for name, runs, color in (
-        ("two, x, y", stacks.risk.sel(tokens="interleaved", prefix=prefix), style.COLOURS[3]),
-        ("two, bound", stacks.risk.sel(tokens="bound", prefix=prefix), style.COLOURS[4]),
-    ):
-        style.band(ax, prefix, runs.transpose("run", "prefix"), name, color, marker=None)
-    ax.axvline(config.n, 0.35, color="grey", lw=0.8, ls="--")  # above the legends
-
-
 def plot_layer(ax, dataset, layer):
-    config, prefix = results.config_of(dataset), dataset.prefix.values[1:]
-    later = dataset.sel(prefix=prefix)
-    style.log_axes(ax, x=True, y=True, ticks=[config.n * k for k in (1, *TIMES)])
-    style.line(ax, prefix, later.closed.sel(rule="ridge"), "ridge (Bayes)", "0.6", ":")
+    prefix = dataset.prefix.values[1:]
+    curves(ax, dataset, layer, TIMES)
     if layer in RULE:
         places = np.unique(np.geomspace(1, len(prefix), 12).round().astype(int)) - 1
-        rule = later.sel(rule=RULE[layer])
-        style.line(ax, prefix, rule.closed, "closed curve", style.BLACK)
+        simulated = dataset.simulated.sel(rule=RULE[layer], prefix=prefix)[places]
         dots = dict(ls="", marker="o", ms=2.5, color=style.BLACK, mfc="white")
-        ax.plot(prefix[places], rule.simulated[places], label="the rule, simulated", **dots)
+        ax.plot(prefix[places], simulated, label="the rule, simulated", **dots)
     for depth, color in zip(DEPTHS, COLOURS, strict=False):
-        runs = later.risk.sel(layer=layer, depth=depth).transpose("run", "prefix")
+        runs = dataset.risk.sel(layer=layer, depth=depth, prefix=prefix).transpose("run", "prefix")
         name = f"trained, {depth} layer{'s' * (depth > 1)}"
         style.band(ax, prefix, runs, name, color, marker=None)
+
+
+def plot_stacks(ax, dataset, stacks, layer):
+    prefix = dataset.prefix.values[1:]
+    curves(ax, dataset, layer, TIMES[-1:])
+    named = (("two, x, y", "interleaved"), ("two, bound", "bound"))
+    for (name, tokens), color in zip(named, COLOURS, strict=False):
+        runs = stacks.risk.sel(tokens=tokens, prefix=prefix).transpose("run", "prefix")
+        style.band(ax, prefix, runs, name, color, marker=None)
+
+
+def curves(ax, dataset, layer, times):
+    """The closed curves of ridge regression and of the layer's rule, and the length in training."""
+    config, prefix = results.config_of(dataset), dataset.prefix.values[1:]
+    style.log_axes(ax, x=True, y=True, ticks=[config.n * k for k in (1, *times)])
+    closed = dataset.closed.sel(prefix=prefix)
+    style.line(ax, prefix, closed.sel(rule="ridge"), "ridge (Bayes)", "0.6", ":")
+    if layer in RULE:
+        style.line(ax, prefix, closed.sel(rule=RULE[layer]), "closed curve", style.BLACK)
     ax.axvline(config.n, 0.35, color="grey", lw=0.8, ls="--")  # above the legends
 
 
 def caption(dataset) -> str:
     config, curves = results.config_of(dataset), claims.numbers(dataset)
+    rules = [layer for layer in config.layers if layer in RULE]
     longest, ridge = TIMES[-1], dataset.closed.sel(rule="ridge")
-    most = max(float(np.median(curves.over_curve(layer))) for layer in RULE)
+    most = max(float(np.median(curves.over_curve(curves.layers(layer), layer))) for layer in rules)
     trained = dataset.risk.sel(layer="delta", depth=DEPTHS[0]).median("run")
-    null = max(float(np.median(curves.nearness(layer, DEPTHS[0]))) for layer in RULE)
+    null = max(float(np.median(curves.nearness(layer))) for layer in rules)
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     stays, falls = (float(curves.near(risk, longest)) for risk in (trained, ridge))
     return (

@@ -160,8 +160,9 @@ class Result:
         """How many rows lie apart from the same ones of a smaller tier, and of how many: two values
         that differ by more than the halves of their intervals that face each other, √(h² + h'²).
 
-        Of rows with true intervals one in twenty does, where both tiers ask for the same number."""
-        others = {claim.id: claim for claim in smaller.claims}
+        Of rows with true intervals one in twenty does, where both tiers ask for the same number.
+        What a smaller tier estimates without a verdict, as a pilot does, is left out."""
+        others = {c.id: c for c in smaller.claims if c.verdict != "estimated"}
         pairs = [(claim, others[claim.id]) for claim in self.claims if claim.id in others]
         gaps = [_gap(*sorted(pair, key=lambda claim: claim.value)) for pair in pairs]
         finite = [gap for gap in gaps if math.isfinite(gap)]

@@ -1,1 +1,0 @@
-"""How does the error of transformers fall with shots and training steps?"""

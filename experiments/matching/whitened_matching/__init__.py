@@ -1,1 +1,0 @@
-"""Do whitened gradients choose better than plain ones, and where do they not?"""
