@@ -29,7 +29,7 @@ class Stacks(Bounded):
     width: Annotated[int, at_least(1)] = 24  # of the stream
     steps: Annotated[int, at_least(2)] = 5000
     seed: Seed = 3
-    layers: tuple[str, ...] = STACKED
+    layers: tuple[str, ...] = STACKED  # that are trained for longer
 
 
 @dataclass(frozen=True)
