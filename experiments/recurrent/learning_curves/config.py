@@ -46,7 +46,7 @@ class Config(Bounded):
     learning_rate: Annotated[float, POSITIVE] = 0.01
     test_prompts: Annotated[int, at_least(2)] = 1000  # the same for every layer
     seed: Seed = 1
-    layers: tuple[str, ...] = LAYERS
+    layers: tuple[str, ...] = LAYERS  # kinds that are trained
     stacks: Stacks = Stacks()
 
     def __post_init__(self):
