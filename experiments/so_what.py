@@ -53,12 +53,6 @@ SO_WHAT = {
         "layer is nearer to ridge regression, which takes no steps. Compare a model with the "
         "estimator that it approaches, beside the path. Judge each layer, and not the end alone."
     ),
-    "shots_and_steps": (
-        "The first shots beyond the number of covariates bring most of the gain, in linear and in "
-        "softmax stacks. A short training leaves softmax stacks far from the Bayes rule. Linear "
-        "stacks explode on prompts shorter than those of training, so test the lengths that you "
-        "will use."
-    ),
     "flow_factors": (
         "A demonstration needs both factors to help: it must bear on the query, and it must be new "
         "to the model. The gradient itself does not rank demonstrations by their worth, and even "
@@ -129,6 +123,11 @@ SO_WHAT = {
         "inputs. The spectrum does not tell it. Spend the effort on the shift itself, and search "
         "on prompts apart from those that you report."
     ),
+    "one_number": (
+        "Most of what clipping changes is more than one number of the answers, and it seldom gains "
+        "by that. An affine map of the answers, fitted on as many labels, is a rival that any edit "
+        "should beat. Report the gain beyond such a map."
+    ),
     "label_clipping": (
         "Accuracy hides what clipping does: these classifiers keep theirs under drastic rates, and "
         "no edit improves it. A tolerance in accuracy is no evidence of one in risk. Try a moved "
@@ -155,11 +154,6 @@ SO_WHAT = {
         "depth, and for softmax attention it does not. Real subsets match only nearly, and then a "
         "part of the gap stays. Read the theorem as a limit, and whiten the gradients to come "
         "nearer to it."
-    ),
-    "whitened_matching": (
-        "Whiten gradients before matching: the same checkpoints then pin down the pool far better. "
-        "The gain lasts while there are fewer directions than demonstrations. Beyond that no rule "
-        "here comes close to the pool."
     ),
     "matching_transfer": (
         "A cheap proxy can choose demonstrations that serve larger models. It does not rank "
