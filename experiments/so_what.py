@@ -133,12 +133,6 @@ SO_WHAT = {
         "no edit improves it. A tolerance in accuracy is no evidence of one in risk. Try a moved "
         "threshold before any edit."
     ),
-    "one_number": (
-        "Clipping changes more than the scale and the threshold of an answer, but what it gains is "
-        "mostly there. Fit an affine map of the answer before you edit weights, and judge an edit "
-        "by what it adds to that map. A high correlation of answers before and after a small edit "
-        "says nothing."
-    ),
     "published_logs": (
         "A2's own logs agree that late layers tolerate clipping. They do not show that a searched "
         "rate helps on test: selection explains the gain on validation. A rerun needs a test set "
@@ -174,6 +168,11 @@ SO_WHAT = {
     "many_shots": (
         "More demonstrations than in training help if attention divides by their number. With a "
         "fixed divisor the same weights explode. Check the divisor before you blame long prompts."
+    ),
+    "head_placement": (
+        "Where six heads stand in three layers changes the risk by a few hundredths, and a rich "
+        "first layer is not the best place. No placement comes near the sparse Bayes rule. Compare "
+        "patterns of heads at equal parameters and equal steps."
     ),
     "heads_per_layer": (
         "Give heads to all layers: those in later layers do more than those in the first. Models "
